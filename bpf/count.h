@@ -16,15 +16,16 @@ const volatile __u64 arena_words = STACK_ARENA_WORDS; /* of a bank; tests use le
 const volatile __u32 bank_buckets = SAMPLE_BUCKETS;   /* a power of two */
 const volatile __u64 bank_words = 0;		      /* the distance of two banks in the arena */
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
-const volatile bool windows = false;		      /* there are SAMPLE_BANKS of each table */
+const volatile __u32 banks = 1;			      /* of each table; or SAMPLE_BANKS */
+const volatile bool notes_cpu = false;		      /* samples of different CPUs differ */
 
 /* Written by user space at any time: the bank in which ticks count. */
-volatile __u32 bank_in_use SEC(".data.windows");
+volatile __u32 bank_in_use SEC(".data.banks");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SAMPLE_BUCKETS); /* with windows, bank_buckets for each bank */
+	__uint(max_entries, SAMPLE_BUCKETS); /* bank_buckets for each bank */
 	__type(key, __u32);
 	__type(value, struct sample_bucket);
 } table SEC(".maps");
@@ -62,7 +63,7 @@ struct {
 /* A tick reads this once for what it counts, so that all of that is in one bank. */
 static __always_inline __u32 current_bank(void)
 {
-	return windows ? bank_in_use & (SAMPLE_BANKS - 1) : 0;
+	return bank_in_use & (banks - 1);
 }
 
 /* The number of the bucket for a hash. */
@@ -78,10 +79,8 @@ static __always_inline __u32 bucket_number(__u32 hash, __u32 bank)
  */
 static struct sample_counters *cpu_counters(__u32 bank)
 {
-	__u32 key = bpf_get_smp_processor_id();
+	__u32 key = bpf_get_smp_processor_id() * banks + bank;
 
-	if (windows)
-		key = key * SAMPLE_BANKS + bank;
 	return bpf_map_lookup_elem(&counters, &key);
 }
 

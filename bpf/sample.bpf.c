@@ -79,7 +79,7 @@ static __always_inline struct stack_scratch *own_scratch(void)
 static __always_inline void begin_stack(struct stack *stack, __u64 id)
 {
 	stack->id = id;
-	if (windows)
+	if (notes_cpu)
 		stack->cpu = bpf_get_smp_processor_id();
 }
 

@@ -83,8 +83,9 @@ struct sample_bucket {
 #define SAMPLE_RING_BYTES (1U << 20)
 
 /*
- * With windows, the tables, the arena and the counters have two banks, the halves of each. Ticks
- * count in the one that user space has chosen; it reads and clears the other meanwhile.
+ * Where ticks go on when a window ends, the tables, the arena and the counters have two banks, the
+ * halves of each. Ticks count in the one that user space has chosen; it reads and clears the other
+ * meanwhile.
  */
 #define SAMPLE_BANKS 2
 
@@ -98,7 +99,7 @@ struct stack {
 	unsigned short kernel_depth, user_depth;
 	unsigned char end;		/* enum unwind_end: why the user frames end */
 	unsigned char by_frame_pointer; /* some user callers were found by frame pointer */
-	unsigned short cpu;		/* with windows; else 0 */
+	unsigned short cpu;		/* if notes_cpu; else 0 */
 	/*
 	 * The kernel frames and then the user frames, each from the leaf on. All but the first are
 	 * return addresses: subtract 1 to look them up.

@@ -853,6 +853,7 @@ static void judge_all(Dwfl *dwfl, struct numbers *numbers)
 static bool conditions_hold(const struct numbers *n, size_t ticks, unsigned int percent,
 			    unsigned int complete_percent)
 {
+	struct sample_window window;
 	bool well = true;
 
 	if (n->complete * 100 < n->ticks * complete_percent) {
@@ -876,9 +877,11 @@ static bool conditions_hold(const struct numbers *n, size_t ticks, unsigned int 
 		       (uintmax_t)records_lost);
 		well = false;
 	}
-	if (n->copied * 20 > n->ticks || sample_program_counters(&sample).ring_full) {
+	if (sample_program_take(&sample, &counts, &window))
+		fail("no memory");
+	if (n->copied * 20 > n->ticks || window.counters.ring_full) {
 		printf("%zu ticks were not walked when they came, %llu were lost\n", n->copied,
-		       sample_program_counters(&sample).ring_full);
+		       window.counters.ring_full);
 		well = false;
 	}
 	for (size_t i = 0; i < wanted_count; i++)

@@ -75,10 +75,15 @@ static void check_counts(const struct counts *counts, bool stacks, uint64_t diff
 	free(found);
 }
 
-static void read_all(struct sample_program *sample)
+/* Ends a window, and adds all that it counted. */
+static struct sample_window take_all(struct sample_program *sample, struct counts *counts)
 {
+	struct sample_window window;
+
+	assert_int_equal(sample_program_switch(sample), 0);
 	assert_int_equal(sample_program_read_ring(sample), 0);
-	assert_int_equal(sample_program_read_table(sample), 0);
+	assert_int_equal(sample_program_take(sample, counts, &window), 0);
+	return window;
 }
 
 static void check_table(bool stacks)
@@ -94,20 +99,21 @@ static void check_table(bool stacks)
 	};
 	struct sample_program sample = { .cpu_count = 0 };
 	struct counts counts = { 0 };
+	struct sample_window window;
 
 	load(&sample, &settings, &counts);
 	count(&sample, 0, PLACES, TICKS);
-	/* What was read is not added again. */
-	for (int i = 0; i < 2; i++) {
-		read_all(&sample);
-		assert_int_equal(counts.count, PLACES);
-		check_counts(&counts, stacks, PLACES, TICKS);
-	}
+	assert_int_equal(sample_program_ticks(&sample), TICKS);
+	window = take_all(&sample, &counts);
+	assert_int_equal(window.ticks, TICKS);
+	assert_int_equal(counts.count, PLACES);
+	check_counts(&counts, stacks, PLACES, TICKS);
+	/* What was taken is not added again. */
 	count(&sample, TICKS % PLACES, 1, 1);
-	read_all(&sample);
+	window = take_all(&sample, &counts);
+	assert_int_equal(window.ticks, 1);
+	assert_int_equal(window.counters.ring, 0);
 	check_counts(&counts, stacks, PLACES, TICKS + 1);
-	assert_int_equal(sample_program_ticks(&sample), TICKS + 1);
-	assert_int_equal(sample_program_counters(&sample).ring, 0);
 	sample_program_free(&sample);
 	counts_free(&counts);
 }
@@ -137,28 +143,26 @@ static void check_full(struct sample_program *sample, bool stacks, uint64_t plac
 	};
 	const uint64_t step = 10000; /* fewer than a ring buffer holds */
 	struct counts counts = { 0 };
-	struct sample_counters sum;
-	uint64_t ticks = 0, kernel;
+	struct sample_window window;
+	uint64_t ticks = 0, before, kernel;
 
 	load(sample, &settings, &counts);
 	for (; ticks < places; ticks += step) {
 		count(sample, ticks, step, step);
 		assert_int_equal(sample_program_read_ring(sample), 0);
 	}
-	read_all(sample);
-	sum = sample_program_counters(sample);
-	assert_true(sum.ring > 0);
-	assert_int_equal(sum.ring_full, 0);
+	window = take_all(sample, &counts);
+	assert_true(window.counters.ring > 0);
+	assert_int_equal(window.counters.ring_full, 0);
+	assert_int_equal(window.ticks, ticks);
 	assert_int_equal(counts.count, ticks);
 	check_counts(&counts, stacks, ticks, ticks);
-	assert_int_equal(sample_program_ticks(sample), ticks);
-	for (uint64_t before = ticks; ticks < before + 20 * step; ticks += step)
+	for (before = ticks; ticks < before + places + 20 * step; ticks += step)
 		count(sample, ticks, step, step);
-	read_all(sample);
-	sum = sample_program_counters(sample);
-	assert_true(sum.ring_full > 0);
-	assert_int_equal(counts_sum(&counts, &kernel) + sum.ring_full, ticks);
-	assert_int_equal(sample_program_ticks(sample), ticks);
+	window = take_all(sample, &counts);
+	assert_true(window.counters.ring_full > 0);
+	assert_int_equal(window.ticks, ticks - before);
+	assert_int_equal(counts_sum(&counts, &kernel) + window.counters.ring_full, ticks);
 	sample_program_free(sample);
 	counts_free(&counts);
 }
@@ -285,6 +289,7 @@ static void check_windows(struct sample_program *sample, bool stacks, uint64_t r
 		.stacks = stacks,
 		.everyone = true,
 		.windows = true,
+		.always_on = true,
 	};
 	struct counts ring = { 0 };
 

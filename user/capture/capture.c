@@ -49,8 +49,8 @@ struct capture {
 	struct members members; /* whose ticks count, unless everyone's do */
 	struct sideband *sideband;
 	struct process_table processes;
-	struct counts counts;	/* the result */
-	struct counts gathered; /* with windows: from ring buffers, for the next result */
+	struct counts counts;	/* the last window's */
+	struct counts gathered; /* from ring buffers: the next one's */
 	struct command command;
 	struct target *targets;
 	size_t target_count;
@@ -61,12 +61,13 @@ struct capture {
 	bool stopped;
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t interrupt_ns;
-	uint64_t own_ns;       /* CPU time of this process: when recording began, then since */
+	uint64_t own_start_ns; /* CPU time of this process when the window began */
+	uint64_t own_ns;
 	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
 	bool has_group_ns;     /* the kernel reports the group's CPU time */
 	uint64_t cpu_ns;
 	struct stack_account stacks;
-	/* With windows: the last one, and what was there before it. */
+	/* The last window, and what was there before it. */
 	struct sample_window window;
 	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
 	uint64_t next_start_ns, next_start_time_ns;
@@ -212,7 +213,7 @@ static int begin_ticks(struct capture *c, struct error *e)
 /* The account of CPU time begins here. */
 static int begin_account(struct capture *c, struct error *e)
 {
-	c->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->start_ns = c->next_start_ns = now_ns();
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
 	c->start_time_ns = c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
@@ -279,7 +280,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.everyone = counts_everyone(c);
 	c->processes.notes_changes = has_unwind(c);
 	c->processes.inherit = c->options.inherit;
-	c->processes.notes_origins = c->options.windows;
+	c->processes.notes_origins = c->options.always_on;
 	c->processes.bytes_max = memory_available() / TABLE_SHARE;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes, 0);
@@ -321,14 +322,15 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
 		.windows = c->options.windows,
+		.always_on = c->options.always_on,
 	};
 
 	c->unwind.read = c->options.read_rows;
 	c->unwind.processes = &c->processes;
-	c->unwind.windows = c->options.windows;
+	c->unwind.always_on = c->options.always_on;
 	c->unwind.spare_mib = c->options.unwind_mib;
-	c->unwind.counts = c->options.windows ? &c->gathered : &c->counts;
-	return sample_program_load(&c->sample, &settings, c->unwind.counts, e);
+	c->unwind.counts = &c->gathered;
+	return sample_program_load(&c->sample, &settings, &c->gathered, e);
 }
 
 /* Falls back to frame pointers where the kernel rejects the walk by call frame information. */
@@ -433,8 +435,8 @@ int capture_fd(const struct capture *c)
 }
 
 /* Reading mappings again, after records were lost, may take 1 / this of the time. */
-#define LOST_PART	  20
-#define LOST_PART_WINDOWS 500
+#define LOST_PART	    20
+#define LOST_PART_ALWAYS_ON 500
 
 int capture_handle(struct capture *c, struct error *e)
 {
@@ -455,7 +457,7 @@ int capture_handle(struct capture *c, struct error *e)
 	if (!c->target_execed &&
 	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
 			     sideband_complete_ns(c->sideband), until_ns,
-			     c->options.windows ? LOST_PART_WINDOWS : LOST_PART))
+			     c->options.always_on ? LOST_PART_ALWAYS_ON : LOST_PART))
 		return error_no_memory(e);
 	if (image_open_again(&c->processes))
 		return error_no_memory(e);
@@ -517,31 +519,6 @@ static int count_stacks(struct capture *c)
 		return -ENOMEM;
 	stack_account_sort(&c->stacks);
 	return 0;
-}
-
-/* Adds what the kernel has counted since the last call. */
-static int read_counts(struct capture *c, struct error *e)
-{
-	int err;
-
-	if (has_histogram(c)) {
-		counts_clear(&c->counts);
-		err = cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
-				&c->counts);
-	} else {
-		err = sample_program_read_table(&c->sample);
-	}
-	return err || count_stacks(c) ? error_no_memory(e) : 0;
-}
-
-int capture_read(struct capture *c, struct error *e)
-{
-	int err = capture_handle(c, e);
-
-	c->stop_ns = now_ns();
-	if (!err && jit_look_again(&c->processes))
-		err = error_no_memory(e);
-	return err ?: read_counts(c, e);
 }
 
 /* How many records of mappings, forks and exits were lost so far. */
@@ -608,6 +585,9 @@ static int take_window(struct capture *c)
 	counts_free(&c->counts);
 	c->counts = c->gathered;
 	c->gathered = (struct counts){ 0 };
+	if (has_histogram(c))
+		return cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
+				 &c->counts);
 	err = sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
 	 * A tick that went through a ring buffer is in the window in which it was read. Those that
@@ -619,16 +599,18 @@ static int take_window(struct capture *c)
 	c->not_gathered += moved;
 	c->window.counters.ring = from_ring;
 	err = err ?: forget_choose(&c->processes, &c->counts, c->start_ns, c->stop_ns, &f);
-	err = err ?: unwind_forget(&c->unwind, &f);
-	err = err ?: forget_processes(&c->processes, &f, c->stop_ns);
-	err = err ?: unwind_renumber(&c->unwind, &f);
+	if (!c->stopped) {
+		err = err ?: unwind_forget(&c->unwind, &f);
+		err = err ?: forget_processes(&c->processes, &f, c->stop_ns);
+		err = err ?: unwind_renumber(&c->unwind, &f);
+	}
 	forget_free(&f);
 	return err;
 }
 
 int capture_cut(struct capture *c, struct error *e)
 {
-	uint64_t ns, lost, dropped;
+	uint64_t ns, lost, dropped, own_ns;
 	int err;
 
 	/* From here on ticks are of the next window. */
@@ -638,7 +620,7 @@ int capture_cut(struct capture *c, struct error *e)
 		c->stop_ns = now_ns();
 	c->next_start_ns = c->stop_ns;
 	c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
-	err = sample_program_switch(&c->sample);
+	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
 	err = read_cpu_time(c, &ns, e);
@@ -655,37 +637,32 @@ int capture_cut(struct capture *c, struct error *e)
 	c->dropped_before = dropped;
 	c->crowded = 0;
 	take_crowded(c);
-	if (make_room(c) || jit_look_again(&c->processes) || take_window(c) || count_stacks(c))
+	/*
+	 * Records may have been lost: at the end the mappings of the remaining processes are read
+	 * once more. A recording that is always on may not take the time.
+	 */
+	if (!c->stopped || c->options.always_on)
+		err = make_room(c);
+	else if (!c->target_execed)
+		err = snapshot_again(&c->processes, c->stop_ns);
+	if (err || jit_look_again(&c->processes) || take_window(c) || count_stacks(c))
 		return error_no_memory(e);
 	take_crowded(c);
+	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	c->own_ns = own_ns - c->own_start_ns;
+	c->own_start_ns = own_ns;
 	return 0;
 }
 
-/* --- The end --- */
-
 int capture_stop(struct capture *c, struct error *e)
 {
-	uint64_t ns;
 	int err;
 
 	c->stopped = true;
 	events_stop(&c->events);
 	tick_end(&c->tick);
 	c->stop_ns = now_ns();
-	if (c->options.windows) {
-		err = capture_cut(c, e);
-		command_status(&c->command);
-		return err;
-	}
-	err = read_cpu_time(c, &ns, e);
-	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
-	err = err ?: capture_handle(c, e);
-	/* Records may have been lost: reads the mappings of the remaining processes once more. */
-	if (!err && ((!c->target_execed && snapshot_again(&c->processes, c->stop_ns)) ||
-		     jit_look_again(&c->processes)))
-		err = error_no_memory(e);
-	err = err ?: read_counts(c, e);
-	c->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->own_ns;
+	err = capture_cut(c, e);
 	command_status(&c->command);
 	return err;
 }
@@ -724,7 +701,7 @@ uint64_t capture_ticks(const struct capture *c)
 {
 	if (has_histogram(c))
 		return profil_client_state(&c->histogram)->ticks;
-	return c->options.windows ? c->window.ticks : sample_program_ticks(&c->sample);
+	return sample_program_ticks(&c->sample);
 }
 
 size_t capture_tasks(const struct capture *c)
@@ -734,19 +711,18 @@ size_t capture_tasks(const struct capture *c)
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
-	bool windows = c->options.windows;
 	size_t cpus = has_tick(c) ? (size_t)sysconf(_SC_NPROCESSORS_ONLN) : c->events.count;
 	uint64_t kernel;
 
 	*totals = (struct capture_totals){
-		.ticks = capture_ticks(c),
+		.ticks = c->window.ticks,
 		.counted = counts_sum(&c->counts, &kernel),
-		.mapping_records_lost = windows ? c->lost : records_lost(c),
-		.dropped = windows ? c->dropped : members_dropped(&c->members),
-		.crowded = windows ? c->crowded : c->processes.crowded,
+		.mapping_records_lost = c->lost,
+		.dropped = c->dropped,
+		.crowded = c->crowded,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
-		.own_ns = !windows && c->stopped ? c->own_ns : 0,
+		.own_ns = c->own_ns,
 		.start_time_ns = c->start_time_ns,
 		.duration_ns = c->stop_ns - c->start_ns,
 		.stack_limit = c->stacks.limit,
@@ -760,13 +736,13 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	if (has_histogram(c)) {
 		const struct profil_state *state = profil_client_state(&c->histogram);
 
+		totals->ticks = state->ticks;
 		totals->kernel = state->kernel;
 		totals->out_of_range = state->out_of_range;
 		totals->no_cell = state->lost;
 		totals->bpf_ns_per_tick = state->timed ? state->timed_ns / state->timed : 0;
 	} else {
-		struct sample_counters sum =
-			windows ? c->window.counters : sample_program_counters(&c->sample);
+		const struct sample_counters sum = c->window.counters;
 
 		totals->kernel = kernel;
 		totals->excluded = sum.excluded;
@@ -863,12 +839,9 @@ int capture_each_sample(struct capture *c,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
-	bool incomplete = sideband_lost(c->sideband) > 0;
-
-	/* Those of an earlier window were read again. */
-	if (c->options.windows)
-		incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
+	/* The records of an earlier window that were lost have been read again. */
+	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
 	return resolve_each(&c->counts, &c->processes, incomplete,
-			    c->options.windows ? c->start_ns : 0, visit, context);
+			    c->options.always_on ? c->start_ns : 0, visit, context);
 }

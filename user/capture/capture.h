@@ -57,7 +57,8 @@ struct capture_options {
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
-	bool windows; /* capture_cut() will be called, capture_read() will not; no histogram */
+	bool windows;		 /* capture_cut() will be called; no histogram */
+	bool always_on; /* little memory and CPU time, at some 100 Hz; with labels of the system */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
 	 * the user pc, until it calls exec. With bufsiz 0 it covers the program's own text.
@@ -85,34 +86,27 @@ int capture_handle(struct capture *c, struct error *e);
 bool capture_ended(const struct capture *c);
 
 /*
- * Updates what the calls below return to what has been counted since the start; recording goes on.
- * Counts only grow. Mappings and names that were unknown may be known at the next call. Does what
- * capture_handle() does, too. Images and mappings are valid until the next call of either.
- */
-int capture_read(struct capture *c, struct error *e);
-
-/*
- * Ends a window, with options.windows: as capture_read(), but the calls below then return what was
+ * Ends a window, with options.windows; recording goes on. The calls below then return what was
  * counted since the previous cut, or the start, until the next cut or capture_stop(), which ends
- * the last window. So do totals. No tick is lost, or counted twice, between windows. Forgets
- * processes, threads and images that nobody uses any more, so that memory does not grow with the
- * number of processes that ever ran. Numbers of images and samples, and descriptors, are valid
- * until the next cut.
+ * the last window. So do totals. No tick is lost, or counted twice, between windows. Does what
+ * capture_handle() does, too. Forgets processes, threads and images that nobody uses any more, so
+ * that memory does not grow with the number of processes that ever ran. Numbers of images, and
+ * descriptors, are valid until the next cut.
  */
 int capture_cut(struct capture *c, struct error *e);
 
-/* Stops counting, reads the mappings once more, and completes the account. */
+/* Stops counting, and ends the last window, or the only one. */
 int capture_stop(struct capture *c, struct error *e);
 
 void capture_free(struct capture *c);
 
-/* How many ticks there were so far; with windows: in the last one. */
+/* How many ticks there were so far in this window. */
 uint64_t capture_ticks(const struct capture *c);
 
 /* How many processes and threads are known, those that have ended included. */
 size_t capture_tasks(const struct capture *c);
 
-/* --- The result: after capture_stop() or capture_read() --- */
+/* --- The result: of the last window, after capture_cut() or capture_stop() --- */
 
 struct capture_totals {
 	uint64_t ticks;		       /* of the targets, counted apart from what became of them */
@@ -131,7 +125,7 @@ struct capture_totals {
 	uint64_t interrupts; /* that the clock made, on all CPUs; 0: unknown, or none of its own */
 	uint64_t machine_ns; /* number of CPUs with the clock, times the duration */
 	uint64_t cpu_ns;     /* CPU time of the targets, from the kernel; 0: unknown */
-	uint64_t own_ns;     /* CPU time of this process meanwhile; with windows 0 */
+	uint64_t own_ns;     /* CPU time of this process meanwhile */
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from the call of capture_start(); 0: there was none */
@@ -209,6 +203,7 @@ struct capture_image {
 	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
 	uint64_t device, inode; /* of the file; inode 0: unknown */
 	uid_t provider;		/* the user who chose what the file holds; 0: root or the caller */
+	uint64_t serial;	/* of no other image of the recording, whatever its number */
 	/* Private to the capture: */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
 	bool is_unread;	      /* its file could not be opened so far, */
@@ -235,14 +230,13 @@ struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
 	uint32_t depth;			    /* 1 at least */
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
-	uint64_t count;			    /* since recording began; with windows: in this one */
-	size_t number;			    /* the same at each visit; numbers are dense */
+	uint64_t count;			    /* in the window */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
 	enum unwind_end end; /* why the user frames end */
 	const char *comm;    /* the thread's name; "": unknown */
-	/* With options.windows: */
+	/* With options.always_on: */
 	const char *process_comm; /* its process's name, the leader's; "": unknown */
 	const char *cgroup;	  /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
 	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */

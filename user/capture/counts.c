@@ -71,28 +71,24 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	return 0;
 }
 
-int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
-		     uint64_t *taken)
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct sample *from =
 			&table[i / SAMPLE_PER_BUCKET].samples[i % SAMPLE_PER_BUCKET];
 		struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
-		uint64_t count, before, pc;
+		uint64_t count, pc;
 
 		/* The ID is written last, and read first. */
 		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
 		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
-		before = taken ? taken[i] : 0;
-		if (count == before)
+		if (!count)
 			continue;
 		pc = from->pc;
 		sample.first_ns = from->first_ns;
-		sample.count = count - before;
+		sample.count = count;
 		if (counts_add(counts, &sample, &pc))
 			return -ENOMEM;
-		if (taken)
-			taken[i] = count;
 	}
 	return 0;
 }
@@ -115,7 +111,7 @@ static int add_stack(struct counts *counts, const struct stack *stack, uint64_t 
 }
 
 int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
-		      const struct stack_chunk *arena, uint64_t *taken)
+		      const struct stack_chunk *arena)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct stack_entry *entry =
@@ -123,17 +119,14 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 		/* The position is written last, and read first. */
 		uint64_t position = __atomic_load_n(&entry->position, __ATOMIC_ACQUIRE);
 		uint64_t count = position ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
-		uint64_t before = taken ? taken[i] : 0;
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 
-		if (count == before)
+		if (!count)
 			continue;
 		if (add_stack(counts,
 			      (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS],
-			      entry->first_ns, count - before))
+			      entry->first_ns, count))
 			return -ENOMEM;
-		if (taken)
-			taken[i] = count;
 	}
 	return 0;
 }
@@ -141,12 +134,6 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 int counts_add_record(struct counts *counts, const struct stack_sample *record)
 {
 	return add_stack(counts, &record->stack, record->time_ns, 1);
-}
-
-void counts_clear(struct counts *counts)
-{
-	for (size_t i = 0; i < counts->count; i++)
-		counts->samples[i].count = 0;
 }
 
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)

@@ -37,23 +37,15 @@ struct counts {
  */
 int counts_add(struct counts *counts, const struct counted *sample, const uint64_t *pcs);
 
-/*
- * Adds what the BPF program has counted in its table since the last call. taken[] keeps what was
- * added before: one number for each slot of the table, initially 0; NULL: nothing was. Returns 0 or
- * -ENOMEM.
- */
-int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
-		     uint64_t *taken);
+/* Adds what the BPF program has counted in its table. Returns 0 or -ENOMEM. */
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets);
 
 /* The same for the table of stacks. */
 int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
-		      const struct stack_chunk *arena, uint64_t *taken);
+		      const struct stack_chunk *arena);
 
 /* Adds one tick from the ring buffer. */
 int counts_add_record(struct counts *counts, const struct stack_sample *record);
-
-/* Sets all counts to 0. The samples stay, with their numbers. */
-void counts_clear(struct counts *counts);
 
 /* Returns the sum of all counts; *kernel receives the part in the kernel. */
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);

@@ -279,6 +279,7 @@ static int add_image(struct process_table *table, const char *name,
 	}
 	if (image.build_id_size)
 		memcpy(image.build_id, record->build_id, image.build_id_size);
+	image.serial = table->serials++;
 	table->images[table->image_count++] = image;
 	table->path_bytes += strlen(image.path);
 	return 0;

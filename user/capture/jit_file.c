@@ -167,6 +167,7 @@ static int add_image(struct process_table *table, uint32_t *number)
 		return -ENOMEM;
 	}
 	*number = table->image_count;
+	image.serial = table->serials++;
 	table->images[table->image_count++] = image;
 	return 0;
 }

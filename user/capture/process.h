@@ -108,6 +108,7 @@ struct process_table {
 	size_t thread_count, thread_room;
 	struct capture_image *images;
 	size_t image_count, image_room;
+	uint64_t serials;      /* how many images there ever were */
 	uint64_t next_open_ns; /* when image_open_again() goes on, */
 	size_t next_open;      /* and at which process */
 	struct root *roots;    /* that differ from ours */

@@ -115,7 +115,7 @@ struct visitor {
 	struct exec_intervals intervals;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
-	uint64_t begin_ns; /* of the window; 0: there are none */
+	uint64_t begin_ns; /* of the window; 0: samples need no origins */
 	int (*visit)(const struct capture_sample *sample, void *context);
 	void *context;
 };
@@ -165,7 +165,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	return kept;
 }
 
-/* What a sample has with windows. */
+/* Fills cpu, uid and cgroup, which only recordings that are always on need. */
 static void set_origin(const struct visitor *v, const struct counted *sample,
 		       const struct process *process, struct capture_sample *out)
 {
@@ -179,15 +179,14 @@ static void set_origin(const struct visitor *v, const struct counted *sample,
 	out->is_older = process->begin_ns <= v->begin_ns;
 }
 
-static int visit_sample(struct visitor *v, const struct counts *counts, size_t number)
+static int visit_sample(struct visitor *v, const struct counts *counts,
+			const struct counted *sample)
 {
-	const struct counted *sample = &counts->samples[number];
 	const struct process *process = process_of(v->processes, sample);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
 	char process_comm[COMM_SIZE] = "";
 	struct capture_sample out = {
 		.frames = frames,
-		.number = number,
 		.count = sample->count,
 		.pid = sample_id_tgid(sample->id),
 		.tid = sample_id_tid(sample->id),
@@ -229,7 +228,7 @@ int resolve_each(const struct counts *counts, struct process_table *processes, b
 		err = add_to_interval(&v.intervals, processes, &counts->samples[i]);
 	for (size_t i = 0; i < counts->count && !err; i++)
 		if (counts->samples[i].count)
-			err = visit_sample(&v, counts, i);
+			err = visit_sample(&v, counts, &counts->samples[i]);
 	free(v.cache);
 	free(v.intervals.all);
 	index_free(&v.intervals.index);

@@ -11,9 +11,8 @@
  * name of its thread. Frame pointers may be wrong: frames after the last one with a mapping are
  * removed, unless `incomplete` (mapping records were lost). A frame without a mapping between
  * others stays: its code was moved there by mremap(2), or mapped by a process that shares the
- * memory. begin_ns: of
- * the window, for what samples have with windows; 0: there are none. Stops when visit returns
- * non-zero, and returns that, or -ENOMEM.
+ * memory. begin_ns: when the window began, for what samples have in recordings that are always on;
+ * 0: they need it not. Stops when visit returns non-zero, and returns that, or -ENOMEM.
  */
 int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
 		 uint64_t begin_ns,

@@ -21,17 +21,22 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) / page * page;
 }
 
+static size_t bank_count(const struct sample_program *sample)
+{
+	return sample->settings.windows ? SAMPLE_BANKS : 1;
+}
+
 /*
- * Buckets of a bank: those of a CPU hold 6,144 different samples, more than its ticks of a minute
- * at some 100 Hz.
+ * Buckets of a bank: all; if always on, those of a CPU hold 6,144 different samples, more than its
+ * ticks of a minute at some 100 Hz.
  */
 static uint32_t bank_buckets(const struct sample_program *sample)
 {
 	const uint32_t of_cpu = 2048;
 	uint32_t buckets = 2 * of_cpu;
 
-	if (!sample->settings.windows)
-		return SAMPLE_BUCKETS;
+	if (!sample->settings.always_on)
+		return SAMPLE_BUCKETS / bank_count(sample);
 	while (buckets / of_cpu < sample->cpu_count && buckets < SAMPLE_BUCKETS / SAMPLE_BANKS)
 		buckets *= 2;
 	return buckets;
@@ -39,7 +44,7 @@ static uint32_t bank_buckets(const struct sample_program *sample)
 
 static size_t bucket_count(const struct sample_program *sample)
 {
-	return sample->buckets * (sample->settings.windows ? SAMPLE_BANKS : 1);
+	return sample->buckets * bank_count(sample);
 }
 
 static size_t table_size(const struct sample_program *sample)
@@ -54,22 +59,23 @@ static size_t stacks_size(const struct sample_program *sample)
 
 /*
  * Chunks of a bank: all for the whole machine, whose stacks fill the table, half of them for some
- * processes, since the kernel clears each page at the start. With windows of a minute at some
- * 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all different. What
- * finds no room goes through the ring buffer.
+ * processes, since the kernel clears each page at the start. If always on, with windows of a
+ * minute at some 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all
+ * different. What finds no room goes through the ring buffer.
  */
 static size_t bank_chunks(const struct sample_program *sample)
 {
 	size_t chunks = sample->cpu_count < 2 ? 2 : sample->cpu_count;
 
-	if (!sample->settings.windows)
-		return sample->settings.everyone ? STACK_CHUNKS : STACK_CHUNKS / 2;
+	if (!sample->settings.always_on)
+		return (sample->settings.everyone ? STACK_CHUNKS : STACK_CHUNKS / 2) /
+		       bank_count(sample);
 	return chunks < STACK_CHUNKS / SAMPLE_BANKS ? chunks : STACK_CHUNKS / SAMPLE_BANKS;
 }
 
 static size_t arena_chunks(const struct sample_program *sample)
 {
-	return bank_chunks(sample) * (sample->settings.windows ? SAMPLE_BANKS : 1);
+	return bank_chunks(sample) * bank_count(sample);
 }
 
 static size_t arena_size(const struct sample_program *sample)
@@ -79,7 +85,7 @@ static size_t arena_size(const struct sample_program *sample)
 
 static size_t counter_count(const struct sample_program *sample)
 {
-	return sample->cpu_count * (sample->settings.windows ? SAMPLE_BANKS : 1);
+	return sample->cpu_count * bank_count(sample);
 }
 
 static size_t counters_size(const struct sample_program *sample)
@@ -87,11 +93,9 @@ static size_t counters_size(const struct sample_program *sample)
 	return whole_pages(counter_count(sample) * sizeof(struct sample_counters));
 }
 
-/* Only banks are written here. */
-static void *map_shared(const struct sample_program *sample, const struct bpf_map *map, size_t size)
+static void *map_shared(const struct bpf_map *map, size_t size)
 {
-	int protection = PROT_READ | (sample->settings.windows ? PROT_WRITE : 0);
-	void *memory = mmap(NULL, size, protection, MAP_SHARED, bpf_map__fd(map), 0);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
@@ -140,12 +144,12 @@ static struct bpf_program *choose(const struct sample_program *sample)
 }
 
 /*
- * The ring buffer for copies of stacks: 4 MiB a CPU; with windows, at some 100 Hz, 1 MiB, which
+ * The ring buffer for copies of stacks: 4 MiB a CPU; if always on, at some 100 Hz, 1 MiB, which
  * holds those of all ticks between two readings. A power of two.
  */
 static uint32_t copy_ring_bytes(const struct sample_program *sample)
 {
-	uint32_t of_cpu = sample->settings.windows ? 1 << 20 : 4 << 20, bytes = 2 * of_cpu;
+	uint32_t of_cpu = sample->settings.always_on ? 1 << 20 : 4 << 20, bytes = 2 * of_cpu;
 
 	while (bytes / of_cpu < sample->cpu_count && bytes < UNWIND_COPY_RING_BYTES)
 		bytes *= 2;
@@ -200,7 +204,8 @@ static int prepare(const struct sample_program *sample)
 		bpf->rodata->tick_cpu_sched = settings->tick->timer_distance;
 		bpf->rodata->irq_regs = settings->tick->regs_distance;
 	}
-	bpf->rodata->windows = settings->windows;
+	bpf->rodata->banks = bank_count(sample);
+	bpf->rodata->notes_cpu = settings->always_on;
 	bpf->rodata->bank_buckets = sample->buckets;
 	bpf->rodata->arena_words = bpf->rodata->bank_words =
 		bank_chunks(sample) * STACK_CHUNK_WORDS;
@@ -233,7 +238,7 @@ static int prepare(const struct sample_program *sample)
 		       ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample))
-		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks && !settings->windows
+		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks && !settings->always_on
 									   ? STACK_RING_BYTES
 									   : SAMPLE_RING_BYTES);
 }
@@ -270,18 +275,18 @@ static bool map_counts(struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
 
-	sample->counters = map_shared(sample, bpf->maps.counters, counters_size(sample));
+	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
 	sample->ring = ring_buffer__new(
 		bpf_map__fd(bpf->maps.ring),
 		sample->settings.stacks ? take_ring_stack : take_ring_sample, sample->counts, NULL);
 	if (!sample->counters || !sample->ring)
 		return false;
 	if (!sample->settings.stacks) {
-		sample->table = map_shared(sample, bpf->maps.table, table_size(sample));
+		sample->table = map_shared(bpf->maps.table, table_size(sample));
 		return sample->table;
 	}
-	sample->stacks = map_shared(sample, bpf->maps.stacks, stacks_size(sample));
-	sample->arena = map_shared(sample, bpf->maps.arena, arena_size(sample));
+	sample->stacks = map_shared(bpf->maps.stacks, stacks_size(sample));
+	sample->arena = map_shared(bpf->maps.arena, arena_size(sample));
 	return sample->stacks && sample->arena;
 }
 
@@ -296,10 +301,6 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->cpu_count = cpus;
 	sample->buckets = bank_buckets(sample);
 	sample->counts = counts;
-	if (!settings->windows)
-		sample->taken = calloc(sample->buckets * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
-	if (!settings->windows && !sample->taken)
-		return error_no_memory(e);
 	err = program_load(load, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_hint(e,
@@ -310,7 +311,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return err;
 	if (!map_counts(sample))
 		return program_out_of(e, errno, "cannot map the counts of the BPF program");
-	err = settings->windows ? program_barrier_open(&sample->barrier) : 0;
+	err = program_barrier_open(&sample->barrier);
 	if (err)
 		return program_out_of(e, -err, "cannot create a BPF map");
 	return settings->unwind ? unwind_begin(settings->unwind, sample->bpf, e) : 0;
@@ -324,7 +325,6 @@ void sample_program_free(struct sample_program *sample)
 	unmap(sample->arena, arena_size(sample));
 	unmap(sample->counters, counters_size(sample));
 	program_barrier_close(&sample->barrier);
-	free(sample->taken);
 	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };
 }
@@ -351,23 +351,6 @@ int sample_program_read_ring(struct sample_program *sample)
 	return n < 0 ? n : 0;
 }
 
-int sample_program_read_table(struct sample_program *sample)
-{
-	if (sample->settings.stacks)
-		return counts_add_stacks(sample->counts, sample->stacks, sample->buckets,
-					 sample->arena, sample->taken);
-	return counts_add_table(sample->counts, sample->table, sample->buckets, sample->taken);
-}
-
-static void add_counters(struct sample_counters *sum, const struct sample_counters *cpu)
-{
-	sum->excluded += cpu->excluded;
-	sum->ring += cpu->ring;
-	sum->ring_full += cpu->ring_full;
-	sum->timed += cpu->timed;
-	sum->timed_ns += cpu->timed_ns;
-}
-
 /* The ticks whose home is in buckets [first, first + count). */
 static uint64_t bucket_ticks(const struct sample_program *sample, size_t first, size_t count)
 {
@@ -380,57 +363,55 @@ static uint64_t bucket_ticks(const struct sample_program *sample, size_t first, 
 
 int sample_program_switch(struct sample_program *sample)
 {
-	volatile uint32_t *bank = &sample->bpf->data_windows->bank_in_use;
+	volatile uint32_t *bank = &sample->bpf->data_banks->bank_in_use;
 
-	*bank = !*bank;
+	*bank = (*bank + 1) % bank_count(sample);
 	return program_barrier_wait(&sample->barrier);
-}
-
-/* Adds a bank's table to `counts`, and clears it. Its arena is free again. */
-static int take_table(struct sample_program *sample, size_t bank, struct counts *counts)
-{
-	struct stack_bucket *stacks = sample->stacks + bank * sample->buckets;
-	struct sample_bucket *table = sample->table + bank * sample->buckets;
-	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
-	int err;
-
-	if (!sample->settings.stacks) {
-		err = counts_add_table(counts, table, sample->buckets, NULL);
-		memset(table, 0, sample->buckets * sizeof(*table));
-		return err;
-	}
-	err = counts_add_stacks(counts, stacks, sample->buckets, sample->arena, NULL);
-	memset(stacks, 0, sample->buckets * sizeof(*stacks));
-	sample->arena[first_word / STACK_CHUNK_WORDS].words[first_word % STACK_CHUNK_WORDS] = 0;
-	return err;
 }
 
 int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window)
 {
-	size_t bank = !sample->bpf->data_windows->bank_in_use;
+	size_t banks = bank_count(sample);
+	size_t bank = (sample->bpf->data_banks->bank_in_use + banks - 1) % banks;
+	size_t first = bank * sample->buckets;
+	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
+	int err;
 
 	*window = (struct sample_window){ 0 };
-	for (size_t i = bank; i < counter_count(sample); i += SAMPLE_BANKS) {
-		add_counters(&window->counters, &sample->counters[i]);
-		sample->counters[i] = (struct sample_counters){ 0 };
+	for (size_t i = bank; i < counter_count(sample); i += banks) {
+		struct sample_counters *cpu = &sample->counters[i];
+
+		window->counters.excluded += cpu->excluded;
+		window->counters.ring += cpu->ring;
+		window->counters.ring_full += cpu->ring_full;
+		window->counters.timed += cpu->timed;
+		window->counters.timed_ns += cpu->timed_ns;
+		*cpu = (struct sample_counters){ 0 };
 	}
-	window->ticks = window->counters.excluded +
-			bucket_ticks(sample, bank * sample->buckets, sample->buckets);
-	return take_table(sample, bank, counts);
-}
+	window->ticks = window->counters.excluded + bucket_ticks(sample, first, sample->buckets);
+	if (!sample->settings.stacks) {
+		struct sample_bucket *table = sample->table + first;
 
-struct sample_counters sample_program_counters(const struct sample_program *sample)
-{
-	struct sample_counters sum = { 0 };
+		err = counts_add_table(counts, table, sample->buckets);
+		memset(table, 0, sample->buckets * sizeof(*table));
+	} else {
+		struct stack_bucket *stacks = sample->stacks + first;
 
-	for (size_t i = 0; i < counter_count(sample); i++)
-		add_counters(&sum, &sample->counters[i]);
-	return sum;
+		err = counts_add_stacks(counts, stacks, sample->buckets, sample->arena);
+		memset(stacks, 0, sample->buckets * sizeof(*stacks));
+		/* Its arena is free again. */
+		sample->arena[first_word / STACK_CHUNK_WORDS]
+			.words[first_word % STACK_CHUNK_WORDS] = 0;
+	}
+	return err;
 }
 
 uint64_t sample_program_ticks(const struct sample_program *sample)
 {
-	return sample_program_counters(sample).excluded +
-	       bucket_ticks(sample, 0, bucket_count(sample));
+	uint64_t ticks = bucket_ticks(sample, 0, bucket_count(sample));
+
+	for (size_t i = 0; i < counter_count(sample); i++)
+		ticks += sample->counters[i].excluded;
+	return ticks;
 }

@@ -21,7 +21,8 @@ struct sample_settings {
 	bool group_is_v1;	  /* the group is in a cgroup v1 hierarchy */
 	bool one_thread, inherit; /* for members: see bpf/members.h */
 	const struct tick *tick;  /* run at the scheduler's tick; NULL: at perf events */
-	bool windows;		  /* sample_program_take() will be called */
+	bool windows;		  /* ticks go on when one ends: there are two banks of each table */
+	bool always_on;		  /* for a recording without an end, at some 100 Hz: small tables */
 };
 
 /* The BPF program `sample` and the memory that it shares. Zero-initialised is none. */
@@ -34,22 +35,21 @@ struct sample_program {
 	uint32_t members_max; /* 0: MEMBERS_MAX */
 	bool keeps_records;   /* perf events also write a record of each tick */
 	bool is_test_run;     /* load the program that counts what a test asks for, not ticks */
-	uint32_t buckets;     /* of a bank, or all there are without windows: a power of two */
+	uint32_t buckets;     /* of a bank: a power of two */
 	/* The program's maps: the buckets of table, or else of stacks. */
 	struct sample_bucket *table;
 	struct stack_bucket *stacks;
 	struct stack_chunk *arena;
-	struct sample_counters *counters; /* one for each possible CPU, with windows SAMPLE_BANKS */
-	struct program_barrier barrier;	  /* with windows */
+	struct sample_counters *counters; /* for each possible CPU one of each bank */
+	struct program_barrier barrier;
 	size_t cpu_count;
 	struct ring_buffer *ring;
-	struct counts *counts; /* what was read from the table and the ring buffer */
-	uint64_t *taken;       /* see counts_add_table() */
+	struct counts *counts; /* what was read from the ring buffer */
 };
 
 /*
- * Loads the program. The calls below add what it counts to `counts`, which must stay valid until
- * sample_program_free(). Returns 0 or a negative errno.
+ * Loads the program. `counts` receives what comes through the ring buffer, and must stay valid
+ * until sample_program_free(). Returns 0 or a negative errno.
  */
 int sample_program_load(struct sample_program *sample, const struct sample_settings *settings,
 			struct counts *counts, struct error *e);
@@ -65,36 +65,26 @@ int sample_program_ring_fd(const struct sample_program *sample);
 /* Adds the samples in the ring buffer to the counts. Returns 0 or a negative errno. */
 int sample_program_read_ring(struct sample_program *sample);
 
-/* Adds what was counted in the table since the last call. Returns 0 or -ENOMEM. */
-int sample_program_read_table(struct sample_program *sample);
-
-/* --- With windows --- */
-
 /*
- * Ends a window: ticks count in the other bank from now on. When this returns, no tick counts in
- * the earlier one any more: read the ring buffer before the bank. Returns 0 or a negative errno.
+ * Ends a window: ticks count in the other bank from now on; where there is one bank, no tick may
+ * come any more. When this returns, no tick counts in the earlier one: read the ring buffer before
+ * the bank. Returns 0 or a negative errno.
  */
 int sample_program_switch(struct sample_program *sample);
 
-/* A window's ticks, as the two functions below return them without windows. */
 struct sample_window {
-	uint64_t ticks;
-	struct sample_counters counters;
+	uint64_t ticks;			 /* of the targets, whatever became of them */
+	struct sample_counters counters; /* sums over all CPUs */
 };
 
 /*
- * Adds to `counts` what the bank counted that ticks do not use, and clears it. Returns 0 or
- * -ENOMEM.
+ * Adds what the bank counted that sample_program_switch() has ended to `counts`, and clears it.
+ * Returns 0 or -ENOMEM.
  */
 int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window);
 
-/* --- Without --- */
-
-/* The sum over all CPUs. */
-struct sample_counters sample_program_counters(const struct sample_program *sample);
-
-/* How many ticks of the targets there were so far, whatever became of them. */
+/* How many ticks of the targets there were so far in this window, whatever became of them. */
 uint64_t sample_program_ticks(const struct sample_program *sample);
 
 #endif

@@ -383,6 +383,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.read_rows = cfi_read,
 		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
+		.always_on = true,
 	};
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
 	uint64_t number;

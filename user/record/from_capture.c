@@ -21,10 +21,13 @@
 struct capture_profile {
 	struct profile *p;
 	struct capture *c;
-	uint32_t *image_ids; /* of the capture's images in the profile, + 1; 0: not yet */
-	size_t image_room;
-	uint64_t *counted; /* of each sample of the capture: the count that is in the profile */
-	size_t counted_room;
+	/* The capture's images in the profile, which may have got another build ID there. */
+	struct known_image {
+		uint64_t serial;
+		uint32_t id;
+	} * images;
+	size_t image_count, image_room;
+	struct index image_index; /* by serial */
 	struct index mapping_index;
 	struct user_names *users; /* of a window; NULL: of a whole recording */
 	uint32_t *modules;	  /* mappings of kernel modules, made when names were resolved */
@@ -36,17 +39,21 @@ static int duplicate(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+static bool serial_equal(const void *array, uint32_t number, const void *key)
+{
+	return ((const struct known_image *)array)[number].serial == *(const uint64_t *)key;
+}
+
 static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 {
 	size_t count;
 	const struct capture_image *image = &capture_images(b->c, &count)[number];
+	uint64_t hash = hash_u64(image->serial, 0);
+	uint32_t entry = index_find(&b->image_index, hash, serial_equal, b->images, &image->serial);
 	struct profile_image *added;
 
-	if (array_reserve(&b->image_ids, &b->image_room, count, sizeof(*b->image_ids)))
-		return -ENOMEM;
-	*id = b->image_ids[number] - 1;
-	if (*id != PROFILE_NONE) {
-		const struct profile_image *known = &b->p->images[*id];
+	if (entry != INDEX_NONE) {
+		const struct profile_image *known = &b->p->images[ *id = b->images[entry].id];
 
 		/*
 		 * Memory without a file is renamed when the file with its functions' names is
@@ -64,7 +71,14 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 		added->fd = duplicate(image->fd);
 	if (added->root < 0)
 		added->root = duplicate(image->root);
-	b->image_ids[number] = *id + 1;
+	if (entry == INDEX_NONE) {
+		entry = b->image_count;
+		if (array_reserve(&b->images, &b->image_room, entry + 1, sizeof(*b->images)) ||
+		    index_add(&b->image_index, hash, entry))
+			return -ENOMEM;
+		b->images[b->image_count++].serial = image->serial;
+	}
+	b->images[entry].id = *id;
 	if (!image->why)
 		return 0;
 	return profile_string(b->p, image->why,
@@ -265,13 +279,9 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	};
 	int64_t values[2];
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
-	int err = array_reserve(&b->counted, &b->counted_room, sample->number + 1,
-				sizeof(*b->counted));
+	int err = 0;
 
-	if (err || sample->count <= b->counted[sample->number])
-		return err;
-	profile_set_ticks(b->p, sample->count - b->counted[sample->number], values);
-	b->counted[sample->number] = sample->count;
+	profile_set_ticks(b->p, sample->count, values);
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	if (!err && b->users)
@@ -408,8 +418,8 @@ void capture_profile_end(struct capture_profile *b)
 {
 	if (!b)
 		return;
-	free(b->image_ids);
-	free(b->counted);
+	free(b->images);
+	index_free(&b->image_index);
 	free(b->modules);
 	index_free(&b->mapping_index);
 	free(b);

@@ -22,15 +22,15 @@ int profile_from_window(struct capture *c, struct user_names *users, struct prof
 			struct error *e);
 
 /*
- * As profile_from_capture(), for a capture that is still running: adds what it counts to a profile,
- * as value 0 (samples) and value 1 (CPU time in nanoseconds). A profile that has samples already
+ * As profile_from_capture(), for a capture that is still running: adds its windows to a profile, as
+ * values of profile_add_clock(). A profile that has samples already
  * must have these value types. p and c must outlive capture_profile_end(), which takes NULL, too.
  */
 struct capture_profile;
 int capture_profile_begin(struct capture_profile **b, struct profile *p, struct capture *c,
 			  struct error *e);
 
-/* After capture_read() or capture_stop(): adds what was counted since the last time. */
+/* After each capture_cut(), and capture_stop(): adds what was counted in the window. */
 int capture_profile_add(struct capture_profile *b, struct error *e);
 void capture_profile_end(struct capture_profile *b);
 

@@ -12,15 +12,8 @@
 
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
-/*
- * A capture keeps all its counts and every process that it has seen, and each reading visits all of
- * them. It is restarted after so many different samples, so many new processes and threads, and, of
- * the whole machine or a group, so long a time: memory and the CPU time of a reading stay bounded,
- * and the kernel's table does not fill up.
- */
-#define MOST_SAMPLES   16384
-#define MOST_NEW_TASKS 16384
-#define LONGEST_NS     (1800 * NS_PER_S)
+/* The profile is compacted when it has grown by so many samples, which have faded by then. */
+#define MOST_SAMPLES 16384
 
 static uint64_t time_ns(const struct timeval *t)
 {
@@ -44,13 +37,13 @@ static int begin_capture(struct watch *w, struct error *e)
 	struct capture_options options = tool_capture_options(&w->target);
 	int err;
 
+	options.windows = true;
 	capabilities_raise();
 	err = capture_start(&options, &w->capture, e);
 	capabilities_lower();
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
-	w->tasks_before = err ? 0 : capture_tasks(w->capture);
-	w->start_ns = w->read_ns = now_ns();
+	w->read_ns = now_ns();
 	return err;
 }
 
@@ -134,50 +127,17 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-static bool lives(pid_t pid)
+/* Drops the samples that have faded, with their locations, images and open files. */
+static int compact_profile(struct watch *w, struct error *e)
 {
-	return kill(pid, 0) == 0 || errno == EPERM;
-}
+	int err;
 
-/* Keeps the living targets, and adds their children that had samples. */
-static void renew_target(struct watch *w)
-{
-	struct tool_target *t = &w->target;
-	const struct profile *p = w->live.p;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < t->pid_count; i++)
-		if (lives(t->pids[i]))
-			t->pids[kept++] = t->pids[i];
-	if (!t->pid_count)
-		return;
-	t->pid_count = kept;
-	for (size_t i = 0; i < p->label_count && !t->no_inherit; i++) {
-		pid_t pid = p->labels[i].pid;
-
-		if (t->pid_count < TARGET_MOST_PIDS && !tool_is_target(t, pid) && lives(pid))
-			t->pids[t->pid_count++] = pid;
-	}
-}
-
-/* The time that a restart takes does not count as watched time. */
-static int restart_capture(struct watch *w, struct error *e)
-{
-	const struct tool_target *t = &w->target;
-
-	w->lost_before = w->status.lost;
-	w->cpu_ns_before = w->cpu_ns;
-	end_capture(w);
-	if (live_compact(&w->live))
-		return error_no_memory(e);
-	renew_target(w);
-	if (begin_capture(w, e) == 0)
-		return 0;
-	if (t->all || t->cgroup || t->pid_count || (t->tid && lives(t->tid)))
-		return -EINVAL;
-	w->ended = true;
-	end_capture(w);
-	return 0;
+	capture_profile_end(w->growth);
+	w->growth = NULL;
+	err = live_compact(&w->live) ? error_no_memory(e) : 0;
+	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
+	w->samples_before = w->live.p->sample_count;
+	return err;
 }
 
 static void update_status(struct watch *w, uint64_t passed_ns)
@@ -187,12 +147,12 @@ static void update_status(struct watch *w, uint64_t passed_ns)
 	struct capture_totals totals;
 
 	capture_totals(w->capture, &totals);
-	s->lost = w->lost_before + totals.ring_full + totals.no_cell;
+	s->lost += totals.ring_full + totals.no_cell;
 	w->any |= totals.counted > 0;
 	w->idle.excluded |= totals.excluded > 0;
-	w->idle.cpu_ns = totals.cpu_ns;
-	w->cpu_ns = w->cpu_ns_before + totals.cpu_ns;
-	w->idle.duration_ns = totals.duration_ns;
+	w->idle.cpu_ns += totals.cpu_ns;
+	w->cpu_ns += totals.cpu_ns;
+	w->idle.duration_ns += totals.duration_ns;
 	s->bpf_ns_per_tick = totals.bpf_ns_per_tick;
 	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;
 	w->own_cpu_ns = own;
@@ -205,7 +165,7 @@ int watch_update(struct watch *w, struct error *e)
 
 	capabilities_raise();
 	w->ended = capture_ended(w->capture);
-	err = w->ended ? capture_stop(w->capture, e) : capture_read(w->capture, e);
+	err = w->ended ? capture_stop(w->capture, e) : capture_cut(w->capture, e);
 	w->read_ns = now_ns();
 	passed_ns = w->read_ns - before;
 	live_fade(&w->live, passed_ns);
@@ -216,11 +176,8 @@ int watch_update(struct watch *w, struct error *e)
 
 	if (!err && w->ended)
 		end_capture(w);
-	else if (!err &&
-		 (w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
-		  capture_tasks(w->capture) - w->tasks_before > MOST_NEW_TASKS ||
-		  ((w->target.all || w->target.cgroup) && now_ns() - w->start_ns > LONGEST_NS)))
-		err = restart_capture(w, e);
+	else if (!err && w->live.p->sample_count - w->samples_before > MOST_SAMPLES)
+		err = compact_profile(w, e);
 
 	capabilities_raise_for_names();
 	err = err ?: live_name(&w->live, e);

@@ -27,10 +27,9 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before;		     /* samples of the profile when the capture began, */
-	size_t tasks_before;		     /* and the processes and threads that were there */
-	uint64_t lost_before, cpu_ns_before; /* of captures before this one */
-	uint64_t start_ns, read_ns, own_cpu_ns;
+	size_t samples_before; /* samples of the profile when it was compacted, or the capture began
+				*/
+	uint64_t read_ns, own_cpu_ns;
 };
 
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,

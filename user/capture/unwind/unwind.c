@@ -147,30 +147,30 @@ static int unwind_index_builds(struct unwind *u)
 #define USERS_NS   (10 * NS_PER_S)
 #define USERS_PART 10
 /*
- * With windows, where all that the daemon's unit may take is half a GiB, one of users' files: those
+ * Always on, where all that the daemon's unit may take is half a GiB, one of users' files: those
  * of compilers are a fifth of that, and take a tenth of a second.
  */
 #define USERS_FILE_NS	 NS_PER_S
 #define USERS_FILE_BYTES ((uint64_t)128 * 1024 * 1024)
-/* With windows root's files have one, too: a build runs any number of new programs. */
-#define WINDOWS_PART 400
+/* Always on, root's files have one, too: a build runs any number of new programs. */
+#define ALWAYS_ON_PART 400
 
 static bool has_budget(const struct unwind *u, const struct unwind_image_state *state)
 {
-	return !state->root_owned || u->windows || state->removed || state->again;
+	return !state->root_owned || u->always_on || state->removed || state->again;
 }
 
 static int check_time(const struct unwind *u, const struct unwind_image_state *state,
 		      struct error *e)
 {
-	uint64_t part = (now_ns() - u->begin_ns) / (u->windows ? WINDOWS_PART : USERS_PART);
+	uint64_t part = (now_ns() - u->begin_ns) / (u->always_on ? ALWAYS_ON_PART : USERS_PART);
 	uint64_t spent = state->root_owned ? u->root_ns : u->users_ns;
 
 	if (!has_budget(u, state) || spent <= USERS_NS + part)
 		return 0;
 	return error_set(e, 0, "reading %s files has taken too long",
 			 !state->root_owned ? "users'"
-			 : u->windows	    ? "new"
+			 : u->always_on	    ? "new"
 					    : "the same");
 }
 
@@ -199,7 +199,7 @@ static int read_rows(const struct unwind *u, const struct capture_image *image, 
 
 	state->root_owned = is_root_owned(fd);
 	err = check_time(u, state, e);
-	if (u->windows && !state->root_owned) {
+	if (u->always_on && !state->root_owned) {
 		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
 		budget = &users_file;
 	}

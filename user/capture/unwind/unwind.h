@@ -19,7 +19,7 @@ struct unwind {
 	unwind_reader *read;
 	struct process_table *processes;
 	struct counts *counts; /* receives the stacks that are walked here */
-	bool windows;	       /* the recording has no end: it may take little time only */
+	bool always_on;	       /* the recording may take little time only */
 
 	/* Private to the files of this directory: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */
