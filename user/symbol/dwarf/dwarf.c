@@ -13,6 +13,7 @@
 #include "symbol/dwarf/dwarf_unit.h"
 #include "util/array.h"
 #include "util/memory.h"
+#include "util/sum.h"
 
 #define DEPTH_MAX  1024
 #define FRAMES_MAX ((size_t)4 * 1024 * 1024)
@@ -92,8 +93,6 @@ static int count_visit(struct work *w)
 	return w->visits++ / VISITS_MAX > w->b->count + VISITS_LEAST / VISITS_MAX ? -EINVAL : 0;
 }
 
-/* --- The unit of each address --- */
-
 static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
 {
 	struct work *w = context;
@@ -133,35 +132,25 @@ static int claim_unit(void *context, const struct dwarf_unit *unit)
 	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim_range, &c);
 }
 
-/* Whether an address is in no known unit, except in the PLT, which the linker generates. */
-static bool has_unclaimed(const struct work *w)
+/* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
+static int find_units(struct work *w)
 {
-	struct elf_range plt[8]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
+	/* No unit has the PLT, which the linker generates: .plt, .plt.got, .plt.sec, .plt.bnd */
+	struct elf_range plt[8];
 	size_t count = elf_section_ranges(w->file.elf.elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
+	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, claim, w));
 
-	for (size_t i = 0; i < w->b->count; i++) {
+	for (size_t i = 0; !err && i < w->b->count; i++) {
 		uint64_t address = w->b->addresses[i].address;
 		bool found = w->places[i].unit != UINT64_MAX;
 
 		for (size_t j = 0; !found && j < count; j++)
 			found = address >= plt[j].start && address < plt[j].limit;
 		if (!found)
-			return true;
+			return dwarf_find_units(&w->file, claim_unit, w);
 	}
-	return false;
-}
-
-/* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
-static int find_units(struct work *w)
-{
-	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, claim, w));
-
-	if (!err && has_unclaimed(w))
-		err = dwarf_find_units(&w->file, claim_unit, w);
 	return err;
 }
-
-/* --- The functions of a unit --- */
 
 struct scan {
 	struct work *w;
@@ -173,41 +162,33 @@ struct scan {
 	bool covers; /* the function covers an address */
 };
 
-/* Sets *entry to the abstract origin of an inlined function, and returns the origin's file. */
-static struct dwarf_file *origin(const struct scan *s, uint64_t *entry)
-{
-	const struct dwarf_value *v = &s->die.values[ATTR_ORIGIN];
-
-	*entry = v->number;
-	if (dwarf_has(&s->die, ATTR_ORIGIN) && v->class == CLASS_REFERENCE)
-		return s->unit->file;
-	if (dwarf_has(&s->die, ATTR_ORIGIN) && v->class == CLASS_ALTERNATE &&
-	    s->unit->file->alternate)
-		return s->unit->file->alternate;
-	*entry = s->die.offset;
-	return s->unit->file;
-}
-
+/* Adds the current function as the innermost one of an address. */
 static int add_frame(struct scan *s, struct place *place)
 {
 	struct work *w = s->w;
+	const struct dwarf_value *origin = &s->die.values[ATTR_ORIGIN];
+	struct dwarf_file *file = s->unit->file;
+	uint64_t entry = s->die.offset; /* that has the name */
 	struct frame frame = {
 		.entry = s->die.offset,
-		.outer = place->inner,
+		.outer = NONE,
 		.inlined = s->die.tag == DW_TAG_inlined_subroutine,
 		.call_file = dwarf_constant(&s->die, ATTR_CALL_FILE),
 		.call_line = dwarf_constant(&s->die, ATTR_CALL_LINE),
 		.call_column = dwarf_constant(&s->die, ATTR_CALL_COLUMN),
 	};
-	struct dwarf_file *file = s->unit->file;
-	uint64_t entry = s->die.offset;
 
 	if (w->frame_count == FRAMES_MAX)
 		return -EINVAL;
-	if (frame.inlined)
-		file = origin(s, &entry);
-	else
-		frame.outer = NONE;
+	if (frame.inlined) {
+		frame.outer = place->inner;
+		if (dwarf_has(&s->die, ATTR_ORIGIN) &&
+		    (origin->class == CLASS_REFERENCE ||
+		     (origin->class == CLASS_ALTERNATE && file->alternate))) {
+			file = origin->class == CLASS_ALTERNATE ? file->alternate : file;
+			entry = origin->number;
+		}
+	}
 	if (dwarf_names_add(&w->names, file, entry, &frame.function) ||
 	    array_reserve(&w->frames, &w->frame_room, w->frame_count + 1, sizeof(*w->frames)))
 		return -ENOMEM;
@@ -217,67 +198,55 @@ static int add_frame(struct scan *s, struct place *place)
 }
 
 /*
- * Whether the current function becomes the innermost one of an address: it is nested in, or inlined
- * into, the innermost function so far. Of functions that overlap otherwise, which only corrupt
- * files have, the first counts. A function is not nested in itself, so its own ranges may overlap.
+ * The current function becomes the innermost one of each address in a range of its own: if it is
+ * nested in, or inlined into, the innermost function so far. Of functions that overlap otherwise,
+ * which only corrupt files have, the first counts. A function is not nested in itself, so its own
+ * ranges may overlap.
  */
-static bool belongs(const struct scan *s, const struct place *place)
-{
-	const struct frame *inner = place->inner == NONE ? NULL : &s->w->frames[place->inner];
-
-	if (s->die.tag == DW_TAG_inlined_subroutine)
-		return inner && inner->entry == s->around;
-	return !inner || inner->entry == s->around;
-}
-
-static int cover(void *context, uint64_t start, uint64_t limit)
+static int cover_range(void *context, uint64_t start, uint64_t limit)
 {
 	struct scan *s = context;
 	struct batch *b = s->w->b;
+	bool is_outermost = s->die.tag == DW_TAG_subprogram;
 	int err = 0;
 
 	if (start < s->w->file.code_start)
 		return 0;
 	for (size_t i = batch_lower_bound(b->addresses, 0, b->count, start); !err && i < b->count;
 	     i++) {
+		struct place *place = &s->w->places[i];
+
 		if (b->addresses[i].address >= limit)
 			break;
 		s->covers = true;
 		err = count_visit(s->w);
-		if (!err && belongs(s, &s->w->places[i]))
-			err = add_frame(s, &s->w->places[i]);
-	}
-	return err;
-}
-
-static int visit_function(struct scan *s)
-{
-	struct dwarf_value low = dwarf_value(&s->die, ATTR_LOW_PC),
-			   high = dwarf_value(&s->die, ATTR_HIGH_PC),
-			   ranges = dwarf_value(&s->die, ATTR_RANGES);
-	struct dwarf_die *die = &s->die;
-	int err;
-
-	s->covers = false;
-	err = dwarf_ranges(s->unit, &low, &high, &ranges, cover, s);
-	/* Code inlined into this code is within its ranges: skips its children. */
-	if (!s->covers && die->tag == DW_TAG_inlined_subroutine && dwarf_has(die, ATTR_SIBLING) &&
-	    die->values[ATTR_SIBLING].number > die->next) {
-		die->next = die->values[ATTR_SIBLING].number;
-		die->children = false;
+		if (!err && (place->inner == NONE ? is_outermost
+						  : s->w->frames[place->inner].entry == s->around))
+			err = add_frame(s, place);
 	}
 	return err;
 }
 
 /* Handles the entry just read, and tracks the depth. *end becomes true at the end of the unit. */
-static int step(struct scan *s, bool *end)
+static int visit_entry(struct scan *s, bool *end)
 {
 	struct dwarf_die *die = &s->die;
-	bool function = die->tag == DW_TAG_subprogram || die->tag == DW_TAG_inlined_subroutine;
-	int err = function ? visit_function(s) : 0;
+	bool is_function = dwarf_is_function(die->tag);
 
-	if (err)
-		return err;
+	if (is_function) {
+		struct dwarf_value low = dwarf_value(die, ATTR_LOW_PC),
+				   high = dwarf_value(die, ATTR_HIGH_PC),
+				   ranges = dwarf_value(die, ATTR_RANGES);
+		int err;
+
+		s->covers = false;
+		err = dwarf_ranges(s->unit, &low, &high, &ranges, cover_range, s);
+		if (err)
+			return err;
+		/* Code inlined into this code is within its ranges. */
+		if (!s->covers && die->tag == DW_TAG_inlined_subroutine)
+			dwarf_skip_children(die);
+	}
 	if (!die->tag) {
 		*end = s->depth <= 1;
 		if (s->depth)
@@ -286,7 +255,7 @@ static int step(struct scan *s, bool *end)
 		if (s->depth == DEPTH_MAX)
 			return -EINVAL;
 		s->arounds[s->depth++] = s->around;
-		if (function)
+		if (is_function)
 			s->around = die->offset;
 	}
 	*end |= !s->depth || die->next >= s->unit->limit;
@@ -311,13 +280,11 @@ static int scan_entries(struct work *w, const struct dwarf_unit *unit)
 			err = -ECANCELED;
 		wanted = s->around == UINT64_MAX ? DWARF_CODE : DWARF_CODE_OF_FUNCTION;
 		err = err ?: dwarf_die_read(unit, at, wanted, &s->die);
-		err = err ?: step(s, &end);
+		err = err ?: visit_entry(s, &end);
 	}
 	free(s);
 	return err;
 }
-
-/* --- The lines of a unit --- */
 
 struct rows {
 	struct work *w;
@@ -351,20 +318,6 @@ static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
 	return err;
 }
 
-/* Sets call_path of the frames [first, frame_count). */
-static int find_call_paths(struct rows *r, size_t first)
-{
-	int err = 0;
-
-	for (size_t i = first; !err && i < r->w->frame_count; i++)
-		if (r->w->frames[i].inlined)
-			err = dwarf_lines_file(&r->table, r->w->frames[i].call_file,
-					       &r->w->frames[i].call_path);
-	return err;
-}
-
-/* --- Units --- */
-
 /*
  * Scans the entries of a split unit, which are in another file. That file is closed at once: a
  * program may have ten thousand of them.
@@ -392,27 +345,9 @@ static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
 }
 
 /* Reads a unit's functions, those of their names that are in this unit, and its lines. */
-static int read_unit(struct rows *r, const struct dwarf_unit *unit)
-{
-	struct work *w = r->w;
-	size_t first_frame = w->frame_count, first_name = w->names.count;
-	int err = 0;
-
-	if (unit->has_lines)
-		err = skip_unreadable(w, dwarf_lines_open(&r->table, unit, w->b->p));
-	if (!err && unit->dwo_name.section)
-		err = scan_split(w, unit);
-	else if (!err)
-		err = skip_unreadable(w, scan_entries(w, unit))
-			      ?: dwarf_names_read(&w->names, unit, &r->table, first_name);
-	err = err ?: find_call_paths(r, first_frame);
-	if (!err && r->table.program)
-		err = skip_unreadable(w, dwarf_lines_run(&r->table, place_row, r));
-	return err;
-}
-
 static int scan_unit(struct work *w, uint64_t offset)
 {
+	size_t first_frame = w->frame_count, first_name = w->names.count;
 	struct rows r = { .w = w };
 	struct dwarf_unit unit;
 	int err = dwarf_unit_read(&w->file, offset, &unit);
@@ -421,16 +356,26 @@ static int scan_unit(struct work *w, uint64_t offset)
 		return skip_unreadable(w, err);
 	dwarf_unit_load(&unit);
 	err = dwarf_note_unit(&unit);
-	err = err ?: read_unit(&r, &unit);
+	if (!err && unit.has_lines)
+		err = skip_unreadable(w, dwarf_lines_open(&r.table, &unit, w->b->p));
+	if (!err && unit.dwo_name.section)
+		err = scan_split(w, &unit);
+	else if (!err)
+		err = skip_unreadable(w, scan_entries(w, &unit))
+			      ?: dwarf_names_read(&w->names, &unit, &r.table, first_name);
+	for (size_t i = first_frame; !err && i < w->frame_count; i++)
+		if (w->frames[i].inlined)
+			err = dwarf_lines_file(&r.table, w->frames[i].call_file,
+					       &w->frames[i].call_path);
+	if (!err && r.table.program)
+		err = skip_unreadable(w, dwarf_lines_run(&r.table, place_row, &r));
 	dwarf_lines_close(&r.table);
 	return err;
 }
 
 static int by_offset(const void *x, const void *y)
 {
-	const uint64_t *a = x, *b = y;
-
-	return (*a > *b) - (*a < *b);
+	return compare_u64(*(const uint64_t *)x, *(const uint64_t *)y);
 }
 
 /* Scans each unit that has an address once, in the order of the file. */
@@ -456,8 +401,6 @@ static int scan_units(struct work *w)
 	return err;
 }
 
-/* --- Results for the profile --- */
-
 /* Adds a frame's function to the profile. The outermost keeps the name from the symbol table. */
 static int find_function(struct work *w, const struct batch_address *address,
 			 const struct frame *frame, uint32_t *id)
@@ -482,40 +425,15 @@ static int find_function(struct work *w, const struct batch_address *address,
 	return f.name ? profile_add_function(w->b->p, &f, id) : 0;
 }
 
-static size_t count_frames(const struct work *w, const struct place *place)
-{
-	size_t count = 0;
-
-	for (uint32_t i = place->inner; i != NONE; i = w->frames[i].outer)
-		count++;
-	return count;
-}
-
-/* For an address of which DWARF has a line but no function. */
-static int add_line_only(struct work *w, size_t i)
-{
-	const struct place *place = &w->places[i];
-	uint32_t location = w->b->addresses[i].location;
-	const struct profile_location *l = &w->b->p->locations[location];
-	struct profile_line line;
-
-	if (!l->line_count || !place->line)
-		return 0;
-	line = w->b->p->lines[l->first_line];
-	line.line = place->line;
-	line.column = place->column;
-	line.file = place->file;
-	return profile_set_lines(w->b->p, location, &line, 1);
-}
-
 /* lines: an array with room for all frames of any address. */
-static int add_lines(struct work *w, size_t i, struct profile_line *lines)
+static int set_lines(struct work *w, size_t i, struct profile_line *lines)
 {
 	const struct place *place = &w->places[i];
+	uint32_t location = w->b->addresses[i].location, count = 0;
+	const struct profile_location *l = &w->b->p->locations[location];
 	struct profile_line at = { .line = place->line,
 				   .column = place->column,
 				   .file = place->file };
-	uint32_t count = 0;
 
 	for (uint32_t n = place->inner; n != NONE; n = w->frames[n].outer) {
 		const struct frame *frame = &w->frames[n];
@@ -532,44 +450,37 @@ static int add_lines(struct work *w, size_t i, struct profile_line *lines)
 		at.column = frame->call_column;
 		at.file = frame->call_path;
 	}
-	if (!count)
-		return add_line_only(w, i);
-	return profile_set_lines(w->b->p, w->b->addresses[i].location, lines, count);
+	if (!count && l->line_count && place->line) { /* DWARF has a line, but no function */
+		lines[count++] = (struct profile_line){
+			.function = w->b->p->lines[l->first_line].function,
+			.line = place->line,
+			.column = place->column,
+			.file = place->file,
+		};
+	}
+	return count ? profile_set_lines(w->b->p, location, lines, count) : 0;
 }
 
-static int deliver(struct work *w)
+static int set_all_lines(struct work *w)
 {
 	struct profile_line *lines;
-	size_t most = 0;
+	size_t most = 1;
 	int err = 0;
 
 	for (size_t i = 0; i < w->b->count; i++) {
-		size_t count = count_frames(w, &w->places[i]);
+		size_t count = 0;
 
+		for (uint32_t n = w->places[i].inner; n != NONE; n = w->frames[n].outer)
+			count++;
 		most = count > most ? count : most;
 	}
-	lines = calloc(most + 1, sizeof(*lines));
+	lines = calloc(most, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
 	for (size_t i = 0; !err && i < w->b->count; i++)
-		err = add_lines(w, i, lines);
+		err = set_lines(w, i, lines);
 	free(lines);
 	return err;
-}
-
-static int resolve(struct work *w)
-{
-	int err = dwarf_file_open(&w->file);
-
-	if (err)
-		return skip_unreadable(w, err);
-	err = dwarf_open_alternate(&w->file, w->root);
-	w->no_alternate = err == -ENOENT;
-	err = err == -ENOENT ? 0 : skip_unreadable(w, err);
-	err = err ?: find_units(w);
-	err = err ?: scan_units(w);
-	err = err ?: dwarf_names_resolve(&w->names, 0);
-	return err ?: deliver(w);
 }
 
 /* Warns of debug information that is corrupt or missing. */
@@ -627,7 +538,18 @@ int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const c
 		w.places[i].unit = UINT64_MAX;
 		w.places[i].inner = NONE;
 	}
-	err = resolve(&w);
+	err = dwarf_file_open(&w.file);
+	if (err) {
+		err = skip_unreadable(&w, err);
+	} else {
+		err = dwarf_open_alternate(&w.file, w.root);
+		w.no_alternate = err == -ENOENT;
+		err = err == -ENOENT ? 0 : skip_unreadable(&w, err);
+		err = err ?: find_units(&w);
+		err = err ?: scan_units(&w);
+		err = err ?: dwarf_names_resolve(&w.names, 0);
+		err = err ?: set_all_lines(&w);
+	}
 	if (err == -ECANCELED)
 		err = 0;
 	err = err ?: warn(&w);

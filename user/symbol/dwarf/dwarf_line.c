@@ -45,8 +45,6 @@ static void look_ahead(struct stream *s)
 		seek(s, position(s));
 }
 
-/* --- The header --- */
-
 static struct dwarf_text read_string(struct stream *s)
 {
 	struct dwarf_text text = { &s->t->unit->file->sections[DWARF_LINE], position(s) };
@@ -184,36 +182,11 @@ static int read_table(struct dwarf_lines *t, struct stream *s, bool files)
 	return err;
 }
 
-static int read_parameters(struct dwarf_lines *t, struct stream *s)
-{
-	uint64_t header;
-
-	t->version = dwarf_number(&s->c, 2);
-	if (t->version < 2 || t->version > 5)
-		return -EINVAL;
-	if (t->version == 5)
-		dwarf_skip(&s->c, 2); /* sizes of addresses and of segments */
-	header = dwarf_number(&s->c, t->offset_size);
-	if (header > t->limit - position(s))
-		return -EINVAL;
-	t->program = position(s) + header;
-	t->instruction_size = dwarf_number(&s->c, 1);
-	if (t->version >= 4)
-		dwarf_skip(&s->c, 1); /* operations in a VLIW instruction */
-	dwarf_skip(&s->c, 1);	      /* is_stmt's default */
-	t->line_base = (int8_t)dwarf_number(&s->c, 1);
-	t->line_range = dwarf_number(&s->c, 1);
-	t->opcode_base = dwarf_number(&s->c, 1);
-	for (unsigned int i = 1; i < t->opcode_base; i++)
-		t->operands[i] = dwarf_number(&s->c, 1);
-	return s->c.bad || !t->line_range || !t->opcode_base ? -EINVAL : 0;
-}
-
 int dwarf_lines_open(struct dwarf_lines *t, const struct dwarf_unit *unit, struct profile *p)
 {
 	struct dwarf_section *section = &unit->file->sections[DWARF_LINE];
 	struct stream s = { .t = t };
-	uint64_t length;
+	uint64_t length, header;
 	int err;
 
 	*t = (struct dwarf_lines){ .unit = unit, .p = p };
@@ -225,11 +198,31 @@ int dwarf_lines_open(struct dwarf_lines *t, const struct dwarf_unit *unit, struc
 	if (s.c.bad || length > t->limit - position(&s))
 		return -EINVAL;
 	t->limit = position(&s) + length;
-	err = read_parameters(t, &s);
-	if (!err && t->version < 5)
+	t->version = dwarf_number(&s.c, 2);
+	if (t->version == 5)
+		dwarf_skip(&s.c, 2); /* sizes of addresses and of segments */
+	header = dwarf_number(&s.c, t->offset_size);
+	if (t->version < 2 || t->version > 5 || header > t->limit - position(&s)) {
+		err = -EINVAL;
+		goto out;
+	}
+	t->program = position(&s) + header;
+	t->instruction_size = dwarf_number(&s.c, 1);
+	if (t->version >= 4)
+		dwarf_skip(&s.c, 1); /* operations in a VLIW instruction */
+	dwarf_skip(&s.c, 1);	     /* is_stmt's default */
+	t->line_base = (int8_t)dwarf_number(&s.c, 1);
+	t->line_range = dwarf_number(&s.c, 1);
+	t->opcode_base = dwarf_number(&s.c, 1);
+	for (unsigned int i = 1; i < t->opcode_base; i++)
+		t->operands[i] = dwarf_number(&s.c, 1);
+	if (s.c.bad || !t->line_range || !t->opcode_base)
+		err = -EINVAL;
+	else if (t->version < 5)
 		err = read_old_tables(t, &s);
-	else if (!err)
+	else
 		err = read_table(t, &s, false) ?: read_table(t, &s, true);
+out:
 	if (!dwarf_section_use(section, position(&s) - unit->lines))
 		err = -EINVAL;
 	if (err)
@@ -243,8 +236,6 @@ void dwarf_lines_close(struct dwarf_lines *t)
 	free(t->sources);
 	*t = (struct dwarf_lines){ 0 };
 }
-
-/* --- Files --- */
 
 /* Appends a path to a path. Returns false if it is missing, empty or too long. */
 static bool append(char *path, size_t size, const struct dwarf_text *text)
@@ -289,8 +280,6 @@ int dwarf_lines_file(struct dwarf_lines *t, uint64_t number, const char **path)
 	return 0;
 }
 
-/* --- The program --- */
-
 struct machine {
 	struct dwarf_lines *t;
 	struct dwarf_row row, last;
@@ -306,7 +295,7 @@ static void reset(struct machine *m)
 	m->has_last = false;
 }
 
-static int emit(struct machine *m)
+static int emit_row(struct machine *m)
 {
 	int err = 0;
 
@@ -324,16 +313,7 @@ static void advance(struct machine *m, uint64_t operations)
 	m->row.address += operations * m->t->instruction_size;
 }
 
-static int special(struct machine *m, unsigned int opcode)
-{
-	unsigned int adjusted = opcode - m->t->opcode_base;
-
-	advance(m, adjusted / m->t->line_range);
-	m->row.line += m->t->line_base + (int)(adjusted % m->t->line_range);
-	return emit(m);
-}
-
-static int extended(struct machine *m, struct stream *s)
+static int run_extended(struct machine *m, struct stream *s)
 {
 	uint64_t length = dwarf_uleb(&s->c);
 	const uint8_t *start = s->c.at;
@@ -343,7 +323,7 @@ static int extended(struct machine *m, struct stream *s)
 		return -EINVAL;
 	switch (dwarf_number(&s->c, 1)) {
 	case DW_LNE_end_sequence:
-		err = emit(m);
+		err = emit_row(m);
 		reset(m);
 		break;
 	case DW_LNE_set_address:
@@ -354,11 +334,11 @@ static int extended(struct machine *m, struct stream *s)
 	return err;
 }
 
-static int standard(struct machine *m, unsigned int opcode, struct dwarf_cursor *c)
+static int run_standard(struct machine *m, unsigned int opcode, struct dwarf_cursor *c)
 {
 	switch (opcode) {
 	case DW_LNS_copy:
-		return emit(m);
+		return emit_row(m);
 	case DW_LNS_advance_pc:
 		advance(m, dwarf_uleb(c));
 		break;
@@ -395,15 +375,18 @@ int dwarf_lines_run(struct dwarf_lines *t, dwarf_row_visit *visit, void *context
 	reset(&m);
 	seek(&s, t->program);
 	for (look_ahead(&s); !err && !s.c.bad && s.c.at < s.c.end; look_ahead(&s)) {
-		unsigned int opcode = *s.c.at++;
+		unsigned int opcode = *s.c.at++, special = opcode - t->opcode_base;
 
 		t->moved = false;
-		if (opcode >= t->opcode_base)
-			err = special(&m, opcode);
-		else if (opcode)
-			err = standard(&m, opcode, &s.c);
-		else
-			err = extended(&m, &s);
+		if (opcode >= t->opcode_base) {
+			advance(&m, special / t->line_range);
+			m.row.line += t->line_base + (int)(special % t->line_range);
+			err = emit_row(&m);
+		} else if (opcode) {
+			err = run_standard(&m, opcode, &s.c);
+		} else {
+			err = run_extended(&m, &s);
+		}
 		if (t->moved)
 			seek(&s, position(&s));
 	}

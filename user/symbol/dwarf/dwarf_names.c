@@ -64,8 +64,6 @@ void dwarf_names_free(struct dwarf_names *n)
 	*n = (struct dwarf_names){ 0 };
 }
 
-/* --- Entries --- */
-
 /* Reads the unit around an entry. Returns 0, -EINVAL (no such unit) or -ENOMEM. */
 static int enter_unit(struct reading *r, struct dwarf_file *file, uint64_t entry)
 {
@@ -85,70 +83,53 @@ static int enter_unit(struct reading *r, struct dwarf_file *file, uint64_t entry
 	return err;
 }
 
-static int find_source(struct reading *r, uint64_t number, const char **path)
-{
-	const struct dwarf_unit *main = r->unit.file->skeleton;
-	int err = 0;
-
-	*path = NULL;
-	if (!r->lines_tried) {
-		r->lines_tried = true;
-		err = dwarf_lines_open(&r->lines, main ? main : &r->unit, r->n->p);
-	}
-	return r->lines.unit ? dwarf_lines_file(&r->lines, number, path) : err == -ENOMEM ? err : 0;
-}
-
-static int note_entry(struct reading *r, struct dwarf_function *f, const struct dwarf_die *die)
-{
-	int err = 0;
-
-	if (!f->linkage.section)
-		f->linkage = dwarf_text_of(&r->unit, die, ATTR_LINKAGE_NAME);
-	if (!f->plain.section)
-		f->plain = dwarf_text_of(&r->unit, die, ATTR_NAME);
-	if (!f->line)
-		f->line = dwarf_constant(die, ATTR_DECL_LINE);
-	if (!f->file && dwarf_has(die, ATTR_DECL_FILE))
-		err = find_source(r, dwarf_constant(die, ATTR_DECL_FILE), &f->file);
-	return err;
-}
-
-/* Goes to the entry that says more about the function. Without one, it is no longer pending. */
-static void follow_reference(struct dwarf_function *f, const struct dwarf_die *die)
-{
-	enum dwarf_attribute which = dwarf_has(die, ATTR_ORIGIN) ? ATTR_ORIGIN : ATTR_SPECIFICATION;
-	const struct dwarf_value *v = &die->values[which];
-
-	f->pending = false;
-	if (!dwarf_has(die, which) || (f->linkage.section && f->file && f->line))
-		return;
-	if (v->class == CLASS_ALTERNATE)
-		f->at_file = f->at_file->alternate;
-	else if (v->class != CLASS_REFERENCE)
-		return;
-	f->at = v->number;
-	f->pending = f->at_file != NULL;
-}
-
-static bool has_no_namespaces(unsigned int language)
-{
-	return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 ||
-	       language == DW_LANG_C11 || language == DW_LANG_Mips_Assembler;
-}
-
+/*
+ * Reads the function's next entry, notes what it says, and goes on to the entry that says more: the
+ * function is pending if there is one. Returns 0, also if the entry cannot be read, or -ENOMEM.
+ */
 static int read_entry(struct reading *r, struct dwarf_function *f)
 {
+	const struct dwarf_unit *unit = &r->unit;
+	const struct dwarf_value *next;
+	enum dwarf_attribute which;
 	struct dwarf_die die;
 	int err;
 
 	f->pending = false;
 	err = enter_unit(r, f->at_file, f->at);
-	err = err ?: dwarf_die_read(&r->unit, f->at, DWARF_ENTRY, &die);
-	err = err ?: note_entry(r, f, &die);
+	err = err ?: dwarf_die_read(unit, f->at, DWARF_ENTRY, &die);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	f->qualified = !f->linkage.section && !has_no_namespaces(r->unit.language);
-	follow_reference(f, &die);
+	if (!f->linkage.section)
+		f->linkage = dwarf_text_of(unit, &die, ATTR_LINKAGE_NAME);
+	if (!f->plain.section)
+		f->plain = dwarf_text_of(unit, &die, ATTR_NAME);
+	if (!f->line)
+		f->line = dwarf_constant(&die, ATTR_DECL_LINE);
+	if (!f->file && dwarf_has(&die, ATTR_DECL_FILE)) {
+		if (!r->lines_tried)
+			err = dwarf_lines_open(&r->lines, unit->file->skeleton ?: unit, r->n->p);
+		r->lines_tried = true;
+		if (r->lines.unit)
+			err = dwarf_lines_file(&r->lines, dwarf_constant(&die, ATTR_DECL_FILE),
+					       &f->file);
+		if (err == -ENOMEM)
+			return err;
+	}
+	/* A name of C, or of assembly, is whole without the scopes around the function. */
+	f->qualified = !f->linkage.section && unit->language != DW_LANG_C &&
+		       unit->language != DW_LANG_C89 && unit->language != DW_LANG_C99 &&
+		       unit->language != DW_LANG_C11 && unit->language != DW_LANG_Mips_Assembler;
+	which = dwarf_has(&die, ATTR_ORIGIN) ? ATTR_ORIGIN : ATTR_SPECIFICATION;
+	next = &die.values[which];
+	if (!dwarf_has(&die, which) || (f->linkage.section && f->file && f->line))
+		return 0;
+	if (next->class == CLASS_ALTERNATE)
+		f->at_file = f->at_file->alternate;
+	else if (next->class != CLASS_REFERENCE)
+		return 0;
+	f->at = next->number;
+	f->pending = f->at_file != NULL;
 	return 0;
 }
 
@@ -191,8 +172,6 @@ static bool is_qualified(const struct dwarf_function *f)
 {
 	return !f->done && f->qualified && f->at_file;
 }
-
-/* --- Scopes of functions without a linkage name --- */
 
 static bool is_scope(unsigned int tag)
 {
@@ -257,8 +236,6 @@ static int qualify(struct reading *r, struct dwarf_function *f)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* --- Strings --- */
-
 /* A string to be read, and where to store it. */
 struct wanted {
 	struct dwarf_text text;
@@ -274,21 +251,8 @@ static int by_text(const void *x, const void *y)
 	return (a->text.offset > b->text.offset) - (a->text.offset < b->text.offset);
 }
 
-static int read_strings(struct dwarf_names *n, struct wanted *wanted, size_t count)
-{
-	qsort(wanted, count, sizeof(*wanted), by_text);
-	for (size_t i = 0; i < count; i++) {
-		const struct dwarf_text *text = &wanted[i].text;
-		const char *string = dwarf_section_string(text->section, text->offset);
-
-		if (string && profile_string(n->p, string, wanted[i].string))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* "outer::inner::name", to be free()d */
-static char *join(const char **scopes, size_t count, const char *name)
+static char *qualified_name(const char **scopes, size_t count, const char *name)
 {
 	size_t size = strlen(name) + 1;
 	char *joined, *end;
@@ -322,39 +286,42 @@ static int name_function(struct dwarf_names *n, struct dwarf_function *f, const 
 		f->name = NULL;
 		return 0;
 	}
-	made = join(scopes + f->first_scope, f->scope_count, f->name);
+	made = qualified_name(scopes + f->first_scope, f->scope_count, f->name);
 	err = made ? profile_string(n->p, made, &f->name) : -ENOMEM;
 	f->system_name = f->name;
 	free(made);
 	return err;
 }
 
-/* Requests the strings of a function's name. Returns their number. */
-static size_t want_strings(const struct dwarf_names *n, struct dwarf_function *f,
-			   const char **scopes, struct wanted *wanted)
-{
-	size_t count = 0;
-
-	if (f->linkage.section)
-		wanted[count++] = (struct wanted){ f->linkage, &f->system_name };
-	else if (f->plain.section)
-		wanted[count++] = (struct wanted){ f->plain, &f->name };
-	for (size_t i = f->first_scope; i < f->first_scope + f->scope_count; i++)
-		wanted[count++] = (struct wanted){ n->scopes[i], &scopes[i] };
-	return count;
-}
-
-static int name_all(struct dwarf_names *n, size_t from)
+/* Reads the strings of functions [from, count), in the order of the file, and sets their names. */
+static int name_functions(struct dwarf_names *n, size_t from)
 {
 	size_t count = 0, room = n->count - from + n->scope_count;
 	struct wanted *wanted = calloc(room + 1, sizeof(*wanted));
 	const char **scopes = calloc(n->scope_count + 1, sizeof(*scopes));
 	int err = wanted && scopes ? 0 : -ENOMEM;
 
-	for (size_t i = from; !err && i < n->count; i++)
-		if (!n->functions[i].done)
-			count += want_strings(n, &n->functions[i], scopes, wanted + count);
-	err = err ?: read_strings(n, wanted, count);
+	for (size_t i = from; !err && i < n->count; i++) {
+		struct dwarf_function *f = &n->functions[i];
+
+		if (f->done)
+			continue;
+		if (f->linkage.section)
+			wanted[count++] = (struct wanted){ f->linkage, &f->system_name };
+		else if (f->plain.section)
+			wanted[count++] = (struct wanted){ f->plain, &f->name };
+		for (size_t j = f->first_scope; j < f->first_scope + f->scope_count; j++)
+			wanted[count++] = (struct wanted){ n->scopes[j], &scopes[j] };
+	}
+	if (!err)
+		qsort(wanted, count, sizeof(*wanted), by_text);
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct dwarf_text *text = &wanted[i].text;
+		const char *string = dwarf_section_string(text->section, text->offset);
+
+		if (string)
+			err = profile_string(n->p, string, wanted[i].string);
+	}
 	for (size_t i = from; !err && i < n->count; i++) {
 		if (!n->functions[i].done)
 			err = name_function(n, &n->functions[i], scopes);
@@ -366,7 +333,7 @@ static int name_all(struct dwarf_names *n, size_t from)
 }
 
 /* Reads a function's next entry, and those it refers to as far as they are near. */
-static int visit(struct reading *r, struct dwarf_function *f)
+static int visit_function(struct reading *r, struct dwarf_function *f)
 {
 	int err = read_entry(r, f);
 
@@ -387,7 +354,7 @@ int dwarf_names_read(struct dwarf_names *n, const struct dwarf_unit *unit,
 		return 0;
 	for (size_t i = from; !err && i < n->count; i++)
 		if (is_near(&r, &n->functions[i]))
-			err = visit(&r, &n->functions[i]);
+			err = visit_function(&r, &n->functions[i]);
 	return err;
 }
 
@@ -401,12 +368,12 @@ int dwarf_names_resolve(struct dwarf_names *n, size_t from)
 	for (int hop = 0; !err && count && hop < HOPS_MAX; hop++) {
 		count = sort_functions(n, from, is_pending, sorted);
 		for (size_t i = 0; !err && i < count; i++)
-			err = visit(&r, sorted[i]);
+			err = visit_function(&r, sorted[i]);
 	}
 	count = err ? 0 : sort_functions(n, from, is_qualified, sorted);
 	for (size_t i = 0; !err && i < count; i++)
 		err = qualify(&r, sorted[i]);
 	dwarf_lines_close(&r.lines);
 	free(sorted);
-	return err ? err : name_all(n, from);
+	return err ?: name_functions(n, from);
 }

@@ -20,11 +20,6 @@ static int visit_range(const struct list *l, uint64_t start, uint64_t limit)
 	return start < limit ? l->visit(l->context, start, limit) : 0;
 }
 
-static uint64_t highest(const struct dwarf_unit *unit)
-{
-	return unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
-}
-
 /* A cursor at the next entry; takes an entry's bytes from the section's budget. */
 static struct dwarf_cursor next_entry(struct list *l)
 {
@@ -36,9 +31,10 @@ static struct dwarf_cursor next_entry(struct list *l)
 }
 
 /* .debug_ranges, up to DWARF 4 */
-static int read_old(struct list *l)
+static int read_old_list(struct list *l)
 {
 	unsigned int size = l->unit->address_size;
+	uint64_t highest = size == 8 ? UINT64_MAX : UINT32_MAX;
 
 	for (int err = 0; !err;) {
 		struct dwarf_cursor c = next_entry(l);
@@ -49,7 +45,7 @@ static int read_old(struct list *l)
 		if (!start && !limit)
 			return 0;
 		l->at += 2 * size;
-		if (start == highest(l->unit))
+		if (start == highest)
 			l->base = limit;
 		else
 			err = visit_range(l, start + l->base, limit + l->base);
@@ -128,40 +124,6 @@ static int read_list(struct list *l)
 	return 0;
 }
 
-/* The offset of list number `index`, from the table at the unit's base. */
-static bool list_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *offset)
-{
-	if (!dwarf_section_element(&unit->file->sections[DWARF_RNGLISTS], unit->ranges_base, index,
-				   unit->offset_size, offset))
-		return false;
-	*offset += unit->ranges_base;
-	return true;
-}
-
-static int read_ranges(const struct dwarf_unit *unit, const struct dwarf_value *ranges,
-		       dwarf_range *visit, void *context)
-{
-	const struct dwarf_unit *main = unit->file->skeleton;
-	struct list l = { .unit = unit,
-			  .kind = DWARF_RNGLISTS,
-			  .at = ranges->number,
-			  .base = main ? main->low_pc : unit->low_pc,
-			  .visit = visit,
-			  .context = context };
-
-	if (unit->version >= 5) {
-		if (ranges->class == CLASS_LIST_INDEX && !list_offset(unit, ranges->number, &l.at))
-			return -EINVAL;
-		return read_list(&l);
-	}
-	l.kind = DWARF_RANGES;
-	if (main) {
-		l.unit = main;
-		l.at += main->ranges_base;
-	}
-	return read_old(&l);
-}
-
 static bool find_address(const struct dwarf_unit *unit, const struct dwarf_value *v, uint64_t *a)
 {
 	*a = v->number;
@@ -174,11 +136,34 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 		 const struct dwarf_value *high, const struct dwarf_value *ranges,
 		 dwarf_range *visit, void *context)
 {
+	const struct dwarf_unit *main = unit->file->skeleton;
+	struct list l = { .unit = unit,
+			  .kind = DWARF_RNGLISTS,
+			  .at = ranges->number,
+			  .base = main ? main->low_pc : unit->low_pc,
+			  .visit = visit,
+			  .context = context };
 	uint64_t start, limit;
 
 	if (ranges->class == CLASS_OFFSET || ranges->class == CLASS_LIST_INDEX ||
-	    ranges->class == CLASS_CONSTANT)
-		return read_ranges(unit, ranges, visit, context);
+	    ranges->class == CLASS_CONSTANT) {
+		if (unit->version < 5) {
+			l.kind = DWARF_RANGES;
+			if (main) {
+				l.unit = main;
+				l.at += main->ranges_base;
+			}
+			return read_old_list(&l);
+		}
+		if (ranges->class == CLASS_LIST_INDEX) { /* in the table at the unit's base */
+			if (!dwarf_section_element(&unit->file->sections[DWARF_RNGLISTS],
+						   unit->ranges_base, ranges->number,
+						   unit->offset_size, &l.at))
+				return -EINVAL;
+			l.at += unit->ranges_base;
+		}
+		return read_list(&l);
+	}
 	if (high->class == CLASS_OTHER)
 		return 0;
 	if (!find_address(unit, low, &start))
@@ -190,8 +175,7 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 	return start < limit ? visit(context, start, limit) : 0;
 }
 
-/* --- .debug_aranges --- */
-
+/* The ranges of a unit in .debug_aranges. */
 struct set {
 	uint64_t unit, at, limit; /* at: the next range */
 	unsigned int address_size;

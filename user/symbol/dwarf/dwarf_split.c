@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- dwz --- */
-
 struct link {
 	char name[PATH_MAX];
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
@@ -54,42 +52,32 @@ static bool open_link(const struct link *link, const struct elf_source *of, int 
 	return false;
 }
 
-static bool open_by_id(const struct link *link, int root, const struct elf_source *of,
-		       struct elf_file *elf)
-{
-	char path[ELF_DEBUG_PATH_SIZE];
-
-	return elf_debug_path(link->build_id, link->build_id_size, path) &&
-	       open_link(link, of, root, path, elf);
-}
-
-/* A relative name is relative to the directory of the file with the link. */
-static bool open_by_name(const struct link *link, int root, const struct elf_source *of,
-			 struct elf_file *elf)
-{
-	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
-	ssize_t n;
-
-	if (link->name[0] == '/')
-		return open_link(link, of, root, link->name, elf);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", of->fd);
-	n = readlink(self, from, sizeof(from) - 1);
-	if (n <= 0 || root >= 0)
-		return false;
-	from[n] = '\0';
-	snprintf(path, sizeof(path), "%s/%s", dirname(from), link->name);
-	return open_link(link, of, root, path, elf);
-}
-
 int dwarf_open_alternate(struct dwarf_file *file, int root)
 {
+	const struct elf_source *source = &file->elf.source;
+	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
 	struct elf_file elf;
 	struct link link;
+	bool found;
+	ssize_t n;
 
 	if (!read_link(&file->elf, &link))
 		return 0;
-	if (!open_by_id(&link, root, &file->elf.source, &elf) &&
-	    !open_by_name(&link, root, &file->elf.source, &elf))
+	found = elf_debug_path(link.build_id, link.build_id_size, path) &&
+		open_link(&link, source, root, path, &elf);
+	if (!found && link.name[0] == '/') {
+		found = open_link(&link, source, root, link.name, &elf);
+	} else if (!found && root < 0) {
+		/* A relative name is relative to the directory of the file with the link. */
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", source->fd);
+		n = readlink(self, from, sizeof(from) - 1);
+		if (n > 0) {
+			from[n] = '\0';
+			snprintf(path, sizeof(path), "%s/%s", dirname(from), link.name);
+			found = open_link(&link, source, root, path, &elf);
+		}
+	}
+	if (!found)
 		return -ENOENT;
 	file->alternate = calloc(1, sizeof(*file->alternate));
 	if (!file->alternate) {
@@ -101,8 +89,6 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	file->alternate->room = file->room;
 	return dwarf_file_open(file->alternate);
 }
-
-/* --- .dwp: many .dwo files in one, with an index by their IDs --- */
 
 /* The section of an index column's number, in version 2 (GNU's, for DWARF 4) or 5. */
 static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
@@ -123,23 +109,11 @@ static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
 	}
 }
 
+/* The index of a .dwp file, which is many .dwo files in one, by their IDs. */
 struct package_index {
 	struct dwarf_section section;
 	uint64_t version, columns, units, slots;
 };
-
-static bool read_index(struct package_index *x)
-{
-	if (!dwarf_section_number(&x->section, 0, 4, &x->version) ||
-	    !dwarf_section_number(&x->section, 4, 4, &x->columns) ||
-	    !dwarf_section_number(&x->section, 8, 4, &x->units) ||
-	    !dwarf_section_number(&x->section, 12, 4, &x->slots))
-		return false;
-	if (x->version != 2) /* in DWARF 5 it has two bytes, and two bytes of padding follow */
-		x->version = x->section.big_endian ? x->version >> 16 : x->version & 0xffff;
-	return (x->version == 2 || x->version == 5) && x->slots && !(x->slots & (x->slots - 1)) &&
-	       x->columns <= 16;
-}
 
 /* The row of a unit, from 1 on; 0: not found. */
 static uint64_t find_row(struct package_index *x, uint64_t id)
@@ -169,8 +143,17 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 
 	if (dwarf_section_open(&x.section, &file->elf, ".debug_cu_index", file->room))
 		return false;
-	if (read_index(&x))
-		row = find_row(&x, id);
+	if (dwarf_section_number(&x.section, 0, 4, &x.version) &&
+	    dwarf_section_number(&x.section, 4, 4, &x.columns) &&
+	    dwarf_section_number(&x.section, 8, 4, &x.units) &&
+	    dwarf_section_number(&x.section, 12, 4, &x.slots)) {
+		/* In DWARF 5 the version has two bytes, and two bytes of padding follow. */
+		if (x.version != 2)
+			x.version = x.section.big_endian ? x.version >> 16 : x.version & 0xffff;
+		if ((x.version == 2 || x.version == 5) && x.slots && !(x.slots & (x.slots - 1)) &&
+		    x.columns <= 16)
+			row = find_row(&x, id);
+	}
 	found = row > 0;
 	for (uint64_t i = 0; found && i < x.columns; i++) {
 		uint64_t table = 16 + 12 * x.slots, number, offset;
@@ -187,61 +170,33 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 	return found;
 }
 
-/* --- .dwo --- */
-
-/* of: the file with the skeleton unit */
-static int open_file(const struct dwarf_file *of, int root, const char *path,
-		     struct dwarf_file *file)
+/*
+ * Opens a .dwo file, or a package of them, and reads the skeleton's unit in it. Returns 0, or
+ * closes the file and returns -ENOENT or an error of dwarf_section_open().
+ */
+static int open_split_file(const struct dwarf_unit *skeleton, int root, const char *path,
+			   bool package, struct dwarf_file *file, struct dwarf_unit *unit)
 {
+	const struct elf_source *source = &skeleton->file->elf.source;
+	int fd = elf_open_companion(source->fd, root, path), err;
 	struct error ignored;
-	int fd = elf_open_companion(of->elf.source.fd, root, path);
 
-	*file = (struct dwarf_file){ .split = true, .owned = true, .room = of->room };
-	if (fd < 0 || elf_object_open(&file->elf, fd, of->elf.source.budget, &ignored)) {
+	*file = (struct dwarf_file){ .split = true, .owned = true, .room = skeleton->file->room };
+	if (fd < 0 || elf_object_open(&file->elf, fd, source->budget, &ignored)) {
 		*file = (struct dwarf_file){ 0 };
 		return -ENOENT;
 	}
-	return dwarf_file_open(file);
-}
-
-/* Reads the skeleton's unit. Returns 0, or closes the file and returns -ENOENT or -ENOMEM. */
-static int read_unit(const struct dwarf_unit *skeleton, struct dwarf_file *file,
-		     struct dwarf_unit *unit)
-{
-	int err;
-
 	file->skeleton = skeleton;
-	err = dwarf_unit_read(file, file->part[DWARF_INFO], unit);
-	if (!err && unit->id == skeleton->id)
-		return 0;
-	dwarf_file_close(file);
-	return err == -ENOMEM ? err : -ENOENT;
-}
-
-static int try_package(const struct dwarf_unit *skeleton, int root, const char *image,
-		       struct dwarf_file *file, struct dwarf_unit *unit)
-{
-	char path[PATH_MAX + 8];
-	int err;
-
-	snprintf(path, sizeof(path), "%s.dwp", image);
-	err = open_file(skeleton->file, root, path, file);
-	if (!err && !find_parts(file, skeleton->id))
+	err = dwarf_file_open(file);
+	if (!err && package && !find_parts(file, skeleton->id))
 		err = -ENOENT;
-	if (!err)
-		return read_unit(skeleton, file, unit);
-	dwarf_file_close(file);
-	return err;
-}
-
-static int try_object(const struct dwarf_unit *skeleton, int root, const char *path,
-		      struct dwarf_file *file, struct dwarf_unit *unit)
-{
-	int err = open_file(skeleton->file, root, path, file);
-
-	if (!err)
-		return read_unit(skeleton, file, unit);
-	dwarf_file_close(file);
+	if (!err) {
+		err = dwarf_unit_read(file, file->part[DWARF_INFO], unit);
+		if (err != -ENOMEM && (err || unit->id != skeleton->id))
+			err = -ENOENT;
+	}
+	if (err)
+		dwarf_file_close(file);
 	return err;
 }
 
@@ -260,8 +215,10 @@ int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *im
 		     struct dwarf_file *file, struct dwarf_unit *unit)
 {
 	char name[PATH_MAX], directory[PATH_MAX], beside[PATH_MAX], path[2 * PATH_MAX + 2];
-	int err = try_package(skeleton, root, image, file, unit);
+	int err;
 
+	snprintf(path, sizeof(path), "%s.dwp", image);
+	err = open_split_file(skeleton, root, path, true, file, unit);
 	if (err != -ENOENT)
 		return err;
 	if (!copy_text(&skeleton->dwo_name, name, sizeof(name)) || strlen(image) >= sizeof(beside))
@@ -270,10 +227,11 @@ int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *im
 		strcpy(path, name);
 	else
 		snprintf(path, sizeof(path), "%s/%s", directory, name);
-	err = *path == '/' ? try_object(skeleton, root, path, file, unit) : -ENOENT;
+	if (*path == '/')
+		err = open_split_file(skeleton, root, path, false, file, unit);
 	if (err != -ENOENT)
 		return err;
 	strcpy(beside, image);
 	snprintf(path, sizeof(path), "%s/%s", dirname(beside), basename(name));
-	return try_object(skeleton, root, path, file, unit);
+	return open_split_file(skeleton, root, path, false, file, unit);
 }

@@ -2,6 +2,7 @@
 #ifndef PROFIL_SYMBOL_DWARF_UNIT_H
 #define PROFIL_SYMBOL_DWARF_UNIT_H
 
+#include <dwarf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -99,10 +100,8 @@ struct dwarf_file {
 	const struct dwarf_unit *skeleton; /* of a split file: its unit in the main file */
 	uint64_t part[DWARF_SECTIONS]; /* of a .dwp: where the unit's part of a section begins */
 
-	/* private to dwarf_entry.c */
-	struct dwarf_abbreviations *abbreviations; /* used last */
-
 	/* private to dwarf_unit.c */
+	struct dwarf_abbreviations *abbreviations; /* used last */
 	struct dwarf_span {
 		uint64_t offset, limit;
 	} * spans; /* the known units, sorted */
@@ -180,8 +179,10 @@ enum dwarf_wanted {
 int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wanted wanted,
 		   struct dwarf_die *die);
 
-/* Frees the abbreviations that dwarf_die_read() keeps in the file. */
-void dwarf_forget_abbreviations(struct dwarf_file *file);
+static inline bool dwarf_is_function(unsigned int tag)
+{
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
 
 static inline bool dwarf_has(const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
@@ -193,6 +194,16 @@ static inline struct dwarf_value dwarf_value(const struct dwarf_die *die,
 					     enum dwarf_attribute attribute)
 {
 	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
+}
+
+/* Makes die->next the sibling, if the entry says where that is and it is not before the children.
+ */
+static inline void dwarf_skip_children(struct dwarf_die *die)
+{
+	if (!dwarf_has(die, ATTR_SIBLING) || die->values[ATTR_SIBLING].number <= die->next)
+		return;
+	die->next = die->values[ATTR_SIBLING].number;
+	die->children = false;
 }
 
 /* The value of an attribute that is a constant, else 0. */
