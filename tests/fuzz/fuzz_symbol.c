@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "symbol/batch.h"
-#include "symbol/jit/jit.h"
+#include "symbol/jit.h"
 #include "symbol/symbol.h"
 #include "util/index.h"
 #include "whole.h"

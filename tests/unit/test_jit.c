@@ -18,8 +18,7 @@
 
 #include "symbol/batch.h"
 #include "symbol/file_limits.h"
-#include "symbol/jit/jit.h"
-#include "symbol/jit/jit_file.h"
+#include "symbol/jit.h"
 #include "symbol/symbol.h"
 
 #define MEMORY 0x10000ULL /* the address of the code */

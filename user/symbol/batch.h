@@ -12,7 +12,7 @@
 #include "util/error.h"
 #include "util/read_budget.h"
 
-/* What symbol.c and the readers (elf.c, jit/jit.c, kallsyms.c) exchange. */
+/* What symbol.c and the readers (elf.c, jit.c, kallsyms.c) exchange. */
 
 /* An address to resolve. */
 struct batch_address {

@@ -16,7 +16,7 @@
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf_file.h"
 #include "symbol/file_cache.h"
-#include "symbol/jit/jit.h"
+#include "symbol/jit.h"
 #include "symbol/elf/plt.h"
 #include "symbol/symbol_table.h"
 #include "util/file.h"

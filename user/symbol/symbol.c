@@ -10,7 +10,7 @@
 #include "symbol/batch.h"
 #include "symbol/elf/debuginfod.h"
 #include "symbol/file_limits.h"
-#include "symbol/jit/jit.h"
+#include "symbol/jit.h"
 #include "symbol/runtime.h"
 
 /*

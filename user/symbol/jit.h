@@ -11,6 +11,8 @@
  * file may be growing: an incomplete line or record at its end is not read.
  */
 
+#define JIT_WINDOW ((size_t)64 * 1024) /* longer names are truncated */
+
 /* Why such code has no names if there is no such file */
 extern const char jit_no_names[];
 
