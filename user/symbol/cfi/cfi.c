@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
-#include "symbol/cfi/cfi_go.h"
+#include "symbol/symbol_table.h"
 #include "util/array.h"
 #include "util/index.h"
 
@@ -42,6 +42,30 @@ static bool links(const struct machine *m)
 {
 	return m->bx == m->return_address;
 }
+
+/*
+ * The functions of Go's runtime on x86-64 that call others on another stack. Since Go 1.17 a symbol
+ * of assembly ends with ".abi0", unless it has the ABI of compiled code. Then the name alone is
+ * that of compiled code, which calls the assembly.
+ */
+static const struct {
+	const char *name;
+	enum unwind_switch kind;
+} switches[] = {
+	{ "runtime.systemstack", UNWIND_SWITCH_CALLED },
+	{ "runtime.asmcgocall", UNWIND_SWITCH_CALLED },
+	{ "runtime.morestack", UNWIND_SWITCH_INTERRUPTED },
+	{ "runtime.mcall", UNWIND_SWITCH_ENDS },
+	{ "runtime.goexit", UNWIND_SWITCH_ENDS }, /* what a goroutine returns to */
+	{ "runtime.cgocallback", UNWIND_SWITCH_BACK },
+	{ "runtime.mstart", UNWIND_SWITCH_ENDS }, /* a thread's first function */
+	{ "runtime.rt0_go", UNWIND_SWITCH_ENDS }, /* the program's */
+	{ "runtime.nanotime1", UNWIND_SWITCH_BP },
+	{ "runtime.walltime", UNWIND_SWITCH_BP },
+	{ "time.now", UNWIND_SWITCH_BP },
+};
+
+#define SWITCH_COUNT (sizeof(switches) / sizeof(*switches))
 
 enum caller {
 	CALLER_UNKNOWN,
@@ -85,11 +109,11 @@ struct builder {
 	const struct machine *machine;
 	struct state *initial; /* by CIE */
 	struct unwind_rows *rows;
-	struct index index; /* of rules */
-	uint64_t end;	    /* end of the last row added */
-	uint64_t entry;	    /* the program's entry point */
-	struct cfi_switches switches;
-	const struct cfi_switch *switching; /* the FDE's function; NULL: it is none of them */
+	struct index index;		      /* of rules */
+	uint64_t end;			      /* end of the last row added */
+	uint64_t entry;			      /* the program's entry point */
+	uint64_t switch_starts[SWITCH_COUNT]; /* of Go's functions; 0: not found */
+	int switching;			      /* the FDE's function, one of these; -1: none */
 	struct {
 		struct unwind_rule rule;
 		uint32_t number; /* + 1; 0: unused */
@@ -97,8 +121,6 @@ struct builder {
 	struct run run;
 	struct error *e;
 };
-
-/* --- Expressions --- */
 
 static bool fits_short(int64_t value)
 {
@@ -139,17 +161,6 @@ static bool is_plt(const struct machine *m, struct dwarf_cursor c, uint64_t numb
 	return *threshold >= 0 && *threshold <= 15;
 }
 
-/* Reads the rest of "*(register + base) + add", after read_base(). False: it is something else. */
-static bool is_deref(struct dwarf_cursor c, uint64_t *add)
-{
-	*add = 0;
-	if (dwarf_number(&c, 1) != DW_OP_deref)
-		return false;
-	if (c.at < c.end && dwarf_number(&c, 1) == DW_OP_plus_uconst)
-		*add = dwarf_uleb(&c);
-	return !c.bad && c.at == c.end;
-}
-
 /* Reads a block: its size and its bytes. */
 static struct dwarf_cursor read_block(struct dwarf_cursor *c)
 {
@@ -167,7 +178,7 @@ static void define_cfa_by_expression(struct run *r)
 	const struct machine *m = r->machine;
 	struct dwarf_cursor c = read_block(&r->c);
 	struct state *s = &r->now;
-	uint64_t number, add;
+	uint64_t number, add = 0;
 	int64_t offset;
 	int threshold;
 
@@ -179,17 +190,24 @@ static void define_cfa_by_expression(struct run *r)
 		s->cfa = CFA_REGISTER;
 		s->cfa_register = number;
 		s->cfa_offset = offset;
-	} else if (is_plt(m, c, number, offset, &threshold)) {
+		return;
+	}
+	if (is_plt(m, c, number, offset, &threshold)) {
 		s->cfa_rule = (struct unwind_rule){ .cfa = UNWIND_PLT, .offset = threshold };
-	} else if (is_deref(c, &add) && (number == m->sp || number == m->bp) &&
-		   fits_short(offset) && add <= SHRT_MAX) {
+		return;
+	}
+	/* *(register + offset) + add */
+	if (dwarf_number(&c, 1) != DW_OP_deref)
+		return;
+	if (c.at < c.end && dwarf_number(&c, 1) == DW_OP_plus_uconst)
+		add = dwarf_uleb(&c);
+	if (!c.bad && c.at == c.end && (number == m->sp || number == m->bp) && fits_short(offset) &&
+	    add <= SHRT_MAX) {
 		s->cfa_rule.cfa = number == m->sp ? UNWIND_DEREF_SP : UNWIND_DEREF_BP;
 		s->cfa_rule.base = offset;
 		s->cfa_rule.add = add;
 	}
 }
-
-/* --- Instructions --- */
 
 /* Where a state says that a register is saved; NULL: that register is not tracked. */
 static struct saved *saved_of(const struct run *r, struct state *s, uint64_t number)
@@ -245,31 +263,6 @@ static void save_register_by_expression(struct run *r)
 	set_saved(&r->now.bp, UNWIND_SAVED_AT_BP, offset);
 }
 
-static void keep_register(struct run *r, uint64_t number)
-{
-	struct saved *saved = saved_of(r, &r->now, number);
-
-	lose_register(r, number);
-	if (saved)
-		saved->kind = UNWIND_SAME;
-}
-
-static void undefine_register(struct run *r, uint64_t number)
-{
-	lose_register(r, number);
-	if (number == r->machine->return_address)
-		r->now.caller = CALLER_NONE;
-}
-
-static void move_register(struct run *r, uint64_t number, uint64_t to)
-{
-	lose_register(r, number);
-	if (number != r->machine->return_address)
-		return;
-	r->now.caller = CALLER_IN_REGISTER;
-	r->now.caller_register = to;
-}
-
 /* Returns false in a CIE's instructions, where it is invalid. */
 static bool restore_register(struct run *r, uint64_t number)
 {
@@ -300,22 +293,6 @@ static int64_t data_offset(struct run *r)
 										      : offset;
 }
 
-static bool remember(struct run *r)
-{
-	if (r->remembered_count == REMEMBERED_MAX)
-		return false;
-	r->remembered[r->remembered_count++] = r->now;
-	return true;
-}
-
-static bool recall(struct run *r)
-{
-	if (!r->remembered_count)
-		return false;
-	r->now = r->remembered[--r->remembered_count];
-	return true;
-}
-
 /* Advances the location, at most to UINT64_MAX: all addresses after the FDE's end are equal. */
 static bool advance(struct run *r, uint64_t delta)
 {
@@ -325,28 +302,22 @@ static bool advance(struct run *r, uint64_t delta)
 	return true;
 }
 
-static bool set_location(struct run *r)
-{
-	uint64_t address;
-
-	if (!cfi_address(r->cie, &r->c, &address) || address < r->location)
-		return false;
-	r->location = address;
-	return true;
-}
-
 /* Executes an instruction without an operand in its first byte. False: it is invalid. */
 static bool execute_extended(struct run *r, uint8_t op)
 {
 	struct dwarf_cursor *c = &r->c;
-	uint64_t number;
+	struct saved *saved;
+	uint64_t number, other, address;
 
 	switch (op) {
 	case DW_CFA_nop:
 	case DW_CFA_GNU_window_save: /* on other machines; arm64: the return address is signed */
 		return true;
 	case DW_CFA_set_loc:
-		return set_location(r);
+		if (!cfi_address(r->cie, c, &address) || address < r->location)
+			return false;
+		r->location = address;
+		return true;
 	case DW_CFA_advance_loc1:
 		return advance(r, dwarf_number(c, 1));
 	case DW_CFA_advance_loc2:
@@ -370,14 +341,26 @@ static bool execute_extended(struct run *r, uint8_t op)
 	case DW_CFA_restore_extended:
 		return restore_register(r, dwarf_uleb(c));
 	case DW_CFA_undefined:
-		undefine_register(r, dwarf_uleb(c));
+		number = dwarf_uleb(c);
+		lose_register(r, number);
+		if (number == r->machine->return_address)
+			r->now.caller = CALLER_NONE;
 		return true;
 	case DW_CFA_same_value:
-		keep_register(r, dwarf_uleb(c));
+		number = dwarf_uleb(c);
+		lose_register(r, number);
+		saved = saved_of(r, &r->now, number);
+		if (saved)
+			saved->kind = UNWIND_SAME;
 		return true;
 	case DW_CFA_register:
 		number = dwarf_uleb(c);
-		move_register(r, number, dwarf_uleb(c));
+		other = dwarf_uleb(c);
+		lose_register(r, number);
+		if (number == r->machine->return_address) {
+			r->now.caller = CALLER_IN_REGISTER;
+			r->now.caller_register = other;
+		}
 		return true;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
@@ -385,9 +368,15 @@ static bool execute_extended(struct run *r, uint8_t op)
 		dwarf_uleb(c);
 		return true;
 	case DW_CFA_remember_state:
-		return remember(r);
+		if (r->remembered_count == REMEMBERED_MAX)
+			return false;
+		r->remembered[r->remembered_count++] = r->now;
+		return true;
 	case DW_CFA_restore_state:
-		return recall(r);
+		if (!r->remembered_count)
+			return false;
+		r->now = r->remembered[--r->remembered_count];
+		return true;
 	case DW_CFA_def_cfa:
 		number = dwarf_uleb(c);
 		return define_cfa(r, number, dwarf_uleb(c));
@@ -438,8 +427,6 @@ static bool execute(struct run *r)
 	}
 }
 
-/* --- Rows --- */
-
 /* The rule for the CFA only. */
 static struct unwind_rule cfa_rule_of(const struct machine *m, const struct state *s)
 {
@@ -486,18 +473,6 @@ static bool set_registers(const struct machine *m, const struct state *s, struct
 	return true;
 }
 
-/* The rule of a function of Go's runtime in place of one by call frame information. */
-static struct unwind_rule switch_rule(const struct cfi_switch *function,
-				      const struct unwind_rule *by_cfi)
-{
-	struct unwind_rule rule = { .cfa = UNWIND_SWITCH, .add = function->kind };
-
-	if (by_cfi->cfa != UNWIND_SP || !fits_short(by_cfi->offset))
-		return *by_cfi;
-	rule.base = by_cfi->offset;
-	return rule;
-}
-
 static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 {
 	struct unwind_rule rule = cfa_rule_of(r->machine, s);
@@ -531,42 +506,37 @@ static bool is_rule(const void *rules, uint32_t number, const void *rule)
 		      sizeof(struct unwind_rule)) == 0;
 }
 
-static int add_rule(struct unwind_rows *rows, struct index *index, uint64_t hash,
-		    const struct unwind_rule *rule, struct error *e)
-{
-	if (rows->rule_count == RULES_MAX)
-		return error_set(e, 0, "its call frame information has more than %d rules",
-				 RULES_MAX);
-	if (array_reserve(&rows->rules, &rows->rule_room, rows->rule_count + 1,
-			  sizeof(*rows->rules)) ||
-	    index_add(index, hash, rows->rule_count))
-		return error_no_memory(e);
-	rows->rules[rows->rule_count++] = *rule;
-	return 0;
-}
-
 /* Sets *number to a rule's number, and adds the rule if it is new. The cache finds most. */
 static int number_rule(struct builder *b, const struct unwind_rule *rule, uint32_t *number)
 {
+	struct unwind_rows *rows = b->rows;
 	uint64_t bits, hash;
 	size_t slot;
-	int err = 0;
 
 	static_assert(sizeof(*rule) == sizeof(bits), "a rule is a word");
 	memcpy(&bits, rule, sizeof(bits));
 	slot = bits * 0x9e3779b97f4a7c15 >> (64 - RULE_CACHE_BITS);
 	if (!b->cache[slot].number || memcmp(&b->cache[slot].rule, rule, sizeof(*rule)) != 0) {
 		hash = hash_u64(bits, 0);
-		*number = index_find(&b->index, hash, is_rule, b->rows->rules, rule);
+		*number = index_find(&b->index, hash, is_rule, rows->rules, rule);
 		if (*number == INDEX_NONE) {
-			*number = b->rows->rule_count;
-			err = add_rule(b->rows, &b->index, hash, rule, b->e);
+			if (rows->rule_count == RULES_MAX)
+				return error_set(
+					b->e, 0,
+					"its call frame information has more than %d rules",
+					RULES_MAX);
+			if (array_reserve(&rows->rules, &rows->rule_room, rows->rule_count + 1,
+					  sizeof(*rows->rules)) ||
+			    index_add(&b->index, hash, rows->rule_count))
+				return error_no_memory(b->e);
+			*number = rows->rule_count++;
+			rows->rules[*number] = *rule;
 		}
 		b->cache[slot].rule = *rule;
-		b->cache[slot].number = err ? 0 : *number + 1;
+		b->cache[slot].number = *number + 1;
 	}
 	*number = b->cache[slot].number - 1;
-	return err;
+	return 0;
 }
 
 /* Adds a row: the rule holds from this address on. */
@@ -613,8 +583,12 @@ static int add_state(struct builder *b, uint64_t limit)
 	if (limit <= b->end)
 		return 0;
 	rule = rule_of(&b->run, &b->run.now);
-	if (b->switching)
-		rule = switch_rule(b->switching, &rule);
+	if (b->switching >= 0 && rule.cfa == UNWIND_SP && fits_short(rule.offset))
+		rule = (struct unwind_rule){
+			.cfa = UNWIND_SWITCH,
+			.base = rule.offset,
+			.add = switches[b->switching].kind,
+		};
 	err = add_row(b, b->end, &rule);
 	b->end = limit;
 	return err;
@@ -646,7 +620,10 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	if (fde->start > b->end)
 		b->end = fde->start;
 	start_run(b, &b->frames->cies[fde->cie], &b->initial[fde->cie]);
-	b->switching = cfi_switches_find(&b->switches, fde->start);
+	b->switching = -1;
+	for (size_t i = 0; i < SWITCH_COUNT && b->switching < 0; i++)
+		if (b->switch_starts[i] && b->switch_starts[i] == fde->start)
+			b->switching = i;
 	r->location = fde->start;
 	r->c = cfi_cursor(b->frames, r->cie->section, fde->instructions, fde->size);
 	while (!err && r->c.at < r->c.end && r->location < fde->limit) {
@@ -662,91 +639,89 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	return err ?: add_state(b, fde->limit);
 }
 
-/* Executes a CIE's instructions: sets the initial state of its FDEs. */
-static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct state *initial)
-{
-	struct run *r = &b->run;
-
-	start_run(b, cie, NULL);
-	r->c = cfi_cursor(b->frames, cie->section, cie->instructions, cie->size);
-	while (r->c.at < r->c.end)
-		if (!execute(r))
-			return;
-	*initial = r->now;
-}
-
-/*
- * What compilers write takes some six rows a function, twice that in C with many saved registers.
- * A file may have millions of functions without any. What stays unused takes no memory.
- */
-static size_t expected_rows(const struct cfi_frames *f)
-{
-	const size_t most = 1 << 20;
-
-	return f->fde_count < most / 12 ? 12 * f->fde_count : most;
-}
-
-static int build(struct builder *b)
+static int build_rows(struct builder *b)
 {
 	const struct cfi_frames *f = b->frames;
+	/*
+	 * Compilers write some six rows a function, twice that in C with many saved registers. A
+	 * file may have millions of functions without any. Unused room takes no memory.
+	 */
+	const size_t most = 1 << 20, rows = f->fde_count < most / 12 ? 12 * f->fde_count : most;
+	struct run *r = &b->run;
+	bool valid;
 	int err = 0;
 
 	if (!f->fde_count)
 		return 0;
 	b->initial = calloc(f->cie_count, sizeof(*b->initial));
-	if (!b->initial || array_reserve(&b->rows->rows, &b->rows->room, expected_rows(f),
-					 sizeof(*b->rows->rows))) {
+	if (!b->initial ||
+	    array_reserve(&b->rows->rows, &b->rows->room, rows, sizeof(*b->rows->rows))) {
 		free(b->initial);
 		return error_no_memory(b->e);
 	}
-	for (size_t i = 0; i < f->cie_count; i++)
-		execute_cie(b, &f->cies[i], &b->initial[i]);
+	for (size_t i = 0; i < f->cie_count; i++) {
+		const struct cfi_cie *cie = &f->cies[i];
+
+		start_run(b, cie, NULL);
+		r->c = cfi_cursor(f, cie->section, cie->instructions, cie->size);
+		for (valid = true; valid && r->c.at < r->c.end;)
+			valid = execute(r);
+		if (valid)
+			b->initial[i] = r->now;
+	}
 	for (size_t i = 0; i < f->fde_count && !err; i++)
 		err = add_fde(b, &f->fdes[i]);
 	free(b->initial);
 	return err ?: add_gap(b, UINT64_MAX);
 }
 
-/* Returns NULL for an unsupported machine. Sets *entry to the entry point. */
-static const struct machine *find_machine(Elf *elf, uint64_t *entry)
+/* Finds Go's functions that switch stacks, if the file is Go's and has a symbol table. */
+static void find_switches(struct builder *b, struct elf_file *file)
 {
-	GElf_Ehdr header;
+	bool assembly[SWITCH_COUNT] = { 0 }; /* found by the name with ".abi0" */
+	struct symbol_reader reader;
+	struct error ignored;
+	GElf_Shdr section;
+	const char *name;
+	GElf_Sym symbol;
 
-	if (!gelf_getehdr(elf, &header))
-		return NULL;
-	*entry = header.e_entry;
-	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
-		if (machines[i].machine == header.e_machine &&
-		    machines[i].class == header.e_ident[EI_CLASS])
-			return &machines[i];
-	return NULL;
-}
-
-static void find_segments(Elf *elf, struct unwind_rows *rows)
-{
-	GElf_Phdr segment;
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count))
+	if (!elf_find_section(file->elf, ".note.go.buildid", &section))
 		return;
-	for (size_t i = 0; i < count && rows->segment_count < UNWIND_SEGMENTS_MAX; i++)
-		if (gelf_getphdr(elf, i, &segment) && segment.p_type == PT_LOAD &&
-		    segment.p_flags & PF_X)
-			rows->segments[rows->segment_count++] = (struct unwind_segment){
-				.offset = segment.p_offset,
-				.size = segment.p_filesz,
-				.address = segment.p_vaddr,
-			};
+	if (symbol_reader_open(&reader, file, SHT_SYMTAB, &ignored) == 0)
+		while (symbol_reader_next(&reader, &symbol, &name)) {
+			if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC ||
+			    symbol.st_shndx == SHN_UNDEF || (*name != 'r' && *name != 't'))
+				continue; /* as nearly all */
+			for (size_t i = 0; i < SWITCH_COUNT; i++) {
+				size_t length = strlen(switches[i].name);
+				bool is_assembly;
+
+				if (strncmp(name, switches[i].name, length) != 0)
+					continue;
+				is_assembly = strcmp(name + length, ".abi0") == 0;
+				if (!is_assembly && (name[length] || assembly[i]))
+					continue;
+				b->switch_starts[i] = symbol.st_value;
+				assembly[i] = is_assembly;
+			}
+		}
+	symbol_reader_close(&reader);
 }
 
 static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct error *e)
 {
-	uint64_t entry;
-	const struct machine *machine = find_machine(file->elf, &entry);
+	const struct machine *machine = NULL;
 	struct cfi_frames frames;
 	struct builder *b;
+	GElf_Ehdr header;
 	int err;
 
+	if (!gelf_getehdr(file->elf, &header))
+		return 0;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+		if (machines[i].machine == header.e_machine &&
+		    machines[i].class == header.e_ident[EI_CLASS])
+			machine = &machines[i];
 	if (!machine)
 		return 0;
 	b = calloc(1, sizeof(*b));
@@ -754,13 +729,13 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 		return error_no_memory(e);
 	b->frames = &frames;
 	b->machine = machine;
-	b->entry = entry;
+	b->entry = header.e_entry;
 	b->rows = rows;
 	b->e = e;
 	err = cfi_frames_read(&frames, file, e);
 	if (!err && machine->machine == EM_X86_64)
-		cfi_switches_read(&b->switches, file);
-	err = err ?: build(b);
+		find_switches(b, file);
+	err = err ?: build_rows(b);
 	cfi_frames_free(&frames);
 	index_free(&b->index);
 	free(b);
@@ -771,7 +746,8 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 	     struct error *e)
 {
 	struct elf_file file;
-	const uint8_t *id;
+	GElf_Phdr segment;
+	size_t count;
 	int err, own;
 
 	*rows = (struct unwind_rows){ 0 };
@@ -786,15 +762,71 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 	err = elf_file_open(&file, own, budget, e);
 	if (err)
 		return err;
-	find_segments(file.elf, rows);
+	if (elf_getphdrnum(file.elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count && rows->segment_count < UNWIND_SEGMENTS_MAX; i++)
+		if (gelf_getphdr(file.elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_flags & PF_X)
+			rows->segments[rows->segment_count++] = (struct unwind_segment){
+				.offset = segment.p_offset,
+				.size = segment.p_filesz,
+				.address = segment.p_vaddr,
+			};
 	err = read_rows(&file, rows, e);
-	rows->build_id_size = elf_build_id(&file, &id);
+	rows->build_id_size = file.build_id_size;
 	if (rows->build_id_size > sizeof(rows->build_id))
 		rows->build_id_size = sizeof(rows->build_id);
-	if (rows->build_id_size)
-		memcpy(rows->build_id, id, rows->build_id_size);
+	memcpy(rows->build_id, file.build_id, rows->build_id_size);
 	elf_file_close(&file);
 	if (err)
 		unwind_rows_free(rows);
 	return err;
+}
+
+int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
+		       struct error *e)
+{
+	struct cfi_frames frames;
+	int err = cfi_frames_read(&frames, file, e);
+	uint64_t end = 0;
+
+	*functions = (struct cfi_functions){ 0 };
+	if (!err && frames.fde_count) {
+		functions->all = calloc(frames.fde_count, sizeof(*functions->all));
+		err = functions->all ? 0 : error_no_memory(e);
+	}
+	for (size_t i = 0; i < frames.fde_count && !err; i++) {
+		const struct cfi_fde *fde = &frames.fdes[i];
+
+		if (fde->limit <= end)
+			continue;
+		functions->all[functions->count].start = fde->start > end ? fde->start : end;
+		functions->all[functions->count++].limit = fde->limit;
+		end = fde->limit;
+	}
+	cfi_frames_free(&frames);
+	return err;
+}
+
+void cfi_functions_free(struct cfi_functions *functions)
+{
+	free(functions->all);
+	*functions = (struct cfi_functions){ 0 };
+}
+
+static int compare_function(const void *address, const void *function)
+{
+	const struct cfi_function *f = function;
+	uint64_t at = *(const uint64_t *)address;
+
+	return at < f->start ? -1 : at >= f->limit;
+}
+
+const struct cfi_function *cfi_functions_find(const struct cfi_functions *functions,
+					      uint64_t address)
+{
+	if (!functions->count)
+		return NULL;
+	return bsearch(&address, functions->all, functions->count, sizeof(*functions->all),
+		       compare_function);
 }

@@ -102,8 +102,6 @@ bool cfi_address(const struct cfi_cie *cie, struct dwarf_cursor *c, uint64_t *ad
 	return read_address(cie->section, c, cie->encoding, cie->address_size, address);
 }
 
-/* --- CIEs --- */
-
 /* Reads augmentation data by its letters. False: an unknown letter has data of unknown size. */
 static bool read_augmentation(struct cfi_cie *cie, struct dwarf_cursor *c, const char *letters)
 {
@@ -150,49 +148,41 @@ static bool read_augmentation(struct cfi_cie *cie, struct dwarf_cursor *c, const
 	return !data.bad;
 }
 
-static bool parse_cie(const struct cfi_frames *f, struct cfi_cie *cie, struct dwarf_cursor *c)
+/* Reads a CIE. Skips one of an unknown format, and so its FDEs. */
+static int read_cie(struct cfi_frames *f, const struct cfi_section *s, uint32_t offset,
+		    struct dwarf_cursor *c, struct error *e)
 {
+	struct cfi_cie cie = { .section = s, .offset = offset };
 	uint8_t version = dwarf_number(c, 1);
 	const char *letters = (const char *)c->at;
 	const uint8_t *end = memchr(letters, '\0', c->end - c->at);
 
 	if (!end || (version != 1 && version != 3 && version != 4))
-		return false;
+		return 0;
 	c->at = end + 1;
-	cie->address_size = f->wide ? 8 : 4;
+	cie.address_size = f->wide ? 8 : 4;
 	if (version == 4) {
-		cie->address_size = dwarf_number(c, 1);
+		cie.address_size = dwarf_number(c, 1);
 		if (dwarf_number(c, 1)) /* segments */
-			return false;
+			return 0;
 	}
-	if (cie->address_size != 4 && cie->address_size != 8)
-		return false;
+	if (cie.address_size != 4 && cie.address_size != 8)
+		return 0;
 	if (strncmp(letters, "eh", 2) == 0) { /* GCC 2: the address of exception tables */
-		dwarf_skip(c, cie->address_size);
+		dwarf_skip(c, cie.address_size);
 		letters += 2;
 	}
-	cie->code_align = dwarf_uleb(c);
-	cie->data_align = dwarf_sleb(c);
-	cie->return_register = version == 1 ? dwarf_number(c, 1) : dwarf_uleb(c);
-	return read_augmentation(cie, c, letters) && !c->bad;
-}
-
-/* Skips a CIE of an unknown format, and so its FDEs. */
-static int read_cie(struct cfi_frames *f, const struct cfi_section *s, uint32_t offset,
-		    struct dwarf_cursor *c, struct error *e)
-{
-	struct cfi_cie cie = { .section = s, .offset = offset };
-	int err;
-
-	if (!parse_cie(f, &cie, c))
+	cie.code_align = dwarf_uleb(c);
+	cie.data_align = dwarf_sleb(c);
+	cie.return_register = version == 1 ? dwarf_number(c, 1) : dwarf_uleb(c);
+	if (!read_augmentation(&cie, c, letters) || c->bad)
 		return 0;
 	if (f->cie_count == CIES_MAX)
 		return error_set(e, 0, "it has more than %d CIEs of call frame information",
 				 CIES_MAX);
 	cie.instructions = c->at - s->bytes;
 	cie.size = c->end - c->at;
-	err = array_reserve(&f->cies, &f->cie_room, f->cie_count + 1, sizeof(*f->cies));
-	if (err)
+	if (array_reserve(&f->cies, &f->cie_room, f->cie_count + 1, sizeof(*f->cies)))
 		return error_no_memory(e);
 	f->cies[f->cie_count++] = cie;
 	return 0;
@@ -216,8 +206,6 @@ static const struct cfi_cie *find_cie(const struct cfi_frames *f, uint64_t offse
 		return last;
 	return bsearch(&offset, last + 1 - count, count, sizeof(*last), compare_cie);
 }
-
-/* --- FDEs --- */
 
 /*
  * Clips an FDE to its executable segment. False: it is in none. A linker that drops a function
@@ -268,23 +256,6 @@ static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t 
 	return 0;
 }
 
-/* --- Sections --- */
-
-/* Reads a record after its length. id_size: the size of the field that names its CIE. */
-static int read_record(struct cfi_frames *f, struct cfi_section *s, uint32_t offset,
-		       unsigned int id_size, struct dwarf_cursor *c, struct error *e)
-{
-	uint64_t id_at = c->at - s->bytes, id = dwarf_number(c, id_size);
-
-	if (c->bad)
-		return 0;
-	if (id == (s->eh ? 0 : UINT64_MAX >> (64 - 8 * id_size)))
-		return read_cie(f, s, offset, c, e);
-	if (s->fdes)
-		s->fdes--;
-	return read_fde(f, s, s->eh ? id_at - id : id, c, e);
-}
-
 static int read_records(struct cfi_frames *f, struct cfi_section *s, struct error *e)
 {
 	struct dwarf_cursor c = cfi_cursor(f, s, 0, s->size);
@@ -295,8 +266,8 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 	while (!err && c.end - c.at >= 4 && (!counted || s->fdes)) {
 		uint32_t offset = c.at - s->bytes;
 		struct dwarf_cursor record = c;
-		unsigned int offset_size;
-		uint64_t size = dwarf_length(&c, &offset_size);
+		unsigned int offset_size, id_size;
+		uint64_t size = dwarf_length(&c, &offset_size), id, id_at;
 
 		if (!size && s->terminated)
 			break;
@@ -307,14 +278,26 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 					 "corrupt %s: its record at 0x%" PRIx32 " is truncated",
 					 s->eh ? ".eh_frame" : ".debug_frame", offset);
 		record.end = c.at;
-		if (size && !c.bad)
-			err = read_record(f, s, offset, s->eh ? 4 : offset_size, &record, e);
+		if (!size || c.bad)
+			continue;
+		id_size = s->eh ? 4 : offset_size; /* of the field that names an FDE's CIE */
+		id_at = record.at - s->bytes;
+		id = dwarf_number(&record, id_size);
+		if (record.bad)
+			continue;
+		if (id == (s->eh ? 0 : UINT64_MAX >> (64 - 8 * id_size))) {
+			err = read_cie(f, s, offset, &record, e);
+		} else {
+			if (s->fdes)
+				s->fdes--;
+			err = read_fde(f, s, s->eh ? id_at - id : id, &record, e);
+		}
 	}
 	return err;
 }
 
 /* Reads the whole section. */
-static int load(struct cfi_section *s, const char *name, struct error *e)
+static int load_section(struct cfi_section *s, const char *name, struct error *e)
 {
 	struct read_budget *budget = s->file.source.budget;
 	uint64_t size = s->file.size, most = SECTION_MAX;
@@ -356,63 +339,50 @@ static int open_section(struct cfi_frames *f, struct cfi_section *s, const struc
 		return error_no_memory(e);
 	if (err)
 		return error_set(e, 0, "corrupt %s: unknown compression or implausible size", name);
-	return load(s, name, e);
+	return load_section(s, name, e);
 }
 
-static bool find_segment(Elf *elf, uint64_t address, GElf_Phdr *found)
-{
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(elf, i, found) && found->p_type == PT_LOAD &&
-		    address >= found->p_vaddr && address - found->p_vaddr < found->p_filesz)
-			return true;
-	return false;
-}
-
-/* Reads .eh_frame_hdr, which has its own segment: the address of .eh_frame, the number of FDEs. */
-static bool read_header(const struct cfi_frames *f, const struct elf_file *file,
-			const GElf_Phdr *segment, struct cfi_section *s)
-{
-	uint8_t bytes[4 + 2 * 8];
-	struct cfi_section header = { .bytes = bytes, .address = segment->p_vaddr };
-	size_t size = elf_source_read(&file->source, bytes, sizeof(bytes), segment->p_offset);
-	struct dwarf_cursor c = { .big_endian = f->big_endian };
-
-	if (size < 4 || bytes[0] != 1)
-		return false;
-	c.at = bytes + 4;
-	c.end = bytes + size;
-	if (!read_address(&header, &c, bytes[1], f->wide ? 8 : 4, &s->address))
-		return false;
-	if (bytes[2] != DW_EH_PE_omit &&
-	    (!read_encoded(&c, bytes[2], f->wide ? 8 : 4, &s->fdes) || c.bad))
-		s->fdes = 0;
-	s->terminated = !s->fdes;
-	return true;
-}
-
+/*
+ * Finds .eh_frame in a file without section headers, by .eh_frame_hdr, which has its own segment:
+ * that has the address of .eh_frame and the number of its FDEs.
+ */
 static int open_headless(struct cfi_frames *f, struct cfi_section *s, const struct elf_file *file,
 			 struct error *e)
 {
-	GElf_Phdr segment;
-	size_t count;
+	uint8_t bytes[4 + 2 * 8], address_size = f->wide ? 8 : 4;
+	struct cfi_section header = { .bytes = bytes };
+	struct dwarf_cursor c = { .at = bytes + 4, .big_endian = f->big_endian };
+	GElf_Phdr segment = { 0 };
+	size_t count, size;
 
 	if (elf_getphdrnum(file->elf, &count))
 		return 0;
+	for (size_t i = 0; i < count && segment.p_type != PT_GNU_EH_FRAME; i++)
+		if (!gelf_getphdr(file->elf, i, &segment))
+			segment.p_type = PT_NULL;
+	if (segment.p_type != PT_GNU_EH_FRAME)
+		return 0;
+	size = elf_source_read(&file->source, bytes, sizeof(bytes), segment.p_offset);
+	header.address = segment.p_vaddr;
+	c.end = bytes + size;
+	if (size < 4 || bytes[0] != 1 ||
+	    !read_address(&header, &c, bytes[1], address_size, &s->address))
+		return 0;
+	if (bytes[2] != DW_EH_PE_omit &&
+	    (!read_encoded(&c, bytes[2], address_size, &s->fdes) || c.bad))
+		s->fdes = 0;
+	s->terminated = !s->fdes;
 	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(file->elf, i, &segment) || segment.p_type != PT_GNU_EH_FRAME)
+		uint64_t at;
+
+		if (!gelf_getphdr(file->elf, i, &segment) || segment.p_type != PT_LOAD ||
+		    s->address < segment.p_vaddr ||
+		    s->address - segment.p_vaddr >= segment.p_filesz)
 			continue;
-		if (!read_header(f, file, &segment, s) ||
-		    !find_segment(file->elf, s->address, &segment))
-			break;
+		at = s->address - segment.p_vaddr;
 		s->headless = true;
-		dwarf_section_open_at(&s->file, file,
-				      segment.p_offset + (s->address - segment.p_vaddr),
-				      segment.p_filesz - (s->address - segment.p_vaddr));
-		return load(s, ".eh_frame", e);
+		dwarf_section_open_at(&s->file, file, segment.p_offset + at, segment.p_filesz - at);
+		return load_section(s, ".eh_frame", e);
 	}
 	return 0;
 }
@@ -448,30 +418,12 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 
 #define DIGIT_BITS 11
 
-/* Sorts by one digit of the starts, stably. */
-static void sort_by_digit(const struct cfi_fde *from, struct cfi_fde *to, size_t count,
-			  uint64_t first, unsigned int shift)
-{
-	uint32_t places[1 << DIGIT_BITS] = { 0 }, sum = 0;
-	uint64_t mask = (1 << DIGIT_BITS) - 1;
-
-	for (size_t i = 0; i < count; i++)
-		places[(from[i].start - first) >> shift & mask]++;
-	for (size_t i = 0; i <= mask; i++) {
-		uint32_t here = places[i];
-
-		places[i] = sum;
-		sum += here;
-	}
-	for (size_t i = 0; i < count; i++)
-		to[places[(from[i].start - first) >> shift & mask]++] = from[i];
-}
-
 /* Sorts FDEs by start, stably. A radix sort: qsort() would take a fourth of cfi_frames_read(). */
 static int sort_fdes(struct cfi_frames *f, struct error *e)
 {
 	uint64_t first = UINT64_MAX, last = 0;
-	struct cfi_fde *sorted, *swap;
+	const uint64_t mask = (1 << DIGIT_BITS) - 1;
+	struct cfi_fde *from, *to;
 	bool in_order = true;
 
 	for (size_t i = 0; i < f->fde_count; i++) {
@@ -483,16 +435,27 @@ static int sort_fdes(struct cfi_frames *f, struct error *e)
 	}
 	if (in_order)
 		return 0;
-	sorted = calloc(f->fde_count, sizeof(*sorted));
-	if (!sorted)
+	to = calloc(f->fde_count, sizeof(*to));
+	if (!to)
 		return error_no_memory(e);
 	for (unsigned int shift = 0; (last - first) >> shift; shift += DIGIT_BITS) {
-		sort_by_digit(f->fdes, sorted, f->fde_count, first, shift);
-		swap = f->fdes;
-		f->fdes = sorted;
-		sorted = swap;
+		uint32_t places[1 << DIGIT_BITS] = { 0 }, sum = 0;
+
+		from = f->fdes;
+		for (size_t i = 0; i < f->fde_count; i++)
+			places[(from[i].start - first) >> shift & mask]++;
+		for (size_t i = 0; i <= mask; i++) {
+			uint32_t here = places[i];
+
+			places[i] = sum;
+			sum += here;
+		}
+		for (size_t i = 0; i < f->fde_count; i++)
+			to[places[(from[i].start - first) >> shift & mask]++] = from[i];
+		f->fdes = to;
+		to = from;
 	}
-	free(sorted);
+	free(to);
 	f->fde_room = f->fde_count;
 	return 0;
 }
