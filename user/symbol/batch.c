@@ -29,15 +29,6 @@
 #define WINDOW_NAME_SIZE 4096
 #define WINDOW_NAMES_MAX ((size_t)16 * 1024 * 1024)
 
-static size_t longest_name(const struct batch *b)
-{
-	size_t used = b->p->string_bytes;
-
-	if (b->limits)
-		return used < WINDOW_NAMES_MAX ? WINDOW_NAME_SIZE : SHORT_NAME;
-	return used < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME;
-}
-
 bool batch_stopped(struct batch *b)
 {
 	uint64_t begin_ns;
@@ -83,41 +74,30 @@ bool batch_begin_reading(struct batch *b, int fd)
 	return true;
 }
 
-/* Why a file was not read; remembers it if it is the file's own fault. */
-static void explain_unread(struct batch *b)
+int batch_end_reading(struct batch *b)
 {
-	const struct file_limits *l = b->limits;
+	int err = b->budget ? file_limits_end(b->limits, b->user, b->budget) : 0;
 
-	if (!l->is_whole) {
+	if (b->budget)
+		b->is_unread = b->budget->exceeded;
+	if (b->budget && b->is_unread && !b->limits->is_whole) {
 		error_set(&b->why, 0,
 			  "not read in this window: files of %s have taken the time for it",
 			  b->user ? "its user or of others" : "others");
-		return;
-	}
-	error_set(&b->why, 0,
-		  "not read: its symbols take more than %.2f s of CPU time, or %" PRIu64 " MiB",
-		  l->given.ns / 1e9, l->given.bytes >> 20);
-	if (b->kept) {
+	} else if (b->budget && b->is_unread) {
+		error_set(&b->why, 0,
+			  "not read: its symbols take more than %.2f s of CPU time, or %" PRIu64
+			  " MiB",
+			  b->limits->given.ns / 1e9, b->limits->given.bytes >> 20);
 		/* With symbols it was the call frame information: from now on it has none. */
-		if (b->kept->has_symbols)
+		if (b->kept && b->kept->has_symbols)
 			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, NULL);
-		else
+		else if (b->kept)
 			b->kept->is_refused = true;
-		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
+		if (b->kept)
+			snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
 	}
-}
-
-int batch_end_reading(struct batch *b)
-{
-	int err = 0;
-
-	if (b->budget) {
-		err = file_limits_end(b->limits, b->user, b->budget);
-		b->is_unread = b->budget->exceeded;
-		if (b->is_unread)
-			explain_unread(b);
-		b->budget = NULL;
-	}
+	b->budget = NULL;
 	if (b->is_unread)
 		b->unwritten = false;
 	if (b->is_unread && b->unread)
@@ -185,30 +165,27 @@ bool batch_is_name(const char *name, const char *symbol)
 	return strncmp(name, symbol, size) == 0 && !name[size];
 }
 
-static int add_function(struct batch *b, const char *symbol)
+int batch_name(struct batch *b, size_t i, const char *symbol)
 {
+	size_t used = b->p->string_bytes, most = NAME_MAX_SIZE, all = NAMES_MAX;
 	struct profile_function f = { .file = "" };
+	struct profile_line line = { 0 };
 	char *demangled;
 	int err;
 
-	err = profile_string_n(b->p, symbol, unversioned_size(symbol, longest_name(b)),
-			       &f.system_name);
-	if (err)
-		return err;
-	demangled = demangle(f.system_name);
-	f.name = demangled ? demangled : f.system_name;
-	err = profile_add_function(b->p, &f, &b->last_function);
-	free(demangled);
-	return err;
-}
-
-int batch_name(struct batch *b, size_t i, const char *symbol)
-{
-	struct profile_line line = { 0 };
-
 	if (symbol != b->last_symbol) {
-		int err = add_function(b, symbol);
-
+		if (b->limits) {
+			most = WINDOW_NAME_SIZE;
+			all = WINDOW_NAMES_MAX;
+		}
+		most = unversioned_size(symbol, used < all ? most : SHORT_NAME);
+		err = profile_string_n(b->p, symbol, most, &f.system_name);
+		if (err)
+			return err;
+		demangled = demangle(f.system_name);
+		f.name = demangled ?: f.system_name;
+		err = profile_add_function(b->p, &f, &b->last_function);
+		free(demangled);
 		if (err)
 			return err;
 		b->last_symbol = symbol;

@@ -105,23 +105,9 @@ static void offer_node(struct cover_symbol *node, const struct cover_symbol *sym
 		*node = *symbol;
 }
 
-/* Offers a symbol to the O(log n) nodes of the tree that make up the addresses [first, last). */
-static void offer_range(struct cover *c, size_t first, size_t last,
-			const struct cover_symbol *symbol)
-{
-	size_t left = first + c->count, right = last + c->count;
-
-	for (; left < right; left /= 2, right /= 2) {
-		if (left % 2)
-			offer_node(&c->tree[left++], symbol);
-		if (right % 2)
-			offer_node(&c->tree[--right], symbol);
-	}
-}
-
 void cover_offer(struct cover *c, const struct cover_symbol *symbol)
 {
-	size_t first = batch_lower_bound(c->addresses, 0, c->count, symbol->start);
+	size_t first = batch_lower_bound(c->addresses, 0, c->count, symbol->start), left, right;
 
 	if (first && symbol->start < c->next[first - 1])
 		c->next[first - 1] = symbol->start;
@@ -129,10 +115,17 @@ void cover_offer(struct cover *c, const struct cover_symbol *symbol)
 		return;
 	if (better_nearest(symbol, &c->nearest[first]))
 		c->nearest[first] = *symbol;
-	if (symbol->sized && c->addresses[first].address < symbol->limit)
-		offer_range(c, first,
-			    batch_lower_bound(c->addresses, first, c->count, symbol->limit),
-			    symbol);
+	if (!symbol->sized || c->addresses[first].address >= symbol->limit)
+		return;
+	/* The O(log n) nodes of the tree that make up the addresses that it covers. */
+	left = first + c->count;
+	right = batch_lower_bound(c->addresses, first, c->count, symbol->limit) + c->count;
+	for (; left < right; left /= 2, right /= 2) {
+		if (left % 2)
+			offer_node(&c->tree[left++], symbol);
+		if (right % 2)
+			offer_node(&c->tree[--right], symbol);
+	}
 }
 
 void cover_settle(struct cover *c)

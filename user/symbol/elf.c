@@ -47,29 +47,7 @@ static const char *no_file_reason(const char *path)
 	}
 }
 
-/* Sets *on_disk to the path without " (deleted)", owned by p. Returns 0 or -ENOMEM. */
-static int path_on_disk(struct profile *p, const char *path, const char **on_disk)
-{
-	size_t size = proc_path_size(path);
-
-	if (path[size])
-		return profile_string_n(p, path, size, on_disk);
-	*on_disk = path;
-	return 0;
-}
-
-static void explain_open(struct batch *b, int code)
-{
-	if (code == EINVAL)
-		error_set(&b->why, 0, "not a regular file");
-	else if (code == ENOENT || code == ENOTDIR)
-		error_set(&b->why, 0, "no such file");
-	else if (code == EACCES || code == EPERM)
-		error_set(&b->why, 0, "not permitted");
-	else
-		error_set(&b->why, code, "cannot open it");
-}
-
+/* Returns another descriptor of a regular file, or a negative errno. */
 static int duplicate(int fd)
 {
 	struct stat st;
@@ -81,20 +59,6 @@ static int duplicate(int fd)
 		return -EINVAL;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return copy < 0 ? -errno : copy;
-}
-
-/* Whether the path or directory of the image's file is unknown, as it is in a gmon.out. */
-static bool is_of_unknown_file(const struct batch *b, const struct profile_image *image)
-{
-	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
-
-	return image_has_no_directory(image->path) && b->p->mappings[mapping].linked;
-}
-
-/* This process's vDSO is the same while recording, later only if a build ID proves it. */
-static bool may_be_our_vdso(const struct profile *p, const struct profile_image *image)
-{
-	return strcmp(image->path, "[vdso]") == 0 && (!p->format || image->build_id_size);
 }
 
 /*
@@ -136,52 +100,51 @@ static int same_code_fd(const struct batch *b)
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
 	const char *reason = no_file_reason(image->path);
-	bool deleted = on_disk != image->path, unknown = is_of_unknown_file(b, image);
+	const uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
+	/* Path or directory are unknown, as they are in a gmon.out. */
+	bool is_unknown = image_has_no_directory(image->path) && b->p->mappings[mapping].linked;
+	bool is_deleted = on_disk != image->path;
 	int fd;
 
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
-	} else if (may_be_our_vdso(b->p, image)) {
+	} else if (strcmp(image->path, "[vdso]") == 0 && (!b->p->format || image->build_id_size)) {
+		/* It is our own while recording, later only if a build ID proves it. */
 		fd = elf_open_vdso();
-	} else if (reason && !unknown) {
+	} else if (reason && !is_unknown) {
 		b->unwritten = reason == jit_no_names;
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
 		/* After a deleted file only the build ID proves a file of the same name. */
-		fd = deleted && !image->build_id_size ? -ENOENT : open_by_path(image, on_disk);
+		fd = is_deleted && !image->build_id_size ? -ENOENT : open_by_path(image, on_disk);
 		if (fd < 0) {
 			int other = same_code_fd(b);
 
 			fd = other >= 0 ? other : fd;
 		}
-		if (deleted && fd == -ENOENT)
+		if (is_deleted && fd == -ENOENT)
 			return error_set(&b->why, 0, "file deleted");
 	}
-	if (fd == -ENOENT && unknown)
-		return error_set(&b->why, 0,
-				 "the profile does not name its program: give it with "
-				 "--executable FILE");
-	if (fd < 0)
-		explain_open(b, -fd);
+	if (fd >= 0)
+		return fd;
+	if (fd == -ENOENT && is_unknown)
+		error_set(&b->why, 0,
+			  "the profile does not name its program: give it with --executable FILE");
+	else if (fd == -ENOENT || fd == -ENOTDIR)
+		error_set(&b->why, 0, "no such file");
+	else if (fd == -EINVAL)
+		error_set(&b->why, 0, "not a regular file");
+	else if (fd == -EACCES || fd == -EPERM)
+		error_set(&b->why, 0, "not permitted");
+	else
+		error_set(&b->why, -fd, "cannot open it");
 	return fd;
 }
 
-/* Whether the file has the image's build ID, which is set first if it is unknown. */
-static bool is_same_build(struct profile_image *image, const struct elf_file *file)
-{
-	const uint8_t *id;
-	size_t size;
-
-	if (image->build_id_size)
-		return elf_has_build_id(file, image->build_id, image->build_id_size);
-	size = elf_build_id(file, &id);
-	if (size)
-		memcpy(image->build_id, id, size);
-	image->build_id_size = size;
-	return true;
-}
-
-/* Opens the image's file and checks its build ID. On failure sets b->why. */
+/*
+ * Opens the image's file, which must have its build ID; sets an unknown build ID. On failure sets
+ * b->why.
+ */
 static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
 		       struct elf_file *file)
 {
@@ -199,13 +162,17 @@ static bool open_image(struct batch *b, struct profile_image *image, const char 
 			error_set(&b->why, 0, "%s", reason);
 		return false;
 	}
-	if (is_same_build(image, file))
+	if (!image->build_id_size) {
+		memcpy(image->build_id, file->build_id, file->build_id_size);
+		image->build_id_size = file->build_id_size;
+		return true;
+	}
+	if (elf_has_build_id(file, image->build_id, image->build_id_size))
 		return true;
 	elf_file_close(file);
-	error_set(&b->why, 0, "%s",
-		  reason	    ? reason
-		  : image->unopened ? "another build ID"
-				    : "replaced since (build ID differs)");
+	if (!reason)
+		reason = image->unopened ? "another build ID" : "replaced since (build ID differs)";
+	error_set(&b->why, 0, "%s", reason);
 	return false;
 }
 
@@ -239,32 +206,6 @@ static int find_segments(Elf *elf, struct segment **segments, size_t *count)
 	return 0;
 }
 
-static const struct segment *find_segment(const struct segment *segments, size_t count,
-					  uint64_t offset)
-{
-	for (size_t i = 0; i < count; i++)
-		if (offset >= segments[i].offset && offset - segments[i].offset < segments[i].size)
-			return &segments[i];
-	return NULL;
-}
-
-/* Sets the image's text: from the start of the first executable segment to the end of the last. */
-static void note_text(struct profile_image *image, const struct segment *segments, size_t count)
-{
-	uint64_t start = UINT64_MAX, limit = 0;
-
-	for (size_t i = 0; i < count && segments[i].executable; i++) {
-		if (segments[i].address < start)
-			start = segments[i].address;
-		if (segments[i].address + segments[i].size > limit)
-			limit = segments[i].address + segments[i].size;
-	}
-	if (start >= limit)
-		return;
-	image->text_start = start;
-	image->text_size = limit - start;
-}
-
 /*
  * A linked mapping has ELF virtual addresses: sets its offset in the file, so that it is like any
  * other. It may span several segments; the first one that it meets decides.
@@ -287,51 +228,56 @@ static void place_linked(struct batch *b, const struct segment *segments, size_t
 	}
 }
 
-/* Whether a location needs no more: it has its lines, or a name and lines are not wanted. */
-static bool is_known(const struct batch *b, uint32_t location)
-{
-	const struct profile_location *l = &b->p->locations[location];
-
-	if (b->extents || !profile_is_named(b->p, location))
-		return false;
-	return !b->lines || l->line_count > 1 || b->p->lines[l->first_line].line;
-}
-
 /*
  * Translates addresses in memory to ELF virtual addresses, by the offset in the file: that is right
  * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
- * those that need no more. Returns 0 or -ENOMEM.
+ * those that need no more. Sets the image's class and text. Returns 0 or -ENOMEM.
  */
 static int translate(struct batch *b, Elf *elf)
 {
+	struct profile_image *image = &b->p->images[b->image];
+	uint64_t text_start = UINT64_MAX, text_limit = 0;
 	struct segment *segments;
 	size_t segment_count, kept = 0;
 	int err = find_segments(elf, &segments, &segment_count);
 
-	if (!err) {
-		b->p->images[b->image].bits = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
-		note_text(&b->p->images[b->image], segments, segment_count);
-		place_linked(b, segments, segment_count);
-	}
-	for (size_t i = 0; !err && i < b->count; i++) {
-		struct batch_address swap = b->addresses[i];
-		struct profile_location *location = &b->p->locations[swap.location];
-		const struct profile_mapping *m = &b->p->mappings[location->mapping];
-		uint64_t offset = location->address - m->start + m->offset;
-		const struct segment *segment = find_segment(segments, segment_count, offset);
+	if (err)
+		return err;
+	image->bits = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
+	for (size_t i = 0; i < segment_count && segments[i].executable; i++) {
+		uint64_t limit = segments[i].address + segments[i].size;
 
-		if (!segment)
+		text_start = segments[i].address < text_start ? segments[i].address : text_start;
+		text_limit = limit > text_limit ? limit : text_limit;
+	}
+	if (text_start < text_limit) {
+		image->text_start = text_start;
+		image->text_size = text_limit - text_start;
+	}
+	place_linked(b, segments, segment_count);
+	for (size_t i = 0; i < b->count; i++) {
+		struct batch_address swap = b->addresses[i];
+		struct profile_location *l = &b->p->locations[swap.location];
+		const struct profile_mapping *m = &b->p->mappings[l->mapping];
+		uint64_t offset = l->address - m->start + m->offset;
+		const struct segment *s = segments, *end = segments + segment_count;
+
+		while (s < end && (offset < s->offset || offset - s->offset >= s->size))
+			s++;
+		if (s == end)
 			continue;
-		location->image_address = offset - segment->offset + segment->address;
-		if (is_known(b, swap.location))
+		l->image_address = offset - s->offset + s->address;
+		/* It has a name, and its lines if they are wanted. */
+		if (!b->extents && profile_is_named(b->p, swap.location) &&
+		    (!b->lines || l->line_count > 1 || b->p->lines[l->first_line].line))
 			continue;
 		b->addresses[i] = b->addresses[kept];
 		b->addresses[kept] = swap;
-		b->addresses[kept++].address = location->image_address;
+		b->addresses[kept++].address = l->image_address;
 	}
 	b->count = kept;
 	free(segments);
-	return err;
+	return 0;
 }
 
 /*
@@ -450,22 +396,12 @@ static int find_extents(struct batch *b, const struct cover *c, const struct elf
 	return err;
 }
 
-/* Names an address after an exported symbol without a size, by PROFILE_PERHAPS. */
-static int name_perhaps(struct batch *b, size_t i, const char *symbol)
-{
-	char *text;
-	const char *name;
-	int err;
-
-	if (asprintf(&text, "%s" PROFILE_PERHAPS, symbol) < 0)
-		return -ENOMEM;
-	err = profile_string(b->p, text, &name);
-	free(text);
-	return err ?: batch_name(b, i, name);
-}
-
-/* Sets the names of all addresses: by symbols, else by the starts of their functions. */
-static int name_all(struct batch *b, const struct cover *c, const struct elf_file *file)
+/*
+ * Sets the names of all addresses: by symbols, else by the starts of their functions. An
+ * address that is in no known function gets the name of an exported symbol without a size before it
+ * with PROFILE_PERHAPS.
+ */
+static int name_addresses(struct batch *b, const struct cover *c, const struct elf_file *file)
 {
 	struct described d = { .file = file };
 	int err = 0;
@@ -473,17 +409,25 @@ static int name_all(struct batch *b, const struct cover *c, const struct elf_fil
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cover_symbol *symbol = cover_find(c, i);
 		const struct cfi_function *function = NULL;
+		const char *name;
 		bool doubtful = b->exports_only && symbol && !symbol->sized &&
 				b->addresses[i].address != symbol->start;
+		char *text;
 
 		if (!symbol || batch_is_named(b, i))
 			continue;
 		if (doubtful)
 			err = find_described(b, &d, b->addresses[i].address, &function);
-		if (!err && (!doubtful || (function && function->start == symbol->start)))
+		if (!err && (!doubtful || (function && function->start == symbol->start))) {
 			err = batch_name(b, i, symbol->name);
-		else if (!err && !function)
-			err = name_perhaps(b, i, symbol->name);
+		} else if (!err && !function) {
+			if (asprintf(&text, "%s" PROFILE_PERHAPS, symbol->name) < 0) {
+				err = -ENOMEM;
+				break;
+			}
+			err = profile_string(b->p, text, &name) ?: batch_name(b, i, name);
+			free(text);
+		}
 	}
 	err = err ?: plt_name_all(b, file);
 	for (size_t i = 0; !err && i < b->count; i++) {
@@ -498,18 +442,6 @@ static int name_all(struct batch *b, const struct cover *c, const struct elf_fil
 	return err;
 }
 
-/* Whether the profile's name of an address differs from the symbol's. symbol may be NULL. */
-static bool has_other_name(const struct batch *b, size_t i, const struct cover_symbol *symbol)
-{
-	const struct profile_location *l = &b->p->locations[b->addresses[i].location];
-	const struct profile_function *function;
-
-	if (!symbol || !batch_is_named(b, i))
-		return false;
-	function = &b->p->functions[b->p->lines[l->first_line].function];
-	return !batch_is_name(function->system_name, symbol->name);
-}
-
 /*
  * A program without a build ID (Go's have none of GNU's) may have been rebuilt after the recording:
  * drops addresses whose names have changed, so that they get no wrong lines. Returns 0 or -ENOMEM.
@@ -520,9 +452,16 @@ static int drop_unproven(struct batch *b, const struct cover *c)
 
 	if (!b->lines || b->proven)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (!has_other_name(b, i, cover_find(c, i)))
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_location *l = &b->p->locations[b->addresses[i].location];
+		const struct cover_symbol *symbol = cover_find(c, i);
+		const struct profile_function *named = NULL;
+
+		if (symbol && batch_is_named(b, i))
+			named = &b->p->functions[b->p->lines[l->first_line].function];
+		if (!named || batch_is_name(named->system_name, symbol->name))
 			b->addresses[kept++] = b->addresses[i];
+	}
 	b->count = kept;
 	if (kept == count)
 		return 0;
@@ -549,25 +488,14 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 	if (!err && b->extents)
 		err = find_extents(b, &c, &s->main);
 	else if (!err && !b->stopped)
-		err = name_all(b, &c, &s->main) ?: drop_unproven(b, &c);
+		err = name_addresses(b, &c, &s->main) ?: drop_unproven(b, &c);
 	cover_free(&c);
 	return err;
 }
 
-static int resolve_lines(struct batch *b, struct sources *s, const char *path)
-{
-	int root = b->p->images[b->image].root;
-
-	if (dwarf_is_in(&s->main))
-		return dwarf_resolve(b, &s->main, root, path);
-	if (s->debug.elf || debug_file_find(&s->main, root, path, b->checksum_bytes, &s->debug) ||
-	    debuginfod_find(b, &s->debug))
-		return dwarf_resolve(b, &s->debug, root, path);
-	return 0;
-}
-
 static int resolve_from(struct batch *b, struct sources *s, const char *path)
 {
+	int root = b->p->images[b->image].root;
 	int err = translate(b, s->main.elf);
 
 	if (err)
@@ -578,16 +506,26 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 	}
 	batch_sort(b);
 	err = resolve_symbols(b, s, path);
-	return err || !b->lines || b->stopped ? err : resolve_lines(b, s, path);
+	if (err || !b->lines || b->stopped)
+		return err;
+	if (dwarf_is_in(&s->main))
+		return dwarf_resolve(b, &s->main, root, path);
+	if (s->debug.elf || debug_file_find(&s->main, root, path, b->checksum_bytes, &s->debug) ||
+	    debuginfod_find(b, &s->debug))
+		return dwarf_resolve(b, &s->debug, root, path);
+	return 0;
 }
 
 int elf_resolve(struct batch *b)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	struct sources s = { .main.source.fd = -1, .debug.source.fd = -1, .mini.source.fd = -1 };
-	const char *on_disk;
-	int err = path_on_disk(b->p, image->path, &on_disk);
+	size_t size = proc_path_size(image->path);
+	const char *on_disk = image->path;
+	int err = 0;
 
+	if (image->path[size]) /* " (deleted)" */
+		err = profile_string_n(b->p, image->path, size, &on_disk);
 	b->proven = image->build_id_size > 0;
 	b->was_read = !err && open_image(b, image, on_disk, &s.main);
 	/* Its path was looked up in our root directory, as its own is unknown. */

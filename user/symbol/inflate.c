@@ -63,8 +63,6 @@ static size_t fill_input(struct dwarf_inflater *f)
 	return n;
 }
 
-/* --- zlib --- */
-
 static void set_mark(struct dwarf_inflater *f)
 {
 	struct mark *m = &f->marks[f->mark_count];
@@ -121,8 +119,6 @@ static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
 	}
 	return size - z->avail_out;
 }
-
-/* --- zstd --- */
 
 static int load_zstd(struct zstd *zstd)
 {
@@ -182,8 +178,6 @@ static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
 	}
 	return out.used;
 }
-
-/* --- Either --- */
 
 int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *packed, bool seeks)
 {

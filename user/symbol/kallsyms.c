@@ -86,9 +86,33 @@ static bool parse_line(char *line, struct cover_symbol *symbol)
 	return true;
 }
 
-/* Parses k->text, in place. Returns 0 or -ENOMEM. */
-static int parse_text(struct symbol_cache *k)
+static void forget_symbols(struct symbol_cache *k)
 {
+	free(k->text);
+	free(k->symbols);
+	*k = (struct symbol_cache){ .files = k->files };
+}
+
+/* Returns 0 or -ENOMEM. Without symbols b->why says why. */
+static int read_symbols(struct symbol_cache *k, struct batch *b, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	size_t size;
+
+	forget_symbols(k);
+	if (fd < 0) {
+		error_set(&b->why, errno, "cannot open %s", path);
+		return 0;
+	}
+	err = read_all(fd, &k->text, &size);
+	close(fd);
+	k->read_ns = now_ns();
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		error_set(&b->why, -err, "cannot read %s", path);
+		return 0;
+	}
 	for (char *line = k->text, *next; line && *line; line = next) {
 		struct cover_symbol symbol;
 
@@ -102,37 +126,7 @@ static int parse_text(struct symbol_cache *k)
 		k->symbols[k->count++] = symbol;
 		k->readable |= symbol.start != 0;
 	}
-	return 0;
-}
-
-static void forget(struct symbol_cache *k)
-{
-	free(k->text);
-	free(k->symbols);
-	*k = (struct symbol_cache){ .files = k->files };
-}
-
-/* Returns 0, or -ENOMEM. Without symbols b->why says why. */
-static int read_symbols(struct symbol_cache *k, struct batch *b, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-	size_t size;
-
-	forget(k);
-	if (fd < 0) {
-		error_set(&b->why, errno, "cannot open %s", path);
-		return 0;
-	}
-	err = read_all(fd, &k->text, &size);
-	close(fd);
-	k->read_ns = now_ns();
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		error_set(&b->why, -err, "cannot read %s", path);
-	else if (parse_text(k))
-		return -ENOMEM;
-	else if (!k->readable)
+	if (!k->readable)
 		error_set(&b->why, 0,
 			  "not permitted to read kernel addresses: needs CAP_SYSLOG, and "
 			  "`sysctl kernel.kptr_restrict` below 2");
@@ -156,7 +150,7 @@ void symbol_cache_free(struct symbol_cache *cache)
 {
 	if (!cache)
 		return;
-	forget(cache);
+	forget_symbols(cache);
 	file_cache_free(cache->files);
 	free(cache);
 }
@@ -174,15 +168,6 @@ static const char *module_of(const char *name)
 	return *next == '[' ? next : NULL;
 }
 
-static uint32_t mapping_with(const struct profile *p, uint32_t image, uint64_t address)
-{
-	for (uint32_t i = 0; i < p->mapping_count; i++)
-		if (p->mappings[i].image == image && address >= p->mappings[i].start &&
-		    address < p->mappings[i].limit)
-			return i;
-	return PROFILE_NONE;
-}
-
 /*
  * Moves a location from the kernel's mapping to its module's. A module's extent in memory is not
  * known: its mapping covers the pages with samples. Addresses come sorted; *mapping: that of the
@@ -196,8 +181,13 @@ static int place_in_module(struct batch *b, size_t i, const char *module, uint32
 
 	if (err)
 		return err;
-	if (*mapping == PROFILE_NONE || b->p->mappings[*mapping].image != image)
-		*mapping = mapping_with(b->p, image, address);
+	if (*mapping == PROFILE_NONE || b->p->mappings[*mapping].image != image) {
+		*mapping = PROFILE_NONE;
+		for (uint32_t m = 0; m < b->p->mapping_count && *mapping == PROFILE_NONE; m++)
+			if (b->p->mappings[m].image == image &&
+			    address >= b->p->mappings[m].start && address < b->p->mappings[m].limit)
+				*mapping = m;
+	}
 	if (*mapping == PROFILE_NONE)
 		err = profile_add_mapping(b->p, page, page + PAGE, page, image, mapping);
 	if (err)
@@ -207,28 +197,9 @@ static int place_in_module(struct batch *b, size_t i, const char *module, uint32
 	return profile_place_location(b->p, b->addresses[i].location, *mapping);
 }
 
-static int name_all(struct batch *b, const struct cover *c)
+static int name_addresses(struct batch *b, const struct symbol_cache *k)
 {
 	uint32_t mapping = PROFILE_NONE;
-
-	for (size_t i = 0; i < b->count; i++) {
-		const struct cover_symbol *symbol = cover_find(c, i);
-		int err = 0;
-
-		if (symbol && symbol->function)
-			err = batch_name(b, i, symbol->name);
-		if (!err && symbol && symbol->function && module_of(symbol->name))
-			err = place_in_module(b, i, module_of(symbol->name), &mapping);
-		else
-			mapping = PROFILE_NONE;
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int resolve_by(struct batch *b, const struct symbol_cache *k)
-{
 	struct cover c;
 	int err;
 
@@ -241,7 +212,19 @@ static int resolve_by(struct batch *b, const struct symbol_cache *k)
 	if (!b->stopped) {
 		error_set(&b->why, 0, "no kernel symbol covers it");
 		cover_settle(&c);
-		err = name_all(b, &c);
+	}
+	for (size_t i = 0; !b->stopped && !err && i < b->count; i++) {
+		const struct cover_symbol *symbol = cover_find(&c, i);
+		const char *module = NULL;
+
+		if (symbol && symbol->function) {
+			err = batch_name(b, i, symbol->name);
+			module = module_of(symbol->name);
+		}
+		if (!module)
+			mapping = PROFILE_NONE;
+		else if (!err)
+			err = place_in_module(b, i, module, &mapping);
 	}
 	cover_free(&c);
 	return err;
@@ -249,16 +232,15 @@ static int resolve_by(struct batch *b, const struct symbol_cache *k)
 
 int kallsyms_resolve_from(struct batch *b, const char *path)
 {
-	/* A window lasts as long as they are kept: they would only take 20 MB until the next one.
-	 */
+	/* A window lasts as long as they are kept, in which they would only take 20 MB. */
 	struct symbol_cache own = { 0 }, *k = b->cache && !b->limits ? b->cache : &own;
 	int err = 0;
 
 	if (!k->readable || now_ns() - k->read_ns > KEEP_NS)
 		err = read_symbols(k, b, path);
 	if (!err && k->readable)
-		err = resolve_by(b, k);
-	forget(&own);
+		err = name_addresses(b, k);
+	forget_symbols(&own);
 	return err;
 }
 

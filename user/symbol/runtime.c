@@ -102,20 +102,6 @@ static bool file_name(const char *path, char *name, size_t room)
 	return true;
 }
 
-static runtime_set runtime_of(const char *path)
-{
-	char name[64];
-
-	if (!file_name(path, name, sizeof(name)))
-		return 0;
-	for (size_t i = 0; i < RUNTIME_COUNT; i++)
-		if (matches(runtimes[i].images, name))
-			return (runtime_set)1 << i;
-	return 0;
-}
-
-/* --- The runtimes of each process --- */
-
 struct process {
 	uint32_t pid;
 	runtime_set runtimes; /* whose code is in its stacks */
@@ -147,35 +133,37 @@ static uint64_t value_of(const struct runtimes *r, size_t sample)
 	return value > 0 ? value : 0;
 }
 
-static void add_stack(struct runtimes *r, size_t number, const runtime_set *of_image)
-{
-	const struct profile *p = r->p;
-	const struct profile_sample *sample = &p->samples[number];
-	struct process *process = &r->processes[r->process_of[sample->labels]];
-
-	for (uint32_t depth = 0; depth < sample->depth; depth++) {
-		uint32_t location = p->frames[sample->first_frame + depth];
-		uint32_t image = image_at(p, &p->locations[location]);
-
-		if (image == PROFILE_NONE)
-			continue;
-		process->runtimes |= of_image[image];
-		if (!depth)
-			r->leaves[image] += value_of(r, number);
-	}
-	r->sum += value_of(r, number);
-}
-
+/* Sets the runtimes of processes and images. of_image: the image's own, by image; all zero. */
 static void add_samples(struct runtimes *r, runtime_set *of_image)
 {
 	const struct profile *p = r->p;
 
 	for (size_t i = 0; i < p->image_count; i++) {
-		of_image[i] = runtime_of(p->images[i].path);
+		char name[64];
+
+		if (!file_name(p->images[i].path, name, sizeof(name)))
+			continue;
+		for (size_t j = 0; j < RUNTIME_COUNT && !of_image[i]; j++)
+			if (matches(runtimes[j].images, name))
+				of_image[i] = (runtime_set)1 << j;
 		r->mapped |= of_image[i];
 	}
-	for (size_t i = 0; i < p->sample_count && r->mapped; i++)
-		add_stack(r, i, of_image);
+	for (size_t i = 0; i < p->sample_count && r->mapped; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		struct process *process = &r->processes[r->process_of[sample->labels]];
+		const uint32_t *frames = p->frames + sample->first_frame;
+
+		for (uint32_t depth = 0; depth < sample->depth; depth++) {
+			uint32_t image = image_at(p, &p->locations[frames[depth]]);
+
+			if (image == PROFILE_NONE)
+				continue;
+			process->runtimes |= of_image[image];
+			if (!depth)
+				r->leaves[image] += value_of(r, i);
+		}
+		r->sum += value_of(r, i);
+	}
 }
 
 static bool pid_equal(const void *array, uint32_t id, const void *key)
@@ -202,35 +190,29 @@ static int find_processes(struct runtimes *r, struct index *index)
 	return 0;
 }
 
-static int find_runtimes(struct runtimes *r)
+struct runtimes *runtimes_new(const struct profile *p)
 {
-	const struct profile *p = r->p;
 	runtime_set *of_image = calloc(p->image_count + 1, sizeof(*of_image));
+	struct runtimes *r = calloc(1, sizeof(*r));
 	struct index index = { 0 };
 	int err = -ENOMEM;
 
+	if (!r || !of_image)
+		goto out;
+	r->p = p;
 	r->value = profile_value(p, NULL);
 	r->image_count = p->image_count;
 	r->processes = calloc(p->label_count + 1, sizeof(*r->processes));
 	r->process_of = calloc(p->label_count + 1, sizeof(*r->process_of));
 	r->leaves = calloc(p->image_count + 1, sizeof(*r->leaves));
-	if (of_image && r->processes && r->process_of && r->leaves)
+	if (r->processes && r->process_of && r->leaves)
 		err = find_processes(r, &index);
 	if (!err)
 		add_samples(r, of_image);
+out:
 	index_free(&index);
 	free(of_image);
-	return err;
-}
-
-struct runtimes *runtimes_new(const struct profile *p)
-{
-	struct runtimes *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return NULL;
-	r->p = p;
-	if (find_runtimes(r) == 0)
+	if (!err)
 		return r;
 	runtimes_free(r);
 	return NULL;
@@ -246,8 +228,6 @@ void runtimes_free(struct runtimes *r)
 	free(r);
 }
 
-/* --- Hints --- */
-
 /* A runtime's share of an image's unnamed samples. */
 struct share {
 	uint64_t unnamed;
@@ -256,22 +236,20 @@ struct share {
 	size_t processes; /* with unnamed samples */
 };
 
-static void add_share(struct share *share, const struct process *process, bool certain)
-{
-	share->unnamed += process->unnamed;
-	share->processes++;
-	if (process->unnamed <= share->most)
-		return;
-	share->most = process->unnamed;
-	share->pid = certain ? process->pid : 0;
-}
-
+/* certain: the process has these runtimes. */
 static void add_shares(const struct runtimes *r, runtime_set all, bool certain,
 		       const struct process *process, struct share *shares)
 {
-	for (size_t i = 0; i < RUNTIME_COUNT; i++)
-		if (all & (runtime_set)1 << i)
-			add_share(&shares[i], process, certain || r->process_count == 1);
+	for (size_t i = 0; i < RUNTIME_COUNT; i++) {
+		if (!(all & (runtime_set)1 << i))
+			continue;
+		shares[i].unnamed += process->unnamed;
+		shares[i].processes++;
+		if (process->unnamed <= shares[i].most)
+			continue;
+		shares[i].most = process->unnamed;
+		shares[i].pid = certain || r->process_count == 1 ? process->pid : 0;
+	}
 }
 
 /*
@@ -320,9 +298,13 @@ static void print_hint(const struct runtime *runtime, const struct share *share,
 	fputs(rest + strlen(PID), out);
 }
 
-static void count_unnamed(struct runtimes *r, uint32_t image)
+/* If the process has written a file of names, only a runtime that can add more gets a hint. */
+static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
 {
 	const struct profile *p = r->p;
+	bool has_file = image_kind(p->images[image].path) == IMAGE_JIT;
+	struct share shares[RUNTIME_COUNT] = { 0 };
+	uint64_t sum;
 
 	for (size_t i = 0; i < r->process_count; i++)
 		r->processes[i].unnamed = 0;
@@ -336,16 +318,6 @@ static void count_unnamed(struct runtimes *r, uint32_t image)
 		if (!leaf->line_count && image_at(p, leaf) == image)
 			r->processes[r->process_of[sample->labels]].unnamed += value_of(r, i);
 	}
-}
-
-/* If the process has written a file of names, only a runtime that can add more gets a hint. */
-static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
-{
-	bool has_file = image_kind(r->p->images[image].path) == IMAGE_JIT;
-	struct share shares[RUNTIME_COUNT] = { 0 };
-	uint64_t sum;
-
-	count_unnamed(r, image);
 	sum = attribute_samples(r, shares);
 	for (size_t i = 0; i < RUNTIME_COUNT; i++)
 		if (shares[i].unnamed && shares[i].unnamed >= sum / HINT_SHARE &&
@@ -371,29 +343,21 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 	return NULL;
 }
 
-/* --- Interpreters --- */
-
 static const char *const python[] = { "python", "python[23]*", "libpython[23]*.so*", NULL };
 
 /* The prefix of Python's functions in perf-PID.map */
 #define PYTHON_PREFIX "py::"
-
-static bool has_python_names(const struct profile *p)
-{
-	for (size_t i = 0; i < p->function_count; i++)
-		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)
-			return true;
-	return false;
-}
 
 const char *runtime_interpreter(const struct profile *p, uint32_t image)
 {
 	unsigned int major, minor;
 	char name[64];
 
-	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches(python, name) ||
-	    has_python_names(p))
+	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches(python, name))
 		return NULL;
+	for (size_t i = 0; i < p->function_count; i++)
+		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)
+			return NULL;
 	if (sscanf(strstr(name, "python"), "python%u.%u", &major, &minor) == 2 &&
 	    (major < 3 || (major == 3 && minor < 12)))
 		return "Python before version 3.12 gives no profiler the names of its functions";

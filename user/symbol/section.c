@@ -161,56 +161,32 @@ bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
 	return s->used / BUDGET_FACTOR <= s->size + BUDGET_MIN;
 }
 
-static bool inflate_to(struct dwarf_section *s, uint64_t offset)
-{
-	uint8_t scratch[16 * 1024];
-	uint64_t left;
-
-	if (dwarf_inflate_seek(s->inflater, offset))
-		return false;
-	while ((left = offset - dwarf_inflater_offset(s->inflater))) {
-		size_t want = left < sizeof(scratch) ? left : sizeof(scratch);
-
-		s->filled += want;
-		if (dwarf_inflate(s->inflater, scratch, want) < want)
-			return false;
-	}
-	return true;
-}
-
 /* Fills the window up to `size` bytes, after the `held` ones. */
-static void fill(struct dwarf_section *s, size_t size)
+static void fill_window(struct dwarf_section *s, size_t size)
 {
+	uint64_t offset = s->from + s->held, left;
 	size_t want = size - s->held;
+	uint8_t scratch[16 * 1024];
 
 	if (s->failed)
 		return;
 	s->filled += want;
 	if (s->filled / BUDGET_FACTOR > s->size + BUDGET_MIN)
 		return;
-	if (s->inflater) {
-		if (inflate_to(s, s->from + s->held))
-			s->held += dwarf_inflate(s->inflater, s->bytes + s->held, want);
-		s->failed = s->held < size;
+	if (!s->inflater) {
+		s->held += elf_source_read(&s->source, s->bytes + s->held, want, s->at + offset);
 		return;
 	}
-	s->held += elf_source_read(&s->source, s->bytes + s->held, want, s->at + s->from + s->held);
-}
+	s->failed = dwarf_inflate_seek(s->inflater, offset) != 0;
+	while (!s->failed && (left = offset - dwarf_inflater_offset(s->inflater))) {
+		size_t skipped = left < sizeof(scratch) ? left : sizeof(scratch);
 
-/* Moves the window's start to an offset, and keeps the bytes that it holds there. */
-static void move_window(struct dwarf_section *s, uint64_t offset)
-{
-	uint64_t gone = offset - s->from;
-
-	if (!gone)
-		return;
-	if (offset >= s->from && gone < s->held) {
-		memmove(s->bytes, s->bytes + gone, s->held - gone);
-		s->held -= gone;
-	} else {
-		s->held = 0;
+		s->filled += skipped;
+		s->failed = dwarf_inflate(s->inflater, scratch, skipped) < skipped;
 	}
-	s->from = offset;
+	if (!s->failed)
+		s->held += dwarf_inflate(s->inflater, s->bytes + s->held, want);
+	s->failed = s->held < size;
 }
 
 /*
@@ -236,16 +212,6 @@ static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size
 	return size < s->size - *from ? size : s->size - *from;
 }
 
-/* Memory of which nothing is used is not taken: what is not read of a section costs none. */
-static int reserve(struct dwarf_section *s, size_t size)
-{
-	if (!s->whole)
-		return array_reserve(&s->bytes, &s->room, size, 1);
-	if (!s->bytes)
-		s->bytes = malloc(s->size);
-	return s->bytes ? 0 : -ENOMEM;
-}
-
 const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size_t want,
 				  size_t *got)
 {
@@ -258,10 +224,20 @@ const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size
 		want = s->size - offset;
 	if (offset < s->from || offset - s->from > s->held || offset - s->from + want > s->held) {
 		size = choose_window(s, offset, want, &from);
-		move_window(s, from);
-		if (reserve(s, size))
+		/* Keeps the bytes that the window has of what it will have. */
+		if (from >= s->from && from - s->from < s->held) {
+			s->held -= from - s->from;
+			memmove(s->bytes, s->bytes + (from - s->from), s->held);
+		} else {
+			s->held = 0;
+		}
+		s->from = from;
+		/* What is not read of a section that is kept whole takes no memory. */
+		if (s->whole && !s->bytes)
+			s->bytes = malloc(s->size);
+		if (s->whole ? !s->bytes : array_reserve(&s->bytes, &s->room, size, 1))
 			return NULL;
-		fill(s, size);
+		fill_window(s, size);
 	}
 	if (offset - s->from >= s->held)
 		return NULL;

@@ -38,42 +38,18 @@ struct work {
 	struct file_limits limits;
 };
 
-static bool is_kernel(const struct profile_image *image, uint64_t address)
-{
-	if (image && image_is_in_kernel(image->path))
-		return true;
-	/* The vsyscall page belongs to the user, although its address is negative. */
-	return address >> 63 && !(image && image_kind(image->path) == IMAGE_VSYSCALL);
-}
-
 /* The group of a location; PROFILE_NONE: no file is known for it. */
 static uint32_t group_of(const struct profile *p, uint32_t location)
 {
 	const struct profile_location *l = &p->locations[location];
+	const struct profile_image *image = profile_location_image(p, location);
 
-	if (is_kernel(profile_location_image(p, location), l->address))
+	if (image && image_is_in_kernel(image->path))
+		return p->image_count;
+	/* The vsyscall page belongs to the user, although its address is negative. */
+	if (l->address >> 63 && !(image && image_kind(image->path) == IMAGE_VSYSCALL))
 		return p->image_count;
 	return l->mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[l->mapping].image;
-}
-
-static void measure_heat(struct work *w)
-{
-	const struct profile *p = w->p;
-	size_t value = profile_value(p, NULL);
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-		const uint32_t *frames = p->frames + sample->first_frame;
-		double count = p->values[i * p->value_type_count + value];
-
-		w->total += count;
-		for (uint32_t depth = 0; depth < sample->depth; depth++) {
-			uint32_t group = group_of(p, frames[depth]);
-
-			if (group != PROFILE_NONE)
-				w->groups[group].heat += count;
-		}
-	}
 }
 
 static int by_heat(const void *x, const void *y)
@@ -87,7 +63,8 @@ static int by_heat(const void *x, const void *y)
 
 static int make_groups(struct work *w)
 {
-	size_t count = w->p->image_count + 1;
+	const struct profile *p = w->p;
+	size_t count = p->image_count + 1, value = profile_value(p, NULL);
 	struct group **sorted = calloc(count, sizeof(*sorted));
 
 	w->groups = calloc(count, sizeof(*w->groups));
@@ -99,7 +76,19 @@ static int make_groups(struct work *w)
 		w->groups[i].image = i;
 		sorted[i] = &w->groups[i];
 	}
-	measure_heat(w);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		const uint32_t *frames = p->frames + sample->first_frame;
+		double samples = p->values[i * p->value_type_count + value];
+
+		w->total += samples;
+		for (uint32_t depth = 0; depth < sample->depth; depth++) {
+			uint32_t group = group_of(p, frames[depth]);
+
+			if (group != PROFILE_NONE)
+				w->groups[group].heat += samples;
+		}
+	}
 	qsort(sorted, count, sizeof(*sorted), by_heat);
 	for (size_t i = 0; i < count; i++)
 		sorted[i]->order = i;
@@ -117,14 +106,6 @@ static int by_order(const void *x, const void *y)
 	return (a->location > b->location) - (a->location < b->location);
 }
 
-/* Kernel locations need a name only; others also need their image_address. */
-static bool is_wanted(const struct work *w, uint32_t location, uint32_t group)
-{
-	if (group == PROFILE_NONE || (w->wanted && !w->wanted[location]))
-		return false;
-	return group != w->p->image_count || (!w->extents && !w->p->locations[location].line_count);
-}
-
 static int collect_addresses(struct work *w)
 {
 	const struct profile *p = w->p;
@@ -135,7 +116,10 @@ static int collect_addresses(struct work *w)
 	for (uint32_t i = 0; i < p->location_count; i++) {
 		uint32_t group = group_of(p, i);
 
-		if (!is_wanted(w, i, group))
+		if (group == PROFILE_NONE || (w->wanted && !w->wanted[i]))
+			continue;
+		/* Kernel locations need a name only; others also need their image_address. */
+		if (group == p->image_count && (w->extents || p->locations[i].line_count))
 			continue;
 		w->addresses[w->count++] = (struct batch_address){
 			.address = p->locations[i].address,
@@ -193,39 +177,34 @@ static int explain_unwritten(struct work *w, const struct batch *b,
 	return err;
 }
 
-/* The kernel's addresses change with each boot. */
-static const char other_boot[] =
-	"kernel addresses can be named only while recording, on the recorded machine";
-
-static batch_reader *reader_of(const struct profile *p, uint32_t image)
-{
-	if (image == PROFILE_NONE)
-		return kallsyms_resolve;
-	return image_kind(p->images[image].path) == IMAGE_JIT ? jit_resolve : elf_resolve;
-}
-
-/* Whether debuginfod is worth waiting for: the image has 1 % of the samples. */
-static bool is_hot(const struct work *w, const struct batch *b)
-{
-	return b->image != PROFILE_NONE && w->groups[b->image].heat >= w->total / 100;
-}
-
+/* Resolves a batch, whose addresses are all of one group. */
 static int resolve_group(struct work *w, struct batch *b)
 {
 	struct batch_address *addresses = b->addresses;
-	uint32_t first = addresses[0].location;
+	uint32_t group = group_of(w->p, addresses[0].location);
+	batch_reader *reader = elf_resolve;
 	size_t count = b->count;
-	bool kernel = group_of(w->p, first) == w->p->image_count;
 	int err;
 
-	b->image = kernel ? PROFILE_NONE : group_of(w->p, first);
-	for (size_t i = 0; kernel && i < count; i++)
-		w->p->locations[addresses[i].location].image_address = addresses[i].address;
-	if (kernel && w->p->format)
-		return explain_unnamed(w, addresses, count, other_boot);
-	b->debuginfod = is_hot(w, b) ? w->debuginfod : NULL;
+	if (group == w->p->image_count) {
+		for (size_t i = 0; i < count; i++)
+			w->p->locations[addresses[i].location].image_address = addresses[i].address;
+		if (w->p->format) /* the kernel's addresses change with each boot */
+			return explain_unnamed(w, addresses, count,
+					       "kernel addresses can be named only while "
+					       "recording, on the recorded machine");
+		b->image = PROFILE_NONE;
+		reader = kallsyms_resolve;
+	} else {
+		b->image = group;
+		if (image_kind(w->p->images[group].path) == IMAGE_JIT)
+			reader = jit_resolve;
+		/* Waiting for servers is worth it from 1 % of the samples on. */
+		if (w->groups[group].heat >= w->total / 100)
+			b->debuginfod = w->debuginfod;
+	}
 	batch_progress(b, 0, NULL);
-	err = reader_of(w->p, b->image)(b);
+	err = reader(b);
 	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
 	return b->unwritten ? explain_unwritten(w, b, addresses, count)

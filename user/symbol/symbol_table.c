@@ -145,27 +145,9 @@ static int find_code(struct code_sections *sections, Elf *elf)
 	return 0;
 }
 
-/* Mapping symbols of ARM and RISC-V ($a, $x, ...), local labels (.L...), annobin's notes. */
-static bool is_tool_label(const char *name)
-{
-	return *name == '$' || *name == '.';
-}
-
-static enum cover_binding binding_of(const GElf_Sym *sym)
-{
-	switch (GELF_ST_BIND(sym->st_info)) {
-	case STB_LOCAL:
-		return COVER_LOCAL;
-	case STB_WEAK:
-		return COVER_WEAK;
-	default:
-		return COVER_GLOBAL;
-	}
-}
-
-/* Returns whether it is one of code. */
-static bool is_code(const struct code_sections *sections, GElf_Sym *sym, const char *name,
-		    struct cover_symbol *symbol)
+/* Sets *symbol if a table's symbol is one of code. Returns whether it is. */
+static bool take_code(const struct code_sections *sections, GElf_Sym *sym, const char *name,
+		      struct cover_symbol *symbol)
 {
 	const struct code *code;
 	int type = GELF_ST_TYPE(sym->st_info);
@@ -186,9 +168,16 @@ static bool is_code(const struct code_sections *sections, GElf_Sym *sym, const c
 		.name = name,
 		.sized = sym->st_size != 0,
 		.function = type != STT_NOTYPE,
-		.binding = binding_of(sym),
+		.binding = COVER_GLOBAL,
 	};
-	if (!*symbol->name || (!symbol->function && is_tool_label(symbol->name)))
+	if (GELF_ST_BIND(sym->st_info) == STB_LOCAL)
+		symbol->binding = COVER_LOCAL;
+	else if (GELF_ST_BIND(sym->st_info) == STB_WEAK)
+		symbol->binding = COVER_WEAK;
+	if (!*name)
+		return false;
+	/* Mapping symbols of ARM and RISC-V ($a, $x, ...), local labels (.L...), annobin's notes */
+	if (!symbol->function && (*name == '$' || *name == '.'))
 		return false;
 	if (symbol->sized && sym->st_size < code->limit - sym->st_value)
 		symbol->limit = sym->st_value + sym->st_size;
@@ -209,7 +198,7 @@ int symbol_table_offer(struct batch *b, struct cover *c, struct elf_file *file, 
 	for (size_t i = 1; !err && symbol_reader_next(&reader, &sym, &name); i++) {
 		if (i % 65536 == 0 && batch_stopped(b))
 			break;
-		if (!is_code(&sections, &sym, name, &symbol))
+		if (!take_code(&sections, &sym, name, &symbol))
 			continue;
 		*functions += symbol.function;
 		cover_offer(c, &symbol);

@@ -46,25 +46,23 @@ static bool checksum_is(const struct elf_source *source, uint32_t expected,
 	return offset == source->size && crc == expected;
 }
 
-static bool is_proven(const struct elf_file *debug, const struct proof *proof)
-{
-	return proof->build_id_size
-		       ? elf_has_build_id(debug, proof->build_id, proof->build_id_size)
-		       : checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
-}
-
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
 {
 	struct error ignored;
 	int fd = elf_open_companion(proof->stripped->source.fd, proof->root, path);
 	GElf_Shdr section;
+	bool is_proven = false;
 
 	if (fd < 0 || elf_file_open(debug, fd, proof->stripped->source.budget, &ignored))
 		return false;
-	if (elf_find_type(debug->elf, SHT_SYMTAB, &section) && is_proven(debug, proof))
-		return true;
-	elf_file_close(debug);
-	return false;
+	if (elf_find_type(debug->elf, SHT_SYMTAB, &section))
+		is_proven =
+			proof->build_id_size
+				? elf_has_build_id(debug, proof->build_id, proof->build_id_size)
+				: checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
+	if (!is_proven)
+		elf_file_close(debug);
+	return is_proven;
 }
 
 static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)

@@ -19,7 +19,7 @@
 #define FILE_NS	 (10 * NS_PER_S)
 #define TOTAL_NS (60 * NS_PER_S)
 
-#define WAIT_NS (100 * NS_PER_MS) /* of one join() */
+#define WAIT_NS (100 * NS_PER_MS) /* of one join_thread() */
 
 /* The time that a stopped download has to end: watch() is called once a second. */
 #define END_NS (3 * NS_PER_S / 2)
@@ -188,17 +188,8 @@ static struct download *begin_download(const struct debuginfod *d,
 	return NULL;
 }
 
-static void show(const struct batch *b, const struct download *download)
-{
-	char what[256];
-
-	snprintf(what, sizeof(what), "debuginfod: %.200s, %lu MB",
-		 profile_basename(b->p->images[b->image].path), download->bytes / 1000000);
-	batch_progress(b, 0, what);
-}
-
 /* Waits up to WAIT_NS. Returns whether the thread has ended. */
-static bool join(pthread_t thread)
+static bool join_thread(pthread_t thread)
 {
 	uint64_t until_ns = now_ns() + WAIT_NS;
 	const struct timespec until = {
@@ -210,12 +201,13 @@ static bool join(pthread_t thread)
 }
 
 /* Downloads within a time. Returns a descriptor or a negative errno. */
-static int ask(struct debuginfod *d, struct batch *b, const struct profile_image *image,
-	       uint64_t time_ns)
+static int download_file(struct debuginfod *d, struct batch *b, const struct profile_image *image,
+			 uint64_t time_ns)
 {
 	uint64_t until_ns = now_ns() + time_ns, end_ns = 0, now;
 	struct download *download;
 	pthread_t thread;
+	char what[256];
 	int fd;
 
 	if (!d->client)
@@ -223,8 +215,10 @@ static int ask(struct debuginfod *d, struct batch *b, const struct profile_image
 	download = d->client ? begin_download(d, image, &thread) : NULL;
 	if (!download)
 		return -ENOMEM;
-	while (!join(thread)) {
-		show(b, download);
+	while (!join_thread(thread)) {
+		snprintf(what, sizeof(what), "debuginfod: %.200s, %lu MB",
+			 profile_basename(b->p->images[b->image].path), download->bytes / 1000000);
+		batch_progress(b, 0, what);
 		now = now_ns();
 		if (!download->stop && (now > until_ns || batch_stopped(b))) {
 			d->late = now > until_ns;
@@ -242,31 +236,23 @@ static int ask(struct debuginfod *d, struct batch *b, const struct profile_image
 	return fd;
 }
 
-static int ask_in_time(struct debuginfod *d, struct batch *b, const struct profile_image *image)
-{
-	uint64_t start = now_ns(), took;
-	int fd;
-
-	d->late = !d->left_ns;
-	if (d->late)
-		return -ETIMEDOUT;
-	fd = ask(d, b, image, d->left_ns < FILE_NS ? d->left_ns : FILE_NS);
-	took = now_ns() - start;
-	d->left_ns -= took < d->left_ns ? took : d->left_ns;
-	return fd;
-}
-
 bool debuginfod_find(struct batch *b, struct elf_file *debug)
 {
 	const struct profile_image *image = &b->p->images[b->image];
+	struct debuginfod *d = b->debuginfod;
+	uint64_t start = now_ns(), took;
 	struct error e;
-	int fd;
+	int fd = -ETIMEDOUT;
 
-	if (!b->debuginfod || b->debuginfod->failed == b->image || !image->build_id_size)
+	if (!d || d->failed == b->image || !image->build_id_size)
 		return false;
-	fd = ask_in_time(b->debuginfod, b, image);
-	b->debuginfod->failed = fd < 0 ? b->image : PROFILE_NONE;
-	if (fd < 0 && b->debuginfod->late)
+	d->late = !d->left_ns;
+	if (!d->late)
+		fd = download_file(d, b, image, d->left_ns < FILE_NS ? d->left_ns : FILE_NS);
+	took = now_ns() - start;
+	d->left_ns -= took < d->left_ns ? took : d->left_ns;
+	d->failed = fd < 0 ? b->image : PROFILE_NONE;
+	if (fd < 0 && d->late)
 		error_set(&b->why, 0, "stripped; debuginfod did not send its symbols in time");
 	else if (fd < 0)
 		error_set(&b->why, -fd, "stripped; debuginfod sent no symbols");
