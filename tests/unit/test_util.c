@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -20,6 +21,7 @@
 
 #include "directory_fixture.h"
 #include "util/array.h"
+#include "util/elf_header.h"
 #include "util/file.h"
 #include "util/index.h"
 #include "util/memory.h"
@@ -631,6 +633,84 @@ static void test_memory(void **state)
 	assert_true(memory_available() > 1024 * 1024);
 }
 
+/* An ELF header of 32 bits in the other byte order than x86-64's, cut at each of its bytes. */
+static void test_elf_header(void **state)
+{
+	static const uint8_t bytes[sizeof(Elf32_Ehdr)] = {
+		[0] = 0x7f,  'E',	    'L',	   'F',	      ELFCLASS32,
+		ELFDATA2MSB, [17] = ET_DYN, [19] = EM_PPC, [31] = 52, /* e_phoff */
+		[32] = 1,					      /* e_shoff: 0x01000002 */
+		[35] = 2,    [43] = 32,				      /* e_phentsize */
+		[45] = 3,    [49] = 4,				      /* e_shnum */
+		[51] = 5,
+	};
+	static const uint8_t segment[sizeof(Elf32_Phdr)] = {
+		[3] = PT_NOTE, [7] = 16, [11] = 32, [19] = 48, [27] = PF_X, [31] = 4,
+	};
+	struct elf_segment s;
+	struct elf_header h;
+
+	(void)state;
+	assert_false(elf_header_read(&h, bytes, 3));
+	assert_false(elf_header_read(&h, bytes + 1, 16));
+	assert_true(elf_header_read(&h, bytes, sizeof(bytes)));
+	assert_false(h.wide);
+	assert_true(h.big_endian);
+	assert_int_equal(h.type, ET_DYN);
+	assert_int_equal(h.machine, EM_PPC);
+	assert_int_equal(h.segments, 52);
+	assert_int_equal(h.sections, 0x01000002);
+	assert_int_equal(h.segment_size, elf_segment_size(&h));
+	assert_int_equal(h.segment_count, 3);
+	assert_int_equal(h.section_count, 4);
+	assert_int_equal(h.names, 5);
+	s = elf_segment_read(&h, segment, sizeof(segment));
+	assert_int_equal(s.type, PT_NOTE);
+	assert_int_equal(s.offset, 16);
+	assert_int_equal(s.address, 32);
+	assert_int_equal(s.size, 48);
+	assert_int_equal(s.flags, PF_X);
+	assert_int_equal(s.align, 4);
+	/* What is not wholly there is 0; a copy of that size shows each byte that is read behind
+	 * it. */
+	for (size_t size = 4; size < sizeof(bytes); size++) {
+		uint8_t *copy = malloc(size);
+
+		memcpy(copy, bytes, size);
+		assert_true(elf_header_read(&h, copy, size));
+		assert_int_equal(h.names, 0);
+		assert_int_equal(h.sections, size < 36 ? 0 : 0x01000002);
+		free(copy);
+	}
+}
+
+static void test_elf_build_id(void **state)
+{
+	static const uint8_t notes[] = {
+		5, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 'O', 't', 'h', 'e', 0,   0, 0, 0, 8, 8,
+		0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0,	 0,   'G', 'N', 'U', 0, 7, 8, 9,
+	};
+	uint8_t ident[EI_NIDENT] = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB }, other[16];
+	struct elf_header h;
+	const uint8_t *id;
+	size_t size = 0;
+
+	(void)state;
+	assert_true(elf_header_read(&h, ident, sizeof(ident)));
+	id = elf_find_build_id(&h, notes, sizeof(notes), 4, &size);
+	assert_ptr_equal(id, notes + sizeof(notes) - 3);
+	assert_int_equal(size, 3);
+	for (size_t cut = 0; cut < sizeof(notes); cut++)
+		assert_null(elf_find_build_id(&h, notes, cut, 4, &size));
+	/* Sizes that reach beyond all addresses */
+	memcpy(other, notes + 24, sizeof(other));
+	memset(other, 0xff, 8);
+	assert_null(elf_find_build_id(&h, other, sizeof(other), 8, &size));
+	other[0] = 4;
+	memset(other + 1, 0, 3);
+	assert_null(elf_find_build_id(&h, other, sizeof(other), 1, &size));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -651,6 +731,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_link, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(test_file_errors, make_directory, remove_directory),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_elf_header),
+		cmocka_unit_test(test_elf_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/elf_header.h"
 #include "util/file.h"
 #include "util/proc_path.h"
 
@@ -485,22 +486,11 @@ int image_index(struct process_table *table)
 
 bool image_is_plain_memory(const struct capture_image *image)
 {
-	char magic[4];
-
 	return strncmp(image->path, "/memfd:", strlen("/memfd:")) == 0 && image->fd >= 0 &&
-	       (pread(image->fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-		memcmp(magic, "\177ELF", sizeof(magic)) != 0);
+	       !elf_bits(image->fd);
 }
 
 unsigned int image_bits(const struct capture_image *image)
 {
-	enum {
-		EI_CLASS_OFFSET = 4,
-		CLASS_32 = 1
-	}; /* elf(5) */
-	char class;
-
-	if (image->fd < 0 || pread(image->fd, &class, 1, EI_CLASS_OFFSET) != 1)
-		return 0;
-	return class == CLASS_32 ? 32 : 64;
+	return elf_bits(image->fd);
 }

@@ -2,7 +2,6 @@
 #include "capture/requirements.h"
 
 #include <bpf/bpf.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 #include "capture/perf_event.h"
 #include "capture/target.h"
 #include "util/clock.h"
+#include "util/elf_header.h"
 #include "util/file.h"
 
 /* include/linux/proc_ns.h: the inode of the initial user namespace. */
@@ -270,7 +270,6 @@ static void try_access(pid_t pid, const struct requirement_facts *f, struct requ
 static void add_program(pid_t pid, const struct requirement_facts *f, struct requirements *r)
 {
 	char path[64], program[PATH_MAX] = "";
-	unsigned char ident[EI_NIDENT];
 	struct requirement *q;
 	int fd;
 
@@ -284,7 +283,7 @@ static void add_program(pid_t pid, const struct requirement_facts *f, struct req
 		requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
 		return;
 	}
-	if (read(fd, ident, sizeof(ident)) == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32)
+	if (elf_bits(fd) == 32)
 		requirement_add(r, "program", REQUIREMENT_OK, "%s, of 32 bits", program);
 	else
 		requirement_add(r, "program", REQUIREMENT_OK, "%s", program);

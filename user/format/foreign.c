@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "util/elf_header.h"
 
 /* --- By the first bytes --- */
 
@@ -33,8 +34,6 @@ static const struct {
 	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
 	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
 };
-
-/* --- ELF --- */
 
 static const struct foreign elf_program = {
 	"an ELF file (a program), not a profile",
@@ -155,50 +154,27 @@ static bool begins(const struct input *in, const char *bytes, size_t size)
 	return in->size >= size && memcmp(in->bytes, bytes, size) == 0;
 }
 
-/* A number of `size` bytes at `at` in an ELF file; 0 behind the window. */
-static uint64_t elf_number(const struct input *in, uint64_t at, size_t size)
-{
-	bool big = in->bytes[EI_DATA] == ELFDATA2MSB;
-	uint64_t number = 0;
-
-	if (at > in->size || in->size - at < size)
-		return 0;
-	for (size_t i = 0; i < size; i++)
-		number = number << 8 | in->bytes[at + (big ? i : size - 1 - i)];
-	return number;
-}
-
-/* The fields of one class; all program headers of real files are in the window. */
-#define ELF_FIELD(in, type, field, base) \
-	elf_number(in, (base) + offsetof(type, field), sizeof(((type *)0)->field))
-
-static bool elf_has_interpreter(const struct input *in)
-{
-	bool wide = in->bytes[EI_CLASS] == ELFCLASS64;
-	uint64_t at = wide ? ELF_FIELD(in, Elf64_Ehdr, e_phoff, 0)
-			   : ELF_FIELD(in, Elf32_Ehdr, e_phoff, 0);
-	uint64_t count = wide ? ELF_FIELD(in, Elf64_Ehdr, e_phnum, 0)
-			      : ELF_FIELD(in, Elf32_Ehdr, e_phnum, 0);
-
-	for (uint64_t i = 0; i < count && at < in->size; i++) {
-		if (elf_number(in, at, sizeof(Elf64_Word)) == PT_INTERP)
-			return true;
-		at += wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	}
-	return false;
-}
-
 static const struct foreign *detect_elf(const struct input *in)
 {
-	if (!begins(in, ELFMAG, SELFMAG) || in->size < EI_NIDENT)
+	struct elf_header h;
+	uint64_t at;
+
+	if (in->size < EI_NIDENT || !elf_header_read(&h, in->bytes, in->size))
 		return NULL;
-	switch (ELF_FIELD(in, Elf64_Ehdr, e_type, 0)) {
+	switch (h.type) {
 	case ET_REL:
 		return &elf_object;
 	case ET_CORE:
 		return &elf_core;
 	case ET_DYN:
-		return elf_has_interpreter(in) ? &elf_program : &elf_shared;
+		/* All program headers of real files are in the window. */
+		at = h.segments;
+		for (size_t i = 0; i < h.segment_count && at < in->size; i++) {
+			if (elf_segment_read(&h, in->bytes + at, in->size - at).type == PT_INTERP)
+				return &elf_program;
+			at += elf_segment_size(&h);
+		}
+		return &elf_shared;
 	default:
 		return &elf_program;
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Reads of ELF files what DCPI files describe; without an ELF library, as libprofil links libc
- * alone. */
+/*
+ * Reads of ELF files what DCPI files describe; without an ELF library, as libprofil links libc
+ * alone.
+ */
 #include "lib/segments.h"
 
 #include <elf.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/proc.h"
+#include "util/elf_header.h"
 
 /* More than any real file has. */
 #define HEADERS_MAX 1024
@@ -27,14 +30,6 @@ struct source {
 	pid_t pid;
 	uint64_t base, size; /* of the mapping in memory */
 };
-
-/* A program header of 32 or 64 bits. */
-struct header {
-	uint32_t type, flags;
-	uint64_t offset, address, size, align;
-};
-
-/* --- Bytes --- */
 
 static bool read_memory(const struct source *s, uint64_t offset, void *to, size_t size)
 {
@@ -54,76 +49,41 @@ static bool read_at(const struct source *s, uint64_t offset, void *to, size_t si
 	return offset <= INT64_MAX && pread(s->fd, to, size, offset) == (ssize_t)size;
 }
 
-/* --- ELF --- */
-
-static bool is_elf(const unsigned char ident[EI_NIDENT])
+/*
+ * Returns the program headers of an ELF file in this machine's byte order, which the caller
+ * releases by free(). NULL: none.
+ */
+static struct elf_segment *read_headers(const struct source *s, struct elf_header *h)
 {
-	const unsigned char order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
+	const uint8_t order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
+	uint8_t head[sizeof(Elf64_Ehdr)];
+	struct elf_segment *headers = NULL;
+	size_t size = sizeof(Elf32_Ehdr);
+	uint8_t *bytes;
 
-	return memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_DATA] == order &&
-	       (ident[EI_CLASS] == ELFCLASS32 || ident[EI_CLASS] == ELFCLASS64);
-}
-
-static struct header header_of(bool wide, const void *bytes)
-{
-	const Elf32_Phdr *p32 = bytes;
-	const Elf64_Phdr *p64 = bytes;
-
-	if (wide)
-		return (struct header){ p64->p_type,  p64->p_flags,  p64->p_offset,
-					p64->p_vaddr, p64->p_filesz, p64->p_align };
-	return (struct header){ p32->p_type,  p32->p_flags,  p32->p_offset,
-				p32->p_vaddr, p32->p_filesz, p32->p_align };
-}
-
-/* Finds the offset and the number of the program headers. False: no ELF file, or an invalid one. */
-static bool find_headers(const struct source *s, bool *wide, uint64_t *offset, size_t *count)
-{
-	union {
-		unsigned char ident[EI_NIDENT];
-		Elf32_Ehdr e32;
-		Elf64_Ehdr e64;
-	} e;
-
-	if (!read_at(s, 0, &e.e32, sizeof(e.e32)) || !is_elf(e.ident))
-		return false;
-	*wide = e.ident[EI_CLASS] == ELFCLASS64;
-	if (*wide && !read_at(s, 0, &e.e64, sizeof(e.e64)))
-		return false;
-	*offset = *wide ? e.e64.e_phoff : e.e32.e_phoff;
-	*count = *wide ? e.e64.e_phnum : e.e32.e_phnum;
-	if ((*wide ? e.e64.e_phentsize : e.e32.e_phentsize) !=
-	    (*wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)))
-		return false;
-	return *count && *count <= HEADERS_MAX;
-}
-
-/* Returns the program headers, which the caller releases by free(); NULL: none. */
-static struct header *read_headers(const struct source *s, size_t *count)
-{
-	struct header *headers = NULL;
-	uint64_t offset;
-	size_t size;
-	char *bytes;
-	bool wide;
-
-	if (!find_headers(s, &wide, &offset, count))
+	if (!read_at(s, 0, head, size) || !elf_header_read(h, head, size))
 		return NULL;
-	size = wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	bytes = malloc(*count * size);
-	if (bytes && read_at(s, offset, bytes, *count * size))
-		headers = calloc(*count, sizeof(*headers));
-	for (size_t i = 0; headers && i < *count; i++)
-		headers[i] = header_of(wide, bytes + i * size);
+	size = elf_header_size(h);
+	if (!read_at(s, 0, head, size) || !elf_header_read(h, head, size))
+		return NULL;
+	size = elf_segment_size(h);
+	if (h->data != order || (h->class != ELFCLASS32 && h->class != ELFCLASS64) ||
+	    h->segment_size != size || !h->segment_count || h->segment_count > HEADERS_MAX)
+		return NULL;
+	bytes = malloc(h->segment_count * size);
+	if (bytes && read_at(s, h->segments, bytes, h->segment_count * size))
+		headers = calloc(h->segment_count, sizeof(*headers));
+	for (size_t i = 0; headers && i < h->segment_count; i++)
+		headers[i] = elf_segment_read(h, bytes + i * size, size);
 	free(bytes);
 	return headers;
 }
 
-static void add_segments(struct image *image, const struct header *headers, size_t count,
+static void add_segments(struct image *image, const struct elf_segment *headers, size_t count,
 			 bool executable)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct header *h = &headers[i];
+		const struct elf_segment *h = &headers[i];
 
 		if (h->type == PT_LOAD && !!(h->flags & PF_X) == executable)
 			image->segments[image->segment_count++] =
@@ -131,75 +91,27 @@ static void add_segments(struct image *image, const struct header *headers, size
 	}
 }
 
-static void note_text(struct image *image)
+/* Searches the note segments, whose sizes are not trusted, for the build ID. */
+static int read_notes(struct image *image, const struct source *s, const struct elf_header *h,
+		      const struct elf_segment *headers)
 {
-	uint64_t start = UINT64_MAX, limit = 0;
-
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *s = &image->segments[i];
-
-		if (s->address < start)
-			start = s->address;
-		if (s->address + s->size > limit)
-			limit = s->address + s->size;
-	}
-	if (start >= limit)
-		return;
-	image->text_start = start;
-	image->text_size = limit - start;
-}
-
-static void set_id(struct image *image, const unsigned char *bytes, size_t size)
-{
-	if (size > IMAGE_ID_MAX)
-		size = IMAGE_ID_MAX;
-	for (size_t i = 0; i < size; i++)
-		sprintf(image->id + 2 * i, "%02x", bytes[i]);
-}
-
-/* Looks for a build ID in a note segment, whose sizes are not trusted. */
-static void find_id(struct image *image, const unsigned char *notes, size_t size, uint64_t align)
-{
-	const size_t unit = align == 8 ? 8 : 4;
-
-	while (!*image->id && size >= sizeof(Elf32_Nhdr)) {
-		size_t name_at = sizeof(Elf32_Nhdr), text_at, end;
-		Elf32_Nhdr note;
-
-		memcpy(&note, notes, sizeof(note));
-		if (note.n_namesz > size || note.n_descsz > size)
-			return;
-		text_at = (name_at + note.n_namesz + unit - 1) & -unit;
-		end = text_at + note.n_descsz;
-		if (end > size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    memcmp(notes + name_at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0)
-			set_id(image, notes + text_at, note.n_descsz);
-		end = (end + unit - 1) & -unit;
-		if (end > size)
-			return;
-		notes += end;
-		size -= end;
-	}
-}
-
-static int read_notes(struct image *image, const struct source *s, const struct header *headers,
-		      size_t count)
-{
-	unsigned char *notes = malloc(NOTES_MAX);
+	uint8_t *notes = malloc(NOTES_MAX);
 	size_t left = NOTES_MAX; /* of all notes together */
 
 	if (!notes)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && !*image->id; i++) {
-		const struct header *h = &headers[i];
+	for (size_t i = 0; i < h->segment_count && !*image->id; i++) {
+		const struct elf_segment *segment = &headers[i];
+		const uint8_t *id = NULL;
+		size_t size;
 
-		if (h->type != PT_NOTE || h->size > left)
+		if (segment->type != PT_NOTE || segment->size > left)
 			continue;
-		left -= h->size;
-		if (read_at(s, h->offset, notes, h->size))
-			find_id(image, notes, h->size, h->align);
+		left -= segment->size;
+		if (read_at(s, segment->offset, notes, segment->size))
+			id = elf_find_build_id(h, notes, segment->size, segment->align, &size);
+		for (size_t k = 0; id && k < size && k < IMAGE_ID_MAX; k++)
+			sprintf(image->id + 2 * k, "%02x", id[k]);
 	}
 	free(notes);
 	return 0;
@@ -208,26 +120,36 @@ static int read_notes(struct image *image, const struct source *s, const struct 
 /* Returns 0, also for what is no ELF file, or -ENOMEM. */
 static int read_elf(struct image *image, const struct source *s)
 {
-	size_t count;
-	struct header *headers = read_headers(s, &count);
+	uint64_t start = UINT64_MAX, limit = 0;
+	struct elf_header h;
+	struct elf_segment *headers = read_headers(s, &h);
 	int err;
 
 	if (!headers)
 		return 0;
-	image->segments = calloc(count, sizeof(*image->segments));
+	image->segments = calloc(h.segment_count, sizeof(*image->segments));
 	if (!image->segments) {
 		free(headers);
 		return -ENOMEM;
 	}
-	add_segments(image, headers, count, true);
-	note_text(image);
-	add_segments(image, headers, count, false);
-	err = read_notes(image, s, headers, count);
+	add_segments(image, headers, h.segment_count, true);
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (segment->address < start)
+			start = segment->address;
+		if (segment->address + segment->size > limit)
+			limit = segment->address + segment->size;
+	}
+	if (start < limit) {
+		image->text_start = start;
+		image->text_size = limit - start;
+	}
+	add_segments(image, headers, h.segment_count, false);
+	err = read_notes(image, s, &h, headers);
 	free(headers);
 	return err;
 }
-
-/* --- Memory and file --- */
 
 /* Returns the mapping of the ELF header; NULL: none. */
 static const struct map *first_page(const struct maps *maps, uint32_t number)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/elf_header.h"
 #include "util/file.h"
 
 /* The largest browsers' symbol tables, unstripped, are a quarter of this. */
@@ -44,42 +45,22 @@ size_t elf_source_read(const struct elf_source *source, void *to, size_t size, u
 	return done;
 }
 
-static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < size; i++)
-		value |= (uint64_t)bytes[i] << 8 * (big_endian ? size - 1 - i : i);
-	return value;
-}
-
 /*
- * Checks the ELF header before libelf allocates memory by the number of sections. Numbers above 16
- * bits, which ELF stores elsewhere, exist only in object files and core dumps.
+ * Reads the ELF header and checks it before libelf allocates memory by the number of sections.
+ * Numbers above 16 bits, which ELF stores elsewhere, exist only in object files and core dumps.
  */
-static int check_header(const uint8_t *head, size_t size, bool object, struct error *e)
+static int read_header(struct elf_header *h, const uint8_t *head, size_t size, bool object,
+		       struct error *e)
 {
-	bool big_endian, wide;
-	uint64_t type, sections_at;
-
-	if (size < SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
+	if (!elf_header_read(h, head, size))
 		return error_set(e, 0, "not an ELF file");
-	if (size < sizeof(Elf32_Ehdr))
+	if (size < elf_header_size(h))
 		return error_set(e, 0, "corrupt ELF file: it ends in its header");
-	wide = head[EI_CLASS] == ELFCLASS64;
-	if (size < sizeof(Elf64_Ehdr) && wide)
-		return error_set(e, 0, "corrupt ELF file: it ends in its header");
-	big_endian = head[EI_DATA] == ELFDATA2MSB;
-	type = field(head + offsetof(Elf64_Ehdr, e_type), 2, big_endian);
-	if (type != ET_EXEC && type != ET_DYN && !(object && type == ET_REL))
+	if (h->type != ET_EXEC && h->type != ET_DYN && !(object && h->type == ET_REL))
 		return error_set(e, 0, "neither an ELF program nor a shared library");
-	sections_at = wide ? field(head + offsetof(Elf64_Ehdr, e_shoff), 8, big_endian)
-			   : field(head + offsetof(Elf32_Ehdr, e_shoff), 4, big_endian);
-	head += wide ? offsetof(Elf64_Ehdr, e_phnum) : offsetof(Elf32_Ehdr, e_phnum);
-	if (field(head, 2, big_endian) == PN_XNUM)
+	if (h->segment_count == PN_XNUM)
 		return error_set(e, 0, "corrupt ELF file: too many program headers");
-	head += offsetof(Elf64_Ehdr, e_shnum) - offsetof(Elf64_Ehdr, e_phnum);
-	if (sections_at && !field(head, 2, big_endian))
+	if (h->sections && !h->section_count)
 		return error_set(e, 0, "corrupt ELF file: too many sections");
 	return 0;
 }
@@ -106,31 +87,11 @@ static bool add_section(struct sizes *sizes, const GElf_Shdr *section)
 	       sizes->tables <= TABLES_MAX;
 }
 
-static bool add_segment(struct sizes *sizes, const GElf_Phdr *segment)
-{
-	return segment->p_type != PT_NOTE ||
-	       (!__builtin_add_overflow(sizes->notes, segment->p_filesz, &sizes->notes) &&
-		sizes->notes <= NOTES_MAX);
-}
-
-/*
- * Whether the names of sections end with a NUL, as all do. If not, libelf searches the last NUL
- * from the table's end, for each name.
- */
-static bool is_terminated(Elf *elf, const GElf_Shdr *section)
-{
-	Elf_Data *last;
-
-	if (!section->sh_size)
-		return true;
-	last = elf_getdata_rawchunk(elf, section->sh_offset + section->sh_size - 1, 1, ELF_T_BYTE);
-	return !last || !*(const char *)last->d_buf;
-}
-
 static int check_parts(Elf *elf, struct error *e)
 {
 	struct sizes sizes = { 0 };
 	Elf_Scn *scn = NULL;
+	Elf_Data *last;
 	size_t count, names;
 
 	if (elf_getshdrstrndx(elf, &names))
@@ -145,7 +106,13 @@ static int check_parts(Elf *elf, struct error *e)
 			return error_set(e, 0,
 					 "corrupt ELF file: section %zu is too large or compressed",
 					 elf_ndxscn(scn));
-		if (elf_ndxscn(scn) == names && !is_terminated(elf, &section))
+		if (elf_ndxscn(scn) != names || !section.sh_size)
+			continue;
+		/* Without a last NUL, libelf would search one from the table's end, for each name.
+		 */
+		last = elf_getdata_rawchunk(elf, section.sh_offset + section.sh_size - 1, 1,
+					    ELF_T_BYTE);
+		if (last && *(const char *)last->d_buf)
 			return error_set(
 				e, 0, "corrupt ELF file: section %zu, of strings, ends within one",
 				elf_ndxscn(scn));
@@ -157,56 +124,35 @@ static int check_parts(Elf *elf, struct error *e)
 
 		if (!gelf_getphdr(elf, i, &segment))
 			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
-		if (!add_segment(&sizes, &segment))
+		if (segment.p_type == PT_NOTE &&
+		    (__builtin_add_overflow(sizes.notes, segment.p_filesz, &sizes.notes) ||
+		     sizes.notes > NOTES_MAX))
 			return error_set(e, 0, "corrupt ELF file: segment %zu is too large", i);
 	}
 	return 0;
 }
 
-/* --- The build ID --- */
-
-/* Finds the build ID among notes. Returns whether it is there. */
-static bool find_note(struct elf_file *f, const uint8_t *notes, size_t size, uint64_t align,
-		      bool big_endian)
-{
-	size_t at = 0;
-
-	align = align == 8 ? 8 : 4;
-	while (size - at >= 12) {
-		uint64_t name_size = field(notes + at, 4, big_endian),
-			 id_size = field(notes + at + 4, 4, big_endian), name = at + 12,
-			 id = (name + name_size + align - 1) / align * align;
-
-		if (id > size || id_size > size - id)
-			break;
-		if (field(notes + at + 8, 4, big_endian) == NT_GNU_BUILD_ID && id_size &&
-		    name_size == 4 && memcmp(notes + name, "GNU", 4) == 0) {
-			f->build_id_size =
-				id_size < PROFILE_BUILD_ID_MAX ? id_size : PROFILE_BUILD_ID_MAX;
-			memcpy(f->build_id, notes + id, f->build_id_size);
-			return true;
-		}
-		at = (id + id_size + align - 1) / align * align;
-		if (at > size)
-			break;
-	}
-	return false;
-}
-
-static bool read_notes(struct elf_file *f, uint8_t *room, uint64_t offset, uint64_t size,
-		       uint64_t align, bool big_endian)
+/* Reads notes into `room` and searches them for the build ID. Returns whether it is there. */
+static bool read_notes(struct elf_file *f, const struct elf_header *h, uint8_t *room,
+		       uint64_t offset, uint64_t size, uint64_t align)
 {
 	size_t got = elf_source_read(&f->source, room, size < NOTE_MAX ? size : NOTE_MAX, offset);
+	size_t id_size;
+	const uint8_t *id = elf_find_build_id(h, room, got, align, &id_size);
 
-	return find_note(f, room, got, align, big_endian);
+	if (!id)
+		return false;
+	f->build_id_size = id_size < PROFILE_BUILD_ID_MAX ? id_size : PROFILE_BUILD_ID_MAX;
+	memcpy(f->build_id, id, f->build_id_size);
+	return true;
 }
 
 /* The sections first: a debug file's segments are those of the stripped one. */
-static int read_build_id(struct elf_file *f, struct error *e)
+static int read_build_id(struct elf_file *f, const struct elf_header *h, struct error *e)
 {
-	bool big_endian = elf_getident(f->elf, NULL)[EI_DATA] == ELFDATA2MSB, found = false;
 	uint8_t *room = malloc(NOTE_MAX);
 	Elf_Scn *scn = NULL;
+	bool found = false;
 	GElf_Shdr section;
 	GElf_Phdr segment;
 	size_t count;
@@ -215,30 +161,22 @@ static int read_build_id(struct elf_file *f, struct error *e)
 		return error_no_memory(e);
 	while (!found && (scn = elf_nextscn(f->elf, scn)))
 		if (gelf_getshdr(scn, &section) && section.sh_type == SHT_NOTE)
-			found = read_notes(f, room, section.sh_offset, section.sh_size,
-					   section.sh_addralign, big_endian);
+			found = read_notes(f, h, room, section.sh_offset, section.sh_size,
+					   section.sh_addralign);
 	if (elf_getphdrnum(f->elf, &count))
 		count = 0;
 	for (size_t i = 0; i < count && !found; i++)
 		if (gelf_getphdr(f->elf, i, &segment) && segment.p_type == PT_NOTE)
-			found = read_notes(f, room, segment.p_offset, segment.p_filesz,
-					   segment.p_align, big_endian);
+			found = read_notes(f, h, room, segment.p_offset, segment.p_filesz,
+					   segment.p_align);
 	free(room);
 	return 0;
-}
-
-size_t elf_build_id(const struct elf_file *f, const uint8_t **id)
-{
-	*id = f->build_id;
-	return f->build_id_size;
 }
 
 bool elf_has_build_id(const struct elf_file *f, const uint8_t *id, size_t size)
 {
 	return f->build_id_size == size && size && memcmp(f->build_id, id, size) == 0;
 }
-
-/* --- Opening --- */
 
 /*
  * Copies a part of the file to its place in f->headers, where nothing but such parts takes memory.
@@ -267,14 +205,11 @@ static int load(struct elf_file *f, uint64_t offset, uint64_t size, struct error
  * see something else than was checked. Only read-only memory of the file's size is mapped, so none
  * is reserved (not even with vm.overcommit_memory=2), and only what is filled is taken.
  */
-static int load_headers(struct elf_file *f, const uint8_t *head, size_t head_size, struct error *e)
+static int load_headers(struct elf_file *f, const struct elf_header *h, const uint8_t *head,
+			size_t head_size, struct error *e)
 {
-	bool wide = head[EI_CLASS] == ELFCLASS64, big_endian = head[EI_DATA] == ELFDATA2MSB;
-	size_t word = wide ? 8 : 4, entry = wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-#define HEAD(member, size)                                                                       \
-	field(head + (wide ? offsetof(Elf64_Ehdr, member) : offsetof(Elf32_Ehdr, member)), size, \
-	      big_endian)
-	uint64_t sections = HEAD(e_shoff, word), names = HEAD(e_shstrndx, 2);
+	size_t entry = elf_section_size(h);
+	uint64_t names_at = h->sections + h->names * entry, offset, size;
 	int err;
 
 	f->headers = mmap(NULL, f->source.size, PROT_READ,
@@ -283,22 +218,14 @@ static int load_headers(struct elf_file *f, const uint8_t *head, size_t head_siz
 		f->headers = NULL;
 		return error_set(e, errno, "cannot map memory of its size");
 	}
-	err = load(f, HEAD(e_phoff, word),
-		   HEAD(e_phnum, 2) * (wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)), e);
-	err = err ?: load(f, sections, HEAD(e_shnum, 2) * entry, e);
-	if (!err && names != SHN_UNDEF && names < HEAD(e_shnum, 2) && sections < f->source.size &&
-	    f->source.size - sections >= (names + 1) * entry) {
-		const uint8_t *header = (const uint8_t *)f->headers + sections + names * entry;
-		uint64_t offset = field(header + (wide ? offsetof(Elf64_Shdr, sh_offset)
-						       : offsetof(Elf32_Shdr, sh_offset)),
-					word, big_endian);
-		uint64_t size = field(header + (wide ? offsetof(Elf64_Shdr, sh_size)
-						     : offsetof(Elf32_Shdr, sh_size)),
-				      word, big_endian);
-
+	err = load(f, h->segments, h->segment_count * elf_segment_size(h), e);
+	err = err ?: load(f, h->sections, h->section_count * entry, e);
+	if (!err && h->names != SHN_UNDEF && h->names < h->section_count &&
+	    h->sections < f->source.size &&
+	    f->source.size - h->sections >= (h->names + 1) * entry) {
+		elf_section_read(h, (const uint8_t *)f->headers + names_at, entry, &offset, &size);
 		err = load(f, offset, size < NAMES_MAX ? size : NAMES_MAX, e);
 	}
-#undef HEAD
 	if (!err && mprotect(f->headers, head_size, PROT_READ | PROT_WRITE))
 		err = error_set(e, errno, "cannot make room for its headers");
 	if (!err)
@@ -310,11 +237,12 @@ static int open_source(struct elf_file *f, bool object, struct error *e)
 {
 	uint8_t head[sizeof(Elf64_Ehdr)];
 	size_t size = elf_source_read(&f->source, head, sizeof(head), 0);
+	struct elf_header h;
 	int err = !size && f->source.size ? error_set(e, 0, "cannot read it")
-					  : check_header(head, size, object, e);
+					  : read_header(&h, head, size, object, e);
 
 	if (!err && !f->memory)
-		err = load_headers(f, head, size, e);
+		err = load_headers(f, &h, head, size, e);
 	if (!err) {
 		elf_version(EV_CURRENT);
 		f->elf = elf_memory(f->memory ?: f->headers, f->source.size);
@@ -322,7 +250,7 @@ static int open_source(struct elf_file *f, bool object, struct error *e)
 			err = error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
 	}
 	err = err ?: check_parts(f->elf, e);
-	err = err ?: read_build_id(f, e);
+	err = err ?: read_build_id(f, &h, e);
 	if (err)
 		elf_file_close(f);
 	return err;

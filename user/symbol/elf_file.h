@@ -44,7 +44,7 @@ struct elf_file {
 	Elf *elf; /* NULL: not open. Of its data only sections' names can be read */
 	struct elf_source source;
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
-	size_t build_id_size; /* 0: none */
+	size_t build_id_size; /* GNU's; 0: none */
 
 	/* private to elf_file.c */
 	void *headers; /* what libelf sees of the file in fd */
@@ -82,9 +82,6 @@ int elf_open_companion(int fd, int root, const char *path);
  * memory. Returns a descriptor or a negative errno.
  */
 int elf_open_vdso(void);
-
-/* Finds the GNU build ID. Returns its size, at most PROFILE_BUILD_ID_MAX; 0: none. */
-size_t elf_build_id(const struct elf_file *f, const uint8_t **id);
 
 /* Whether the file has this build ID. */
 bool elf_has_build_id(const struct elf_file *f, const uint8_t *id, size_t size);

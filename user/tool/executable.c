@@ -13,6 +13,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "util/elf_header.h"
+
 /* The length of a script's interpreter line, as in execve(2). */
 #define HEAD_SIZE 256
 
@@ -94,49 +96,26 @@ static bool is_privileged(const char *path, const struct stat *status)
 	return uid != getuid() || gid != getgid();
 }
 
-/* The program header at this place of the file, as one of 64 bits. */
-static bool read_segment(int fd, bool wide, uint64_t at, Elf64_Phdr *segment)
+/* Sets the kind of an ELF file, and what is known only of one. */
+static void read_elf(int fd, const struct elf_header *h, struct executable *x)
 {
-	Elf32_Phdr narrow;
+	uint8_t bytes[sizeof(Elf64_Phdr)];
+	const ssize_t size = elf_segment_size(h);
 
-	if (wide)
-		return pread(fd, segment, sizeof(*segment), at) == sizeof(*segment);
-	if (pread(fd, &narrow, sizeof(narrow), at) != sizeof(narrow))
-		return false;
-	*segment = (Elf64_Phdr){
-		.p_type = narrow.p_type,
-		.p_offset = narrow.p_offset,
-		.p_filesz = narrow.p_filesz,
-	};
-	return true;
-}
-
-static void read_elf(int fd, const char *head, struct executable *x)
-{
-	bool is_wide;
-	uint64_t at;
-	size_t count;
-	Elf64_Ehdr wide;
-	Elf32_Ehdr narrow;
-	Elf64_Phdr segment;
-
-	memcpy(&wide, head, sizeof(wide));
-	memcpy(&narrow, head, sizeof(narrow));
 	x->kind = EXECUTABLE_ELF;
-	x->class = wide.e_ident[EI_CLASS];
-	if (wide.e_ident[EI_DATA] != HOST_DATA)
-		return;		     /* x->machine stays 0: not for this machine */
-	x->machine = wide.e_machine; /* at the same offset in both */
-	is_wide = x->class == ELFCLASS64;
-	at = is_wide ? wide.e_phoff : narrow.e_phoff;
-	count = is_wide ? wide.e_phnum : narrow.e_phnum;
-	for (size_t i = 0; i < count; i++) {
-		if (!read_segment(fd, is_wide, at, &segment))
+	x->class = h->class;
+	if (h->data != HOST_DATA)
+		return; /* x->machine stays 0: not for this machine */
+	x->machine = h->machine;
+	for (size_t i = 0; i < h->segment_count; i++) {
+		struct elf_segment segment;
+
+		if (pread(fd, bytes, size, h->segments + i * size) != size)
 			return;
-		at += is_wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-		if (segment.p_type != PT_INTERP || segment.p_filesz >= sizeof(x->interpreter))
+		segment = elf_segment_read(h, bytes, size);
+		if (segment.type != PT_INTERP || segment.size >= sizeof(x->interpreter))
 			continue;
-		if (pread(fd, x->interpreter, segment.p_filesz, segment.p_offset) < 0)
+		if (pread(fd, x->interpreter, segment.size, segment.offset) < 0)
 			x->interpreter[0] = '\0';
 		return;
 	}
@@ -147,12 +126,13 @@ static int read_kind(int fd, struct executable *x)
 {
 	char head[HEAD_SIZE + 1] = { 0 };
 	const char *line = head + strlen("#!");
+	struct elf_header h;
 
 	if (pread(fd, head, HEAD_SIZE, 0) < 0)
 		return -errno;
 	x->kind = EXECUTABLE_OTHER;
-	if (memcmp(head, ELFMAG, SELFMAG) == 0) {
-		read_elf(fd, head, x);
+	if (elf_header_read(&h, head, HEAD_SIZE)) {
+		read_elf(fd, &h, x);
 	} else if (memcmp(head, "#!", strlen("#!")) == 0) {
 		line += strspn(line, " \t");
 		snprintf(x->interpreter, sizeof(x->interpreter), "%.*s",

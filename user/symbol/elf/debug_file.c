@@ -136,12 +136,13 @@ bool debug_file_find(const struct elf_file *stripped, int root, const char *path
 	struct proof proof = {
 		.stripped = stripped,
 		.root = root,
+		.build_id = stripped->build_id,
+		.build_id_size = stripped->build_id_size,
 		.checksum_bytes = checksum_bytes,
 	};
 	char *link = debug_link(stripped, &proof.crc);
 	bool found;
 
-	proof.build_id_size = elf_build_id(stripped, &proof.build_id);
 	found = find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug));
 	free(link);
 	proof.root = -1;
