@@ -14,8 +14,7 @@
 /* A megabyte holds the symbols of Python; the C library's are a quarter of it. */
 #define FILE_MAX  (8 * MIB)
 #define USER_MAX  (8 * MIB)
-#define USERS_MAX (16 * MIB) /* of all users but root */
-#define ROOT_MAX  (16 * MIB)
+#define GROUP_MAX (16 * MIB) /* of all of root's files, and of all users' */
 
 /*
  * A file counts for so much at least: a user can make any number of small ones, and 2,048 are
@@ -75,18 +74,6 @@ void file_cache_free(struct file_cache *cache)
 	free(cache);
 }
 
-static size_t bucket_of(const struct file_key *key)
-{
-	return hash_u64(key->device, key->inode) % BUCKETS;
-}
-
-static bool is_equal(const struct file_key *a, const struct file_key *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec &&
-	       a->user == b->user;
-}
-
 /* What a debug file or its absence has decided may be otherwise when a package was installed. */
 static bool is_old(const struct kept_file *file, uint64_t now)
 {
@@ -94,97 +81,87 @@ static bool is_old(const struct kept_file *file, uint64_t now)
 	       (file->has_symbols && !file->of_itself && now - file->read_ns > KEEP_NS);
 }
 
-static void sweep(struct file_cache *cache, uint64_t now)
-{
-	if (now < cache->next_sweep_ns)
-		return;
-	cache->next_sweep_ns = now + KEEP_NS / 10;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct kept_file **link = &cache->buckets[i]; *link;)
-			if (is_old(*link, now))
-				remove_file(link);
-			else
-				link = &(*link)->next;
-}
-
-/* Which files share a limit. */
-enum owners {
-	OF_ROOT,
-	OF_USERS,
-	OF_USER
-};
-
-static bool is_of(const struct kept_file *file, enum owners owners, uid_t user)
-{
-	return owners == OF_USER ? file->key.user == user
-				 : (owners == OF_USERS) == (file->key.user != 0);
-}
-
 /*
- * Removes files that were used least recently until `bytes` more are within a limit. Never removes
- * `but`. Returns whether there is room.
+ * Makes room for `bytes` more of a file of key's user: the only place where files are thrown out,
+ * but for the end of the cache. First all old ones; then those that were used least recently, until
+ * the limits hold: of this user, else of root or of all users. Never throws out `but`. Returns
+ * whether there is room.
  */
-static bool make_room(struct file_cache *cache, enum owners owners, uid_t user, size_t limit,
-		      size_t bytes, const struct kept_file *but)
+static bool make_room(struct file_cache *cache, const struct file_key *key, size_t bytes,
+		      const struct kept_file *but)
 {
+	uint64_t now = now_ns();
+
+	if ((but ? but->bytes : 0) + bytes > FILE_MAX)
+		return false;
 	for (;;) {
-		struct kept_file **oldest = NULL;
-		size_t sum = bytes;
+		struct kept_file **oldest_of_user = NULL, **oldest = NULL;
+		size_t user_bytes = bytes, group_bytes = bytes;
 
 		for (size_t i = 0; i < BUCKETS; i++)
-			for (struct kept_file **link = &cache->buckets[i]; *link;
-			     link = &(*link)->next) {
-				if (!is_of(*link, owners, user))
+			for (struct kept_file **link = &cache->buckets[i]; *link;) {
+				const struct kept_file *file = *link;
+
+				if (file != but && is_old(file, now)) {
+					remove_file(link);
 					continue;
-				sum += (*link)->bytes;
-				if (*link != but &&
-				    (!oldest || (*link)->used_ns < (*oldest)->used_ns))
-					oldest = link;
+				}
+				if (!file->key.user == !key->user) {
+					group_bytes += file->bytes;
+					if (file != but &&
+					    (!oldest || file->used_ns < (*oldest)->used_ns))
+						oldest = link;
+				}
+				if (file->key.user == key->user) {
+					user_bytes += file->bytes;
+					if (file != but &&
+					    (!oldest_of_user ||
+					     file->used_ns < (*oldest_of_user)->used_ns))
+						oldest_of_user = link;
+				}
+				link = &(*link)->next;
 			}
-		if (sum <= limit || !oldest)
-			return sum <= limit;
+		if (key->user && user_bytes > USER_MAX)
+			oldest = oldest_of_user;
+		else if (group_bytes <= GROUP_MAX)
+			return true;
+		if (!oldest)
+			return false;
 		remove_file(oldest);
 	}
 }
 
-/* Makes room for more of a file. A user's goes by removing his own files first. */
-static bool has_room(struct file_cache *cache, const struct file_key *key, size_t bytes,
-		     const struct kept_file *file)
-{
-	if ((file ? file->bytes : 0) + bytes > FILE_MAX)
-		return false;
-	if (!key->user)
-		return make_room(cache, OF_ROOT, 0, ROOT_MAX, bytes, file);
-	return make_room(cache, OF_USER, key->user, USER_MAX, bytes, file) &&
-	       make_room(cache, OF_USERS, 0, USERS_MAX, bytes, file);
-}
-
 struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key)
 {
-	size_t bucket = bucket_of(key);
+	struct kept_file **bucket = &cache->buckets[hash_u64(key->device, key->inode) % BUCKETS];
 	uint64_t now = now_ns();
 	struct kept_file *file;
 
-	sweep(cache, now);
-	for (struct kept_file **link = &cache->buckets[bucket]; *link; link = &(*link)->next) {
-		if (!is_equal(&(*link)->key, key))
-			continue;
-		if (is_old(*link, now)) {
-			remove_file(link);
-			break;
-		}
-		(*link)->used_ns = now;
-		return *link;
+	if (now >= cache->next_sweep_ns) {
+		cache->next_sweep_ns = now + KEEP_NS / 10;
+		make_room(cache, key, 0, NULL);
 	}
-	has_room(cache, key, FILE_LEAST, NULL);
+	for (file = *bucket; file; file = file->next) {
+		const struct file_key *k = &file->key;
+
+		if (k->device != key->device || k->inode != key->inode || k->size != key->size ||
+		    k->changed.tv_sec != key->changed.tv_sec ||
+		    k->changed.tv_nsec != key->changed.tv_nsec || k->user != key->user)
+			continue;
+		if (is_old(file, now))
+			break;
+		file->used_ns = now;
+		return file;
+	}
+	make_room(cache, key, FILE_LEAST, NULL);
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return NULL;
 	file->key = *key;
 	file->bytes = FILE_LEAST;
 	file->read_ns = file->used_ns = now;
-	file->next = cache->buckets[bucket];
-	cache->buckets[bucket] = file;
+	file->next = *bucket;
+	*bucket = file;
 	return file;
 }
 
@@ -225,7 +202,7 @@ static int by_start(const void *x, const void *y)
 }
 
 /* Sorts them, and gives back what they have reserved. */
-static bool finish(struct kept_symbols *s)
+static bool sort_symbols(struct kept_symbols *s)
 {
 	struct kept_symbol *all = realloc(s->all, (s->count + 1) * sizeof(*all));
 	char *names = realloc(s->names, s->names_size + 1);
@@ -250,7 +227,8 @@ void file_cache_keep_symbols(struct file_cache *cache, struct kept_file *file,
 	size_t bytes = symbols->names_size +
 		       symbols->count * (sizeof(*symbols->all) + sizeof(*symbols->highest));
 
-	if (symbols->dropped || !has_room(cache, &file->key, bytes, file) || !finish(symbols)) {
+	if (symbols->dropped || !make_room(cache, &file->key, bytes, file) ||
+	    !sort_symbols(symbols)) {
 		kept_symbols_free(symbols);
 		return;
 	}
@@ -270,7 +248,7 @@ void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
 	functions = functions ?: &none;
 	bytes = sizeof(*functions) + functions->count * sizeof(*functions->all);
 
-	if (has_room(cache, &file->key, bytes, file))
+	if (make_room(cache, &file->key, bytes, file))
 		file->functions = malloc(sizeof(*functions));
 	if (!file->functions) {
 		cfi_functions_free(functions);
@@ -281,7 +259,7 @@ void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
 	*functions = (struct cfi_functions){ 0 };
 }
 
-static void offer(const struct kept_symbols *s, size_t i, struct cover *c)
+static void offer_kept(const struct kept_symbols *s, size_t i, struct cover *c)
 {
 	const struct kept_symbol *kept = &s->all[i];
 	const struct cover_symbol symbol = {
@@ -326,16 +304,16 @@ void file_cache_offer(const struct kept_file *file, struct cover *c)
 		size_t next = upper_bound(s, address);
 
 		if (next < s->count)
-			offer(s, next, c);
+			offer_kept(s, next, c);
 		for (size_t k = next; k-- > 0 && steps; steps--) {
 			bool nearest = s->all[k].start == s->all[next - 1].start;
 
 			if (!nearest && s->highest[k] <= address)
 				break;
 			if (nearest || s->all[k].limit > address)
-				offer(s, k, c);
+				offer_kept(s, k, c);
 		}
 	}
 	for (size_t k = 0; k < s->count && !steps; k++)
-		offer(s, k, c);
+		offer_kept(s, k, c);
 }

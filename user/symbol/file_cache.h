@@ -12,8 +12,9 @@
 
 /*
  * What was read of files, for callers that resolve repeatedly: the symbols, the functions of call
- * frame information, and which files are not to be read again because they took too much. Memory is
- * bounded, for root's files and for users' apart, and for each user.
+ * frame information, and which files are not to be read again because they took too much. Files
+ * are thrown out that were not used for ten minutes, and those used least recently when memory
+ * reaches a limit: for root's files and for users' apart, and for each user.
  */
 struct file_cache;
 
@@ -61,7 +62,7 @@ void file_cache_free(struct file_cache *cache); /* NULL is fine */
 
 /*
  * Finds or adds a file, which is valid until the next call. Returns NULL if memory runs out.
- * Removes what is unused, or, if a debug file may have come, old.
+ * Also throws out other files.
  */
 struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key);
 
