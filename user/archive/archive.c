@@ -84,7 +84,7 @@ int archive_open(const char *directory, const char *host, struct archive **resul
 	return err;
 }
 
-bool archive_is_written(const char *directory, const char *host)
+bool archive_has_writer(const char *directory, const char *host)
 {
 	struct tree t;
 	struct error e;

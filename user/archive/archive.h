@@ -49,7 +49,7 @@ int archive_open(const char *directory, const char *host, struct archive **a, st
 void archive_close(struct archive *a);
 
 /* Whether a process has a host's part of the tree open for writing. */
-bool archive_is_written(const char *directory, const char *host);
+bool archive_has_writer(const char *directory, const char *host);
 
 /*
  * Writes a window that began at p->time_ns, durably and whole or not at all. It never replaces

@@ -15,8 +15,6 @@
 #define FIRST_SHARE  (1.0 / 65536)
 #define SHARE_FACTOR 2
 
-/* --- Locations of functions --- */
-
 /*
  * Sets *functions, which the caller frees: for each location that there is now, the location of the
  * function, or functions, that it lies in. Returns 0 or -ENOMEM.
@@ -94,8 +92,6 @@ int coarsen_simplify(struct profile *p, bool tasks)
 	free(map);
 	return err;
 }
-
-/* --- Stacks --- */
 
 struct shortener {
 	struct profile *p;

@@ -53,8 +53,6 @@ struct part {
 	pthread_t thread;
 };
 
-/* --- One window --- */
-
 /* Gives samples the tags for host and time that the query asks for. Returns 0 or -ENOMEM. */
 static int tag_samples(const struct reading *r, const struct archive_window *w, struct profile *p)
 {
@@ -140,8 +138,6 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	return err;
 }
 
-/* --- All windows --- */
-
 static void *sum_part(void *context)
 {
 	struct part *part = context;
@@ -211,8 +207,6 @@ out:
 	free(parts);
 	return err;
 }
-
-/* --- Which windows --- */
 
 static bool is_wanted_host(const struct archive_query *q, const char *host)
 {
@@ -347,30 +341,22 @@ static int list_windows(const struct archive_query *q, unsigned int most_grain_s
 	return 0;
 }
 
-/* Lists the windows that are to be read: with TAG_TIME, sums of a step at most. */
-static int list_wanted(struct reading *r, struct archive_window **windows)
-{
-	const struct archive_query *q = r->query;
-	int err = list_windows(q, q->time_tag || q->fine ? 0 : WINDOW_DAY_S, windows, &r->count,
-			       r->e);
-
-	if (err || !q->time_tag || !r->count)
-		return err;
-	r->windows = *windows;
-	r->step_s = choose_step(r);
-	if (q->fine)
-		return 0;
-	archive_list_free(*windows, r->count);
-	return list_windows(q, r->step_s, windows, &r->count, r->e);
-}
-
 int archive_read(const struct archive_query *query, struct archive_result *result, struct error *e)
 {
 	struct archive_window *windows = NULL;
 	struct reading r = { .query = query, .e = e };
-	int err = list_wanted(&r, &windows);
+	unsigned int most_grain_s = query->time_tag || query->fine ? 0 : WINDOW_DAY_S;
+	int err = list_windows(query, most_grain_s, &windows, &r.count, e);
 
 	*result = (struct archive_result){ 0 };
+	if (!err && query->time_tag && r.count) {
+		r.windows = windows;
+		r.step_s = choose_step(&r);
+		if (!query->fine) { /* with ARCHIVE_TIME_TAG, sums of a step at most */
+			archive_list_free(windows, r.count);
+			err = list_windows(query, r.step_s, &windows, &r.count, e);
+		}
+	}
 	if (err)
 		return err;
 	r.windows = windows;
@@ -392,8 +378,6 @@ void archive_result_free(struct archive_result *result)
 	free(result->hosts);
 	*result = (struct archive_result){ 0 };
 }
-
-/* --- Finding an archive --- */
 
 static int is_day(int fd, const char *name, void *context)
 {

@@ -56,8 +56,6 @@ static void forget_windows(struct tree *t, size_t first, size_t count)
 	t->count -= count;
 }
 
-/* --- Merging --- */
-
 /* Windows that become one: the tree's from `first` on. */
 struct group {
 	size_t first, count;
@@ -256,8 +254,6 @@ static int merge_windows(struct tidy *y)
 		malloc_trim(0);
 	return err;
 }
-
-/* --- Dropping --- */
 
 static bool is_too_large(const struct tidy *y)
 {

@@ -64,8 +64,6 @@ void tree_close(struct tree *t)
 	*t = (struct tree){ .fd = -1 };
 }
 
-/* --- Reading --- */
-
 int tree_visit(int fd, int (*visit)(int fd, const char *name, void *context), void *context)
 {
 	DIR *stream = fdopendir(fd);
@@ -197,8 +195,6 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 	}
 	return 0;
 }
-
-/* --- Writing --- */
 
 int tree_open_day(const struct tree *t, uint64_t time_s, bool make)
 {

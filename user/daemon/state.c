@@ -299,7 +299,7 @@ int state_print(const char *directory, const char *host, bool json, bool *runs, 
 	if (err)
 		return error_set(e, 0, "%s is not what profild --continuous writes", path);
 	*strrchr(path, '/') = '\0';
-	*runs = archive_is_written(directory, host);
+	*runs = archive_has_writer(directory, host);
 	if (json)
 		return write_json(stdout, &s, e);
 	print_state(&s, *runs, path);

@@ -96,8 +96,6 @@ static int load_library(struct error *e)
 	return -ENOENT;
 }
 
-/* --- The options --- */
-
 static int bad_url(const char *url, struct error *e, const char *why)
 {
 	error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: %s", url, why);
@@ -266,8 +264,6 @@ static int check_files(const struct push_options *o, struct error *e)
 	return err;
 }
 
-/* --- The reply --- */
-
 static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 {
 	struct http_reply *r = context;
@@ -311,8 +307,6 @@ static void take_info(CURL *curl, struct http_reply *r)
 	snprintf(r->location, sizeof(r->location), "%s", location ?: "");
 	r->retry_after_s = retry_after > 0 ? retry_after : 0;
 }
-
-/* --- The handle --- */
 
 /* All connections begin here, after the host's name was resolved and before anything is sent. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
@@ -449,8 +443,6 @@ const char *http_url(const struct http *h)
 {
 	return h->url;
 }
-
-/* --- Requests --- */
 
 /* The token is read for each request, because others replace it before it expires. */
 static int add_token(struct http *h, struct curl_slist **headers, struct error *e)

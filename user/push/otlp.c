@@ -106,8 +106,6 @@ static void fail(struct writer *w)
 	((array_reserve(&(w)->array, &(w)->array_room, (need), sizeof(*(w)->array)) == 0) || \
 	 (fail(w), false))
 
-/* --- Bytes --- */
-
 /* Returns room for a field's head and `size` bytes; NULL: w->err is set. */
 static uint8_t *reserve(struct writer *w, struct request_bytes *b, size_t size)
 {
@@ -193,8 +191,6 @@ static uint32_t put_unique(struct writer *w, unsigned int table, const ProtobufC
 	w->elements[w->element_count++] = key;
 	return key.number;
 }
-
-/* --- Texts and attributes --- */
 
 static bool text_key_equal(const void *array, uint32_t id, const void *key)
 {
@@ -300,8 +296,6 @@ static uint32_t number_attribute(struct writer *w, const char *key, int64_t numb
 
 	return find_or_add_attribute(w, &a, NULL);
 }
-
-/* --- Mappings, functions, locations --- */
 
 static uint32_t mapping_number(struct writer *w, uint32_t id)
 {
@@ -412,8 +406,6 @@ static uint32_t location_number(struct writer *w, uint32_t id)
 	return w->locations[id] = put_unique(w, TABLE_LOCATION, &message.base);
 }
 
-/* --- Samples --- */
-
 static void add_label(struct writer *w, struct label_attributes *a, uint32_t attribute)
 {
 	if (!RESERVE(w, label_attributes, label_attribute_room, a->first + a->count + 1))
@@ -489,8 +481,6 @@ static void put_sample(struct writer *w, struct request_bytes *to, const struct 
 	message.attribute_indices = w->label_attributes + attributes->first;
 	put_message(w, to, PROFILE_SAMPLE, &message.base);
 }
-
-/* --- Resources --- */
 
 static Profil__Otlp__ValueType value_type(struct writer *w, const char *type, const char *unit)
 {
@@ -578,8 +568,6 @@ static void put_service(struct writer *w, struct request_bytes *request, const s
 	request_bytes_free(&resource_profiles);
 	request_bytes_free(&scope_profiles);
 }
-
-/* --- The request --- */
 
 /* Writes the elements with number 0. */
 static void begin_dictionary(struct writer *w)

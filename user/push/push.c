@@ -52,8 +52,6 @@ struct push {
 	bool dropping, rejecting;
 };
 
-/* --- Reports --- */
-
 static void report(struct push *p, enum push_report kind, const struct error *e)
 {
 	if (p->options.report)
@@ -72,8 +70,6 @@ static void note(struct push *p, const char *format, ...)
 	va_end(arguments);
 	report(p, PUSH_NOTE, &e);
 }
-
-/* --- The options --- */
 
 static const struct push_protocol *const protocols[] = { &push_otlp, &push_pyroscope };
 
@@ -167,8 +163,6 @@ uint64_t push_sent_until(const struct push *p)
 	return p->until_ns;
 }
 
-/* --- The queue --- */
-
 struct queue {
 	struct archive_window *windows;
 	size_t count, at; /* the next one to send */
@@ -225,8 +219,6 @@ static int drop_oldest(struct push *p, struct queue *q, struct error *e)
 	}
 	return err;
 }
-
-/* --- One window --- */
 
 /* Returns how long to wait: twice as long each time, and not in step with other hosts. */
 static uint64_t backoff_ms(unsigned int failures, uint64_t retry_after_s)
