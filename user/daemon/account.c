@@ -25,7 +25,7 @@ struct lease {
 	uint64_t number;
 	struct user *user;
 	size_t bytes;
-	bool held; /* set by mark_held() */
+	bool held; /* set by end_leases() */
 };
 
 int accounts_open(struct accounts *a, const struct limits *limits, struct error *e)
@@ -96,29 +96,11 @@ static int compare_numbers(const void *one, const void *other)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static void mark_held(struct accounts *a, FILE *info)
-{
-	struct lease key = { 0 }, *lease;
-	char line[256];
-
-	for (size_t i = 0; i < a->lease_count; i++)
-		a->leases[i].held = false;
-	while (fgets(line, sizeof(line), info)) {
-		if (sscanf(line, "tfd: %*d events: %*x data: %" SCNx64, &key.number) != 1)
-			continue;
-		lease = NULL;
-		if (a->lease_count)
-			lease = bsearch(&key, a->leases, a->lease_count, sizeof(*lease),
-					compare_numbers);
-		if (lease)
-			lease->held = true;
-	}
-}
-
 /* Ends the leases whose files are gone, and frees users that use nothing any more. */
 static void end_leases(struct accounts *a)
 {
-	char path[64];
+	struct lease key = { 0 }, *lease;
+	char path[64], line[256];
 	FILE *info;
 	size_t kept = 0;
 	bool all;
@@ -127,7 +109,16 @@ static void end_leases(struct accounts *a)
 	info = fopen(path, "re");
 	if (!info)
 		return; /* the leases stay as they are */
-	mark_held(a, info);
+	for (size_t i = 0; i < a->lease_count; i++)
+		a->leases[i].held = false;
+	while (fgets(line, sizeof(line), info)) {
+		if (!a->lease_count ||
+		    sscanf(line, "tfd: %*d events: %*x data: %" SCNx64, &key.number) != 1)
+			continue;
+		lease = bsearch(&key, a->leases, a->lease_count, sizeof(*lease), compare_numbers);
+		if (lease)
+			lease->held = true;
+	}
 	all = !ferror(info);
 	fclose(info);
 	for (size_t i = 0; i < a->lease_count && all; i++) {

@@ -21,8 +21,6 @@
 /* Memory of a histogram, besides its pages, in profild and the kernel: measured. */
 #define HISTOGRAM_BYTES (16 * 1024)
 
-/* --- Replies --- */
-
 /*
  * Sends a reply: an error with its message unless `code` is 0, and a histogram's descriptor and
  * period unless that is NULL. Never waits: the client has read the reply before, so there is room.
@@ -59,61 +57,48 @@ static int send_reply(int socket, int code, const struct error *e,
 	return 0;
 }
 
-/* --- Connections --- */
-
-static int open_connection(struct client *client, struct accounts *accounts, struct error *e)
-{
-	int on = 1, err;
-
-	err = peer_open(client->socket, &client->peer, e);
-	if (err)
-		return err;
-	client->user = account_add_process(accounts, client->peer.uid, e);
-	if (!client->user) {
-		close(client->peer.pidfd);
-		return -EDQUOT;
-	}
-	/* It may have connected before profild had the listening socket and refused descriptors
-	 * there. */
-	listener_refuse_descriptors(client->socket);
-	/* Messages sent from now on have credentials. The client sends none before this reply. */
-	if (setsockopt(client->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
-		err = error_set(e, errno, "cannot ask for credentials");
-	else
-		err = send_reply(client->socket, 0, NULL, NULL);
-	if (err) {
-		account_drop_process(accounts, client->user);
-		close(client->peer.pidfd);
-	}
-	return err;
-}
-
 int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
 		struct client **out, struct error *e)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	int err;
+	int on = 1, err;
 
-	if (client) {
-		client->socket = socket;
-		client->histograms = histograms;
-		err = open_connection(client, accounts, e);
-	} else {
+	if (!client) {
 		err = error_no_memory(e);
+		goto refuse;
 	}
+	client->socket = socket;
+	client->histograms = histograms;
+	err = peer_open(socket, &client->peer, e);
+	if (err)
+		goto refuse;
+	client->user = account_add_process(accounts, client->peer.uid, e);
+	if (!client->user) {
+		err = -EDQUOT;
+		goto close_peer;
+	}
+	/* It may have connected before the listening socket refused descriptors. */
+	listener_refuse_descriptors(socket);
+	/* Messages sent from now on have credentials. The client sends none before this reply. */
+	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		err = error_set(e, errno, "cannot ask for credentials");
+	else
+		err = send_reply(socket, 0, NULL, NULL);
 	if (!err) {
 		*out = client;
 		return 0;
 	}
+	account_drop_process(accounts, client->user);
+close_peer:
+	close(client->peer.pidfd);
+refuse:
 	send_reply(socket, -err, e, NULL);
 	close(socket);
 	free(client);
 	return err;
 }
 
-/* --- The histogram --- */
-
-static void stop(struct client *client)
+static void stop_counting(struct client *client)
 {
 	if (!client->histogram)
 		return;
@@ -145,17 +130,6 @@ static int report_failure(const struct client *client, int err, struct error *e)
 	return err;
 }
 
-/* The true rate: the scheduler's tick has one of its own. */
-static size_t rate_of(const struct client *client, const struct histogram *histogram,
-		      unsigned int frequency)
-{
-	uint64_t period_ns = histogram_period_ns(histogram);
-
-	if (*histograms_without_events(client->histograms))
-		return (NS_PER_S + period_ns / 2) / period_ns;
-	return frequency;
-}
-
 /* Whether the client's user may use this clock when it is in place of the client's present one. */
 static int check_clock(struct client *client, const struct accounts *accounts, unsigned int clock,
 		       size_t rate, struct error *e)
@@ -171,30 +145,17 @@ static int check_clock(struct client *client, const struct accounts *accounts, u
 	return err;
 }
 
-/* Makes the histogram the client's, in place of the one before, which stays if this fails. */
-static int replace_histogram(struct client *client, const struct accounts *accounts,
-			     struct histogram *histogram, size_t rate, struct error *e)
-{
-	struct histogram *before = client->histogram;
-	int err = check_clock(client, accounts, histogram_clock(histogram), rate, e);
-
-	if (err)
-		return err;
-	if (before)
-		account_drop_clock(client->user, histogram_clock(before));
-	account_add_clock(client->user, histogram_clock(histogram), rate);
-	histogram_free(before);
-	client->histogram = histogram;
-	client->rate = rate;
-	return 0;
-}
-
+/* Opens the requested histogram, in place of the client's, which stays if this fails. */
 static int open_histogram(struct client *client, struct accounts *accounts,
-			  const struct profild_request *request, struct histogram **histogram,
-			  struct error *e)
+			  const struct profild_request *request, struct error *e)
 {
+	const bool has_events = !*histograms_without_events(client->histograms);
 	size_t bytes = profil_pages(request->range_count, request->cell_count) * PROFIL_PAGE_BYTES +
 		       HISTOGRAM_BYTES;
+	size_t rate = request->frequency;
+	struct histogram *histogram;
+	unsigned int clock;
+	uint64_t period_ns;
 	struct histogram_options options = {
 		.all = client->histograms,
 		.pid = client->peer.pid,
@@ -207,7 +168,7 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	int err = account_check_memory(accounts, client->user, bytes, e);
 
 	/* First: else a request that is refused opens a clock. */
-	if (!err && !*histograms_without_events(client->histograms))
+	if (!err && has_events)
 		err = check_clock(client, accounts,
 				  account_find_clock(accounts, request->frequency),
 				  request->frequency, e);
@@ -215,32 +176,41 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 		err = peer_thread(&client->peer, request->except, &options.except, e);
 	if (err)
 		return err;
-	err = histogram_start(&options, histogram, e);
+	err = histogram_start(&options, &histogram, e);
 	if (err)
 		return report_failure(client, err, e);
-	err = account_charge_memory(accounts, client->user, histogram_fd(*histogram), bytes, e);
-	/* After histogram_start(): if the process executes another program now, counting has ended.
+	clock = histogram_clock(histogram);
+	period_ns = histogram_period_ns(histogram);
+	if (!has_events) /* the scheduler's tick has a rate of its own */
+		rate = (NS_PER_S + period_ns / 2) / period_ns;
+	err = account_charge_memory(accounts, client->user, histogram_fd(histogram), bytes, e);
+	/* After histogram_start(): counting has ended if the process executes another program now.
 	 */
 	err = err ?: peer_check_access(&client->peer, e);
-	err = err
-		      ?: replace_histogram(client, accounts, *histogram,
-					   rate_of(client, *histogram, request->frequency), e);
-	if (err)
-		histogram_free(*histogram);
-	return err;
+	err = err ?: check_clock(client, accounts, clock, rate, e);
+	if (err) {
+		histogram_free(histogram);
+		return err;
+	}
+	if (client->histogram)
+		account_drop_clock(client->user, histogram_clock(client->histogram));
+	account_add_clock(client->user, clock, rate);
+	histogram_free(client->histogram);
+	client->histogram = histogram;
+	client->rate = rate;
+	return 0;
 }
 
-static int start(struct client *client, struct accounts *accounts,
-		 const struct profild_request *request, struct error *e)
+static int start_counting(struct client *client, struct accounts *accounts,
+			  const struct profild_request *request, struct error *e)
 {
-	struct histogram *histogram;
-	int err = open_histogram(client, accounts, request, &histogram, e);
+	int err = open_histogram(client, accounts, request, e);
 
 	if (err)
 		return err;
-	err = histogram_enable(histogram);
+	err = histogram_enable(client->histogram);
 	if (err) {
-		stop(client);
+		stop_counting(client);
 		return error_set(e, -err, "cannot profile process %d", client->peer.pid);
 	}
 	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
@@ -249,14 +219,13 @@ static int start(struct client *client, struct accounts *accounts,
 	return 0;
 }
 
-/* --- Requests --- */
-
 /*
  * Receives a message and sets *sender to the PID of its sender, or to 0 at the end of the
  * connection. Returns the size of the message, which may be larger than the buffer, or -errno:
  * -EPROTO if descriptors came with it, for which there is no room on purpose.
  */
-static ssize_t receive(const struct client *client, struct profild_request *buffer, pid_t *sender)
+static ssize_t receive_request(const struct client *client, struct profild_request *buffer,
+			       pid_t *sender)
 {
 	union {
 		struct cmsghdr header;
@@ -287,38 +256,14 @@ static ssize_t receive(const struct client *client, struct profild_request *buff
 	return size;
 }
 
-static bool has_unread_reply(const struct client *client)
-{
-	int unread;
-
-	return ioctl(client->socket, SIOCOUTQ, &unread) || unread > 0;
-}
-
-/* Returns 0 if the request is valid, otherwise a negative errno with e set. */
-static int check(const struct client *client, pid_t sender, const struct profild_request *request,
-		 size_t size, struct error *e)
-{
-	int err;
-
-	if (sender != client->peer.pid) {
-		error_set(e, 0, "process %d cannot ask on the connection of process %d", sender,
-			  client->peer.pid);
-		return -EPERM;
-	}
-	err = request_check(request, size, e);
-	if (!err && request->type != PROFILD_START && !client->histogram)
-		err = error_set(e, 0, "nothing is counted on this connection");
-	return err;
-}
-
 int client_serve(struct client *client, struct accounts *accounts, struct profild_request *buffer,
 		 struct error *e)
 {
 	struct histogram *started = NULL;
 	struct error why;
 	pid_t sender;
-	ssize_t size = receive(client, buffer, &sender);
-	int err;
+	ssize_t size = receive_request(client, buffer, &sender);
+	int err, unread;
 
 	if (size == -EAGAIN)
 		return 0;
@@ -326,19 +271,27 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 		return error_set(e, -size, "cannot receive");
 	if (!sender)
 		return error_set(e, 0, "it closed the connection");
-	if (has_unread_reply(client))
+	if (ioctl(client->socket, SIOCOUTQ, &unread) || unread > 0)
 		return error_set(e, 0, "it sent a request before it had read the last reply");
-	err = check(client, sender, buffer, size, &why);
+	if (sender != client->peer.pid) {
+		error_set(&why, 0, "process %d cannot ask on the connection of process %d", sender,
+			  client->peer.pid);
+		err = -EPERM;
+	} else {
+		err = request_check(buffer, size, &why);
+		if (!err && buffer->type != PROFILD_START && !client->histogram)
+			err = error_set(&why, 0, "nothing is counted on this connection");
+	}
 	if (err && ++client->invalid_requests > MAX_INVALID_REQUESTS)
 		return error_set(e, 0, "too many invalid requests, the last: %.200s", why.what);
 	if (!err && buffer->type == PROFILD_START) {
-		err = start(client, accounts, buffer, &why);
+		err = start_counting(client, accounts, buffer, &why);
 		started = err ? NULL : client->histogram;
 		if (err)
 			log_refusal("refused process %d of user %u: %s", client->peer.pid,
 				    client->peer.uid, why.what);
 	} else if (!err) {
-		stop(client);
+		stop_counting(client);
 	}
 	err = send_reply(client->socket, -err, &why, started);
 	return err ? error_set(e, -err, "cannot reply") : 0;
@@ -348,7 +301,7 @@ void client_free(struct client *client, struct accounts *accounts)
 {
 	uint64_t start_ns = now_ns();
 
-	stop(client);
+	stop_counting(client);
 	close(client->peer.pidfd);
 	close(client->socket);
 	account_charge_time(accounts, client->user, now_ns() - start_ns);

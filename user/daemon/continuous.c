@@ -84,9 +84,7 @@ static void take_signals(struct recorder *r)
 	}
 }
 
-/* --- systemd: sd_notify(3) --- */
-
-/* Sends one assignment to systemd, if it waits for any. It notices itself what it does not get. */
+/* Sends one assignment to systemd, if it waits for any: sd_notify(3). Errors do not matter here. */
 static void notify(const char *assignment)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -117,8 +115,6 @@ static void ping_watchdog(struct recorder *r)
 	r->next_ping_ns = now_ns() + r->ping_period_ns;
 	notify("WATCHDOG=1");
 }
-
-/* --- A window --- */
 
 /* Called again and again while names are looked up, which may take seconds: reads records. */
 static bool keep_up(void *context)
@@ -298,8 +294,6 @@ static int finish_window(struct recorder *r, struct error *e)
 	keeper_wake(&r->keeper);
 	return err;
 }
-
-/* --- All windows --- */
 
 /* They end at whole minutes of the wall clock, if they are a minute long. */
 static uint64_t next_end_ns(const struct recorder *r)

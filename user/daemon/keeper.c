@@ -33,7 +33,8 @@ struct work {
 	struct push *push;	/* NULL: nothing is sent */
 	struct state before;	/* as earlier keepers left it */
 	uint64_t old_before_ns; /* what is older is over --retain-days; 0: nothing is */
-	/* What the last tidying, and the one before, has kept because the clock may be wrong. */
+	/* Reasons for which this tidying, and the one before, kept files: the clock may be wrong.
+	 */
 	bool keeps[ARCHIVE_REASONS], kept[ARCHIVE_REASONS];
 };
 
@@ -52,63 +53,59 @@ static void format_time(uint64_t time_ns, const char *format, char text[static 3
 		strcpy(text, "?");
 }
 
-/* Reported when it begins. */
-static void note_kept(struct work *w, const struct archive_dropped *kept)
+/* Reports files that were removed; of those kept although they are over a limit only the first. */
+static void note_dropped(const struct archive_dropped *dropped, void *context)
 {
+	struct work *w = context;
 	char from[32], until[32];
 	struct error e;
 
-	w->keeps[kept->reason] = true;
-	if (w->kept[kept->reason])
-		return;
-	if (kept->reason == ARCHIVE_CLOCK_JUMPED) {
-		format_time(kept->first_ns, "%F %T", from);
-		format_time(kept->limit_ns, "%F %T", until);
+	switch (dropped->reason) {
+	case ARCHIVE_CLOCK_JUMPED:
+		w->keeps[dropped->reason] = true;
+		if (w->kept[dropped->reason])
+			return;
+		format_time(dropped->first_ns, "%F %T", from);
+		format_time(dropped->limit_ns, "%F %T", until);
 		log_note("the clock is at %s UTC, and what was recorded before ended at %s UTC: "
 			 "until an hour is recorded, no files are merged, or removed for their age",
 			 until, from);
 		return;
-	}
-	error_set(&e, 0,
-		  "%" PRIu64 " files, %" PRIu64
-		  " bytes, are over --retain-days and not removed: they are "
-		  "most of what was recorded, and the clock may be wrong",
-		  kept->count, kept->bytes);
-	format_time(kept->limit_ns, "%F", until);
-	error_hint(&e,
-		   "if it is right: cd '%s' && for day in [0-9]*-*-*; do [ $day \\> %s ] || rm -r "
-		   "$day; "
-		   "done",
-		   kept->path, until);
-	log_problem(&e);
-}
-
-static void note_dropped(const struct archive_dropped *dropped, void *context)
-{
-	struct work *w = context;
-	struct error e;
-
-	if (dropped->reason == ARCHIVE_CLOCK_JUMPED || dropped->reason == ARCHIVE_MOST_OLD) {
-		note_kept(w, dropped);
+	case ARCHIVE_MOST_OLD:
+		w->keeps[dropped->reason] = true;
+		if (w->kept[dropped->reason])
+			return;
+		error_set(&e, 0,
+			  "%" PRIu64 " files, %" PRIu64
+			  " bytes, are over --retain-days and not removed: they are "
+			  "most of what was recorded, and the clock may be wrong",
+			  dropped->count, dropped->bytes);
+		format_time(dropped->limit_ns, "%F", until);
+		error_hint(&e,
+			   "if it is right: cd '%s' && for day in [0-9]*-*-*; do "
+			   "[ $day \\> %s ] || rm -r $day; done",
+			   dropped->path, until);
+		log_problem(&e);
 		return;
-	}
-	if (dropped->reason == ARCHIVE_DAMAGED) {
+	case ARCHIVE_DAMAGED:
 		w->state->damaged++;
 		error_set(&e, 0, "%s cannot be read, and is renamed to .damaged: %s", dropped->path,
 			  dropped->why);
 		log_problem(&e);
 		return;
+	default:
+		w->state->dropped += dropped->count;
+		w->state->dropped_bytes += dropped->bytes;
+		log_note("removed the oldest %" PRIu64 " files, %" PRIu64 " bytes: %s",
+			 dropped->count, dropped->bytes, reasons[dropped->reason]);
 	}
-	w->state->dropped += dropped->count;
-	w->state->dropped_bytes += dropped->bytes;
-	log_note("removed the oldest %" PRIu64 " files, %" PRIu64 " bytes: %s", dropped->count,
-		 dropped->bytes, reasons[dropped->reason]);
 }
 
-static void tidy(struct work *w)
+static void tidy_files(struct work *w)
 {
 	/* What waits to be sent is not merged: part of it may have been sent already. */
 	uint64_t sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
+	size_t epochs;
 	struct error e;
 
 	memcpy(w->kept, w->keeps, sizeof(w->kept));
@@ -116,23 +113,14 @@ static void tidy(struct work *w)
 	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
 			 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
 		log_problem(&e);
-}
-
-static void tidy_dcpi(const struct work *w)
-{
-	size_t dropped;
-	struct error e;
-
 	if (!w->o->dcpi || !w->old_before_ns)
 		return;
-	if (dcpi_drop_epochs(w->o->dcpi, w->host, w->old_before_ns / NS_PER_S, &dropped, &e))
+	if (dcpi_drop_epochs(w->o->dcpi, w->host, w->old_before_ns / NS_PER_S, &epochs, &e))
 		log_problem(&e);
-	if (dropped)
-		log_note("removed %zu epochs from %s: %s", dropped, w->o->dcpi,
+	if (epochs)
+		log_note("removed %zu epochs from %s: %s", epochs, w->o->dcpi,
 			 reasons[ARCHIVE_OVER_DAYS]);
 }
-
-/* --- Sending --- */
 
 static void report_push(enum push_report kind, const struct error *e, void *context)
 {
@@ -152,41 +140,11 @@ static bool is_stopped(void *context)
 	return poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP;
 }
 
-/* The options were checked before the recording began: only memory can be short now. */
-static void open_push(struct work *w)
+/* Sends what waits, and counts it. Returns the milliseconds until the next time. */
+static int push_windows(struct work *w)
 {
-	struct push_options options = w->o->push;
-	struct error e;
-
-	if (!options.url)
-		return;
-	options.directory = w->o->directory;
-	options.host = w->host;
-	options.since_ns = w->state->start_s * NS_PER_S;
-	options.report = report_push;
-	options.stopped = is_stopped;
-	options.context = w;
-	if (push_new(&options, &w->push, &e))
-		log_problem(&e);
-}
-
-static void take_counters(struct work *w)
-{
-	const struct push_counters *c = push_counters(w->push);
+	const struct push_counters *c;
 	struct state *s = w->state;
-
-	s->pushed = w->before.pushed + c->sent;
-	s->refused = w->before.refused + c->refused + c->unreadable;
-	s->rejected = w->before.rejected + c->rejected;
-	s->retried = w->before.retried + c->retried;
-	s->push_dropped = w->before.push_dropped + c->dropped;
-	s->pushed_bytes = w->before.pushed_bytes + c->bytes;
-	s->push_waiting = c->waiting;
-}
-
-/* Returns the milliseconds until the next time. */
-static int push(struct work *w)
-{
 	uint64_t next_ms = IDLE_MS;
 	struct error e;
 
@@ -194,11 +152,16 @@ static int push(struct work *w)
 		return IDLE_MS;
 	if (push_step(w->push, &next_ms, &e))
 		log_problem(&e);
-	take_counters(w);
+	c = push_counters(w->push);
+	s->pushed = w->before.pushed + c->sent;
+	s->refused = w->before.refused + c->refused + c->unreadable;
+	s->rejected = w->before.rejected + c->rejected;
+	s->retried = w->before.retried + c->retried;
+	s->push_dropped = w->before.push_dropped + c->dropped;
+	s->pushed_bytes = w->before.pushed_bytes + c->bytes;
+	s->push_waiting = c->waiting;
 	return next_ms < IDLE_MS ? next_ms : IDLE_MS;
 }
-
-/* --- The state --- */
 
 /* The lines "NAME: NUMBER kB" of /proc/PID/status: what is resident, and what was at most. */
 static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
@@ -218,7 +181,7 @@ static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
 		fclose(in);
 }
 
-static void publish(struct work *w)
+static void publish_state(struct work *w)
 {
 	uint64_t resident = 0, most = 0;
 	struct error e;
@@ -233,33 +196,33 @@ static void publish(struct work *w)
 		log_problem(&e);
 }
 
-/* Returns false once the recorder has ended. */
-static bool wait_for_window(const struct work *w, int milliseconds)
+static void run_keeper(struct work *w)
 {
+	struct push_options push = w->o->push;
 	struct pollfd fd = { .fd = w->pipe, .events = POLLIN };
-	char bytes[64];
-
-	if (poll(&fd, 1, milliseconds) <= 0)
-		return true;
-	return read(w->pipe, bytes, sizeof(bytes)) != 0;
-}
-
-static void run(struct work *w)
-{
-	struct error e;
 	bool goes_on;
+	char bytes[64];
 	int next_ms = 0;
+	struct error e;
 
 	if (capabilities_drop(&e))
 		log_problem(&e);
-	open_push(w);
-	publish(w);
+	push.directory = w->o->directory;
+	push.host = w->host;
+	push.since_ns = w->state->start_s * NS_PER_S;
+	push.report = report_push;
+	push.stopped = is_stopped;
+	push.context = w;
+	/* The options were checked before the recording began: only memory can be short now. */
+	if (push.url && push_new(&push, &w->push, &e))
+		log_problem(&e);
+	publish_state(w);
 	do {
-		goes_on = wait_for_window(w, next_ms);
-		tidy(w);
-		tidy_dcpi(w);
-		next_ms = push(w);
-		publish(w);
+		/* Each window is a byte in the pipe, which ends with the recorder. */
+		goes_on = poll(&fd, 1, next_ms) <= 0 || read(w->pipe, bytes, sizeof(bytes)) != 0;
+		tidy_files(w);
+		next_ms = push_windows(w);
+		publish_state(w);
 	} while (goes_on);
 }
 
@@ -279,7 +242,7 @@ static void become_keeper(struct work *w)
 		_exit(1);
 	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
 	w->pipe = STDERR_FILENO + 1;
-	run(w);
+	run_keeper(w);
 	_exit(0);
 }
 

@@ -76,26 +76,12 @@ static int cannot_listen(struct error *e, int code, const char *path)
 	return -code;
 }
 
-static int set_address(struct sockaddr_un *address, const char *path, struct error *e)
-{
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (!*path || strlen(path) >= sizeof(address->sun_path))
-		return error_set_kind(
-			e, ERROR_USAGE, 0,
-			"the path of a socket has 1 to %zu bytes; this one does not: \"%s\"",
-			sizeof(address->sun_path) - 1, path);
-	strcpy(address->sun_path, path);
-	return 0;
-}
-
 static int in_use(struct error *e, const char *path)
 {
 	error_set(e, 0, "cannot listen on %s: another process listens there already", path);
 	error_hint(e, "find the process: ss -xlp src %s", path);
 	return -EADDRINUSE;
 }
-
-/* --- The lock: held from the first look at the path until the path is removed --- */
 
 static bool is_at(const char *path, const struct stat *known)
 {
@@ -118,46 +104,38 @@ static int cannot_lock(const struct listener *listener, int code, const char *pa
 	return error_set(e, code, "cannot lock %s", listener->lock_path);
 }
 
-/* Returns 0, a negative errno with e set, or 1: its last owner has removed the file meanwhile. */
-static int try_lock(struct listener *listener, const char *path, struct error *e)
+/* Locks the path: from the first look at it until it is removed. */
+static int lock_path(struct listener *listener, const char *path, struct error *e)
 {
-	int code, fd = open(listener->lock_path,
-			    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	struct stat status;
+	int fd, code;
 
-	if (fd < 0)
-		return cannot_lock(listener, errno, path, e);
-	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &status)) {
-		code = errno;
-		close(fd);
-		return cannot_lock(listener, code, path, e);
-	}
-	/* unlock() will remove the file, so it must not be anything else than a lock. */
-	if (!S_ISREG(status.st_mode) || status.st_size) {
-		close(fd);
-		return error_set(e, 0, "cannot lock %s: it exists and is not a lock",
-				 listener->lock_path);
-	}
-	if (!is_at(listener->lock_path, &status)) {
-		close(fd);
-		return 1;
+	snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", path);
+	for (;;) {
+		fd = open(listener->lock_path,
+			  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return cannot_lock(listener, errno, path, e);
+		if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &status)) {
+			code = errno;
+			close(fd);
+			return cannot_lock(listener, code, path, e);
+		}
+		/* unlock_path() will remove the file: it must not be anything else than a lock. */
+		if (!S_ISREG(status.st_mode) || status.st_size) {
+			close(fd);
+			return error_set(e, 0, "cannot lock %s: it exists and is not a lock",
+					 listener->lock_path);
+		}
+		if (is_at(listener->lock_path, &status))
+			break;
+		close(fd); /* its last owner has removed it meanwhile */
 	}
 	listener->lock = fd;
 	return 0;
 }
 
-static int lock(struct listener *listener, const char *path, struct error *e)
-{
-	int err;
-
-	snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", path);
-	do
-		err = try_lock(listener, path, e);
-	while (err > 0);
-	return err;
-}
-
-static void unlock(struct listener *listener)
+static void unlock_path(struct listener *listener)
 {
 	struct stat status;
 
@@ -169,8 +147,6 @@ static void unlock(struct listener *listener)
 	close(listener->lock);
 	listener->lock = -1;
 }
-
-/* --- The socket --- */
 
 /* Removes a socket that nobody listens on. Fails if there is anything else at the path. */
 static int remove_stale_socket(const struct sockaddr_un *address, struct error *e)
@@ -197,30 +173,12 @@ static int remove_stale_socket(const struct sockaddr_un *address, struct error *
 	return in_use(e, path);
 }
 
-static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address,
-			   struct error *e)
-{
-	/* bind() makes the socket with these permissions: open to all users. */
-	mode_t mask = umask(0111);
-	int code;
-
-	code = bind(listener->fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
-	umask(mask);
-	if (code)
-		return cannot_listen(e, code, address->sun_path);
-	if (listen(listener->fd, SOMAXCONN) || lstat(address->sun_path, &listener->status)) {
-		code = errno;
-		unlink(address->sun_path);
-		return cannot_listen(e, code, address->sun_path);
-	}
-	return 0;
-}
-
 /* The path must be locked. */
 static int make_socket(struct listener *listener, const struct sockaddr_un *address,
 		       struct error *e)
 {
-	int err = remove_stale_socket(address, e);
+	int code, err = remove_stale_socket(address, e);
+	mode_t mask;
 
 	if (err)
 		return err;
@@ -228,26 +186,39 @@ static int make_socket(struct listener *listener, const struct sockaddr_un *addr
 	if (listener->fd < 0)
 		return error_set(e, errno, "cannot create a socket");
 	listener_refuse_descriptors(listener->fd);
-	err = bind_and_listen(listener, address, e);
-	if (err)
-		close(listener->fd);
-	return err;
+	/* bind() makes the socket with these permissions: open to all users. */
+	mask = umask(0111);
+	code = bind(listener->fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	umask(mask);
+	if (!code &&
+	    (listen(listener->fd, SOMAXCONN) || lstat(address->sun_path, &listener->status))) {
+		code = errno;
+		unlink(address->sun_path);
+	}
+	if (!code)
+		return 0;
+	close(listener->fd);
+	return cannot_listen(e, code, address->sun_path);
 }
 
 int listener_open(struct listener *listener, const char *path, struct error *e)
 {
 	uint64_t passed = count_passed();
-	struct sockaddr_un address;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int err;
 
 	*listener = (struct listener){ .fd = -1, .lock = -1 };
 	if (passed)
 		return use_passed_socket(listener, passed, e);
-	err = set_address(&address, path, e);
-	err = err ?: lock(listener, path, e);
-	err = err ?: make_socket(listener, &address, e);
+	if (!*path || strlen(path) >= sizeof(address.sun_path))
+		return error_set_kind(
+			e, ERROR_USAGE, 0,
+			"the path of a socket has 1 to %zu bytes; this one does not: \"%s\"",
+			sizeof(address.sun_path) - 1, path);
+	strcpy(address.sun_path, path);
+	err = lock_path(listener, path, e) ?: make_socket(listener, &address, e);
 	if (err)
-		unlock(listener);
+		unlock_path(listener);
 	else
 		listener->path = path;
 	return err;
@@ -258,5 +229,5 @@ void listener_close(struct listener *listener)
 	if (listener->path && is_at(listener->path, &listener->status))
 		unlink(listener->path);
 	close(listener->fd);
-	unlock(listener);
+	unlock_path(listener);
 }

@@ -20,7 +20,7 @@ void log_set_verbose(bool on)
 	verbose = on;
 }
 
-static void print(const char *format, va_list arguments)
+static void print_message(const char *format, va_list arguments)
 {
 	fputs("profild: ", stderr);
 	vfprintf(stderr, format, arguments);
@@ -33,7 +33,7 @@ void log_detail(const char *format, ...)
 
 	va_start(arguments, format);
 	if (verbose)
-		print(format, arguments);
+		print_message(format, arguments);
 	va_end(arguments);
 }
 
@@ -42,7 +42,7 @@ void log_note(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	print(format, arguments);
+	print_message(format, arguments);
 	va_end(arguments);
 }
 
@@ -105,6 +105,6 @@ void log_refusal(const char *format, ...)
 	if (!verbose || !flow_allows(&refusals))
 		return;
 	va_start(arguments, format);
-	print(format, arguments);
+	print_message(format, arguments);
 	va_end(arguments);
 }

@@ -21,8 +21,10 @@ void log_error(const struct error *e);
 /* The same for errors that clients can cause again and again: a few per minute. */
 void log_problem(const struct error *e);
 
-/* Only with --verbose: what a client is refused, with its process, user and the reason. Limited,
- * too. */
+/*
+ * Only with --verbose: what a client is refused, with its process, user and the reason. Limited,
+ * too.
+ */
 void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -18,18 +18,11 @@
 /* How long the threads of a process are searched. */
 #define MAX_SEARCH_NS (50 * NS_PER_MS)
 
-/* Receives the message: closing a socket with an unread one would lose the reply. */
-static bool has_sent_message(int socket)
-{
-	char byte;
-
-	return recv(socket, &byte, 1, MSG_DONTWAIT) >= 0;
-}
-
 int peer_open(int socket, struct peer *peer, struct error *e)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who);
+	char byte;
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
 		return error_set(e, errno, "cannot get the credentials of the client");
@@ -42,7 +35,8 @@ int peer_open(int socket, struct peer *peer, struct error *e)
 	peer->pidfd = syscall(SYS_pidfd_open, who.pid, 0); /* always close-on-exec */
 	if (peer->pidfd < 0)
 		return error_set(e, errno, "cannot open process %d", who.pid);
-	if (!has_sent_message(socket))
+	/* Receives a message: closing a socket with an unread one would lose the reply. */
+	if (recv(socket, &byte, 1, MSG_DONTWAIT) < 0)
 		return 0;
 	close(peer->pidfd);
 	return error_set(e, 0, "a request came before profild had accepted the connection");

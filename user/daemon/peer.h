@@ -7,7 +7,9 @@
 
 #include "util/error.h"
 
-/* The process at the other end of a connection, safe against reuse of its PID: user/lib/protocol.h.
+/*
+ * The process at the other end of a connection, safe against reuse of its PID:
+ * user/lib/protocol.h.
  */
 struct peer {
 	pid_t pid;

@@ -27,18 +27,7 @@ enum exit_code {
 	EXIT_KERNEL_LACKS = 6,
 };
 
-/* Before the first client is served: loads and attaches the eBPF program, which may fail. */
-static int open_histograms(struct histograms **histograms, struct error *e)
-{
-	int err = histograms_open(PROFIL_CLIENTS, true, histograms, e);
-
-	if (!err && *histograms_without_events(*histograms))
-		log_note("the scheduler's tick is the clock, whatever rate is requested: %s",
-			 histograms_without_events(*histograms));
-	return err;
-}
-
-static int serve(const struct command_line *o, struct error *e)
+static int serve_clients(const struct command_line *o, struct error *e)
 {
 	int err, signals = server_open_signals(e);
 	struct histograms *histograms = NULL;
@@ -53,8 +42,13 @@ static int serve(const struct command_line *o, struct error *e)
 	}
 	err = descriptor_limit_raise(e);
 	err = err ?: capabilities_keep_for_serving(e);
-	err = err ?: open_histograms(&histograms, e);
+	/* Before the first client is served: attaching the eBPF program may fail. */
+	err = err ?: histograms_open(PROFIL_CLIENTS, true, &histograms, e);
 	if (!err) {
+		if (*histograms_without_events(histograms))
+			log_note("the scheduler's tick is the clock, whatever rate is requested: "
+				 "%s",
+				 histograms_without_events(histograms));
 		log_detail("ready");
 		err = server_run(listener.fd, signals, histograms, &o->limits, e);
 	}
@@ -75,7 +69,7 @@ static int fill_standard_descriptors(void)
 	return fd < 0 ? -errno : close(fd);
 }
 
-static int fail(const struct error *e)
+int main(int argc, char **argv)
 {
 	static const int codes[] = {
 		[ERROR_FAILED] = EXIT_FAILED,
@@ -83,40 +77,30 @@ static int fail(const struct error *e)
 		[ERROR_NOT_PERMITTED] = EXIT_NOT_PERMITTED,
 		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
 	};
-
-	log_error(e);
-	return codes[e->kind];
-}
-
-static int run(const struct command_line *c, int *code, struct error *e)
-{
-	bool runs = false;
-	int err;
-
-	if (c->is_printed)
-		return 0;
-	if (c->is_continuous)
-		return continuous_run(&c->continuous, e);
-	if (!c->is_status)
-		return serve(c, e);
-	err = continuous_status(c->continuous.directory, c->json, &runs, e);
-	*code = runs ? EXIT_DONE : EXIT_NOT_RUNNING;
-	return err;
-}
-
-int main(int argc, char **argv)
-{
 	struct command_line c = { 0 };
-	struct error e;
 	int err, code = EXIT_DONE;
+	bool runs = false;
+	struct error e;
 
 	if (fill_standard_descriptors())
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_IGN); /* nobody reads the messages any more: no reason to end */
 	umask(0077);
-	err = command_line_read(argc, argv, &c, &e) ?: run(&c, &code, &e);
+	err = command_line_read(argc, argv, &c, &e);
+	if (!err && !c.is_printed) {
+		if (c.is_continuous) {
+			err = continuous_run(&c.continuous, &e);
+		} else if (c.is_status) {
+			err = continuous_status(c.continuous.directory, c.json, &runs, &e);
+			code = runs ? EXIT_DONE : EXIT_NOT_RUNNING;
+		} else {
+			err = serve_clients(&c, &e);
+		}
+	}
 	free(c.config_text);
-	if (err)
-		return fail(&e);
+	if (err) {
+		log_error(&e);
+		return codes[e.kind];
+	}
 	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : code;
 }

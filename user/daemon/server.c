@@ -79,7 +79,7 @@ int server_open_signals(struct error *e)
 	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
 }
 
-static int watch(const struct server *s, int fd, struct watch *watch, struct error *e)
+static int add_watch(const struct server *s, int fd, struct watch *watch, struct error *e)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN | (watch->kind == WATCH_SOCKET ? EPOLLRDHUP : 0),
@@ -90,8 +90,6 @@ static int watch(const struct server *s, int fd, struct watch *watch, struct err
 		return error_set(e, errno, "cannot watch a descriptor");
 	return 0;
 }
-
-/* --- Connections --- */
 
 static void close_connection(struct server *s, struct connection *connection)
 {
@@ -120,16 +118,7 @@ static void free_closed(struct server *s)
 	}
 }
 
-static int watch_connection(struct server *s, struct connection *connection, struct error *e)
-{
-	int err;
-
-	connection->socket = (struct watch){ WATCH_SOCKET, connection };
-	connection->process = (struct watch){ WATCH_PROCESS, connection };
-	err = watch(s, connection->client->socket, &connection->socket, e);
-	return err ?: watch(s, connection->client->peer.pidfd, &connection->process, e);
-}
-
+/* Takes over an accepted connection. */
 static int add_connection(struct server *s, int socket, struct error *e)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
@@ -153,13 +142,14 @@ static int add_connection(struct server *s, int socket, struct error *e)
 		connection->next->previous = connection;
 	s->connections = connection;
 	s->connection_count++;
-	err = watch_connection(s, connection, e);
+	connection->socket = (struct watch){ WATCH_SOCKET, connection };
+	connection->process = (struct watch){ WATCH_PROCESS, connection };
+	err = add_watch(s, connection->client->socket, &connection->socket, e);
+	err = err ?: add_watch(s, connection->client->peer.pidfd, &connection->process, e);
 	if (err)
 		close_connection(s, connection);
 	return err;
 }
-
-/* --- Accepting --- */
 
 static void set_listening(struct server *s, bool on)
 {
@@ -172,11 +162,26 @@ static void set_listening(struct server *s, bool on)
 	s->pause_end_ns = on ? 0 : now_ns() + PAUSE_NS;
 }
 
-static void accept_failed(struct server *s, int code)
+static void accept_connections(struct server *s)
 {
 	struct error e;
+	int code = 0;
 
-	if (code == EAGAIN || code == EINTR || code == ECONNABORTED)
+	for (int i = 0; i < MAX_ACCEPTED; i++) {
+		int socket = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int err;
+
+		if (socket < 0) {
+			code = errno;
+			break;
+		}
+		err = add_connection(s, socket, &e);
+		if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+			log_problem(&e);
+		else if (err) /* the client has been sent the reason already */
+			log_refusal("refused a connection: %s", e.what);
+	}
+	if (!code || code == EAGAIN || code == EINTR || code == ECONNABORTED)
 		return;
 	error_set(&e, code, "cannot accept a connection");
 	if (code == EMFILE)
@@ -184,33 +189,6 @@ static void accept_failed(struct server *s, int code)
 			       "or ulimit -Hn");
 	log_problem(&e);
 	set_listening(s, false);
-}
-
-/* The client has been sent the reason already. */
-static void log_refused_connection(int err, const struct error *e)
-{
-	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
-		log_problem(e);
-	else
-		log_refusal("refused a connection: %s", e->what);
-}
-
-static void accept_connections(struct server *s)
-{
-	struct error e;
-
-	for (int i = 0; i < MAX_ACCEPTED; i++) {
-		int socket = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		int err;
-
-		if (socket < 0) {
-			accept_failed(s, errno);
-			return;
-		}
-		err = add_connection(s, socket, &e);
-		if (err)
-			log_refused_connection(err, &e);
-	}
 }
 
 /*
@@ -229,8 +207,10 @@ static int end_pause(struct server *s)
 	return -1;
 }
 
-/* Looks at the clocks from time to time. Returns the milliseconds until then, or -1: there are
- * none. */
+/*
+ * Looks at the clocks from time to time. Returns the milliseconds until the next time, or -1 if
+ * there are none.
+ */
 static int check_clocks(struct server *s)
 {
 	uint64_t now = now_ns();
@@ -246,8 +226,6 @@ static int check_clocks(struct server *s)
 	return (s->next_look_ns - now) / NS_PER_MS + 1;
 }
 
-/* --- Requests --- */
-
 /* Closed connections last; the others by the time that profild has spent on their users. */
 static int compare_service(const void *one, const void *other)
 {
@@ -259,7 +237,7 @@ static int compare_service(const void *one, const void *other)
 	return a->user->time_ns < b->user->time_ns ? -1 : a->user->time_ns > b->user->time_ns;
 }
 
-static void serve(struct server *s, struct connection *connection)
+static void serve_connection(struct server *s, struct connection *connection)
 {
 	struct client *client = connection->client;
 	struct user *user;
@@ -294,32 +272,8 @@ static void serve_ready(struct server *s)
 
 	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_service);
 	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
-		serve(s, s->ready[i]);
+		serve_connection(s, s->ready[i]);
 	s->ready_count = 0;
-}
-
-/* --- Events --- */
-
-static void take_event(struct server *s, const struct epoll_event *event)
-{
-	const struct watch *watch = event->data.ptr;
-
-	switch (watch->kind) {
-	case WATCH_SIGNALS:
-		s->end = true;
-		break;
-	case WATCH_LISTENER:
-		accept_connections(s);
-		break;
-	case WATCH_PROCESS:
-		watch->connection->ended = true;
-		s->ready[s->ready_count++] = watch->connection;
-		break;
-	case WATCH_SOCKET:
-		watch->connection->ended |= event->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR);
-		s->ready[s->ready_count++] = watch->connection;
-		break;
-	}
 }
 
 static void interrupt(int signal)
@@ -338,6 +292,7 @@ static void limit_waits(bool on)
 	setitimer(ITIMER_REAL, &(struct itimerval){ interval, interval }, NULL);
 }
 
+/* Waits for events and serves them. */
 static int take_events(struct server *s, struct error *e)
 {
 	int pause = end_pause(s), clocks = check_clocks(s);
@@ -347,8 +302,28 @@ static int take_events(struct server *s, struct error *e)
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
 	limit_waits(true);
-	for (int i = 0; i < count; i++)
-		take_event(s, &s->events[i]);
+	for (int i = 0; i < count; i++) {
+		const struct watch *watch = s->events[i].data.ptr;
+		struct connection *connection = watch->connection;
+
+		switch (watch->kind) {
+		case WATCH_SIGNALS:
+			s->end = true;
+			break;
+		case WATCH_LISTENER:
+			accept_connections(s);
+			break;
+		case WATCH_PROCESS:
+			connection->ended = true;
+			s->ready[s->ready_count++] = connection;
+			break;
+		case WATCH_SOCKET:
+			connection->ended |=
+				s->events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR);
+			s->ready[s->ready_count++] = connection;
+			break;
+		}
+	}
 	serve_ready(s);
 	limit_waits(false);
 	free_closed(s);
@@ -369,21 +344,8 @@ static int open_server(struct server *s, int signals, const struct limits *limit
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return error_set(e, errno, "cannot create an epoll instance");
-	err = watch(s, signals, &s->signals_watch, e);
-	return err ?: watch(s, s->listener, &s->listener_watch, e);
-}
-
-static void close_server(struct server *s)
-{
-	while (s->connections)
-		close_connection(s, s->connections);
-	free_closed(s);
-	accounts_close(&s->accounts);
-	free(s->request);
-	free(s->events);
-	free(s->ready);
-	if (s->epoll >= 0)
-		close(s->epoll);
+	err = add_watch(s, signals, &s->signals_watch, e);
+	return err ?: add_watch(s, s->listener, &s->listener_watch, e);
 }
 
 int server_run(int listener, int signals, struct histograms *histograms,
@@ -397,7 +359,15 @@ int server_run(int listener, int signals, struct histograms *histograms,
 	while (!err && !s.end)
 		err = take_events(&s, e);
 	limit_waits(true); /* closing a socket can wait, too */
-	close_server(&s);
+	while (s.connections)
+		close_connection(&s, s.connections);
+	free_closed(&s);
+	accounts_close(&s.accounts);
+	free(s.request);
+	free(s.events);
+	free(s.ready);
+	if (s.epoll >= 0)
+		close(s.epoll);
 	limit_waits(false);
 	return err;
 }

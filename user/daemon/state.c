@@ -141,35 +141,28 @@ static int write_padded(FILE *out, void *context, struct error *e)
 	return 0;
 }
 
-/* What windows failed for must not keep their number from --status. Returns 0 or -errno. */
-static int overwrite(const struct state *s, int directory)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	struct error ignored;
-	int err = -ENOMEM;
-
-	if (!out)
-		return err;
-	write_padded(out, (void *)s, &ignored);
-	if (fclose(out) == 0)
-		err = directory_overwrite_file(directory, STATE_FILE, text, size);
-	free(text);
-	return err;
-}
-
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], *text = NULL;
+	struct error ignored;
 	struct tree t;
+	size_t size;
+	FILE *out;
 	int err = tree_open(&t, directory, host, false, e);
 
 	if (!err) {
 		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
 		err = directory_write_file(t.fd, STATE_FILE, path, 0, write_padded, (void *)s, e);
-		if ((err == -ENOSPC || err == -EDQUOT) && overwrite(s, t.fd) == 0)
-			err = 0;
+		/* A full disk must not hide how many windows failed for it: overwrites the file. */
+		if (err == -ENOSPC || err == -EDQUOT) {
+			out = open_memstream(&text, &size);
+			if (out)
+				write_padded(out, (void *)s, &ignored);
+			if (out && fclose(out) == 0 &&
+			    directory_overwrite_file(t.fd, STATE_FILE, text, size) == 0)
+				err = 0;
+			free(text);
+		}
 	}
 	tree_close(&t);
 	return err;
@@ -214,8 +207,19 @@ static void print_time(const char *what, uint64_t seconds)
 
 #define MIB (1024.0 * 1024)
 
-static void print_losses(const struct state *s)
+static void print_state(const struct state *s, bool running, const char *path)
 {
+	printf("%-16s %s", "profild", running ? "records" : "does not run");
+	if (running)
+		printf(" (PID %" PRIu64 ")", s->recorder_pid);
+	printf("\n%-16s %s\n", "files in", path);
+	print_time("since", s->start_s);
+	print_time("last window", s->last_window_s);
+	printf("%-16s %" PRIu64 " written, %.1f MiB; %" PRIu64 " failed\n", "windows", s->windows,
+	       s->window_bytes / MIB, s->windows_failed);
+	printf("%-16s %" PRIu64 " removed because of limits, %.1f MiB; %" PRIu64 " damaged\n", "",
+	       s->dropped, s->dropped_bytes / MIB, s->damaged);
+	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
 	       s->ring_full, s->ticks);
 	if (s->mapping_records_lost)
@@ -237,22 +241,6 @@ static void print_losses(const struct state *s)
 		       "symbols unread", s->files_unread);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
-}
-
-static void print_state(const struct state *s, bool running, const char *path)
-{
-	printf("%-16s %s", "profild", running ? "records" : "does not run");
-	if (running)
-		printf(" (PID %" PRIu64 ")", s->recorder_pid);
-	printf("\n%-16s %s\n", "files in", path);
-	print_time("since", s->start_s);
-	print_time("last window", s->last_window_s);
-	printf("%-16s %" PRIu64 " written, %.1f MiB; %" PRIu64 " failed\n", "windows", s->windows,
-	       s->window_bytes / MIB, s->windows_failed);
-	printf("%-16s %" PRIu64 " removed because of limits, %.1f MiB; %" PRIu64 " damaged\n", "",
-	       s->dropped, s->dropped_bytes / MIB, s->damaged);
-	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
-	print_losses(s);
 	if (s->stacks_complete)
 		printf("%-16s %.1f %% of those in user space\n", "whole stacks",
 		       100.0 * s->stacks_complete / s->stacks_user);

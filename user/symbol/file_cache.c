@@ -101,22 +101,22 @@ static bool make_room(struct file_cache *cache, const struct file_key *key, size
 		for (size_t i = 0; i < BUCKETS; i++)
 			for (struct kept_file **link = &cache->buckets[i]; *link;) {
 				const struct kept_file *file = *link;
+				bool stays = but && file == but;
 
-				if (file != but && is_old(file, now)) {
+				if (!stays && is_old(file, now)) {
 					remove_file(link);
 					continue;
 				}
 				if (!file->key.user == !key->user) {
 					group_bytes += file->bytes;
-					if (file != but &&
+					if (!stays &&
 					    (!oldest || file->used_ns < (*oldest)->used_ns))
 						oldest = link;
 				}
 				if (file->key.user == key->user) {
 					user_bytes += file->bytes;
-					if (file != but &&
-					    (!oldest_of_user ||
-					     file->used_ns < (*oldest_of_user)->used_ns))
+					if (!stays && (!oldest_of_user ||
+						       file->used_ns < (*oldest_of_user)->used_ns))
 						oldest_of_user = link;
 				}
 				link = &(*link)->next;
