@@ -95,7 +95,7 @@ void archive_list_free(struct archive_window *windows, size_t count);
 struct archive_limits {
 	uint64_t bytes; /* on disk, of a host's windows */
 	uint64_t days;
-	uint64_t free_bytes; /* of the file system; at least so many stay free */
+	uint64_t free_bytes; /* of the file system, to be kept free */
 };
 
 enum archive_reason {

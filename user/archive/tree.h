@@ -52,7 +52,7 @@ size_t tree_choose(const struct tree *t, uint64_t since_s, uint64_t until_s,
 /* Opens a day's directory; made if need be. Returns a descriptor or -errno. */
 int tree_open_day(const struct tree *t, uint64_t time_s, bool make);
 
-/* Removes a window's file, which may be gone. Returns 0 or -errno with e set. */
+/* Removes a window's file, if it exists. Returns 0 or -errno with e set. */
 int tree_remove(const struct tree *t, const struct window_name *w, struct error *e);
 
 /* Renames a window's file to another name of the same day. Returns 0 or -errno with e set. */

@@ -8,7 +8,7 @@
 #include "format/format.h"
 #include "profile/merge.h"
 
-/* A sum is shortened when it has so many times as many samples as it may have in the end. */
+/* A sum is shortened when it has this multiple of the samples that it may have in the end. */
 #define GROWTH 4
 
 int window_read(const char *path, struct profile **p, struct error *e)

@@ -19,7 +19,7 @@
 /*
  * Memory of which a client has a descriptor. The client may keep it, or pass it on, after its
  * connection is closed. The kernel removes a file from an epoll instance when its last descriptor
- * and its last mapping are gone, and /proc/self/fdinfo lists the files that are left.
+ * and its last mapping are gone, and /proc/self/fdinfo lists the remaining files.
  */
 struct lease {
 	uint64_t number;
@@ -96,7 +96,7 @@ static int compare_numbers(const void *one, const void *other)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Ends the leases whose files are gone, and frees users that use nothing any more. */
+/* Ends the leases of files without descriptors and mappings, and frees unused users. */
 static void end_leases(struct accounts *a)
 {
 	struct lease key = { 0 }, *lease;

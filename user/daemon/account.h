@@ -58,7 +58,7 @@ void accounts_close(struct accounts *a);
 struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e);
 void account_drop_process(struct accounts *a, struct user *user);
 
-/* Returns 0 if the user may have so many more bytes, otherwise -EDQUOT with e set. */
+/* Returns 0 if `bytes` more are within the user's limit, otherwise -EDQUOT with e set. */
 int account_check_memory(struct accounts *a, const struct user *user, size_t bytes,
 			 struct error *e);
 
@@ -77,9 +77,9 @@ void account_add_clock(struct user *user, unsigned int clock, size_t rate);
 void account_drop_clock(struct user *user, unsigned int clock);
 
 /*
- * Charges the memory behind a descriptor to the user until the last descriptor and the last mapping
- * of it are gone, in any process. The descriptor stays the caller's. Returns 0, or a negative errno
- * with e set.
+ * Charges the memory behind a descriptor to the user until its last descriptor is closed and its
+ * last mapping is unmapped, in any process. The descriptor stays the caller's. Returns 0, or a
+ * negative errno with e set.
  */
 int account_charge_memory(struct accounts *a, struct user *user, int fd, size_t bytes,
 			  struct error *e);

@@ -32,7 +32,7 @@ struct work {
 	pid_t recorder;
 	struct push *push;	/* NULL: nothing is sent */
 	struct state before;	/* as earlier keepers left it */
-	uint64_t old_before_ns; /* what is older is over --retain-days; 0: nothing is */
+	uint64_t old_before_ns; /* windows before this are over --retain-days; 0: none are */
 	/* Reasons for which this tidying, and the one before, kept files: the clock may be wrong.
 	 */
 	bool keeps[ARCHIVE_REASONS], kept[ARCHIVE_REASONS];
@@ -237,7 +237,7 @@ static void become_keeper(struct work *w)
 	prctl(PR_SET_NAME, "profild-keeper");
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* Whatever the recorder has open stays the recorder's: the lock above all. */
+	/* Closes the recorder's descriptors, the archive's lock above all. */
 	if (dup2(w->pipe, STDERR_FILENO + 1) < 0)
 		_exit(1);
 	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);

@@ -9,7 +9,7 @@
 
 /*
  * A process without privileges that looks after the windows that were written: merges and removes
- * old ones, sends new ones, and publishes the state. Whatever it waits for, recording goes on.
+ * old ones, sends new ones, and publishes the state. Recording continues while it waits.
  */
 struct keeper {
 	pid_t pid;

@@ -24,7 +24,7 @@ struct peer {
  */
 int peer_open(int socket, struct peer *peer, struct error *e);
 
-/* Whether it has not ended: as long as that is so, the PID is its own. */
+/* Whether it has not ended: then the PID is still its own. */
 bool peer_is_alive(const struct peer *peer);
 
 /*

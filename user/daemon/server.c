@@ -29,7 +29,7 @@
  */
 #define MAX_WAIT_NS (100 * NS_PER_MS)
 
-/* How long no connection is accepted after accept(2) failed, for want of descriptors mostly. */
+/* Pause after accept(2) failed, mostly with EMFILE: no descriptors are left. */
 #define PAUSE_NS (100 * NS_PER_MS)
 
 /* A descriptor in the epoll instance. */
@@ -58,7 +58,7 @@ struct server {
 	struct connection *connections, *closed;
 	size_t connection_count;
 	struct epoll_event *events;
-	struct connection **ready; /* those that have sent something, or ended */
+	struct connection **ready; /* connections with a request, or whose client has ended */
 	size_t event_room, ready_room, ready_count;
 	struct profild_request *request;
 	uint64_t pause_end_ns; /* when to accept again; 0: now */
@@ -226,7 +226,7 @@ static int check_clocks(struct server *s)
 	return (s->next_look_ns - now) / NS_PER_MS + 1;
 }
 
-/* Closed connections last; the others by the time that profild has spent on their users. */
+/* Sorts closed connections last, the others by the time that profild has spent on their users. */
 static int compare_service(const void *one, const void *other)
 {
 	const struct client *a = (*(struct connection *const *)one)->client;

@@ -27,8 +27,8 @@
 #define MOST_RETRY_AFTER_MS UINT64_C(3600000)
 
 /*
- * After so many replies that the server failed, in ten minutes, a window counts as refused. It may
- * be the reason, and others wait behind it.
+ * A window counts as refused after this number of server errors, which takes ten minutes: it may
+ * cause them, and it delays all later windows.
  */
 #define MOST_FAILURES 10
 
@@ -389,7 +389,7 @@ int push_step(struct push *p, uint64_t *next_ms, struct error *e)
 		note(p, "no windows wait any more; %" PRIu64 " were not sent", p->counters.dropped);
 	}
 	now = now_ns();
-	/* What is wrong here is not tried again at once. */
+	/* A local error is not retried at once. */
 	if (err)
 		p->due_ns = now + FIRST_DELAY_MS * NS_PER_MS;
 	if (!p->counters.waiting)

@@ -15,11 +15,11 @@
  * accepted a window whose reply was lost. Its profiles then have the same IDs.
  */
 
-/* Windows may wait up to so many bytes; the oldest ones are dropped then. */
+/* The default limit on the bytes of waiting windows. Above it the oldest are dropped. */
 #define PUSH_QUEUE_BYTES (UINT64_C(256) << 20)
 
 enum push_report {
-	PUSH_NOTE,    /* e->what: what has changed */
+	PUSH_NOTE,    /* e->what says what has changed */
 	PUSH_PROBLEM, /* e: what went wrong; repeated only after it has changed */
 };
 

@@ -34,7 +34,7 @@ struct cover {
 	size_t count;
 	struct cover_symbol *tree;    /* sized symbols, in a segment tree over the addresses */
 	struct cover_symbol *nearest; /* by address: the last symbol that starts at or before it */
-	uint64_t *next;		      /* by address: the start of the first one behind it */
+	uint64_t *next;		      /* by address: the start of the first symbol above it */
 };
 
 /* addresses: sorted; the caller owns them and leaves them unchanged. Returns 0 or -ENOMEM. */

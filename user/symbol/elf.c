@@ -77,12 +77,12 @@ static int open_by_path(const struct profile_image *image, const char *path)
 }
 
 /*
- * Opens the file of another image that is a copy: this one may be gone with its container,
- * while the same program runs in others. Returns a descriptor or a negative number.
+ * Opens the file of another image that is a copy: this one may have been removed with its
+ * container, while the same program runs in others. Returns a descriptor or a negative number.
  */
 static int same_code_fd(const struct batch *b)
 {
-	int fd = -1, tries = 8; /* there may be thousands that are all gone */
+	int fd = -1, tries = 8; /* there may be thousands, all removed */
 	uint32_t i = b->image;
 
 	while (b->same_code && fd < 0 && (i = b->same_code[i]) != b->image) {

@@ -17,7 +17,7 @@
 #define GROUP_MAX (16 * MIB) /* of all of root's files, and of all users' */
 
 /*
- * A file counts for so much at least: a user can make any number of small ones, and 2,048 are
+ * Each file counts for at least this: a user can make any number of small ones, and 2,048 are
  * looked through, for the one that was used least recently, in some 10 us.
  */
 #define FILE_LEAST ((size_t)8 * 1024)
@@ -291,8 +291,9 @@ static size_t upper_bound(const struct kept_symbols *s, uint64_t address)
 }
 
 /*
- * For an address matter the symbols that cover it, those that start last before it, and where the
- * next one starts. Where very many symbols cover the same addresses, all are offered once.
+ * Offers what decides the symbol of each address: the symbols that cover it, the last ones that
+ * start before it, and the next one. Where very many symbols cover the same addresses, all are
+ * offered once.
  */
 void file_cache_offer(const struct kept_file *file, struct cover *c)
 {

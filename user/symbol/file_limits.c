@@ -48,7 +48,7 @@ static struct user_spent *find_user(const struct file_limits *l, uid_t user)
 	return NULL;
 }
 
-/* Lowers *share to what is left of a part of the total. */
+/* Lowers *share to the rest of a part of the total of which `spent` was spent. */
 static void limit(struct file_share *share, const struct file_share *total, unsigned int part,
 		  const struct file_share *spent)
 {

@@ -33,7 +33,7 @@ void file_limits_free(struct file_limits *l);
 /* Sets *budget to what one more file may cost. user: whose file it is; 0: root's. */
 void file_limits_begin(struct file_limits *l, uid_t user, struct read_budget *budget);
 
-/* Accounts for what has been spent of it. Returns 0 or -ENOMEM. */
+/* Adds what the file has cost to the shares. Returns 0 or -ENOMEM. */
 int file_limits_end(struct file_limits *l, uid_t user, const struct read_budget *budget);
 
 #endif

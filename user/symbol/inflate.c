@@ -18,7 +18,7 @@ struct mark {
 	z_stream state;
 };
 
-/* From zstd.h, so that building needs no zstd: stable as long as the library's name */
+/* From zstd.h, so that building needs no zstd. The ABI changes only with the library's name. */
 struct zstd_stream;
 
 struct zstd_in {

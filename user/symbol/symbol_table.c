@@ -20,7 +20,8 @@ struct code_sections {
 	GElf_Half machine;
 };
 
-/* Symbols that one call of symbol_reader_next() in so many reads from the file. */
+/* Symbols that are read from the file at a time, by one of as many calls of symbol_reader_next().
+ */
 #define SYMBOLS_AT_ONCE 2048
 
 /* Reads the table's strings as a whole, into file->strings[number]. */
