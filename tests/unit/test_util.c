@@ -232,10 +232,10 @@ static void test_file_write(void **state)
 	struct error e;
 	char line[32];
 
-	assert_int_equal(file_write(f->file, write_text, "one\n", &e), 0);
+	assert_int_equal(file_write(f->file, FILE_LIKE_SHELL, write_text, "one\n", &e), 0);
 	assert_int_equal(stat(f->file, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
-	assert_int_equal(file_write(f->file, write_half, "two\n", &e), -EINVAL);
+	assert_int_equal(file_write(f->file, FILE_LIKE_SHELL, write_half, "two\n", &e), -EINVAL);
 	assert_string_equal(e.what, "half way");
 	assert_int_equal(file_read_line(f->file, line, sizeof(line)), 0);
 	assert_string_equal(line, "one");
@@ -250,9 +250,9 @@ static void test_file_link(void **state)
 	struct error e;
 
 	snprintf(link, sizeof(link), "%s/link", f->path);
-	assert_int_equal(file_write(f->file, write_text, "one\n", &e), 0);
+	assert_int_equal(file_write(f->file, FILE_LIKE_SHELL, write_text, "one\n", &e), 0);
 	assert_int_equal(symlink(f->file, link), 0);
-	assert_int_equal(file_write(link, write_text, "two\n", &e), 0);
+	assert_int_equal(file_write(link, FILE_LIKE_SHELL, write_text, "two\n", &e), 0);
 	assert_int_equal(lstat(link, &status), 0);
 	assert_true(S_ISLNK(status.st_mode));
 	assert_int_equal(file_read_line(f->file, line, sizeof(line)), 0);
@@ -270,10 +270,10 @@ static void test_file_errors(void **state)
 	assert_int_equal(file_check_writable(missing, &e), -ENOENT);
 	assert_non_null(strstr(e.what, missing));
 	assert_non_null(strstr(e.hint, "mkdir"));
-	assert_int_equal(file_write(missing, write_text, "x", &e), -ENOENT);
+	assert_int_equal(file_write(missing, FILE_LIKE_SHELL, write_text, "x", &e), -ENOENT);
 	assert_int_equal(file_check_writable(f->path, &e), -EISDIR);
 	assert_int_equal(file_check_writable(f->file, &e), 0);
-	assert_int_equal(file_write("/dev/full", write_text, "x", &e), -ENOSPC);
+	assert_int_equal(file_write("/dev/full", FILE_LIKE_SHELL, write_text, "x", &e), -ENOSPC);
 	assert_non_null(strstr(e.what, "/dev/full"));
 }
 

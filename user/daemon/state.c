@@ -171,7 +171,7 @@ int state_write(const struct state *s, const char *directory, const char *host, 
 int state_write_metrics(const struct state *s, const char *path, struct error *e)
 {
 	/* The directory may belong to the user that node_exporter runs as. */
-	return file_replace(path, write_metrics, (void *)s, e);
+	return file_write(path, FILE_SAFE_DIRECTORY, write_metrics, (void *)s, e);
 }
 
 /* Reads the lines that write_json() writes. */

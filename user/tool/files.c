@@ -399,7 +399,7 @@ int tool_write(const struct profile *p, const struct format *format,
 	if (format->write_directory) {
 		err = format->write_directory(p, options, path, e);
 	} else if (!to_stdout) {
-		err = file_write(path, write_profile, &w, e);
+		err = file_write(path, FILE_LIKE_SHELL, write_profile, &w, e);
 	} else {
 		err = write_profile(stdout, &w, e);
 		flush_err = tool_flush();

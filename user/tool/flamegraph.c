@@ -220,7 +220,7 @@ static int draw_flame_graph(char *const *paths, int count, struct flamegraph_opt
 		tool_warn("%s has no call stacks%s: record with -g", paths[0],
 			  stacks ? " but of inlined functions" : "");
 	if (strcmp(o->output, "-") != 0)
-		err = file_write(o->output, write_graph, &g, &e);
+		err = file_write(o->output, FILE_LIKE_SHELL, write_graph, &g, &e);
 	else
 		err = write_graph(stdout, &g, &e); /* main() asks how it went */
 	code = err ? tool_fail(&e) : tool_done(g.p);

@@ -105,28 +105,83 @@ void directory_remove_temporaries(int directory)
 		closedir(stream);
 }
 
-/* --- A file --- */
+/* --- Temporary files: how each file is written and renamed --- */
 
-/* Creates a file with a name that nobody has, and nobody can guess. Returns as open(2). */
-static int create_temporary(int directory, char name[static TEMPORARY_SIZE])
+struct temporary {
+	char name[TEMPORARY_SIZE];
+	enum {
+		ABSENT,
+		WRITTEN,   /* under its temporary name */
+		CREATED,   /* under its own name */
+		EXCHANGED, /* under its own name; the file before it has the temporary name */
+		REPLACED   /* the file before it is gone */
+	} state;
+};
+
+/* Creates a file with a name that nobody has, and nobody can guess. Returns it open, or -errno. */
+static int temporary_create(struct temporary *t, int directory)
 {
-	int fd = -1;
-
-	for (int attempt = 0; fd < 0 && attempt < ATTEMPTS; attempt++) {
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		uint64_t number;
+		int fd;
 
 		/* Where a filter of system calls refuses it, names can be guessed: O_EXCL remains.
 		 */
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 			number = clock_ns(CLOCK_MONOTONIC) << 16 ^ (uint64_t)getpid() << 40;
-		snprintf(name, TEMPORARY_SIZE, TEMPORARY "%016jx", (uintmax_t)number);
-		fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		snprintf(t->name, sizeof(t->name), TEMPORARY "%016jx", (uintmax_t)number);
+		fd = openat(directory, t->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    FILE_MODE);
-		if (fd < 0 && errno != EEXIST)
+		if (fd >= 0) {
+			t->state = WRITTEN;
+			return fd;
+		}
+		if (errno != EEXIST)
 			break;
 	}
-	return fd;
+	return -errno;
 }
+
+/*
+ * Renames a complete file. flag: RENAME_NOREPLACE, for -EEXIST if the name is taken;
+ * RENAME_EXCHANGE, so that temporary_end() can restore what it replaces; 0: neither. Some file
+ * systems know no flags: a lock must exclude other writers there. Returns 0 or -errno.
+ */
+static int temporary_place(struct temporary *t, int directory, const char *name, unsigned int flag)
+{
+	struct stat status;
+	bool is_new = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0;
+
+	if (!is_new && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+		return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
+	if (flag && renameat2(directory, t->name, directory, name, flag) == 0) {
+		t->state = flag == RENAME_EXCHANGE ? EXCHANGED : CREATED;
+		return 0;
+	}
+	if (flag == RENAME_EXCHANGE && errno == ENOENT)
+		is_new = true;
+	else if (flag && errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	else if (flag == RENAME_NOREPLACE && !is_new)
+		return -EEXIST;
+	if (renameat(directory, t->name, directory, name))
+		return -errno;
+	t->state = is_new ? CREATED : REPLACED;
+	return 0;
+}
+
+/* Removes what has the temporary name. failed: restores what had the file's name. */
+static void temporary_end(const struct temporary *t, int directory, const char *name, bool failed)
+{
+	if (failed && t->state == CREATED)
+		unlinkat(directory, name, 0);
+	else if (failed && t->state == EXCHANGED)
+		renameat2(directory, t->name, directory, name, RENAME_EXCHANGE);
+	if (t->state == WRITTEN || t->state == EXCHANGED)
+		unlinkat(directory, t->name, 0);
+}
+
+/* --- A file --- */
 
 int directory_fill_file(int fd, const char *path, bool durable,
 			int (*write)(FILE *out, void *context, struct error *e), void *context,
@@ -152,60 +207,29 @@ int directory_fill_file(int fd, const char *path, bool durable,
 	return err;
 }
 
-/* Some file systems cannot rename so: a lock must exclude other writers there. Returns -errno. */
-static int rename_new(int directory, const char *temporary, const char *name)
-{
-	struct stat status;
-
-	if (renameat2(directory, temporary, directory, name, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	return renameat(directory, temporary, directory, name) ? -errno : 0;
-}
-
-/* What the entry is that a file is to replace. Returns 0 or -errno. */
-static int check_replaced(int directory, const char *name)
-{
-	struct stat status;
-
-	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || S_ISREG(status.st_mode) ||
-	    S_ISLNK(status.st_mode))
-		return 0;
-	return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
-}
-
 int directory_write_file(int directory, const char *name, const char *path, unsigned int flags,
 			 int (*write)(FILE *out, void *context, struct error *e), void *context,
 			 struct error *e)
 {
-	char temporary[TEMPORARY_SIZE];
+	struct temporary t = { .state = ABSENT };
 	struct held_signals held;
-	int err = check_replaced(directory, name), fd;
+	int fd, err;
 
-	if (err)
-		return error_set(e, -err, "cannot write %s", path);
 	signals_hold(&held);
-	fd = create_temporary(directory, temporary);
-	if (fd < 0) {
-		err = error_set(e, errno, "cannot write %s", path);
-	} else {
+	fd = temporary_create(&t, directory);
+	if (fd < 0)
+		err = error_set(e, -fd, "cannot write %s", path);
+	else
 		err = directory_fill_file(fd, path, flags & DIRECTORY_DURABLE, write, context, e);
-		if (!err) {
-			if (flags & DIRECTORY_NEW)
-				err = rename_new(directory, temporary, name);
-			else if (renameat(directory, temporary, directory, name))
-				err = -errno;
-			if (!err && flags & DIRECTORY_DURABLE && fsync(directory))
-				err = -errno;
-			if (err)
-				error_set(e, -err, "cannot write %s", path);
-		}
+	if (!err) {
+		err = temporary_place(&t, directory, name,
+				      flags & DIRECTORY_NEW ? RENAME_NOREPLACE : 0);
+		if (!err && flags & DIRECTORY_DURABLE && fsync(directory))
+			err = -errno;
 		if (err)
-			unlinkat(directory, temporary, 0);
+			error_set(e, -err, "cannot write %s", path);
 	}
+	temporary_end(&t, directory, name, err);
 	signals_release(&held);
 	return err;
 }
@@ -260,14 +284,7 @@ struct output {
 	char *path; /* for messages */
 	const char *name;
 	size_t directory;
-	char temporary[TEMPORARY_SIZE];
-	enum {
-		ABSENT,
-		FILLED,	   /* under its temporary name */
-		CREATED,   /* under its own name */
-		EXCHANGED, /* under its own name; the file before it has the temporary name */
-		REPLACED   /* the file system cannot exchange: the file before it is gone */
-	} state;
+	struct temporary temporary;
 };
 
 struct job {
@@ -466,108 +483,47 @@ static int lock_directory(struct job *j, struct error *e)
 	return cannot_write(e, -err ?: ENOENT, d->path);
 }
 
-static int open_temporary(struct job *j, struct output *o, struct error *e)
-{
-	int err = 0, fd;
-
-	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		err = open_again(j, o->directory);
-		if (err == -ENOENT)
-			continue;
-		if (err)
-			break;
-		fd = create_temporary(j->directories[o->directory].fd, o->temporary);
-		if (fd >= 0)
-			return fd;
-		err = -errno;
-		if (err != -ENOENT)
-			break;
-	}
-	return cannot_write(e, -err, o->path);
-}
-
 /*
- * Has write() make the content in memory; the caller free()s *bytes. With a stream on the file, a
- * child forked meanwhile would write the stream's buffer a second time when it exits.
+ * Has write() make the content in memory, and writes that to a temporary file. With a stream on the
+ * file, a child forked meanwhile would write the stream's buffer a second time when it exits.
  */
-static int make_content(struct job *j, size_t number, int old, char **bytes, size_t *size,
-			struct error *e)
-{
-	FILE *out = open_memstream(bytes, size);
-	bool failed;
-	int err;
-
-	if (!out)
-		return error_no_memory(e);
-	err = j->write(out, number, old, j->context, e);
-	failed = ferror(out);
-	failed |= fclose(out) != 0;
-	return err ?: failed ? error_no_memory(e) : 0;
-}
-
 static int fill(struct job *j, size_t number, struct error *e)
 {
 	struct output *o = &j->outputs[number];
 	int err = open_again(j, o->directory), fd = -1, old;
 	char *bytes = NULL;
 	size_t size;
+	bool failed;
+	FILE *out;
 
 	if (err && err != -ENOENT)
 		return cannot_write(e, -err, o->path);
 	old = err ?: directory_open_file(j->directories[o->directory].fd, o->name);
-	err = make_content(j, number, old, &bytes, &size, e);
-	if (!err) {
-		fd = open_temporary(j, o, e);
-		err = fd < 0 ? fd : 0;
+	out = open_memstream(&bytes, &size);
+	if (out) {
+		err = j->write(out, number, old, j->context, e);
+		failed = ferror(out);
+		failed |= fclose(out) != 0;
+		if (!err && failed)
+			err = error_no_memory(e);
+	} else {
+		err = error_no_memory(e);
 	}
-	if (!err) {
-		o->state = FILLED;
-		/* A file that replaces another must be on the disk before the other is removed. */
-		if (write_all_bytes(fd, bytes, size) || (old != -ENOENT && fsync(fd)))
-			err = cannot_write(e, errno, o->path);
+	/* A directory that another writer removes meanwhile is made again. */
+	for (int attempt = 0; !err && fd < 0; attempt++) {
+		fd = open_again(j, o->directory)
+			     ?: temporary_create(&o->temporary, j->directories[o->directory].fd);
+		if (fd < 0 && (fd != -ENOENT || attempt == ATTEMPTS))
+			err = cannot_write(e, -fd, o->path);
 	}
+	/* A file that replaces another must be on the disk before the other is removed. */
+	if (!err && (write_all_bytes(fd, bytes, size) || (old != -ENOENT && fsync(fd))))
+		err = cannot_write(e, errno, o->path);
 	free(bytes);
 	if (old >= 0)
 		close(old);
 	if (fd >= 0 && close(fd) && !err)
 		err = cannot_write(e, errno, o->path);
-	return err;
-}
-
-/* Gives a file its own name. Returns 0 or -errno. */
-static int place(const struct job *j, struct output *o)
-{
-	int directory = j->directories[o->directory].fd, err = check_replaced(directory, o->name);
-	bool is_new;
-
-	if (err)
-		return err;
-	if (renameat2(directory, o->temporary, directory, o->name, RENAME_EXCHANGE) == 0) {
-		o->state = EXCHANGED;
-		return 0;
-	}
-	is_new = errno == ENOENT;
-	if (!is_new && errno != EINVAL)
-		return -errno;
-	if (renameat(directory, o->temporary, directory, o->name))
-		return -errno;
-	o->state = is_new ? CREATED : REPLACED;
-	return 0;
-}
-
-static int write_files(struct job *j, struct error *e)
-{
-	int err = 0;
-
-	if (j->locked)
-		directory_remove_temporaries(j->directories[j->outputs[0].directory].fd);
-	for (size_t i = 0; i < j->count && !err; i++)
-		err = fill(j, i, e);
-	for (size_t i = 0; i < j->count && !err; i++) {
-		err = place(j, &j->outputs[i]);
-		if (err)
-			cannot_write(e, -err, j->outputs[i].path);
-	}
 	return err;
 }
 
@@ -600,55 +556,41 @@ static int name_outputs(struct job *j, const char *path, char *const *names, str
 	return 0;
 }
 
-/* Removes temporary files; after a failure also new files and directories. */
-static void remove_rest(struct job *j, bool failed)
-{
-	for (size_t i = 0; i < j->count; i++) {
-		struct output *o = &j->outputs[i];
-		int directory = j->directories[o->directory].fd;
-
-		if (failed && o->state == CREATED)
-			unlinkat(directory, o->name, 0);
-		else if (failed && o->state == EXCHANGED)
-			renameat2(directory, o->temporary, directory, o->name, RENAME_EXCHANGE);
-		if (o->state == FILLED || o->state == EXCHANGED)
-			unlinkat(directory, o->temporary, 0);
-	}
-	for (size_t i = j->directory_count; failed && i-- > 0;) {
-		const struct opened *d = &j->directories[i];
-
-		if (d->made)
-			unlinkat(j->directories[d->parent].fd, name_of(d->path), AT_REMOVEDIR);
-	}
-}
-
-/* Signals may end the process while it waits for the lock, but not while it writes files. */
+/*
+ * Writes all files, or none. Signals may end the process while it waits for the lock, but not while
+ * it writes files.
+ */
 static int write_all(struct job *j, struct error *e)
 {
 	struct held_signals held;
 	int err = lock_directory(j, e);
 
 	signals_hold(&held);
-	err = err ?: write_files(j, e);
-	remove_rest(j, err);
+	if (!err && j->locked)
+		directory_remove_temporaries(j->directories[j->outputs[0].directory].fd);
+	for (size_t i = 0; i < j->count && !err; i++)
+		err = fill(j, i, e);
+	for (size_t i = 0; i < j->count && !err; i++) {
+		struct output *o = &j->outputs[i];
+
+		err = temporary_place(&o->temporary, j->directories[o->directory].fd, o->name,
+				      RENAME_EXCHANGE);
+		if (err)
+			cannot_write(e, -err, o->path);
+	}
+	for (size_t i = 0; i < j->count; i++) {
+		struct output *o = &j->outputs[i];
+
+		temporary_end(&o->temporary, j->directories[o->directory].fd, o->name, err);
+	}
+	for (size_t i = j->directory_count; err && i-- > 0;) {
+		const struct opened *d = &j->directories[i];
+
+		if (d->made)
+			unlinkat(j->directories[d->parent].fd, name_of(d->path), AT_REMOVEDIR);
+	}
 	signals_release(&held);
 	return err;
-}
-
-static void free_job(struct job *j)
-{
-	for (size_t i = 0; j->outputs && i < j->count; i++)
-		free(j->outputs[i].path);
-	/* A child forked meanwhile has the descriptor too: close() would leave the lock to it. */
-	if (j->locked)
-		flock(j->directories[j->outputs[0].directory].fd, LOCK_UN);
-	for (size_t i = 0; i < j->directory_count; i++) {
-		if (j->directories[i].fd >= 0)
-			close(j->directories[i].fd);
-		free(j->directories[i].path);
-	}
-	free(j->directories);
-	free(j->outputs);
 }
 
 int directory_write(const char *path, char *const *names, size_t count,
@@ -667,7 +609,18 @@ int directory_write(const char *path, char *const *names, size_t count,
 	}
 	if (!err && count)
 		err = write_all(&j, e);
-	free_job(&j);
+	for (size_t i = 0; j.outputs && i < count; i++)
+		free(j.outputs[i].path);
+	/* A child forked meanwhile has the descriptor too: close() would leave the lock to it. */
+	if (j.locked)
+		flock(j.directories[j.outputs[0].directory].fd, LOCK_UN);
+	for (size_t i = 0; i < j.directory_count; i++) {
+		if (j.directories[i].fd >= 0)
+			close(j.directories[i].fd);
+		free(j.directories[i].path);
+	}
+	free(j.directories);
+	free(j.outputs);
 	free(base);
 	return err;
 }

@@ -35,24 +35,16 @@ static bool is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/* In /proc, for one, no file can be created either. */
-static bool directory_exists(const char *path)
-{
-	char *copy = strdup(path);
-	bool exists = copy && access(dirname(copy), F_OK) == 0;
-
-	free(copy);
-	return exists;
-}
-
 static void add_hint(struct error *e, int code, const char *path)
 {
 	char *copy = strdup(path);
+	const char *directory = copy ? dirname(copy) : ".";
 
-	if (code == ENOENT && !directory_exists(path))
+	/* In /proc, for one, no file can be created either. */
+	if (code == ENOENT && access(directory, F_OK))
 		error_hint(e, "the directory does not exist: make it first, with mkdir -p");
-	else if (code == EROFS && copy)
-		directory_hint(e, code, dirname(copy));
+	else if (code == EROFS)
+		directory_hint(e, code, directory);
 	else if (code == ENOENT || code == EACCES || code == EPERM || code == ENOSPC ||
 		 code == EDQUOT)
 		error_hint(e, "give a file in another directory");
@@ -92,22 +84,11 @@ static int follow_link(const char *path, char **target)
 	return *target ? 0 : -ENOMEM;
 }
 
-/* Tries to create a file without a name, which leaves nothing behind. Returns 0 or an errno. */
-static int try_directory(char *target)
-{
-	int fd = open(dirname(target), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
-	close(fd);
-	return 0;
-}
-
 int file_check_writable(const char *path, struct error *e)
 {
 	struct stat status;
+	int code, fd;
 	char *target;
-	int code;
 
 	if (is_special(path))
 		return access(path, W_OK) ? cannot_write(e, errno, path) : 0;
@@ -115,92 +96,77 @@ int file_check_writable(const char *path, struct error *e)
 		return cannot_write(e, EISDIR, path);
 	code = -follow_link(path, &target);
 	if (!code) {
-		code = try_directory(target);
+		/* Without a name, so that nothing is left behind. */
+		fd = open(dirname(target), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			close(fd);
+		else if (errno != EOPNOTSUPP && errno != EISDIR)
+			code = errno;
 		free(target);
 	}
 	return code ? cannot_write(e, code, path) : 0;
 }
 
 /*
- * A pipe without a reader is an error: waiting for one could not be interrupted where signals are
- * blocked. In directories like /tmp a pipe may be another user's, who must not get the data.
+ * Opens a pipe or device to write in place. A pipe without a reader is an error: waiting for one
+ * could not be interrupted where signals are blocked. In directories like /tmp a pipe may be
+ * another user's, who must not get the data. Returns a descriptor, or a negative errno and sets e.
  */
-static int write_special(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-			 void *context, struct error *e)
+static int open_special(const char *path, struct error *e)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
 
-	if (fd < 0 && errno == ENXIO)
-		return error_set(e, 0, "cannot write %s: no process reads from this pipe", path);
+	if (fd < 0 && errno == ENXIO) {
+		error_set(e, 0, "cannot write %s: no process reads from this pipe", path);
+		return -ENXIO;
+	}
 	if (fd < 0)
-		return error_set(e, errno, "cannot write %s", path);
+		return cannot_write(e, errno, path);
 	if (fstat(fd, &status) || (S_ISFIFO(status.st_mode) && status.st_uid != geteuid())) {
 		close(fd);
-		return error_set(e, 0, "cannot write %s: the pipe belongs to another user", path);
+		error_set(e, 0, "cannot write %s: the pipe belongs to another user", path);
+		return -EPERM;
 	}
 	fcntl(fd, F_SETFL, 0);
-	return directory_fill_file(fd, path, false, write, context, e);
-}
-
-/* Writes the file, whose directory is open or has an error; closes the directory. */
-static int write_in(int directory, const char *path,
-		    int (*write)(FILE *out, void *context, struct error *e), void *context,
-		    struct error *e)
-{
-	const char *slash = strrchr(path, '/');
-	int err;
-
-	if (directory < 0)
-		return error_set(e, -directory, "cannot write %s", path);
-	err = directory_write_file(directory, slash ? slash + 1 : path, path, 0, write, context, e);
-	close(directory);
-	return err;
-}
-
-/* Opens the directory of a file, by the function given. Returns a descriptor or -errno. */
-static int open_parent(const char *path, int (*open_directory)(const char *path))
-{
-	char *copy = strdup(path);
-	int fd = copy ? open_directory(dirname(copy)) : -ENOMEM;
-
-	free(copy);
 	return fd;
 }
 
-static int open_named_directory(const char *path)
+int file_write(const char *path, unsigned int flags,
+	       int (*write)(FILE *out, void *context, struct error *e), void *context,
+	       struct error *e)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned int rules = flags & FILE_SAFE_DIRECTORY ? FILE_NO_FOREIGN_LINKS : 0;
+	char *target = NULL, *copy;
+	int err = 0, directory, fd;
 
-	return fd < 0 ? -errno : fd;
-}
-
-int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-	       void *context, struct error *e)
-{
-	char *target;
-	int err;
-
-	if (is_special(path)) {
-		err = write_special(path, write, context, e);
+	if (flags & FILE_IN_PLACE && is_special(path)) {
+		fd = open_special(path, e);
+		if (fd < 0)
+			return fd;
+		err = directory_fill_file(fd, path, false, write, context, e);
 	} else {
-		err = follow_link(path, &target);
-		if (err)
-			return cannot_write(e, -err, path);
-		err = write_in(open_parent(target, open_named_directory), target, write, context,
-			       e);
+		if (flags & FILE_FOLLOW_LINK)
+			err = follow_link(path, &target);
+		else
+			target = strdup(path);
+		copy = target ? strdup(target) : NULL;
+		directory = -ENOMEM;
+		if (copy)
+			directory = file_open_by_rules(-1, dirname(copy), O_RDONLY | O_DIRECTORY,
+						       rules);
+		if (err || directory < 0) {
+			err = error_set(e, err ? -err : -directory, "cannot write %s", path);
+		} else {
+			const char *slash = strrchr(target, '/');
+
+			err = directory_write_file(directory, slash ? slash + 1 : target, target, 0,
+						   write, context, e);
+			close(directory);
+		}
+		free(copy);
 		free(target);
 	}
-	if (err && !*e->hint)
-		add_hint(e, -err, path);
-	return err;
-}
-
-int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-		 void *context, struct error *e)
-{
-	int err = write_in(open_parent(path, directory_open), path, write, context, e);
-
 	if (err && !*e->hint)
 		add_hint(e, -err, path);
 	return err;

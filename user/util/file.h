@@ -17,20 +17,21 @@ int file_read_line(const char *path, char *line, size_t size);
  */
 int file_check_writable(const char *path, struct error *e);
 
-/*
- * Writes a complete file or nothing. write() fills a stream on a temporary file in the same
- * directory, which then replaces the file, or is removed after an error. Mode 0600. Pipes and
- * devices (/dev/stdout) are written in place. write() returns 0, or a negative errno and sets e;
- * file_write() checks the stream for errors. Returns 0, or a negative errno and sets e.
- */
-int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-	       void *context, struct error *e);
+enum file_write_flag {
+	FILE_FOLLOW_LINK = 1, /* replaces the file that a symbolic link leads to, not the link */
+	FILE_IN_PLACE = 2,    /* writes to a pipe or device (/dev/stdout); else -EEXIST */
+	FILE_LIKE_SHELL = FILE_FOLLOW_LINK | FILE_IN_PLACE,
+	FILE_SAFE_DIRECTORY = 4, /* follows no other user's links to the directory: -ELOOP */
+};
 
 /*
- * The same for a file in a directory that may be another user's: a symbolic link there is replaced,
- * not followed, other users' links to the directory are an error, and so is a pipe or device.
+ * Writes a complete file or nothing. write() fills a stream on a temporary file in the same
+ * directory, which then replaces the file, or is removed after an error. Mode 0600. write() returns
+ * 0, or a negative errno and sets e; file_write() checks the stream for errors. Returns 0, or a
+ * negative errno and sets e (-ENXIO: a pipe that no process reads from; -EPERM: another user's).
  */
-int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-		 void *context, struct error *e);
+int file_write(const char *path, unsigned int flags,
+	       int (*write)(FILE *out, void *context, struct error *e), void *context,
+	       struct error *e);
 
 #endif

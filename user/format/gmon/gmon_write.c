@@ -446,7 +446,7 @@ int gmon_write_directory(const struct profile *p, const struct format_options *o
 	if (!format_names_file(&format_gmon, path)) {
 		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
 	} else if (w.file_count == 1) {
-		err = file_write(path, write_only, &w, e);
+		err = file_write(path, FILE_LIKE_SHELL, write_only, &w, e);
 	} else {
 		error_set(e, 0, "%s can hold one image, but the samples are of %zu", path,
 			  w.file_count);
