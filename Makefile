@@ -69,7 +69,7 @@ OWN_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard use
 # Parts of the tools that link only libc, and the library's files that use them. In libprofil.a they are one
 # object with local names, which cannot collide with a static program's.
 COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
-PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c segments.c maps.c)
+PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c gperftools.c maps.c segments.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \

@@ -9,7 +9,7 @@
 
 #include "profile/build_id.h"
 #include "profile/image_name.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 static void test_kind(void **state)
 {

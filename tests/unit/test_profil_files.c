@@ -51,7 +51,7 @@ static void test_maps(void **state)
 	assert_int_equal(maps.count, sizeof(images) / sizeof(*images));
 	for (size_t i = 0; i < maps.count; i++) {
 		assert_string_equal(maps.all[i].path, paths[i]);
-		assert_int_equal(maps.all[i].image, images[i]);
+		assert_int_equal(maps.images[i], images[i]);
 	}
 	assert_int_equal(maps.all[0].offset, 0x1000);
 	assert_int_equal(maps.all[1].inode, 173521);
@@ -110,8 +110,8 @@ static const struct file good = {
 /* Reads the memory as if it were the mapping of a vDSO of `size` bytes. */
 static void read_file(const struct file *file, size_t size, struct image *image)
 {
-	struct map map = { .path = (char *)"[vdso]" };
-	struct maps maps = { .all = &map, .count = 1 };
+	struct proc_map map = { .path = (char *)"[vdso]" };
+	struct maps maps = { .all = &map, .images = (uint32_t[]){ 0 }, .count = 1 };
 	char *at = page + PAGE - size;
 
 	memcpy(at, file, size);

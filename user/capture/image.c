@@ -17,7 +17,7 @@
 #include "util/clock.h"
 #include "util/elf_header.h"
 #include "util/file.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 int image_keep(int fd)
 {

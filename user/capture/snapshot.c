@@ -3,12 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "capture/origin.h"
 #include "capture/target.h"
@@ -16,24 +14,22 @@
 #include "util/file.h"
 #include "util/index.h"
 #include "util/number.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 /* Parses a line of /proc/PID/maps. Returns false if the mapping is not executable. */
 static bool parse_maps_line(char *line, struct sideband_record *record)
 {
-	unsigned int device_major, device_minor;
-	char permissions[5];
-	int path_at = 0;
+	struct proc_map map;
 
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &record->start, &record->limit, permissions, &record->offset, &device_major,
-		   &device_minor, &record->inode, &path_at) < 7)
+	if (!proc_map_parse(line, &map) || !map.executable)
 		return false;
-	record->device = makedev(device_major, device_minor);
-	proc_path_unescape(line + path_at);
-	record->name = line + path_at;
-	return permissions[2] == 'x';
+	record->start = map.start;
+	record->limit = map.limit;
+	record->offset = map.offset;
+	record->device = map.device;
+	record->inode = map.inode;
+	record->name = map.path;
+	return true;
 }
 
 /* Marks the mappings of the program itself, /proc/PID/exe: it is not always mapped first. */

@@ -15,7 +15,7 @@
 #include "lib/session.h"
 #include "lib/sessions.h"
 #include "lib/state.h"
-#include "lib/struct_size.h"
+#include "lib/version.h"
 
 #define REGION_FIRST_SIZE SIZE_UP_TO(struct profil_region, unused)
 #define TOTALS_FIRST_SIZE SIZE_UP_TO(struct profil_totals, cpu_ns)

@@ -15,10 +15,5 @@ struct bytes {
 int profil__bytes_add(struct bytes *bytes, const void *data, size_t size);
 /* Adds the contents of a file to the end of which it reads, as those in /proc have no size. */
 int profil__bytes_read(struct bytes *bytes, const char *path);
-/*
- * Writes a file of mode 0600, which replaces another one when it is complete; a device or pipe is
- * written to in place.
- */
-int profil__bytes_write(const struct bytes *bytes, const char *path);
 
 #endif

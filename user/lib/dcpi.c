@@ -3,7 +3,6 @@
 #include "lib/profil.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,32 +53,25 @@ struct writer {
 
 /* --- The image of an address --- */
 
-static int read_image(struct writer *w, uint32_t number)
-{
-	struct mapped *m = &w->images[number];
-
-	if (m->known)
-		return 0;
-	m->known = true;
-	return profil__image_read(&m->elf, w->samples->pid, &w->maps, number);
-}
-
 /* Finds the target of an address, which becomes the address to count at in that file. */
 static int find_target(struct writer *w, uint64_t *address, struct target *target)
 {
-	const struct map *map = profil__maps_find(&w->maps, *address);
-	const struct mapped *m;
+	const struct proc_map *map = profil__maps_find(&w->maps, *address);
 	uint64_t offset;
-	int err;
+	int err = 0;
 
 	*target = (struct target){ .unattributed = true };
 	if (map) {
-		err = read_image(w, map->image);
+		uint32_t image = w->maps.images[map - w->maps.all];
+		struct mapped *m = &w->images[image];
+
+		if (!m->known)
+			err = profil__image_read(&m->elf, w->samples->pid, &w->maps, image);
 		if (err)
 			return err;
-		m = &w->images[map->image];
+		m->known = true;
 		offset = *address - map->start + map->offset;
-		*target = (struct target){ .image = map->image };
+		*target = (struct target){ .image = image };
 		if (m->elf.segment_count) {
 			target->addresses = DCPI_OWN;
 			if (profil__image_address(&m->elf, offset, address))
@@ -310,11 +302,6 @@ static void free_writer(struct writer *w)
 	dcpi_texts_free(&w->texts);
 }
 
-static int fail(int err, const struct error *e)
-{
-	return profil__error(-err, "%s%s%s", e->what, *e->hint ? "; " : "", e->hint);
-}
-
 static int write_samples(const struct samples *samples, const char *directory)
 {
 	struct writer w = { .samples = samples, .unattributed = NONE, .cpu_mhz = cpu_mhz() };
@@ -326,28 +313,19 @@ static int write_samples(const struct samples *samples, const char *directory)
 	err = prepare(&w) ? error_no_memory(&e) : 0;
 	err = err ?: dcpi_database_write(directory, w.files, w.count, &e);
 	free_writer(&w);
-	return err ? fail(err, &e) : 0;
-}
-
-/* A thread that is cancelled would leave its files and the lock behind. */
-static int write_uncancelled(const struct samples *samples, const char *directory)
-{
-	int cancel, err;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	err = write_samples(samples, directory);
-	pthread_setcancelstate(cancel, NULL);
+	if (err)
+		profil__error(-err, "%s%s%s", e.what, *e.hint ? "; " : "", e.hint);
 	return err;
 }
 
 EXPORT int profil_write_dcpi(struct profil_session *session, const char *directory)
 {
-	return profil__samples_write_session(session, write_uncancelled, directory);
+	return profil__samples_write_session(session, write_samples, directory);
 }
 
 EXPORT int profil_write_dcpi_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
 				    unsigned int scale, const char *directory)
 {
-	return profil__samples_write_buffer(buffer, bufsiz, offset, scale, write_uncancelled,
+	return profil__samples_write_buffer(buffer, bufsiz, offset, scale, write_samples,
 					    directory);
 }

@@ -16,40 +16,21 @@
 #include "lib/export.h"
 #include "lib/proc.h"
 #include "lib/samples.h"
+#include "util/file.h"
+#include "util/proc_maps.h"
 
 #define NS_PER_US 1000
 
-/* --- Words, of the size of the process's pointers --- */
-
-static int add_word(struct bytes *out, size_t width, uint64_t value)
-{
-	uint32_t narrow = value;
-
-	if (width == sizeof(narrow))
-		return profil__bytes_add(out, &narrow, sizeof(narrow));
-	return profil__bytes_add(out, &value, sizeof(value));
-}
-
+/* Adds words of the size of the process's pointers. */
 static int add_words(struct bytes *out, size_t width, const uint64_t *words, size_t count)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_word(out, width, words[i]);
-	return err;
-}
+	for (size_t i = 0; i < count && !err; i++) {
+		uint32_t narrow = words[i];
 
-/* A count that exceeds a word becomes several samples, which readers add up. */
-static int add_sample(struct bytes *out, size_t width, uint64_t pc, uint64_t count)
-{
-	uint64_t most = width == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
-	int err = 0;
-
-	while (count && !err) {
-		uint64_t words[] = { count < most ? count : most, 1, pc };
-
-		err = add_words(out, width, words, 3);
-		count -= words[0];
+		err = width == sizeof(narrow) ? profil__bytes_add(out, &narrow, sizeof(narrow))
+					      : profil__bytes_add(out, &words[i], sizeof(words[i]));
 	}
 	return err;
 }
@@ -58,18 +39,24 @@ static int add_counts(struct bytes *out, size_t width, const struct samples *sam
 {
 	const uint64_t header[] = { 0, 3, 0, (samples->period_ns + NS_PER_US / 2) / NS_PER_US, 0 };
 	const uint64_t trailer[] = { 0, 1, 0 };
+	const uint64_t most = width == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
 	int err = add_words(out, width, header, 5);
 
 	for (size_t i = 0; i < samples->count && !err; i++) {
-		const struct sample *s = &samples->all[i];
+		uint64_t count = samples->all[i].count;
 
-		/* Address 0 would end the file for readers. */
-		err = add_sample(out, width, s->address ? s->address : 1, s->count);
+		/* A count that exceeds a word becomes several samples, which readers add up. */
+		while (count && !err) {
+			/* Address 0 would end the file for readers. */
+			const uint64_t words[] = { count < most ? count : most, 1,
+						   samples->all[i].address ?: 1 };
+
+			err = add_words(out, width, words, 3);
+			count -= words[0];
+		}
 	}
 	return err ?: add_words(out, width, trailer, 3);
 }
-
-/* --- The process --- */
 
 /* Returns the size of an address of the process, in bytes. */
 static size_t word_width(pid_t pid)
@@ -90,57 +77,57 @@ static size_t word_width(pid_t pid)
 	return size == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32 ? 4 : 8;
 }
 
-/* Whether a line of /proc/PID/maps is code of the executable. */
-static bool is_main_code(const char *line, size_t length, const char *executable)
-{
-	size_t name = strlen(executable);
-	const char *mode = memchr(line, ' ', length);
-
-	return name && length > name && line[length - name - 1] == ' ' &&
-	       memcmp(line + length - name, executable, name) == 0 && mode && mode[3] == 'x';
-}
-
-/* Adds the lines that are code of the executable, or the others. */
+/* Adds the lines of /proc/PID/maps that are code of the executable, or the others. */
 static int add_lines(struct bytes *out, const struct bytes *maps, const char *executable,
 		     bool main_code)
 {
-	const char *line = maps->data, *end = maps->data + maps->size;
+	const char *line = maps->data, *end = maps->data + maps->size, *newline;
 	int err = 0;
 
-	while (line < end && !err) {
-		const char *newline = memchr(line, '\n', end - line);
+	while (line < end && !err && (newline = memchr(line, '\n', end - line))) {
+		char *copy = strndup(line, newline - line);
+		struct proc_map map;
+		bool is_main;
 
-		if (!newline)
-			break;
-		if (is_main_code(line, newline - line, executable) == main_code)
+		if (!copy)
+			return profil__error(ENOMEM, "out of memory");
+		is_main = *executable && proc_map_parse(copy, &map) && map.executable &&
+			  strcmp(map.path, executable) == 0;
+		free(copy);
+		if (is_main == main_code)
 			err = profil__bytes_add(out, line, newline + 1 - line);
 		line = newline + 1;
 	}
 	return err;
 }
 
-/* The executable's code comes first: readers take the first mapping for the program. */
-static int add_maps(struct bytes *out, const struct samples *samples)
+static int write_bytes(FILE *out, void *context, struct error *e)
 {
-	char executable[4096];
-	char path[PROC_PATH_SIZE];
-	ssize_t length;
-	int err;
+	const struct bytes *bytes = context;
 
-	profil__proc_path(path, samples->pid, "exe");
-	length = readlink(path, executable, sizeof(executable) - 1);
-	executable[length < 0 ? 0 : length] = '\0';
-	err = add_lines(out, &samples->maps, executable, true);
-	return err ?: add_lines(out, &samples->maps, executable, false);
+	(void)e;
+	fwrite(bytes->data, 1, bytes->size, out); /* file_write() checks for errors */
+	return 0;
 }
 
 static int write_samples(const struct samples *samples, const char *path)
 {
+	char executable[4096] = "", exe[PROC_PATH_SIZE];
 	struct bytes out = { 0 };
+	struct error e = { 0 };
 	int err = add_counts(&out, word_width(samples->pid), samples);
 
-	err = err ?: add_maps(&out, samples);
-	err = err ?: profil__bytes_write(&out, path);
+	profil__proc_path(exe, samples->pid, "exe");
+	if (readlink(exe, executable, sizeof(executable) - 1) < 0)
+		*executable = '\0';
+	/* The executable's code comes first: readers take the first mapping for the program. */
+	err = err ?: add_lines(&out, &samples->maps, executable, true);
+	err = err ?: add_lines(&out, &samples->maps, executable, false);
+	if (!err) {
+		err = file_write(path, FILE_IN_PLACE, write_bytes, &out, &e);
+		if (err)
+			profil__error(-err, "%s", e.what);
+	}
 	free(out.data);
 	return err;
 }

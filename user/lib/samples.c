@@ -2,6 +2,7 @@
 #include "lib/samples.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,19 +20,11 @@
 
 #define BYTE_SCALE (UINT64_C(1) << 17) /* the scale at which a cell stands for one byte */
 
-/* --- Cells --- */
-
-/* Returns the first address of a cell. */
-static uint64_t cell_address(const struct region *region, uint32_t cell)
-{
-	return region->offset + (cell ? cell_last_delta(cell, region->scale) + 1 : 0);
-}
-
 static int add_cell(struct bytes *samples, const struct region *region, uint32_t cell,
 		    uint64_t count)
 {
 	const struct sample sample = {
-		.address = cell_address(region, cell),
+		.address = region->offset + (cell ? cell_last_delta(cell, region->scale) + 1 : 0),
 		.count = count,
 		.bucket = (BYTE_SCALE + region->scale / 2) / region->scale,
 	};
@@ -44,8 +37,6 @@ static void keep(struct samples *samples, const struct bytes *cells)
 	samples->all = (struct sample *)cells->data;
 	samples->count = cells->size / sizeof(*samples->all);
 }
-
-/* --- The process --- */
 
 /*
  * Takes the current mappings of the process, or `earlier` ones if it has ended. Without any, the
@@ -61,14 +52,21 @@ static int take_maps(struct samples *samples, const struct bytes *earlier)
 	return maps->size ? 0 : profil__bytes_add(maps, earlier->data, earlier->size);
 }
 
-/* --- Sessions --- */
-
-/* With the lock. */
-static int take_session(struct samples *samples, struct profil_session *s)
+static int of_session(struct samples *samples, struct profil_session *s)
 {
 	struct bytes cells = { 0 };
-	int err = 0;
+	struct guard guard;
+	int err;
 
+	*samples = (struct samples){
+		.pid = s->pid,
+		.period_ns = s->period_ns,
+		.start_ns = s->start_ns,
+		.is_tick = s->backend && strcmp(s->backend->name, "kmod") == 0,
+	};
+	err = profil__enter(&guard);
+	if (err)
+		return err;
 	profil__session_update(s);
 	for (size_t i = 0; i < s->plan.region_count && !err; i++) {
 		const struct region *region = &s->plan.regions[i];
@@ -82,29 +80,9 @@ static int take_session(struct samples *samples, struct profil_session *s)
 	samples->accounted = true;
 	samples->out_of_range = s->out_of_range + s->latest_out_of_range;
 	samples->lost = s->lost + s->latest_lost;
-	return err;
-}
-
-static int of_session(struct samples *samples, struct profil_session *s)
-{
-	struct guard guard;
-	int err;
-
-	*samples = (struct samples){
-		.pid = s->pid,
-		.period_ns = s->period_ns,
-		.start_ns = s->start_ns,
-		.is_tick = s->backend && strcmp(s->backend->name, "kmod") == 0,
-	};
-	err = profil__enter(&guard);
-	if (err)
-		return err;
-	err = take_session(samples, s);
 	profil__leave(&guard);
 	return err ?: take_maps(samples, &s->maps);
 }
-
-/* --- Buffers --- */
 
 /* Of the last profil() or sprofil() that turned profiling on; 0: none did. */
 static struct {
@@ -118,53 +96,16 @@ void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns)
 	latest.start_ns = start_ns;
 }
 
-/* With the lock. A program may have filled the buffer without profil(): then the usual rate, and
- * now. */
-static int take_latest(struct samples *samples)
-{
-	unsigned int hz;
-	int err;
-
-	samples->period_ns = latest.period_ns;
-	samples->start_ns = latest.start_ns;
-	if (latest.period_ns)
-		return 0;
-	err = profil__rate(false, &hz);
-	samples->start_ns = clock_ns(CLOCK_REALTIME);
-	samples->period_ns = err ? 0 : NS_PER_S / hz;
-	return err;
-}
-
-/* With the lock. */
-static int take_buffer(struct samples *samples, const struct region *region)
-{
-	const unsigned short *buffer = (const unsigned short *)region->buffer;
-	const char *backend = profil__backends_name();
-	struct bytes cells = { 0 };
-	struct plan plan;
-	int err = profil__plan_make(&plan, region, 1, false);
-
-	if (err)
-		return err;
-	profil__sessions_update();
-	for (uint32_t cell = 0; cell < plan.regions[0].cell_count && !err; cell++) {
-		unsigned short count = __atomic_load_n(&buffer[cell], __ATOMIC_RELAXED);
-
-		if (count)
-			err = add_cell(&cells, region, cell, count);
-	}
-	keep(samples, &cells);
-	profil__plan_free(&plan);
-	samples->is_tick = backend && strcmp(backend, "kmod") == 0;
-	return err;
-}
-
 static int of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
 		     size_t offset, unsigned int scale)
 {
 	const struct region region = { offset, bufsiz, scale, (char *)buffer, 0, 0 };
 	const struct bytes none = { 0 };
+	struct bytes cells = { 0 };
+	struct plan plan = { 0 };
+	const char *backend;
 	struct guard guard;
+	unsigned int hz;
 	int err;
 
 	*samples = (struct samples){ 0 };
@@ -175,18 +116,42 @@ static int of_buffer(struct samples *samples, const unsigned short *buffer, size
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = take_latest(samples);
-	err = err ?: take_buffer(samples, &region);
+	samples->period_ns = latest.period_ns;
+	samples->start_ns = latest.start_ns;
+	/* A program may have filled the buffer without profil(): then the usual rate, and now. */
+	if (!latest.period_ns) {
+		err = profil__rate(false, &hz);
+		samples->start_ns = clock_ns(CLOCK_REALTIME);
+		samples->period_ns = err ? 0 : NS_PER_S / hz;
+	}
+	err = err ?: profil__plan_make(&plan, &region, 1, false);
+	if (!err)
+		profil__sessions_update();
+	for (uint32_t cell = 0; !err && cell < plan.regions[0].cell_count; cell++) {
+		unsigned short count = __atomic_load_n(&buffer[cell], __ATOMIC_RELAXED);
+
+		if (count)
+			err = add_cell(&cells, &region, cell, count);
+	}
+	keep(samples, &cells);
+	profil__plan_free(&plan);
+	backend = profil__backends_name();
+	samples->is_tick = backend && strcmp(backend, "kmod") == 0;
 	profil__leave(&guard);
 	return err ?: take_maps(samples, &none);
 }
 
-/* --- Files --- */
-
-/* Writes the samples, unless `err` says that they could not be taken, and frees them. */
+/*
+ * Writes the samples, unless `err` says that they could not be taken, and frees them. A thread that
+ * is cancelled would leave temporary files and a database's lock behind.
+ */
 static int write_and_free(struct samples *samples, int err, samples_writer *write, const char *path)
 {
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	err = err ?: write(samples, path);
+	pthread_setcancelstate(cancel, NULL);
 	free(samples->all);
 	free(samples->maps.data);
 	return err;

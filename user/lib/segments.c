@@ -151,55 +151,26 @@ static int read_elf(struct image *image, const struct source *s)
 	return err;
 }
 
-/* Returns the mapping of the ELF header; NULL: none. */
-static const struct map *first_page(const struct maps *maps, uint32_t number)
-{
-	for (size_t i = number; i < maps->count; i++)
-		if (maps->all[i].image == number && maps->all[i].offset == 0)
-			return &maps->all[i];
-	return NULL;
-}
-
-static int read_mapped(struct image *image, pid_t pid, const struct map *map)
-{
-	const struct source s = {
-		.fd = -1,
-		.pid = pid ? pid : syscall(SYS_gettid), /* the first thread may have ended */
-		.base = map->start,
-		.size = map->limit - map->start,
-	};
-
-	return read_elf(image, &s);
-}
-
-/* Makes the path of a mapping's file, in the process's own root directory if that can be accessed.
- */
-static void root_path(char *path, size_t size, pid_t pid, const struct map *map)
-{
-	char root[PROC_PATH_SIZE];
-
-	profil__proc_path(root, pid, "root");
-	if (!pid || access(root, F_OK))
-		*root = '\0';
-	snprintf(path, size, "%s%s", root, map->path);
-}
-
 /* By the inode alone: some file systems have another device in stat(2) than in /proc/PID/maps. */
-static bool is_same(const struct stat *status, const struct map *map)
+static bool is_same_file(const struct stat *status, const struct proc_map *map)
 {
 	return S_ISREG(status->st_mode) && status->st_ino == map->inode;
 }
 
-static int read_file(struct image *image, pid_t pid, const struct map *map)
+static int read_file(struct image *image, pid_t pid, const struct proc_map *map)
 {
+	char path[4200], root[PROC_PATH_SIZE];
 	struct source s = { .fd = -1 };
 	struct stat status;
-	char path[4200];
 	int err = 0;
 
-	root_path(path, sizeof(path), pid, map);
+	/* In the process's own root directory, if that can be accessed. */
+	profil__proc_path(root, pid, "root");
+	if (!pid || access(root, F_OK))
+		*root = '\0';
+	snprintf(path, sizeof(path), "%s%s", root, map->path);
 	/* A device must not even be opened. */
-	if (stat(path, &status) || !is_same(&status, map))
+	if (stat(path, &status) || !is_same_file(&status, map))
 		return 0;
 	image->mtime = status.st_mtime;
 	if (image->segment_count)
@@ -207,7 +178,7 @@ static int read_file(struct image *image, pid_t pid, const struct map *map)
 	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s.fd < 0)
 		return 0;
-	if (fstat(s.fd, &status) == 0 && is_same(&status, map))
+	if (fstat(s.fd, &status) == 0 && is_same_file(&status, map))
 		err = read_elf(image, &s);
 	close(s.fd);
 	return err;
@@ -215,13 +186,25 @@ static int read_file(struct image *image, pid_t pid, const struct map *map)
 
 int profil__image_read(struct image *image, pid_t pid, const struct maps *maps, uint32_t number)
 {
-	const struct map *map = &maps->all[number], *first = first_page(maps, number);
+	const struct proc_map *map = &maps->all[number];
 	bool vdso = strncmp(map->path, "[vdso", 5) == 0;
+	size_t first = number; /* the mapping of the ELF header */
 	int err = 0;
 
 	*image = (struct image){ 0 };
-	if (first && (map->inode || vdso))
-		err = read_mapped(image, pid, first);
+	while (first < maps->count && (maps->images[first] != number || maps->all[first].offset))
+		first++;
+	if (first < maps->count && (map->inode || vdso)) {
+		const struct source s = {
+			.fd = -1,
+			/* The first thread may have ended. */
+			.pid = pid ? pid : syscall(SYS_gettid),
+			.base = maps->all[first].start,
+			.size = maps->all[first].limit - maps->all[first].start,
+		};
+
+		err = read_elf(image, &s);
+	}
 	if (!err && map->inode && !*image->id)
 		err = read_file(image, pid, map);
 	return err;

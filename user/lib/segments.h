@@ -16,7 +16,7 @@ struct image_segment {
 	uint64_t address;
 };
 
-/* What a DCPI file describes of an image. Zero-initialised: nothing is known. */
+/* The fields of an image that DCPI files have. Zero-initialised: nothing is known. */
 struct image {
 	struct image_segment *segments; /* executable ones first */
 	size_t segment_count;

@@ -7,7 +7,7 @@
 
 #include "profile/pc_name.h"
 #include "util/index.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 #include "util/scan.h"
 
 size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFILE_BUILD_ID_MAX])

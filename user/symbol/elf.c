@@ -20,7 +20,7 @@
 #include "symbol/elf/plt.h"
 #include "symbol/symbol_table.h"
 #include "util/file.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 /* Linkers make less than ten. */
 #define SEGMENTS_MAX 256

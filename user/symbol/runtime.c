@@ -12,7 +12,7 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/index.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 /* In a hint: stands for the process */
 #define PID "%PID"

@@ -15,7 +15,7 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 #include "util/cpu.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 
 /* The samples of one DCPI file: one event in one image with one label. */
 struct group {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "format/gperftools/gperftools.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 #include "util/scan.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"

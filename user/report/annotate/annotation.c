@@ -14,7 +14,7 @@
 #include "report/function_search.h"
 #include "report/rows.h"
 #include "report/text.h"
-#include "util/proc_path.h"
+#include "util/proc_maps.h"
 #include "util/sum.h"
 
 /* Disassembles the function. Returns 0, or a negative errno with e set. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Structs of profil.h, whose size is that of the version that the caller was compiled for. */
-#ifndef PROFIL_LIB_STRUCT_SIZE_H
-#define PROFIL_LIB_STRUCT_SIZE_H
+#ifndef PROFIL_LIB_VERSION_H
+#define PROFIL_LIB_VERSION_H
 
 #include <stddef.h>
 
