@@ -58,7 +58,7 @@ lint-tidy: compile-commands $(GENERATED)
 CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:user/capture/counts.c \
 	$(addprefix uninitvar:user/,format/gmon/gmon_write.c format/gperftools/gperftools_write.c \
 	report/text.c util/file.c) \
-	signConversion:user/lib/gmon_histogram.c
+	signConversion:user/lib/gmon.c
 
 # The bytes of the eBPF programs alone would take two thirds of cppcheck's time.
 $(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h

@@ -42,7 +42,7 @@
 static char library[PATH_MAX];
 
 /* When the library is loaded: its path may be relative to a directory that the program leaves. */
-__attribute__((constructor)) static void locate(void)
+__attribute__((constructor)) static void locate_library(void)
 {
 	int code = errno;
 	Dl_info info;
@@ -52,8 +52,6 @@ __attribute__((constructor)) static void locate(void)
 		library[0] = '\0';
 	errno = code;
 }
-
-/* --- The module --- */
 
 /* Whether only root and the owner of the library can have written the file or directory. */
 static bool is_safe(const char *path, uid_t owner, mode_t type)
@@ -72,7 +70,7 @@ static int find_module(char *path, size_t size)
 	char *end;
 	bool safe;
 
-	locate();
+	locate_library();
 	if (getauxval(AT_SECURE))
 		return profil__error(ENOTSUP, "a program with more privileges than its user loads "
 					      "no module");
@@ -131,8 +129,6 @@ static bool has_privileges(void)
 	return syscall(SYS_capget, &header, data) == 0 && (data[1].effective & needed) == needed;
 }
 
-/* --- The back end --- */
-
 /* Tries once. Keeps the error for the service thread, which reports it in start. */
 static void bpf_prepare(void)
 {
@@ -146,16 +142,6 @@ static void bpf_prepare(void)
 	if (!__atomic_compare_exchange_n(&load_error, &none, text, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		free(text);
-}
-
-/* The memory is the module's: a forked child must not count in it. */
-static int keep_from_children(struct profil_session *s)
-{
-	size_t pages = profil_pages(s->plan.range_count, s->plan.cell_count);
-
-	if (madvise(s->state, pages * PROFIL_PAGE_BYTES, MADV_DONTFORK))
-		return profil__system_error("cannot keep the counts from forked children");
-	return 0;
 }
 
 /*
@@ -179,7 +165,7 @@ static int copy_descriptor(int fd)
 	return copy;
 }
 
-static int share(struct profil_session *s)
+static int share_with_child(struct profil_session *s)
 {
 	int fd = copy_descriptor(fork_socket.in), err;
 
@@ -213,7 +199,7 @@ static void bpf_before_fork(struct profil_session *s)
 		return;
 	fork_socket.in = ends[0];
 	fork_socket.out = ends[1];
-	if (profil__service_call(share, s))
+	if (profil__service_call(share_with_child, s))
 		bpf_after_fork();
 	else
 		close_fork_socket(&fork_socket.in);
@@ -234,38 +220,6 @@ static void bpf_release(struct profil_session *s)
 {
 	module->free(s->handle);
 	s->handle = NULL;
-}
-
-static int start(struct profil_session *s)
-{
-	const struct bpf_request request = {
-		.pid = s->pid ? s->pid : getpid(),
-		.except = s->pid ? 0 : profil__service_tid(),
-		.frequency = s->hz,
-		.ranges = s->plan.ranges,
-		.range_count = s->plan.range_count,
-		.cell_count = s->plan.cell_count,
-		.inherited = fork_socket.out < 0 ? -1 : copy_descriptor(fork_socket.out),
-	};
-	struct bpf_counts counts;
-	char why[ERROR_SIZE];
-	int err;
-
-	err = module->start(&request, &s->handle, &counts, why, sizeof(why));
-	if (request.inherited >= 0)
-		close(request.inherited);
-	if (err)
-		return profil__error(-err, "%s", why);
-	s->state = counts.state;
-	s->cells = counts.cells;
-	s->period_ns = counts.period_ns;
-	err = keep_from_children(s);
-	if (err) {
-		bpf_release(s);
-		s->state = NULL;
-		s->cells = NULL;
-	}
-	return err;
 }
 
 static int bpf_check_privileges(void)
@@ -294,11 +248,41 @@ static void bpf_release_kept(void)
 
 static int bpf_start(struct profil_session *s)
 {
+	struct bpf_request request = {
+		.pid = s->pid ? s->pid : getpid(),
+		.except = s->pid ? 0 : profil__service_tid(),
+		.frequency = s->hz,
+		.ranges = s->plan.ranges,
+		.range_count = s->plan.range_count,
+		.cell_count = s->plan.cell_count,
+		.inherited = -1,
+	};
+	size_t pages = profil_pages(s->plan.range_count, s->plan.cell_count);
+	struct bpf_counts counts;
+	char why[ERROR_SIZE];
+	int err;
+
 	if (bpf_check_privileges())
 		return -EPERM;
 	if (!module)
 		return profil__error(ENOTSUP, "%s", load_error ? load_error : "no module");
-	return start(s);
+	if (fork_socket.out >= 0)
+		request.inherited = copy_descriptor(fork_socket.out);
+	err = module->start(&request, &s->handle, &counts, why, sizeof(why));
+	if (request.inherited >= 0)
+		close(request.inherited);
+	if (err)
+		return profil__error(-err, "%s", why);
+	/* The memory is the module's: a forked child must not count in it. */
+	if (madvise(counts.state, pages * PROFIL_PAGE_BYTES, MADV_DONTFORK)) {
+		err = profil__system_error("cannot keep the counts from forked children");
+		bpf_release(s);
+		return err;
+	}
+	s->state = counts.state;
+	s->cells = counts.cells;
+	s->period_ns = counts.period_ns;
+	return 0;
 }
 
 const struct backend profil__backend_bpf = {

@@ -35,8 +35,6 @@ static size_t shared_size(const struct profil_session *s)
 	return profil_pages(s->plan.range_count, s->plan.cell_count) * PROFIL_PAGE_BYTES;
 }
 
-/* --- Messages --- */
-
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -58,25 +56,6 @@ static int connect_to(const char *path)
 	return err;
 }
 
-/* Returns the descriptor that came with a message, or -1. The kernel closes further ones. */
-static int take_descriptor(struct msghdr *message)
-{
-	struct cmsghdr *control = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-	return fd;
-}
-
-/* The message may go to a terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 /*
  * Receives a reply. On success *map is the descriptor that came with it, which the caller closes
  * (-1: none). Returns 0, the reply's error, or another negative errno.
@@ -91,6 +70,7 @@ static int receive(int fd, int *map, struct profild_reply *reply)
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
+	struct cmsghdr *first;
 	ssize_t size;
 	int err = 0;
 
@@ -103,7 +83,11 @@ static int receive(int fd, int *map, struct profild_reply *reply)
 		return profil__error(ETIMEDOUT, "profild does not reply");
 	if (size < 0)
 		return profil__system_error("no reply from profild");
-	*map = take_descriptor(&message);
+	/* The kernel closes further descriptors. */
+	*map = -1;
+	first = CMSG_FIRSTHDR(&message);
+	if (first && first->cmsg_level == SOL_SOCKET && first->cmsg_type == SCM_RIGHTS)
+		memcpy(map, CMSG_DATA(first), sizeof(*map));
 	if (size == 0)
 		err = profil__error(EPIPE, "profild hung up");
 	else if (size != sizeof(*reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
@@ -111,7 +95,9 @@ static int receive(int fd, int *map, struct profild_reply *reply)
 		err = profil__error(EPROTO, "profild has another version of the protocol");
 	else if (reply->error) {
 		reply->message[sizeof(reply->message) - 1] = '\0';
-		make_printable(reply->message);
+		for (char *c = reply->message; *c; c++) /* it may go to a terminal */
+			if (*c < ' ' || *c > '~')
+				*c = '?';
 		err = profil__error(reply->error, "%s", reply->message);
 	}
 	if (err && *map >= 0)
@@ -145,21 +131,11 @@ static int send_request(int fd, const struct profild_request *request,
 	return 0;
 }
 
-static int ask(int fd, uint32_t type)
-{
-	const struct profild_request request = { .version = PROFILD_VERSION, .type = type };
-	int err = send_request(fd, &request, NULL);
-
-	return err ?: receive_plain(fd);
-}
-
-/* --- The map --- */
-
 /*
  * Maps the pages of a BPF map. Refuses other descriptors: a file could be truncated by its owner,
  * so that reading it raises SIGBUS.
  */
-static void *map(int fd, size_t size)
+static void *map_counts(int fd, size_t size)
 {
 	char path[48], target[32];
 	ssize_t length;
@@ -181,26 +157,7 @@ static void *map(int fd, size_t size)
 	return NULL;
 }
 
-/* Takes the map and the period that profild sent; they are not trusted. */
-static int take_counts(struct profil_session *s, int fd, uint64_t period_ns)
-{
-	if (fd < 0)
-		return profil__error(EPROTO, "profild sent no map");
-	if (!period_ns)
-		return profil__error(EPROTO, "profild sent no period");
-	s->state = map(fd, shared_size(s));
-	if (!s->state)
-		return profil__error(EPROTO, "profild sent a map that cannot be mapped");
-	s->cells = (uint64_t *)((char *)s->state +
-				profil_first_page(s->plan.range_count) * PROFIL_PAGE_BYTES);
-	s->period_ns = period_ns;
-	return 0;
-}
-
-/* --- The back end --- */
-
-/* profild sends nothing without a request, so that there is something to read only once it hung up.
- */
+/* profild sends nothing without a request: there is something to read only after it has hung up. */
 static bool daemon_is_alive(const struct profil_session *s)
 {
 	char byte;
@@ -208,7 +165,7 @@ static bool daemon_is_alive(const struct profil_session *s)
 	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-static int start_session(struct profil_session *s)
+static int request_start(struct profil_session *s)
 {
 	const struct profild_request request = {
 		.version = PROFILD_VERSION,
@@ -227,13 +184,25 @@ static int start_session(struct profil_session *s)
 	err = err ?: receive(s->fd, &fd, &reply);
 	if (err)
 		return err;
-	err = take_counts(s, fd, reply.period_ns);
-	if (fd >= 0)
-		close(fd);
+	/* The map and the period are not trusted. */
+	if (fd < 0)
+		return profil__error(EPROTO, "profild sent no map");
+	if (reply.period_ns)
+		s->state = map_counts(fd, shared_size(s));
+	if (!reply.period_ns)
+		err = profil__error(EPROTO, "profild sent no period");
+	else if (!s->state)
+		err = profil__error(EPROTO, "profild sent a map that cannot be mapped");
+	close(fd);
+	if (err)
+		return err;
+	s->cells = (uint64_t *)((char *)s->state +
+				profil_first_page(s->plan.range_count) * PROFIL_PAGE_BYTES);
+	s->period_ns = reply.period_ns;
 	wait.tv_nsec = reply.wait_ns < WAIT_NS_MAX ? reply.wait_ns : WAIT_NS_MAX;
-	while (!err && wait.tv_nsec && nanosleep(&wait, &wait) && errno == EINTR)
+	while (wait.tv_nsec && nanosleep(&wait, &wait) && errno == EINTR)
 		;
-	return err;
+	return 0;
 }
 
 static void hang_up(struct profil_session *s)
@@ -250,7 +219,7 @@ static int daemon_start(struct profil_session *s)
 	s->fd = connect_to(path && *path ? path : PROFILD_SOCKET);
 	if (s->fd < 0)
 		return s->fd;
-	err = start_session(s);
+	err = request_start(s);
 	if (!err && !daemon_is_alive(s)) { /* which is looked at later; a filter may forbid it */
 		err = profil__error(EPERM, "profild hung up, or recv(2) is not permitted");
 		munmap(s->state, shared_size(s));
@@ -265,9 +234,11 @@ static int daemon_start(struct profil_session *s)
 /* A tick that had begun may still count: it takes some microseconds, or ends with its machine. */
 static void daemon_stop(struct profil_session *s)
 {
+	const struct profild_request request = { .version = PROFILD_VERSION, .type = PROFILD_STOP };
 	const struct timespec moment = { .tv_nsec = 20000 };
 
-	ask(s->fd, PROFILD_STOP);
+	if (send_request(s->fd, &request, NULL) == 0)
+		receive_plain(s->fd);
 	hang_up(s);
 	for (int i = 0;
 	     i < END_CHECKS_MAX && count_load(&s->state->done) != count_load(&s->state->ticks); i++)

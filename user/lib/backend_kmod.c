@@ -27,10 +27,8 @@
 /* The session that started last: the module has one request for each process. */
 static const struct profil_session *counting;
 
-/* --- The device --- */
-
 /* Returns 0, or -1 with errno. */
-static int ask(unsigned long request, void *argument)
+static int ask_device(unsigned long request, void *argument)
 {
 	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC | O_NOCTTY), result, code;
 
@@ -43,10 +41,10 @@ static int ask(unsigned long request, void *argument)
 	return result;
 }
 
-static int query(struct profil_device_query *answer)
+static int query_device(struct profil_device_query *answer)
 {
 	*answer = (struct profil_device_query){ .size = sizeof(*answer) };
-	return ask(PROFIL_IOC_QUERY, answer);
+	return ask_device(PROFIL_IOC_QUERY, answer);
 }
 
 /* Sets profil__error() for an errno of the device. Returns a negative errno. */
@@ -76,11 +74,11 @@ static int device_error(void)
 }
 
 /* Whether the module is loaded and can count for the session. Returns 0 or a negative errno. */
-static int check(const struct profil_session *s)
+static int check_device(const struct profil_session *s)
 {
 	struct profil_device_query answer;
 
-	if (query(&answer))
+	if (query_device(&answer))
 		return device_error();
 	if (answer.version != PROFIL_DEVICE_VERSION)
 		return profil__error(ENOTSUP,
@@ -102,19 +100,6 @@ static int check(const struct profil_session *s)
 	return 0;
 }
 
-/* --- Memory --- */
-
-static int make_memory(struct profil_session *s)
-{
-	void *memory = mmap(NULL, profil__device_memory_size(&s->plan), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return profil__error(ENOMEM, "out of memory for %u cells", s->plan.cell_count);
-	s->handle = memory;
-	return 0;
-}
-
 /* The module stops here at the latest. */
 static void kmod_release(struct profil_session *s)
 {
@@ -123,22 +108,23 @@ static void kmod_release(struct profil_session *s)
 	s->handle = NULL;
 }
 
-/* --- A session's counts --- */
-
 static void take_totals(struct profil_session *s)
 {
 	struct profil_device_query answer;
 
-	if (query(&answer) || !(answer.flags & PROFIL_ON))
+	if (query_device(&answer) || !(answer.flags & PROFIL_ON))
 		return;
 	s->latest_out_of_range = answer.out_of_range;
 	s->latest_lost = answer.lost;
 }
 
-static void take_counts(struct profil_session *s)
+static void kmod_update(struct profil_session *s)
 {
 	const uint32_t *cells = s->handle;
 
+	if (!s->counts)
+		return;
+	take_totals(s);
 	for (uint32_t i = 0; i < s->plan.cell_count; i++) {
 		uint32_t low = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
 		uint32_t more = low - (uint32_t)s->counts[i];
@@ -150,14 +136,6 @@ static void take_counts(struct profil_session *s)
 	}
 }
 
-static void kmod_update(struct profil_session *s)
-{
-	if (!s->counts)
-		return;
-	take_totals(s);
-	take_counts(s);
-}
-
 /* The child inherits a copy of the cells, but not the module's totals. */
 static void kmod_before_fork(struct profil_session *s)
 {
@@ -165,31 +143,30 @@ static void kmod_before_fork(struct profil_session *s)
 		take_totals(s);
 }
 
-/* --- The back end --- */
-
-/* EFAULT: a buffer outside of user space cannot be written, which turns profiling off silently. */
-static int set(const struct profil_session *s)
+static int kmod_start(struct profil_session *s)
 {
-	struct device_regions made;
-	int err = profil__device_regions_make(&made, &s->plan, s->handle);
 	struct profil_device_set request = { .size = sizeof(request), .hz = s->hz };
+	struct device_regions made;
+	int err = check_device(s);
 
-	if (err)
+	if (err || s->trial)
 		return err;
-	request.flags = made.wide ? PROFIL_WIDE : 0;
-	request.region_count = made.count;
-	request.regions = (uintptr_t)made.regions;
-	if (ask(PROFIL_IOC_SET, &request) && errno != EFAULT)
-		err = device_error();
-	profil__memory_free(made.regions);
-	return err;
-}
-
-static int start(struct profil_session *s)
-{
-	int err = make_memory(s);
-
-	err = err ?: set(s);
+	s->handle = mmap(NULL, profil__device_memory_size(&s->plan), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->handle == MAP_FAILED) {
+		s->handle = NULL;
+		return profil__error(ENOMEM, "out of memory for %u cells", s->plan.cell_count);
+	}
+	err = profil__device_regions_make(&made, &s->plan, s->handle);
+	if (!err) {
+		request.flags = made.wide ? PROFIL_WIDE : 0;
+		request.region_count = made.count;
+		request.regions = (uintptr_t)made.regions;
+		/* EFAULT: a buffer outside of user space, which turns profiling off silently. */
+		if (ask_device(PROFIL_IOC_SET, &request) && errno != EFAULT)
+			err = device_error();
+		profil__memory_free(made.regions);
+	}
 	if (err)
 		kmod_release(s);
 	else
@@ -197,21 +174,13 @@ static int start(struct profil_session *s)
 	return err;
 }
 
-static int kmod_start(struct profil_session *s)
-{
-	int err = check(s);
-
-	return err || s->trial ? err : start(s);
-}
-
-/* The totals can be read while it is on. If it went off by itself, another session may be on now.
- */
+/* The totals can be read while it is on. If it went off by itself, another session may be on. */
 static void kmod_stop(struct profil_session *s)
 {
 	if (counting != s)
 		return;
 	kmod_update(s);
-	ask(PROFIL_IOC_OFF, NULL);
+	ask_device(PROFIL_IOC_OFF, NULL);
 	counting = NULL;
 }
 

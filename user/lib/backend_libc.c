@@ -11,34 +11,22 @@
 
 typedef int profil_function(unsigned short *, size_t, size_t, unsigned int);
 
-/* For a preloaded library that needs libprofil: libc may come before libprofil then. */
-static void *find_in_libc(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *found;
-
-	if (!libc)
-		return NULL;
-	found = dlsym(libc, "profil");
-	dlclose(libc);
-	return found;
-}
-
 static profil_function *profil_of_libc;
 
 static void libc_prepare(void)
 {
-	void *found;
+	void *found, *libc;
 
 	if (__atomic_load_n(&profil_of_libc, __ATOMIC_ACQUIRE))
 		return;
-	found = dlsym(RTLD_NEXT, "profil") ?: find_in_libc();
+	found = dlsym(RTLD_NEXT, "profil");
+	/* A preloaded library may need libprofil: then libc may come before libprofil. */
+	libc = found ? NULL : dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (libc) {
+		found = dlsym(libc, "profil");
+		dlclose(libc);
+	}
 	__atomic_store_n(&profil_of_libc, (profil_function *)found, __ATOMIC_RELEASE);
-}
-
-/* libc has one histogram, of one region, with 16-bit cells. */
-static bool can_count(const struct profil_session *s)
-{
-	return !s->counts && s->plan.region_count == 1 && !s->plan.wide && s->plan.regions[0].scale;
 }
 
 static int libc_start(struct profil_session *s)
@@ -49,7 +37,7 @@ static int libc_start(struct profil_session *s)
 		return profil__error(ENOTSUP, "libc has no profil()");
 	if (s->trial)
 		return 0;
-	if (!can_count(s))
+	if (s->counts || s->plan.region_count != 1 || s->plan.wide || !region->scale)
 		return profil__error(ENOTSUP, "libc's profil() has one region, 16-bit cells, and "
 					      "no sessions");
 	if (profil_of_libc((unsigned short *)region->buffer, region->bufsiz, region->offset,

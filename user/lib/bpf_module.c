@@ -47,10 +47,10 @@ static void close_all(void)
 	all = NULL;
 }
 
-static int begin(const struct bpf_request *request, struct histogram **h, struct error *e)
+static int start_histogram(const struct bpf_request *request, void **out, struct bpf_counts *counts,
+			   char *why, size_t size)
 {
-	const struct histogram_options options = {
-		.all = all,
+	struct histogram_options options = {
 		.pid = request->pid,
 		.except = request->except,
 		.frequency = request->frequency,
@@ -58,22 +58,19 @@ static int begin(const struct bpf_request *request, struct histogram **h, struct
 		.range_count = request->range_count,
 		.cell_count = request->cell_count,
 	};
-	int err = histogram_start(&options, h, e);
-
-	if (err || (err = histogram_enable(*h)) == 0)
-		return err;
-	histogram_free(*h);
-	return error_set(e, -err, "cannot profile process %d", request->pid);
-}
-
-static int start(const struct bpf_request *request, void **out, struct bpf_counts *counts,
-		 char *why, size_t size)
-{
 	struct histogram *h;
 	struct error e = { 0 };
 	int err = open_all(request->inherited, &e);
 
-	err = err ?: begin(request, &h, &e);
+	options.all = all;
+	err = err ?: histogram_start(&options, &h, &e);
+	if (!err) {
+		err = histogram_enable(h);
+		if (err) {
+			histogram_free(h);
+			error_set(&e, -err, "cannot profile process %d", request->pid);
+		}
+	}
 	if (err) {
 		snprintf(why, size, "%s", e.what);
 		close_all();
@@ -86,17 +83,17 @@ static int start(const struct bpf_request *request, void **out, struct bpf_count
 	return 0;
 }
 
-static int share(int socket)
+static int share_all(int socket)
 {
 	return all ? histograms_send(all, socket) : -ENOENT;
 }
 
-static void stop(void *histogram)
+static void stop_histogram(void *histogram)
 {
 	histogram_stop(histogram);
 }
 
-static bool counts(const void *histogram)
+static bool is_counting(const void *histogram)
 {
 	return histogram_counts(histogram);
 }
@@ -109,7 +106,7 @@ static void free_histogram(void *histogram)
 }
 
 /* A CPU on which no clock can be opened has none until the next look. */
-static void look(void)
+static void look_at_all(void)
 {
 	uint64_t now = now_ns();
 	struct error e = { 0 };
@@ -124,12 +121,12 @@ static void look(void)
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
-	.start = start,
-	.share = share,
-	.stop = stop,
-	.counts = counts,
+	.start = start_histogram,
+	.share = share_all,
+	.stop = stop_histogram,
+	.counts = is_counting,
 	.free = free_histogram,
-	.look = look,
+	.look = look_at_all,
 	.is_open = is_open,
 	.close = close_all,
 };

@@ -4,7 +4,7 @@
  * count without a lock. An arc in a bucket never changes, so that buckets can be read at any time;
  * new arcs are put at the front of a bucket by compare-and-swap.
  */
-#include "lib/gmon.h"
+#include "lib/gmon_arcs.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -37,13 +37,6 @@
 
 static struct gmon_arcs *counting;   /* the table that calls are counted in; NULL: none */
 static struct gmon_arcs *all_tables; /* one for each range that was ever used */
-
-IN_MCOUNT static uint32_t *bucket_of(const struct gmon_arcs *t, uintptr_t from, uintptr_t self)
-{
-	uintptr_t hash = (from ^ self << 7) * (uintptr_t)0x9e3779b97f4a7c15;
-
-	return &t->buckets[hash >> t->shift];
-}
 
 /* Searches a bucket from arc `first` up to, but not including, arc `last`. Returns 0: not found. */
 IN_MCOUNT static uint32_t find(const struct gmon_arcs *t, uint32_t first, uint32_t last,
@@ -91,36 +84,29 @@ IN_MCOUNT RARELY static uint32_t insert(struct gmon_arcs *t, uint32_t *bucket, u
 }
 
 /*
- * Returns this thread's shard, by the address of its stack: that takes no thread-local variable,
+ * The thread's shard is chosen by the address of its stack: that takes no thread-local variable,
  * which the dynamic linker may have to allocate, and no system call, and works in signal handlers.
  * Threads that share a shard are slower, but their counts are exact as well.
  */
-IN_MCOUNT static size_t shard(const struct gmon_arcs *t)
-{
-	uint32_t stack = (uintptr_t)__builtin_frame_address(0) >> STACK_BITS;
-
-	return stack * UINT32_C(0x9e3779b9) >> (32 - t->shard_bits);
-}
-
-IN_MCOUNT static void add_one(struct gmon_count *count)
-{
-	if (!__atomic_add_fetch(&count->low, 1, __ATOMIC_RELEASE))
-		__atomic_fetch_add(&count->wraps, 1, __ATOMIC_RELAXED);
-}
-
 IN_MCOUNT GMON_IN_REGISTERS void __mcount_internal(uintptr_t from, uintptr_t self)
 {
 	struct gmon_arcs *t = __atomic_load_n(&counting, __ATOMIC_ACQUIRE);
+	uint32_t stack = (uintptr_t)__builtin_frame_address(0) >> STACK_BITS;
+	uintptr_t hash = (from ^ self << 7) * (uintptr_t)0x9e3779b97f4a7c15;
 	uint32_t *bucket, head, arc;
+	struct gmon_count *count;
 
 	if (!t || from - t->range.low >= t->range.high - t->range.low)
 		return;
-	bucket = bucket_of(t, from, self);
+	bucket = &t->buckets[hash >> t->shift];
 	head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
 	arc = find(t, head, 0, from, self);
 	if (!arc)
 		arc = insert(t, bucket, head, from, self);
-	add_one(&t->counts[shard(t) * t->limit + arc]);
+	count = t->counts +
+		(size_t)(stack * UINT32_C(0x9e3779b9) >> (32 - t->shard_bits)) * t->limit;
+	if (!__atomic_add_fetch(&count[arc].low, 1, __ATOMIC_RELEASE))
+		__atomic_fetch_add(&count[arc].wraps, 1, __ATOMIC_RELAXED);
 }
 
 void profil__arcs_count(struct gmon_arcs *arcs)
@@ -172,11 +158,23 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 	return t;
 }
 
-/* Does not write to counts that are 0 already, so that they take no pages. */
-static void clear_counts(struct gmon_arcs *t)
+struct gmon_arcs *profil__arcs_open(const struct gmon_range *range)
 {
-	uint32_t end = gmon_arcs_end(t);
+	struct gmon_arcs *t = all_tables;
+	uint32_t end;
 
+	while (t && (t->range.low != range->low || t->range.high != range->high))
+		t = t->next;
+	if (!t) {
+		t = make_table(range);
+		if (t) {
+			t->next = all_tables;
+			all_tables = t;
+		}
+		return t;
+	}
+	/* Does not write to counts that are 0 already, so that they take no pages. */
+	end = gmon_arcs_end(t);
 	for (size_t first = 0; first < (size_t)t->limit << t->shard_bits; first += t->limit)
 		for (size_t i = first; i < first + end; i++) {
 			if (!gmon_count_value(&t->counts[i]))
@@ -184,22 +182,5 @@ static void clear_counts(struct gmon_arcs *t)
 			__atomic_store_n(&t->counts[i].low, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&t->counts[i].wraps, 0, __ATOMIC_RELAXED);
 		}
-}
-
-struct gmon_arcs *profil__arcs_open(const struct gmon_range *range)
-{
-	struct gmon_arcs *t = all_tables;
-
-	while (t && (t->range.low != range->low || t->range.high != range->high))
-		t = t->next;
-	if (t) {
-		clear_counts(t);
-		return t;
-	}
-	t = make_table(range);
-	if (t) {
-		t->next = all_tables;
-		all_tables = t;
-	}
 	return t;
 }
