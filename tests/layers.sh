@@ -391,9 +391,9 @@ check "files that need each other are noticed" \
 check "a format that includes DCPI's parts is noticed" \
 	notices rule_dcpi user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
 check "a circle of includes is noticed" \
-	notices rule_circles user/lib/session.c '#include "lib/sessions.h"'
+	notices rule_circles user/lib/memory.c '#include "lib/sessions.h"'
 check "a library that includes capture is noticed" \
-	notices rule_library user/lib/session.c '#include "capture/image.h"'
+	notices rule_library user/lib/memory.c '#include "capture/image.h"'
 
 check "a view that includes another is noticed" \
 	notices rule_subdirectories user/report/flat/flat.c '#include "report/dump/dump.h"'

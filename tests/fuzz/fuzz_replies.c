@@ -25,6 +25,7 @@
 #include "lib/last_error.h"
 #include "lib/protocol.h"
 #include "lib/session.h"
+#include "lib/sessions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

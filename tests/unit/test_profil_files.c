@@ -19,6 +19,7 @@
 #include "lib/maps.h"
 #include "lib/profil.h"
 #include "lib/session.h"
+#include "lib/sessions.h"
 
 #define PAGE 4096
 

@@ -21,6 +21,7 @@
 #include "lib/memory.h"
 #include "lib/region.h"
 #include "lib/session.h"
+#include "lib/sessions.h"
 
 #define NO_CELL (-1)
 

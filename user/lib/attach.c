@@ -20,30 +20,11 @@
 #define REGION_FIRST_SIZE SIZE_UP_TO(struct profil_region, unused)
 #define TOTALS_FIRST_SIZE SIZE_UP_TO(struct profil_totals, cpu_ns)
 
-static int take_region(struct region *region, const void *element, size_t size, size_t number)
-{
-	struct profil_region r;
-	int err = profil__struct_read(&r, sizeof(r), element, size, "profil_region");
-
-	if (err)
-		return err;
-	if (r.bufsiz < 2)
-		return profil__error(EINVAL, "region %zu: bufsiz %llu has no cell: 2 or more",
-				     number, (unsigned long long)r.bufsiz);
-	if (r.scale < 2)
-		return profil__error(EINVAL, "region %zu: scale %u: 2 or more", number, r.scale);
-	if (r.unused)
-		return profil__error(EINVAL, "region %zu: unused is %#x: it must be 0", number,
-				     r.unused);
-	*region = (struct region){ .offset = r.offset, .bufsiz = r.bufsiz, .scale = r.scale };
-	return 0;
-}
-
+/* Makes a session of the caller's regions, structs of `size` bytes. */
 static int make_session(struct profil_session **session, const struct profil_region *regions,
 			size_t count, size_t size)
 {
 	const char *element = (const char *)regions;
-
 	struct region *copies;
 	int err = profil__struct_check(size, REGION_FIRST_SIZE, "profil_region");
 
@@ -54,47 +35,37 @@ static int make_session(struct profil_session **session, const struct profil_reg
 	copies = profil__memory_make(count * sizeof(*copies));
 	if (!copies)
 		return profil__error(ENOMEM, "out of memory");
-	for (size_t i = 0; i < count && !err; i++, element += size)
-		err = take_region(&copies[i], element, size, i);
+	for (size_t i = 0; i < count && !err; i++, element += size) {
+		struct profil_region r;
+
+		err = profil__struct_read(&r, sizeof(r), element, size, "profil_region");
+		if (err)
+			break;
+		if (r.bufsiz < 2)
+			err = profil__error(EINVAL,
+					    "region %zu: bufsiz %llu has no cell: 2 or more", i,
+					    (unsigned long long)r.bufsiz);
+		else if (r.scale < 2)
+			err = profil__error(EINVAL, "region %zu: scale %u: 2 or more", i, r.scale);
+		else if (r.unused)
+			err = profil__error(EINVAL, "region %zu: unused is %#x: it must be 0", i,
+					    r.unused);
+		copies[i] = (struct region){
+			.offset = r.offset,
+			.bufsiz = r.bufsiz,
+			.scale = r.scale,
+		};
+	}
 	err = err ?: profil__session_make(session, copies, count, false);
 	profil__memory_free(copies);
 	return err;
-}
-
-/* For files that are written after the process has ended, which lack names if this fails. */
-static void keep_maps(struct profil_session *s)
-{
-	if (!s->pid)
-		return;
-	profil__proc_maps(&s->maps, s->pid);
-	profil__error_clear();
-}
-
-/* With the lock. */
-static int attach(struct profil_session **session, pid_t pid, const struct profil_region *regions,
-		  size_t count, size_t size, unsigned int hz)
-{
-	struct profil_session *s;
-	int err = make_session(&s, regions, count, size);
-
-	if (err)
-		return err;
-	s->pid = pid;
-	s->hz = hz;
-	err = profil__session_start(s);
-	if (err) {
-		profil__session_free(s);
-		return err;
-	}
-	keep_maps(s);
-	*session = s;
-	return 0;
 }
 
 EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 			 const struct profil_region *regions, size_t count, size_t size,
 			 unsigned int hz)
 {
+	struct profil_session *s;
 	struct guard guard;
 	int err;
 
@@ -111,12 +82,25 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = attach(session, pid, regions, count, size, hz);
+	err = make_session(&s, regions, count, size);
+	if (!err) {
+		s->pid = pid;
+		s->hz = hz;
+		err = profil__session_start(s);
+		if (err)
+			profil__session_free(s);
+		else
+			*session = s;
+	}
+	/* For files that are written after the process has ended, which lack names if this fails.
+	 */
+	if (!err && pid) {
+		profil__proc_maps(&s->maps, pid);
+		profil__error_clear();
+	}
 	profil__leave(&guard);
 	return err;
 }
-
-/* --- Counts, which can be read from start to free --- */
 
 EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *counts, size_t n)
 {
@@ -170,8 +154,6 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 	return 0;
 }
 
-/* --- End --- */
-
 EXPORT int profil_detach(struct profil_session *session)
 {
 	struct guard guard;
@@ -198,36 +180,28 @@ EXPORT void profil_session_free(struct profil_session *session)
 	profil__leave(&guard);
 }
 
-/* --- Back end --- */
-
-/* Has a back end chosen, by a session of one cell that counts nothing. */
-static void try_backends(void)
+EXPORT const char *profil_backend(void)
 {
 	static unsigned short cell;
 	const struct region region = { .bufsiz = 2, .scale = 2, .buffer = (char *)&cell };
 	struct profil_session *s;
-	unsigned int hz;
-
-	if (profil__rate(false, &hz) || profil__session_make(&s, &region, 1, false))
-		return;
-	s->hz = hz;
-	s->trial = true;
-	if (profil__session_start(s) == 0)
-		profil__session_stop(s);
-	profil__session_free(s);
-}
-
-EXPORT const char *profil_backend(void)
-{
 	struct guard guard;
 	const char *name;
+	unsigned int hz;
 
 	profil__error_clear();
 	profil__prepare(false);
 	if (profil__enter(&guard))
 		return NULL;
-	if (!profil__backends_name())
-		try_backends();
+	/* Has one chosen, by a session of one cell that counts nothing. */
+	if (!profil__backends_name() && profil__rate(false, &hz) == 0 &&
+	    profil__session_make(&s, &region, 1, false) == 0) {
+		s->hz = hz;
+		s->trial = true;
+		if (profil__session_start(s) == 0)
+			profil__session_stop(s);
+		profil__session_free(s);
+	}
 	name = profil__backends_name();
 	profil__leave(&guard);
 	return name;

@@ -40,14 +40,6 @@ const char *profil__backends_name(void)
 	return chosen ? chosen->name : NULL;
 }
 
-/* Whether libc's signals are no substitute for counting in the kernel. */
-static bool is_strict(void)
-{
-	const char *strict = secure_getenv("PROFIL_STRICT");
-
-	return strict && strcmp(strict, "1") == 0;
-}
-
 static bool is_candidate(const struct backend *backend)
 {
 	const char *forced = forced_name();
@@ -71,7 +63,7 @@ void profil__backends_prepare(bool other)
 	errno = code;
 }
 
-static int attach(const struct backend *backend, struct profil_session *s)
+static int attach_by(const struct backend *backend, struct profil_session *s)
 {
 	int err = 0;
 
@@ -130,32 +122,28 @@ static void print_choice(const char *name, const char *skipped)
 		return; /* it is a diagnostic, and not worth a failure */
 }
 
-static void add_reason(char *reasons, const struct backend *backend)
-{
-	size_t length = strlen(reasons);
-
-	snprintf(reasons + length, ERROR_SIZE - length, "%s%s: %s", length ? "; " : "",
-		 backend->name, profil__error_text());
-}
-
 /*
  * Starts the first back end that can count for the session. It becomes the process's, unless
  * `beside`: the process has one already. Returns -EINVAL if one refuses the rate or the regions,
  * and no other counts.
  */
-static int choose(struct profil_session *s, bool beside)
+static int choose_backend(struct profil_session *s, bool beside)
 {
+	const char *strict = secure_getenv("PROFIL_STRICT");
+	/* libc's signals are no substitute for counting in the kernel. */
+	bool is_strict = !forced_name() && strict && strcmp(strict, "1") == 0;
 	char reasons[ERROR_SIZE] = "";
 	bool refused = false;
+	size_t length;
 	int err;
 
 	for (size_t i = 0; i < BACKEND_COUNT; i++) {
 		if (!is_candidate(backends[i]))
 			continue;
-		if (backends[i] == &profil__backend_libc && !forced_name() && is_strict())
+		if (backends[i] == &profil__backend_libc && is_strict)
 			err = profil__error(ENOTSUP, "PROFIL_STRICT is 1");
 		else
-			err = attach(backends[i], s);
+			err = attach_by(backends[i], s);
 		if (!err) {
 			if (!beside)
 				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
@@ -164,7 +152,9 @@ static int choose(struct profil_session *s, bool beside)
 			return 0;
 		}
 		refused |= err == -EINVAL;
-		add_reason(reasons, backends[i]);
+		length = strlen(reasons);
+		snprintf(reasons + length, sizeof(reasons) - length, "%s%s: %s", length ? "; " : "",
+			 backends[i]->name, profil__error_text());
 	}
 	if (!s->counts) /* libprofil-gmon has a histogram by profil() if there is no session */
 		print_choice(NULL, reasons);
@@ -174,36 +164,31 @@ static int choose(struct profil_session *s, bool beside)
 	return profil__error(refused ? EINVAL : ENOTSUP, "%s", reasons);
 }
 
-/* Whether a back end fails as it does once a process has given up privileges or its root directory.
- */
-static bool is_unreachable(int err)
+static int attach_or_choose(const struct backend *backend, struct profil_session *s)
 {
+	int err = attach_by(backend, s);
+
 	switch (-err) {
+	case EBUSY:
+		return backend->single ? choose_backend(s, true) : err;
+	/* As once a process has given up privileges or its root directory. */
 	case EPERM:
 	case EACCES:
 	case ENOENT:
 	case ESRCH: /* libbpf's, when it does not find the kernel's BTF */
 	case ENOTSUP:
-		return true;
+		return choose_backend(s, false);
 	}
-	return false;
-}
-
-static int attach_or_choose(const struct backend *backend, struct profil_session *s)
-{
-	int err = attach(backend, s);
-	bool beside = err == -EBUSY && backend->single;
-
-	return beside || is_unreachable(err) ? choose(s, beside) : err;
+	return err;
 }
 
 int profil__backends_start(struct profil_session *s)
 {
 	if (!s->pid)
-		return chosen ? attach_or_choose(chosen, s) : choose(s, false);
+		return chosen ? attach_or_choose(chosen, s) : choose_backend(s, false);
 	if (!&profil__backend_bpf)
 		return profil__error(ENOTSUP, "a static program can profile only itself");
-	return attach(&profil__backend_bpf, s);
+	return attach_by(&profil__backend_bpf, s);
 }
 
 int profil__backends_restart(struct profil_session *s)

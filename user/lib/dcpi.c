@@ -29,7 +29,7 @@ struct mapped {
 	size_t file; /* number of the last DCPI file with its counts; NONE */
 };
 
-/* What a DCPI file's header is made from, besides the counts. */
+/* The fields of a DCPI file's header that tell files apart. */
 struct target {
 	uint32_t image; /* an index of maps.all; unless it is unattributed */
 	bool unattributed;
@@ -50,8 +50,6 @@ struct writer {
 	struct utsname machine;
 	uint64_t cpu_mhz;
 };
-
-/* --- The image of an address --- */
 
 /* Finds the target of an address, which becomes the address to count at in that file. */
 static int find_target(struct writer *w, uint64_t *address, struct target *target)
@@ -99,20 +97,21 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether two images are copies of one file: they have one name in a database. */
-static bool same_image(const struct writer *w, uint32_t a, uint32_t b)
-{
-	const struct image *x = &w->images[a].elf, *y = &w->images[b].elf;
-
-	return *x->id && strcmp(x->id, y->id) == 0 &&
-	       strcmp(base_name(w->maps.all[a].path), base_name(w->maps.all[b].path)) == 0;
-}
-
+/*
+ * Returns the file of another copy of the image: copies of one file have one name in a database.
+ * NONE: there is none.
+ */
 static size_t find_copy(const struct writer *w, uint32_t image)
 {
-	for (size_t i = 0; *w->images[image].elf.id && i < w->count; i++)
-		if (!w->targets[i].unattributed && same_image(w, w->targets[i].image, image))
+	const char *id = w->images[image].elf.id, *name = base_name(w->maps.all[image].path);
+
+	for (size_t i = 0; *id && i < w->count; i++) {
+		uint32_t other = w->targets[i].image;
+
+		if (!w->targets[i].unattributed && strcmp(w->images[other].elf.id, id) == 0 &&
+		    strcmp(base_name(w->maps.all[other].path), name) == 0)
 			return i;
+	}
 	return NONE;
 }
 
@@ -126,41 +125,30 @@ static int add_file(struct writer *w, const struct target *target, size_t *numbe
 	return 0;
 }
 
-/* Finds or adds the target's file. Addresses ascend, so only the last file of an image can be it.
- */
-static int find_file(struct writer *w, const struct target *target, size_t *number)
-{
-	size_t *last = target->unattributed ? &w->unattributed : &w->images[target->image].file;
-
-	if (*last == NONE && !target->unattributed)
-		*last = find_copy(w, target->image);
-	if (*last == NONE || w->targets[*last].window != target->window) {
-		int err = add_file(w, target, last);
-
-		if (err)
-			return err;
-	}
-	*number = *last;
-	return 0;
-}
-
 static int add_sample(struct writer *w, const struct sample *sample)
 {
 	struct dcpi_count count = { sample->address, sample->count };
 	struct target target;
 	struct dcpi_file *file;
-	size_t number = 0;
+	size_t *last;
 	int err = find_target(w, &count.address, &target);
 
-	err = err ?: find_file(w, &target, &number);
 	if (err)
 		return err;
-	file = &w->files[number];
+	/* Addresses ascend, so only the last file of an image can be the target's. */
+	last = target.unattributed ? &w->unattributed : &w->images[target.image].file;
+	if (*last == NONE && !target.unattributed)
+		*last = find_copy(w, target.image);
+	if (*last == NONE || w->targets[*last].window != target.window)
+		err = add_file(w, &target, last);
+	if (err)
+		return err;
+	file = &w->files[*last];
 	if (array_reserve(&file->counts, &file->room, file->count + 1, sizeof(count)))
 		return -ENOMEM;
 	file->counts[file->count++] = count;
-	if (sample->bucket > w->targets[number].bucket)
-		w->targets[number].bucket = sample->bucket;
+	if (sample->bucket > w->targets[*last].bucket)
+		w->targets[*last].bucket = sample->bucket;
 	return 0;
 }
 
@@ -169,27 +157,6 @@ static int by_address(const void *x, const void *y)
 	const struct sample *a = x, *b = y;
 
 	return compare_u64(a->address, b->address);
-}
-
-/* Makes the files; at least one, for the totals. */
-static int make_files(struct writer *w)
-{
-	const struct target none = { .unattributed = true };
-	const struct samples *s = w->samples;
-	int err = 0;
-
-	if (s->count)
-		qsort(s->all, s->count, sizeof(*s->all), by_address);
-	for (size_t i = 0; i < s->count && !err; i++)
-		err = add_sample(w, &s->all[i]);
-	if (!err && !w->count)
-		err = add_file(w, &none, &w->unattributed);
-	for (size_t i = 0; i < w->count && !err; i++) {
-		struct dcpi_file *file = &w->files[i];
-
-		file->count = dcpi_body_fold(file->counts, file->count);
-	}
-	return err;
 }
 
 /* --- Headers --- */
@@ -212,94 +179,79 @@ static int describe_image(struct writer *w, const struct target *t, struct dcpi_
 	return err;
 }
 
-/* Returns the ticks that the file cannot hold. */
-static uint64_t describe_range(struct writer *w, const struct target *t, struct dcpi_file *file)
+/* Makes a file's header. */
+static int describe_file(struct writer *w, const struct target *t, struct dcpi_file *file)
 {
-	uint64_t start = 0, size = 0, dropped;
+	const struct samples *s = w->samples;
+	const struct text no_cause = { "", "" };
+	struct dcpi_header *h = &file->header;
+	uint64_t start = 0, size = 0, ticks, dropped; /* ticks that the file cannot hold */
+	bool first = file == w->files;
+	int err;
 
-	if (t->unattributed)
+	if (t->unattributed) {
 		size = 1;
-	else if (t->addresses == DCPI_OWN) {
+	} else if (t->addresses == DCPI_OWN) {
 		start = w->images[t->image].elf.text_start;
 		size = w->images[t->image].elf.text_size;
 	}
 	dropped = dcpi_fit_range(file->counts, &file->count, &start, &size);
-	dcpi_set_number(&file->header, DCPI_TSTART, start);
-	dcpi_set_number(&file->header, DCPI_TSIZE, size);
-	return dropped;
-}
-
-/* Each file has the ticks of its own counts; the first one also those that no file counts. */
-static int describe_totals(struct writer *w, const struct dcpi_file *file, uint64_t dropped,
-			   struct dcpi_header *h)
-{
-	const struct samples *s = w->samples;
-	const struct text no_cause = { "", "" };
-	uint64_t ticks = dcpi_body_total(file->counts, file->count) + dropped;
-	bool first = file == w->files;
-	int err = dcpi_set_dropped(h, dropped);
-
-	if (err || !s->accounted)
-		return err;
-	if (first)
-		ticks += s->out_of_range + s->lost;
-	dcpi_set_number(h, DCPI_TICKS, ticks);
-	if (first)
-		dcpi_set_nonzero(h, DCPI_OUT_OF_RANGE, s->out_of_range);
-	return first && s->lost ? dcpi_header_add_lost(h, &no_cause, s->lost) : 0;
-}
-
-static int describe(struct writer *w, const struct target *t, struct dcpi_file *file)
-{
-	const struct samples *s = w->samples;
-	struct dcpi_header *h = &file->header;
-	uint64_t dropped = describe_range(w, t, file);
-	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, w->machine.nodename, DCPI_UNKNOWN);
-
-	err = err
-		      ?: dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "cpu-clock",
-				       NULL);
+	dcpi_set_number(h, DCPI_TSTART, start);
+	dcpi_set_number(h, DCPI_TSIZE, size);
+	err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, w->machine.nodename, DCPI_UNKNOWN);
+	if (!err)
+		err = dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "cpu-clock",
+				    NULL);
 	dcpi_set_number(h, DCPI_PERIOD, s->period_ns);
 	dcpi_set_start(h, s->start_ns);
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
-	err = err ?: describe_totals(w, file, dropped, h);
-	if (t->unattributed)
-		err = err ?: dcpi_set_unattributed(&w->texts, h);
-	else
-		err = err ?: describe_image(w, t, h);
+	err = err ?: dcpi_set_dropped(h, dropped);
+	/* Each file has the ticks of its own counts; the first one also those that no file counts.
+	 */
+	if (!err && s->accounted) {
+		ticks = dcpi_body_total(file->counts, file->count) + dropped;
+		if (first)
+			ticks += s->out_of_range + s->lost;
+		dcpi_set_number(h, DCPI_TICKS, ticks);
+		if (first)
+			dcpi_set_nonzero(h, DCPI_OUT_OF_RANGE, s->out_of_range);
+		if (first && s->lost)
+			err = dcpi_header_add_lost(h, &no_cause, s->lost);
+	}
+	if (!err && t->unattributed)
+		err = dcpi_set_unattributed(&w->texts, h);
+	else if (!err)
+		err = describe_image(w, t, h);
 	dcpi_complete(h, w->cpu_mhz);
 	return err;
 }
 
-/* --- Database --- */
-
-static int prepare(struct writer *w)
+/* Makes the files; at least one, for the totals. */
+static int make_files(struct writer *w)
 {
-	int err = profil__maps_parse(&w->maps, &w->samples->maps);
+	const struct target none = { .unattributed = true };
+	const struct samples *s = w->samples;
+	int err = profil__maps_parse(&w->maps, &s->maps);
 
 	w->images = calloc(w->maps.count ?: 1, sizeof(*w->images));
 	if (err || !w->images)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->maps.count; i++)
 		w->images[i].file = NONE;
-	err = make_files(w);
-	for (size_t i = 0; i < w->count && !err; i++)
-		err = describe(w, &w->targets[i], &w->files[i]);
-	return err;
-}
+	if (s->count)
+		qsort(s->all, s->count, sizeof(*s->all), by_address);
+	for (size_t i = 0; i < s->count && !err; i++)
+		err = add_sample(w, &s->all[i]);
+	if (!err && !w->count)
+		err = add_file(w, &none, &w->unattributed);
+	for (size_t i = 0; i < w->count && !err; i++) {
+		struct dcpi_file *file = &w->files[i];
 
-static void free_writer(struct writer *w)
-{
-	for (size_t i = 0; w->images && i < w->maps.count; i++)
-		profil__image_free(&w->images[i].elf);
-	free(w->images);
-	profil__maps_free(&w->maps);
-	for (size_t i = 0; i < w->count; i++)
-		dcpi_file_free(&w->files[i]);
-	free(w->files);
-	free(w->targets);
-	dcpi_texts_free(&w->texts);
+		file->count = dcpi_body_fold(file->counts, file->count);
+		err = describe_file(w, &w->targets[i], file);
+	}
+	return err;
 }
 
 static int write_samples(const struct samples *samples, const char *directory)
@@ -310,9 +262,17 @@ static int write_samples(const struct samples *samples, const char *directory)
 
 	if (uname(&w.machine))
 		*w.machine.nodename = '\0';
-	err = prepare(&w) ? error_no_memory(&e) : 0;
+	err = make_files(&w) ? error_no_memory(&e) : 0;
 	err = err ?: dcpi_database_write(directory, w.files, w.count, &e);
-	free_writer(&w);
+	for (size_t i = 0; w.images && i < w.maps.count; i++)
+		profil__image_free(&w.images[i].elf);
+	free(w.images);
+	profil__maps_free(&w.maps);
+	for (size_t i = 0; i < w.count; i++)
+		dcpi_file_free(&w.files[i]);
+	free(w.files);
+	free(w.targets);
+	dcpi_texts_free(&w.texts);
 	if (err)
 		profil__error(-err, "%s%s%s", e.what, *e.hint ? "; " : "", e.hint);
 	return err;

@@ -24,22 +24,10 @@ struct batch {
 	uint64_t counts[BATCH];
 };
 
-/* Adds to the values of the cells. */
-static void add(const struct batch *batch, void *values)
-{
-	uint16_t *narrow = values;
-	uint32_t *wide = values;
-
-	for (size_t i = 0; i < batch->count; i++)
-		if (batch->width == sizeof(*wide))
-			wide[i] += batch->counts[i];
-		else
-			narrow[i] += batch->counts[i];
-}
-
-static int flush(struct batch *batch)
+static int flush_batch(struct batch *batch)
 {
 	uint32_t values[BATCH];
+	uint16_t *narrow = (uint16_t *)values;
 	struct iovec local = { .iov_base = values, .iov_len = batch->count * batch->width };
 	ssize_t size = local.iov_len;
 	pid_t self = syscall(SYS_gettid); /* not the PID: the first thread may have ended */
@@ -48,24 +36,15 @@ static int flush(struct batch *batch)
 		return 0;
 	if (process_vm_readv(self, &local, 1, batch->cells, batch->count, 0) != size)
 		return -EFAULT;
-	add(batch, values);
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->width == sizeof(*values))
+			values[i] += batch->counts[i];
+		else
+			narrow[i] += batch->counts[i];
 	if (process_vm_writev(self, &local, 1, batch->cells, batch->count, 0) != size)
 		return -EFAULT;
 	batch->count = 0;
 	return 0;
-}
-
-static int add_to_buffer(struct batch *batch, const struct plan *plan, uint32_t cell,
-			 uint64_t count)
-{
-	const struct region *region = profil__plan_region(plan, cell);
-
-	batch->cells[batch->count] = (struct iovec){
-		.iov_base = region->buffer + (cell - region->base) * batch->width,
-		.iov_len = batch->width,
-	};
-	batch->counts[batch->count++] = count;
-	return batch->count == batch->limit ? flush(batch) : 0;
 }
 
 /* Moves the counts of the cells [first, end). */
@@ -74,6 +53,7 @@ static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t fi
 	int err = 0;
 
 	for (uint32_t cell = first; cell < end && !err; cell++) {
+		const struct region *region;
 		uint64_t count;
 
 		if (!count_load(&s->cells[cell]))
@@ -82,49 +62,48 @@ static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t fi
 		if (s->counts) {
 			s->counts[cell] += count;
 			s->in_range += count;
-		} else {
-			err = add_to_buffer(batch, &s->plan, cell, count);
+			continue;
 		}
+		region = profil__plan_region(&s->plan, cell);
+		batch->cells[batch->count] = (struct iovec){
+			.iov_base = region->buffer + (cell - region->base) * batch->width,
+			.iov_len = batch->width,
+		};
+		batch->counts[batch->count++] = count;
+		if (batch->count == batch->limit)
+			err = flush_batch(batch);
 	}
 	return err;
-}
-
-/* Moves the counts of the cells that a word of dirty bits stands for. */
-static int fold_word(struct profil_session *s, struct batch *batch, unsigned int word)
-{
-	unsigned int shift = s->state->dirty_shift & 31;
-	uint64_t dirty = 0;
-	int err = 0;
-
-	if (count_load(&s->state->dirty[word]))
-		dirty = count_take(&s->state->dirty[word]);
-	for (; dirty && !err; dirty &= dirty - 1) {
-		uint64_t first = (uint64_t)(word * 64 + __builtin_ctzll(dirty)) << shift;
-		uint64_t end = first + (1ULL << shift);
-
-		if (first < s->plan.cell_count)
-			err = fold_cells(s, batch, first,
-					 end < s->plan.cell_count ? end : s->plan.cell_count);
-	}
-	return err;
-}
-
-/* If buffers overlap: one cell at a time, so that none is read before the last write to it. */
-static size_t batch_limit(const struct plan *plan)
-{
-	return plan->buffers_overlap ? 1 : BATCH;
 }
 
 int profil__fold(struct profil_session *s)
 {
-	struct batch batch = { .limit = batch_limit(&s->plan), .width = s->plan.wide ? 4 : 2 };
+	struct batch batch = { .limit = BATCH, .width = s->plan.wide ? 4 : 2 };
+	unsigned int shift;
 	int err = 0;
 
 	if (!s->state)
 		return 0;
-	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++)
-		err = fold_word(s, &batch, word);
-	err = err ?: flush(&batch);
+	/* One cell at a time, so that none is read before the last write to it. */
+	if (s->plan.buffers_overlap)
+		batch.limit = 1;
+	shift = s->state->dirty_shift & 31;
+	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++) {
+		uint64_t dirty = 0;
+
+		if (count_load(&s->state->dirty[word]))
+			dirty = count_take(&s->state->dirty[word]);
+		for (; dirty && !err; dirty &= dirty - 1) {
+			uint64_t first = (uint64_t)(word * 64 + __builtin_ctzll(dirty)) << shift;
+			uint64_t end = first + (1ULL << shift);
+
+			if (end > s->plan.cell_count)
+				end = s->plan.cell_count;
+			if (first < end)
+				err = fold_cells(s, &batch, first, end);
+		}
+	}
+	err = err ?: flush_batch(&batch);
 	s->latest_out_of_range = count_load(&s->state->out_of_range);
 	s->latest_lost = count_load(&s->state->lost);
 	return err;

@@ -59,16 +59,6 @@ static bool find_tables(const struct dl_phdr_info *info, struct tables *t)
 	return true;
 }
 
-static bool is_ours(const char *name)
-{
-	static const char *const names[] = { "profil", "sprofil", "monstartup", "moncontrol" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool has_malloc(const struct dl_phdr_info *info)
 {
 	uintptr_t at = (uintptr_t)&malloc - info->dlpi_addr;
@@ -91,6 +81,7 @@ enum found {
 /* The GNU hash table has the number of the first symbol that is defined; the other kind, of all. */
 static int find_reference(struct dl_phdr_info *info, size_t size, void *context)
 {
+	static const char *const ours[] = { "profil", "sprofil", "monstartup", "moncontrol" };
 	bool *is_library = context; /* the first image is the program */
 	struct tables t;
 	uint32_t end;
@@ -104,8 +95,10 @@ static int find_reference(struct dl_phdr_info *info, size_t size, void *context)
 		return FOUND_NONE;
 	end = t.gnu_hash ? t.gnu_hash[1] : t.hash ? t.hash[1] : 0;
 	for (uint32_t i = 1; i < end; i++)
-		if (t.symbols[i].st_shndx == SHN_UNDEF && is_ours(t.names + t.symbols[i].st_name))
-			return FOUND_REFERENCE;
+		for (size_t k = 0; k < sizeof(ours) / sizeof(*ours); k++)
+			if (t.symbols[i].st_shndx == SHN_UNDEF &&
+			    strcmp(t.names + t.symbols[i].st_name, ours[k]) == 0)
+				return FOUND_REFERENCE;
 	return FOUND_NONE;
 }
 

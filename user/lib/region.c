@@ -8,24 +8,6 @@
 #include "lib/last_error.h"
 #include "lib/memory.h"
 
-/* Returns how many cells a region has that an address can count in. */
-static uint64_t count_cells(const struct region *region, bool wide)
-{
-	uint64_t cells = region->bufsiz / (wide ? 4 : 2);
-	uint64_t last = cell_index(UINT64_MAX - region->offset, region->scale) >> wide;
-
-	return last < cells ? last + 1 : cells;
-}
-
-static uint64_t last_address(const struct region *region, bool wide)
-{
-	uint64_t delta = UINT64_MAX;
-
-	if (region->scale)
-		delta = cell_last_delta((uint64_t)region->cell_count << wide, region->scale);
-	return delta < UINT64_MAX - region->offset ? region->offset + delta : UINT64_MAX;
-}
-
 /* Inserts a range of the region as number i. */
 static void insert_range(struct plan *plan, size_t i, const struct region *region, uint64_t first,
 			 uint64_t last)
@@ -47,9 +29,12 @@ static void insert_range(struct plan *plan, size_t i, const struct region *regio
 /* Adds ranges for a region's addresses that no earlier region has. */
 static void add_region(struct plan *plan, const struct region *region)
 {
-	uint64_t next = region->offset, last = last_address(region, plan->wide);
+	uint64_t next = region->offset, last = UINT64_MAX;
 	size_t i;
 
+	if (region->scale)
+		last = cell_last_delta((uint64_t)region->cell_count << plan->wide, region->scale);
+	last = last < UINT64_MAX - next ? next + last : UINT64_MAX;
 	for (i = 0; i < plan->range_count; i++) {
 		const struct profil_range taken = plan->ranges[i];
 
@@ -64,23 +49,6 @@ static void add_region(struct plan *plan, const struct region *region)
 		next = taken.last + 1;
 	}
 	insert_range(plan, i, region, next, last);
-}
-
-/* Numbers the cells of all regions. */
-static int number_cells(struct plan *plan)
-{
-	for (size_t i = 0; i < plan->region_count; i++) {
-		struct region *region = &plan->regions[i];
-		uint64_t cells = count_cells(region, plan->wide);
-
-		if (cells > PROFIL_CELLS - plan->cell_count)
-			return profil__error(ENOMEM, "the regions have more than %u cells",
-					     PROFIL_CELLS);
-		region->base = plan->cell_count;
-		region->cell_count = cells;
-		plan->cell_count += cells;
-	}
-	return 0;
 }
 
 static bool buffers_overlap(const struct plan *plan)
@@ -99,19 +67,30 @@ static bool buffers_overlap(const struct plan *plan)
 	return false;
 }
 
-static int make(struct plan *plan, const struct region *regions)
+/* Makes a plan whose count and width are set. */
+static int fill_plan(struct plan *plan, const struct region *regions)
 {
-	int err;
-
 	/* Each region adds one range, and one more for each earlier range that it surrounds. */
 	plan->regions = profil__memory_make(plan->region_count * sizeof(*plan->regions));
 	plan->ranges = profil__memory_make(2 * plan->region_count * sizeof(*plan->ranges));
 	if (!plan->regions || !plan->ranges)
 		return profil__error(ENOMEM, "out of memory");
 	memcpy(plan->regions, regions, plan->region_count * sizeof(*regions));
-	err = number_cells(plan);
-	if (err)
-		return err;
+	for (size_t i = 0; i < plan->region_count; i++) {
+		struct region *r = &plan->regions[i];
+		uint64_t cells = r->bufsiz / (plan->wide ? 4 : 2);
+		uint64_t last = cell_index(UINT64_MAX - r->offset, r->scale) >> plan->wide;
+
+		/* Only cells that an address can count in. */
+		if (last < cells)
+			cells = last + 1;
+		if (cells > PROFIL_CELLS - plan->cell_count)
+			return profil__error(ENOMEM, "the regions have more than %u cells",
+					     PROFIL_CELLS);
+		r->base = plan->cell_count;
+		r->cell_count = cells;
+		plan->cell_count += cells;
+	}
 	plan->buffers_overlap = buffers_overlap(plan);
 	for (size_t i = 0; i < plan->region_count; i++)
 		if (plan->regions[i].cell_count)
@@ -126,7 +105,7 @@ int profil__plan_make(struct plan *plan, const struct region *regions, size_t co
 	*plan = (struct plan){ .region_count = count, .wide = wide };
 	if (!count || count > MOST_REGIONS)
 		return profil__error(EINVAL, "%zu regions: must be 1 to %d", count, MOST_REGIONS);
-	err = make(plan, regions);
+	err = fill_plan(plan, regions);
 	if (err)
 		profil__plan_free(plan);
 	return err;

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/last_error.h"
-#include "lib/lock.h"
-#include "lib/threads.h"
 #include "util/clock.h"
 
 #ifndef SYS_close_range
@@ -74,6 +74,8 @@ static struct {
 	bool handlers;		/* the program has had handlers for signals */
 } service;
 
+pthread_mutex_t profil__lock = PTHREAD_MUTEX_INITIALIZER;
+
 void profil__service_set_duty(const struct service_duty *duty)
 {
 	service.duty = duty;
@@ -98,17 +100,6 @@ pid_t profil__service_tid(void)
 	return service.tid;
 }
 
-/* Unshares the descriptors. 0 to 2 become /dev/null, lest one of ours is used as a standard stream.
- */
-static int unshare_descriptors(void)
-{
-	if (syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE))
-		return profil__system_error("close_range(2) for a thread's own descriptors");
-	for (int i = 0; i <= 2; i++)
-		open("/dev/null", O_RDWR | O_CLOEXEC);
-	return 0;
-}
-
 /*
  * Whether a call may come in a signal handler. A handler that is removed when it is called
  * (SA_RESETHAND) may run all the same, so that the answer stays yes. By system calls: libc's
@@ -128,6 +119,38 @@ bool profil__may_be_in_handler(void)
 	return service.handlers;
 }
 
+/* --- The program's threads --- */
+
+static enum first_thread first_thread;
+
+void profil__set_first_thread(enum first_thread first)
+{
+	__atomic_store_n(&first_thread, first, __ATOMIC_RELAXED);
+}
+
+bool profil__first_thread_ended(void)
+{
+	enum first_thread first = __atomic_load_n(&first_thread, __ATOMIC_RELAXED);
+	char from = 0, to;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	/* The kernel releases the memory of a thread that ends. */
+	if (first == FIRST_THREAD_UNWATCHED)
+		return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0;
+	return first == FIRST_THREAD_ENDS;
+}
+
+bool profil__program_ended(unsigned int own)
+{
+	struct stat status;
+
+	/* The link count of the directory that has a directory for each thread. */
+	if (stat("/proc/self/task", &status) == 0 && status.st_nlink > 2 &&
+	    status.st_nlink - 2 != own + 1)
+		return false;
+	return profil__first_thread_ended();
+}
+
 /* --- The thread --- */
 
 /* Returns whether the thread was woken before the time was over. */
@@ -139,40 +162,14 @@ static bool wait_for_signal(uint64_t ns)
 	       WAKE_SIGNAL;
 }
 
-/* Blocks the wake-up signal and tries to wait for it: a seccomp(2) filter may forbid either. */
-static int check_signals(void)
-{
-	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set)))
-		return profil__system_error("rt_sigprocmask(2) for a signal of the thread's own");
-	if (!wait_for_signal(0) && errno != EAGAIN && errno != EINTR)
-		return profil__system_error("rt_sigtimedwait(2)");
-	return 0;
-}
-
-static void make_timer(void)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL };
-
-	event.sigev_notify_thread_id = service.tid;
-	service.has_timer = timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &service.timer) == 0;
-}
-
 static void delete_timer(void)
 {
 	if (service.has_timer)
 		timer_delete(service.timer);
 }
 
-/* Wakes the thread once the process's CPU time exceeds this, to the precision of a kernel tick. */
-static bool wake_at_cpu_time(uint64_t cpu_ns)
-{
-	struct itimerspec when = { .it_value = { cpu_ns / NS_PER_S, cpu_ns % NS_PER_S } };
-
-	return service.has_timer && timer_settime(service.timer, TIMER_ABSTIME, &when, NULL) == 0;
-}
-
 /* Returns the result and its message to the caller that waits. */
-static void finish(void)
+static void finish_call(void)
 {
 	snprintf(service.error, sizeof(service.error), "%s", profil__error_text());
 	sem_post(&service.done);
@@ -182,11 +179,11 @@ static void finish(void)
  * Looks after the sessions, unless another thread has the lock. Returns false if the thread is to
  * end: no session is left, nothing is kept for the next one, and no signal handler can start one.
  */
-static bool look(struct look *seen)
+static bool look_once(struct look *seen)
 {
 	bool ends;
 
-	if (!profil__try_lock())
+	if (pthread_mutex_trylock(&profil__lock))
 		return true;
 	*seen = service.duty->look();
 	ends = !seen->any &&
@@ -197,7 +194,7 @@ static bool look(struct look *seen)
 		delete_timer();
 		service.running = false;
 	}
-	profil__unlock();
+	pthread_mutex_unlock(&profil__lock);
 	return !ends;
 }
 
@@ -214,34 +211,27 @@ struct pace {
  */
 static uint64_t look_in_pace(struct pace *pace)
 {
-	uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), now;
+	uint64_t wake = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + OWN_CPU_NS, now;
+	const struct itimerspec when = { .it_value = { wake / NS_PER_S, wake % NS_PER_S } };
 	struct look seen = { .soon = true, .ticks = pace->ticks };
 
-	if (!look(&seen))
+	if (!look_once(&seen))
 		return 0;
 	now = now_ns();
 	if (seen.ticks != pace->ticks)
 		*pace = (struct pace){ seen.ticks, now };
 	if (now - pace->quiet_since <= QUIET_NS)
 		return seen.soon ? LOOK_NS : NS_PER_S;
-	if (profil__program_ended(1) && profil__try_lock()) {
+	if (profil__program_ended(1) && pthread_mutex_trylock(&profil__lock) == 0) {
 		service.duty->stop();
-		profil__unlock();
+		pthread_mutex_unlock(&profil__lock);
 	}
 	if (!seen.soon)
 		return NS_PER_S;
-	return wake_at_cpu_time(cpu + OWN_CPU_NS) ? NS_PER_S : LOOK_NS;
-}
-
-/* Returns false if the thread is to end. */
-static bool do_work(void)
-{
-	if (!service.work)
-		return false;
-	profil__error_clear();
-	service.result = service.work(service.session);
-	finish();
-	return true;
+	/* To the precision of a kernel tick. */
+	if (service.has_timer && timer_settime(service.timer, TIMER_ABSTIME, &when, NULL) == 0)
+		return NS_PER_S;
+	return LOOK_NS;
 }
 
 static void poll_loop(void)
@@ -252,27 +242,52 @@ static void poll_loop(void)
 	while ((wait = look_in_pace(&pace))) {
 		if (wait_for_signal(wait))
 			pace.quiet_since = now_ns();
-		if (__atomic_exchange_n(&service.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
+		if (!__atomic_exchange_n(&service.called, false, __ATOMIC_ACQ_REL))
+			continue;
+		if (!service.work) {
 			service.duty->end();
 			delete_timer();
 			return;
 		}
+		profil__error_clear();
+		service.result = service.work(service.session);
+		finish_call();
 	}
+}
+
+/*
+ * Unshares the descriptors. Blocks the wake-up signal, and tries to wait for it: a seccomp(2)
+ * filter may forbid either. Returns 0 or a negative errno with profil__error() set.
+ */
+static int set_up_thread(void)
+{
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set)))
+		return profil__system_error("rt_sigprocmask(2) for a signal of the thread's own");
+	if (!wait_for_signal(0) && errno != EAGAIN && errno != EINTR)
+		return profil__system_error("rt_sigtimedwait(2)");
+	if (syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE))
+		return profil__system_error("close_range(2) for a thread's own descriptors");
+	/* Lest one of the library's is used as a standard stream. */
+	for (int i = 0; i <= 2; i++)
+		open("/dev/null", O_RDWR | O_CLOEXEC);
+	return 0;
 }
 
 static void *service_main(void *unused)
 {
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL };
 	int err;
 
 	(void)unused;
 	prctl(PR_SET_NAME, "profil");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	service.tid = syscall(SYS_gettid);
-	err = check_signals();
-	err = service.result = err ?: unshare_descriptors();
+	err = service.result = set_up_thread();
+	event.sigev_notify_thread_id = service.tid;
 	if (!err)
-		make_timer();
-	finish();
+		service.has_timer =
+			timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &service.timer) == 0;
+	finish_call();
 	if (!err)
 		poll_loop();
 	return NULL;
@@ -281,7 +296,7 @@ static void *service_main(void *unused)
 /* --- In the program's threads --- */
 
 /* Requests work; NULL: the thread's end. */
-static void call(int (*work)(struct profil_session *), struct profil_session *s)
+static void request_work(int (*work)(struct profil_session *), struct profil_session *s)
 {
 	service.work = work;
 	service.session = s;
@@ -364,7 +379,7 @@ void profil__service_end(void)
 {
 	if (!service.running || is_service_thread())
 		return;
-	call(NULL, NULL);
+	request_work(NULL, NULL);
 	pthread_join(service.thread, NULL);
 	service.running = false;
 }
@@ -373,7 +388,7 @@ int profil__service_call(int (*work)(struct profil_session *), struct profil_ses
 {
 	if (is_service_thread())
 		return work(s);
-	call(work, s);
+	request_work(work, s);
 	return wait_until_done();
 }
 

@@ -7,16 +7,20 @@
  * descriptors, so that the program does not see them, cannot close them, and forked children do not
  * inherit them: all that uses these descriptors runs here.
  *
- * All functions are to be called with the lock held.
+ * All functions are to be called with the lock held, but those about the program's threads.
  */
 #ifndef PROFIL_LIB_SERVICE_THREAD_H
 #define PROFIL_LIB_SERVICE_THREAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct profil_session;
+
+/* The one lock of all state of the library. Threads of the program take it by profil__enter(). */
+extern pthread_mutex_t profil__lock;
 
 /* What the thread finds when it looks after the sessions. */
 struct look {
@@ -67,5 +71,29 @@ uint64_t profil__service_cpu_ns(void);
 
 /* The thread's ID, for back ends, which must not count it. */
 pid_t profil__service_tid(void);
+
+/* --- The program's threads --- */
+
+/* Whether the first thread has called pthread_exit(3) while others run. */
+bool profil__first_thread_ended(void);
+
+/*
+ * The state of the first thread, which it reports itself: asking the kernel takes a system call
+ * that a seccomp(2) filter may forbid to the program's threads.
+ */
+enum first_thread {
+	FIRST_THREAD_UNWATCHED, /* it does not report; the kernel must be asked */
+	FIRST_THREAD_RUNS,
+	FIRST_THREAD_ENDS,
+};
+void profil__set_first_thread(enum first_thread first);
+
+/*
+ * Whether all threads of the program have ended: a process ends with its last thread, but the
+ * library's would run forever. `own` is how many threads of the library run. The first thread stays
+ * in /proc until the process ends, even if it has ended itself. Without /proc, the program is taken
+ * to end with its first thread.
+ */
+bool profil__program_ended(unsigned int own);
 
 #endif

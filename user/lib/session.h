@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* A histogram: profil()'s own, or one of profil_attach(). sessions.h starts and stops it. */
+/* A histogram: profil()'s own, or one of profil_attach(). sessions.h makes, starts and stops it. */
 #ifndef PROFIL_LIB_SESSION_H
 #define PROFIL_LIB_SESSION_H
 
@@ -41,15 +41,5 @@ struct profil_session {
 	/* cpu_ns, and the back end's ticks, when the back end was last known to count. */
 	uint64_t alive_cpu_ns, alive_ticks;
 };
-
-/*
- * Makes a session that is off. *session is the caller's, to profil__session_free(). Returns 0 or a
- * negative errno with profil__error() set.
- */
-int profil__session_make(struct profil_session **session, const struct region *regions,
-			 size_t count, bool wide);
-
-/* The session must be off. */
-void profil__session_free(struct profil_session *s);
 
 #endif

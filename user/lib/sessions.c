@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/backend.h"
 #include "lib/backends.h"
 #include "lib/count.h"
 #include "lib/fold.h"
+#include "lib/last_error.h"
+#include "lib/memory.h"
 #include "lib/profil.h"
 #include "lib/service_thread.h"
 #include "lib/session.h"
@@ -18,6 +22,43 @@
 #define RETRY_SHARE 30
 
 static struct profil_session *sessions; /* those that are on */
+
+int profil__session_make(struct profil_session **session, const struct region *regions,
+			 size_t count, bool wide)
+{
+	struct profil_session *s = profil__memory_make(sizeof(*s));
+	void *memory;
+	int err;
+
+	if (!s)
+		return profil__error(ENOMEM, "out of memory");
+	s->fd = -1;
+	err = profil__plan_make(&s->plan, regions, count, wide);
+	if (!err && !s->plan.regions[0].buffer && s->plan.cell_count) {
+		/* Pages of cells that never count take no memory. */
+		memory = mmap(NULL, s->plan.cell_count * sizeof(*s->counts), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED)
+			err = profil__error(ENOMEM, "out of memory for %u cells",
+					    s->plan.cell_count);
+		else
+			s->counts = memory;
+	}
+	if (err)
+		profil__session_free(s);
+	else
+		*session = s;
+	return err;
+}
+
+void profil__session_free(struct profil_session *s)
+{
+	if (s->counts)
+		munmap(s->counts, s->plan.cell_count * sizeof(*s->counts));
+	profil__plan_free(&s->plan);
+	free(s->maps.data);
+	profil__memory_free(s);
+}
 
 /* --- Totals --- */
 
@@ -146,10 +187,10 @@ static void end_idle_thread(void)
 		profil__sessions_end_idle_thread();
 }
 
-static struct look look(void);
+static struct look look_at_all(void);
 
 static const struct service_duty duty = {
-	.look = look,
+	.look = look_at_all,
 	.stop = profil__sessions_stop,
 	.end = profil__backends_release_kept,
 };
@@ -239,48 +280,6 @@ void profil__sessions_stop(void)
 		profil__session_stop(sessions);
 }
 
-/* In the service thread. Ticks that were due since the back end went away are lost. */
-static int attach_again(struct profil_session *s)
-{
-	int err = s->backend->start(s);
-
-	if (!err) {
-		profil__session_account(s);
-		keep_totals(s);
-		note_attached(s);
-	}
-	return err;
-}
-
-/*
- * In a forked child. Returns whether the session is on: if no back end can start now, the service
- * thread tries again.
- */
-static bool restart(struct profil_session *s)
-{
-	if (profil__backends_restart(s) == 0) {
-		note_attached(s);
-		return true;
-	}
-	return !s->backend->direct && profil__service_start() == 0;
-}
-
-/*
- * In a child. Returns whether the back end continues by itself. If not, forgets what only the
- * parent has: the kernel's memory (backend.h) and the descriptors.
- */
-static bool is_inherited(struct profil_session *s)
-{
-	if (s->attached && s->backend->inherited) {
-		keep_totals(s);
-		return true;
-	}
-	drop_kernel_memory(s);
-	s->fd = -1;
-	s->handle = NULL;
-	return false;
-}
-
 /* In a child; with `again`, sessions about this process that are not inherited are restarted. */
 static void begin_child(bool again)
 {
@@ -294,7 +293,21 @@ static void begin_child(bool again)
 		s->cpu_at = read_cpu_clock(s);
 		s->alive_cpu_ns = s->cpu_ns;
 		s->alive_ticks = 0;
-		s->on = is_inherited(s) || (again && !s->pid && restart(s));
+		s->on = s->attached && s->backend->inherited;
+		if (s->on) {
+			keep_totals(s);
+		} else { /* only the parent has the kernel's memory (backend.h) and descriptors */
+			drop_kernel_memory(s);
+			s->fd = -1;
+			s->handle = NULL;
+		}
+		if (!s->on && again && !s->pid) {
+			s->on = profil__backends_restart(s) == 0;
+			if (s->on)
+				note_attached(s);
+			else if (!s->backend->direct) /* the service thread tries again */
+				s->on = profil__service_start() == 0;
+		}
 		if (s->on) {
 			s->next = sessions;
 			sessions = s;
@@ -320,22 +333,27 @@ void profil__sessions_forget(void)
 /* --- In the service thread --- */
 
 /* Checks the back end once a second, or starts it again. */
-static void check(struct profil_session *s, uint64_t now)
+static void check_backend(struct profil_session *s, uint64_t now)
 {
 	s->check_ns = now + NS_PER_S;
 	if (s->attached && s->backend->is_alive && !s->backend->is_alive(s)) {
 		s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
 		detach(s);
 	}
-	if (s->attached && s->pid)
+	if (s->attached && s->pid) {
 		look_at_target(s);
-	else if (s->attached)
+	} else if (s->attached) {
 		note_alive(s);
-	else if (attach_again(s))
+	} else if (s->backend->start(s)) {
 		s->check_ns += (now_ns() - now) * RETRY_SHARE;
+	} else { /* ticks that were due meanwhile are lost */
+		profil__session_account(s);
+		keep_totals(s);
+		note_attached(s);
+	}
 }
 
-static struct look look(void)
+static struct look look_at_all(void)
 {
 	uint64_t now = now_ns();
 	struct profil_session *next;
@@ -348,7 +366,7 @@ static struct look look(void)
 		if (!s->on || s->backend->direct)
 			continue;
 		if (now >= s->check_ns)
-			check(s, now);
+			check_backend(s, now);
 		found.any = true;
 		found.soon |= !s->counts;
 		if (s->state)

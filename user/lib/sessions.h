@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Sessions that are on: start, stop, totals, fork. To be called with the lock held. */
+/* Sessions: make, start, stop, totals, fork. To be called with the lock held. */
 #ifndef PROFIL_LIB_SESSIONS_H
 #define PROFIL_LIB_SESSIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct profil_session;
+struct region;
+
+/*
+ * Makes a session that is off. *session is the caller's, to profil__session_free(). Returns 0 or a
+ * negative errno with profil__error() set.
+ */
+int profil__session_make(struct profil_session **session, const struct region *regions,
+			 size_t count, bool wide);
+
+/* The session must be off. */
+void profil__session_free(struct profil_session *s);
 
 /*
  * Starts to count, by the process's back end, which the first call chooses. Returns 0 or a negative

@@ -11,11 +11,9 @@
 
 #include "lib/backends.h"
 #include "lib/last_error.h"
-#include "lib/lock.h"
 #include "lib/references.h"
 #include "lib/service_thread.h"
 #include "lib/sessions.h"
-#include "lib/threads.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -68,19 +66,11 @@ static void take_over_state(void)
 
 /* --- The lock --- */
 
-static void prepare(void);
-
-/* In a child that was made by a system call, without fork handlers: drops the parent's sessions. */
-static void start_anew(void)
-{
-	profil__lock_reset();
-	profil__sessions_forget();
-	take_over_state();
-}
+static void prepare_state(void);
 
 bool profil__is_borrowed(void)
 {
-	pthread_once(&once, prepare);
+	pthread_once(&once, prepare_state);
 	return *owner && *owner != getpid();
 }
 
@@ -98,15 +88,20 @@ int profil__enter(struct guard *guard)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
-	if (!*owner)
-		start_anew();
-	profil__lock();
+	/* In a child that was made by a system call, without fork handlers: drops the parent's
+	 * sessions. Another thread of the parent may have had the lock. */
+	if (!*owner) {
+		pthread_mutex_init(&profil__lock, NULL);
+		profil__sessions_forget();
+		take_over_state();
+	}
+	pthread_mutex_lock(&profil__lock);
 	return 0;
 }
 
 void profil__leave(const struct guard *guard)
 {
-	profil__unlock();
+	pthread_mutex_unlock(&profil__lock);
 	pthread_setcancelstate(guard->cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 	errno = guard->code;
@@ -248,14 +243,14 @@ bool profil__was_used(void)
 	return used;
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void update_at_end(void)
 {
 	update_all();
 }
 
 /* --- Initialisation --- */
 
-static void prepare(void)
+static void prepare_state(void)
 {
 	static pid_t not_wiped;
 	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -277,11 +272,11 @@ static void prepare(void)
  * that refers to profil() may first call it in a signal handler, when it is too late for what takes
  * memory and locks of libc's. Before the constructors without a priority, of which gmon.c has one.
  */
-__attribute__((constructor(1000))) static void begin(void)
+__attribute__((constructor(1000))) static void prepare_early(void)
 {
 	int code = errno;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, prepare_state);
 	if (profil__is_referenced()) {
 		profil__prepare(false);
 		profil__service_reserve();
