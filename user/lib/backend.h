@@ -24,8 +24,9 @@ struct backend {
 	/* Its only rate; 0: it has many. If the rate is not exact, start sets s->period_ns. */
 	unsigned int hz;
 	/*
-	 * Loads libraries; without the lock, as the dynamic loader has its own. Called again, it
-	 * only loads what could not be of use before: a signal handler may call. May be NULL.
+	 * Loads libraries; without the lock, as the dynamic loader has its own. A signal handler
+	 * may call it again: then it loads only libraries that could not be used before. May be
+	 * NULL.
 	 */
 	void (*prepare)(void);
 	/*
@@ -53,8 +54,9 @@ struct backend {
 	 */
 	int (*check_privileges)(void);
 	/*
-	 * In the service thread, about once a second: releases what was kept for a later start and
-	 * has not been used since; and all of it, at the end of the thread. NULL: nothing is kept.
+	 * In the service thread: look, about once a second, releases the resources kept for a later
+	 * start that were not used since; release_kept, at the end of the thread, releases all.
+	 * NULL: nothing is kept.
 	 */
 	void (*look)(void);
 	void (*release_kept)(void);

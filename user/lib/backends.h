@@ -28,8 +28,8 @@ int profil__backends_restart(struct profil_session *s);
 void profil__backends_after_fork(void);
 
 /*
- * What back ends keep open for a later session: releases it in time, all of it, or reports whether
- * there is any. The first two are for the service thread.
+ * Resources that back ends keep open for a later session: look releases those not used for a while,
+ * release_kept all; open returns whether there are any. The first two are for the service thread.
  */
 void profil__backends_look(void);
 void profil__backends_release_kept(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* What /proc and the kernel say of a process. A pid of 0 is this process. */
+/* Facts about a process, from /proc and the kernel. A pid of 0 is this process. */
 #ifndef PROFIL_LIB_PROC_H
 #define PROFIL_LIB_PROC_H
 

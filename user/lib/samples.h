@@ -26,7 +26,7 @@ struct samples {
 	uint64_t period_ns; /* of CPU time between two ticks */
 	uint64_t start_ns;  /* when counting began, since 1970 */
 	bool is_tick;	    /* by the kernel's timer tick, else by a CPU clock */
-	/* Of sessions only: what became of the other ticks. */
+	/* Ticks that no cell has; of sessions only. */
 	bool accounted;
 	uint64_t out_of_range, lost;
 	struct bytes maps; /* /proc/PID/maps, current or that of profil_attach(); may be empty */

@@ -22,7 +22,7 @@ struct profil_session;
 /* The one lock of all state of the library. Threads of the program take it by profil__enter(). */
 extern pthread_mutex_t profil__lock;
 
-/* What the thread finds when it looks after the sessions. */
+/* The state of the sessions at a look. */
 struct look {
 	bool any;	/* a session needs the thread */
 	bool kept;	/* a back end has something open for a later session */
@@ -30,10 +30,10 @@ struct look {
 	uint64_t ticks; /* changes when there were ticks */
 };
 
-/* What the thread does with the sessions, with the lock held. */
+/* Called by the thread with the lock held. */
 struct service_duty {
-	struct look (*look)(void); /* looks after them; called over and over */
-	void (*stop)(void);	   /* stops them all: the program has ended */
+	struct look (*look)(void); /* updates and checks all sessions; called periodically */
+	void (*stop)(void);	   /* stops all sessions: the program has ended */
 	void (*end)(void);	   /* the thread is about to end, and its descriptors with it */
 };
 

@@ -10,39 +10,25 @@
 
 #define KHZ_MAX ((uint64_t)1000000000) /* no CPU is faster: a higher value is an error */
 
-/* A frequency in kHz from the CPU's cpufreq directory; 0: the file does not exist. */
-static uint64_t read_khz(int cpu, const char *file)
-{
-	char path[128], line[32];
-	uint64_t khz;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
-	if (file_read_line(path, line, sizeof(line)) || number_parse(line, 1, KHZ_MAX, &khz))
-		return 0;
-	return khz;
-}
-
-/* A machine may have CPUs of different frequencies. */
+/*
+ * Returns the highest frequency in kHz that a file of the CPUs' cpufreq directories has, as a
+ * machine may have CPUs of different frequencies; 0: there is no such file.
+ */
 static uint64_t highest_khz(const char *file)
 {
 	uint64_t highest = 0, khz;
+	char path[128], line[32];
 
-	for (int cpu = 0; (khz = read_khz(cpu, file)); cpu++)
+	for (int cpu = 0;; cpu++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, file);
+		if (file_read_line(path, line, sizeof(line)) ||
+		    number_parse(line, 1, KHZ_MAX, &khz))
+			return highest;
 		highest = khz > highest ? khz : highest;
-	return highest;
+	}
 }
 
-/* x86: "cpu MHz : 2000.000"; LoongArch: "CPU MHz"; POWER: "clock : 3425.000000MHz". Else 0. */
-static double line_mhz(const char *line)
-{
-	const char *value = strchr(line, ':');
-
-	if (!value || (strncasecmp(line, "cpu MHz", strlen("cpu MHz")) != 0 &&
-		       strncmp(line, "clock\t", strlen("clock\t")) != 0))
-		return 0;
-	return strtod(value + 1, NULL);
-}
-
+/* x86: "cpu MHz : 2000.000"; LoongArch: "CPU MHz"; POWER: "clock : 3425.000000MHz" */
 static uint64_t cpuinfo_mhz(void)
 {
 	FILE *in = fopen("/proc/cpuinfo", "re");
@@ -50,8 +36,13 @@ static uint64_t cpuinfo_mhz(void)
 	char line[4096];
 
 	while (in && fgets(line, sizeof(line), in)) {
-		double mhz = line_mhz(line);
+		const char *value = strchr(line, ':');
+		double mhz;
 
+		if (!value || (strncasecmp(line, "cpu MHz", strlen("cpu MHz")) != 0 &&
+			       strncmp(line, "clock\t", strlen("clock\t")) != 0))
+			continue;
+		mhz = strtod(value + 1, NULL);
 		highest = mhz > highest && mhz <= KHZ_MAX / 1000 ? mhz : highest;
 	}
 	if (in)

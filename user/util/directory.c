@@ -272,7 +272,7 @@ int directory_overwrite_file(int directory, const char *name, const char *bytes,
 
 /* A directory that files of a set are in, or that such a directory is in. */
 struct opened {
-	char *path;    /* for messages; and, of what `path` of the set consists of, to open it */
+	char *path;    /* for messages; up to the set's own path also to open it */
 	size_t parent; /* NONE: it was there, and was opened by its path */
 	int fd;
 	bool made;
@@ -306,7 +306,7 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What a path lies in; the caller free()s it. NULL: out of memory. */
+/* Returns the directory of a path; the caller frees it. NULL: out of memory. */
 static char *parent_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -487,7 +487,7 @@ static int lock_directory(struct job *j, struct error *e)
  * Has write() make the content in memory, and writes that to a temporary file. With a stream on the
  * file, a child forked meanwhile would write the stream's buffer a second time when it exits.
  */
-static int fill(struct job *j, size_t number, struct error *e)
+static int write_temporary(struct job *j, size_t number, struct error *e)
 {
 	struct output *o = &j->outputs[number];
 	int err = open_again(j, o->directory), fd = -1, old;
@@ -569,7 +569,7 @@ static int write_all(struct job *j, struct error *e)
 	if (!err && j->locked)
 		directory_remove_temporaries(j->directories[j->outputs[0].directory].fd);
 	for (size_t i = 0; i < j->count && !err; i++)
-		err = fill(j, i, e);
+		err = write_temporary(j, i, e);
 	for (size_t i = 0; i < j->count && !err; i++) {
 		struct output *o = &j->outputs[i];
 

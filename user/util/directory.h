@@ -60,15 +60,14 @@ int directory_write_file(int directory, const char *name, const char *path, unsi
 int directory_overwrite_file(int directory, const char *name, const char *bytes, size_t size);
 
 /*
- * Has write() fill a stream on fd, which is closed in any case. durable: what was written is on the
- * disk. path is for messages. Returns as
- * above.
+ * Has write() fill a stream on fd, which is closed in any case. durable: syncs it to the disk. path
+ * is for messages. Returns 0, or -errno with e set.
  */
 int directory_fill_file(int fd, const char *path, bool durable,
 			int (*write)(FILE *out, void *context, struct error *e), void *context,
 			struct error *e);
 
-/* Removes what killed writers left. Only while no other writer is running. */
+/* Removes the temporary files of killed writers. Only while no other writer is running. */
 void directory_remove_temporaries(int directory);
 
 /*

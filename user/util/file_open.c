@@ -55,7 +55,7 @@ static int check_component(const struct walk *w, int fd)
 }
 
 /* Enters a directory; fd is closed on an error. */
-static int enter(struct walk *w, int fd)
+static int enter_directory(struct walk *w, int fd)
 {
 	int err = fd < 0 ? -errno : check_component(w, fd);
 
@@ -68,7 +68,7 @@ static int enter(struct walk *w, int fd)
 	return err;
 }
 
-static void leave(struct walk *w, size_t depth)
+static void leave_to(struct walk *w, size_t depth)
 {
 	while (w->depth > depth)
 		close(w->directories[--w->depth]);
@@ -79,32 +79,26 @@ static int go_up(struct walk *w)
 	int fd;
 
 	if (w->depth > 1 || w->in_root) {
-		leave(w, w->depth > 1 ? w->depth - 1 : 1);
+		leave_to(w, w->depth > 1 ? w->depth - 1 : 1);
 		return 0;
 	}
 	fd = openat(w->directories[0], "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	leave(w, 0);
-	return enter(w, fd);
-}
-
-/* In /proc, links to anything that a process has open lead out of every root. */
-static bool is_magic_link(const struct walk *w, int fd)
-{
-	struct statfs system;
-	struct stat status;
-
-	return w->in_root && fstatfs(fd, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
-	       (fstat(w->directories[w->depth - 1], &status) || status.st_ino != PROC_ROOT_INODE);
+	leave_to(w, 0);
+	return enter_directory(w, fd);
 }
 
 /* Puts the target of a link, which is closed, before the rest of the path. */
-static int follow(struct walk *w, int fd, const char *rest)
+static int follow_link(struct walk *w, int fd, const char *rest)
 {
 	char target[PATH_MAX];
 	ssize_t size = readlinkat(fd, "", target, sizeof(target));
 	int err = size < 0 ? -errno : 0;
+	struct statfs system;
+	struct stat status;
 
-	if (!err && is_magic_link(w, fd))
+	/* In /proc, links to anything that a process has open lead out of every root. */
+	if (!err && w->in_root && fstatfs(fd, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
+	    (fstat(w->directories[w->depth - 1], &status) || status.st_ino != PROC_ROOT_INODE))
 		err = -EXDEV;
 	else if (!err && ++w->links > LINKS_MAX)
 		err = -ELOOP;
@@ -121,11 +115,11 @@ static int follow(struct walk *w, int fd, const char *rest)
 	if (*w->rest != '/')
 		return 0;
 	if (w->in_root) {
-		leave(w, 1);
+		leave_to(w, 1);
 		return 0;
 	}
-	leave(w, 0);
-	return enter(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	leave_to(w, 0);
+	return enter_directory(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Opens the last component, which is no link: fd has it open with O_PATH, and is closed. */
@@ -176,15 +170,16 @@ static int walk_path(struct walk *w, int flags)
 		}
 		if (S_ISLNK(status.st_mode) &&
 		    (!is_last || is_directory || !(flags & O_NOFOLLOW))) {
-			err = follow(w, fd, at + size);
+			err = follow_link(w, fd, at + size);
 		} else if (is_last) {
 			return open_last(w, fd, name, flags | (is_directory ? O_DIRECTORY : 0));
 		} else {
 			/* Opened as a directory, an automounted one is mounted. */
 			close(fd);
 			memmove(w->rest, at + size, strlen(at + size) + 1);
-			err = enter(w, openat(w->directories[w->depth - 1], name,
-					      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+			err = enter_directory(
+				w, openat(w->directories[w->depth - 1], name,
+					  O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 		}
 		if (err)
 			return err;
@@ -199,7 +194,7 @@ static int open_walking(int root, const char *path, int flags, unsigned int rule
 
 	if (!*path)
 		return -ENOENT;
-	/* What leads to the working directory counts, too. */
+	/* The path of the working directory must follow the rules, too. */
 	if (!w.in_root && rules & (FILE_PUBLIC | FILE_OWN_PATH)) {
 		if (!getcwd(w.rest, sizeof(w.rest)))
 			return -errno;
@@ -214,8 +209,8 @@ static int open_walking(int root, const char *path, int flags, unsigned int rule
 		fd = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	else
 		fd = open(w.in_root ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = enter(&w, fd) ?: walk_path(&w, flags);
-	leave(&w, 0);
+	fd = enter_directory(&w, fd) ?: walk_path(&w, flags);
+	leave_to(&w, 0);
 	return fd;
 }
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 /*
- * What the whole path of a file must be like, its links included. Of what the path consists of is
- * decided by what was opened, never by a name that is looked up a second time.
+ * Rules for the whole path of a file, its links included. Each component is opened, and checked by
+ * its descriptor, so that nothing is looked up twice.
  */
 enum file_rule {
 	FILE_NO_FOREIGN_LINKS = 1, /* root or the caller made its symbolic links; else -ELOOP */
