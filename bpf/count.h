@@ -176,21 +176,6 @@ static __u64 ring_wakeup(__u32 size)
 								      : BPF_RB_NO_WAKEUP;
 }
 
-/* For a sample that found no slot in the table. Returns false if the ring buffer is full. */
-static bool send_through_ring(__u64 pc, __u64 id)
-{
-	struct sample *sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
-
-	if (!sample)
-		return false;
-	sample->pc = pc;
-	sample->id = id;
-	sample->first_ns = bpf_ktime_get_ns();
-	sample->count = 1;
-	bpf_ringbuf_submit(sample, ring_wakeup(SAMPLE_RING_BYTES));
-	return true;
-}
-
 static void count_sent(bool sent, __u32 bank)
 {
 	struct sample_counters *counter = cpu_counters(bank);
@@ -206,9 +191,19 @@ static void count_sent(bool sent, __u32 bank)
 static __always_inline void count_pc(__u64 pc, __u64 id)
 {
 	__u32 bank = current_bank();
+	struct sample *sample;
 
-	if (!count_in_table(pc, id, bank))
-		count_sent(send_through_ring(pc, id), bank);
+	if (count_in_table(pc, id, bank))
+		return;
+	sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
+	if (sample) {
+		sample->pc = pc;
+		sample->id = id;
+		sample->first_ns = bpf_ktime_get_ns();
+		sample->count = 1;
+		bpf_ringbuf_submit(sample, ring_wakeup(SAMPLE_RING_BYTES));
+	}
+	count_sent(sample, bank);
 }
 
 /* --- Call stacks --- */
@@ -263,11 +258,6 @@ __noinline int write_stack(struct stack *stack, __u64 position)
 	return size <= sizeof(*stack) && bpf_probe_read_kernel(there, size, stack) == 0;
 }
 
-static bool arena_has_room(const __u64 *used)
-{
-	return *used + STACK_WORDS_MAX < arena_words;
-}
-
 /* Where a bank's part of the arena begins, with the number of words in use. */
 static __always_inline __u64 bank_position(__u32 bank)
 {
@@ -300,7 +290,7 @@ static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, s
 			__sync_fetch_and_add(&entry->count, 1);
 			return true;
 		}
-		if (entry->hash == 0 && arena_has_room(used) &&
+		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0)
 			return add_stack(entry, stack, used, bank);
 	}

@@ -168,17 +168,6 @@ static __always_inline void send_fork_record(struct task_struct *parent, struct 
 	send_record(record);
 }
 
-static __always_inline void send_exit_record(struct task_struct *task)
-{
-	struct member_record *record =
-		has_account && task->pid == task->tgid ? begin_record(task) : NULL;
-
-	if (!record)
-		return;
-	record->exited = 1;
-	send_record(record);
-}
-
 /*
  * Runs before the child does, so that its first tick is counted if it is a member, and is not
  * counted because of an earlier process with its PID.
@@ -269,12 +258,6 @@ static __always_inline void forget(__u32 number, __u32 unreleased)
 		bpf_map_delete_elem(&members, &number);
 }
 
-/* Whether a thread will never run again: sum_exec_runtime is all its CPU time then. */
-static __always_inline bool has_left_its_cpu(struct task_struct *task)
-{
-	return BPF_CORE_READ(task, __state) & TASK_DEAD && !BPF_CORE_READ(task, on_cpu);
-}
-
 /*
  * Charges the last CPU time of up to `count` threads of member_exits that have left their CPU. This
  * must happen before their tasks are freed and used again, two RCU grace periods after their end;
@@ -294,7 +277,9 @@ static __always_inline void charge_exits(__u32 count)
 		task = (void *)exit.task;
 		unreleased = 0;
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
-			if (has_left_its_cpu(task)) {
+			/* Once it is dead and off its CPU, sum_exec_runtime is all its CPU time. */
+			if (BPF_CORE_READ(task, __state) & TASK_DEAD &&
+			    !BPF_CORE_READ(task, on_cpu)) {
 				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
 				if (!one_thread)
 					unreleased = BPF_CORE_READ(task, signal, nr_threads);
@@ -323,12 +308,17 @@ int note_exit(const __u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	struct member_exit exit = { .task = (__u64)task, .number = number_of(task) };
 	struct member *member = find_member(exit.number);
+	struct member_record *record;
 	__u64 ns, *charged;
 
 	charge_exits(2);
 	if (!member)
 		return 0;
-	send_exit_record(task);
+	record = has_account && task->pid == task->tgid ? begin_record(task) : NULL;
+	if (record) {
+		record->exited = 1;
+		send_record(record);
+	}
 	if (account.state == ACCOUNT_ENDS)
 		return 0;
 	exit.start_ns = task->start_time;
@@ -351,16 +341,6 @@ int note_exit(const __u64 *ctx)
 	return 0;
 }
 
-static __always_inline void note_cpus(struct task_struct *task)
-{
-	const __u64 *mask = BPF_CORE_READ(task, cpus_ptr);
-	__u64 word;
-
-	for (__u32 i = 0; i < MEMBER_CPU_WORDS && i < cpu_words; i++)
-		if (!bpf_probe_read_kernel(&word, sizeof(word), &mask[i]))
-			account.cpus[i] |= word;
-}
-
 /* Whether note_exit() charges the thread. */
 static __always_inline bool is_exiting(const struct task_struct *task)
 {
@@ -372,13 +352,17 @@ SEC("?iter/task")
 int take_cpu_time(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	__u64 key = (__u64)task, before, *charged;
+	__u64 key = (__u64)task, before, word, *charged;
+	const __u64 *mask;
 
 	charge_exits(4);
 	if (!task || account.state == ACCOUNT_ENDS || is_exiting(task) ||
 	    !find_member(number_of(task)))
 		return 0;
-	note_cpus(task);
+	mask = BPF_CORE_READ(task, cpus_ptr);
+	for (__u32 i = 0; i < MEMBER_CPU_WORDS && i < cpu_words; i++)
+		if (!bpf_probe_read_kernel(&word, sizeof(word), &mask[i]))
+			account.cpus[i] |= word;
 	charged = bpf_map_lookup_elem(&member_tasks, &key);
 	if (!charged) {
 		before = task->start_time < account.begin_ns ? task->se.sum_exec_runtime : 0;

@@ -67,7 +67,7 @@ __noinline int narrow(struct search *s, __u64 first)
 }
 
 /* Returns how many ranges start at or below pc. */
-static __noinline __u32 search(void *pages, __u64 pc, __u32 count)
+static __noinline __u32 search_ranges(void *pages, __u64 pc, __u32 count)
 {
 	struct search s = { .high = count, .middle = count / 2, .pc = pc };
 
@@ -81,28 +81,6 @@ static __noinline __u32 search(void *pages, __u64 pc, __u32 count)
 	return s.low;
 }
 
-/* The last range that starts at or below pc; NULL: none. */
-static __always_inline const struct profil_range *find_range(struct profil_state *state,
-							     void *pages, __u64 pc, __u32 count)
-{
-	__u32 before;
-
-	if (count == 1)
-		return &state->range;
-	before = search(pages, pc, count);
-	return before ? range_at(pages, before - 1) : NULL;
-}
-
-static void set_dirty(struct profil_state *state, __u32 cell)
-{
-	__u32 bit = cell >> (state->dirty_shift & 31);
-	__u64 *word = &state->dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
-	__u64 mask = 1ULL << (bit & 63);
-
-	if (!(*word & mask))
-		__sync_fetch_and_or(word, mask);
-}
-
 /* A tick, as all clients of its process see it. */
 struct tick {
 	__u64 pc;	/* in user space */
@@ -112,13 +90,18 @@ struct tick {
 	__u64 kernel; /* 1: it interrupted the kernel */
 };
 
-static void count(struct profil_state *state, void *pages, const struct tick *tick,
-		  __u32 range_count)
+static void count_in_cell(struct profil_state *state, void *pages, const struct tick *tick,
+			  __u32 range_count)
 {
-	const struct profil_range *range = find_range(state, pages, tick->pc, range_count);
+	const struct profil_range *range = &state->range; /* of several, the last one up to pc */
+	__u32 before, cell, key, bit;
 	struct profil_page *page;
-	__u32 cell, key;
+	__u64 *word, mask;
 
+	if (range_count > 1) {
+		before = search_ranges(pages, tick->pc, range_count);
+		range = before ? range_at(pages, before - 1) : NULL;
+	}
 	if (!range || tick->pc < range->first || tick->pc > range->last) {
 		__sync_fetch_and_add(&state->out_of_range, 1);
 		return;
@@ -134,7 +117,11 @@ static void count(struct profil_state *state, void *pages, const struct tick *ti
 	add_and_order(&page->cells[cell % PROFIL_PAGE_CELLS], 1); /* before the dirty bit */
 	if (tick->kernel)
 		__sync_fetch_and_add(&state->kernel, 1);
-	set_dirty(state, cell);
+	bit = cell >> (state->dirty_shift & 31);
+	word = &state->dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
+	mask = 1ULL << (bit & 63);
+	if (!(*word & mask))
+		__sync_fetch_and_or(word, mask);
 }
 
 static void count_for(__u32 client, const struct tick *tick)
@@ -152,7 +139,7 @@ static void count_for(__u32 client, const struct tick *tick)
 		__sync_fetch_and_add(&state->ticks, -1);
 		return;
 	}
-	count(state, pages, tick, range_count);
+	count_in_cell(state, pages, tick, range_count);
 	if (tick->start_ns) {
 		__sync_fetch_and_add(&state->timed, 1);
 		__sync_fetch_and_add(&state->timed_ns, bpf_ktime_get_ns() - tick->start_ns);

@@ -44,19 +44,13 @@ struct {
 
 /* --- Processes --- */
 
-/* tgid_of() of a task that is not the current one. */
-static __always_inline __u32 process_of(struct task_struct *task)
-{
-	return pid_namespace ? search_number(BPF_CORE_READ(task, group_leader))
-			     : (__u32)BPF_CORE_READ(task, tgid);
-}
-
 /* The key of a sample's process. */
 static __always_inline __u64 process_key(__u64 id)
 {
 	return sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
 }
 
+/* Sets walk->process. Returns false if nothing is published for the key. */
 static __always_inline bool take_process(struct walk *walk, __u64 key)
 {
 	const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
@@ -74,22 +68,20 @@ static __always_inline bool take_ancestor(struct walk *walk, struct task_struct 
 {
 	for (int i = 0; i < 3; i++) {
 		__u64 exec = BPF_CORE_READ(task, self_exec_id);
+		__u32 tgid;
 
 		if (BPF_CORE_READ(task, parent_exec_id) != exec)
 			return false;
 		task = BPF_CORE_READ(task, real_parent);
 		if (BPF_CORE_READ(task, self_exec_id) != exec)
 			return false;
-		if (take_process(walk, sample_id_make(exec, process_of(task), 0)))
+		/* tgid_of() is of the current task alone. */
+		tgid = pid_namespace ? search_number(BPF_CORE_READ(task, group_leader))
+				     : (__u32)BPF_CORE_READ(task, tgid);
+		if (take_process(walk, sample_id_make(exec, tgid, 0)))
 			return true;
 	}
 	return false;
-}
-
-/* Sets walk->process. Returns false if nothing is published for the task, which has this id. */
-static __always_inline bool find_process(struct walk *walk, struct task_struct *task, __u64 id)
-{
-	return take_process(walk, process_key(id)) || take_ancestor(walk, task);
 }
 
 SEC("?iter/task")
@@ -161,27 +153,14 @@ __noinline int copy_stack(struct unwind_copy *copy)
 	return i;
 }
 
-/*
- * Wakes user space at most once a millisecond for processes that are not published, as it may be
- * unable to publish them. A published process asks once after each time it was published, and
- * always wakes.
- */
-static __always_inline __u64 copy_wakeup(struct walk *walk, bool published, __u64 now)
-{
-	if (!published && now - walk->asked_ns < 1000000)
-		return BPF_RB_NO_WAKEUP;
-	walk->asked_ns = now;
-	return BPF_RB_FORCE_WAKEUP;
-}
-
 /* Sends a copy of the stack for user space to walk. Returns false if it cannot be sent. */
 static __always_inline bool send_copy(struct stack_scratch *scratch, const struct pt_regs *regs,
 				      bool published)
 {
 	struct unwind_copy *copy = &scratch->copy;
 	const struct stack *stack = &scratch->sample.stack;
+	__u64 size, wakeup = BPF_RB_NO_WAKEUP;
 	struct walk *walk = &scratch->walk;
-	__u64 size;
 
 	copy->time_ns = bpf_ktime_get_ns();
 	copy->id = stack->id;
@@ -200,8 +179,16 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	if (size > UNWIND_COPY_BYTES)
 		return false;
 	size += offsetof(struct unwind_copy, bytes);
-	return bpf_ringbuf_output(&unwind_copies, copy, size,
-				  copy_wakeup(walk, published, copy->time_ns)) == 0;
+	/*
+	 * Wakes user space at most once a millisecond for processes that are not published, as it
+	 * may be unable to publish them. A published process asks once after each time it was
+	 * published, and always wakes.
+	 */
+	if (published || copy->time_ns - walk->asked_ns >= 1000000) {
+		walk->asked_ns = copy->time_ns;
+		wakeup = BPF_RB_FORCE_WAKEUP;
+	}
+	return bpf_ringbuf_output(&unwind_copies, copy, size, wakeup) == 0;
 }
 
 /* Whether the published mappings may be outdated: true once after each time they were published. */
@@ -239,7 +226,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	take_registers(walk, regs);
 	stack->end = UNWIND_NO_PROCESS;
 	depth = WALK_BY_KERNEL;
-	published = find_process(walk, task, stack->id);
+	published = take_process(walk, process_key(stack->id)) || take_ancestor(walk, task);
 	if (published) {
 		walk->at = (struct unwind_mapping){ 0 };
 		walk->image_number = ~0U; /* its rows may have been moved since the last tick */
