@@ -37,7 +37,7 @@ static bool has_clock(int cpu, void *unused)
 	return settings_isolated_cpus() || !cpu_is_isolated(cpu);
 }
 
-static enum hrtimer_restart interrupt(struct hrtimer *timer)
+static enum hrtimer_restart timer_interrupt(struct hrtimer *timer)
 {
 	struct clock *clock = container_of(timer, struct clock, timer);
 	u64 now = ktime_get_ns() + clock->phase;
@@ -52,7 +52,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 }
 
 /* Runs on the CPU whose timer it starts, or sets to the present rate, with interrupts disabled. */
-static void start(void *unused)
+static void start_timer(void *unused)
 {
 	struct clock *clock = this_cpu_ptr(&clocks);
 	u64 now = ktime_get_ns() + clock->phase;
@@ -78,7 +78,7 @@ void clock_add(struct rate *rate)
 	if (!rate_add(rate) && !changed)
 		return;
 	cpus_read_lock(); /* the timer of a CPU that goes offline is not started again */
-	on_each_cpu_cond(has_clock, start, NULL, true);
+	on_each_cpu_cond(has_clock, start_timer, NULL, true);
 	cpus_read_unlock();
 }
 
@@ -87,7 +87,7 @@ static int clock_cpu_online(unsigned int cpu)
 	if (!has_clock(cpu, NULL))
 		return 0;
 	local_irq_disable();
-	start(NULL);
+	start_timer(NULL);
 	local_irq_enable();
 	return 0;
 }
@@ -105,7 +105,8 @@ int clock_init(void)
 	for_each_possible_cpu(cpu) {
 		struct clock *clock = per_cpu_ptr(&clocks, cpu);
 
-		hrtimer_setup(&clock->timer, interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED);
+		hrtimer_setup(&clock->timer, timer_interrupt, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_PINNED);
 		clock->phase = cpu * GOLDEN_RATIO_FRACTION;
 	}
 	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "profil:clock", clock_cpu_online,

@@ -57,19 +57,6 @@ static int add_in_word(u32 __user *word, unsigned int shift, u32 mask, u32 n)
 	return -EAGAIN;
 }
 
-/* The same for a cell that lies in two words: not atomic. */
-static int add_across_words(unsigned long cell, bool wide, u32 n)
-{
-	u32 __user *wide_cell = (u32 __user *)cell;
-	u16 __user *narrow_cell = (u16 __user *)cell;
-	u32 wide_count = 0;
-	u16 count = 0;
-
-	if (wide)
-		return get_user(wide_count, wide_cell) ?: put_user(wide_count + n, wide_cell);
-	return get_user(count, narrow_cell) ?: put_user((u16)(count + n), narrow_cell);
-}
-
 /* With profiled->lock held, which keeps out other ticks. Never sleeps. Returns as add_in_word(). */
 static __always_inline int add_to_cell(unsigned long cell, bool wide, u32 n)
 {
@@ -77,13 +64,19 @@ static __always_inline int add_to_cell(unsigned long cell, bool wide, u32 n)
 	unsigned int after = sizeof(u32) - width - before; /* bytes of the word */
 	unsigned int shift = 8 * (IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? after : before);
 	u32 mask = wide ? U32_MAX : U16_MAX << shift;
+	u32 wide_count = 0;
+	u16 count = 0;
 	int err;
 
 	pagefault_disable();
 	if (before + width <= sizeof(u32))
 		err = add_in_word((u32 __user *)(cell - before), shift, mask, n);
+	else if (wide) /* in two words: not atomic */
+		err = get_user(wide_count, (u32 __user *)cell)
+			      ?: put_user(wide_count + n, (u32 __user *)cell);
 	else
-		err = add_across_words(cell, wide, n);
+		err = get_user(count, (u16 __user *)cell)
+			      ?: put_user((u16)(count + n), (u16 __user *)cell);
 	pagefault_enable();
 	return err;
 }
@@ -204,19 +197,6 @@ static struct deferred_ticks *get_deferred(struct profiled_mm *profiled, unsigne
 	return deferred;
 }
 
-/* With profiled->lock held. */
-static void defer(struct profiled_mm *profiled, unsigned long cell, u32 ticks, u32 kernel)
-{
-	struct deferred_ticks *deferred = get_deferred(profiled, cell);
-
-	if (deferred) {
-		deferred->ticks += ticks;
-		deferred->kernel += kernel;
-	} else {
-		profiled->counts.lost += ticks;
-	}
-}
-
 /* --- The interrupt --- */
 
 /*
@@ -234,21 +214,30 @@ static bool has_own_page_tables(void)
 }
 
 /* In an RCU read-side section. */
-static void count(struct profiled_mm *profiled, u32 ticks, bool in_kernel)
+static void count_in_cell(struct profiled_mm *profiled, u32 ticks, bool in_kernel)
 {
 	u64 pc = instruction_pointer(task_pt_regs(current));
 	unsigned long cell = region_table_cell(profiled->table, pc);
 	u32 kernel = in_kernel ? ticks : 0;
+	struct deferred_ticks *deferred;
 
 	raw_spin_lock(&profiled->lock);
-	if (profiled->on) {
-		if (cell == NO_CELL)
-			profiled->counts.out_of_range += ticks;
-		else if (!has_own_page_tables() || add_to_cell(cell, profiled->table->wide, ticks))
-			defer(profiled, cell, ticks, kernel);
-		else
-			add_counted(profiled, ticks, kernel);
+	if (!profiled->on)
+		goto out;
+	if (cell == NO_CELL) {
+		profiled->counts.out_of_range += ticks;
+	} else if (has_own_page_tables() && !add_to_cell(cell, profiled->table->wide, ticks)) {
+		add_counted(profiled, ticks, kernel);
+	} else {
+		deferred = get_deferred(profiled, cell);
+		if (deferred) {
+			deferred->ticks += ticks;
+			deferred->kernel += kernel;
+		} else {
+			profiled->counts.lost += ticks;
+		}
 	}
+out:
 	raw_spin_unlock(&profiled->lock);
 }
 
@@ -270,7 +259,7 @@ void count_tick(u64 before, u64 now, u64 phase)
 		period = profiled->table->rate.period_ns;
 		ticks = rate_points(now, period) - rate_points(before, period);
 		if (ticks)
-			count(profiled, ticks, regs && !user_mode(regs));
+			count_in_cell(profiled, ticks, regs && !user_mode(regs));
 	}
 	rcu_read_unlock();
 }

@@ -47,7 +47,7 @@ static bool uses_parents_memory(void)
 	return shared;
 }
 
-static long set(const void __user *argument)
+static long ioctl_set(const void __user *argument)
 {
 	struct profil_device_set request;
 	struct region_table *table;
@@ -65,7 +65,7 @@ static long set(const void __user *argument)
 	return profiled_mm_start(table);
 }
 
-static long off(void)
+static long ioctl_off(void)
 {
 	struct profiled_mm *profiled;
 
@@ -112,20 +112,7 @@ static struct profiled_mm *query_process(struct profil_device_query *reply)
 	return profiled;
 }
 
-/* Copies as many regions to user space as have room. Returns 0 or -EFAULT. */
-static int copy_regions(const struct region_table *table, u64 address, u32 room)
-{
-	u32 count = min(room, table->count);
-
-	if (address != (unsigned long)address)
-		return -EFAULT;
-	if (address && copy_to_user((void __user *)(unsigned long)address, table->regions,
-				    array_size(count, sizeof(table->regions[0]))))
-		return -EFAULT;
-	return 0;
-}
-
-static long query(void __user *argument)
+static long ioctl_query(void __user *argument)
 {
 	struct profil_device_query request, reply = {
 		.version = PROFIL_DEVICE_VERSION,
@@ -133,14 +120,22 @@ static long query(void __user *argument)
 		.max_regions = settings_max_regions(),
 	};
 	struct profiled_mm *profiled;
+	unsigned long address;
+	u32 count;
 	int err = copy_sized(&request, QUERY_SIZE, argument, &reply.size);
 
 	if (err)
 		return err;
 	reply.regions = request.regions;
 	profiled = query_process(&reply);
-	if (profiled) {
-		err = copy_regions(profiled->table, request.regions, request.region_count);
+	if (profiled) { /* copies as many regions as have room */
+		address = request.regions;
+		count = min(request.region_count, profiled->table->count);
+		if (address != request.regions ||
+		    (address &&
+		     copy_to_user((void __user *)address, profiled->table->regions,
+				  array_size(count, sizeof(struct profil_device_region)))))
+			err = -EFAULT;
 		profiled_mm_put(profiled);
 	}
 	if (!err && copy_to_user(argument, &reply, sizeof(reply)))
@@ -152,11 +147,11 @@ static long profil_ioctl(struct file *file, unsigned int command, unsigned long 
 {
 	switch (command) {
 	case PROFIL_IOC_SET:
-		return set((const void __user *)argument);
+		return ioctl_set((const void __user *)argument);
 	case PROFIL_IOC_OFF:
-		return off();
+		return ioctl_off();
 	case PROFIL_IOC_QUERY:
-		return query((void __user *)argument);
+		return ioctl_query((void __user *)argument);
 	}
 	return -ENOTTY;
 }

@@ -47,7 +47,7 @@ static void unhash(struct profiled_mm *profiled)
 	spin_unlock(&hash_lock);
 }
 
-static void end(struct profiled_mm *profiled)
+static void end_profiled(struct profiled_mm *profiled)
 {
 	unhash(profiled);
 	mmu_interval_notifier_remove(&profiled->notifier);
@@ -56,7 +56,7 @@ static void end(struct profiled_mm *profiled)
 
 static void end_by_work(struct work_struct *work)
 {
-	end(container_of(work, struct profiled_mm, end_work));
+	end_profiled(container_of(work, struct profiled_mm, end_work));
 }
 
 void profiled_mm_switch_off(struct profiled_mm *profiled)
@@ -68,7 +68,7 @@ void profiled_mm_switch_off(struct profiled_mm *profiled)
 void profiled_mm_stop(struct profiled_mm *profiled)
 {
 	if (claim_end(profiled))
-		end(profiled);
+		end_profiled(profiled);
 	else
 		unhash(profiled);
 }
@@ -102,7 +102,7 @@ struct insertion {
 	int err;
 };
 
-static int insert(struct profiled_mm *profiled)
+static int try_insert(struct profiled_mm *profiled)
 {
 	unsigned long start, length;
 
@@ -115,7 +115,7 @@ static void insert_by_work(struct work_struct *work)
 {
 	struct insertion *insertion = container_of(work, struct insertion, work);
 
-	insertion->err = insert(insertion->profiled);
+	insertion->err = try_insert(insertion->profiled);
 }
 
 /*
@@ -126,7 +126,7 @@ static void insert_by_work(struct work_struct *work)
 static int insert_notifier(struct profiled_mm *profiled)
 {
 	struct insertion insertion = { .profiled = profiled };
-	int err = insert(profiled);
+	int err = try_insert(profiled);
 
 	if (err == -EINTR) {
 		INIT_WORK_ONSTACK(&insertion.work, insert_by_work);
@@ -228,7 +228,7 @@ int profiled_mm_start(struct region_table *table)
 	raw_spin_lock_init(&profiled->lock);
 	profiled->on = true;
 	__module_get(THIS_MODULE); /* the caller holds a reference, so this cannot fail */
-	kref_get(&profiled->refs); /* the notifier's, which end() puts */
+	kref_get(&profiled->refs); /* the notifier's, which end_profiled() puts */
 	err = insert_notifier(profiled);
 	if (err)
 		profiled_mm_put(profiled);
