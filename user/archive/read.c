@@ -352,7 +352,7 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 	if (!err && query->time_tag && r.count) {
 		r.windows = windows;
 		r.step_s = choose_step(&r);
-		if (!query->fine) { /* with ARCHIVE_TIME_TAG, sums of a step at most */
+		if (!query->fine) { /* with TAG_TIME, sums of a step at most */
 			archive_list_free(windows, r.count);
 			err = list_windows(query, r.step_s, &windows, &r.count, e);
 		}
