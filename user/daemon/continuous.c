@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "cli/capabilities.h"
+#include "daemon/dcpi.h"
 #include "daemon/keeper.h"
 #include "daemon/log.h"
 #include "daemon/state.h"
-#include "format/format.h"
 #include "record/from_capture.h"
 #include "symbol/cfi/cfi.h"
 #include "symbol/symbol.h"
@@ -191,56 +191,6 @@ static void account(struct recorder *r, struct profile *p)
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 }
 
-#define NS_PER_MINUTE (60 * NS_PER_S)
-#define NS_PER_DAY    (86400 * NS_PER_S)
-
-static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
-{
-	const struct format *dcpi = format_by_name("dcpi");
-	uint64_t began_ns = p->time_ns;
-	struct format_dropped dropped;
-	struct error loss;
-	int err;
-
-	p->time_ns = r->epoch_ns; /* the epoch's name */
-	err = dcpi->write_directory(p, &(struct format_options){ 0 }, r->o->dcpi, e);
-	p->time_ns = began_ns;
-	if (err)
-		return err;
-	dcpi->dropped_images(p, &dropped);
-	if (!dropped.samples)
-		return 0;
-	r->state->dcpi_dropped += dropped.samples;
-	error_set(&loss, 0,
-		  "%s: %" PRIu64 " samples of %.512s%s are dropped: DCPI files cannot hold %s",
-		  r->o->dcpi, dropped.samples, dropped.image, dropped.others ? " and others" : "",
-		  dcpi->cannot_hold_in_image);
-	log_problem(&loss);
-	return 0;
-}
-
-/*
- * All windows of a day go to one epoch. One that cannot begins another: where an image's file is
- * gone, its addresses are no longer those that the epoch's file has.
- */
-static void write_dcpi(struct recorder *r, struct profile *p)
-{
-	struct error e;
-
-	if (p->time_ns / NS_PER_DAY != r->epoch_ns / NS_PER_DAY)
-		r->epoch_ns = p->time_ns;
-	if (add_to_dcpi(r, p, &e) == 0)
-		return;
-	/* An epoch is named by its minute: with short windows this one's is not over. */
-	r->epoch_ns += NS_PER_MINUTE;
-	if (r->epoch_ns < p->time_ns)
-		r->epoch_ns = p->time_ns;
-	if (add_to_dcpi(r, p, &e) == 0)
-		return;
-	r->state->dcpi_failed++;
-	log_problem(&e);
-}
-
 static void write_window(struct recorder *r, struct profile *p)
 {
 	char path[PATH_MAX];
@@ -284,7 +234,7 @@ static int finish_window(struct recorder *r, struct error *e)
 	if (!err) {
 		write_window(r, p);
 		if (r->o->dcpi)
-			write_dcpi(r, p);
+			dcpi_add_window(r->o->dcpi, &r->epoch_ns, p, r->state);
 	}
 	profile_free(p);
 	malloc_trim(0); /* as continuous_run() has set it */

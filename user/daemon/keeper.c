@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "cli/capabilities.h"
+#include "daemon/dcpi.h"
 #include "daemon/log.h"
-#include "format/dcpi/dcpi.h"
 #include "push/push.h"
 #include "util/clock.h"
 
@@ -113,13 +113,6 @@ static void tidy_files(struct work *w)
 	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
 			 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
 		log_problem(&e);
-	if (!w->o->dcpi || !w->old_before_ns)
-		return;
-	if (dcpi_drop_epochs(w->o->dcpi, w->host, w->old_before_ns / NS_PER_S, &epochs, &e))
-		log_problem(&e);
-	if (epochs)
-		log_note("removed %zu epochs from %s: %s", epochs, w->o->dcpi,
-			 reasons[ARCHIVE_OVER_DAYS]);
 }
 
 static void report_push(enum push_report kind, const struct error *e, void *context)
@@ -221,6 +214,8 @@ static void run_keeper(struct work *w)
 		/* Each window is a byte in the pipe, which ends with the recorder. */
 		goes_on = poll(&fd, 1, next_ms) <= 0 || read(w->pipe, bytes, sizeof(bytes)) != 0;
 		tidy_files(w);
+		if (w->o->dcpi && w->old_before_ns)
+			dcpi_drop_old(w->o->dcpi, w->host, w->old_before_ns);
 		next_ms = push_windows(w);
 		publish_state(w);
 	} while (goes_on);
