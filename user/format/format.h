@@ -23,7 +23,7 @@ enum format_aspect {
 	ASPECT_BUILD_IDS,
 	ASPECT_THREADS, /* PIDs, TIDs and thread names */
 	ASPECT_MODE,	/* kernel or user mode of each sample */
-	ASPECT_LABEL,	/* the label that dcpilabel(1) sets */
+	ASPECT_LABEL,	/* the text of PROFILE_LABEL_KEY */
 	ASPECT_TAGS,	/* other labels */
 	ASPECT_VALUES,	/* several values for each sample */
 	ASPECT_CALLS,	/* call counts of caller and callee */

@@ -72,7 +72,7 @@ static unsigned int label_aspects(const struct profile *p)
 			found |= KEEPS(MODE);
 		for (uint32_t j = 0; j < l->tag_count; j++) {
 			const struct profile_tag *tag = &l->tags[j];
-			bool is_label = tag->text && strcmp(tag->key, PROFILE_DCPI_LABEL) == 0;
+			bool is_label = tag->text && strcmp(tag->key, PROFILE_LABEL_KEY) == 0;
 
 			found |= is_label ? KEEPS(LABEL) : KEEPS(TAGS);
 		}

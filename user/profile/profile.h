@@ -55,7 +55,7 @@ struct profile_mapping {
 	uint32_t image;
 	/*
 	 * start and limit are addresses in the image's own numbering, as files that know no process
-	 * have them (DCPI, gmon.out, Callgrind); offset is then 0 until the symbol layer has seen
+	 * have them (gmon.out, Callgrind); offset is then 0 until the symbol layer has seen
 	 * the ELF file, which sets it and makes this false.
 	 */
 	bool linked;
@@ -98,8 +98,8 @@ struct profile_tag {
 	const char *unit; /* of the number; "" when none */
 };
 
-/* The key of the text that dcpilabel(1) has labelled samples with. */
-#define PROFILE_DCPI_LABEL "label"
+/* The key of a text that the user labelled samples with. */
+#define PROFILE_LABEL_KEY "label"
 
 /* Labels that the samples of one thread in one mode share. */
 struct profile_labels {

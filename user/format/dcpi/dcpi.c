@@ -110,7 +110,7 @@ static int read_image(struct reader *r)
 	uint64_t start = field(r, DCPI_TSTART)->number, size = field(r, DCPI_TSIZE)->number, limit;
 	bool is_own = field(r, DCPI_ADDRESSES)->number == DCPI_OWN, has_id = false;
 	struct profile_labels labels = { .comm = "" };
-	struct profile_tag label = { .key = PROFILE_DCPI_LABEL };
+	struct profile_tag label = { .key = PROFILE_LABEL_KEY };
 	struct text path_text = path_field->text;
 	uint8_t id[PROFILE_BUILD_ID_MAX];
 	const char *path = "";

@@ -100,7 +100,7 @@ static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 static const char *label_of(const struct profile_labels *labels)
 {
 	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, PROFILE_DCPI_LABEL) == 0)
+		if (strcmp(labels->tags[i].key, PROFILE_LABEL_KEY) == 0)
 			return labels->tags[i].text;
 	return NULL;
 }
