@@ -15,7 +15,7 @@ struct report_listing_options {
 };
 
 /*
- * Prints a function's instructions with their samples, as dcpilist(1) does:
+ * Prints a function's instructions with their samples:
  *
  *     samples  %  address  B  instruction
  *

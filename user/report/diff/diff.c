@@ -12,7 +12,7 @@
 #include "report/table.h"
 #include "report/text.h"
 
-/* Terminals with fewer columns have no range%, which is only for users of dcpidiff. */
+/* Terminals with fewer columns have no range%, which few need. */
 #define NARROW 100
 
 /* The contents of a column of numbers. */
@@ -34,7 +34,7 @@ struct diff {
 	size_t numbers;
 };
 
-/* dcpidiff's normalised range: |a - b| / (a + b), in percent. */
+/* The normalised range: |a - b| / (a + b), in percent. */
 static double range(const struct compared *row)
 {
 	double sum = fabs(row->amount[OLD]) + fabs(row->amount[NEW]);

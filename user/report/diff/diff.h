@@ -9,7 +9,7 @@
  * Prints two profiles side by side, the largest difference first: samples in each; their share of
  * all and its difference in percentage points, or their time in seconds and its difference, or
  * that in a second of the recording, in milliseconds;
- * dcpidiff(1)'s normalised range, |old - new| / (|old| + |new|) of these shares or times; and the
+ * the normalised range, |old - new| / (|old| + |new|) of these shares or times; and the
  * significance. options->rows has no effect.
  *
  *     old  old%  new  new%  diff  range%  p  function  image
