@@ -23,15 +23,26 @@ static bool can_write(const struct format *format)
 	return format->write || format->write_directory;
 }
 
-void tool_list_formats(char *text, size_t size)
+static bool writes_directory(const struct format *format)
+{
+	return format->write_directory;
+}
+
+/* Lists the names of the formats that `is_listed` selects: "pprof, gperftools". */
+static void list_formats(bool (*is_listed)(const struct format *format), char *text, size_t size)
 {
 	size_t used = 0;
 
 	text[0] = '\0';
 	for (const struct format *const *f = format_all; *f && used < size; f++)
-		if (can_write(*f))
+		if (is_listed(*f))
 			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
 					 (*f)->name);
+}
+
+void tool_list_formats(char *text, size_t size)
+{
+	list_formats(can_write, text, size);
 }
 
 bool tool_is_unnamed(const char *path)
@@ -92,10 +103,11 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 		if (!format && directory) {
 			error_set_kind(e, ERROR_USAGE, 0,
 				       "%s is a directory, and no format is named", path);
+			list_formats(writes_directory, names, sizeof(names));
 			error_hint(e,
-				   "name a file in it, as %s%sx.pb.gz; or add -f dcpi or -f gmon, "
+				   "name a file in it, as %s%sx.pb.gz; or add -f with one of %s, "
 				   "which have a file for each image",
-				   path, path[strlen(path) - 1] == '/' ? "" : "/");
+				   path, path[strlen(path) - 1] == '/' ? "" : "/", names);
 		} else if (!format) {
 			error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write",
 				       path);
