@@ -219,7 +219,7 @@ static void read_bodies(void **state)
 static void read_strides(void **state)
 {
 	struct bytes b = headed(REQUIRED "x-stride 4\n"), plain = headed(REQUIRED);
-	struct input_options options = { .dcpi_stride = 4 };
+	struct input_options options = { .stride = 4 };
 	struct profile *p = read_good(dcpi, (WORDS(&b, 8, 2, 1, 2, 16, 1, 3, 3, 6), &b));
 	char *path;
 	struct error e;

@@ -108,7 +108,7 @@ int dcpi_body_read(const struct input *in, const struct dcpi_header *h,
 	int err = 0;
 
 	/* The file's own line overrides the user's option. */
-	r.stride = stride->given ? stride->number : in->options.dcpi_stride ?: 1;
+	r.stride = stride->given ? stride->number : in->options.stride ?: 1;
 	if (!r.stride || r.stride > STRIDE_MAX)
 		return input_line_error(in, e, "a stride of %" PRIu64 " bytes", r.stride);
 	if (in->size < FOOTER_WORDS * WORD)

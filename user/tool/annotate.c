@@ -81,8 +81,8 @@ static int print_annotation(struct profile *p, struct annotate_options *o, struc
 /*
  * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
  * whose busiest function is shown, if it exists, whether or not it can be read, or if it looks like
- * a file's name; but where DCPIDB or the archive is read, a function suffices. Functions of Go have
- * slashes, too.
+ * a file's name; but where a format's directory or the archive is read, a function suffices.
+ * Functions of Go have slashes, too.
  */
 static bool has_function(const struct annotate_options *o, char *const *arguments, int count)
 {

@@ -98,7 +98,7 @@ struct tool_reading {
 	{ "executable", 0, "FILE", "the program, where the profile does not name it: gmon.out",        \
 	  option_text, offsetof(type, member.executable) },                                        \
 	{ "dcpi-stride", 0, "BYTES", "bytes of code for each count of a DCPI file: 1 or 4",        \
-	  tool_option_stride, offsetof(type, member.input.dcpi_stride) },                          \
+	  tool_option_stride, offsetof(type, member.input.stride) },                               \
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",  \
 	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
 	{ "inline", 0, NULL, "resolve source lines and inlined functions",        \
@@ -119,7 +119,7 @@ struct tool_reading {
 	  offsetof(type, member.file) }
 /* clang-format on */
 
-/* Parser for the member `unsigned int` of --dcpi-stride. */
+/* Parser for the member `unsigned int stride` of struct input_options: 1 or 4. */
 int tool_option_stride(const char *value, void *member, struct error *e);
 
 /* The name of an input file in messages: "standard input" for "-". */
@@ -153,7 +153,7 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 
 /*
  * Returns the path, or if it is NULL the directory that the environment names for files of this
- * format (DCPIDB), or NULL.
+ * format (directory_variable), or NULL.
  */
 const char *tool_output_place(const char *name, const char *path);
 
@@ -166,8 +166,8 @@ struct tool_inputs {
 
 /*
  * Takes the files of the command line; if there are none, the archive if `query` (may be NULL)
- * needs it, else the directory that the environment names for files of a format (DCPIDB). `in`
- * points into itself: do not copy it.
+ * needs it, else the directory that the environment names for files of a format. `in` points into
+ * itself: do not copy it.
  */
 void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
 		      struct tool_inputs *in);

@@ -10,9 +10,9 @@
 
 /* How to read a file. */
 struct input_options {
-	bool salvage;		  /* read as much of a corrupt file as possible */
-	bool foreign;		  /* other users' links, and special files, are not opened */
-	unsigned int dcpi_stride; /* bytes of code per count of a DCPI file; 0: 1 */
+	bool salvage;	     /* read as much of a corrupt file as possible */
+	bool foreign;	     /* other users' links, and special files, are not opened */
+	unsigned int stride; /* bytes of code per count, in files that do not say; 0: 1 */
 };
 
 /*

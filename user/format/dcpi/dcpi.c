@@ -195,7 +195,7 @@ static int add_warnings(struct reader *r)
 	if (!err && bad->at)
 		err = profile_warn(r->p, "the line \"%.*s\" has an invalid value",
 				   size_of(bad) < 64 ? size_of(bad) : 64, bad->at);
-	if (!err && alpha && !field(r, DCPI_STRIDE)->given && !r->in->options.dcpi_stride)
+	if (!err && alpha && !field(r, DCPI_STRIDE)->given && !r->in->options.stride)
 		err = profile_warn(r->p, "the file is from an Alpha: if it has a count for each "
 					 "instruction, use --dcpi-stride 4");
 	return err;
