@@ -150,6 +150,12 @@ check "a file is stronger" test "$(total one.pb.gz)" -lt "$(total)"
 DCPIDB=$work/gone
 check "a database that is not there" exits 1 "$profiltool" report
 check "says where its name is from" says "no file was named, and DCPIDB is $work/gone"
+check "annotate FUNCTION without FILE warns of it once" exits 1 "$profiltool" annotate main
+check "annotate FUNCTION: one warning" test "$(grep -c "no file was named" err)" -eq 1
+check "annotate FILE does not need the database" exits 0 "$profiltool" annotate one.pb.gz
+check "annotate FILE does not warn of it" test "$(grep -c "no file was named" err)" -eq 0
+check "annotate takes a missing profile for no function" exits 1 "$profiltool" annotate gone.pb.gz
+check "annotate names the missing profile" says "gone.pb.gz: No such file"
 DCPIDB=
 check "empty is none" exits 2 "$profiltool" report
 

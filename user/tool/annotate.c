@@ -80,21 +80,21 @@ static int print_annotation(struct profile *p, struct annotate_options *o, struc
 
 /*
  * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
- * whose busiest function is shown, if it exists, whether or not it can be read, or if it looks like
- * a file's name; but where a format's directory or the archive is read, a function suffices.
- * Functions of Go have slashes, too.
+ * whose busiest function is shown, if it exists, whether or not it can be read, or if it has the
+ * name of one. With a slash it is a profile, too, unless there is a default input: functions of Go
+ * have slashes.
  */
 static bool has_function(const struct annotate_options *o, char *const *arguments, int count)
 {
-	struct tool_inputs place;
 	struct stat status;
 
 	if (count != 1 || o->reading.file)
 		return count > 0;
-	tool_find_inputs(NULL, 0, &o->reading.query, &place);
 	if (strcmp(arguments[0], "-") == 0 || stat(arguments[0], &status) == 0)
 		return false;
-	return place.count || !(strchr(arguments[0], '/') || format_by_path(arguments[0]));
+	if (format_by_path(arguments[0]))
+		return false;
+	return !strchr(arguments[0], '/') || tool_has_default_input(&o->reading.query);
 }
 
 static int run_annotate(int argc, char **argv)

@@ -62,23 +62,45 @@ static void set_one(struct tool_inputs *in, const char *path)
 	in->count = 1;
 }
 
-void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
-		      struct tool_inputs *in)
+/* The directory that the environment names for files of a format, or NULL. Sets *variable. */
+static const char *named_directory(const char **variable)
 {
-	*in = (struct tool_inputs){ .paths = paths, .count = count };
-	if (!count && query && query_is_given(query))
-		set_one(in, query_archive());
-	for (const struct format *const *f = format_all; *f && !in->count; f++) {
+	for (const struct format *const *f = format_all; *f; f++) {
 		const char *place =
 			(*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
 
-		if (!place || !*place)
-			continue;
-		set_one(in, place);
-		if (access(place, F_OK))
-			tool_warn("no file was named, and %s is %s", (*f)->directory_variable,
-				  place);
+		*variable = (*f)->directory_variable;
+		if (place && *place)
+			return place;
 	}
+	return NULL;
+}
+
+bool tool_has_default_input(const struct tool_query *query)
+{
+	const char *variable;
+
+	return query_is_given(query) || named_directory(&variable);
+}
+
+void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
+		      struct tool_inputs *in)
+{
+	const char *variable, *place;
+
+	*in = (struct tool_inputs){ .paths = paths, .count = count };
+	if (count)
+		return;
+	if (query && query_is_given(query)) {
+		set_one(in, query_archive());
+		return;
+	}
+	place = named_directory(&variable);
+	if (!place)
+		return;
+	set_one(in, place);
+	if (access(place, F_OK))
+		tool_warn("no file was named, and %s is %s", variable, place);
 }
 
 int tool_find_input(const struct tool_reading *reading, char *const *paths, int count,

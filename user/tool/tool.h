@@ -172,6 +172,9 @@ struct tool_inputs {
 void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
 		      struct tool_inputs *in);
 
+/* Whether tool_find_inputs() finds an input if there are no files. */
+bool tool_has_default_input(const struct tool_query *query);
+
 /* Like tool_find_inputs(), for commands with -i. -EINVAL with e set: both -i and files. */
 int tool_find_input(const struct tool_reading *reading, char *const *paths, int count,
 		    struct tool_inputs *in, struct error *e);
