@@ -286,20 +286,6 @@ check "JSON of functions has the keys of one clock" \
 	json "set(j['functions'][0]) == {'name', 'image', 'self', 'self_percent', 'total'}" \
 	<(report --json "$work/pie.pb.gz")
 
-# A DCPI database has a file for each event.
-mkdir "$work/db"
-for event in cycles imiss; do
-	sed "s/^\(event  *\)cpu-clock/\1$event/" "$data/dcpi/ok_basic.dcpi" >"$work/db/$event.dcpi"
-done
-check "DCPI: both events, as dcpiprof has them" \
-	diff - <(report --by-image "$work/db/cycles.dcpi" "$work/db/imiss.dcpi") <<'EOF_TABLE'
-cycles       %    cum%  imiss       %  image
-   109  100.00  100.00    109  100.00  /usr/local/bin/demo
-EOF_TABLE
-check "DCPI: their periods are reported" says "cycles 109 (1 of 10101010)"
-check "DCPI: of a directory, the same" diff <(report "$work/db") \
-	<(report "$work/db/cycles.dcpi" "$work/db/imiss.dcpi")
-
 # --- On a terminal ---
 
 fits() {

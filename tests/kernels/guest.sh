@@ -393,7 +393,7 @@ module_parallel() {
 		programs="kmod_life kmod_family"
 		turns=5
 		seconds=3
-		export PROFIL_TEST_BRIEF=1 # rounds() in tests/progs/kmod_device.h
+		export PROFIL_TEST_BRIEF=1 # rounds() in tests/kmod/kmod_device.h
 	fi
 	run insmod insmod /lib/profil.ko
 	left_out='^exact '

@@ -69,7 +69,9 @@ make_initramfs() {
 	copy_program "$built/profiltool" "$built/profild" "$setpriv" || return
 	copy_program "$progs"/{shares,family,halves,churn,chains} || return
 	# shellcheck disable=SC2046 # a list of words
-	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/{profil,kmod}_*.c)) || return
+	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/profil_*.c)) || return
+	# shellcheck disable=SC2046 # a list of words
+	(cd "$built/tests/kmod" && copy_program $(basename -s .c "$top"/tests/kmod/*.c)) || return
 	copy_libraries "$built/lib/profil/libprofil-bpf.so.1" || return
 	cp -r "$built"/lib/{libprofil.so.1,libprofil-gmon.so,profil} "$root/lib/profil" || return
 	# libc loads it by name when a thread ends itself.

@@ -6,6 +6,7 @@
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
+data=$top/tests/dcpi/data
 
 # An independent reader, written from dcpiformat(4), which accepts only what that allows. Prints for each
 # file JSON with its header and its counts by address.
@@ -582,7 +583,7 @@ fi
 
 # --- Files that keep the grammar or break it ---
 
-for file in "$data"/dcpi/ok_*.dcpi; do
+for file in "$data"/ok_*.dcpi; do
 	name=$(basename "$file" .dcpi)
 	check "$name" exits 0 to_dcpi "$file" "$work/$name"
 	parse "$file" && cp "$work/parsed.json" "$work/before.json"
@@ -592,7 +593,7 @@ for file in "$data"/dcpi/ok_*.dcpi; do
 		json.load(open('$work/before.json'))[0]['lines'])" "$work/$name"
 done
 while read -r name words; do
-	file=$data/dcpi/bad_$name.dcpi
+	file=$data/bad_$name.dcpi
 	check "bad_$name" exits 1 "$profiltool" report "$file"
 	check "bad_$name: why" says "$words"
 done <<'END'
@@ -614,5 +615,23 @@ offset_wrap outside of the text
 trailing_space_numeric "100 " is no value for period
 trunc_4byte runs into the footer
 END
+
+# --- Several events: a file for each ---
+
+report_db() {
+	"$profiltool" report "$@" 2>"$work/err"
+}
+mkdir "$work/events"
+for event in cycles imiss; do
+	sed "s/^\(event  *\)cpu-clock/\1$event/" "$data/ok_basic.dcpi" >"$work/events/$event.dcpi"
+done
+check "report prints both events, as dcpiprof does" \
+	diff - <(report_db --by-image "$work/events/cycles.dcpi" "$work/events/imiss.dcpi") <<'END'
+cycles       %    cum%  imiss       %  image
+   109  100.00  100.00    109  100.00  /usr/local/bin/demo
+END
+check "report prints the events' periods" says "cycles 109 (1 of 10101010)"
+check "report prints the same of the directory" diff <(report_db "$work/events") \
+	<(report_db "$work/events/cycles.dcpi" "$work/events/imiss.dcpi")
 
 finish

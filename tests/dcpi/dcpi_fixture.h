@@ -4,7 +4,7 @@
 
 /* Shared by the tests that read and write DCPI files. */
 
-#include "format_fixture.h"
+#include "tests/unit/format_fixture.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -11,7 +11,7 @@
 #define TESTS_KMOD_DEVICE_H
 
 #include "kmod/device.h"
-#include "profil_row.h"
+#include "tests/progs/profil_row.h"
 
 #include <grp.h>
 #include <sys/ioctl.h>
