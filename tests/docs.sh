@@ -381,7 +381,7 @@ pkg_config_version() {
 }
 
 check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
-versioned=("$top/dkms.conf" "$top/user/doc/profil2.md" "$top/kmod/README.md" "$top/packaging/profil.spec")
+versioned=("$top/dkms.conf" "$top/user/doc/libprofil.md" "$top/user/doc/kmod.md" "$top/packaging/profil.spec")
 if [ -e "$top/debian" ]; then # the tarball of a release has none
 	versioned+=("$top/debian/changelog")
 fi
@@ -391,6 +391,6 @@ if [ -x "$build/profild" ]; then
 	check "the programs print it" built_versions
 fi
 check "a page with another version is noticed" notices "not $version: $version.1" one_version \
-	"$(changed "$top/user/doc/profil2.md" "s|profil/$version|&.1|")"
+	"$(changed "$top/user/doc/libprofil.md" "s|profil/$version|&.1|")"
 
 finish

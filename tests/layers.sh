@@ -199,10 +199,13 @@ rule_circles() {
 		sed -nE 's!^tsort: ((user|kmod)/.*)!\1.c: is in a circle of includes!p'
 }
 
+# DCPI has a separate layer, because libprofil needs it as well. Else only its format, the table of formats,
+# profild's option and the tool's --dcpi-stride know of it.
 rule_dcpi() {
-	# DCPI has a separate layer, because libprofil needs it as well.
 	includes "$1" '"' | grep -vE '^user/(dcpi|lib|format/dcpi)/' | grep ' dcpi/' |
 		sed -E 's/ (.*)/: \1 is only for dcpi and lib/'
+	sources "$1" | grep -vE '^user/((dcpi|lib|daemon|format/dcpi)/|format/format\.c|tool/(tool\.h|files\.c))' |
+		(cd "$1" && xargs -d '\n' grep -li dcpi) | sed 's/$/: knows of DCPI/'
 }
 
 commands() {
@@ -320,7 +323,7 @@ check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
 check "no subdirectory includes another: formats, views" nothing rule_subdirectories "$tree"
 check "no files include each other in a circle" nothing rule_circles "$tree"
-check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
+check "DCPI's parts are for two layers, and few files know of it" nothing rule_dcpi "$tree"
 check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
@@ -390,6 +393,7 @@ check "files that need each other are noticed" \
 	notices rule_circles kmod/settings.c '#include "kmod/region_table.h"'
 check "a format that includes DCPI's parts is noticed" \
 	notices rule_dcpi user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
+check "a view that knows of DCPI is noticed" notices rule_dcpi user/report/diff/diff.c '/* dcpidiff */'
 check "a circle of includes is noticed" \
 	notices rule_circles user/lib/memory.c '#include "lib/sessions.h"'
 check "a library that includes capture is noticed" \
