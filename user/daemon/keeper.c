@@ -105,7 +105,6 @@ static void tidy_files(struct work *w)
 {
 	/* What waits to be sent is not merged: part of it may have been sent already. */
 	uint64_t sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
-	size_t epochs;
 	struct error e;
 
 	memcpy(w->kept, w->keeps, sizeof(w->kept));
