@@ -46,8 +46,7 @@ with() {
 	glibc) set+=(PROFIL_TEST_BRIEF=1) ;;
 	libc) set+=(LD_PRELOAD="$lib" PROFIL_BACKEND=libc PROFIL_TEST_BRIEF=1) ;;
 	user)
-		# sys_nice: for watch() of profil_row.h.
-		as=("${nobody[@]}" --inh-caps=+sys_nice --ambient-caps=+sys_nice)
+		as=("${nobody[@]}")
 		set+=(LD_PRELOAD="$lib" PROFIL_BACKEND=daemon PROFIL_HZ="$hz" PROFIL_SOCKET="$sock")
 		;;
 	*) set+=(LD_PRELOAD="$lib" PROFIL_BACKEND="$backend" PROFIL_HZ="$hz" PROFIL_SOCKET="$sock") ;;

@@ -22,7 +22,7 @@ double due;
 
 __attribute__((destructor)) static void look(void)
 {
-	if (watched && !can_be(sum_of(watched), due, due, 1))
+	if (watched && !is_about(sum_of(watched), due, due, 1))
 		_exit(1);
 }
 END
@@ -43,11 +43,10 @@ int main(void)
 END
 
 compiler=(gcc -D_GNU_SOURCE -I"$top" -I"$top/user" -O1)
-chance=("$top/user/report/diff/binomial.c" -lm) # of profil_row.h
 
 compile() {
-	"${compiler[@]}" -shared -fPIC "$work/last.c" "${chance[@]}" -o "$tree/liblast.so" &&
-		"${compiler[@]}" "$work/main.c" "${chance[@]}" -L"$tree" -llast \
+	"${compiler[@]}" -shared -fPIC "$work/last.c" -o "$tree/liblast.so" &&
+		"${compiler[@]}" "$work/main.c" -L"$tree" -llast \
 			-Wl,-rpath,"$tree" -o "$tree/progs/last"
 }
 
@@ -128,8 +127,8 @@ int main(int argc, char **argv)
 END
 
 compile_loads() {
-	"${compiler[@]}" -shared -fPIC "$work/calls.c" "${chance[@]}" -o "$tree/libcalls.so" &&
-		"${compiler[@]}" "$work/loads.c" "${chance[@]}" -pthread -ldl -o "$tree/progs/loads"
+	"${compiler[@]}" -shared -fPIC "$work/calls.c" -o "$tree/libcalls.so" &&
+		"${compiler[@]}" "$work/loads.c" -pthread -ldl -o "$tree/progs/loads"
 }
 
 check "a program that loads such a library" compile_loads

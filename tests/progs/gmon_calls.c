@@ -2,8 +2,7 @@
 /*
  * For gcc -pg: calls functions a known number of times, which it prints as "calls NAME N", and
  * burns CPU time in three of them, 60, 30 and 10 % of that of main(), which it prints as "cpu_ns
- * N"; "stalled_ns N" is the part of it in which no instruction ran, and ticks got lost: some hosts
- * pause a virtual machine without saying so. It does argv[1] rounds in each of argv[2] threads (0:
+ * N". It does argv[1] rounds in each of argv[2] threads (0:
  * in the first). More arguments:
  *
  *   fork    then a child does as many rounds again, in one thread, and prints nothing
@@ -65,8 +64,7 @@ static __thread unsigned int random_bits;
 
 /*
  * Rounds of one length would go in step with the ticks, which have a fixed period: where in a round
- * a tick comes would say where the next one does, and shares would be off by more than what chance
- * allows, the same way in threads that begin together.
+ * a tick comes would say where the next one does, the same way in threads that begin together.
  */
 void one_round(unsigned long round)
 {
@@ -90,25 +88,12 @@ static double cpu_ns(clockid_t clock)
 }
 
 static unsigned long rounds;
-static _Atomic unsigned long stalled_ns;
-
-/* Eight rounds take a tenth of this, on a busy machine too. */
-#define STALL_NS 2e6
 
 void all_rounds(void)
 {
-	double before = cpu_ns(CLOCK_THREAD_CPUTIME_ID), now;
-
 	random_bits = cpu_ns(CLOCK_MONOTONIC);
-	for (unsigned long i = 0; i < rounds; i++) {
+	for (unsigned long i = 0; i < rounds; i++)
 		one_round(i);
-		if (i % 8)
-			continue;
-		now = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-		if (now - before > STALL_NS)
-			stalled_ns += (unsigned long)(now - before);
-		before = now;
-	}
 }
 
 static void *run(void *unused)
@@ -198,7 +183,6 @@ int main(int argc, char **argv)
 	stop_timer();
 	print_calls(rounds * (threads ? threads : 1));
 	printf("cpu_ns %.0f\n", cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
-	printf("stalled_ns %lu\n", stalled_ns);
 	fflush(stdout); /* once, if it forks */
 	if (!has_word(argv, "fork"))
 		return 0;

@@ -123,14 +123,13 @@ static void burn_and_look(void)
 	unsigned int before = sum(), counted;
 	double burnt;
 
-	*stalled_ns = 0;
-	stolen_before_ns = stolen_ns();
+	*uncharged_ns = 0;
 	burnt = burn(some());
-	for (int ms = 0; ms < 2000 && !can_be(sum() - before, burnt, burnt, 1); ms++)
+	for (int ms = 0; ms < 2000 && !is_about(sum() - before, burnt, burnt, 1); ms++)
 		sleep_ms(1);
 	counted = sum() - before;
 	printf("burnt %.0f counted %u %s\n", burnt, counted,
-	       can_be(counted, burnt, burnt, 1) ? "as due" : "not as due");
+	       is_about(counted, burnt, burnt, 1) ? "as due" : "not as due");
 }
 
 static int do_as_asked(void)

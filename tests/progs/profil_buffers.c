@@ -298,7 +298,7 @@ static void shared_with_child(void)
 	if (child == 0)
 		_exit(wrong);
 	expect_well(child, "child");
-	expect(can_be(sum_of(buffer), due * 0.7, due * 2, 2), "%u ticks of twice %.0f",
+	expect(is_about(sum_of(buffer), due * 0.7, due * 2, 2), "%u ticks of twice %.0f",
 	       sum_of(buffer), due);
 }
 

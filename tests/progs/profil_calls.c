@@ -136,7 +136,7 @@ static void wait_for_rest(void)
 	do {
 		before = sum();
 		sleep_ms(200);
-	} while (++times < 25 && (sum() != before || !can_be(before, some(), some(), 1)));
+	} while (++times < 25 && (sum() != before || !is_about(before, some(), some(), 1)));
 }
 
 static void program_resets_it(void)
@@ -223,7 +223,7 @@ static void many_calls(void)
 	}
 	profil_off();
 	/* What is counted of a tick begun is lost at each call: up to one of five. */
-	expect(can_be(sum(), burnt * 0.8, burnt, 50), "%u ticks, due were %.0f", sum(), burnt);
+	expect(is_about(sum(), burnt, burnt, 50), "%u ticks, due were %.0f", sum(), burnt);
 }
 
 static void keeps_errno(void)
@@ -247,7 +247,6 @@ static void *call_and_burn(void *buffer)
 	for (*burnt = 0; go_on;) {
 		if (profil_hot(buffer))
 			expect(false, "on: %m");
-		/* Much longer than what may be uncharged: the daemon runs for each call. */
 		*burnt += burn(5);
 		if (profil_off())
 			expect(false, "off: %m");
@@ -275,7 +274,7 @@ static void two_callers(void)
 		free(burnt);
 	}
 	got = sum() + sum_of(others);
-	expect(can_be(got, 0, due, 2), "%u ticks, at most %.0f were due%s", got, due, besides());
+	expect(is_about(got, 0, due, 2), "%u ticks, at most %.0f were due", got, due);
 	burn(some());
 	sleep_ms(20);
 	expect(sum() + sum_of(others) == got, "on after both turned it off");

@@ -14,6 +14,7 @@ struct loop {
 	size_t map_size;
 	volatile unsigned char *pc;
 	pthread_t thread;
+	uint64_t begin_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Makes a loop whose pc is `pc`. Returns false if there is something else already, or may not be.
@@ -40,12 +41,11 @@ static inline void loop_unmap(struct loop *loop)
 	munmap(loop->map, loop->map_size);
 }
 
-/* It and this thread have the same CPU until it stops. */
 static inline void loop_start(struct loop *loop)
 {
 	void *(*entry)(void *) = (void *(*)(void *))loop->pc;
 
-	watch();
+	loop->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	need(pthread_create(&loop->thread, NULL, entry, NULL) == 0, "pthread_create");
 }
 
@@ -64,7 +64,7 @@ static inline void loop_wait(const struct loop *loop, double ticks)
 	double begin = loop_ticks(loop);
 
 	while (loop_ticks(loop) - begin < ticks)
-		sleep_watched(0.1);
+		sleep_ms(0.1);
 }
 
 static inline void loop_set(struct loop *loop, unsigned char value)
@@ -84,7 +84,7 @@ static inline double loop_stop(struct loop *loop)
 	loop_set(loop, LOOP_LEAVE);
 	pthread_join(loop->thread, NULL);
 	loop_set(loop, LOOP_STAY);
-	unwatch();
+	add_uncharged(clock_ns(CLOCK_MONOTONIC) - loop->begin_ns, ticks * period_ns());
 	return ticks;
 }
 

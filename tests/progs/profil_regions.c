@@ -76,7 +76,7 @@ static void wide_places(void)
 		if (i != 9)
 			expect(wide_cells[i] == 0 || i == 10, "%u ticks in cell %d", wide_cells[i],
 			       i);
-	expect_about("cell 9", wide_cells[9], due);
+	expect_some("cell 9", wide_cells[9], due);
 }
 
 static void wide_end(void)
@@ -184,7 +184,10 @@ static void count_in_regions(int count, int step)
 
 		for (int j = 0; j < 8; j++)
 			all += counts[i][j];
-		expect_about("region", counts[i][2], due[i]);
+		if (due[i])
+			expect_some("region", counts[i][2], due[i]);
+		else
+			expect(counts[i][2] == 0, "region %d: %u ticks", i, counts[i][2]);
 		/* One tick each time where it leaves the loop. */
 		expect(all - counts[i][2] <= (due[i] ? 3 : 0) && counts[i][3] == all - counts[i][2],
 		       "region %d: %u ticks, %u of them in cell 2", i, all, counts[i][2]);
@@ -230,7 +233,7 @@ static void switches(void)
 	sprofil_off();
 	for (int i = 0; i < 2; i++) {
 		loop_stop(&loops[i]);
-		expect_least("region", counts[i][2], some());
+		expect(counts[i][2] > 0, "region %d: no tick", i);
 		for (int j = 0; j < 8; j++)
 			strays += j != 2 ? counts[i][j] : 0;
 	}
@@ -263,7 +266,7 @@ static void overflow(void)
 		{ counts[0], sizeof(counts[0]), PLACE, 0x10000 },
 		{ outside_ticks, 2, 0, 2 },
 	};
-	double inside, outside, all;
+	double inside, all;
 	uint64_t begin;
 
 	make(&loops[0], PLACE + 4);
@@ -271,13 +274,12 @@ static void overflow(void)
 	start(regions, 2, PROF_USHORT);
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	inside = run(&loops[0], some());
-	outside = run(&loops[1], some());
+	run(&loops[1], some());
 	all = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	sprofil_off();
-	expect_about("in the region", counts[0][2], inside);
+	expect_some("in the region", counts[0][2], inside);
 	/* With what the first thread does meanwhile. */
-	expect(can_be(outside_ticks[0], outside, all - inside, 2),
-	       "overflow: %u ticks of %.0f to %.0f", outside_ticks[0], outside, all - inside);
+	expect_some("overflow", outside_ticks[0], all - inside);
 	expect(outside_ticks[1] == 4321, "the cell behind became %u", outside_ticks[1]);
 }
 
@@ -334,9 +336,9 @@ static void overlap(void)
 	make(&loop, PLACE + 0x110);
 	in_second = run(&loop, some());
 	sprofil_off();
-	expect_about("in both: the first", counts[0][2], in_both);
+	expect_some("in both: the first", counts[0][2], in_both);
 	expect(second[0x104 / 2] == 0, "in both: %u ticks in the second", second[0x104 / 2]);
-	expect_about("in the second alone", second[0x110 / 2], in_second);
+	expect_some("in the second alone", second[0x110 / 2], in_second);
 }
 
 /* A region of scale 0 or 1, without cells or without a buffer counts nothing. */
