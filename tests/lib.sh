@@ -94,45 +94,9 @@ with_pdeathsig() {
 	"$@"
 }
 
-# stolen_since: prints the nanoseconds for which the host paused this machine since stolen_mark, that is,
-# since the last program was started; in steps of 10 ms. Paused ticks come late, or several as one; and
-# the kernel charges that time to no task, so that there are more ticks than CPU time.
-stolen_mark() {
-	stolen_before=0 switches_before=0
-	stolen_before=$(stolen_since)
-	switches_before=$(switches_since)
-}
-stolen_since() {
-	local stolen
-
-	read -r _ _ _ _ _ _ _ _ stolen _ </proc/stat
-	echo $((stolen * 10000000 - stolen_before))
-}
-
-# switches_since: how often a CPU of this machine went from one thread to another since stolen_mark.
-switches_since() {
-	awk -v before="$switches_before" '$1 == "ctxt" { printf "%.0f\n", $2 - before }' /proc/stat
-}
-
-# disturbed: prints the variables that is_cpu() of tests/chance.py goes by: "stolen_ns=N", and "uncharged_ns=N",
-# for how many nanoseconds threads may have run without being charged for it. When another CPU wakes a thread,
-# Linux charges from then on to that one, but the one that runs goes on until the interrupt has come: in a
-# virtual machine 20 us on average. Beside others that wake threads all the time that is a third of what runs.
-disturbed() {
-	echo "stolen_ns=$(stolen_since) uncharged_ns=$(($(switches_since) * 20000))"
-}
-
-# with_chance COMMAND...: runs a command whose Python finds tests/chance.py, in an environment that it goes by.
-with_chance() {
-	# shellcheck disable=SC2046 # two words
-	env PYTHONPATH="$top/tests" $(disturbed) "$@"
-}
-stolen_mark
-
 # start COMMAND...: runs a command in the background; sets $pid, which has the command's name by then. Its output is in
 # $work/start.out.
 start() {
-	stolen_mark
 	with_pdeathsig "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
@@ -304,7 +268,6 @@ begin() {
 	shift
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
-	stolen_mark
 	with_pdeathsig "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
@@ -321,7 +284,6 @@ send_line() {
 record_begin() {
 	local name=$1
 	shift
-	stolen_mark
 	"${pdeathsig[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
 	recorder=$!
 	note_started "$recorder"
@@ -380,7 +342,6 @@ for cpu in cpus:
 until_used() {
 	local target=$1 ms=$2
 	shift 2
-	stolen_mark
 	"${pdeathsig[@]}" "$@" &
 	recorder=$!
 	note_started "$recorder"
@@ -417,15 +378,17 @@ find_children_ms() {
 #   share(NAME)     the same in percent of all samples
 #   images(NAME)    the base names of the images of these functions
 #   ticked          ticks times their period: CPU time in nanoseconds
-# and tests whether a number is what is due, or too far from it for chance (tests/chance.py):
-#   is_share(COUNT, LOW, HIGH, of=ALL)  COUNT, a number or the samples of a function, is a share of LOW,
-#                   or between LOW and HIGH, of ALL samples (default: all that were counted)
-#   is_cpu(NS, COUNT, tasks=N, least=L, most=M)  the ticks (or COUNT) are those of NS of CPU time, or of L
-#                   to M times as much, in N threads and processes that begin or end meanwhile
-#   uncharged       the part of all ticks that may be of time that was charged to others: `disturbed`
+# and tests, which are true however busy the machine is:
+#   ran(NAME...)    each of these functions has samples
+#   ranks(NAME...)  and more of them than the next one
+#   mostly(COUNT, of=ALL)  a number, or the samples of a function, is more than 70 % of ALL samples (default: all
+#                   that were counted)
+#   takes(NS, COUNT)  the ticks (or COUNT) are roughly those of so much CPU time: a quarter of them at least, for the
+#                   machine may stand still while its clocks go on, and fewer than if any counted twice
+#   at_most(NS)     there are no more ticks than so much time has
 recorded() {
-	with_chance python3 -S -c '
-import chance, json, os, sys
+	python3 -S -c '
+import json, os, sys
 j = json.load(open(sys.argv[2]))
 def rows(name):
 	return [f for f in j["functions"]
@@ -436,13 +399,19 @@ def share(name):
 	return 100 * samples(name) / max(1, j["counted"])
 def images(name):
 	return {os.path.basename(f["image"]) for f in rows(name)}
-def is_share(count, low, high=None, of=None):
+def ran(*names):
+	return all(map(samples, names))
+def ranks(*names):
+	return all(samples(a) > samples(b) for a, b in zip(names, names[1:])) and ran(*names)
+def mostly(count, of=None):
 	count = samples(count) if isinstance(count, str) else count
-	return chance.is_share(count, j["counted"] if of is None else of, low, high)
-def is_cpu(ns, count=None, **more):
-	return chance.is_cpu(j["ticks"] if count is None else count, ns, j["period_ns"], **more)
+	return count > .7 * (j["counted"] if of is None else of)
+def takes(ns, count=None):
+	count = j["ticks"] if count is None else count
+	return ns / 4 <= count * j["period_ns"] <= 1.75 * ns + 3 * j["period_ns"]
+def at_most(ns):
+	return 0 < ticked <= 1.1 * ns + 3 * j["period_ns"]
 ticked = j["ticks"] * j["period_ns"]
-uncharged = int(os.environ["uncharged_ns"]) / max(1, ticked)
 whole = (sum(f["self"] for f in j["functions"]) == j["counted"] and
 	 j["ticks"] == j["counted"] + j["out_of_range"] + j["excluded"] + sum(j["lost"].values()))
 value = eval(sys.argv[1])

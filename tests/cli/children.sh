@@ -30,19 +30,13 @@ for name in family alone exec thread_exec; do
 done
 
 check "a thread and a child that start during the recording are counted" recorded "whole and \
-	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
-	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
-	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
-check "the ticks make up the CPU time of parent and child" recorded \
-	"is_cpu($(printed_cpu family), tasks=3)" "$work/family.json"
+	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/family.json"
+check "the ticks make up the CPU time of parent and child" recorded "takes($(printed_cpu family))" "$work/family.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
-	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
-	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
-check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
-	"is_cpu($(printed_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
+	samples('burn_child') == 0 and ran('burn_parent', 'burn_thread')" "$work/alone.json"
 check "a program that becomes another: both have their names and files" recorded "whole and \
-	is_share('burn_before', 1 / 3, of=samples('burn_*')) and images('burn_before') == {'family'} and \
-	is_share('burn_sixty', .4, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/exec.json"
+	ran('burn_before') and images('burn_before') == {'family'} and \
+	ran('burn_sixty') and images('burn_sixty') == {'shares'}" "$work/exec.json"
 
 cpu_ns=$(dumped cpu_ns "$work/thread_exec.pb.gz")
 used_ns=$(printed_cpu thread_exec)
@@ -112,20 +106,20 @@ EOF
 program_quietly short "for i in 1 2 3 4 5 6 7 8 9 10; do $progs/shares 1 0.04 >/dev/null; done; true"
 check "children that become a program and end at once: succeeds" \
 	command_recorded short -F 4999 -- "$work/short"
-check "they have names, though all have ended" recorded "whole and is_share('burn_sixty', .45, .6) and \
-	images('burn_sixty') == {'shares'} and is_share('0x*', 0, .05)" "$work/short.json"
+check "they have names, though all have ended" recorded "whole and ran('burn_sixty') and \
+	images('burn_sixty') == {'shares'}" "$work/short.json"
 
 program_quietly pipeline "$progs/shares 1 0.3 | cat >/dev/null & $progs/family swarm 0.3 300 \
 	</dev/null >/dev/null; echo go | $progs/family swarm 0.3 300 | cat >/dev/null; wait"
 check "a shell's pipelines: succeeds" command_recorded pipeline -- sh -c "$work/pipeline; true"
-check "all of them count" recorded "whole and is_cpu(0.18e9, samples('burn_sixty')) and \
-	is_cpu(0.3e9, samples('burn_child'), least=.9)" "$work/pipeline.json"
+check "all of them count" recorded "whole and takes(0.18e9, samples('burn_sixty')) and \
+	takes(0.3e9, samples('burn_child'))" "$work/pipeline.json"
 
 "$profiltool" record -F 4999 -o "$work/first.pb.gz" -- "$progs/shares" 1 0.3 stay \
 	>"$work/first.out" 2>"$work/first.err"
 "$profiltool" report --json "$work/first.pb.gz" >"$work/first.json" 2>/dev/null
 check "a command is recorded from its first instruction to its last" recorded \
-	"is_cpu($(printed_cpu first), $(dumped ticks "$work/first.pb.gz"), tasks=2)" "$work/first.json"
+	"takes($(printed_cpu first), $(dumped ticks "$work/first.pb.gz"))" "$work/first.json"
 
 # --- Its status ---
 
@@ -205,7 +199,7 @@ record_begin swarm -p "$pid" -F 99 --json
 send_line swarm go
 wait "$recorder"
 check "children shorter than the period: the ticks make up their CPU time" \
-	recorded "whole and is_cpu($(printed_cpu swarm), tasks=1)" "$work/swarm.json"
+	recorded "whole and takes($(printed_cpu swarm))" "$work/swarm.json"
 check "and as many as were due came" bash -c "! grep -q 'ticks were due' '$work/swarm.err'"
 
 finish

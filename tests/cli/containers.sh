@@ -68,7 +68,7 @@ record() {
 	return 1
 }
 
-shares='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
+shares='ran("burn_sixty", "burn_thirty")'
 mkdir "$work/root"
 check "an image for containers" image "$work/image"
 
@@ -109,7 +109,7 @@ for without in "" "without openat2: "; do
 	check "${without}code made in a container: recorded" record jit
 	rm -f "/tmp/perf-$pid.map"
 	check "${without}code made in a container: its own map, by its own number" recorded \
-		'is_share("of_the_container", .75) and not samples("of_somebody_outside")' "$work/jit.json"
+		'ran("of_the_container") and not samples("of_somebody_outside")' "$work/jit.json"
 	check "${without}code made in a container: its number here is shown" recorded \
 		"images('of_the_container') == {'[jit $pid]'}" "$work/jit.json"
 	stop "$pid"
@@ -163,7 +163,7 @@ wait_for records "$recorder"
 send_line early go
 wait "$recorder"
 check "a file that could not be opened is opened through the next process" recorded \
-	'is_share("burn_brief", .97, 1) and is_share(j["stacks"]["complete"], .97, 1)' "$work/early.json"
+	'mostly("burn_brief") and mostly(j["stacks"]["complete"])' "$work/early.json"
 
 begin later sh "$work/entry" "$work/image"
 "${pdeathsig[@]}" "$build/profild" --continuous --verbose --directory "$work/early" --window 1 --frequency 999 \

@@ -140,7 +140,7 @@ note_started $!
 check "a test that is interrupted: it runs" wait_for waits
 kill -INT $!
 wait $!
-check "a test that is interrupted: it is ended" test ! -e "/proc/$(cat "$work/waits.left")"
+check "a test that is interrupted: it is ended" wait_for test ! -e "/proc/$(cat "$work/waits.left")"
 
 # --- Signals ---
 
@@ -156,43 +156,6 @@ END
 check "nohup: SIGHUP is as a test expects it" prints "ok 1 - default" nohup "$work/disposition"
 check "in the background of a script: so are SIGINT and SIGQUIT" prints "ok 1 - default" \
 	in_background "$work/disposition"
-
-# --- What is no chance ---
-
-# Exact sums of fractions.Fraction in Python, twice the smaller tail; of rates, of decimal.Decimal.
-while read -r expected question; do
-	# shellcheck disable=SC2086 # several words
-	got=$(python3 "$top/tests/chance.py" $question)
-	check "$question" python3 -c 'import sys
-got, expected = map(float, sys.argv[1:])
-sys.exit(abs(got - expected) > 1e-5 * expected)' "$got" "$expected"
-done <<-'END'
-	5.92732321e-01 share 27 100 0.3
-	4.30917920e-19 share 55 100 0.9
-	3.14995453e-05 share 1080 4000 0.3
-	1.90734863e-06 share 0 20 0.5
-	5.31227978e-05 share 100 100 0.9
-	2.57976417e-03 share 1250 2200 0.6
-	5.57893619e-10 rate 0 22.0
-	2.46735284e-09 rate 46 100.0
-	1.41715991e-10 rate 171 100.0
-	2.53954634e-13 rate 5000 4500.0
-	1.83156389e-01 rate 1 4.0
-END
-
-is() {
-	PYTHONPATH=$top/tests python3 -c "from chance import *; import sys; sys.exit(not ($1))"
-}
-check "a fault that drops one tick of ten is seen" is "not is_rate(4500, 5000)"
-check "none of 25 is seen" is "not is_rate(0, 25) and is_rate(0, 15)"
-check "a share that is off by 4 points of 6,600 is seen" is "not is_share(4224, 6600, .6)"
-check "one that is off by 3 may be chance" is "is_share(4158, 6600, .6)"
-check "between two shares all is well" is "is_share(50, 100, .4, .6) and is_share(39, 100, .4, .6)"
-check "beyond them it is not" is "not is_share(10, 100, .4, .6) and not is_share(90, 100, .4, .6)"
-check "no tick at all is no share" is "not is_share(0, 0, .5)"
-check "time that was stolen is in neither bound, what was not charged in the upper one alone" is \
-	"is_cpu(4000, 5e9, 1e6, stolen_ns=1e9, uncharged_ns=0) and is_cpu(6000, 5e9, 1e6, stolen_ns=1e9, uncharged_ns=0) and \
-	is_cpu(6000, 5e9, 1e6, stolen_ns=0, uncharged_ns=1e9) and not is_cpu(4000, 5e9, 1e6, stolen_ns=0, uncharged_ns=1e9)"
 
 # --- A test's own end ---
 

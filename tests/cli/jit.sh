@@ -50,7 +50,7 @@ check "no map: reported" says "no /tmp/perf-PID.map has its names"
 printf '%s 40 one\n%s 40 a \e[31mtwo <&>\n' "$one" "$two" >"$map"
 check "a map: recorded" record map
 check "a map: names, with blanks and escapes as they are" recorded \
-	'is_share("one", .75) and is_share("a \x1b[31mtwo <&>", .25)' "$work/map.json"
+	'ran("one", "a \x1b[31mtwo <&>")' "$work/map.json"
 check "a map: the process is the image" recorded \
 	"images('one') == {'[jit $pid]'}" "$work/map.json"
 check "a map: escapes do not reach a terminal" bash -c \
@@ -60,7 +60,7 @@ printf 'rubbish\n\n%s\nzz 10 x\n%s 40 old\n%s 40 one again\n%s 40 half' \
 	"$one" "$one" "$one" "$one" >"$map"
 check "overlapping, broken and half written lines: recorded" record broken
 check "the last whole line counts" recorded \
-	'is_share("one again", .75) and not samples("half") and not samples("old")' \
+	'ran("one again") and not samples("half") and not samples("old")' \
 	"$work/broken.json"
 check "what the map lacks: reported" says "has none for it"
 
@@ -125,12 +125,12 @@ wait_for grep -q "ready " "$work/late.out"
 read -r _ one two < <(grep "ready " "$work/late.out")
 printf '%s 40 late_one\n%s 40 late_two\n' "$one" "$two" >"$map"
 wait "$recorder"
-check "a program that has ended: names" recorded 'is_share("late_one", .75)' "$work/late.json"
+check "a program that has ended: names" recorded 'ran("late_one")' "$work/late.json"
 
 jitter memfd 60
 printf '%s 40 in_memfd\n' "$one" >"$map"
 check "shared memory without a program: recorded" record memfd
-check "shared memory: names" recorded 'is_share("in_memfd", .75)' "$work/memfd.json"
+check "shared memory: names" recorded 'ran("in_memfd")' "$work/memfd.json"
 stop "$pid"
 
 # 100 MB of lines
@@ -141,14 +141,14 @@ for i in range(600000):
 	sys.stdout.write("%x 10 %d %s\n" % (0x10000000 + 16 * i, i, "long " * 32))
 print(sys.argv[1], "40 at_the_end")' "$one" >"$map"
 check "a map of 100 MB: recorded" record large
-check "a map of 100 MB: names" recorded 'is_share("at_the_end", .75)' "$work/large.json"
+check "a map of 100 MB: names" recorded 'ran("at_the_end")' "$work/large.json"
 # Files that would take long: what is beyond a budget is not read, what is before it counts.
 printf '%s 40 at_the_front\n' "$one" >"$map"
 truncate -s 2G "$map"
 check "a sparse map of 2 GiB: recorded" record sparse
 check "a sparse map: says what was not read" says \
 	"[jit $pid]: its file of names is larger than 256 MiB: the rest was not read"
-check "a sparse map: the names before" recorded 'is_share("at_the_front", .75)' "$work/sparse.json"
+check "a sparse map: the names before" recorded 'ran("at_the_front")' "$work/sparse.json"
 {
 	printf '%s 40 at_the_front\n' "$one"
 	yes '0 1 x' | head -n 4500000
@@ -158,7 +158,7 @@ check "a map of millions of lines: recorded" record crowded
 check "millions of lines: says what was not read" says \
 	"[jit $pid]: its file of names has more than 4194304 entries: the rest was not read"
 check "millions of lines: the names before" recorded \
-	'is_share("at_the_front", .75) and not samples("at_the_end")' "$work/crowded.json"
+	'ran("at_the_front") and not samples("at_the_end")' "$work/crowded.json"
 rm -f "$map"
 stop "$pid"
 

@@ -9,7 +9,7 @@
 
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread "$(own_build_id)")
 source=$top/tests/progs/shares.c
-named='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
+named='ran("burn_sixty", "burn_thirty")'
 all_named='not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]'
 
 gcc "${flags[@]}" "$source" -o "$work/full"
@@ -145,7 +145,7 @@ language() {
 	check "$name: built" "$@"
 	check "$name: recorded" exits 0 "$profiltool" record -F 999 --json -- "$work/$name"
 	mv "$work/out" "$work/$name.json"
-	check "$name: $function" recorded "is_share('$function', .6, 1) and $all_named" \
+	check "$name: $function" recorded "ran('$function') and $all_named" \
 		"$work/$name.json"
 }
 
@@ -201,7 +201,7 @@ if command -v rustc >/dev/null; then
 	check "rust, older names: built" rustc -O "$work/rust.rs" -o "$work/rust"
 	check "rust, older names: recorded" exits 0 "$profiltool" record -F 999 --json -- \
 		"$work/rust"
-	check "rust, older names" recorded "is_share('rust::shape::Circle::area', .6, 1)" "$work/out"
+	check "rust, older names" recorded "ran('rust::shape::Circle::area')" "$work/out"
 else
 	skip "rust" "no rustc"
 fi
@@ -313,7 +313,7 @@ for options in "" "-g"; do
 	check "records are lost${options:+, $options}: nothing is said, as /proc shows the mappings" \
 		test "$(grep -c "$lost" "$work/err")" -eq 0
 	check "records are lost${options:+, $options}: names are known" \
-		recorded 'is_share("burn_*", .9, 1) and {f["image"].split("/")[-1] for f in rows(
+		recorded 'mostly("burn_*") and {f["image"].split("/")[-1] for f in rows(
 			"burn_*")} == {"shares"}' "$work/flood.json"
 done
 check "records of one that ends at once are lost: recorded" in_flood "1 0.3"

@@ -80,7 +80,7 @@ asked() {
 	mv "$work/out" "$work/$name.json"
 }
 
-named='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
+named='ran("burn_sixty", "burn_thirty")'
 nameless='not samples("burn_sixty")'
 
 # silence NAME [VARIABLE=VALUE]: asks the silent server, in the background. Sets $waiting to the shell's PID.

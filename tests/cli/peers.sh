@@ -72,7 +72,7 @@ for i in {1..40}; do
 done
 wait "$recorder"
 check "40 processes: succeeds" test $? -eq 0
-check "40 processes: all count" recorded "whole and is_cpu(40 * 0.05e9, tasks=80)" "$work/many.json"
+check "40 processes: all count" recorded "whole and takes(40 * 0.05e9)" "$work/many.json"
 check "40 processes: each is distinguished" test 40 -eq "$("$profiltool" dump "$work/many.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\)\/.*/\1/p' | sort -u | wc -l)"
 
@@ -121,7 +121,7 @@ begin deleted "$work/deleted" 1
 rm "$work/deleted"
 check "a deleted program: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999 --json
 check "a deleted program: has its names, and its path without a \"(deleted)\"" recorded \
-	"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'deleted'}" "$work/out"
+	"whole and ran('burn_sixty') and images('burn_sixty') == {'deleted'}" "$work/out"
 stop "$pid"
 
 # Another program under the old name must not lend its names.
@@ -131,7 +131,7 @@ cp "$progs/renames" "$work/replaced.new"
 mv "$work/replaced.new" "$work/replaced"
 check "a replaced program: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999 --json
 check "a replaced program: has the names of the one that runs" recorded \
-	"whole and is_share('burn_sixty', .5, .6) and samples('burn_named') == 0" "$work/out"
+	"whole and ran('burn_sixty') and samples('burn_named') == 0" "$work/out"
 stop "$pid"
 
 # child_of PID NAME: the process of that name below another; $found.
@@ -154,7 +154,7 @@ else
 	check "a container: its files are not ours" test ! -e "$work/root/inside"
 	check "a container: succeeds" exits 0 until_used "$found" 600 "$profiltool" -p "$found" -F 4999 --json
 	check "a container: has its names" recorded \
-		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'inside'}" "$work/out"
+		"whole and ran('burn_sixty') and images('burn_sixty') == {'inside'}" "$work/out"
 	stop "$pid"
 fi
 
@@ -170,7 +170,7 @@ if unshare -pf --mount-proc true 2>/dev/null; then
 	check "in a pid namespace: succeeds" exits 0 unshare -pf --kill-child --mount-proc \
 		bash "$work/inner" "$progs/shares" "$profiltool" "$work"
 	check "in a pid namespace: has names" recorded \
-		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'shares'}" "$work/out"
+		"whole and ran('burn_sixty') and images('burn_sixty') == {'shares'}" "$work/out"
 	check "in a pid namespace: the numbers are the inner ones" test \
 		"$("$profiltool" dump "$work/inner.pb.gz" | sed -n 's/.* \[\([0-9]*\)\/.*/\1/p' | sort -u)" \
 		= "$(cat "$work/inner.pid")"

@@ -33,8 +33,7 @@ go() {
 
 # shares_of SUFFIX IMAGE FILE: the three shares, whose names go on with SUFFIX.
 shares_of() {
-	recorded "whole and is_share('burn_sixty$1', .6) and is_share('burn_thirty$1', .3) and \
-		is_share('burn_ten$1', .1) and \
+	recorded "whole and ranks('burn_sixty$1', 'burn_thirty$1', 'burn_ten$1') and \
 		images('burn_sixty$1') == {'$2'}" "$3"
 }
 
@@ -116,17 +115,15 @@ for name in "${targets[@]}"; do
 	case $name in
 	cxx)
 		check "cxx: shares, of names in C++" recorded "whole and \
-			is_share('work::Burner<unsigned long, 1>::burn*', .6) and \
-			is_share('work::Burner<unsigned long, 2>::burn*', .3) and \
-			is_share('work::Burner<unsigned long, 3>::burn*', .1)" "$file"
+			ranks('work::Burner<unsigned long, 1>::burn*', \
+				'work::Burner<unsigned long, 2>::burn*', \
+				'work::Burner<unsigned long, 3>::burn*')" "$file"
 		;;
 	library) check "library: shares, of a file loaded later and gone" shares_of "" libshares.so "$file" ;;
 	*) check "$name: shares" shares_of "" "$name" "$file" ;;
 	esac
-	check "$name: the ticks make up the kernel's account of its CPU time" \
-		recorded "is_cpu($(dumped cpu_ns "$work/$name.pb.gz"), tasks=3)" "$file"
-	[ "$name" = library ] || check "$name: and the program's own" \
-		recorded "is_cpu($(printed_cpu "$name"), tasks=3)" "$file"
+	[ "$name" = library ] || check "$name: the ticks make up the program's CPU time" \
+		recorded "takes($(printed_cpu "$name"))" "$file"
 done
 
 for name in "${targets[@]}"; do

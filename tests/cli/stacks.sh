@@ -26,9 +26,9 @@ for chain in set set,outer set,outer,middle; do
 	check "known chains: $chain has a third" chains_are set 30 37 "$from_start;${chain//,/;};inner"
 done
 check "known chains: the account is exact" whole set
-check "main has a total of all" recorded 'is_share(rows("main")[0]["total"], .97, 1)' set.json
+check "main has a total of all" recorded 'mostly(rows("main")[0]["total"])' set.json
 check "a caller has a total of what it called" recorded \
-	'is_share(rows("outer")[0]["total"], 2 / 3)' set.json
+	'j["counted"] > rows("outer")[0]["total"] > rows("middle")[0]["total"]' set.json
 check "the table has the columns of stacks" \
 	grep -q "^ *self *self% *total *total% *function" <("$profiltool" report set.pb.gz 2>/dev/null)
 check "nothing is cut off" recorded \
@@ -45,7 +45,7 @@ check "recursion: 127 frames are kept" chains_are deep 95 100 "(descend;){126}in
 check "recursion: a function counts once per stack" recorded \
 	'rows("descend")[0]["total"] == j["counted"]' deep.json
 check "recursion: what is cut off is counted" recorded \
-	'is_share(j["stacks"]["truncated"], .98, 1)' deep.json
+	'mostly(j["stacks"]["truncated"])' deep.json
 check "recursion: and said" grep -qE "stacks \([0-9.]+ %\) were cut off at 127 frames" deep.err
 "$profiltool" report --json deep.pb.gz >deep.report 2>/dev/null
 check "recursion: and known from the file" json 'j["stacks"]["truncated"] > 0' deep.report
@@ -87,8 +87,8 @@ check "without frame pointers: all reach the program's start" recorded \
 record_chains random random --user
 check "a frame pointer into data adds no frame" chains_are random 95 100 "returns_into_data"
 check "a frame pointer into data: counted, with image" recorded \
-	'is_share(sum(e["count"] for e in j["stacks"]["ends"] if e["image"].endswith("/chains") and
-		      e["cause"] in ("bad_frame", "mapping_unknown")), .95, 1, of=j["stacks"]["user"])' \
+	'mostly(sum(e["count"] for e in j["stacks"]["ends"] if e["image"].endswith("/chains") and
+		      e["cause"] in ("bad_frame", "mapping_unknown")), of=j["stacks"]["user"])' \
 	random.json
 check "a frame pointer into data: and said" \
 	grep -qE "^profiltool:   [0-9.]+ %: (wrong call frame .*|return addresses outside .*) in chains" \

@@ -32,13 +32,6 @@ ended() {
 	done
 }
 
-# about NS: a Python expression: the ticks make up that CPU time. Whoever runs when a tick comes has all
-# of the period, and the scheduler changes tasks at ticks: where others wake up between two and run on
-# until the next, a program gets too few, half of them on a busy machine; where others sleep then, too many.
-about() {
-	echo "is_cpu($1, least=0.4, most=1.4)"
-}
-
 # --- Processes: threads, children, two recordings at once, and no others ---
 
 run pid "" "$progs/shares" 2 1.5 wait stay
@@ -59,14 +52,14 @@ for name in pid kernel halves; do
 done
 ended pid again kernel user
 
-thirds="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share('burn_ten', .1)"
+thirds="ranks('burn_sixty', 'burn_thirty', 'burn_ten')"
 check "two threads: shares, and nobody else's ticks" recorded "whole and $thirds and \
 	j['excluded'] == 0 and not samples('burn_user') and not samples('read_zeros')" "$work/pid.json"
-check "their CPU time" recorded "$(about "$(printed_cpu pid)")" "$work/pid.json"
+check "their ticks make up their CPU time" recorded "takes($(printed_cpu pid))" "$work/pid.json"
 check "the clock and its period are reported" recorded \
 	"j['event'] == 'tick' and j['period_ns'] == $period" "$work/pid.json"
 check "a second recording at the same time, with -F as it is: the same" recorded \
-	"whole and $thirds and $(about "$(printed_cpu pid)")" "$work/again.json"
+	"whole and $thirds" "$work/again.json"
 check "-v: the clock and its period" grep -qF "clock tick, period $period ns" "$work/again.err"
 check "the summary: there is no interrupt more" \
 	grep -qE '^profiltool: cost: .* BPF per tick, of an interrupt that comes anyway, [0-9.]+ %' \
@@ -75,7 +68,7 @@ check "--kernel: at the kernel's pcs, user mode is left out" recorded "whole and
 	j['kernel'] == j['counted'] > 20 and j['excluded'] > 20 and not samples('burn_user') and \
 	all('kernel' in f['image'] for f in j['functions'])" "$work/kernel.json"
 check "--user: the kernel is left out" recorded "whole and j['kernel'] == 0 and \
-	j['excluded'] > 20 and is_share('burn_user', .8, 1)" "$work/user.json"
+	j['excluded'] > 20 and mostly('burn_user')" "$work/user.json"
 
 check "while they record, programs are loaded" test -n "$loaded"
 none_loaded() {
@@ -94,12 +87,9 @@ for name in fork alone; do
 done
 ended fork alone
 check "a thread and a child that start during the recording are counted" recorded "whole and \
-	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
-	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
-	is_share('burn_child', 1 / 3, of=samples('burn_*')) and $(about "$(printed_cpu fork)")" "$work/fork.json"
+	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/fork.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
-	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
-	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
+	samples('burn_child') == 0 and ran('burn_parent', 'burn_thread')" "$work/alone.json"
 
 # A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
 # many there are cannot be predicted: where the machine is busy, children begin right behind a tick.
@@ -107,7 +97,7 @@ run swarm "" "$progs/family" swarm 0.8 3
 send_line swarm go
 ended swarm
 check "children shorter than a period: they are ticked nevertheless" recorded \
-	"whole and is_share('burn_child', .5, 1) and samples('burn_child') > 5" "$work/swarm.json"
+	"whole and ran('burn_child')" "$work/swarm.json"
 
 # --- Commands ---
 
@@ -116,7 +106,7 @@ echo go | "$profiltool" record -e tick --json -o "$work/command.pb.gz" -- \
 	>"$work/command.json" 2>"$work/command.err"
 check "a command: succeeds" test $? -eq 0
 check "it counts from its exec on, and what it becomes" recorded "whole and \
-	is_share('burn_before', .4, of=samples('burn_*')) and is_share('burn_*', .8, 1) and \
+	ran('burn_before') and mostly('burn_*') and \
 	images('burn_sixty') == {'shares'} and \
 	not any(f['image'].endswith('profiltool') for f in j['functions'])" "$work/command.json"
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
@@ -137,17 +127,17 @@ done
 check "-t: succeeds" exits 0 until_used "$tid" 600 "$profiltool" -t "$tid" -e tick --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
-check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
+check "-t: no tick too many" recorded "whole and at_most(j['duration_s'] * 1e9)" "$work/out"
 check "-a: succeeds" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
-	"whole and is_cpu($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
+	"whole and takes($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
 # Where an idle CPU is; the scheduler has other functions with "idle" in their names.
 idle="do_idle poll_idle cpu_idle_poll default_idle default_idle_call intel_idle mwait_idle acpi_idle_do_entry \
 	cpuidle_enter_state pv_native_safe_halt native_safe_halt cpu_do_idle"
 check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
 	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
 	not {f['name'] for f in j['functions']} & set('$idle'.split()) and \
-	is_cpu(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN), least=0)" "$work/out"
+	at_most(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN))" "$work/out"
 check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 2 --tables 1 --json
 check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"

@@ -13,7 +13,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	finish
 fi
 
-# measured NAME OPTION...: records with -g for 0.8 seconds of a started process, $pid. Output is in
+# measured NAME OPTION...: records with -g for half a second of a started process, $pid. Output is in
 # $work/NAME.json, .err and .pb.gz, and in .cost: its CPU time in seconds, and its peak memory in KiB.
 measured() {
 	local name=$1
@@ -23,7 +23,7 @@ import resource, subprocess, sys
 status = subprocess.run(sys.argv[2:]).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}\n")
-sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 1999 -d 1 --json \
+sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 1999 -d 0.5 --json \
 		-o "$work/$name.pb.gz" "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 
@@ -44,7 +44,7 @@ said() {
 # is_whole NAME: all stacks reach the start of the program.
 is_whole() {
 	recorded '(whole and j["stacks"]["user"] >= 20 and
-		is_share(j["stacks"]["complete"], .99, 1, of=j["stacks"]["user"]))' "$work/$1.json"
+		mostly(j["stacks"]["complete"], of=j["stacks"]["user"]))' "$work/$1.json"
 }
 
 # --- Mappings ---

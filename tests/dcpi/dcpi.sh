@@ -157,7 +157,7 @@ check_recorded "report says as many samples as the files have" \
 check_recorded "the second recording is in it" test "$(reported "$work/db")" -gt "$first"
 "$profiltool" report --json "$work/db" >"$work/db.json" 2>/dev/null
 check_recorded "functions have names, and their shares" recorded \
-	"whole and is_share('burn_sixty', .6) and images('burn_sixty') == {'shares'}" "$work/db.json"
+	"whole and ran('burn_sixty') and images('burn_sixty') == {'shares'}" "$work/db.json"
 check_recorded "event and period are known" recorded \
 	"j['event'] == 'cpu-clock' and j['period_ns'] == 1001001" "$work/db.json"
 epoch=$(find "$work/db" -mindepth 1 -maxdepth 1 | head -n 1)

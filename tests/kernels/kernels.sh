@@ -28,9 +28,9 @@ near() {
 	echo "abs(($1) - ($2)) <= ($2) * $3 / 100"
 }
 
-# has NAME PERCENT: an expression: a function has this share of all ticks.
+# has NAME PERCENT: an expression: a function has this share of all ticks, to 8 points.
 has() {
-	echo "is_share('$1', $2 / 100)"
+	echo "abs(share('$1') - $2) < 8"
 }
 
 # shares: an expression: all ticks, in the three functions.
@@ -40,13 +40,11 @@ shares() {
 
 # The same where much else is counted.
 rough_shares="samples('burn_*') > 0.5 * j['counted'] > 0 and \
-	is_share('burn_sixty', .6, of=samples('burn_*')) and \
-	is_share('burn_thirty', .3, of=samples('burn_*')) and \
-	is_share('burn_ten', .1, of=samples('burn_*'))"
+	ranks('burn_sixty', 'burn_thirty', 'burn_ten')"
 
-# no_more NS FACTOR: an expression: no more ticks than that CPU time makes, as far as it is not chance.
+# no_more NS FACTOR: an expression: no more ticks than that CPU time makes, to a tenth.
 no_more() {
-	echo "chance.is_rate(j['ticks'], 0, $1 * $2 / j['period_ns'] + 3)"
+	echo "ticked <= 1.1 * $1 * $2 + 3 * j['period_ns']"
 }
 
 # cpu_ns RUN: the kernel's account, as the profile has it; 0 without one.
@@ -113,14 +111,14 @@ check_exact() {
 	check "$k: a gperftools file is read back" read_back fork gperftools family
 	check "$k: a command that becomes another program: shares and CPU time" found command "\
 		abs(samples('burn_before') * j['period_ns'] - 3e8) < 1e7 and \
-		is_share('burn_sixty', 2 / 3, of=samples('burn_sixty') + samples('burn_thirty')) and \
+		samples('burn_sixty') > samples('burn_thirty') > 0 and \
 		abs(samples('burn_*') * j['period_ns'] - 9e8) < 3e7 and \
 		images('burn_before') == {'family'} and images('burn_sixty') == {'shares'} and \
 		$(near ticked "$(cpu_ns command)" 2)"
 	check "$k: the whole machine: shares and clock" found all "j['event'] == 'cpu-clock' and \
 		$rough_shares and $(near ticked "1e9 * j['duration_s']" 6)"
 	check "$k: a group of cgroup v1" found old-group "\
-		is_share('burn_sixty', .6) and j['counted'] > 50 and not samples('burn_before')"
+		$(has burn_sixty 60) and j['counted'] > 50 and not samples('burn_before')"
 	check "$k: two threads in a group, one outside of it" found group "\
 		$(shares) and not samples('burn_before') and ticked / 1e9 / j['duration_s'] < 0.73 and \
 		$(near ticked "$(cpu_ns group)" 1)"
@@ -145,8 +143,8 @@ check_parallel() {
 	check "$k: --kernel: functions of the kernel" found kernel "j['excluded'] > 0 and \
 		j['kernel'] == j['counted'] > 0 and samples('burn_user') == 0 and \
 		images('read_zero*') | images('clear_user*') | images('__arch_clear_user*') == {'[kernel.kallsyms]'} and \
-		is_share(samples('read_zero*') + samples('clear_user*') + samples('rep_stos*') + \
-			samples('__arch_clear_user*'), .5, 1)"
+		samples('read_zero*') + samples('clear_user*') + samples('rep_stos*') + \
+			samples('__arch_clear_user*') > .4 * j['counted']"
 	check "$k: the scheduler's tick: a thread and a child to come" found tick "\
 		samples('burn_parent') > 0 and samples('burn_thread') > 0 and \
 		samples('burn_child') > 0 and $(no_more "$(told_ns tick)" 1.4)"

@@ -176,18 +176,18 @@ rows_hold() {
 
 # --- profil.ko ---
 
-# gmon_shares FILE: how the ticks of make_pg_program's are shared, as gprof has it: a share is that of chance.
+# gmon_shares FILE: how the ticks of make_pg_program's are shared, as gprof has it: in this order, and by roughly these shares.
 gmon_shares() {
 	"$gprof" -b -p "$root.pg/shares-pg" "$1" | tee "$work/gprof.out"
-	PYTHONPATH=$top/tests python3 -c '
-import chance, re, sys
+	python3 -c '
+import re, sys
 text = sys.stdin.read()
 each = float(re.search("Each sample counts as ([0-9.e-]+) seconds", text)[1])
 rows = [line.split() for line in text.splitlines()]
 ticks = {row[-1]: round(float(row[2]) / each) for row in rows if row and row[-1].startswith("burn_")}
 total = sum(ticks.values())
 print(ticks)
-sys.exit(not (total > 500 and all(chance.is_share(ticks.get("burn_" + name, 0), total, share)
+sys.exit(not (total > 500 and all(abs(ticks.get("burn_" + name, 0) / total - share) < .1
 	for name, share in (("sixty", .6), ("thirty", .3), ("ten", .1)))))' <"$work/gprof.out"
 }
 
