@@ -75,7 +75,7 @@ static void expect_totals(const struct profil_totals *totals, double cpu_ns)
 	expect(period > period_ns() * 0.999 && period < period_ns() * 1.001,
 	       "the period is %.0f ns, asked was %lu", period, period_ns());
 	expect_about("session: all of the process's CPU time", totals->ticks - totals->lost,
-		       cpu_ns / period);
+		     cpu_ns / period);
 	expect_about("session: its region", totals->in_range, burnt_ns / period);
 }
 

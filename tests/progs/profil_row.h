@@ -272,7 +272,8 @@ static inline bool expect_least(const char *what, double got, double due)
 		      due);
 }
 
-/* Of code that does not look at the clock itself, and so cannot leave out where the machine stood still. */
+/* Of code that does not look at the clock itself, and so cannot leave out where the machine stood
+ * still. */
 static inline bool expect_some(const char *what, double got, double most)
 {
 	return expect(got >= 1 && is_about(got, 0, most, 3), "%s: %.0f ticks, due were %.0f", what,

@@ -59,8 +59,7 @@ int main(int argc, char **argv)
 	end = cpu_seconds();
 	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 		sum += cells[i];
-	printf("counts %lu\ncpu_ns %.0f\nprofil %s\nSIGPROF %s\n", sum,
-	       (end - begin) * 1e9, provider(),
-	       action.sa_handler == SIG_DFL ? "default" : "taken");
+	printf("counts %lu\ncpu_ns %.0f\nprofil %s\nSIGPROF %s\n", sum, (end - begin) * 1e9,
+	       provider(), action.sa_handler == SIG_DFL ? "default" : "taken");
 	return 0;
 }
