@@ -65,10 +65,10 @@ check "the summary: there is no interrupt more" \
 	grep -qE '^profiltool: cost: .* BPF per tick, of an interrupt that comes anyway, [0-9.]+ %' \
 	"$work/pid.err"
 check "--kernel: at the kernel's pcs, user mode is left out" recorded "whole and \
-	j['kernel'] == j['counted'] > 20 and j['excluded'] > 20 and not samples('burn_user') and \
+	j['kernel'] == j['counted'] > 0 and j['excluded'] > 0 and not samples('burn_user') and \
 	all('kernel' in f['image'] for f in j['functions'])" "$work/kernel.json"
 check "--user: the kernel is left out" recorded "whole and j['kernel'] == 0 and \
-	j['excluded'] > 20 and mostly('burn_user')" "$work/user.json"
+	j['excluded'] > 0 and mostly('burn_user')" "$work/user.json"
 
 check "while they record, programs are loaded" test -n "$loaded"
 none_loaded() {
@@ -112,7 +112,7 @@ check "it counts from its exec on, and what it becomes" recorded "whole and \
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
 	check "in a pid namespace of its own: succeeds" exits 0 unshare --pid --fork --mount-proc \
 		"$profiltool" record -e tick --json -- sh -c "$progs/shares 1 0.4 >/dev/null"
-	check "it knows its own" recorded "whole and samples('burn_*') > 20" "$work/out"
+	check "it knows its own" recorded "whole and ran('burn_*')" "$work/out"
 else
 	skip "in a pid namespace of its own" "unshare does not work here"
 fi
@@ -139,7 +139,7 @@ check "-a: who was not named is there, no idle time, no tick too many" recorded 
 	not {f['name'] for f in j['functions']} & set('$idle'.split()) and \
 	at_most(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN))" "$work/out"
 check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 2 --tables 1 --json
-check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
+check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 0 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"
 stop "$shares"
 
