@@ -505,10 +505,10 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count; i++) {
 		const struct profile_labels *l = &p->labels[i];
-		const char *thread = profile_tag_text(l, TAG_THREAD);
 
-		kept[i] = pattern_keeps(filter->comm, l->comm, &comm_known) |
-			  pattern_keeps(filter->comm, thread, &comm_known);
+		kept[i] = pattern_keeps(filter->comm, l->comm, &comm_known);
+		kept[i] |= pattern_keeps(filter->comm, profile_tag_text(l, TAG_THREAD),
+					 &comm_known);
 		for (size_t j = 0; j < TAG_COUNT; j++)
 			kept[i] &=
 				pattern_keeps(filter->tags[j], profile_tag_text(l, j), &known[j]);
