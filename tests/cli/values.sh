@@ -3,6 +3,7 @@
 # A profile with three values: samples, their CPU time, and a time that no clock counts. Each view shows each.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
 cat >"$work/a.callgrind" <<'TXT'

@@ -507,8 +507,8 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		const struct profile_labels *l = &p->labels[i];
 
 		kept[i] = pattern_keeps(filter->comm, l->comm, &comm_known);
-		kept[i] |= pattern_keeps(filter->comm, profile_tag_text(l, TAG_THREAD),
-					 &comm_known);
+		kept[i] |=
+			pattern_keeps(filter->comm, profile_tag_text(l, TAG_THREAD), &comm_known);
 		for (size_t j = 0; j < TAG_COUNT; j++)
 			kept[i] &=
 				pattern_keeps(filter->tags[j], profile_tag_text(l, j), &known[j]);
