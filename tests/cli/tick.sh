@@ -167,6 +167,6 @@ else
 	skip "a kernel without BTF" "unshare is not permitted"
 fi
 check "a clock that there is not" exits 2 "$profiltool" -a -e ticks
-check "the error lists the valid values" says "cycles or tick, not \"ticks\""
+check "the error lists the valid values" says "cycles, tick, not \"ticks\""
 
 finish
