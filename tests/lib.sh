@@ -383,6 +383,7 @@ find_children_ms() {
 #   ranks(NAME...)  and more of them than the next one
 #   mostly(COUNT, of=ALL)  a number, or the samples of a function, is more than 70 % of ALL samples (default: all
 #                   that were counted)
+#   nearly_all(COUNT, of=ALL)  the same of 95 %, but for three samples: for what no load changes, such as whole stacks
 #   takes(NS, COUNT)  the ticks (or COUNT) are roughly those of so much CPU time: a quarter of them at least, for the
 #                   machine may stand still while its clocks go on, and fewer than if any counted twice
 #   at_most(NS)     there are no more ticks than so much time has
@@ -406,6 +407,9 @@ def ranks(*names):
 def mostly(count, of=None):
 	count = samples(count) if isinstance(count, str) else count
 	return count > .7 * (j["counted"] if of is None else of)
+def nearly_all(count, of=None):
+	count = samples(count) if isinstance(count, str) else count
+	return count >= .95 * (j["counted"] if of is None else of) - 3
 def takes(ns, count=None):
 	count = j["ticks"] if count is None else count
 	return ns / 4 <= count * j["period_ns"] <= 1.75 * ns + 3 * j["period_ns"]

@@ -76,7 +76,7 @@ for name in "${names[@]}"; do
 	check "$name: shares, and an exact account" recorded "whole and \
 		ranks('burn_sixty', 'burn_thirty', 'burn_ten') and len(images('burn_sixty')) == 1" "$file"
 	check "$name: what is left, of libraries, is out of range" recorded \
-		"0 < j['counted'] and mostly(j['counted'], of=j['ticks'])" "$file"
+		"0 < j['counted'] and nearly_all(j['counted'], of=j['ticks'])" "$file"
 	check "$name: the ticks make up its CPU time" recorded "takes($(printed_cpu "$name"))" "$file"
 	check "$name: the file has the account" test "$(dumped out_of_range "$work/$name.pb.gz")" = \
 		"$(json "j['out_of_range']" "$file")"

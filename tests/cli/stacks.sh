@@ -26,7 +26,7 @@ for chain in set set,outer set,outer,middle; do
 	check "known chains: $chain has a third" chains_are set 30 37 "$from_start;${chain//,/;};inner"
 done
 check "known chains: the account is exact" whole set
-check "main has a total of all" recorded 'mostly(rows("main")[0]["total"])' set.json
+check "main has a total of all" recorded 'nearly_all(rows("main")[0]["total"])' set.json
 check "a caller has a total of what it called" recorded \
 	'j["counted"] > rows("outer")[0]["total"] > rows("middle")[0]["total"]' set.json
 check "the table has the columns of stacks" \
@@ -45,7 +45,7 @@ check "recursion: 127 frames are kept" chains_are deep 95 100 "(descend;){126}in
 check "recursion: a function counts once per stack" recorded \
 	'rows("descend")[0]["total"] == j["counted"]' deep.json
 check "recursion: what is cut off is counted" recorded \
-	'mostly(j["stacks"]["truncated"])' deep.json
+	'nearly_all(j["stacks"]["truncated"])' deep.json
 check "recursion: and said" grep -qE "stacks \([0-9.]+ %\) were cut off at 127 frames" deep.err
 "$profiltool" report --json deep.pb.gz >deep.report 2>/dev/null
 check "recursion: and known from the file" json 'j["stacks"]["truncated"] > 0' deep.report
@@ -87,7 +87,7 @@ check "without frame pointers: all reach the program's start" recorded \
 record_chains random random --user
 check "a frame pointer into data adds no frame" chains_are random 95 100 "returns_into_data"
 check "a frame pointer into data: counted, with image" recorded \
-	'mostly(sum(e["count"] for e in j["stacks"]["ends"] if e["image"].endswith("/chains") and
+	'nearly_all(sum(e["count"] for e in j["stacks"]["ends"] if e["image"].endswith("/chains") and
 		      e["cause"] in ("bad_frame", "mapping_unknown")), of=j["stacks"]["user"])' \
 	random.json
 check "a frame pointer into data: and said" \

@@ -44,7 +44,7 @@ said() {
 # is_whole NAME: all stacks reach the start of the program.
 is_whole() {
 	recorded '(whole and j["stacks"]["user"] >= 20 and
-		mostly(j["stacks"]["complete"], of=j["stacks"]["user"]))' "$work/$1.json"
+		nearly_all(j["stacks"]["complete"], of=j["stacks"]["user"]))' "$work/$1.json"
 }
 
 # --- Mappings ---
