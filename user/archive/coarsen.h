@@ -16,8 +16,9 @@
 
 /*
  * Makes the callers' addresses those of functions, as far as they have names: where in the caller
- * the call was is lost. tasks: also drops the numbers of processes, and the labels "cpu" and
- * "thread". Samples may then be equal; profile_merge() adds them up. Returns 0 or -ENOMEM.
+ * the call was is lost. tasks: also drops the numbers of processes, and the tags of tasks
+ * (tag_kinds[].of_task). Samples may then be equal; profile_merge() adds them up. Returns 0 or
+ * -ENOMEM.
  */
 int coarsen_simplify(struct profile *p, bool tasks);
 

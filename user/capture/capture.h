@@ -174,7 +174,7 @@ struct capture_stack_end {
 };
 
 /* Returns *count of them, one for each cause in each image, the most frequent first. Valid until
- * the next capture_read() or capture_stop(). */
+ * the next capture_cut() or capture_stop(). */
 const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count);
 
 /* The event in use: one of capture_event_names, never "auto". */

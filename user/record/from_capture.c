@@ -53,7 +53,10 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	struct profile_image *added;
 
 	if (entry != INDEX_NONE) {
-		const struct profile_image *known = &b->p->images[ *id = b->images[entry].id];
+		const struct profile_image *known;
+
+		*id = b->images[entry].id;
+		known = &b->p->images[*id];
 
 		/*
 		 * Memory without a file is renamed when the file with its functions' names is
