@@ -322,7 +322,7 @@ static const char *image_at(const struct process_table *table, uint64_t when, ui
 {
 	struct process *process = process_find(table, NO_PROCESS);
 	const struct capture_mapping *mapping =
-		space_mapping_at(table, process_space_at(process, when), pc, when).mapping;
+		space_mapping_at(process_space_at(process, when), pc, when).mapping;
 
 	return mapping ? table->images[mapping->image].path : "";
 }
@@ -378,7 +378,7 @@ static void test_fork(void **state)
 	apply(&table, &stranger);
 	child = process_find(&table, NO_PROCESS - 1);
 	assert_non_null(child);
-	assert_non_null(space_mapping_at(&table, process_space(child), 0x1234, 300).mapping);
+	assert_non_null(space_mapping_at(process_space(child), 0x1234, 300).mapping);
 	assert_null(process_find(&table, NO_PROCESS - 7));
 	table.inherit = false;
 	fork.pid = NO_PROCESS - 2;
@@ -660,7 +660,7 @@ static void test_snapshot(void **state)
 
 	(void)state;
 	assert_int_equal(snapshot_process(&table, getpid(), 0), 0);
-	mapping = space_mapping_at(&table, process_space(process_find(&table, getpid())),
+	mapping = space_mapping_at(process_space(process_find(&table, getpid())),
 				   (uintptr_t)test_snapshot, 0)
 			  .mapping;
 	assert_non_null(mapping);

@@ -89,12 +89,27 @@ static void forget(struct process_table *table, const struct counts *counts, uin
 		   uint64_t end)
 {
 	static const struct counts none;
-	struct forgetting f = { 0 };
 
-	assert_int_equal(
-		forget_choose(table, counts ?: &none, begin * NS_PER_S, end * NS_PER_S, &f), 0);
-	assert_int_equal(forget_processes(table, &f, end * NS_PER_S), 0);
-	forget_free(&f);
+	assert_int_equal(forget_choose(table, counts ?: &none, end * NS_PER_S), 0);
+	assert_int_equal(forget_processes(table, begin * NS_PER_S, end * NS_PER_S), 0);
+}
+
+static size_t process_count(const struct process_table *table)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		count += table->processes[i].count > 0;
+	return count;
+}
+
+static size_t image_count(const struct process_table *table)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->image_count; i++)
+		count += table->images[i].path != NULL;
+	return count;
 }
 
 static const char *image_at(const struct process_table *table, pid_t pid, uint64_t when,
@@ -104,7 +119,7 @@ static const char *image_at(const struct process_table *table, pid_t pid, uint64
 	const struct capture_mapping *mapping;
 
 	assert_non_null(process);
-	mapping = space_mapping_at(table, process_space_at(process, when), pc, when).mapping;
+	mapping = space_mapping_at(process_space_at(process, when), pc, when).mapping;
 	return mapping ? table->images[mapping->image].path : "";
 }
 
@@ -118,8 +133,6 @@ static size_t open_files(void)
 	closedir(directory);
 	return count;
 }
-
-/* --- --- */
 
 /* After any number of processes, programs and names only those that run are known. */
 static void test_ended(void **state)
@@ -146,12 +159,15 @@ static void test_ended(void **state)
 			map_at(&table, time + 2, pid, 0x2000, "/bin/ours");
 			exit_at(&table, time + 3, pid);
 		}
-		assert_int_equal(table.count, 501);
+		assert_int_equal(process_count(&table), 501);
 		forget(&table, NULL, begin, begin + 100);
-		assert_int_equal(table.count, 1);
+		assert_int_equal(process_count(&table), 1);
 		assert_int_equal(table.thread_count, 1); /* we */
-		assert_int_equal(table.image_count, 1);
+		assert_int_equal(image_count(&table), 1);
 	}
+	/* Their slots were used again. */
+	assert_int_equal(table.count, 501);
+	assert_true(table.image_count <= 502);
 	assert_string_equal(image_at(&table, getpid(), 1, 0x1000), "/bin/ours");
 	assert_null(process_find(&table, GONE));
 	assert_true(open_files() <= files + 1);
@@ -179,7 +195,7 @@ static void test_sampled(void **state)
 	exit_at(&table, 20 * NS_PER_S - 1, GONE_TOO);
 	sample_at(&counts, 11 * NS_PER_S, GONE, GONE);
 	forget(&table, &counts, 10, 20);
-	assert_int_equal(table.count, 3);
+	assert_int_equal(process_count(&table), 3);
 	assert_int_equal(table.processes[1].pid, GONE);
 	assert_ptr_equal(process_find(&table, GONE), &table.processes[1]);
 	assert_int_equal(table.processes[1].next_with_pid, INDEX_NONE);
@@ -187,9 +203,9 @@ static void test_sampled(void **state)
 	assert_string_equal(thread_comm(&table, GONE, GONE, 11 * NS_PER_S), "sampled");
 	assert_string_equal(thread_comm(&table, GONE_TOO, GONE_TOO, 19 * NS_PER_S), "late");
 	forget(&table, NULL, 20, 30);
-	assert_int_equal(table.count, 1);
+	assert_int_equal(process_count(&table), 1);
 	assert_int_equal(table.thread_count, 1); /* we */
-	assert_int_equal(table.image_count, 0);
+	assert_int_equal(image_count(&table), 0);
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -207,8 +223,36 @@ static void test_lost_exit(void **state)
 	assert_true(process_find(&table, GONE)->ended);
 	forget(&table, NULL, 20, 30);
 	assert_null(process_find(&table, GONE));
-	assert_int_equal(table.count, 1);
+	assert_int_equal(process_count(&table), 1);
 	assert_int_equal(table.thread_count, 1); /* we */
+	process_table_free(&table);
+}
+
+/* Processes and images keep their numbers when others are forgotten, whose slots are used again. */
+static void test_numbers(void **state)
+{
+	struct process_table table = { .everyone = true };
+	uint32_t ours, image;
+
+	(void)state;
+	fork_at(&table, 10 * NS_PER_S, 1, GONE);
+	map_at(&table, 10 * NS_PER_S, GONE, 0x1000, "/bin/ended");
+	fork_at(&table, 11 * NS_PER_S, 1, GONE); /* the exit of the first was not recorded */
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	map_at(&table, 12 * NS_PER_S, getpid(), 0x1000, "/bin/ours");
+	ours = process_find(&table, getpid()) - table.processes;
+	image = process_space(process_find(&table, getpid()))->mappings[0].image;
+	forget(&table, NULL, 10, 20); /* the second seems to end here */
+	assert_int_equal(process_count(&table), 2);
+	assert_int_equal(process_find(&table, GONE) - table.processes, 1);
+	assert_ptr_equal(process_at(&table, GONE, 0), process_find(&table, GONE));
+	fork_at(&table, 21 * NS_PER_S, getpid(), GONE_TOO);
+	map_at(&table, 21 * NS_PER_S, GONE_TOO, 0x1000, "/bin/other");
+	assert_int_equal(process_find(&table, GONE_TOO) - table.processes, 0);
+	assert_int_equal(process_space(process_find(&table, GONE_TOO))->mappings[0].image, 0);
+	assert_int_equal(process_find(&table, getpid()) - table.processes, ours);
+	assert_string_equal(table.images[image].path, "/bin/ours");
+	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, 0x1000), "/bin/ours");
 	process_table_free(&table);
 }
 
@@ -236,7 +280,7 @@ static void test_inherited(void **state)
 	exit_at(&table, 80, GONE_TOO);
 	for (uint64_t begin = 10; begin < 40; begin += 10) {
 		if (begin > 10)
-			assert_int_equal(table.count, 2);
+			assert_int_equal(process_count(&table), 2);
 		assert_string_equal(image_at(&table, getpid(), 100, 0x1000), "/lib/oldest");
 		assert_string_equal(image_at(&table, getpid(), 100, 0x2000), "/lib/middle");
 		assert_string_equal(image_at(&table, getpid(), 15, 0x2000), "/lib/replaced");
@@ -293,10 +337,11 @@ static void test_chain(void **state)
 		forget(&table, NULL, 10 * i - 10, 10 * i);
 		/* No process has these numbers: it seems to end at the cut. */
 		process_find(&table, pid)->ended = false;
-		assert_true(table.count <= 3);
+		assert_true(process_count(&table) <= 3);
 	}
 	last = process_find(&table, pid);
 	assert_true(process_space(last)->count <= 1);
+	assert_true(table.mapping_count <= 1);
 	assert_string_equal(image_at(&table, pid, UINT64_MAX, 0x1000), "/bin/daemon");
 	process_table_free(&table);
 }
@@ -350,7 +395,7 @@ static void test_groups(void **state)
 	assert_int_equal(table.group_count, 2); /* the child's is not read: it is gone */
 	assert_string_equal(table.groups[process_find(&table, GONE)->group], "/another");
 	forget(&table, &counts, 20, 30);
-	assert_int_equal(table.group_count, 1);
+	assert_null(table.groups[0]);
 	assert_string_not_equal(table.groups[process_find(&table, getpid())->group], "/another");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -383,22 +428,8 @@ static void test_crowded(void **state)
 		forget(&table, NULL, time_s + 10, time_s + 20);
 	}
 	/* There were thousands. Sanitizers are libraries, too. */
-	assert_true(table.image_count < 100);
+	assert_true(image_count(&table) < 100);
 	process_table_free(&table);
-}
-
-/* What is in use of the budget of all processes, as from the start. */
-static void check_use(const struct process_table *table)
-{
-	size_t mappings = 0, paths = 0;
-
-	for (size_t i = 0; i < table->count; i++)
-		for (size_t k = 0; k < table->processes[i].count; k++)
-			mappings += table->processes[i].spaces[k].count;
-	for (size_t i = 0; i < table->image_count; i++)
-		paths += strlen(table->images[i].path);
-	assert_int_equal(table->mapping_count, mappings);
-	assert_int_equal(table->path_bytes, paths);
 }
 
 #define MANY	 2000
@@ -406,21 +437,38 @@ static void check_use(const struct process_table *table)
 #define CHILDREN 500
 #define BUDGET	 ((size_t)8 * 1024 * 1024)
 
-/* Bytes of the mappings of all processes, as they are allocated. */
-static size_t allocated(const struct process_table *table)
+/*
+ * Compares what the table counts of its budget with the address spaces that it has, with those of
+ * processes that it forgot. Returns the bytes that are allocated for their mappings.
+ */
+static size_t check_use(const struct process_table *table)
 {
-	size_t bytes = 0;
+	const struct address_space *all[2 * CHILDREN];
+	size_t count = 0, mappings = 0, images = 0, bytes = 0, i;
 
-	for (size_t i = 0; i < table->count; i++)
-		for (size_t k = 0; k < table->processes[i].count; k++)
-			bytes +=
-				table->processes[i].spaces[k].room * sizeof(struct capture_mapping);
+	for (size_t p = 0; p < table->count; p++)
+		for (size_t k = 0; k < table->processes[p].count; k++)
+			for (const struct address_space *space = table->processes[p].spaces[k];
+			     space; space = space->parent) {
+				for (i = 0; i < count && all[i] != space; i++)
+					;
+				if (i < count)
+					break;
+				all[count++] = space;
+				mappings += space->count;
+				bytes += space->room * sizeof(*space->mappings);
+			}
+	for (i = 0; i < table->image_count; i++)
+		if (table->images[i].path)
+			images += IMAGE_BYTES + strlen(table->images[i].path);
+	assert_int_equal(table->mapping_count, mappings);
+	assert_int_equal(table->image_bytes, images);
 	return bytes;
 }
 
 /*
- * A process with many mappings has many children and ends: what they keep of it is within the
- * budget of all processes, and so is what they map then. Another process still has room.
+ * A process with many mappings has many children and ends: they share what they have of it. What
+ * they map then is within the budget of all processes, and another process still has room.
  */
 static void test_many_children(void **state)
 {
@@ -437,14 +485,12 @@ static void test_many_children(void **state)
 		fork_at(&table, 10, GONE, CHILD + i);
 	exit_at(&table, 20, GONE);
 	forget(&table, NULL, 10, 20); /* the children seem to end there, and stay for another */
-	assert_int_equal(table.count, 1 + CHILDREN);
-	assert_true(allocated(&table) < BUDGET);
-	check_use(&table);
-	/* Said, and those that have room have all. */
-	assert_true(table.crowded != 0);
-	assert_true(process_find(&table, table.crowded)->spaces[0].crowded);
-	assert_int_equal(process_find(&table, CHILD)->spaces[0].count, MANY);
-	assert_int_equal(process_find(&table, table.crowded)->spaces[0].count, 0);
+	assert_int_equal(process_count(&table), 1 + CHILDREN);
+	assert_true(check_use(&table) < 2 * MANY * sizeof(struct capture_mapping));
+	assert_int_equal(table.crowded, 0);
+	for (pid_t i = 0; i < CHILDREN; i++)
+		assert_string_equal(image_at(&table, CHILD + i, UINT64_MAX, 0x2000 * MANY),
+				    "/bin/theirs");
 	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, 0x1000), "/bin/ours");
 	/* Each of them, which has little, maps more and more files. */
 	for (uint64_t k = 0; k < 100; k++)
@@ -454,7 +500,10 @@ static void test_many_children(void **state)
 			snprintf(name, sizeof(name), "/%d/%u", i, (unsigned int)k);
 			map_at(&table, 30, CHILD + i, 0x2000 * (k + 1), name);
 		}
-	assert_true(allocated(&table) + table.image_count * sizeof(*table.images) < BUDGET);
+	assert_true(check_use(&table) + table.image_count * sizeof(*table.images) < BUDGET);
+	/* Said of those that have no room. */
+	assert_true(table.crowded != 0);
+	assert_true(process_find(&table, table.crowded)->spaces[0]->crowded);
 	for (uint64_t i = 2; i < 20; i++)
 		map_at(&table, 0, getpid(), 0x2000 * i, "/lib/ours");
 	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, 0x4000), "/lib/ours");
@@ -462,7 +511,7 @@ static void test_many_children(void **state)
 	/* They end: there is room for everything again. */
 	forget(&table, NULL, 40, 50);
 	forget(&table, NULL, 50, 60);
-	assert_int_equal(table.count, 1);
+	assert_int_equal(process_count(&table), 1);
 	check_use(&table);
 	assert_true(process_budget(&table) > BUDGET / SPACE_SHARE - 8192);
 	process_table_free(&table);
@@ -504,7 +553,7 @@ static const struct capture_image *map_file(struct process_table *table, pid_t p
 	};
 
 	apply(table, &record);
-	return &table->images[process_find(table, pid)->spaces[0].mappings[0].image];
+	return &table->images[process_find(table, pid)->spaces[0]->mappings[0].image];
 }
 
 /* That a process ended early is no failure of its file: the next one that maps it has it opened. */
@@ -578,13 +627,13 @@ static void test_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ended),	     cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_lost_exit),    cmocka_unit_test(test_inherited),
-		cmocka_unit_test(test_parent_execs), cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_threads),	     cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_crowded),	     cmocka_unit_test(test_many_children),
-		cmocka_unit_test(test_next_process), cmocka_unit_test(test_those_there),
-		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_ended),	      cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_lost_exit),     cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_inherited),     cmocka_unit_test(test_parent_execs),
+		cmocka_unit_test(test_chain),	      cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_many_children), cmocka_unit_test(test_next_process),
+		cmocka_unit_test(test_those_there),   cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static bool number_equal(const void *array, uint32_t id, const void *key)
 	return ((const uint64_t *)array)[id] == *(const uint64_t *)key;
 }
 
-/* Many keys, some of which differ in few bits, are all found, and no others. */
+/* Many keys, some of which differ in few bits, are all found until they are removed; no others. */
 static void test_index(void **state)
 {
 	enum {
@@ -114,21 +114,31 @@ static void test_index(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		assert_int_equal(array_reserve(&numbers, &room, i + 1, sizeof(*numbers)), 0);
-		numbers[i] = (uint64_t)i << (i % 3 * 16);
-		if (index_find(&index, hash_u64(numbers[i], 0), number_equal, numbers,
-			       &numbers[i]) == INDEX_NONE)
-			assert_int_equal(index_add(&index, hash_u64(numbers[i], 0), i), 0);
+		numbers[i] = (uint64_t)i << (i % 3 * 20);
+		assert_int_equal(index_add(&index, hash_u64(numbers[i], 0), i), 0);
 	}
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint32_t id = index_find(&index, hash_u64(numbers[i], 0), number_equal, numbers,
 					 &numbers[i]);
 
-		assert_true(id <= i);
-		assert_true(numbers[id] == numbers[i]);
+		assert_int_equal(id, i);
 	}
 	missing = UINT64_MAX;
 	assert_true(index_find(&index, hash_u64(missing, 0), number_equal, numbers, &missing) ==
 		    INDEX_NONE);
+	/* First two of three are removed, then all, some of them again. */
+	for (uint32_t part = 1; part <= 2; part++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			if (part == 2 || i % 3)
+				index_remove(&index, hash_u64(numbers[i], 0), i);
+		for (uint32_t i = 0; i < COUNT; i++) {
+			uint32_t id = index_find(&index, hash_u64(numbers[i], 0), number_equal,
+						 numbers, &numbers[i]);
+
+			assert_true(id == (part == 2 || i % 3 ? INDEX_NONE : i));
+		}
+	}
+	assert_int_equal(index.used, 0);
 	index_free(&index);
 	free(numbers);
 }

@@ -302,7 +302,7 @@ static const struct address_space *first_space(const struct capture *c)
 		process = process_find(&c->processes, c->options.target == CAPTURE_THREAD
 							      ? c->processes.processes[0].pid
 							      : c->targets[0].pid);
-	return process ? &process->spaces[process->count - 1] : NULL;
+	return process ? process->spaces[process->count - 1] : NULL;
 }
 
 /* --- Programs --- */
@@ -553,10 +553,13 @@ static int make_room(struct capture *c)
 	c->lacks_room = false;
 	for (size_t i = first; i < first + count && !err; i++) {
 		struct process *process = &table->processes[i % count];
-		const struct address_space *space = process_space(process);
+		const struct address_space *space;
 		uint64_t begin_ns;
 
-		if (process->ended || !space->crowded)
+		if (process->ended)
+			continue;
+		space = process_space(process);
+		if (!space->crowded)
 			continue;
 		if (c->again_ns > (now_ns() - c->begin_ns) / CROWDED_PART) {
 			c->lacks_room = true;
@@ -578,7 +581,6 @@ static int make_room(struct capture *c)
 static int take_window(struct capture *c)
 {
 	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel);
-	struct forgetting f = { 0 };
 	int64_t moved;
 	int err;
 
@@ -598,14 +600,12 @@ static int take_window(struct capture *c)
 	c->window.ticks -= moved;
 	c->not_gathered += moved;
 	c->window.counters.ring = from_ring;
-	err = err ?: forget_choose(&c->processes, &c->counts, c->start_ns, c->stop_ns, &f);
-	if (!c->stopped) {
-		err = err ?: unwind_forget(&c->unwind, &f);
-		err = err ?: forget_processes(&c->processes, &f, c->stop_ns);
-		err = err ?: unwind_renumber(&c->unwind, &f);
-	}
-	forget_free(&f);
-	return err;
+	err = err ?: forget_choose(&c->processes, &c->counts, c->stop_ns);
+	if (c->stopped)
+		return err;
+	err = err ?: unwind_forget(&c->unwind);
+	err = err ?: forget_processes(&c->processes, c->start_ns, c->stop_ns);
+	return err ?: unwind_forget_images(&c->unwind);
 }
 
 int capture_cut(struct capture *c, struct error *e)
@@ -702,11 +702,6 @@ uint64_t capture_ticks(const struct capture *c)
 	if (has_histogram(c))
 		return profil_client_state(&c->histogram)->ticks;
 	return sample_program_ticks(&c->sample);
-}
-
-size_t capture_tasks(const struct capture *c)
-{
-	return c->processes.count + c->processes.thread_count;
 }
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)

@@ -103,9 +103,6 @@ void capture_free(struct capture *c);
 /* How many ticks there were so far in this window. */
 uint64_t capture_ticks(const struct capture *c);
 
-/* How many processes and threads are known, those that have ended included. */
-size_t capture_tasks(const struct capture *c);
-
 /* --- The result: of the last window, after capture_cut() or capture_stop() --- */
 
 struct capture_totals {
@@ -195,7 +192,7 @@ pid_t capture_command_pid(const struct capture *c);
 
 /* A file that was mapped for execution, or memory without a file. */
 struct capture_image {
-	char *path;
+	char *path; /* NULL: this number belongs to no image now */
 	uint8_t build_id[CAPTURE_BUILD_ID_MAX];
 	unsigned int build_id_size; /* 0: unknown */
 	int fd;			    /* open for reading, or -1; owned by the capture */

@@ -14,14 +14,12 @@
 #include "util/clock.h"
 
 /*
- * A thread runs on for a while after its exit record, and the samples of the next window are not
- * known yet: what has ended is kept for this long.
+ * Ended processes are kept this long: a thread still runs briefly after its exit record, and the
+ * next window may hold samples of it.
  */
 #define AFTER_END_NS NS_PER_S
 
-/* --- What to forget --- */
-
-static int mark(struct process_table *table, const struct counts *counts)
+static int mark_sampled(struct process_table *table, const struct counts *counts)
 {
 	int err = 0;
 
@@ -53,368 +51,177 @@ static bool thread_exists(pid_t tid)
 	return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
 }
 
-static int note_end(struct process_table *table, struct process *process, uint64_t time_ns)
+int forget_choose(struct process_table *table, const struct counts *counts, uint64_t end_ns)
 {
-	process->ended = true;
-	process->ended_ns = time_ns;
-	return process_note_change(table, process);
-}
+	int err = mark_sampled(table, counts);
 
-/* Returns 1: keep it, 0, or -ENOMEM. */
-static int judge_process(struct process_table *table, struct process *process, uint64_t end_ns)
-{
-	bool is_last = process->next_with_pid == INDEX_NONE;
-	int err = 0;
+	for (size_t i = 0; i < table->count && !err; i++) {
+		struct process *process = &table->processes[i];
+		bool is_last = process->next_with_pid == INDEX_NONE;
 
-	/* Records of ends may be lost. */
-	if (!process->ended && !is_last)
-		err = note_end(table, process, table->processes[process->next_with_pid].begin_ns);
-	else if (!process->ended && !thread_exists(process->pid))
-		err = note_end(table, process, end_ns);
-	if (err)
-		return err;
-	if (process->sampled || !process->ended || process->ended_ns + AFTER_END_NS >= end_ns)
-		return true;
-	if (!is_last || !process_has_threads(process->pid))
-		return false;
-	process->ended_ns = end_ns; /* not before the last of its threads */
-	return true;
-}
-
-/* How many address spaces of a process ended before the window. */
-static uint32_t count_past_spaces(const struct process *process, uint64_t begin_ns)
-{
-	uint32_t count = 0;
-
-	while (count + 1 < process->count &&
-	       process->spaces[count + 1].since_ns + AFTER_END_NS < begin_ns)
-		count++;
-	return count;
-}
-
-int forget_choose(struct process_table *table, const struct counts *counts, uint64_t begin_ns,
-		  uint64_t end_ns, struct forgetting *f)
-{
-	uint32_t kept = 0;
-	int err = mark(table, counts);
-
-	f->process_count = table->count;
-	f->processes = calloc(table->count + 1, sizeof(*f->processes));
-	if (err || !f->processes)
-		return -ENOMEM;
-	for (size_t i = 0; i < table->count; i++) {
-		int keep = judge_process(table, &table->processes[i], end_ns);
-
-		if (keep < 0)
-			return keep;
-		/* The first target of a recording of some processes is asked for later. */
-		if (!keep && !table->everyone && i == 0)
-			keep = true;
-		f->processes[i].number = keep ? kept++ : INDEX_NONE;
-		f->processes[i].spaces = count_past_spaces(&table->processes[i], begin_ns);
+		/* Records of ends may be lost. */
+		if (!process->ended && (!is_last || !thread_exists(process->pid))) {
+			process->ended = true;
+			process->ended_ns = end_ns;
+			if (!is_last)
+				process->ended_ns =
+					table->processes[process->next_with_pid].begin_ns;
+			err = process_note_change(table, process);
+		}
+		if (!process->count || process->sampled || !process->ended ||
+		    process->ended_ns + AFTER_END_NS >= end_ns)
+			continue;
+		if (is_last && process_has_threads(process->pid))
+			process->ended_ns = end_ns; /* not before the last of its threads */
+		else if (table->everyone || i > 0)  /* the first target is asked for later */
+			process->forgotten = true;
 	}
-	return 0;
-}
-
-/* --- Processes --- */
-
-static bool is_kept(const struct forgetting *f, uint32_t process, uint32_t space)
-{
-	return f->processes[process].number != INDEX_NONE && space >= f->processes[process].spaces;
+	return err;
 }
 
 /*
- * Puts the mappings that a space has from its parent before its own, unless they are over the
- * budget: a parent may have any number of children.
+ * Puts what an address space has of its parent's mappings before its own. No other refers to the
+ * parent: this one takes its place.
  */
-static int take_over(struct process_table *table, const struct process *process,
-		     struct address_space *space)
+static int absorb_parent(struct process_table *table, struct address_space *space)
 {
-	const struct address_space *parent =
-		&table->processes[space->parent].spaces[space->parent_space];
-	size_t count = space->parent_count;
+	struct address_space *parent = space->parent;
+	size_t count = space_inherited(space);
 
-	if (count && (space->count + count) * sizeof(*space->mappings) > process_budget(table)) {
-		process_note_crowded(table, process, space);
-		count = 0;
-	}
-	if (array_reserve(&space->mappings, &space->room, space->count + count,
-			  sizeof(*space->mappings)))
+	if (array_reserve(&parent->mappings, &parent->room, count + space->count,
+			  sizeof(*parent->mappings)))
 		return -ENOMEM;
-	if (count) {
-		memmove(space->mappings + count, space->mappings,
-			space->count * sizeof(*space->mappings));
-		memcpy(space->mappings, parent->mappings, count * sizeof(*space->mappings));
-	}
+	table->mapping_count -= parent->count - count;
+	if (space->count)
+		memcpy(parent->mappings + count, space->mappings,
+		       space->count * sizeof(*space->mappings));
+	free(space->mappings);
+	space->mappings = parent->mappings;
+	space->room = parent->room;
 	space->count += count;
-	space->taken_over += count;
+	space->absorbed += count;
 	space->bytes += count ? parent->bytes : 0;
 	space->crowded |= parent->crowded;
-	table->mapping_count += count;
-	space->parent_count = parent->parent_count;
-	space->parent_space = parent->parent_space;
+	space->inherited = parent->inherited;
 	space->parent = parent->parent;
+	free(parent);
 	return 0;
 }
 
-/* Makes the kept spaces of a process independent of what is forgotten. */
-static int end_inheritance(struct process_table *table, const struct forgetting *f, uint32_t number)
+static int forget_threads(struct process_table *table, uint64_t end_ns)
 {
-	const struct process *process = &table->processes[number];
+	for (size_t i = 0; i < table->thread_count; i++) {
+		struct thread *thread = &table->threads[i];
 
-	for (size_t i = 0; i < process->count; i++) {
-		struct address_space *space = &process->spaces[i];
-
-		space->taken_over = 0;
-		while (is_kept(f, number, i) && space->parent != INDEX_NONE &&
-		       !is_kept(f, space->parent, space->parent_space))
-			if (take_over(table, process, space))
-				return -ENOMEM;
+		if (!thread->ended_ns && thread->younger != INDEX_NONE)
+			thread->ended_ns = table->threads[thread->younger].since_ns ?: end_ns;
+		else if (!thread->ended_ns && !thread_exists(thread->tid))
+			thread->ended_ns = end_ns;
+		thread->sampled |= !thread->ended_ns || thread->ended_ns + AFTER_END_NS >= end_ns;
 	}
-	return 0;
+	return process_keep_threads(table);
 }
 
-static void free_spaces(struct process_table *table, struct process *process, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		table->mapping_count -= process->spaces[i].count;
-		free(process->spaces[i].mappings);
-	}
-	process->count -= count;
-	memmove(process->spaces, process->spaces + count,
-		process->count * sizeof(*process->spaces));
-}
-
-/* A parent's own mappings may be more now. */
-static void count_inherited(const struct process_table *table, uint32_t number)
-{
-	const struct process *process = &table->processes[number];
-
-	for (size_t i = 0; i < process->count; i++) {
-		struct address_space *space = &process->spaces[i];
-
-		if (space->parent != INDEX_NONE)
-			space->parent_count += table->processes[space->parent]
-						       .spaces[space->parent_space]
-						       .taken_over;
-	}
-}
-
-static void renumber_parents(struct process *process, const struct forgetting *f)
-{
-	for (size_t i = 0; i < process->count; i++) {
-		struct address_space *space = &process->spaces[i];
-
-		if (space->parent == INDEX_NONE)
-			continue;
-		space->parent_space -= f->processes[space->parent].spaces;
-		space->parent = f->processes[space->parent].number;
-	}
-}
-
-static void move_processes(struct process_table *table, const struct forgetting *f)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->count; i++) {
-		struct process *process = &table->processes[i];
-
-		if (f->processes[i].number == INDEX_NONE) {
-			free_spaces(table, process, process->count);
-			free(process->spaces);
-			continue;
-		}
-		free_spaces(table, process, f->processes[i].spaces);
-		renumber_parents(process, f);
-		table->processes[kept++] = *process;
-	}
-	table->count = kept;
-}
-
-static void move_changed(struct process_table *table, const struct forgetting *f)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->changed_count; i++)
-		if (f->processes[table->changed[i]].number != INDEX_NONE)
-			table->changed[kept++] = f->processes[table->changed[i]].number;
-	table->changed_count = kept;
-}
-
-/* --- Threads --- */
-
-static bool keep_thread(const struct process_table *table, struct thread *thread, uint64_t end_ns)
-{
-	if (!thread->ended_ns && thread->younger != INDEX_NONE)
-		thread->ended_ns = table->threads[thread->younger].since_ns ?: end_ns;
-	else if (!thread->ended_ns && !thread_exists(thread->tid))
-		thread->ended_ns = end_ns;
-	return thread->sampled || !thread->ended_ns || thread->ended_ns + AFTER_END_NS >= end_ns;
-}
-
-static void move_threads(struct process_table *table, uint64_t end_ns)
-{
-	size_t kept = 0;
-
-	/* First of all, as it looks at younger ones. */
-	for (size_t i = 0; i < table->thread_count; i++)
-		table->threads[i].sampled = keep_thread(table, &table->threads[i], end_ns);
-	for (size_t i = 0; i < table->thread_count; i++)
-		if (table->threads[i].sampled)
-			table->threads[kept++] = table->threads[i];
-	table->thread_count = kept;
-}
-
-/* --- Images, root directories and control groups --- */
-
-#define USED 0 /* else INDEX_NONE */
-
-static void use(uint32_t *numbers, uint32_t number)
+static void mark_used(bool *used, uint32_t number)
 {
 	if (number != INDEX_NONE)
-		numbers[number] = USED;
+		used[number] = true;
 }
 
-static void mark_images(const struct process_table *table, uint32_t *images)
+/*
+ * Forgets the programs that ended before the window, and the images that no mapping of the others
+ * refers to.
+ */
+static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		const struct process *process = &table->processes[i];
+	bool *used = calloc(table->image_count + 1, sizeof(*used));
+	int err = 0;
 
-		use(images, process->jit.image);
-		use(images, process->jit.dump);
-		for (size_t k = 0; k < process->count; k++)
-			for (size_t m = 0; m < process->spaces[k].count; m++)
-				use(images, process->spaces[k].mappings[m].image);
-	}
-}
-
-static void renumber(uint32_t *number, const uint32_t *numbers)
-{
-	if (*number != INDEX_NONE)
-		*number = numbers[*number];
-}
-
-static void renumber_images(struct process_table *table, const uint32_t *images)
-{
+	if (!used)
+		return -ENOMEM;
 	for (size_t i = 0; i < table->count; i++) {
 		struct process *process = &table->processes[i];
+		size_t past = 0;
 
-		renumber(&process->jit.image, images);
-		renumber(&process->jit.dump, images);
-		for (size_t k = 0; k < process->count; k++)
-			for (size_t m = 0; m < process->spaces[k].count; m++)
-				renumber(&process->spaces[k].mappings[m].image, images);
+		while (past + 1 < process->count &&
+		       process->spaces[past + 1]->since_ns + AFTER_END_NS < begin_ns)
+			past++;
+		process_remove_spaces(table, process, past);
+		mark_used(used, process->jit.image);
+		mark_used(used, process->jit.dump);
 	}
-}
-
-static void free_image(struct capture_image *image)
-{
-	free(image->path);
-	free(image->why);
-	if (image->fd >= 0)
-		close(image->fd);
-}
-
-static int move_images(struct process_table *table, struct forgetting *f)
-{
-	size_t kept = 0;
-
-	f->image_count = table->image_count;
-	f->images = malloc((table->image_count + 1) * sizeof(*f->images));
-	if (!f->images)
-		return -ENOMEM;
-	memset(f->images, 0xff, table->image_count * sizeof(*f->images)); /* INDEX_NONE */
-	mark_images(table, f->images);
-	table->path_bytes = 0;
-	for (size_t i = 0; i < table->image_count; i++) {
-		if (f->images[i] == INDEX_NONE) {
-			free_image(&table->images[i]);
-			continue;
-		}
-		f->images[i] = kept;
-		table->path_bytes += strlen(table->images[i].path);
-		table->images[kept++] = table->images[i];
-	}
-	table->image_count = kept;
-	renumber_images(table, f->images);
-	return 0;
-}
-
-static bool uses_root(const struct process_table *table, int fd)
-{
-	for (size_t i = 0; i < table->image_count; i++)
-		if (table->images[i].root == fd)
-			return true;
 	for (size_t i = 0; i < table->count; i++)
-		if (table->processes[i].jit.has_root && table->processes[i].jit.root == fd)
-			return true;
-	return false;
+		for (size_t k = 0; k < table->processes[i].count; k++) {
+			struct address_space *space = table->processes[i].spaces[k];
+
+			for (; space && space->checked_ns != end_ns && !err;
+			     space = space->parent) {
+				space->checked_ns = end_ns;
+				/* Daemons fork and end, again and again: the chain must not grow.
+				 */
+				while (space->parent && space->parent->references == 1 && !err)
+					err = absorb_parent(table, space);
+				for (size_t m = 0; m < space->count; m++)
+					used[space->mappings[m].image] = true;
+			}
+		}
+	for (size_t i = 0; i < table->image_count && !err; i++)
+		if (!used[i] && table->images[i].path)
+			image_remove(table, i);
+	free(used);
+	return err;
 }
 
 /* An open root directory keeps its file system mounted. */
-static void move_roots(struct process_table *table)
+static void forget_roots(struct process_table *table)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < table->root_count; i++)
-		if (uses_root(table, table->roots[i].fd))
-			table->roots[kept++] = table->roots[i];
+	for (size_t r = 0; r < table->root_count; r++) {
+		int fd = table->roots[r].fd;
+		bool used = false;
+
+		for (size_t i = 0; i < table->image_count && !used; i++)
+			used = table->images[i].root == fd;
+		for (size_t i = 0; i < table->count && !used; i++)
+			used = table->processes[i].jit.has_root &&
+			       table->processes[i].jit.root == fd;
+		if (used)
+			table->roots[kept++] = table->roots[r];
 		else
-			close(table->roots[i].fd);
+			close(fd);
+	}
 	table->root_count = kept;
 }
 
-static int move_groups(struct process_table *table)
+static int forget_groups(struct process_table *table)
 {
-	uint32_t *numbers = malloc((table->group_count + 1) * sizeof(*numbers));
-	size_t kept = 0;
+	bool *used = calloc(table->group_count + 1, sizeof(*used));
 
-	if (!numbers)
+	if (!used)
 		return -ENOMEM;
-	memset(numbers, 0xff, table->group_count * sizeof(*numbers)); /* INDEX_NONE */
 	for (size_t i = 0; i < table->count; i++)
-		use(numbers, table->processes[i].group);
-	for (size_t i = 0; i < table->group_count; i++) {
-		if (numbers[i] == INDEX_NONE) {
-			free(table->groups[i]);
-			continue;
-		}
-		numbers[i] = kept;
-		table->groups[kept++] = table->groups[i];
-	}
-	table->group_count = kept;
-	for (size_t i = 0; i < table->count; i++)
-		renumber(&table->processes[i].group, numbers);
-	free(numbers);
+		mark_used(used, table->processes[i].group);
+	for (size_t i = 0; i < table->group_count; i++)
+		if (!used[i] && table->groups[i])
+			origin_remove_group(table, i);
+	free(used);
 	return 0;
 }
 
-/* --- --- */
-
-int forget_processes(struct process_table *table, struct forgetting *f, uint64_t end_ns)
+int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
 {
-	int err = 0;
+	size_t kept = 0;
+	int err;
 
-	for (size_t i = 0; i < table->count && !err; i++)
-		err = end_inheritance(table, f, i);
-	if (err)
-		return err;
+	for (size_t i = 0; i < table->changed_count; i++)
+		if (!table->processes[table->changed[i]].forgotten)
+			table->changed[kept++] = table->changed[i];
+	table->changed_count = kept;
 	for (size_t i = 0; i < table->count; i++)
-		count_inherited(table, i);
-	move_changed(table, f);
-	move_processes(table, f);
-	move_threads(table, end_ns);
-	err = move_images(table, f);
-	if (err)
-		return err;
-	move_roots(table);
-	err = move_groups(table) ?: process_index(table);
-	return err ?: image_index(table) ?: origin_index(table);
-}
-
-void forget_free(struct forgetting *f)
-{
-	free(f->processes);
-	free(f->images);
-	*f = (struct forgetting){ 0 };
+		if (table->processes[i].forgotten)
+			process_remove(table, &table->processes[i]);
+	err = forget_images(table, begin_ns, end_ns);
+	forget_roots(table);
+	return err ?: forget_groups(table) ?: forget_threads(table, end_ns);
 }

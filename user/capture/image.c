@@ -248,12 +248,46 @@ static int explain(struct capture_image *image, int err)
 	return why ? 0 : -ENOMEM;
 }
 
+int image_add(struct process_table *table, const struct capture_image *image, uint32_t *number)
+{
+	size_t slot = table->next_image;
+
+	while (slot < table->image_count && table->images[slot].path)
+		slot++;
+	if (array_reserve(&table->images, &table->image_room, slot + 1, sizeof(*image)))
+		return -ENOMEM;
+	table->images[slot] = *image;
+	table->images[slot].serial = table->serials++;
+	table->image_bytes += IMAGE_BYTES + strlen(image->path);
+	table->next_image = slot + 1;
+	if (slot == table->image_count)
+		table->image_count++;
+	*number = slot;
+	return 0;
+}
+
+void image_remove(struct process_table *table, uint32_t number)
+{
+	struct capture_image *image = &table->images[number];
+
+	index_remove(&table->by_path, hash_path(image->path), number);
+	table->image_bytes -= IMAGE_BYTES + strlen(image->path);
+	free(image->path);
+	free(image->why);
+	if (image->fd >= 0)
+		close(image->fd);
+	*image = (struct capture_image){ .fd = -1, .root = -1 };
+	if (number < table->next_image)
+		table->next_image = number;
+}
+
 /*
- * fd: a descriptor, owned by the table on success; or a negative errno. user: of the process.
+ * fd: a descriptor, which the table owns from now on; or a negative errno. user: of the process.
  * Returns 0 or -ENOMEM.
  */
-static int add_image(struct process_table *table, const char *name,
-		     const struct sideband_record *record, int fd, uid_t provider, uid_t user)
+static int add_file(struct process_table *table, const char *name,
+		    const struct sideband_record *record, int fd, uid_t provider, uid_t user,
+		    uint32_t *number)
 {
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
@@ -270,20 +304,17 @@ static int add_image(struct process_table *table, const char *name,
 
 	if (name[0] == '/')
 		image_root(table, record->tid, &image.root);
-	if (!image.path || (fd < 0 && fd != -ENODATA && explain(&image, fd)) ||
-	    array_reserve(&table->images, &table->image_room, table->image_count + 1,
-			  sizeof(image)) ||
-	    index_add(&table->by_path, hash_path(name), table->image_count)) {
-		free(image.path);
-		free(image.why);
-		return -ENOMEM;
-	}
 	if (image.build_id_size)
 		memcpy(image.build_id, record->build_id, image.build_id_size);
-	image.serial = table->serials++;
-	table->images[table->image_count++] = image;
-	table->path_bytes += strlen(image.path);
-	return 0;
+	if (!image.path || (fd < 0 && fd != -ENODATA && explain(&image, fd)) ||
+	    image_add(table, &image, number)) {
+		free(image.path);
+		free(image.why);
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	return index_add(&table->by_path, hash_path(name), *number);
 }
 
 /*
@@ -334,6 +365,7 @@ static int reopen(struct process_table *table, struct capture_image *image,
 		return explain(image, fd);
 	if (image->path[0] == '/' && image_root(table, record->tid, &root) == 0)
 		image->root = root;
+	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
 	image->path[proc_path_size(image->path)] = '\0';
 	image->fd = fd;
 	image->inode = record->inode;
@@ -366,7 +398,7 @@ static bool has_unread(const struct process_table *table)
 /* The same for all that a living process maps, of its own or from its parents. */
 static int open_again_for(struct process_table *table, const struct process *process)
 {
-	const struct address_space *space = &process->spaces[process->count - 1];
+	const struct address_space *space = process->spaces[process->count - 1];
 	size_t count = space->count;
 
 	for (;;) {
@@ -400,10 +432,10 @@ static int open_again_for(struct process_table *table, const struct process *pro
 			if (reopen(table, image, &record, fd, begin_ns))
 				return -ENOMEM;
 		}
-		if (space->parent == INDEX_NONE)
+		if (!space->parent)
 			return 0;
-		count = space->parent_count;
-		space = &table->processes[space->parent].spaces[space->parent_space];
+		count = space_inherited(space);
+		space = space->parent;
 	}
 }
 
@@ -437,7 +469,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	struct sideband_record opened = *record;
 	uid_t user = user_of(process), provider;
 	uint64_t begin_ns = now_ns();
-	int fd = -EAGAIN, err;
+	int fd = -EAGAIN;
 
 	*image = roots;
 	if (unread && !unread->is_unread)
@@ -457,13 +489,8 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 		if (unread->user != user)
 			unread->user = 0;
 	}
-	if (*image == INDEX_NONE) {
-		*image = table->image_count;
-		err = add_image(table, name, &opened, fd, fd < 0 ? 0 : provider, user);
-		if (err && fd >= 0)
-			close(fd);
-		return err;
-	}
+	if (*image == INDEX_NONE)
+		return add_file(table, name, &opened, fd, fd < 0 ? 0 : provider, user, image);
 	if (table->images[*image].is_unread && fd != -EAGAIN) {
 		if (fd >= 0)
 			table->images[*image].provider = provider;
@@ -472,16 +499,6 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	if (fd >= 0)
 		close(fd);
 	return 0;
-}
-
-int image_index(struct process_table *table)
-{
-	int err = 0;
-
-	index_free(&table->by_path);
-	for (size_t i = 0; i < table->image_count && !err; i++)
-		err = index_add(&table->by_path, hash_path(table->images[i].path), i);
-	return err;
 }
 
 bool image_is_plain_memory(const struct capture_image *image)

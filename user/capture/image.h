@@ -27,8 +27,14 @@ int image_open_again(struct process_table *table);
 /* Closes an image's file, which is another build than was mapped: to be opened again. */
 void image_reject(struct capture_image *image);
 
-/* Makes the index of images anew. Returns 0 or -ENOMEM. */
-int image_index(struct process_table *table);
+/*
+ * Adds an image as it is, in a free slot, and sets *number. Returns 0, with which the table owns
+ * its path, `why` and descriptor; or -ENOMEM.
+ */
+int image_add(struct process_table *table, const struct capture_image *image, uint32_t *number);
+
+/* Frees the slot of an image. */
+void image_remove(struct process_table *table, uint32_t number);
 
 /*
  * Sets *root to a descriptor of a process's root directory, owned by the table; -1: it is the same

@@ -85,6 +85,7 @@ static int name_image(struct process_table *table, const struct process *process
 
 	if (asprintf(&path, "[jit %d]", process->pid) < 0)
 		return -ENOMEM;
+	table->image_bytes += strlen(path) - strlen(image->path);
 	free(image->path);
 	image->path = path;
 	return 0;
@@ -157,31 +158,20 @@ static int look_for_map(struct process_table *table, struct process *process)
 	return path_fd < 0 ? 0 : take_file(table, process, path_fd, path);
 }
 
-static int add_image(struct process_table *table, uint32_t *number)
-{
-	struct capture_image image = { .path = strdup("[anon]"), .fd = -1, .root = -1 };
-
-	if (!image.path || array_reserve(&table->images, &table->image_room, table->image_count + 1,
-					 sizeof(image))) {
-		free(image.path);
-		return -ENOMEM;
-	}
-	*number = table->image_count;
-	image.serial = table->serials++;
-	table->images[table->image_count++] = image;
-	return 0;
-}
-
 int jit_image(struct process_table *table, struct process *process,
 	      const struct sideband_record *record, uint32_t *image)
 {
+	struct capture_image added = { .fd = -1, .root = -1 };
 	struct jit *jit = &process->jit;
 
 	*image = jit->image;
 	if (*image != INDEX_NONE)
 		return 0; /* the usual case: JIT compilers map memory all the time */
-	if (add_image(table, &jit->image))
+	added.path = strdup("[anon]");
+	if (!added.path || image_add(table, &added, &jit->image)) {
+		free(added.path);
 		return -ENOMEM;
+	}
 	*image = jit->image;
 	if (process->generation)
 		return 0; /* its file could be the earlier process's */

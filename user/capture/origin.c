@@ -81,22 +81,31 @@ static int find_group(struct process_table *table, const char *path, size_t size
 {
 	const struct group_key key = { .path = path, .size = size };
 	uint64_t hash = hash_bytes(path, size, 0);
-	char *copy;
+	size_t slot = 0;
 
 	*number = index_find(&table->by_group, hash, group_equal, table->groups, &key);
 	if (*number != INDEX_NONE)
 		return 0;
-	copy = strndup(path, size);
-	if (!copy ||
-	    array_reserve(&table->groups, &table->group_room, table->group_count + 1,
-			  sizeof(*table->groups)) ||
-	    index_add(&table->by_group, hash, table->group_count)) {
-		free(copy);
+	while (slot < table->group_count && table->groups[slot])
+		slot++;
+	if (array_reserve(&table->groups, &table->group_room, slot + 1, sizeof(*table->groups)))
 		return -ENOMEM;
-	}
-	*number = table->group_count;
-	table->groups[table->group_count++] = copy;
-	return 0;
+	table->groups[slot] = strndup(path, size);
+	if (!table->groups[slot])
+		return -ENOMEM;
+	if (slot == table->group_count)
+		table->group_count++;
+	*number = slot;
+	return index_add(&table->by_group, hash, slot);
+}
+
+void origin_remove_group(struct process_table *table, uint32_t number)
+{
+	char **path = &table->groups[number];
+
+	index_remove(&table->by_group, hash_bytes(*path, strlen(*path), 0), number);
+	free(*path);
+	*path = NULL;
 }
 
 /* Reads a file of /proc as text. Returns false if that fails or it is empty. */
@@ -137,16 +146,5 @@ int origin_read(struct process_table *table, struct process *process)
 		err = group ? find_group(table, group, size, &process->group) : 0;
 	}
 	close(directory);
-	return err;
-}
-
-int origin_index(struct process_table *table)
-{
-	int err = 0;
-
-	index_free(&table->by_group);
-	for (size_t i = 0; i < table->group_count && !err; i++)
-		err = index_add(&table->by_group,
-				hash_bytes(table->groups[i], strlen(table->groups[i]), 0), i);
 	return err;
 }

@@ -16,8 +16,8 @@
  */
 int origin_read(struct process_table *table, struct process *process);
 
-/* Makes the index of control groups anew. Returns 0 or -ENOMEM. */
-int origin_index(struct process_table *table);
+/* Frees the slot of a control group. */
+void origin_remove_group(struct process_table *table, uint32_t number);
 
 /*
  * Finds the process's control group in the text of /proc/PID/cgroup: in the hierarchy of cgroup v2,

@@ -19,8 +19,7 @@
 void process_table_free(struct process_table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
-		for (size_t k = 0; k < table->processes[i].count; k++)
-			free(table->processes[i].spaces[k].mappings);
+		process_remove_spaces(table, &table->processes[i], table->processes[i].count);
 		free(table->processes[i].spaces);
 	}
 	for (size_t i = 0; i < table->image_count; i++) {
@@ -107,27 +106,54 @@ int process_note_change(struct process_table *table, struct process *process)
 int process_add_space(struct process *process, uint64_t since_ns)
 {
 	uint32_t exec = process->count ? process_space(process)->exec : EXEC_UNKNOWN;
+	struct address_space *space;
 
 	if (exec != EXEC_UNKNOWN)
 		exec = (exec + 1) % (1 << SAMPLE_EXEC_BITS);
 	if (array_reserve(&process->spaces, &process->room, process->count + 1,
 			  sizeof(*process->spaces)))
 		return -ENOMEM;
-	process->spaces[process->count++] = (struct address_space){
-		.since_ns = since_ns,
-		.parent = INDEX_NONE,
-		.exec = exec,
-	};
+	space = calloc(1, sizeof(*space));
+	if (!space)
+		return -ENOMEM;
+	space->references = 1;
+	space->since_ns = since_ns;
+	space->exec = exec;
+	process->spaces[process->count++] = space;
 	return 0;
+}
+
+void space_put(struct process_table *table, struct address_space *space)
+{
+	while (space && --space->references == 0) {
+		struct address_space *parent = space->parent;
+
+		table->mapping_count -= space->count;
+		free(space->mappings);
+		free(space);
+		space = parent;
+	}
+}
+
+void process_remove_spaces(struct process_table *table, struct process *process, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		space_put(table, process->spaces[i]);
+	process->count -= count;
+	memmove(process->spaces, process->spaces + count,
+		process->count * sizeof(*process->spaces));
 }
 
 int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	struct process *process, *older;
+	size_t number = table->next_process;
 
-	if (array_reserve(&table->processes, &table->room, table->count + 1, sizeof(*process)))
+	while (number < table->count && table->processes[number].count)
+		number++;
+	if (array_reserve(&table->processes, &table->room, number + 1, sizeof(*process)))
 		return -ENOMEM;
-	process = &table->processes[table->count];
+	process = &table->processes[number];
 	*process = (struct process){
 		.pid = pid,
 		.next_with_pid = INDEX_NONE,
@@ -141,32 +167,58 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 		.pid = pid,
 		.uid = geteuid(),
 	};
+	table->next_process = number + 1;
+	if (number == table->count)
+		table->count++;
 	if (process_add_space(process, time_ns))
 		return -ENOMEM;
 	older = process_find(table, pid);
-	if (older) {
-		process->generation = older->generation + 1;
-		older->next_with_pid = table->count;
-	} else if (index_add(&table->by_pid, hash_number(pid), table->count)) {
-		free(process->spaces);
-		return -ENOMEM;
-	}
-	table->count++;
+	if (!older)
+		return index_add(&table->by_pid, hash_number(pid), number);
+	process->generation = older->generation + 1;
+	older->next_with_pid = number;
 	return 0;
+}
+
+void process_remove(struct process_table *table, struct process *process)
+{
+	uint32_t number = process - table->processes, older;
+	uint64_t hash = hash_number(process->pid);
+
+	older = index_find(&table->by_pid, hash, pid_equal, table->processes, &process->pid);
+	if (older == number) {
+		index_remove(&table->by_pid, hash, number);
+		if (process->next_with_pid != INDEX_NONE) /* this needs no memory */
+			index_add(&table->by_pid, hash, process->next_with_pid);
+	} else {
+		while (table->processes[older].next_with_pid != number)
+			older = table->processes[older].next_with_pid;
+		table->processes[older].next_with_pid = process->next_with_pid;
+	}
+	process_remove_spaces(table, process, process->count);
+	free(process->spaces);
+	*process = (struct process){
+		.ended = true,
+		.next_with_pid = INDEX_NONE,
+		.group = INDEX_NONE,
+		.jit = { .image = INDEX_NONE, .dump = INDEX_NONE },
+	};
+	if (number < table->next_process)
+		table->next_process = number;
 }
 
 struct address_space *process_space(struct process *process)
 {
-	return &process->spaces[process->count - 1];
+	return process->spaces[process->count - 1];
 }
 
 struct address_space *process_space_at(struct process *process, uint64_t time_ns)
 {
 	size_t i = process->count - 1;
 
-	while (i > 0 && process->spaces[i].since_ns > time_ns)
+	while (i > 0 && process->spaces[i]->since_ns > time_ns)
 		i--;
-	return &process->spaces[i];
+	return process->spaces[i];
 }
 
 /*
@@ -191,17 +243,15 @@ static bool find_own_mapping(const struct address_space *space, size_t count, ui
 	return false;
 }
 
-struct mapping_answer space_mapping_at(const struct process_table *table,
-				       const struct address_space *space, uint64_t pc,
+struct mapping_answer space_mapping_at(const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns)
 {
 	struct mapping_answer answer = { .until_ns = UINT64_MAX };
 	size_t count = space->count;
 
-	while (!find_own_mapping(space, count, pc, time_ns, &answer) &&
-	       space->parent != INDEX_NONE) {
-		count = space->parent_count;
-		space = &table->processes[space->parent].spaces[space->parent_space];
+	while (!find_own_mapping(space, count, pc, time_ns, &answer) && space->parent) {
+		count = space_inherited(space);
+		space = space->parent;
 	}
 	return answer;
 }
@@ -216,12 +266,11 @@ static bool is_anonymous(const struct process *process, uint32_t image)
  * Whether the newest mapping at this address already covers this one, or could be extended to do
  * so: a JIT compiler often maps new memory next to the old. Then there is nothing to add.
  */
-static bool is_known(const struct process_table *table, struct process *process,
-		     const struct capture_mapping *mapping)
+static bool is_known(struct process *process, const struct capture_mapping *mapping)
 {
 	struct address_space *space = process_space(process);
 	const struct capture_mapping *there =
-		space_mapping_at(table, space, mapping->start, UINT64_MAX).mapping;
+		space_mapping_at(space, mapping->start, UINT64_MAX).mapping;
 	struct capture_mapping *last = space->count ? &space->mappings[space->count - 1] : NULL;
 
 	if (there && there->limit >= mapping->limit && there->image == mapping->image &&
@@ -253,8 +302,8 @@ static int find_image(struct process_table *table, struct process *process,
 
 size_t process_budget(const struct process_table *table)
 {
-	size_t used = table->mapping_count * sizeof(struct capture_mapping) +
-		      table->image_count * IMAGE_BYTES + table->path_bytes + table->copied_bytes;
+	size_t used = table->mapping_count * sizeof(struct capture_mapping) + table->image_bytes +
+		      table->copied_bytes;
 	size_t share;
 
 	if (!table->bytes_max)
@@ -285,7 +334,7 @@ int process_map(struct process_table *table, struct process *process,
 		.offset = record->offset,
 		.time_ns = record->time_ns,
 		/* The kernel maps the program before its interpreter and libraries. */
-		.executable = space->count == 0 && space->parent == INDEX_NONE,
+		.executable = space->count == 0 && !space->parent,
 	};
 
 	if (process_is_crowded(table, process)) {
@@ -299,7 +348,7 @@ int process_map(struct process_table *table, struct process *process,
 		mapping.offset = mapping.start;
 	else if (table->images[mapping.image].path[0] == '[')
 		mapping.offset = 0;
-	if (is_known(table, process, &mapping))
+	if (is_known(process, &mapping))
 		return is_anonymous(process, mapping.image) ? process_note_change(table, process)
 							    : 0;
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
@@ -393,16 +442,16 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	if (process_add(table, record->pid, record->time_ns))
 		return -ENOMEM;
 	parent = process_find(table, record->parent); /* again: the table may have moved */
-	child = &table->processes[table->count - 1];
+	child = process_find(table, record->pid);
 	if (!parent)
 		return origin_read(table, child);
 	child->group = parent->group;
 	child->uid = parent->uid;
 	space = process_space(child);
-	space->parent = parent - table->processes;
-	space->parent_space = parent->count - 1;
-	space->parent_count = process_space(parent)->count;
-	space->exec = process_space(parent)->exec;
+	space->parent = process_space(parent);
+	space->parent->references++;
+	space->inherited = space->parent->count - space->parent->absorbed;
+	space->exec = space->parent->exec;
 	return 0;
 }
 
@@ -455,39 +504,25 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	}
 }
 
-static int index_process(struct process_table *table, uint32_t number)
+int process_keep_threads(struct process_table *table)
 {
-	struct process *process = &table->processes[number];
-	struct process *older = process_find(table, process->pid);
-
-	process->next_with_pid = INDEX_NONE;
-	if (!older)
-		return index_add(&table->by_pid, hash_number(process->pid), number);
-	older->next_with_pid = number;
-	return 0;
-}
-
-static int index_thread(struct process_table *table, uint32_t number)
-{
-	struct thread *thread = &table->threads[number];
-	struct thread *older = thread_at(table, thread->tid, UINT64_MAX);
-
-	thread->younger = INDEX_NONE;
-	if (!older)
-		return index_add(&table->by_tid, hash_number(thread->tid), number);
-	older->younger = number;
-	return 0;
-}
-
-int process_index(struct process_table *table)
-{
+	size_t kept = 0;
 	int err = 0;
 
-	index_free(&table->by_pid);
+	for (size_t i = 0; i < table->thread_count; i++)
+		if (table->threads[i].sampled)
+			table->threads[kept++] = table->threads[i];
+	table->thread_count = kept;
 	index_free(&table->by_tid);
-	for (size_t i = 0; i < table->count && !err; i++)
-		err = index_process(table, i);
-	for (size_t i = 0; i < table->thread_count && !err; i++)
-		err = index_thread(table, i);
+	for (size_t i = 0; i < kept && !err; i++) {
+		struct thread *thread = &table->threads[i];
+		struct thread *older = thread_at(table, thread->tid, UINT64_MAX);
+
+		thread->younger = INDEX_NONE;
+		if (older)
+			older->younger = i;
+		else
+			err = index_add(&table->by_tid, hash_number(thread->tid), i);
+	}
 	return err;
 }

@@ -36,19 +36,22 @@
 
 /*
  * The mappings of one program, from its exec, its fork or the start of the recording on. A child
- * starts with its parent's mappings and refers to them, as most children soon exec or exit.
+ * starts with its parent's mappings and refers to them, as most children soon exec or exit. The
+ * parent's outlive its process for that long.
  */
 struct address_space {
+	unsigned int references; /* of its process, its children, and capture/unwind/ */
 	uint64_t since_ns;
-	uint32_t parent;		  /* the parent's number in the table, or INDEX_NONE */
-	uint32_t parent_space;		  /* the number of its address space at the fork, */
-	uint32_t parent_count;		  /* and how many mappings of its own that had */
-	uint32_t taken_over;		  /* at the last cut: how many it has from its parent now */
+	struct address_space *parent; /* NULL: it began with no mappings */
+	size_t inherited; /* how many of the parent's mappings, after those that it has absorbed */
+	size_t absorbed;  /* how many of the mappings, the first ones, were its ancestors' */
 	struct capture_mapping *mappings; /* ordered by time */
 	size_t count, room;
-	size_t bytes;  /* of its own mappings and their paths, for the budget */
-	bool crowded;  /* some were dropped, over the budget */
-	uint32_t exec; /* as sample_id_exec(), or EXEC_UNKNOWN */
+	size_t bytes;	     /* of its own mappings and their paths, for the budget */
+	bool crowded;	     /* some were dropped, over the budget */
+	bool scanned;	     /* /proc was read again, for a stack through unknown mappings */
+	uint32_t exec;	     /* as sample_id_exec(), or EXEC_UNKNOWN */
+	uint64_t checked_ns; /* for capture/forget.h */
 };
 
 #define EXEC_UNKNOWN UINT32_MAX
@@ -64,6 +67,7 @@ struct jit {
 	time_t start;	/* when it started, since the epoch; 0: unknown */
 };
 
+/* A free slot of the table has no address spaces, and has ended. */
 struct process {
 	pid_t pid;
 	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
@@ -72,10 +76,11 @@ struct process {
 	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	bool ended;
-	uint64_t ended_ns;	      /* when its leader ended */
-	bool sampled;		      /* for capture/forget.h */
-	bool changed;		      /* is in process_table.changed */
-	struct address_space *spaces; /* each exec adds one; at least one */
+	uint64_t ended_ns;	       /* when its leader ended */
+	bool sampled;		       /* for capture/forget.h */
+	bool forgotten;		       /* forget_processes() will free its slot */
+	bool changed;		       /* is in process_table.changed */
+	struct address_space **spaces; /* each exec adds one; at least one */
 	size_t count, room;
 	struct jit jit;
 };
@@ -97,24 +102,27 @@ struct root {
 
 /*
  * The processes that are followed, the files that they have mapped for execution, and the names of
- * their threads. Zero-initialised is empty.
+ * their threads. Zero-initialised is empty. Processes, images and control groups keep their numbers
+ * until they are forgotten (capture/forget.h): then their slots are free, and are used again.
  */
 struct process_table {
 	bool everyone; /* add each process that appears */
 	bool inherit;  /* add the children of processes in the table */
 	struct process *processes;
-	size_t count, room;
+	size_t count, room;  /* slots */
+	size_t next_process; /* no slot before it is free */
 	struct thread *threads;
 	size_t thread_count, thread_room;
-	struct capture_image *images;
+	struct capture_image *images; /* a free slot has no path */
 	size_t image_count, image_room;
+	size_t next_image;
 	uint64_t serials;      /* how many images there ever were */
 	uint64_t next_open_ns; /* when image_open_again() goes on, */
 	size_t next_open;      /* and at which process */
 	struct root *roots;    /* that differ from ours */
 	size_t root_count, root_room;
 	bool notes_origins; /* read the control groups of processes */
-	char **groups;	    /* paths of control groups */
+	char **groups;	    /* paths of control groups; NULL: a free slot */
 	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */
 	uint32_t *changed;  /* numbers of processes whose mappings have changed */
@@ -125,7 +133,7 @@ struct process_table {
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
 	size_t bytes_max;     /* budget of all processes; 0: none */
 	size_t mapping_count; /* of all address spaces */
-	size_t path_bytes;    /* of all images */
+	size_t image_bytes;   /* of all images, with their paths */
 	size_t copied_bytes;  /* of the mappings that capture/unwind/ has made of these */
 	struct index by_pid;  /* the first process with each PID */
 	struct index by_tid;  /* the oldest thread of each tid */
@@ -147,8 +155,11 @@ bool process_has_threads(pid_t pid);
 /* Whether none of its threads runs any more, even if its end was not recorded. */
 bool process_is_gone(const struct process *process);
 
-/* Makes the indexes by_pid and by_tid anew, with the numbers that follow from them. */
-int process_index(struct process_table *table);
+/* Frees the slot of a process. */
+void process_remove(struct process_table *table, struct process *process);
+
+/* Keeps the threads that are marked as sampled only. Returns 0 or -ENOMEM. */
+int process_keep_threads(struct process_table *table);
 
 /* Adds the process to `changed`, if notes_changes. */
 int process_note_change(struct process_table *table, struct process *process);
@@ -164,6 +175,21 @@ struct address_space *process_space(struct process *process);
 
 /* Begins another, after an exec. Returns 0 or -ENOMEM. */
 int process_add_space(struct process *process, uint64_t since_ns);
+
+/* Removes the first address spaces of a process, which its children may still refer to. */
+void process_remove_spaces(struct process_table *table, struct process *process, size_t count);
+
+/* Drops a reference to an address space, and frees it with the last one. */
+void space_put(struct process_table *table, struct address_space *space);
+
+/*
+ * How many of its parent's mappings an address space has, the first ones; later ones came after the
+ * fork. A space has a parent.
+ */
+static inline size_t space_inherited(const struct address_space *space)
+{
+	return space->parent->absorbed + space->inherited;
+}
 
 /* Adds the mapping of a SIDEBAND_MMAP record to it, unless it is known or over the budget. */
 int process_map(struct process_table *table, struct process *process,
@@ -195,8 +221,7 @@ struct mapping_answer {
 };
 
 /* Finds the mapping at pc at a time: the newest by then, or else the first one after. */
-struct mapping_answer space_mapping_at(const struct process_table *table,
-				       const struct address_space *space, uint64_t pc,
+struct mapping_answer space_mapping_at(const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns);
 
 /*

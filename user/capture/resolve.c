@@ -93,7 +93,10 @@ static const struct address_space *space_before(const struct process_table *proc
 {
 	const struct process *process = process_of(processes, sample);
 
-	return process && space > process->spaces ? space - 1 : NULL;
+	for (size_t i = 1; i < process->count; i++)
+		if (process->spaces[i] == space)
+			return process->spaces[i - 1];
+	return NULL;
 }
 
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
@@ -128,9 +131,8 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
 
 	if (cached->space != space || cached->pc != pc || time_ns < cached->answer.since_ns ||
 	    time_ns >= cached->answer.until_ns)
-		*cached = (struct cached_mapping){
-			space, pc, space_mapping_at(v->processes, space, pc, time_ns)
-		};
+		*cached =
+			(struct cached_mapping){ space, pc, space_mapping_at(space, pc, time_ns) };
 	return cached->answer.mapping;
 }
 

@@ -106,8 +106,7 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
  * Whether a process has called exec since its mappings were read or recorded: none of them is there
  * any more. The kernel's own may be where they were.
  */
-static bool is_another_program(const struct process_table *table, struct process *process,
-			       FILE *maps)
+static bool is_another_program(struct process *process, FILE *maps)
 {
 	struct address_space *space = process_space(process);
 	struct sideband_record record;
@@ -115,7 +114,7 @@ static bool is_another_program(const struct process_table *table, struct process
 	char *line = NULL;
 	size_t size = 0;
 
-	if (!space->count && space->parent == INDEX_NONE)
+	if (!space->count && !space->parent)
 		return false; /* nothing is known */
 	while (!known && getline(&line, &size, maps) > 0) {
 		const struct capture_mapping *there;
@@ -123,7 +122,7 @@ static bool is_another_program(const struct process_table *table, struct process
 		if (!parse_maps_line(line, &record) || *record.name == '[')
 			continue;
 		found = true;
-		there = space_mapping_at(table, space, record.start, UINT64_MAX).mapping;
+		there = space_mapping_at(space, record.start, UINT64_MAX).mapping;
 		known = there && there->start == record.start && there->limit == record.limit;
 	}
 	free(line);
@@ -166,7 +165,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	maps = fopen(path, "re");
 	if (!maps)
 		return 0; /* it has ended, or may not be read: its pcs will have no image */
-	execed = time_ns && is_another_program(table, process, maps);
+	execed = time_ns && is_another_program(process, maps);
 	if (execed)
 		err = add_exec(table, process);
 	err = err ?: read_lines(&reader, maps, false);
@@ -319,9 +318,12 @@ int snapshot_again(struct process_table *table, uint64_t time_ns)
 
 	if (table->everyone)
 		return snapshot_all(table, time_ns);
-	for (size_t i = 0; i < count && !err; i++)
-		if (table->processes[i].next_with_pid == INDEX_NONE)
-			err = snapshot_process(table, table->processes[i].pid, time_ns);
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct process *process = &table->processes[i];
+
+		if (process->count && process->next_with_pid == INDEX_NONE)
+			err = snapshot_process(table, process->pid, time_ns);
+	}
 	return err;
 }
 

@@ -70,6 +70,27 @@ int index_add(struct index *index, uint64_t hash, uint32_t id)
 	return 0;
 }
 
+void index_remove(struct index *index, uint64_t hash, uint32_t id)
+{
+	size_t mask = index->mask, i = stored_hash(hash) & mask, hole;
+	struct index_slot *slots = index->slots;
+
+	if (!slots)
+		return;
+	for (; slots[i].id != id + 1; i = (i + 1) & mask)
+		if (!slots[i].id)
+			return;
+	/* What follows it is moved nearer to where its search begins: no search passes a hole. */
+	hole = i;
+	for (i = (i + 1) & mask; slots[i].id; i = (i + 1) & mask)
+		if (((i - slots[i].hash) & mask) >= ((i - hole) & mask)) {
+			slots[hole] = slots[i];
+			hole = i;
+		}
+	slots[hole] = (struct index_slot){ 0 };
+	index->used--;
+}
+
 void index_free(struct index *index)
 {
 	free(index->slots);

@@ -28,6 +28,12 @@ uint32_t index_find(const struct index *index, uint64_t hash, index_equal *equal
 /* Adds element `id`, which must not be in the index yet. Returns 0 or -ENOMEM. */
 int index_add(struct index *index, uint64_t hash, uint32_t id);
 
+/*
+ * Removes element `id`, added with this hash, if it is in the index. One that is added next needs
+ * no memory.
+ */
+void index_remove(struct index *index, uint64_t hash, uint32_t id);
+
 void index_free(struct index *index);
 
 /*

@@ -26,6 +26,7 @@
 
 /* What is known of an image, besides struct capture_image. */
 struct unwind_image_state {
+	bool known;		 /* its file was read, as far as it can be */
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
 	bool root_owned;	 /* root owns the file: no user has forged its build ID */
@@ -39,14 +40,12 @@ struct unwind_image_state {
 
 /* What is known of a process, besides struct process. */
 struct unwind_process_state {
-	struct unwind_space space;
-	size_t number;		   /* of its address space, */
-	size_t taken;		   /* and how many mappings of that are in `space` */
-	bool begun;		   /* `space` contains its ancestors' mappings */
+	struct unwind_space space; /* the mappings that it has, with its ancestors' */
+	struct address_space *of;  /* where they are from; NULL: `space` is empty */
+	size_t taken;		   /* how many of its own are in `space`, after those absorbed */
 	uint64_t key;		   /* by which it is published */
 	struct unwind_block block; /* empty: it is not published */
 	size_t position;	   /* in unwind.published, plus 1; 0: it is not there */
-	size_t scanned;		   /* of how many of its address spaces /proc was read */
 };
 
 /* How much an image in the tables is used, with or without rows. */
@@ -76,6 +75,11 @@ static bool unwind_revive(struct unwind *u, const struct capture_image *image,
 			  struct unwind_image_state *state);
 
 /* --- Images --- */
+
+static bool is_known(const struct unwind *u, uint32_t image)
+{
+	return image < u->image_count && u->images[image].known;
+}
 
 static bool is_root_owned(int fd)
 {
@@ -290,6 +294,7 @@ static int unwind_read_image(struct unwind *u, size_t number)
 	int err;
 
 	*state = (struct unwind_image_state){
+		.known = true,
 		.number = before.number,
 		.removed = before.removed,
 		.again = before.again,
@@ -367,57 +372,7 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	return err ?: is_new ? index_build(u, number) : 0;
 }
 
-/* --- Images that nobody maps, and what is forgotten --- */
-
-/* --- Processes --- */
-
-int unwind_forget(struct unwind *u, const struct forgetting *f)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < u->state_count && !err; i++) {
-		const struct unwind_process_state *state = &u->states[i];
-
-		if (f->processes[i].number == INDEX_NONE ||
-		    (state->begun && state->number < f->processes[i].spaces))
-			err = unwind_withdraw(u, i);
-	}
-	free(u->past.space.mappings);
-	memset(&u->past, 0, sizeof(u->past));
-	return err;
-}
-
-/* Its mappings are the same; some are the child's own now that were its parent's. */
-static void renumber_space(struct unwind_process_state *state, const struct process *process,
-			   uint32_t forgotten)
-{
-	state->scanned -= state->scanned < forgotten ? state->scanned : forgotten;
-	if (!state->begun)
-		return;
-	state->number -= forgotten;
-	state->taken += process->spaces[state->number].taken_over;
-}
-
-static void move_states(struct unwind *u, const struct forgetting *f)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < u->state_count; i++) {
-		if (f->processes[i].number == INDEX_NONE)
-			continue;
-		u->states[kept] = u->states[i];
-		renumber_space(&u->states[kept], &u->processes->processes[kept],
-			       f->processes[i].spaces);
-		kept++;
-	}
-	/* New elements are expected to be zero. */
-	memset(u->states + kept, 0, (u->state_count - kept) * sizeof(*u->states));
-	u->state_count = kept;
-	for (size_t i = 0; i < u->published_count; i++)
-		u->published[i] = f->processes[u->published[i]].number;
-}
-
-/* --- Images --- */
+/* --- Images that nobody maps --- */
 
 static void remove_idle(struct unwind *u, size_t number)
 {
@@ -490,41 +445,25 @@ static int make_idle(struct unwind *u, const struct unwind_image_state *state, b
 	return 0;
 }
 
-static int move_images(struct unwind *u, const struct forgetting *f, bool *in_use)
-{
-	size_t kept = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < u->image_count; i++)
-		if (f->images[i] != INDEX_NONE)
-			in_use[u->images[i].number] = true;
-	for (size_t i = 0; i < u->image_count && !err; i++) {
-		if (f->images[i] != INDEX_NONE) {
-			u->images[kept++] = u->images[i];
-			continue;
-		}
-		unwind_rows_free(&u->images[i].rows);
-		err = make_idle(u, &u->images[i], in_use);
-	}
-	memset(u->images + kept, 0, (u->image_count - kept) * sizeof(*u->images));
-	u->image_count = kept;
-	return err ?: unwind_index_builds(u);
-}
-
-static int renumber_images(struct unwind *u, const struct forgetting *f)
+int unwind_forget_images(struct unwind *u)
 {
 	bool *in_use = calloc(u->tables.used.images + 1, sizeof(*in_use));
-	int err = in_use ? move_images(u, f, in_use) : -ENOMEM;
+	int err = in_use ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < u->image_count && !err; i++)
+		if (u->processes->images[i].path)
+			in_use[u->images[i].number] = true;
+	for (size_t i = 0; i < u->image_count && !err; i++) {
+		struct unwind_image_state *state = &u->images[i];
+
+		if (u->processes->images[i].path || !state->known)
+			continue;
+		unwind_rows_free(&state->rows);
+		err = make_idle(u, state, in_use);
+		memset(state, 0, sizeof(*state));
+	}
 	free(in_use);
-	return err ?: remove_users_images(u);
-}
-
-int unwind_renumber(struct unwind *u, const struct forgetting *f)
-{
-	if (u->state_count)
-		move_states(u, f);
-	return u->image_count ? renumber_images(u, f) : 0;
+	return err ?: unwind_index_builds(u) ?: remove_users_images(u);
 }
 
 /* --- Room in the tables --- */
@@ -556,15 +495,15 @@ static bool mark(const struct unwind *u, const struct address_space *space, enum
 		for (size_t i = 0; i < count; i++) {
 			uint32_t image = space->mappings[i].image;
 
-			if (image >= u->image_count)
+			if (!is_known(u, image))
 				all = false;
 			else if (uses)
 				uses[u->images[image].number] = USED;
 		}
-		if (space->parent == INDEX_NONE || depth == UNWIND_ANCESTORS_MAX)
+		if (!space->parent || depth == UNWIND_ANCESTORS_MAX)
 			return all;
-		count = space->parent_count;
-		space = &u->processes->processes[space->parent].spaces[space->parent_space];
+		count = space_inherited(space);
+		space = space->parent;
 	}
 }
 
@@ -783,14 +722,16 @@ static int empty_least_used(struct unwind *u, const struct scored *wanted, const
 	return err;
 }
 
-static int want_image(struct unwind *u, uint32_t image)
+/* Adds an image to those to be read; again: once more, on a budget. Returns 0 or -ENOMEM. */
+static int want_image(struct unwind *u, uint32_t image, bool again)
 {
 	if (u->images[image].wanted)
 		return 0;
 	if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1, sizeof(*u->wanted)))
 		return -ENOMEM;
 	u->wanted[u->wanted_count++] = image;
-	u->images[image].wanted = u->images[image].again = true;
+	u->images[image].wanted = true;
+	u->images[image].again |= again;
 	return 0;
 }
 
@@ -804,7 +745,7 @@ static int balance(struct unwind *u, struct scored *lacking, struct scored *all)
 	for (size_t i = count; i-- > 0 && tries-- > 0 && lacking[i].score;)
 		if (unwind_tables_fit(&u->tables, &u->demands[lacking[i].number].need,
 				      u->images[lacking[i].image].root_owned))
-			return want_image(u, lacking[i].image);
+			return want_image(u, lacking[i].image, true);
 	if (u->tables.emptied_count) /* free at the next look */
 		return 0;
 	err = u->idle_count ? unwind_evict(u) : -ENOENT;
@@ -840,70 +781,74 @@ static int unwind_balance(struct unwind *u)
 }
 
 /*
- * Adds the removed ones among its own mappings that are new; its parent's are wanted by the parent.
- * An image that found no room is not read again whenever its process maps something else.
+ * Adds to u->wanted the images that were removed from the tables and are among the new mappings of
+ * a process that has changed; its parent's are wanted by the parent. So an image that found no room
+ * is not read again whenever its process maps something else. Returns 0 or -ENOMEM.
  */
-static int want_images_of(struct unwind *u, uint32_t number)
-{
-	struct process *process = &u->processes->processes[number];
-	const struct address_space *space = process_space(process);
-	const struct unwind_process_state *state =
-		number < u->state_count ? &u->states[number] : NULL;
-	bool known = state && state->begun && state->number == process->count - 1;
-
-	for (size_t i = known ? state->taken : 0; i < space->count; i++) {
-		uint32_t image = space->mappings[i].image;
-
-		if (image >= u->image_count || !u->images[image].removed || u->images[image].wanted)
-			continue;
-		if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1,
-				  sizeof(*u->wanted)))
-			return -ENOMEM;
-		u->wanted[u->wanted_count++] = image;
-		u->images[image].wanted = true;
-	}
-	return 0;
-}
-
-/*
- * Fills u->wanted with the images that were removed and are mapped by a process that has changed.
- * Returns 0 or -ENOMEM.
- */
-static int unwind_want_images(struct unwind *u)
+static int want_removed(struct unwind *u)
 {
 	const struct process_table *table = u->processes;
 	int err = 0;
 
-	for (size_t i = 0; u->has_removed && i < table->changed_count && !err; i++)
-		err = want_images_of(u, table->changed[i]);
+	for (size_t i = 0; u->has_removed && i < table->changed_count; i++) {
+		uint32_t number = table->changed[i];
+		const struct address_space *space = process_space(&table->processes[number]);
+		size_t taken = 0;
+
+		if (number < u->state_count && u->states[number].of == space)
+			taken = space->absorbed + u->states[number].taken;
+		for (; taken < space->count && !err; taken++) {
+			uint32_t image = space->mappings[taken].image;
+
+			if (is_known(u, image) && u->images[image].removed)
+				err = want_image(u, image, false);
+		}
+	}
+	return err;
+}
+
+/*
+ * Adds to u->wanted the images that are new, and those whose files could be opened now, unlike
+ * before. Returns 0 or -ENOMEM.
+ */
+static int want_new(struct unwind *u)
+{
+	struct capture_image *images = u->processes->images;
+	size_t count = u->processes->image_count;
+	int err = 0;
+
+	if (array_reserve(&u->images, &u->image_room, count, sizeof(*u->images)))
+		return -ENOMEM;
+	u->image_count = count;
+	for (size_t i = 0; i < count && !err; i++) {
+		if (images[i].path && !u->images[i].known)
+			err = want_image(u, i, false);
+		/* If it has a number, it was found by its name, or by its build ID. */
+		else if (images[i].is_reopened && u->images[i].number == UNWIND_NO_IMAGE)
+			err = want_image(u, i, true);
+		images[i].is_reopened = false;
+	}
 	return err;
 }
 
 /* --- Processes, copies of stacks, and the whole --- */
 
-/* --- Images --- */
-
-static int reserve_images(struct unwind *u)
-{
-	return array_reserve(&u->images, &u->image_room, u->processes->image_count,
-			     sizeof(*u->images));
-}
-
 int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 {
 	struct unwind_sizes need = { 0 }, users = { 0 };
-	int err = reserve_images(u), nice = getpriority(PRIO_PROCESS, 0);
+	int err = want_new(u), nice = getpriority(PRIO_PROCESS, 0);
 
 	u->begin_ns = now_ns();
-	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
-		struct unwind_image_state *state = &u->images[u->image_count];
+	for (size_t i = 0; i < u->wanted_count && !err; i++) {
+		struct unwind_image_state *state = &u->images[u->wanted[i]];
 
-		err = unwind_read_image(u, u->image_count);
+		err = unwind_read_image(u, u->wanted[i]);
 		setpriority(PRIO_PROCESS, 0, nice);
 		if (!err && state->rows.count &&
 		    !unwind_tables_want(&need, &users, &state->rows, state->root_owned))
 			unwind_has_no_room(state);
 	}
+	u->wanted_count = 0;
 	for (size_t i = 0; i < u->processes->count && !err; i++)
 		need.mappings += process_space(&u->processes->processes[i])->count;
 	bpf_program__set_autoload(bpf->progs.list_exec_numbers, true);
@@ -999,9 +944,9 @@ static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 	size_t count = 0;
 	int err = 0;
 
-	for (; of->parent != INDEX_NONE && count < UNWIND_ANCESTORS_MAX; count++) {
-		ancestors[count].count = of->parent_count;
-		of = &u->processes->processes[of->parent].spaces[of->parent_space];
+	for (; of->parent && count < UNWIND_ANCESTORS_MAX; count++) {
+		ancestors[count].count = space_inherited(of);
+		of = of->parent;
 		ancestors[count].space = of;
 	}
 	while (count-- > 0 && !err)
@@ -1030,13 +975,24 @@ static bool is_over_budget(const struct unwind *u, const struct address_space *o
 {
 	size_t count = of->count;
 
-	for (int i = 0; of->parent != INDEX_NONE && i < UNWIND_ANCESTORS_MAX; i++) {
-		count += of->parent_count;
-		of = &u->processes->processes[of->parent].spaces[of->parent_space];
+	for (int i = 0; of->parent && i < UNWIND_ANCESTORS_MAX; i++) {
+		count += space_inherited(of);
+		of = of->parent;
 	}
 	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
 		count = UNWIND_PROCESS_MAPPINGS_MAX;
 	return count * sizeof(struct unwind_mapping) > process_budget(u->processes);
+}
+
+/* Drops the mappings that were taken of a process. */
+static void drop_space(struct unwind *u, struct unwind_process_state *state)
+{
+	u->processes->copied_bytes -= state->space.count * sizeof(struct unwind_mapping);
+	free(state->space.mappings);
+	state->space = (struct unwind_space){ 0 };
+	space_put(u->processes, state->of);
+	state->of = NULL;
+	state->taken = 0;
 }
 
 /* Another process may have the PID by now, and may be published with the same key. */
@@ -1062,14 +1018,20 @@ static int withdraw_block(struct unwind *u, size_t number)
 /* Makes the process unknown to the BPF program. Returns 0 or -ENOMEM, as do the calls below. */
 static int unwind_withdraw(struct unwind *u, size_t number)
 {
-	struct unwind_process_state *state = &u->states[number];
-
-	u->processes->copied_bytes -= state->space.count * sizeof(struct unwind_mapping);
-	free(state->space.mappings);
-	state->space = (struct unwind_space){ 0 };
-	state->taken = 0;
-	state->begun = false;
+	drop_space(u, &u->states[number]);
 	return withdraw_block(u, number);
+}
+
+int unwind_forget(struct unwind *u)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < u->state_count && !err; i++)
+		if (u->processes->processes[i].forgotten)
+			err = unwind_withdraw(u, i);
+	free(u->past.space.mappings);
+	memset(&u->past, 0, sizeof(u->past));
+	return err;
 }
 
 static int publish_space(struct unwind *u, size_t number, uint64_t key)
@@ -1108,20 +1070,21 @@ static int publish(struct unwind *u, size_t number)
 	size_t count;
 	int err = 0;
 
-	if (ended || over || state->number != process->count - 1)
+	if (ended || over || state->of != space)
 		err = unwind_withdraw(u, number);
-	state->number = process->count - 1;
 	if (err || ended || over || space->exec == EXEC_UNKNOWN)
 		return err;
 	count = state->space.count;
 	/* The last one again: process_map() may have extended it. */
 	err = take_mappings(u, &state->space, space,
-			    state->begun ? state->taken - !!state->taken : 0);
+			    state->of ? space->absorbed + state->taken - !!state->taken : 0);
 	u->processes->copied_bytes += (state->space.count - count) * sizeof(struct unwind_mapping);
 	if (err)
 		return err;
-	state->begun = true;
-	state->taken = space->count;
+	if (!state->of)
+		space->references++;
+	state->of = space;
+	state->taken = space->count - space->absorbed;
 	return publish_space(u, number, sample_id_make(space->exec, process->pid, 0));
 }
 
@@ -1254,40 +1217,18 @@ static int add_image(struct unwind *u, size_t number, uint64_t until_ns, struct 
 	return err;
 }
 
-/* Adds to u->wanted the images whose files could be opened now, unlike before. */
-static int want_reopened(struct unwind *u)
-{
-	for (size_t i = 0; i < u->image_count; i++) {
-		struct unwind_image_state *state = &u->images[i];
-
-		if (!u->processes->images[i].is_reopened)
-			continue;
-		u->processes->images[i].is_reopened = false;
-		/* It was found by its name, or by its build ID. */
-		if (state->number != UNWIND_NO_IMAGE || state->wanted)
-			continue;
-		if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1,
-				  sizeof(*u->wanted)))
-			return -ENOMEM;
-		u->wanted[u->wanted_count++] = i;
-		state->wanted = state->again = true;
-	}
-	return 0;
-}
-
 static bool has_moved_image(const struct unwind *u, const struct address_space *space)
 {
 	size_t count = space->count;
 
 	for (int depth = 0;; depth++) {
 		for (size_t i = 0; i < count; i++)
-			if (space->mappings[i].image < u->image_count &&
-			    u->images[space->mappings[i].image].moved)
+			if (u->images[space->mappings[i].image].moved)
 				return true;
-		if (space->parent == INDEX_NONE || depth == UNWIND_ANCESTORS_MAX)
+		if (!space->parent || depth == UNWIND_ANCESTORS_MAX)
 			return false;
-		count = space->parent_count;
-		space = &u->processes->processes[space->parent].spaces[space->parent_space];
+		count = space_inherited(space);
+		space = space->parent;
 	}
 }
 
@@ -1304,16 +1245,11 @@ static int remap(struct unwind *u)
 		moved = u->images[i].moved;
 	for (size_t i = 0; moved && i < u->state_count && !err; i++) {
 		struct unwind_process_state *state = &u->states[i];
-		struct process *process = &u->processes->processes[i];
 
-		if (!state->begun || !has_moved_image(u, &process->spaces[state->number]))
+		if (!state->of || !has_moved_image(u, state->of))
 			continue;
-		u->processes->copied_bytes -= state->space.count * sizeof(struct unwind_mapping);
-		free(state->space.mappings);
-		state->space = (struct unwind_space){ 0 };
-		state->taken = 0;
-		state->begun = false;
-		err = process_note_change(u->processes, process);
+		drop_space(u, state);
+		err = process_note_change(u->processes, &u->processes->processes[i]);
 	}
 	for (size_t i = 0; moved && i < u->image_count; i++)
 		u->images[i].moved = false;
@@ -1328,23 +1264,23 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = reserve_images(u) ?: unwind_want_images(u) ?: want_reopened(u), stop_err;
+	int err = want_removed(u) ?: want_new(u), stop_err;
 	bool taking;
 
-	if (err || (u->image_count == u->processes->image_count && !u->wanted_count))
+	if (err || !u->wanted_count)
 		return err;
 	*u->is_reading_rows = 1;
 	/* Without the thread, copies may be lost: no reason to fail. */
 	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
-	while (u->wanted_count && !err) {
-		uint32_t number = u->wanted[--u->wanted_count];
-		uint32_t before = u->images[number].number;
+	for (size_t i = 0; i < u->wanted_count && !err; i++) {
+		uint32_t number = u->wanted[i];
+		const struct unwind_image_state before = u->images[number];
 
 		err = add_image(u, number, until_ns, &taker);
-		u->images[number].moved = u->images[number].number != before;
+		/* Nothing that maps a new image is published. */
+		u->images[number].moved = before.known && u->images[number].number != before.number;
 	}
-	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
-		err = add_image(u, u->image_count, until_ns, &taker);
+	u->wanted_count = 0;
 	stop_err = taking ? stop_taker(&taker) : 0;
 	return err ?: stop_err ?: remap(u);
 }
@@ -1358,7 +1294,7 @@ static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *
 	struct process_table *table = u->processes;
 	pid_t pid = sample_id_tgid(copy->process);
 	struct process *process = process_at(table, pid, copy->time_ns);
-	const struct address_space *space;
+	struct address_space *space;
 	size_t number;
 
 	if (!process) {
@@ -1373,10 +1309,10 @@ static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *
 		u->state_count = number + 1;
 	}
 	space = process_space(process);
-	if (space->count || space->parent != INDEX_NONE || process->ended ||
-	    process->next_with_pid != INDEX_NONE || u->states[number].scanned >= process->count)
+	if (space->count || space->parent || space->scanned || process->ended ||
+	    process->next_with_pid != INDEX_NONE)
 		return process;
-	u->states[number].scanned = process->count;
+	space->scanned = true;
 	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
 }
 
@@ -1411,17 +1347,14 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	of = process_space_at(process, copy->time_ns);
 	number = process - u->processes->processes;
 	state = &u->states[number];
-	if (number < u->state_count && state->begun && state->taken == of->count &&
-	    &process->spaces[state->number] == of)
+	if (number < u->state_count && state->of == of && of->absorbed + state->taken == of->count)
 		return &state->space;
 	/* It has ended, or called exec. Kept, as there may be many copies of one process. */
-	if (u->past.process != number || u->past.number != (size_t)(of - process->spaces) ||
-	    u->past.taken != of->count || !u->past.known) {
+	if (u->past.of != of || u->past.taken != of->count || !u->past.known) {
 		free(u->past.space.mappings);
 		u->past.space = (struct unwind_space){ 0 };
 		u->past.known = take_mappings(u, &u->past.space, of, 0) == 0;
-		u->past.process = number;
-		u->past.number = of - process->spaces;
+		u->past.of = of;
 		u->past.taken = of->count;
 	}
 	return u->past.known ? &u->past.space : NULL;
@@ -1572,7 +1505,7 @@ void unwind_free(struct unwind *u)
 	for (size_t i = 0; i < u->image_count; i++)
 		unwind_rows_free(&u->images[i].rows);
 	for (size_t i = 0; i < u->state_count; i++)
-		free(u->states[i].space.mappings);
+		drop_space(u, &u->states[i]);
 	for (size_t i = 0; i < u->copy_count; i++)
 		free(u->copies[i]);
 	free(u->past.space.mappings);

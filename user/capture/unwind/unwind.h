@@ -3,7 +3,6 @@
 #define PROFIL_CAPTURE_UNWIND_H
 
 #include "capture/counts.h"
-#include "capture/forget.h"
 #include "capture/process.h"
 #include "capture/unwind/unwind_space.h"
 #include "capture/unwind/unwind_tables.h"
@@ -25,7 +24,7 @@ struct unwind {
 	struct unwind_image_state *images; /* by the number of struct capture_image */
 	size_t image_count, image_room;
 	bool has_removed; /* some were removed from the tables, or found no room */
-	uint32_t *wanted; /* numbers of those to read again */
+	uint32_t *wanted; /* numbers of those to read */
 	size_t wanted_count, wanted_room;
 	struct index builds;		/* images that all processes may share, by build ID */
 	struct unwind_idle_image *idle; /* that nobody maps any more, the oldest first */
@@ -42,7 +41,8 @@ struct unwind {
 	char no_room_why[128]; /* for capture_rows() */
 	struct {
 		struct unwind_space space;
-		size_t process, number, taken; /* as in unwind_process_state */
+		const struct address_space *of; /* as in unwind_process_state */
+		size_t taken;			/* how many of its mappings, absorbed or own */
 		bool known;
 	} past;		     /* the last address space that is no longer published */
 	uint32_t *published; /* numbers of the published processes */
@@ -73,10 +73,13 @@ int unwind_fd(const struct unwind *u);
 int unwind_update(struct unwind *u, uint64_t until_ns);
 
 /* Before forget_processes(): withdraws those that it will forget. Returns 0 or -ENOMEM. */
-int unwind_forget(struct unwind *u, const struct forgetting *f);
+int unwind_forget(struct unwind *u);
 
-/* After it: uses the new numbers. Returns 0 or -ENOMEM. */
-int unwind_renumber(struct unwind *u, const struct forgetting *f);
+/*
+ * After it: keeps the rows of images that it forgot, until their room is needed. Returns 0 or
+ * -ENOMEM.
+ */
+int unwind_forget_images(struct unwind *u);
 
 /* Sets *tables to what the tables contain. */
 void unwind_used(const struct unwind *u, struct capture_tables *tables);
