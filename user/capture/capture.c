@@ -511,16 +511,6 @@ static int count_stack(const struct capture_sample *sample, void *context)
 	return stack_account_add(&c->stacks, sample);
 }
 
-/* Sums up why stacks end, from the counts. Returns 0 or -ENOMEM. */
-static int count_stacks(struct capture *c)
-{
-	stack_account_clear(&c->stacks);
-	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
-		return -ENOMEM;
-	stack_account_sort(&c->stacks);
-	return 0;
-}
-
 /* How many records of mappings, forks and exits were lost so far. */
 static uint64_t records_lost(const struct capture *c)
 {
@@ -645,8 +635,12 @@ int capture_cut(struct capture *c, struct error *e)
 		err = make_room(c);
 	else if (!c->target_execed)
 		err = snapshot_again(&c->processes, c->stop_ns);
-	if (err || jit_look_again(&c->processes) || take_window(c) || count_stacks(c))
+	if (err || jit_look_again(&c->processes) || take_window(c))
 		return error_no_memory(e);
+	stack_account_clear(&c->stacks);
+	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
+		return error_no_memory(e);
+	stack_account_sort(&c->stacks);
 	take_crowded(c);
 	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->own_ns = own_ns - c->own_start_ns;

@@ -67,7 +67,7 @@ static int open_directory(const char *mount_point, const char *path)
 	return -EXDEV;
 }
 
-static int explain(const struct mounts *mounts, const char *path, int code, struct error *e)
+static int explain_failure(const struct mounts *mounts, const char *path, int code, struct error *e)
 {
 	const char *mount_point = *mounts->v1 ? mounts->v1 : mounts->v2;
 
@@ -90,14 +90,17 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 	return -code;
 }
 
-/* In cgroup v1, the BPF program can read the group of a process in one hierarchy only. */
-static int check_hierarchy(const struct cgroup *group, const struct mounts *mounts,
-			   const struct stat *status, struct error *e)
+static int identify_group(struct cgroup *group, const struct mounts *mounts, struct error *e)
 {
-	struct stat root;
+	struct stat status, root;
 
+	if (fstat(group->fd, &status))
+		return error_set(e, errno, "cannot read the control group %s", group->path);
+	group->id = status.st_ino;
+	group->is_v1 = is_of(group->fd, CGROUP_SUPER_MAGIC);
+	/* In cgroup v1, the BPF program can read the group of a process in one hierarchy only. */
 	if (!group->is_v1 ||
-	    (*mounts->v1 && stat(mounts->v1, &root) == 0 && root.st_dev == status->st_dev))
+	    (*mounts->v1 && stat(mounts->v1, &root) == 0 && root.st_dev == status.st_dev))
 		return 0;
 	error_set(e, 0,
 		  "cannot profile the control group %s: it is of cgroup v1, without the "
@@ -110,17 +113,6 @@ static int check_hierarchy(const struct cgroup *group, const struct mounts *moun
 	else
 		error_hint(e, "mount -t cgroup2 none DIRECTORY, and give a directory below it");
 	return -ENOENT;
-}
-
-static int identify(struct cgroup *group, const struct mounts *mounts, struct error *e)
-{
-	struct stat status;
-
-	if (fstat(group->fd, &status))
-		return error_set(e, errno, "cannot read the control group %s", group->path);
-	group->id = status.st_ino;
-	group->is_v1 = is_of(group->fd, CGROUP_SUPER_MAGIC);
-	return check_hierarchy(group, mounts, &status, e);
 }
 
 int cgroup_open(struct cgroup *group, struct error *e)
@@ -141,7 +133,8 @@ int cgroup_open(struct cgroup *group, struct error *e)
 		if (group->fd < 0 && code == ENOENT)
 			code = -group->fd;
 	}
-	return group->fd < 0 ? explain(&mounts, group->path, code, e) : identify(group, &mounts, e);
+	return group->fd < 0 ? explain_failure(&mounts, group->path, code, e)
+			     : identify_group(group, &mounts, e);
 }
 
 bool cgroup_has_all(const struct cgroup *group)

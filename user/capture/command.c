@@ -7,19 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Undoes what the caller has blocked and ignored for itself. */
-static void restore_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-}
-
 /* Does not return. */
 static void run_child(int go_fd, int failure_fd, char *const *argv, bool to_stderr)
 {
+	sigset_t none;
 	ssize_t n;
 	char go;
 	int code;
@@ -29,7 +20,10 @@ static void run_child(int go_fd, int failure_fd, char *const *argv, bool to_stde
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(127);
-	restore_signals();
+	/* Undoes what the caller has blocked and ignored for itself. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	code = to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? errno : 0;
 	if (!code) {
 		execvp(argv[0], argv);

@@ -114,32 +114,12 @@ bool events_count_time(const struct event_set *set)
 	return set->attr.type == PERF_TYPE_SOFTWARE;
 }
 
-static void remove_dead(struct event_set *set)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		if (perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
-			close(set->events[i].fd);
-		else
-			set->events[left++] = set->events[i];
-	set->count = left;
-}
-
 struct cpu_context {
 	struct event_set *set;
 	const struct members *members;
 	int program_fd;
 	struct error *e;
 };
-
-static bool has_event(const struct event_set *set, int cpu)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (set->events[i].cpu == cpu)
-			return true;
-	return false;
-}
 
 static int open_cpu(int cpu, void *context)
 {
@@ -148,8 +128,9 @@ static int open_cpu(int cpu, void *context)
 	struct event event = { .cpu = cpu };
 	char what[32];
 
-	if (has_event(set, cpu))
-		return 0;
+	for (size_t i = 0; i < set->count; i++)
+		if (set->events[i].cpu == cpu)
+			return 0;
 	if (c->members && !members_may_run_on(c->members, cpu)) {
 		set->incomplete = true;
 		return 0;
@@ -186,7 +167,7 @@ static void sleep_until(uint64_t ns)
  * late as later: a stretch of half a period is hit in half of the cases. Each CPU gets another
  * moment, else all would access the shared tables at once.
  */
-static int enable(struct event_set *set, size_t first, struct error *e)
+static int enable_clocks(struct event_set *set, size_t first, struct error *e)
 {
 	uint64_t start_ns = now_ns(),
 		 random = start_ns * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
@@ -211,14 +192,19 @@ int events_open(struct event_set *set, const struct members *members, int progra
 {
 	struct cpu_context context = { set, members, program_fd, e };
 	struct error why;
-	size_t first;
+	size_t first = 0;
 	int err, enable_err;
 
-	remove_dead(set);
-	first = set->count;
+	/* The events of CPUs that went offline are dead. */
+	for (size_t i = 0; i < set->count; i++)
+		if (perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
+			close(set->events[i].fd);
+		else
+			set->events[first++] = set->events[i];
+	set->count = first;
 	set->incomplete = false;
 	err = cpus_each_online(open_cpu, &context, e);
-	enable_err = enable(set, first, err ? &why : e); /* even if another failed */
+	enable_err = enable_clocks(set, first, err ? &why : e); /* even if another failed */
 	return err ?: enable_err;
 }
 

@@ -117,22 +117,10 @@ static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
 	return oldest;
 }
 
-static void release_clock(struct histograms *all, struct histogram_clock *clock)
-{
-	double hz = 0;
-
-	if (--clock->histograms || all->has_tick)
-		return;
-	clock->unused_ns = now_ns();
-	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-		if (is_kept(&all->clocks[i]))
-			hz += (double)NS_PER_S / all->clocks[i].period_ns;
-	if (hz > KEEP_HZ_MAX)
-		close_clock(clock);
-}
-
-static int open_events(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
-		       struct error *e)
+/* Sets *out to the clock with this frequency, opened if it is new. Returns 0 or a negative errno.
+ */
+static int open_clock(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
+		      struct error *e)
 {
 	/* Number 0 is reserved, so that profil(2)'s own rate can always be had. */
 	size_t first = frequency == HISTOGRAM_USUAL_HZ ? 0 : 1;
@@ -173,23 +161,9 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 	return 0;
 }
 
-static int open_clock(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
-		      struct error *e)
-{
-	int err = 0;
-
-	if (all->has_tick)
-		*out = &all->clocks[0];
-	else
-		err = open_events(all, frequency, out, e);
-	if (!err)
-		(*out)->histograms++;
-	return err;
-}
-
 /* --- All histograms --- */
 
-static int load(struct histograms *all, struct error *e)
+static int load_program(struct histograms *all, struct error *e)
 {
 	int err;
 
@@ -223,7 +197,7 @@ int histograms_open(unsigned int max_count, bool threads, struct histograms **ou
 	all->threads = threads;
 	pthread_mutex_init(&all->lock, NULL);
 	all->has_tick = !has_events(&all->without);
-	err = load(all, e);
+	err = load_program(all, e);
 	if (err)
 		histograms_close(all);
 	else
@@ -268,22 +242,17 @@ static void sleep_10_us(void)
 	nanosleep(&pause, NULL);
 }
 
-static bool are_withdrawing(struct histograms *all)
-{
-	bool are;
-
-	pthread_mutex_lock(&all->lock);
-	are = all->withdrawers;
-	pthread_mutex_unlock(&all->lock);
-	return are;
-}
-
 void histograms_close(struct histograms *all)
 {
 	if (!all)
 		return;
-	while (all->publishers || are_withdrawing(all))
+	pthread_mutex_lock(&all->lock);
+	while (all->publishers || all->withdrawers) {
+		pthread_mutex_unlock(&all->lock);
 		sleep_10_us();
+		pthread_mutex_lock(&all->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
 		close_clock(&all->clocks[i]);
 	if (all->tick.link)
@@ -507,33 +476,7 @@ static int link_client(struct histograms *all, pid_t pid, uint32_t number, struc
 	return members_add(&all->members, pid, &member, e);
 }
 
-static void unlink_client(struct histograms *all, pid_t pid, uint32_t number)
-{
-	struct member member = { .state = MEMBER_COUNTS };
-	struct profil_client_entry entry;
-	unsigned int count;
-	uint32_t before;
-
-	if (!find_client(all, pid, number, &before, &count) || get_entry(all, number, &entry))
-		return;
-	member.client = entry.next;
-	if (before)
-		set_next(all, before, entry.next);
-	else if (entry.next)
-		members_change(&all->members, pid, &member);
-	else
-		members_remove(&all->members, pid);
-}
-
 /* --- Numbers --- */
-
-/* Whether the process with this number ended without freeing it. */
-static bool is_stale(const struct histograms *all, uint32_t number)
-{
-	struct profil_client_entry entry;
-
-	return get_entry(all, number, &entry) == 0 && kill(entry.process, 0) && errno == ESRCH;
-}
 
 /* Takes a free client number for the entry, and returns it; 0: there is none. */
 static uint32_t take_number(struct histograms *all, const struct profil_client_entry *entry)
@@ -541,9 +484,14 @@ static uint32_t take_number(struct histograms *all, const struct profil_client_e
 	for (uint32_t number = all->lowest; number <= all->max_count; number++) {
 		int entries = all->profil.entries;
 		int err = bpf_map_update_elem(entries, &number, entry, BPF_NOEXIST);
+		struct profil_client_entry stale;
 
-		/* If several processes find it stale, one of them succeeds in deleting it. */
-		if (err == -EEXIST && !all->threads && is_stale(all, number) &&
+		/*
+		 * Its process may have ended without freeing it. If several processes find that,
+		 * one of them succeeds in deleting it.
+		 */
+		if (err == -EEXIST && !all->threads && get_entry(all, number, &stale) == 0 &&
+		    kill(stale.process, 0) && errno == ESRCH &&
 		    bpf_map_delete_elem(entries, &number) == 0)
 			err = bpf_map_update_elem(entries, &number, entry, BPF_NOEXIST);
 		if (!err) {
@@ -565,14 +513,20 @@ struct histogram {
 	bool linked; /* in the process's list of clients */
 };
 
-static int start(struct histogram *h, const struct histogram_options *options, struct error *e)
+static int add_histogram(struct histogram *h, const struct histogram_options *options,
+			 struct error *e)
 {
 	struct histograms *all = h->all;
 	struct profil_client_entry entry = { .process = options->pid, .except = options->except };
-	int err = open_clock(all, options->frequency, &h->clock, e);
+	int err = 0;
 
+	if (all->has_tick)
+		h->clock = &all->clocks[0];
+	else
+		err = open_clock(all, options->frequency, &h->clock, e);
 	if (err)
 		return err;
+	h->clock->histograms++;
 	h->pid = options->pid;
 	h->client.range_count = options->range_count;
 	h->client.cell_count = options->cell_count;
@@ -601,7 +555,7 @@ int histogram_start(const struct histogram_options *options, struct histogram **
 	if (!h)
 		return error_no_memory(e);
 	h->all = options->all;
-	err = start(h, options, e);
+	err = add_histogram(h, options, e);
 	if (err)
 		histogram_free(h);
 	else
@@ -625,9 +579,24 @@ int histogram_enable(struct histogram *h)
 
 void histogram_stop(struct histogram *h)
 {
+	struct histograms *all = h->all;
+	struct member member = { .state = MEMBER_COUNTS };
+	struct profil_client_entry entry;
+	unsigned int count;
+	uint32_t before;
+
 	if (!h->linked)
 		return;
-	unlink_client(h->all, h->pid, h->client.number);
+	if (find_client(all, h->pid, h->client.number, &before, &count) &&
+	    get_entry(all, h->client.number, &entry) == 0) {
+		member.client = entry.next;
+		if (before)
+			set_next(all, before, entry.next);
+		else if (entry.next)
+			members_change(&all->members, h->pid, &member);
+		else
+			members_remove(&all->members, h->pid);
+	}
 	profil_client_end(&h->client);
 	h->linked = false;
 }
@@ -640,8 +609,16 @@ void histogram_free(struct histogram *h)
 	if (h->client.number)
 		withdraw(h->all, h->client.number);
 	profil_client_free(&h->client);
-	if (h->clock)
-		release_clock(h->all, h->clock);
+	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick) {
+		double hz = 0;
+
+		h->clock->unused_ns = now_ns();
+		for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+			if (is_kept(&h->all->clocks[i]))
+				hz += (double)NS_PER_S / h->all->clocks[i].period_ns;
+		if (hz > KEEP_HZ_MAX)
+			close_clock(h->clock);
+	}
 	free(h);
 }
 
@@ -814,18 +791,6 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 	return all;
 }
 
-static size_t descriptors_of(struct msghdr *message, int *fds)
-{
-	struct cmsghdr *control = CMSG_FIRSTHDR(message);
-	size_t size;
-
-	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
-		return 0;
-	size = control->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(control), size);
-	return size / sizeof(*fds);
-}
-
 int histograms_receive(int socket, struct histograms **all, struct error *e)
 {
 	struct shared shared;
@@ -838,12 +803,17 @@ int histograms_receive(int socket, struct histograms **all, struct error *e)
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header;
 	int fds[FDS_MAX];
-	size_t count;
+	size_t count = 0;
 
 	if (size < 0)
 		return error_set(e, errno, "cannot receive the shared histograms");
-	count = descriptors_of(&message, fds);
+	header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(*fds);
+		memcpy(fds, CMSG_DATA(header), count * sizeof(*fds));
+	}
 	*all = NULL;
 	if (size == sizeof(shared) && shared.pid_namespace == members_pid_namespace() &&
 	    shared.clock_count <= HISTOGRAM_CLOCKS &&

@@ -140,21 +140,6 @@ static const char *image_name(const struct sideband_record *record)
 	return record->name;
 }
 
-static bool is_same_file(const struct capture_image *image, const struct sideband_record *record)
-{
-	if (record->inode && image->inode)
-		return image->inode == record->inode && image->device == record->device;
-	return record->build_id_size && image->build_id_size == record->build_id_size &&
-	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
-}
-
-static bool same_path(const char *a, const char *b)
-{
-	size_t size = proc_path_size(a);
-
-	return size == proc_path_size(b) && strncmp(a, b, size) == 0;
-}
-
 static uint64_t hash_path(const char *path)
 {
 	return hash_bytes(path, proc_path_size(path), 0);
@@ -177,12 +162,6 @@ static uid_t namespace_owner(pid_t tid)
 	if (mounts >= 0)
 		close(mounts);
 	return owner == geteuid() ? 0 : owner;
-}
-
-/* The user of a process; 0: root, the caller, or unknown. */
-static uid_t user_of(const struct process *process)
-{
-	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
 }
 
 /*
@@ -211,9 +190,18 @@ static bool is_wanted_image(const void *images, uint32_t id, const void *key)
 {
 	const struct capture_image *image = &((const struct capture_image *)images)[id];
 	const struct wanted_image *wanted = key;
+	const struct sideband_record *record = wanted->record;
+	size_t path_size = proc_path_size(image->path);
 
-	return (wanted->name[0] == '[' || is_same_file(image, wanted->record)) &&
-	       image->provider == wanted->provider && same_path(image->path, wanted->name);
+	if (image->provider != wanted->provider || path_size != proc_path_size(wanted->name) ||
+	    strncmp(image->path, wanted->name, path_size) != 0)
+		return false;
+	if (wanted->name[0] == '[')
+		return true;
+	if (record->inode && image->inode)
+		return image->inode == record->inode && image->device == record->device;
+	return record->build_id_size && image->build_id_size == record->build_id_size &&
+	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
 }
 
 static uint32_t find_image(const struct process_table *table, const char *name,
@@ -226,7 +214,7 @@ static uint32_t find_image(const struct process_table *table, const char *name,
 }
 
 /* Why a file could not be opened, by open_mapped()'s result. Returns 0 or -ENOMEM. */
-static int explain(struct capture_image *image, int err)
+static int explain_unopened(struct capture_image *image, int err)
 {
 	char *why;
 
@@ -306,7 +294,7 @@ static int add_file(struct process_table *table, const char *name,
 		image_root(table, record->tid, &image.root);
 	if (image.build_id_size)
 		memcpy(image.build_id, record->build_id, image.build_id_size);
-	if (!image.path || (fd < 0 && fd != -ENODATA && explain(&image, fd)) ||
+	if (!image.path || (fd < 0 && fd != -ENODATA && explain_unopened(&image, fd)) ||
 	    image_add(table, &image, number)) {
 		free(image.path);
 		free(image.why);
@@ -354,15 +342,15 @@ static int open_image(const char *name, struct sideband_record *record)
  * now: those who read the file compare build IDs, and call image_reject(). fd, begin_ns: as
  * open_image() returned it, and when it was called. Returns 0 or -ENOMEM.
  */
-static int reopen(struct process_table *table, struct capture_image *image,
-		  const struct sideband_record *record, int fd, uint64_t begin_ns)
+static int reopen_image(struct process_table *table, struct capture_image *image,
+			const struct sideband_record *record, int fd, uint64_t begin_ns)
 {
 	uint64_t end_ns = now_ns();
 	int root = -1;
 
 	image->next_try_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
 	if (fd < 0)
-		return explain(image, fd);
+		return explain_unopened(image, fd);
 	if (image->path[0] == '/' && image_root(table, record->tid, &root) == 0)
 		image->root = root;
 	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
@@ -385,14 +373,6 @@ void image_reject(struct capture_image *image)
 	image->is_unread = true;
 	/* While it was read, processes of any user may have mapped it. */
 	image->user = 0;
-}
-
-static bool has_unread(const struct process_table *table)
-{
-	for (size_t i = 0; i < table->image_count; i++)
-		if (table->images[i].is_unread)
-			return true;
-	return false;
 }
 
 /* The same for all that a living process maps, of its own or from its parents. */
@@ -429,7 +409,7 @@ static int open_again_for(struct process_table *table, const struct process *pro
 			}
 			if (fd >= 0)
 				image->provider = provider;
-			if (reopen(table, image, &record, fd, begin_ns))
+			if (reopen_image(table, image, &record, fd, begin_ns))
 				return -ENOMEM;
 		}
 		if (!space->parent)
@@ -442,9 +422,12 @@ static int open_again_for(struct process_table *table, const struct process *pro
 int image_open_again(struct process_table *table)
 {
 	uint64_t begin_ns = now_ns(), end_ns = begin_ns;
+	bool any = false;
 	int err = 0;
 
-	if (begin_ns < table->next_open_ns || !has_unread(table))
+	for (size_t i = 0; i < table->image_count && !any; i++)
+		any = table->images[i].is_unread;
+	if (!any || begin_ns < table->next_open_ns)
 		return 0;
 	for (size_t i = 0; i < table->count && end_ns < begin_ns + AGAIN_NS_MAX && !err; i++) {
 		const struct process *process =
@@ -467,7 +450,9 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	uint32_t roots = find_image(table, name, record, 0);
 	struct capture_image *unread = roots == INDEX_NONE ? NULL : &table->images[roots];
 	struct sideband_record opened = *record;
-	uid_t user = user_of(process), provider;
+	/* The user of the process; 0: root, the caller, or unknown. */
+	uid_t user = process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
+	uid_t provider;
 	uint64_t begin_ns = now_ns();
 	int fd = -EAGAIN;
 
@@ -494,7 +479,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	if (table->images[*image].is_unread && fd != -EAGAIN) {
 		if (fd >= 0)
 			table->images[*image].provider = provider;
-		return reopen(table, &table->images[*image], &opened, fd, begin_ns);
+		return reopen_image(table, &table->images[*image], &opened, fd, begin_ns);
 	}
 	if (fd >= 0)
 		close(fd);

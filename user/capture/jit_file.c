@@ -29,18 +29,6 @@ bool jit_is_memory(const char *name)
 	return !*name;
 }
 
-/* Parses the last number of a line "NAME: number number..." of /proc/PID/status. */
-static bool last_number(const char *line, const char *name, uint64_t *number)
-{
-	size_t size = strlen(name);
-	const char *last;
-
-	if (strncmp(line, name, size) != 0)
-		return false;
-	last = strrchr(line, '\t');
-	return last && number_parse(last + 1, 0, UINT32_MAX, number) == 0;
-}
-
 /*
  * Reads the process's own PID and its user. If it has ended, the earlier values stay.
  */
@@ -59,18 +47,12 @@ static void read_status(struct jit *jit, pid_t pid)
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
 			jit->uid = uid;
-		else if (last_number(line, "NStgid:", &number))
+		/* NStgid: the PID in each namespace, the innermost last */
+		else if (strncmp(line, "NStgid:", strlen("NStgid:")) == 0 &&
+			 number_parse(strrchr(line, '\t') + 1, 0, UINT32_MAX, &number) == 0)
 			jit->pid = number;
 	}
 	fclose(status);
-}
-
-static void read_start(struct jit *jit, pid_t pid)
-{
-	uint64_t start_ns = target_start_ns(pid), boot_ns = clock_ns(CLOCK_BOOTTIME);
-
-	if (start_ns && start_ns <= boot_ns)
-		jit->start = (clock_ns(CLOCK_REALTIME) - (boot_ns - start_ns)) / NS_PER_S;
 }
 
 static struct capture_image *image_of(struct process_table *table, const struct process *process)
@@ -109,16 +91,6 @@ static const char *why_refused(const struct jit *jit, const struct stat *status,
 	return why;
 }
 
-static int refuse(struct capture_image *image, const char *path, const char *why)
-{
-	free(image->why);
-	if (asprintf(&image->why, "%s %s: refused", path, why) < 0) {
-		image->why = NULL;
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Makes a file the source of names, or sets why it is not. path_fd: opened O_PATH; closed here. */
 static int take_file(struct process_table *table, struct process *process, int path_fd,
 		     const char *path)
@@ -135,13 +107,18 @@ static int take_file(struct process_table *table, struct process *process, int p
 		close(path_fd);
 	else if ((fd = file_reopen_regular(path_fd, NULL)) < 0)
 		why = strerror(-fd);
-	if (why)
-		return refuse(image, path, why) ?: name_image(table, process);
-	if (image->fd >= 0)
-		close(image->fd);
-	image->fd = image_keep(fd);
 	free(image->why);
 	image->why = NULL;
+	if (why) {
+		if (asprintf(&image->why, "%s %s: refused", path, why) < 0) {
+			image->why = NULL;
+			return -ENOMEM;
+		}
+	} else {
+		if (image->fd >= 0)
+			close(image->fd);
+		image->fd = image_keep(fd);
+	}
 	return name_image(table, process);
 }
 
@@ -161,6 +138,7 @@ static int look_for_map(struct process_table *table, struct process *process)
 int jit_image(struct process_table *table, struct process *process,
 	      const struct sideband_record *record, uint32_t *image)
 {
+	uint64_t start_ns = 0, boot_ns = clock_ns(CLOCK_BOOTTIME);
 	struct capture_image added = { .fd = -1, .root = -1 };
 	struct jit *jit = &process->jit;
 
@@ -176,30 +154,25 @@ int jit_image(struct process_table *table, struct process *process,
 	if (process->generation)
 		return 0; /* its file could be the earlier process's */
 	read_status(jit, record->tid);
-	read_start(jit, process->pid);
+	start_ns = target_start_ns(process->pid);
+	if (start_ns && start_ns <= boot_ns)
+		jit->start = (clock_ns(CLOCK_REALTIME) - (boot_ns - start_ns)) / NS_PER_S;
 	jit->has_root = image_root(table, record->tid, &jit->root) == 0;
 	return look_for_map(table, process);
-}
-
-/* Whether a path is .../jit-PID.dump. */
-static bool is_dump_of(const char *path, pid_t pid)
-{
-	const char *name = strrchr(path, '/');
-	char expected[64];
-
-	snprintf(expected, sizeof(expected), "/jit-%d.dump", pid);
-	return name && strcmp(name, expected) == 0;
 }
 
 void jit_note_file(const struct process_table *table, struct process *process,
 		   const struct sideband_record *record, uint32_t image)
 {
+	const char *path = table->images[image].path, *name = strrchr(path, '/');
 	struct jit *jit = &process->jit;
+	char dump[64];
 
 	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->generation)
 		return;
 	read_status(jit, record->tid);
-	if (is_dump_of(table->images[image].path, jit->pid))
+	snprintf(dump, sizeof(dump), "/jit-%d.dump", jit->pid);
+	if (name && strcmp(name, dump) == 0)
 		jit->dump = image;
 }
 

@@ -68,36 +68,6 @@ void members_choose(struct bpf_object *object, bool account)
 	bpf_map__set_autocreate(bpf_object__find_map_by_name(object, "member_records"), account);
 }
 
-static int attach(struct members *members, const struct bpf_program *program, struct error *e)
-{
-	int fd = program_attach(program);
-
-	if (fd >= 0) {
-		members->links[members->link_count++] = fd;
-		return 0;
-	}
-	if (fd == -EPERM || fd == -EACCES)
-		return program_not_permitted(e, -fd, "cannot follow processes");
-	return error_set_kind(e, ERROR_KERNEL_LACKS, -fd, "cannot follow processes (%s)",
-			      bpf_program__section_name(program));
-}
-
-/* Runs the iterator over all threads. Returns 0 or a negative errno. */
-static int look(struct members *members)
-{
-	int fd = bpf_iter_create(members->look);
-	ssize_t n = fd < 0 ? -1 : 0;
-	char nothing[64]; /* the iterator writes nothing */
-
-	if (fd < 0)
-		return -errno;
-	do
-		n = read(fd, nothing, sizeof(nothing));
-	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	close(fd);
-	return n < 0 ? -errno : 0;
-}
-
 static int take_record(void *context, void *data, size_t size)
 {
 	const struct members *members = context;
@@ -117,33 +87,18 @@ int members_map_numbers(struct members *members)
 	return 0;
 }
 
-/* Sets the bit of a process: see member_numbers in bpf/members.h. */
-static void note_number(struct members *members, uint32_t number)
+int members_begin(struct members *members, struct bpf_object *object, bool account, struct error *e)
 {
-	if (number < MEMBER_NUMBERS)
-		__atomic_fetch_or(&members->numbers[number / 64], 1ULL << number % 64,
-				  __ATOMIC_SEQ_CST);
-}
-
-static int find_maps(struct members *members, struct bpf_object *object)
-{
+	size_t size;
 	int err;
 
 	members->map = bpf_map__fd(bpf_object__find_map_by_name(object, "members"));
 	members->number_map = bpf_map__fd(bpf_object__find_map_by_name(object, "member_numbers"));
 	err = members_map_numbers(members);
-	if (!err && (members->one_thread || members_pid_namespace()))
-		memset(members->numbers, 0xff, MEMBER_NUMBERS / 8);
-	return err;
-}
-
-int members_begin(struct members *members, struct bpf_object *object, bool account, struct error *e)
-{
-	int err = find_maps(members, object);
-	size_t size;
-
 	if (err)
 		return error_set(e, -err, "cannot map the numbers of processes");
+	if (members->one_thread || members_pid_namespace())
+		memset(members->numbers, 0xff, MEMBER_NUMBERS / 8);
 	members->account = (struct member_account *)bpf_map__initial_value(
 		bpf_object__find_map_by_name(object, ".data.account"), &size);
 	if (account) {
@@ -153,10 +108,20 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 		if (!members->records)
 			return error_set(e, errno, "cannot map the fork and exit records");
 	}
-	for (size_t i = 0; i < MEMBERS_PROGRAMS && !err; i++)
-		err = attach(members, find_program(object, programs[i]), e);
-	if (err || !account)
-		return err;
+	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++) {
+		const struct bpf_program *program = find_program(object, programs[i]);
+		int fd = program_attach(program);
+
+		if (fd == -EPERM || fd == -EACCES)
+			return program_not_permitted(e, -fd, "cannot follow processes");
+		if (fd < 0)
+			return error_set_kind(e, ERROR_KERNEL_LACKS, -fd,
+					      "cannot follow processes (%s)",
+					      bpf_program__section_name(program));
+		members->links[members->link_count++] = fd;
+	}
+	if (!account)
+		return 0;
 	members->look = bpf_link_create(bpf_program__fd(find_program(object, look_program)), 0,
 					BPF_TRACE_ITER, NULL);
 	if (members->look >= 0)
@@ -171,7 +136,10 @@ int members_add(struct members *members, pid_t pid, const struct member *member,
 	uint32_t number = pid;
 	int err;
 
-	note_number(members, number);
+	/* Its bit first: see member_numbers in bpf/members.h. */
+	if (number < MEMBER_NUMBERS)
+		__atomic_fetch_or(&members->numbers[number / 64], 1ULL << number % 64,
+				  __ATOMIC_SEQ_CST);
 	err = bpf_map_update_elem(members->map, &number, member, BPF_NOEXIST);
 	if (!err || err == -EEXIST)
 		return 0;
@@ -225,9 +193,16 @@ bool members_may_run_on(const struct members *members, int cpu)
 
 int members_look(struct members *members, struct error *e)
 {
-	int err = look(members);
+	int fd = bpf_iter_create(members->look), err = fd < 0 ? errno : 0;
+	ssize_t n = 0;
+	char nothing[64]; /* the iterator over all threads writes nothing */
 
-	return err ? error_set(e, -err, "cannot read the CPU time of the processes") : 0;
+	while (!err && (n = read(fd, nothing, sizeof(nothing))))
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			err = errno;
+	if (fd >= 0)
+		close(fd);
+	return err ? error_set(e, err, "cannot read the CPU time of the processes") : 0;
 }
 
 /* The iterator first sets what all threads have used before. */

@@ -25,7 +25,7 @@ static struct bpf_program *choose(const struct profil_program *profil)
 }
 
 /* For program_load(). */
-static int load(void *object)
+static int load_profil(void *object)
 {
 	struct profil_program *profil = object;
 	struct profil_bpf *bpf = profil_bpf__open();
@@ -63,7 +63,7 @@ static int load(void *object)
 
 int profil_program_load(struct profil_program *profil, struct error *e)
 {
-	return program_load(load, profil, e);
+	return program_load(load_profil, profil, e);
 }
 
 void profil_program_free(struct profil_program *profil)
@@ -109,28 +109,28 @@ static unsigned int dirty_shift(size_t cell_count)
 	return shift;
 }
 
-static int make_map(struct profil_client *client)
+int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
+		       struct error *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_client", sizeof(uint32_t),
 				sizeof(struct profil_page),
 				profil_pages(client->range_count, client->cell_count), &options);
-	void *pages;
+	void *pages = MAP_FAILED;
+	struct profil_state *state;
+	int err = fd < 0 ? -fd : 0;
 
-	if (fd < 0)
-		return fd;
-	client->map = fd;
-	pages = mmap(NULL, bytes_of(client), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (pages == MAP_FAILED)
-		return -errno;
+	if (!err) {
+		client->map = fd;
+		pages = mmap(NULL, bytes_of(client), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		err = pages == MAP_FAILED ? errno : 0;
+	}
+	if (err) {
+		profil_client_free(client);
+		return error_set(e, err, "cannot create the map for the counts");
+	}
 	client->pages = pages;
-	return 0;
-}
-
-static void fill_in(struct profil_client *client, const struct profil_range *ranges)
-{
-	struct profil_state *state = profil_client_state(client);
-
+	state = profil_client_state(client);
 	state->range = ranges[0];
 	state->dirty_shift = dirty_shift(client->cell_count);
 	for (size_t i = 0; i < client->range_count && client->range_count > 1; i++) {
@@ -139,18 +139,6 @@ static void fill_in(struct profil_client *client, const struct profil_range *ran
 		memcpy((struct profil_range *)page + i % PROFIL_PAGE_RANGES, &ranges[i],
 		       sizeof(*ranges));
 	}
-}
-
-int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
-		       struct error *e)
-{
-	int err = make_map(client);
-
-	if (err) {
-		profil_client_free(client);
-		return error_set(e, -err, "cannot create the map for the counts");
-	}
-	fill_in(client, ranges);
 	return 0;
 }
 

@@ -52,18 +52,13 @@ int program_out_of(struct error *e, int code, const char *what)
 /* Fewer than this may be too few for the maps and programs of an object. */
 #define ENOUGH_FILES 64
 
-/* Where libbpf cannot open the kernel's BTF once more, a program may be refused with EINVAL. */
-static bool lacks_files(int code)
+static int load_error(struct error *e, int code)
 {
 	struct rlimit limit;
 
-	return code == EMFILE || (code == EINVAL && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-				  limit.rlim_cur < ENOUGH_FILES);
-}
-
-static int load_error(struct error *e, int code)
-{
-	if (lacks_files(code))
+	/* Where libbpf cannot open the kernel's BTF once more, it may be refused with EINVAL. */
+	if (code == EMFILE || (code == EINVAL && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+			       limit.rlim_cur < ENOUGH_FILES))
 		return program_out_of(e, EMFILE, "cannot load the BPF program");
 	/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
 	if (code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0))

@@ -44,22 +44,6 @@ static int read_sysctl(const char *name)
 	return value;
 }
 
-static void read_status(struct requirement_facts *f)
-{
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned int seccomp;
-	char line[256];
-
-	while (status && fgets(line, sizeof(line), status)) {
-		sscanf(line, "CapEff: %" SCNx64, &f->effective);
-		sscanf(line, "CapBnd: %" SCNx64, &f->bounding);
-		if (sscanf(line, "Seccomp: %u", &seccomp) == 1)
-			f->seccomp = seccomp == SECCOMP_FILTER;
-	}
-	if (status)
-		fclose(status);
-}
-
 /* Loads and unloads the smallest program of the type that samples. Returns an errno or 0. */
 static int try_bpf(void)
 {
@@ -93,21 +77,15 @@ static int try_perf_event(uint32_t type, uint64_t config)
 	return 0;
 }
 
-/* Whether /proc/kallsyms has addresses, not zeros. */
-static bool sees_kernel_addresses(void)
-{
-	uint64_t address = 0;
-	char line[256];
-
-	return file_read_line("/proc/kallsyms", line, sizeof(line)) == 0 &&
-	       sscanf(line, "%" SCNx64, &address) == 1 && address;
-}
-
 void requirements_gather(struct requirement_facts *f)
 {
+	FILE *own_status = fopen("/proc/self/status", "re");
+	uint64_t address = 0;
+	unsigned int seccomp;
 	struct utsname name;
 	struct rlimit limit;
 	struct stat status;
+	char line[256];
 	ssize_t length;
 
 	*f = (struct requirement_facts){ 0 };
@@ -118,14 +96,23 @@ void requirements_gather(struct requirement_facts *f)
 	length = readlink("/proc/self/exe", f->program, sizeof(f->program) - 1);
 	if (length < 0)
 		snprintf(f->program, sizeof(f->program), "PROGRAM");
-	read_status(f);
+	while (own_status && fgets(line, sizeof(line), own_status)) {
+		sscanf(line, "CapEff: %" SCNx64, &f->effective);
+		sscanf(line, "CapBnd: %" SCNx64, &f->bounding);
+		if (sscanf(line, "Seccomp: %u", &seccomp) == 1)
+			f->seccomp = seccomp == SECCOMP_FILTER;
+	}
+	if (own_status)
+		fclose(own_status);
 	f->user_namespace =
 		stat("/proc/self/ns/user", &status) == 0 && status.st_ino != INITIAL_USER_NAMESPACE;
 	f->bpf_code = try_bpf();
 	f->perf_code = try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 	f->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-	f->kernel_addresses = sees_kernel_addresses();
+	/* Not zeros: */
+	f->kernel_addresses = file_read_line("/proc/kallsyms", line, sizeof(line)) == 0 &&
+			      sscanf(line, "%" SCNx64, &address) == 1 && address;
 	file_read_line("/sys/kernel/security/lockdown", f->lockdown, sizeof(f->lockdown));
 	f->paranoid = read_sysctl("perf_event_paranoid");
 	f->unprivileged_bpf = read_sysctl("unprivileged_bpf_disabled");
@@ -146,17 +133,8 @@ static struct requirement *add_failure(struct requirements *r, const char *name,
 	return q;
 }
 
-/* The first requirement that is not met: a recording fails at it first, too. */
-static const struct requirement *first_missing(const struct requirements *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (r->list[i].state == REQUIREMENT_NO)
-			return &r->list[i];
-	return NULL;
-}
-
 /* Uses CPU time until there was a tick: on a busy machine it takes longer. */
-static int burn(struct capture *c, struct error *e)
+static int burn_until_tick(struct capture *c, struct error *e)
 {
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), used = 0;
 
@@ -200,12 +178,17 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 			f->sample_rate > 0 && f->sample_rate < TRIAL_HZ ? f->sample_rate : TRIAL_HZ,
 	};
 	struct capture_totals totals;
-	const struct requirement *cause = first_missing(r);
+	const struct requirement *cause = NULL;
 	struct capture *c = NULL;
-	int err = capture_start(&options, &c, e);
+	int err;
 
+	/* The recording fails at the first requirement that is not met, too. */
+	for (size_t i = 0; i < r->count && !cause; i++)
+		if (r->list[i].state == REQUIREMENT_NO)
+			cause = &r->list[i];
+	err = capture_start(&options, &c, e);
 	if (!err)
-		err = burn(c, e) ?: capture_stop(c, e);
+		err = burn_until_tick(c, e) ?: capture_stop(c, e);
 	if (err) {
 		struct requirement *q = add_failure(r, "recording", e);
 
@@ -225,53 +208,38 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 
 /* --- One process --- */
 
-/* Reports if the process exists and /proc hides it. */
-static void explain_absence(pid_t pid, struct error *e)
+int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct requirements *r,
+			    struct error *e)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if ((kill(pid, 0) && errno != EPERM) || access(path, F_OK) == 0)
-		return;
-	error_set(e, 0, "process %d exists, but is hidden in /proc", pid);
-	error_hint(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
-}
-
-static void add_process(pid_t pid, struct requirements *r)
-{
-	char path[64], comm[64] = "?", inside[64] = "";
+	char path[64], line[256], comm[64] = "?", inside[64] = "", program[PATH_MAX] = "";
+	int err = target_check(pid, false, false, e), fd;
+	struct requirement *q;
 	uint64_t inner;
 
+	if (err) {
+		snprintf(path, sizeof(path), "/proc/%d", pid);
+		if (err == -ESRCH && (kill(pid, 0) == 0 || errno == EPERM) && access(path, F_OK)) {
+			error_set(e, 0, "process %d exists, but is hidden in /proc", pid);
+			error_hint(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
+		}
+		add_failure(r, "process", e);
+		return err;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	file_read_line(path, comm, sizeof(comm));
 	if (target_pid_numbers(pid, pid, &inner) > 1)
 		snprintf(inside, sizeof(inside), ", in a container, where it is %" PRIu64, inner);
 	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
-}
-
-/* Recording reads a process's mappings. */
-static void try_access(pid_t pid, const struct requirement_facts *f, struct requirements *r)
-{
-	char path[64], line[256];
-	struct requirement *q;
-	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	err = file_read_line(path, line, sizeof(line));
-	if (err != -EACCES && err != -EPERM) {
+	if (err == -EACCES || err == -EPERM) {
+		q = requirement_add(r, "access", REQUIREMENT_LIMITED,
+				    "its mappings cannot be read: its functions get no names");
+		requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
+	} else {
 		requirement_add(r, "access", REQUIREMENT_OK, "its mappings can be read");
-		return;
 	}
-	q = requirement_add(r, "access", REQUIREMENT_LIMITED,
-			    "its mappings cannot be read: its functions get no names");
-	requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
-}
-
-static void add_program(pid_t pid, const struct requirement_facts *f, struct requirements *r)
-{
-	char path[64], program[PATH_MAX] = "";
-	struct requirement *q;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -281,28 +249,10 @@ static void add_program(pid_t pid, const struct requirement_facts *f, struct req
 		q = requirement_add(r, "program", REQUIREMENT_LIMITED,
 				    "%s cannot be read: its functions get no names", program);
 		requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
-		return;
+		return 0;
 	}
-	if (elf_bits(fd) == 32)
-		requirement_add(r, "program", REQUIREMENT_OK, "%s, of 32 bits", program);
-	else
-		requirement_add(r, "program", REQUIREMENT_OK, "%s", program);
+	requirement_add(r, "program", REQUIREMENT_OK, "%s%s", program,
+			elf_bits(fd) == 32 ? ", of 32 bits" : "");
 	close(fd);
-}
-
-int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct requirements *r,
-			    struct error *e)
-{
-	int err = target_check(pid, false, false, e);
-
-	if (err) {
-		if (err == -ESRCH)
-			explain_absence(pid, e);
-		add_failure(r, "process", e);
-		return err;
-	}
-	add_process(pid, r);
-	try_access(pid, f, r);
-	add_program(pid, f, r);
 	return 0;
 }

@@ -72,33 +72,6 @@ static int add_to_interval(struct exec_intervals *intervals, const struct proces
 	return 0;
 }
 
-/* The address space of a sample; NULL: its process is unknown. */
-static const struct address_space *space_of(const struct process_table *processes,
-					    const struct exec_intervals *intervals,
-					    const struct counted *sample)
-{
-	struct process *process = process_of(processes, sample);
-	const struct exec_interval *interval;
-
-	if (!process)
-		return NULL;
-	interval = find_interval(intervals, interval_key(processes, process, sample));
-	return process_space_at(process, interval->first_ns);
-}
-
-/* The address space that the process had before; NULL: unknown. */
-static const struct address_space *space_before(const struct process_table *processes,
-						const struct counted *sample,
-						const struct address_space *space)
-{
-	const struct process *process = process_of(processes, sample);
-
-	for (size_t i = 1; i < process->count; i++)
-		if (process->spaces[i] == space)
-			return process->spaces[i - 1];
-	return NULL;
-}
-
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
 
 /*
@@ -141,12 +114,18 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
  * see resolve_each().
  */
 static uint32_t resolve_frames(const struct visitor *v, const struct counted *sample,
-			       const uint64_t *pcs, struct capture_frame *frames)
+			       struct process *process, const uint64_t *pcs,
+			       struct capture_frame *frames)
 {
-	const struct address_space *space = space_of(v->processes, &v->intervals, sample), *before;
+	const struct address_space *space = NULL; /* NULL: the process is unknown */
 	uint32_t depth = sample->kernel_depth + sample->user_depth, kept = 0;
 	bool sure = false; /* the mappings are known: what has none holds no code */
 
+	if (process) {
+		uint64_t key = interval_key(v->processes, process, sample);
+
+		space = process_space_at(process, find_interval(&v->intervals, key)->first_ns);
+	}
 	for (uint32_t i = 0; i < depth; i++) {
 		bool user = space && i >= sample->kernel_depth;
 
@@ -156,9 +135,11 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 			user ? find_mapping(v, space, pcs[i] - (i > 0), sample->first_ns) : NULL;
 		/* In exec, the user pc of a tick in the kernel is still in the previous program. */
 		if (user && !frames[i].mapping && i == sample->kernel_depth &&
-		    sample->id & SAMPLE_ID_KERNEL &&
-		    (before = space_before(v->processes, sample, space)))
-			frames[i].mapping = find_mapping(v, before, pcs[i], sample->first_ns);
+		    sample->id & SAMPLE_ID_KERNEL)
+			for (size_t k = 1; k < process->count; k++)
+				if (process->spaces[k] == space)
+					frames[i].mapping = find_mapping(v, process->spaces[k - 1],
+									 pcs[i], sample->first_ns);
 		if (frames[i].mapping)
 			sure = !v->incomplete;
 		if (frames[i].mapping || !sure)
@@ -167,24 +148,10 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	return kept;
 }
 
-/* Fills cpu, uid and cgroup, which only recordings that are always on need. */
-static void set_origin(const struct visitor *v, const struct counted *sample,
-		       const struct process *process, struct capture_sample *out)
-{
-	out->cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
-	out->uid = UINT32_MAX;
-	if (!process)
-		return;
-	if (process->group != INDEX_NONE)
-		out->cgroup = v->processes->groups[process->group];
-	out->uid = process->uid;
-	out->is_older = process->begin_ns <= v->begin_ns;
-}
-
 static int visit_sample(struct visitor *v, const struct counts *counts,
 			const struct counted *sample)
 {
-	const struct process *process = process_of(v->processes, sample);
+	struct process *process = process_of(v->processes, sample);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
 	char process_comm[COMM_SIZE] = "";
 	struct capture_sample out = {
@@ -196,12 +163,16 @@ static int visit_sample(struct visitor *v, const struct counts *counts,
 		.end = sample->end,
 	};
 
-	out.depth = resolve_frames(v, sample, counts->pcs + sample->first_pc, frames);
+	out.depth = resolve_frames(v, sample, process, counts->pcs + sample->first_pc, frames);
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
-	if (v->begin_ns) {
-		set_origin(v, sample, process, &out);
+	if (v->begin_ns) { /* cpu, uid and cgroup: only recordings that are always on need them */
+		out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
+		out.uid = process ? process->uid : UINT32_MAX;
+		out.is_older = process && process->begin_ns <= v->begin_ns;
+		if (process && process->group != INDEX_NONE)
+			out.cgroup = v->processes->groups[process->group];
 		/* A copy: the next call may move the names. */
 		snprintf(process_comm, sizeof(process_comm), "%s",
 			 thread_comm(v->processes, out.pid, out.pid, sample->first_ns));

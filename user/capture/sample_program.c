@@ -129,7 +129,7 @@ static int take_ring_stack(void *counts, void *data, size_t size)
 							       : counts_add_record(counts, from);
 }
 
-static struct bpf_program *choose(const struct sample_program *sample)
+static struct bpf_program *choose_program(const struct sample_program *sample)
 {
 	const struct sample_settings *settings = &sample->settings;
 	const struct sample_bpf *bpf = sample->bpf;
@@ -143,19 +143,6 @@ static struct bpf_program *choose(const struct sample_program *sample)
 	return settings->tick ? bpf->progs.tick : bpf->progs.sample;
 }
 
-/*
- * The ring buffer for copies of stacks: 4 MiB a CPU; if always on, at some 100 Hz, 1 MiB, which
- * holds those of all ticks between two readings. A power of two.
- */
-static uint32_t copy_ring_bytes(const struct sample_program *sample)
-{
-	uint32_t of_cpu = sample->settings.always_on ? 1 << 20 : 4 << 20, bytes = 2 * of_cpu;
-
-	while (bytes / of_cpu < sample->cpu_count && bytes < UNWIND_COPY_RING_BYTES)
-		bytes *= 2;
-	return bytes;
-}
-
 /* Leaves out the maps of the walk by call frame information, unless it is used. */
 static int prepare_unwind(const struct sample_program *sample)
 {
@@ -166,12 +153,20 @@ static int prepare_unwind(const struct sample_program *sample)
 		bpf->maps.unwind_pages,	    bpf->maps.unwind_chunks,   bpf->maps.unwind_rules,
 		bpf->maps.unwind_copies,
 	};
+	/*
+	 * The ring buffer for copies of stacks: 4 MiB a CPU; if always on, at some 100 Hz, 1 MiB,
+	 * which holds those of all ticks between two readings. A power of two.
+	 */
+	uint32_t ring_of_cpu = sample->settings.always_on ? 1 << 20 : 4 << 20;
+	uint32_t ring_bytes = 2 * ring_of_cpu;
+	int err;
 
+	while (ring_bytes / ring_of_cpu < sample->cpu_count && ring_bytes < UNWIND_COPY_RING_BYTES)
+		ring_bytes *= 2;
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		bpf_map__set_autocreate(maps[i], unwind);
-	return bpf_map__set_max_entries(bpf->maps.unwind_copies, copy_ring_bytes(sample))
-		       ?: unwind ? unwind_prepare(unwind, bpf)
-				 : 0;
+	err = bpf_map__set_max_entries(bpf->maps.unwind_copies, ring_bytes);
+	return err || !unwind ? err : unwind_prepare(unwind, bpf);
 }
 
 /* The program that passes on the ticks of the control group; NULL: there is no group. */
@@ -185,7 +180,7 @@ static struct bpf_program *choose_filter(const struct sample_program *sample)
 }
 
 /* Chooses the programs and maps to load, their sizes and settings. */
-static int prepare(const struct sample_program *sample)
+static int choose_maps(const struct sample_program *sample)
 {
 	const struct sample_settings *settings = &sample->settings;
 	struct sample_bpf *bpf = sample->bpf;
@@ -215,7 +210,7 @@ static int prepare(const struct sample_program *sample)
 	bpf->rodata->signature = return_address_signature();
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
-	bpf_program__set_autoload(choose(sample), true);
+	bpf_program__set_autoload(choose_program(sample), true);
 	if (settings->group)
 		bpf_program__set_autoload(choose_filter(sample), true);
 	bpf_map__set_autocreate(bpf->maps.counting, settings->group);
@@ -243,27 +238,23 @@ static int prepare(const struct sample_program *sample)
 									   : SAMPLE_RING_BYTES);
 }
 
-/* Connects the filter of the control group to the program that counts. */
-static int connect_filter(const struct sample_program *sample)
-{
-	uint32_t key = 0, program = bpf_program__fd(choose(sample));
-
-	if (!sample->settings.group)
-		return 0;
-	return bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key, &program,
-				   BPF_ANY);
-}
-
 /* For program_load(). */
-static int load(void *object)
+static int load_sample(void *object)
 {
 	struct sample_program *sample = object;
+	uint32_t key = 0, counting;
 	int err;
 
 	sample->bpf = sample_bpf__open();
 	if (!sample->bpf)
 		return -errno;
-	err = prepare(sample) ?: sample_bpf__load(sample->bpf) ?: connect_filter(sample);
+	err = choose_maps(sample) ?: sample_bpf__load(sample->bpf);
+	if (!err && sample->settings.group) {
+		/* Connects the filter of the control group to the program that counts. */
+		counting = bpf_program__fd(choose_program(sample));
+		err = bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key, &counting,
+					  BPF_ANY);
+	}
 	if (err) {
 		sample_bpf__destroy(sample->bpf);
 		sample->bpf = NULL;
@@ -301,7 +292,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->cpu_count = cpus;
 	sample->buckets = bank_buckets(sample);
 	sample->counts = counts;
-	err = program_load(load, sample, e);
+	err = program_load(load_sample, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_hint(e,
 			   "call stacks are tested from Linux 6.1 on; try %s, which requires "
@@ -331,7 +322,7 @@ void sample_program_free(struct sample_program *sample)
 
 const struct bpf_program *sample_program_on_tick(const struct sample_program *sample)
 {
-	return choose_filter(sample) ?: choose(sample);
+	return choose_filter(sample) ?: choose_program(sample);
 }
 
 struct bpf_object *sample_program_object(const struct sample_program *sample)

@@ -56,29 +56,10 @@ struct sideband {
 	struct perf_event_attr attr;
 };
 
-static int open_event(struct sideband *s, int cpu)
-{
-	int fd = perf_event_open(&s->attr, -1, cpu);
-
-	if (fd == -EINVAL && s->attr.build_id) {
-		s->attr.build_id = 0; /* before Linux 5.12: read from the files instead */
-		fd = perf_event_open(&s->attr, -1, cpu);
-	}
-	return fd;
-}
-
 struct open_context {
 	struct sideband *s;
 	struct error *e;
 };
-
-static bool has_event(const struct sideband *s, int cpu)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->rings[i].cpu == cpu)
-			return true;
-	return false;
-}
 
 static int open_cpu(int cpu, void *context)
 {
@@ -89,13 +70,18 @@ static int open_cpu(int cpu, void *context)
 	char what[64];
 	int fd;
 
-	if (has_event(s, cpu))
-		return 0;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rings[i].cpu == cpu)
+			return 0;
 	snprintf(what, sizeof(what), "the records of mappings on CPU %d", cpu);
 	if (array_reserve(&s->fds, &s->fd_room, s->count + 1, sizeof(*s->fds)) ||
 	    array_reserve(&s->rings, &s->ring_room, s->count + 1, sizeof(*s->rings)))
 		return error_no_memory(e);
-	fd = open_event(s, cpu);
+	fd = perf_event_open(&s->attr, -1, cpu);
+	if (fd == -EINVAL && s->attr.build_id) {
+		s->attr.build_id = 0; /* before Linux 5.12: read from the files instead */
+		fd = perf_event_open(&s->attr, -1, cpu);
+	}
 	if (fd == -ENODEV)
 		return 0; /* the CPU has just gone offline */
 	if (fd < 0)
@@ -187,7 +173,7 @@ static void ring_copy(const struct ring *ring, uint64_t position, void *to, size
 }
 
 /* Returns memory for another record; NULL: out of memory. */
-static char *reserve(struct sideband *s, size_t size)
+static char *reserve_record(struct sideband *s, size_t size)
 {
 	if (array_reserve(&s->bytes, &s->byte_room, s->byte_count + size, 1) ||
 	    array_reserve(&s->pending, &s->pending_room, s->pending_count + 1, sizeof(*s->pending)))
@@ -195,24 +181,11 @@ static char *reserve(struct sideband *s, size_t size)
 	return s->bytes + s->byte_count;
 }
 
-/* Adds the record that was written to reserve()'s memory. */
-static void append(struct sideband *s, size_t size, uint64_t time_ns)
+/* Adds the record that was written to reserve_record()'s memory. */
+static void append_record(struct sideband *s, size_t size, uint64_t time_ns)
 {
 	s->pending[s->pending_count++] = (struct pending){ time_ns, s->byte_count };
 	s->byte_count += size;
-}
-
-static int take_record(struct sideband *s, struct ring *ring, uint64_t position, size_t size)
-{
-	char *copy = reserve(s, size);
-
-	if (!copy)
-		return -ENOMEM;
-	ring_copy(ring, position, copy, size);
-	/* With sample_id_all, TID and TIME are at the end of each record. */
-	memcpy(&ring->last_ns, copy + size - sizeof(ring->last_ns), sizeof(ring->last_ns));
-	append(s, size, ring->last_ns);
-	return 0;
 }
 
 static int drain_ring(struct sideband *s, struct ring *ring)
@@ -220,9 +193,9 @@ static int drain_ring(struct sideband *s, struct ring *ring)
 	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->control->data_tail;
 	bool full = head - tail > ring->data_size - RECORD_BYTES_MAX;
-	int err = 0;
+	char *copy = NULL;
 
-	while (tail < head && !err) {
+	while (tail < head) {
 		struct perf_event_header header;
 
 		ring_copy(ring, tail, &header, sizeof(header));
@@ -231,14 +204,21 @@ static int drain_ring(struct sideband *s, struct ring *ring)
 			tail = head; /* cannot happen: do not loop */
 			break;
 		}
-		err = take_record(s, ring, tail, header.size);
+		copy = reserve_record(s, header.size);
+		if (!copy)
+			return -ENOMEM;
+		ring_copy(ring, tail, copy, header.size);
+		/* With sample_id_all, TID and TIME are at the end of each record. */
+		memcpy(&ring->last_ns, copy + header.size - sizeof(ring->last_ns),
+		       sizeof(ring->last_ns));
+		append_record(s, header.size, ring->last_ns);
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
 	/* The kernel reports what it has dropped with the next record that it does not drop. */
 	if (full && ring->last_ns < s->complete_ns)
 		s->complete_ns = ring->last_ns;
-	return err;
+	return 0;
 }
 
 static int by_time(const void *left, const void *right)
@@ -279,45 +259,39 @@ int sideband_add(struct sideband *s, const struct sideband_record *record)
 	};
 	const struct task_body body = { record->pid, record->parent, record->tid,
 					record->parent_tid, record->time_ns };
-	char *copy = reserve(s, header.size);
+	char *copy = reserve_record(s, header.size);
 
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, &header, sizeof(header));
 	memcpy(copy + sizeof(header), &body, sizeof(body));
-	append(s, header.size, record->time_ns);
+	append_record(s, header.size, record->time_ns);
 	return 0;
 }
 
-static void decode_mmap(struct sideband_record *record, const struct perf_event_header *header)
-{
-	const struct mmap2_body *body = (const void *)(header + 1);
-
-	record->type = SIDEBAND_MMAP;
-	record->pid = body->pid;
-	record->tid = body->tid;
-	record->start = body->start;
-	record->limit = body->start + body->length;
-	record->offset = body->offset;
-	record->name = body->path;
-	if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-	    body->build_id_size <= sizeof(body->build_id)) {
-		record->build_id = body->build_id;
-		record->build_id_size = body->build_id_size;
-	}
-}
-
 /* Returns false for records that are not visited. */
-static bool decode(struct sideband *s, const struct perf_event_header *header,
-		   struct sideband_record *record)
+static bool decode_record(struct sideband *s, const struct perf_event_header *header,
+			  struct sideband_record *record)
 {
+	const struct mmap2_body *mapping = (const void *)(header + 1);
 	const struct comm_body *comm = (const void *)(header + 1);
 	const struct task_body *task = (const void *)(header + 1);
 	uint64_t lost;
 
 	switch (header->type) {
 	case PERF_RECORD_MMAP2:
-		decode_mmap(record, header);
+		record->type = SIDEBAND_MMAP;
+		record->pid = mapping->pid;
+		record->tid = mapping->tid;
+		record->start = mapping->start;
+		record->limit = mapping->start + mapping->length;
+		record->offset = mapping->offset;
+		record->name = mapping->path;
+		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
+		    mapping->build_id_size <= sizeof(mapping->build_id)) {
+			record->build_id = mapping->build_id;
+			record->build_id_size = mapping->build_id_size;
+		}
 		return true;
 	case PERF_RECORD_COMM:
 		record->type =
@@ -408,7 +382,7 @@ int sideband_read(struct sideband *s, uint64_t until_ns,
 
 		if (record.time_ns > until_ns)
 			break;
-		if (decode(s, (const void *)(s->bytes + s->pending[done].offset), &record))
+		if (decode_record(s, (const void *)(s->bytes + s->pending[done].offset), &record))
 			err = visit(&record, context);
 	}
 	return remove_visited(s, done) ?: err;

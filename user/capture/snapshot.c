@@ -67,18 +67,6 @@ struct maps_reader {
 	bool deferred;		  /* some mappings were not read yet */
 };
 
-static bool is_one_of_many(struct maps_reader *r)
-{
-	const char *name = r->record.name;
-	uint64_t hash = hash_bytes(name, strlen(name), hash_u64(r->record.inode, r->record.device));
-	uint8_t *read = &r->read[hash % FILE_SLOTS];
-
-	if (*read == FIRST_OF_FILE)
-		return true;
-	++*read;
-	return false;
-}
-
 /* all: read all mappings, else the first ones of each file */
 static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 {
@@ -90,9 +78,17 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 		r->found = true;
 		if (!parse_maps_line(line, &r->record))
 			continue;
-		if (!all && is_one_of_many(r)) {
-			r->deferred = true;
-			continue;
+		if (!all) {
+			const struct sideband_record *m = &r->record;
+			uint64_t hash =
+				hash_bytes(m->name, strlen(m->name), hash_u64(m->inode, m->device));
+			uint8_t *read = &r->read[hash % FILE_SLOTS];
+
+			if (*read == FIRST_OF_FILE) {
+				r->deferred = true;
+				continue;
+			}
+			++*read;
 		}
 		err = process_map(r->table, r->process, &r->record);
 		if (process_is_crowded(r->table, r->process) && process_space(r->process)->crowded)
@@ -180,21 +176,13 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	return err;
 }
 
-static int name_thread(struct process_table *table, pid_t pid, pid_t tid)
-{
-	char path[64], comm[COMM_SIZE];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	return file_read_line(path, comm, sizeof(comm)) ? 0 : process_name_thread(table, tid, comm);
-}
-
 /*
  * Reads the names of all threads, and the mappings from the first thread that shows them: a thread
  * that has ended shows none, and the leader may end long before its process.
  */
 static int read_threads(struct process_table *table, struct process *process, uint64_t time_ns)
 {
-	char path[64];
+	char path[64], comm[COMM_SIZE];
 	struct dirent *entry;
 	bool found = false;
 	uint64_t tid;
@@ -208,7 +196,9 @@ static int read_threads(struct process_table *table, struct process *process, ui
 	while (!err && (entry = readdir(directory))) {
 		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
 			continue;
-		err = name_thread(table, process->pid, tid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", process->pid, (int)tid);
+		if (file_read_line(path, comm, sizeof(comm)) == 0)
+			err = process_name_thread(table, tid, comm);
 		if (!err && !found)
 			err = read_maps(table, process, tid, time_ns, &found);
 	}
@@ -222,24 +212,6 @@ struct shown {
 	uint64_t start_ns; /* see target_start_ns() */
 	uint64_t begin_ns; /* the same by CLOCK_MONOTONIC, or before */
 };
-
-static struct shown look_at(pid_t pid)
-{
-	struct shown shown = { .pid = pid, .start_ns = target_start_ns(pid) };
-	uint64_t monotonic_ns = now_ns(), ahead_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns;
-
-	if (shown.start_ns > ahead_ns)
-		shown.begin_ns = shown.start_ns - ahead_ns;
-	return shown;
-}
-
-/* Whether a process that is known has ended since, and another has its number. */
-static bool is_another_process(const struct process *process, const struct shown *shown)
-{
-	if (process->start_ns && shown->start_ns)
-		return shown->start_ns != process->start_ns;
-	return process->begin_ns && shown->begin_ns > process->begin_ns;
-}
 
 /*
  * Adds the process that has this number now. The records of its fork, and maybe of the end of the
@@ -263,11 +235,18 @@ static int replace_process(struct process_table *table, const struct process *pr
 
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	const struct shown shown = look_at(pid);
+	struct shown shown = { .pid = pid, .start_ns = target_start_ns(pid) };
+	uint64_t monotonic_ns = now_ns(), ahead_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns;
 	struct process *process = process_find(table, pid);
-	bool another = process && is_another_process(process, &shown);
+	bool another = false; /* the process that is known has ended: another has its number */
 	int err = 0;
 
+	if (shown.start_ns > ahead_ns)
+		shown.begin_ns = shown.start_ns - ahead_ns;
+	if (process && process->start_ns && shown.start_ns)
+		another = shown.start_ns != process->start_ns;
+	else if (process)
+		another = process->begin_ns && shown.begin_ns > process->begin_ns;
 	if (time_ns && shown.begin_ns > time_ns)
 		return 0; /* it was forked since: records of it are to come */
 	if (another && !table->everyone)

@@ -21,7 +21,7 @@ void stack_account_begin(struct stack_account *a)
 }
 
 /* A linear search: stacks end in few images, for few causes. */
-static int count_end(struct stack_account *a, const struct capture_sample *sample)
+static int add_end(struct stack_account *a, const struct capture_sample *sample)
 {
 	const struct capture_mapping *mapping = sample->frames[sample->depth - 1].mapping;
 	uint32_t image = mapping ? mapping->image : UINT32_MAX;
@@ -57,7 +57,7 @@ int stack_account_add(struct stack_account *a, const struct capture_sample *samp
 	case UNWIND_TRUNCATED:
 		return 0;
 	default:
-		return count_end(a, sample);
+		return add_end(a, sample);
 	}
 }
 

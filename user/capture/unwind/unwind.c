@@ -246,16 +246,6 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 	return err ? error_set(e, 0, "%s; by its path, now: %s", why, here.what) : 0;
 }
 
-/*
- * Until the rows are read, stacks through the image are copied, or lost: on a busy machine this
- * thread goes first. Not for users' files: they could use that to slow down others.
- */
-static void hurry(const struct unwind_image_state *state)
-{
-	if (state->root_owned)
-		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
-}
-
 /* Reads the file of an image, if it has one. state: what is known of it. */
 static int read_file(struct unwind *u, const struct capture_image *image,
 		     struct unwind_image_state *state, struct error *e)
@@ -268,7 +258,12 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 		return 0; /* code without a file */
 	/* Our own vDSO is read, not the process's copy: it may have written to that. */
 	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
-	hurry(state);
+	/*
+	 * Until the rows are read, stacks through the image are copied, or lost: on a busy machine
+	 * this thread goes first. Not for users' files: they could use that to slow down others.
+	 */
+	if (state->root_owned)
+		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
 	if (is_vdso)
 		err = u->read(-1, image->path, NULL, &state->rows, e);
 	else if (image->fd >= 0)
@@ -414,39 +409,9 @@ static int unwind_evict(struct unwind *u)
 	return unwind_tables_remove(&u->tables, number);
 }
 
-/* Idle images can be found by build ID, those of users cannot: they are removed. */
-static int remove_users_images(struct unwind *u)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < u->idle_count && !err;) {
-		const struct unwind_idle_image *idle = &u->idle[i];
-
-		if ((idle->state.root_owned && idle->state.rows.build_id_size) ||
-		    may_be_read(idle)) {
-			i++;
-			continue;
-		}
-		err = unwind_tables_remove(&u->tables, idle->state.number);
-		remove_idle(u, i);
-	}
-	return err;
-}
-
-/* in_use: of each number in the tables, whether an image that stays has it. */
-static int make_idle(struct unwind *u, const struct unwind_image_state *state, bool *in_use)
-{
-	if (state->number == UNWIND_NO_IMAGE || in_use[state->number])
-		return 0;
-	in_use[state->number] = true; /* once */
-	if (array_reserve(&u->idle, &u->idle_room, u->idle_count + 1, sizeof(*u->idle)))
-		return -ENOMEM;
-	u->idle[u->idle_count++] = (struct unwind_idle_image){ *state, now_ns() };
-	return 0;
-}
-
 int unwind_forget_images(struct unwind *u)
 {
+	/* Of each number in the tables, whether an image has it, idle or not. */
 	bool *in_use = calloc(u->tables.used.images + 1, sizeof(*in_use));
 	int err = in_use ? 0 : -ENOMEM;
 
@@ -459,11 +424,31 @@ int unwind_forget_images(struct unwind *u)
 		if (u->processes->images[i].path || !state->known)
 			continue;
 		unwind_rows_free(&state->rows);
-		err = make_idle(u, state, in_use);
+		if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
+			in_use[state->number] = true;
+			err = array_reserve(&u->idle, &u->idle_room, u->idle_count + 1,
+					    sizeof(*u->idle));
+			if (!err)
+				u->idle[u->idle_count++] =
+					(struct unwind_idle_image){ *state, now_ns() };
+		}
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
-	return err ?: unwind_index_builds(u) ?: remove_users_images(u);
+	err = err ?: unwind_index_builds(u);
+	/* Idle images can be found by build ID, those of users cannot: they are removed. */
+	for (size_t i = 0; i < u->idle_count && !err;) {
+		const struct unwind_idle_image *idle = &u->idle[i];
+
+		if ((idle->state.root_owned && idle->state.rows.build_id_size) ||
+		    may_be_read(idle)) {
+			i++;
+			continue;
+		}
+		err = unwind_tables_remove(&u->tables, idle->state.number);
+		remove_idle(u, i);
+	}
+	return err;
 }
 
 /* --- Room in the tables --- */
@@ -607,19 +592,6 @@ static int unwind_note_demand(struct unwind *u, const struct unwind_image_state 
 		.need = *need,
 	};
 	return 0;
-}
-
-static void count_ticks(struct unwind *u)
-{
-	for (uint32_t i = 1; i < u->tables.used.images && i < u->demand_room; i++) {
-		struct unwind_demand *demand = &u->demands[i];
-		uint32_t used = u->tables.images[i].used;
-
-		/* In 1 / DEMAND_DECAY of a tick, so that one tick is forgotten, too. */
-		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
-		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
-		demand->last = used;
-	}
 }
 
 /* Numbers of images with their scores, to be sorted. */
@@ -773,7 +745,15 @@ static int unwind_balance(struct unwind *u)
 	if (now_ns() < u->next_balance_ns)
 		return 0;
 	u->next_balance_ns = now_ns() + BALANCE_NS;
-	count_ticks(u);
+	for (uint32_t i = 1; i < u->tables.used.images && i < u->demand_room; i++) {
+		struct unwind_demand *demand = &u->demands[i];
+		uint32_t used = u->tables.images[i].used;
+
+		/* In 1 / DEMAND_DECAY of a tick, so that one tick is forgotten, too. */
+		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
+		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
+		demand->last = used;
+	}
 	lists = calloc(2 * u->image_count + 1, sizeof(*lists));
 	err = lists ? balance(u, lists, lists + u->image_count) : -ENOMEM;
 	free(lists);
@@ -1039,6 +1019,7 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 	struct unwind_process_state *state = &u->states[number];
 	int err = 0;
 
+	/* update_exec() has corrected its exec number. */
 	if (state->block.size && state->key != key)
 		err = withdraw_block(u, number);
 	if (!err && !state->position) {
@@ -1194,16 +1175,6 @@ static void *take_copies(void *argument)
 	return NULL;
 }
 
-static int stop_taker(struct taker *taker)
-{
-	pthread_mutex_lock(&taker->lock);
-	taker->stopped = true;
-	pthread_cond_signal(&taker->stop);
-	pthread_mutex_unlock(&taker->lock);
-	pthread_join(taker->thread, NULL);
-	return taker->err < 0 ? taker->err : 0;
-}
-
 /* Adds an image while a thread takes copies; making room for it may walk them. */
 static int add_image(struct unwind *u, size_t number, uint64_t until_ns, struct taker *taker)
 {
@@ -1264,7 +1235,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = want_removed(u) ?: want_new(u), stop_err;
+	int err = want_removed(u) ?: want_new(u);
 	bool taking;
 
 	if (err || !u->wanted_count)
@@ -1281,8 +1252,16 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		u->images[number].moved = before.known && u->images[number].number != before.number;
 	}
 	u->wanted_count = 0;
-	stop_err = taking ? stop_taker(&taker) : 0;
-	return err ?: stop_err ?: remap(u);
+	if (taking) {
+		pthread_mutex_lock(&taker.lock);
+		taker.stopped = true;
+		pthread_cond_signal(&taker.stop);
+		pthread_mutex_unlock(&taker.lock);
+		pthread_join(taker.thread, NULL);
+	}
+	if (taker.err < 0)
+		err = err ?: taker.err;
+	return err ?: remap(u);
 }
 
 /*
@@ -1427,8 +1406,6 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 	err = err ?: unwind_walk_copies(u, is_later, &until_ns);
 	return err ?: withdraw_ended(u);
 }
-
-/* --- The exec numbers of processes --- */
 
 static int take_exec_numbers(struct unwind *u)
 {
