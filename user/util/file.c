@@ -14,16 +14,24 @@
 
 int file_read_line(const char *path, char *line, size_t size)
 {
-	FILE *in = fopen(path, "re");
-	int err = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	size_t length = 0;
+	ssize_t n = 1;
 
-	if (!in)
+	if (fd < 0)
 		return -errno;
-	if (!fgets(line, size, in))
-		err = ferror(in) ? -EIO : -ENODATA;
-	else
-		line[strcspn(line, "\n")] = '\0';
-	fclose(in);
+	while (n > 0 && length < size - 1 && !memchr(line, '\n', length)) {
+		n = read(fd, line + length, size - 1 - length);
+		if (n < 0)
+			err = -errno;
+		else
+			length += n;
+	}
+	close(fd);
+	if (!err && !length)
+		err = -ENODATA;
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	return err;
 }
 
