@@ -384,6 +384,44 @@ static void in_destructor(void)
 	begin_here();
 }
 
+/* Longer than a clock ticks on for a next histogram. */
+#define UNUSED_MS 1500
+
+/* One turns counting off, and on again, while the other's goes on. */
+static void on_again(bool in_child)
+{
+	pid_t child;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	child = fork();
+	if ((child == 0) == in_child) {
+		burn_few();
+		profil_off();
+		sleep_ms(UNUSED_MS);
+		memset(cells, 0, sizeof(cells));
+		expect(profil_hot(cells) == 0, "on again: %m");
+		burn_few();
+		profil_off();
+		expect_exact("on again");
+	} else {
+		sleep_ms(2 * UNUSED_MS);
+		profil_off();
+	}
+	if (child == 0)
+		exit(wrong);
+	expect_well(child, "child");
+}
+
+static void child_on_again(void)
+{
+	on_again(true);
+}
+
+static void parent_on_again(void)
+{
+	on_again(false);
+}
+
 static void exact_now(void)
 {
 	begin_here();
@@ -409,6 +447,10 @@ static const struct row rows[] = {
 	{ "kernel", "exact in an atexit handler after pthread_exit", handler_pthread_exit },
 	{ "kernel", "exact in an atexit handler of a child", handler_child },
 	{ "kernel", "exact in a destructor", in_destructor },
+	{ "kernel", "exact in a child that turns it on again, while its parent counts",
+	  child_on_again },
+	{ "kernel", "exact in a parent that turns it on again, while its child counts",
+	  parent_on_again },
 	{ "kernel", "exact when it was short", exact_now },
 };
 

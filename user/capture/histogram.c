@@ -61,6 +61,7 @@ struct histograms {
 	uint32_t lowest;		 /* all client numbers below are in use */
 	bool threads;			 /* see histograms_open() */
 	bool is_adopted;		 /* another process loaded the program */
+	bool is_shared;			 /* another process has the program and the clocks, too */
 	_Atomic unsigned int publishers; /* threads that wait for the kernel */
 	_Atomic int publish_err;	 /* of a thread that could not publish */
 	pthread_mutex_t lock;		 /* of the following */
@@ -95,9 +96,13 @@ static void close_clock(struct histogram_clock *clock)
 	*clock = (struct histogram_clock){ 0 };
 }
 
-static bool is_kept(const struct histogram_clock *clock)
+/*
+ * Whether a clock without histograms may be closed. Not if it is shared: in the program, all clocks
+ * of one period tick for all processes, so that another one of the same rate would count twice.
+ */
+static bool may_close(const struct histograms *all, const struct histogram_clock *clock)
 {
-	return clock->period_ns && !clock->histograms;
+	return clock->period_ns && !clock->histograms && !all->has_tick && !all->is_shared;
 }
 
 /*
@@ -109,7 +114,7 @@ static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
 	struct histogram_clock *oldest = NULL;
 
 	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++)
-		if (is_kept(&all->clocks[i]) &&
+		if (may_close(all, &all->clocks[i]) &&
 		    (!oldest || all->clocks[i].unused_ns < oldest->unused_ns))
 			oldest = &all->clocks[i];
 	if (oldest)
@@ -213,7 +218,7 @@ int histograms_look(struct histograms *all, struct error *e)
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick && !err; i++) {
 		struct histogram_clock *clock = &all->clocks[i];
 
-		if (is_kept(clock) && now - clock->unused_ns >= KEEP_NS)
+		if (may_close(all, clock) && now - clock->unused_ns >= KEEP_NS)
 			close_clock(clock);
 		else if (clock->events.period_ns) /* not those of another process */
 			err = events_open(&clock->events, NULL, all->program, e);
@@ -609,12 +614,12 @@ void histogram_free(struct histogram *h)
 	if (h->client.number)
 		withdraw(h->all, h->client.number);
 	profil_client_free(&h->client);
-	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick) {
+	if (h->clock && --h->clock->histograms == 0) {
 		double hz = 0;
 
 		h->clock->unused_ns = now_ns();
 		for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-			if (is_kept(&h->all->clocks[i]))
+			if (may_close(h->all, &h->all->clocks[i]))
 				hz += (double)NS_PER_S / h->all->clocks[i].period_ns;
 		if (hz > KEEP_HZ_MAX)
 			close_clock(h->clock);
@@ -750,6 +755,7 @@ int histograms_send(struct histograms *all, int socket)
 	count = add_clocks(all, &shared, fds, count);
 	if (count < 0)
 		return count;
+	all->is_shared = true;
 	message.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
@@ -779,7 +785,7 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 	all->program = fds[PROGRAM];
 	all->members.link_count = MEMBERS_PROGRAMS;
 	memcpy(all->members.links, fds + FIRST_LINK, sizeof(all->members.links));
-	all->is_adopted = true;
+	all->is_adopted = all->is_shared = true;
 	all->has_tick = shared->has_tick;
 	for (uint32_t i = 0; i < shared->clock_count; i++) {
 		all->clocks[i].period_ns = shared->periods_ns[i];

@@ -36,7 +36,8 @@ void histograms_close(struct histograms *all);
 
 /*
  * Starts ticks on CPUs that have come online since, and stops clocks without a histogram for a
- * second; to be called about once a second while histograms_need_look().
+ * second, unless they are shared with another process; to be called about once a second while
+ * histograms_need_look().
  */
 int histograms_look(struct histograms *all, struct error *e);
 bool histograms_need_look(const struct histograms *all);
