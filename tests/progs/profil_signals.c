@@ -447,6 +447,23 @@ static void interrupts_malloc(void)
 	pthread_join(thread, NULL);
 }
 
+/* --- A program whose own malloc() serves one thread --- */
+
+/* The library's thread looks once a second. */
+static void thread_allocates_nothing(void)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	if (forbid_malloc)
+		forbid_malloc(2);
+	for (int i = 0; i < 25; i++) {
+		burn(some() / 4);
+		sleep_ms(100);
+	}
+	if (forbid_malloc)
+		forbid_malloc(0);
+	profil_off();
+}
+
 static const struct row rows[] = {
 	{ "kernel", "SIGPROF's handler stays", keeps_handler },
 	{ "kernel", "SIGPROF's default stays", keeps_default },
@@ -464,6 +481,8 @@ static const struct row rows[] = {
 	{ "kernel", "sprofil: on and off in a handler", sprofil_in_handler },
 	{ "kernel", "off and on in a handler of a child", in_handler_of_child },
 	{ "any", "on and off in a handler that interrupts malloc", interrupts_malloc },
+	{ "any", "while the program runs, the library's thread calls no malloc",
+	  thread_allocates_nothing },
 };
 
 int main(int argc, char **argv)
