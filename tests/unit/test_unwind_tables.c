@@ -94,8 +94,6 @@ static void check_rows(const struct unwind_tables *t, uint32_t number,
 					 rows->rules[rows->rows[i].rule].offset);
 }
 
-/* --- --- */
-
 /* Images of many sizes come and go: those that are there are intact, and all room is found again.
  */
 static void test_come_and_go(void **state)
@@ -159,56 +157,6 @@ static void test_users(void **state)
 	free_tables(&t);
 }
 
-static void add_idle(struct unwind *u, unsigned int build, uint64_t since_ns)
-{
-	struct unwind_rows rows = make_rows(build, 100);
-	struct unwind_idle_image *idle = &u->idle[u->idle_count++];
-
-	*idle = (struct unwind_idle_image){ .since_ns = since_ns };
-	idle->state.root_owned = true;
-	assert_int_equal(unwind_tables_add(&u->tables, &rows, true, &idle->state.number), 0);
-	unwind_rows_free(&rows);
-	idle->state.rows = rows;
-}
-
-static struct capture_image image_of_build(unsigned int build)
-{
-	struct capture_image image = { .build_id_size = sizeof(build) };
-
-	memcpy(image.build_id, &build, sizeof(build));
-	return image;
-}
-
-/* The image that is idle for longest goes first; one that is mapped again is idle no more. */
-static void test_idle(void **state)
-{
-	struct unwind u = { .tables = make_tables() };
-	struct capture_image second = image_of_build(2), unknown = image_of_build(9);
-	struct unwind_image_state revived = { 0 };
-
-	(void)state;
-	u.idle = calloc(4, sizeof(*u.idle));
-	assert_non_null(u.idle);
-	assert_int_equal(unwind_evict(&u), -ENOENT);
-	add_idle(&u, 1, 1);
-	add_idle(&u, 2, 2);
-	add_idle(&u, 3, 3);
-	add_idle(&u, 4, now_ns() + NS_PER_S); /* a tick may still use it */
-	assert_false(unwind_revive(&u, &unknown, &revived));
-	assert_true(unwind_revive(&u, &second, &revived));
-	assert_int_equal(revived.number, 2);
-	assert_false(unwind_revive(&u, &second, &revived));
-	assert_int_equal(unwind_evict(&u), 0);
-	assert_int_equal(u.tables.images[1].page_count, 0);
-	assert_true(u.tables.images[2].page_count && u.tables.images[3].page_count);
-	assert_int_equal(unwind_evict(&u), 0);
-	assert_int_equal(u.tables.images[3].page_count, 0);
-	assert_int_equal(unwind_evict(&u), -ENOENT);
-	assert_int_equal(u.idle_count, 1);
-	free(u.idle);
-	free_tables(&u.tables);
-}
-
 /* Users' files without rows do not take the numbers that root's need. */
 static void test_users_numbers(void **state)
 {
@@ -232,6 +180,38 @@ static void test_users_numbers(void **state)
 
 /* --- What is used least makes room --- */
 
+#define USED_MAX 8
+
+/* Our own process maps the first `mapped` images; nothing maps the others. */
+static struct unwind make_unwind(struct process_table *table, uint32_t mapped)
+{
+	struct unwind u = { .tables = make_tables(), .processes = table };
+	struct address_space *space;
+
+	u.images = calloc(USED_MAX, sizeof(*u.images));
+	u.idle = calloc(USED_MAX, sizeof(*u.idle));
+	assert_non_null(u.images);
+	assert_non_null(u.idle);
+	assert_int_equal(process_add(table, getpid(), 0), 0);
+	space = process_space(process_find(table, getpid()));
+	assert_int_equal(
+		array_reserve(&space->mappings, &space->room, mapped, sizeof(*space->mappings)), 0);
+	for (space->count = 0; space->count < mapped; space->count++)
+		space->mappings[space->count].image = space->count;
+	return u;
+}
+
+static void free_unwind(struct unwind *u)
+{
+	process_table_free(u->processes);
+	index_free(&u->builds);
+	free(u->images);
+	free(u->idle);
+	free(u->demands);
+	free(u->wanted);
+	free_tables(&u->tables);
+}
+
 /* Adds an image of so many rows, which may have no room. */
 static void add_used_image(struct unwind *u, unsigned int number, size_t count)
 {
@@ -239,12 +219,20 @@ static void add_used_image(struct unwind *u, unsigned int number, size_t count)
 	struct unwind_rows rows = make_rows(number, count);
 	struct unwind_sizes need;
 
-	*state = (struct unwind_image_state){ .root_owned = true };
+	*state = (struct unwind_image_state){ .known = true, .root_owned = true };
 	unwind_tables_image_sizes(&rows, &need);
 	if (unwind_tables_add(&u->tables, &rows, true, &state->number))
 		assert_int_equal(unwind_tables_reserve(&u->tables, true, &state->number), 0);
 	assert_int_equal(unwind_note_demand(u, state, &need), 0);
 	unwind_rows_free(&rows);
+	state->rows = rows;
+}
+
+/* All processes that mapped it are forgotten. */
+static void make_idle(struct unwind *u, uint32_t image)
+{
+	u->idle[u->idle_count++] = u->images[image];
+	u->images[image] = (struct unwind_image_state){ 0 };
 }
 
 static bool has_rows(const struct unwind *u, size_t image)
@@ -257,17 +245,62 @@ static void look(struct unwind *u, size_t image, unsigned int ticks)
 {
 	u->tables.images[u->images[image].number].used += ticks;
 	u->next_balance_ns = 0;
-	assert_int_equal(unwind_balance(u), 0);
+	assert_int_equal(unwind_balance(u, 0), 0);
+}
+
+static struct capture_image image_of_build(unsigned int build)
+{
+	struct capture_image image = { .build_id_size = sizeof(build) };
+
+	memcpy(image.build_id, &build, sizeof(build));
+	return image;
+}
+
+/*
+ * For a new image goes what nothing maps, the least used first, and no more than is needed; never
+ * what is mapped. One that is mapped again is idle no more.
+ */
+static void test_unmapped(void **state)
+{
+	struct process_table table = { 0 };
+	struct unwind u = make_unwind(&table, 2);
+	struct capture_image second = image_of_build(2), unknown = image_of_build(9);
+	struct unwind_sizes need = { .rows = ROWS / 4 }, more = { .rows = ROWS };
+	struct unwind_image_state revived = { 0 };
+	uint32_t numbers[5];
+
+	(void)state;
+	for (unsigned int i = 0; i < 5; i++) {
+		add_used_image(&u, i, ROWS / 6);
+		numbers[i] = u.images[i].number;
+	}
+	add_used_image(&u, 5, ROWS / 7); /* there is no room for another */
+	look(&u, 2, 100);
+	look(&u, 4, 10);
+	make_idle(&u, 2);
+	make_idle(&u, 3);
+	assert_int_equal(unwind_make_room(&u, &need, true, 0), -ENOENT); /* none is a user's */
+	assert_int_equal(unwind_make_room(&u, &more, false, 0), -ENOENT);
+	/* 3 without a tick, and 5; 4 is not mapped either, but used; 2 is used most. */
+	assert_int_equal(unwind_make_room(&u, &need, false, 0), 0);
+	assert_false(unwind_tables_has_rows(&u.tables, numbers[3]));
+	assert_true(u.images[5].removed && u.images[5].number == UNWIND_NO_IMAGE);
+	assert_true(has_rows(&u, 0) && has_rows(&u, 1) && has_rows(&u, 4));
+	assert_int_equal(u.idle_count, 1);
+	assert_false(unwind_revive(&u, &unknown, &revived));
+	assert_true(unwind_revive(&u, &second, &revived));
+	assert_int_equal(revived.number, numbers[2]);
+	assert_false(unwind_revive(&u, &second, &revived));
+	free_unwind(&u);
 }
 
 static void test_least_used(void **state)
 {
-	struct unwind u = { .tables = make_tables() };
+	struct process_table table = { 0 };
+	struct unwind u = make_unwind(&table, 5);
 	struct unwind_rows again;
 
 	(void)state;
-	u.images = calloc(8, sizeof(*u.images));
-	assert_non_null(u.images);
 	add_used_image(&u, 0, ROWS / 3);
 	add_used_image(&u, 1, ROWS / 3);
 	add_used_image(&u, 2, ROWS / 4);
@@ -306,10 +339,7 @@ static void test_least_used(void **state)
 	u.tables.emptied[0].since_ns = 0;
 	look(&u, 1, 0);
 	assert_int_equal(u.wanted[0], 1);
-	free(u.images);
-	free(u.demands);
-	free(u.wanted);
-	free_tables(&u.tables);
+	free_unwind(&u);
 }
 
 int main(void)
@@ -317,7 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_least_used), cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_users),	   cmocka_unit_test(test_users_numbers),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_unmapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,12 +55,6 @@ struct unwind_demand {
 	struct unwind_sizes need; /* of its rows */
 };
 
-/* An image that nobody maps any more, with its rows in the tables. */
-struct unwind_idle_image {
-	struct unwind_image_state state;
-	uint64_t since_ns;
-};
-
 /* How many processes that it was forked from may give an address space its mappings. */
 #define UNWIND_ANCESTORS_MAX 64
 
@@ -68,7 +62,8 @@ struct unwind_idle_image {
 typedef bool unwind_copy_filter(const struct unwind_copy *copy, void *context);
 static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context);
 static int unwind_withdraw(struct unwind *u, size_t number);
-static int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns);
+static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, bool users_only,
+			    uint64_t until_ns);
 static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
 			      const struct unwind_sizes *need);
 static bool unwind_revive(struct unwind *u, const struct capture_image *image,
@@ -351,7 +346,7 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 		if (err && is_new)
 			state->number = UNWIND_NO_IMAGE;
 	} while ((err == -ENOSPC || err == -EDQUOT) &&
-		 unwind_make_room(u, err == -EDQUOT, until_ns) == 0);
+		 unwind_make_room(u, &need, err == -EDQUOT, until_ns) == 0);
 	add_time(u, state, begin_ns);
 	if (err == -EFBIG ||
 	    ((err == -ENOSPC || err == -EDQUOT) && is_new &&
@@ -369,44 +364,21 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 
 /* --- Images that nobody maps --- */
 
-static void remove_idle(struct unwind *u, size_t number)
-{
-	memmove(u->idle + number, u->idle + number + 1,
-		(--u->idle_count - number) * sizeof(*u->idle));
-}
-
 /* If there is an idle image with this one's build ID, moves it to *state. */
 static bool unwind_revive(struct unwind *u, const struct capture_image *image,
 			  struct unwind_image_state *state)
 {
 	for (size_t i = 0; i < u->idle_count && image->build_id_size; i++) {
-		const struct unwind_image_state *idle = &u->idle[i].state;
+		const struct unwind_rows *rows = &u->idle[i].rows;
 
-		if (!idle->root_owned || idle->rows.build_id_size != image->build_id_size ||
-		    memcmp(idle->rows.build_id, image->build_id, image->build_id_size) != 0)
+		if (!u->idle[i].root_owned || rows->build_id_size != image->build_id_size ||
+		    memcmp(rows->build_id, image->build_id, image->build_id_size) != 0)
 			continue;
-		*state = *idle;
-		remove_idle(u, i);
+		*state = u->idle[i];
+		u->idle[i] = u->idle[--u->idle_count];
 		return true;
 	}
 	return false;
-}
-
-static bool may_be_read(const struct unwind_idle_image *idle)
-{
-	return now_ns() < idle->since_ns + UNWIND_GRACE_NS;
-}
-
-/* Removes the image that is idle for longest. Returns 0, -ENOENT: there is none, or -ENOMEM. */
-static int unwind_evict(struct unwind *u)
-{
-	uint32_t number;
-
-	if (!u->idle_count || may_be_read(&u->idle[0]))
-		return -ENOENT;
-	number = u->idle[0].state.number;
-	remove_idle(u, 0);
-	return unwind_tables_remove(&u->tables, number);
 }
 
 int unwind_forget_images(struct unwind *u)
@@ -429,49 +401,28 @@ int unwind_forget_images(struct unwind *u)
 			err = array_reserve(&u->idle, &u->idle_room, u->idle_count + 1,
 					    sizeof(*u->idle));
 			if (!err)
-				u->idle[u->idle_count++] =
-					(struct unwind_idle_image){ *state, now_ns() };
+				u->idle[u->idle_count++] = *state;
 		}
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
-	err = err ?: unwind_index_builds(u);
-	/* Idle images can be found by build ID, those of users cannot: they are removed. */
-	for (size_t i = 0; i < u->idle_count && !err;) {
-		const struct unwind_idle_image *idle = &u->idle[i];
-
-		if ((idle->state.root_owned && idle->state.rows.build_id_size) ||
-		    may_be_read(idle)) {
-			i++;
-			continue;
-		}
-		err = unwind_tables_remove(&u->tables, idle->state.number);
-		remove_idle(u, i);
-	}
-	return err;
+	return err ?: unwind_index_builds(u);
 }
 
 /* --- Room in the tables --- */
 
-/* What is known of an image in the tables. */
-enum use {
-	UNUSED,
-	USED,
-	REMOVED
-};
-
 struct room {
 	const struct unwind *u;
 	uint64_t until_ns;
-	bool *alive;	/* by the number of the process */
-	enum use *uses; /* by the number in the tables */
+	bool *alive;  /* by the number of the process */
+	bool *mapped; /* by the number in the tables: by a living process */
 };
 
 /*
- * Marks the images that an address space maps as used, unless `uses` is NULL. Returns whether they
- * are all read, as far as they can be.
+ * Marks the images that an address space maps, unless `mapped` is NULL. Returns whether they are
+ * all read, as far as they can be.
  */
-static bool mark(const struct unwind *u, const struct address_space *space, enum use *uses)
+static bool mark_mapped(const struct unwind *u, const struct address_space *space, bool *mapped)
 {
 	size_t count = space->count;
 	bool all = true;
@@ -482,8 +433,8 @@ static bool mark(const struct unwind *u, const struct address_space *space, enum
 
 			if (!is_known(u, image))
 				all = false;
-			else if (uses)
-				uses[u->images[image].number] = USED;
+			else if (mapped)
+				mapped[u->images[image].number] = true;
 		}
 		if (!space->parent || depth == UNWIND_ANCESTORS_MAX)
 			return all;
@@ -509,29 +460,71 @@ static bool keeps_copy(const struct unwind_copy *copy, void *context)
 	space = process_space_at(process, copy->time_ns);
 	if (room->alive[process - u->processes->processes] && space == process_space(process))
 		return true;
-	if (copy->time_ns < room->until_ns && mark(u, space, NULL))
+	if (copy->time_ns < room->until_ns && mark_mapped(u, space, NULL))
 		return false;
-	mark(u, space, room->uses);
+	mark_mapped(u, space, room->mapped);
 	return true;
 }
 
-/*
- * Removes from the tables what no process maps any more: of all images, or of users' only. Stacks
- * of ended processes that were copied before until_ns are walked first, and the images of later
- * ones stay. Returns 0, -ENOENT: nothing could be removed, or -ENOMEM.
- */
-static int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns)
-{
-	struct room room = { .u = u, .until_ns = until_ns };
-	int err = users_only ? -ENOENT : unwind_evict(u);
-	bool removed = false;
+/* Numbers of images with their scores, to be sorted. */
+struct scored {
+	bool mapped; /* or else it is thrown out first */
+	uint64_t score;
+	uint32_t number; /* in the tables */
+	uint32_t image;	 /* any that has it; of a list of those without rows */
+};
 
-	if (err != -ENOENT)
-		return err;
-	room.alive = calloc(u->processes->count + 1, sizeof(*room.alive));
-	room.uses = calloc(u->tables.used.images, sizeof(*room.uses));
-	err = room.alive && room.uses ? 0 : -ENOMEM;
-	/* Marks what the living processes map, and withdraws the others. */
+static int least_first(const void *left, const void *right)
+{
+	const struct scored *a = left, *b = right;
+
+	if (a->mapped != b->mapped)
+		return a->mapped - b->mapped;
+	if (a->score != b->score)
+		return a->score < b->score ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static bool is_enough(const struct unwind_sizes *free, const struct unwind_sizes *need)
+{
+	return free->pages >= need->pages && free->rows >= need->rows && free->rules >= need->rules;
+}
+
+/* Removes a number, which no living process maps, from the tables, and from the images that have
+ * it. */
+static int remove_unmapped(struct unwind *u, uint32_t number)
+{
+	for (size_t i = 0; i < u->idle_count; i++)
+		if (u->idle[i].number == number) {
+			u->idle[i] = u->idle[--u->idle_count];
+			break;
+		}
+	for (size_t i = 0; i < u->image_count; i++)
+		if (u->images[i].number == number) {
+			u->images[i].number = UNWIND_NO_IMAGE;
+			u->images[i].removed = true;
+			u->has_removed = true;
+		}
+	u->past.known = false;
+	/*
+	 * An ended process has no ticks any more that could read it: its blocks can be used again
+	 * at once.
+	 */
+	return unwind_tables_remove(&u->tables, number);
+}
+
+/*
+ * Marks what the living processes map, and withdraws the others. Stacks of these that were copied
+ * before room->until_ns are walked, and the images of later ones stay. Returns 0 or -ENOMEM; in any
+ * case the caller frees the two arrays.
+ */
+static int find_mapped(struct unwind *u, struct room *room)
+{
+	int err;
+
+	room->alive = calloc(u->processes->count + 1, sizeof(*room->alive));
+	room->mapped = calloc(u->tables.used.images, sizeof(*room->mapped));
+	err = room->alive && room->mapped ? 0 : -ENOMEM;
 	for (size_t i = 0; i < u->processes->count && !err; i++) {
 		struct process *process = &u->processes->processes[i];
 		bool published = i < u->state_count && u->states[i].block.size;
@@ -541,36 +534,97 @@ static int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns
 			err = published ? unwind_withdraw(u, i) : 0;
 			continue;
 		}
-		room.alive[i] = true;
-		mark(u, process_space(process), room.uses);
+		room->alive[i] = true;
+		mark_mapped(u, process_space(process), room->mapped);
 	}
-	err = err ?: unwind_walk_copies(u, keeps_copy, &room);
-	/*
-	 * An ended process has no ticks any more that could read its images in the tables: unlike
-	 * those of the idle images, these blocks can be used again at once.
-	 */
-	for (size_t i = 0; i < u->image_count && !err; i++) {
-		struct unwind_image_state *state = &u->images[i];
-		uint32_t number = state->number;
+	return err ?: unwind_walk_copies(u, keeps_copy, room);
+}
 
-		if (number == UNWIND_NO_IMAGE || room.uses[number] == USED ||
-		    (users_only && state->root_owned))
+/*
+ * Throws out of the tables what is used least, until `need` may fit: first what no living process
+ * maps; what others map only for an image that has a score, and if all of it together has less than
+ * half of that: else two would take turns. users_only: only users' files. Returns 0, -ENOENT:
+ * nothing was thrown out, or -ENOMEM.
+ */
+static int throw_out(struct unwind *u, const struct room *room, const struct unwind_sizes *need,
+		     bool users_only, uint64_t score)
+{
+	struct unwind_tables *t = &u->tables;
+	struct scored *all = calloc(t->used.images, sizeof(*all));
+	bool *listed = calloc(t->used.images, sizeof(*listed)), unmapped = false;
+	size_t count = 0, end = 0;
+	struct unwind_sizes free_sizes;
+	uint64_t sum = 0;
+	int err = all && listed ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < u->image_count + u->idle_count && !err; i++) {
+		uint32_t number = i < u->image_count ? u->images[i].number
+						     : u->idle[i - u->image_count].number;
+
+		if (number == UNWIND_NO_IMAGE || listed[number] ||
+		    (room->mapped[number] && !unwind_tables_has_rows(t, number)) ||
+		    (users_only && t->extents[number].root_owned))
 			continue;
-		if (room.uses[number] != REMOVED) /* images of one build have the same number */
-			err = unwind_tables_remove(&u->tables, number);
-		room.uses[number] = REMOVED;
-		state->number = UNWIND_NO_IMAGE;
-		state->removed = true;
-		removed = true;
+		listed[number] = true; /* images of one build have the same number */
+		all[count++] = (struct scored){ room->mapped[number], u->demands[number].score,
+						number, 0 };
 	}
+	if (count)
+		qsort(all, count, sizeof(*all), least_first);
+	unwind_tables_free_sizes(t, &free_sizes);
+	if (users_only)
+		free_sizes = (struct unwind_sizes){
+			.pages = t->users_room.pages - t->users_used.pages,
+			.rows = t->users_room.rows - t->users_used.rows,
+			.rules = t->users_room.rules - t->users_used.rules,
+		};
+	/* At least one: if there is enough, it is in pieces. */
+	do {
+		if (end < count && all[end].mapped)
+			sum += all[end].score;
+		if (end == count || (all[end].mapped && (!score || 2 * sum > score))) {
+			err = err ?: -ENOENT;
+			break;
+		}
+		free_sizes.pages += t->extents[all[end].number].pages.size;
+		free_sizes.rows += t->extents[all[end].number].rows.size;
+		free_sizes.rules += t->extents[all[end].number].rules.size;
+		end++;
+	} while (!is_enough(&free_sizes, need));
+	for (size_t i = 0; i < end && !err; i++) {
+		const struct unwind_extent *extent = &t->extents[all[i].number];
+		struct unwind_sizes without = {
+			.pages = free_sizes.pages - extent->pages.size,
+			.rows = free_sizes.rows - extent->rows.size,
+			.rules = free_sizes.rules - extent->rules.size,
+		};
+
+		if (i + 1 < end && is_enough(&without, need)) {
+			free_sizes = without; /* small libraries that do not help stay */
+			continue;
+		}
+		if (all[i].mapped) {
+			err = unwind_tables_empty(t, all[i].number);
+		} else {
+			err = remove_unmapped(u, all[i].number);
+			unmapped = true;
+		}
+	}
+	free(all);
+	free(listed);
+	return !err && unmapped ? unwind_index_builds(u) : err;
+}
+
+/* Makes room for a new image. Returns as throw_out(). */
+static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, bool users_only,
+			    uint64_t until_ns)
+{
+	struct room room = { .u = u, .until_ns = until_ns };
+	int err = find_mapped(u, &room) ?: throw_out(u, &room, need, users_only, 0);
+
 	free(room.alive);
-	free(room.uses);
-	if (removed) {
-		u->has_removed = true;
-		u->past.known = false;
-		return err ?: unwind_index_builds(u);
-	}
-	return err ?: -ENOENT;
+	free(room.mapped);
+	return err;
 }
 
 /* --- What is used least makes room --- */
@@ -594,106 +648,6 @@ static int unwind_note_demand(struct unwind *u, const struct unwind_image_state 
 	return 0;
 }
 
-/* Numbers of images with their scores, to be sorted. */
-struct scored {
-	uint64_t score;
-	uint32_t number; /* in the tables */
-	uint32_t image;	 /* any that has it */
-};
-
-static int least_first(const void *left, const void *right)
-{
-	const struct scored *a = left, *b = right;
-
-	if (a->score != b->score)
-		return a->score < b->score ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
-/* Lists the images with, or without rows, each once: the least used first. */
-static size_t list_scored(const struct unwind *u, bool with_rows, struct scored *list)
-{
-	size_t count = 0, kept = 0;
-
-	for (size_t i = 0; i < u->image_count; i++) {
-		uint32_t number = u->images[i].number;
-
-		if (number != UNWIND_NO_IMAGE &&
-		    unwind_tables_has_rows(&u->tables, number) == with_rows)
-			list[count++] = (struct scored){ u->demands[number].score, number, i };
-	}
-	qsort(list, count, sizeof(*list), least_first);
-	/* Images of one build have one number, and are next to each other. */
-	for (size_t i = 0; i < count; i++)
-		if (!kept || list[kept - 1].number != list[i].number)
-			list[kept++] = list[i];
-	return kept;
-}
-
-static bool is_enough(const struct unwind_sizes *free, const struct unwind_sizes *need)
-{
-	return free->pages >= need->pages && free->rows >= need->rows && free->rules >= need->rules;
-}
-
-/*
- * Removes the rows of the least used images until an image without rows may fit, if all of them
- * together are used less than half as much as it: else two would take turns. Returns 0, -ENOENT:
- * none was removed, or -ENOMEM.
- */
-static int empty_least_used(struct unwind *u, const struct scored *wanted, const struct scored *all,
-			    size_t count)
-{
-	const struct unwind_sizes *need = &u->demands[wanted->number].need;
-	struct unwind_tables *t = &u->tables;
-	bool root_owned = u->images[wanted->image].root_owned, users_only;
-	struct unwind_sizes free;
-	uint64_t sum = 0;
-	size_t end = 0;
-	int err = 0;
-
-	unwind_tables_free_sizes(t, &free);
-	users_only = !root_owned && (t->users_used.pages + need->pages > t->users_room.pages ||
-				     t->users_used.rows + need->rows > t->users_room.rows ||
-				     t->users_used.rules + need->rules > t->users_room.rules);
-	if (users_only)
-		free = (struct unwind_sizes){
-			.pages = t->users_room.pages - t->users_used.pages,
-			.rows = t->users_room.rows - t->users_used.rows,
-			.rules = t->users_room.rules - t->users_used.rules,
-		};
-	/* At least one: if there is enough, it is in pieces. */
-	do {
-		while (end < count && users_only && t->extents[all[end].number].root_owned)
-			end++;
-		if (end == count)
-			return -ENOENT;
-		sum += all[end].score;
-		if (2 * sum > wanted->score)
-			return -ENOENT;
-		free.pages += t->extents[all[end].number].pages.size;
-		free.rows += t->extents[all[end].number].rows.size;
-		free.rules += t->extents[all[end].number].rules.size;
-		end++;
-	} while (!is_enough(&free, need));
-	for (size_t i = 0; i < end && !err; i++) {
-		const struct unwind_extent *extent = &t->extents[all[i].number];
-		struct unwind_sizes without = {
-			.pages = free.pages - extent->pages.size,
-			.rows = free.rows - extent->rows.size,
-			.rules = free.rules - extent->rules.size,
-		};
-
-		if (users_only && extent->root_owned)
-			continue;
-		if (i + 1 < end && is_enough(&without, need)) {
-			free = without; /* small libraries that do not help stay */
-			continue;
-		}
-		err = unwind_tables_empty(t, all[i].number);
-	}
-	return err;
-}
-
 /* Adds an image to those to be read; again: once more, on a budget. Returns 0 or -ENOMEM. */
 static int want_image(struct unwind *u, uint32_t image, bool again)
 {
@@ -707,56 +661,69 @@ static int want_image(struct unwind *u, uint32_t image, bool again)
 	return 0;
 }
 
-static int balance(struct unwind *u, struct scored *lacking, struct scored *all)
-{
-	size_t count = list_scored(u, false, lacking), tries = TRIES;
-	int err;
-
-	if (!count)
-		return 0;
-	for (size_t i = count; i-- > 0 && tries-- > 0 && lacking[i].score;)
-		if (unwind_tables_fit(&u->tables, &u->demands[lacking[i].number].need,
-				      u->images[lacking[i].image].root_owned))
-			return want_image(u, lacking[i].image, true);
-	if (u->tables.emptied_count) /* free at the next look */
-		return 0;
-	err = u->idle_count ? unwind_evict(u) : -ENOENT;
-	if (err != -ENOENT)
-		return err;
-	tries = TRIES;
-	for (size_t i = count; i-- > 0 && tries-- > 0 && lacking[i].score;) {
-		err = empty_least_used(u, &lacking[i], all, list_scored(u, true, all));
-		if (err != -ENOENT)
-			return err;
-	}
-	return 0;
-}
-
 /*
  * Has what is used least make room for what is used more: looks at how often ticks came to each
- * image, removes the rows of the least used ones for the most used one that has none, and adds that
- * to u->wanted when its rows fit. Returns 0 or -ENOMEM.
+ * image, makes room for the most used one that has no rows, and adds it to u->wanted when they fit.
+ * Returns 0 or -ENOMEM.
  */
-static int unwind_balance(struct unwind *u)
+static int unwind_balance(struct unwind *u, uint64_t until_ns)
 {
-	struct scored *lists;
-	int err;
+	struct unwind_tables *t = &u->tables;
+	struct room room = { .u = u, .until_ns = until_ns };
+	struct scored *lacking;
+	size_t count = 0;
+	int err = 0;
 
 	if (now_ns() < u->next_balance_ns)
 		return 0;
 	u->next_balance_ns = now_ns() + BALANCE_NS;
-	for (uint32_t i = 1; i < u->tables.used.images && i < u->demand_room; i++) {
+	for (uint32_t i = 1; i < t->used.images && i < u->demand_room; i++) {
 		struct unwind_demand *demand = &u->demands[i];
-		uint32_t used = u->tables.images[i].used;
+		uint32_t used = t->images[i].used;
 
 		/* In 1 / DEMAND_DECAY of a tick, so that one tick is forgotten, too. */
 		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
 		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
 		demand->last = used;
 	}
-	lists = calloc(2 * u->image_count + 1, sizeof(*lists));
-	err = lists ? balance(u, lists, lists + u->image_count) : -ENOMEM;
-	free(lists);
+	lacking = calloc(u->image_count + 1, sizeof(*lacking));
+	if (!lacking)
+		return -ENOMEM;
+	for (size_t i = 0; i < u->image_count; i++) {
+		uint32_t number = u->images[i].number;
+
+		if (number != UNWIND_NO_IMAGE && !unwind_tables_has_rows(t, number) &&
+		    u->demands[number].score)
+			lacking[count++] = (struct scored){ .score = u->demands[number].score,
+							    .number = number,
+							    .image = i };
+	}
+	qsort(lacking, count, sizeof(*lacking), least_first);
+	/* The most used first. */
+	for (size_t i = count; i-- > 0 && count - i <= TRIES;)
+		if (unwind_tables_fit(t, &u->demands[lacking[i].number].need,
+				      u->images[lacking[i].image].root_owned)) {
+			err = want_image(u, lacking[i].image, true);
+			count = 0;
+			break;
+		}
+	if (count && !t->emptied_count) { /* else there will be room at the next look */
+		err = find_mapped(u, &room) ?: -ENOENT;
+		for (size_t i = count; err == -ENOENT && i-- > 0 && count - i <= TRIES;) {
+			const struct unwind_sizes *need = &u->demands[lacking[i].number].need;
+			bool users_only =
+				!u->images[lacking[i].image].root_owned &&
+				(t->users_used.pages + need->pages > t->users_room.pages ||
+				 t->users_used.rows + need->rows > t->users_room.rows ||
+				 t->users_used.rules + need->rules > t->users_room.rules);
+
+			err = throw_out(u, &room, need, users_only, lacking[i].score);
+		}
+		err = err == -ENOENT ? 0 : err;
+		free(room.alive);
+		free(room.mapped);
+	}
+	free(lacking);
 	return err;
 }
 
@@ -1399,7 +1366,7 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 	for (size_t i = 0; i < u->copy_count && !err; i++)
 		if (u->copies[i]->time_ns < until_ns)
 			err = update_exec(u, u->copies[i]);
-	err = err ?: unwind_balance(u);
+	err = err ?: unwind_balance(u, until_ns);
 	err = err ?: add_images(u, until_ns);
 	err = err ?: publish_changed(u);
 	*u->is_reading_rows = 0;

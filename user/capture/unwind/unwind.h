@@ -26,8 +26,8 @@ struct unwind {
 	bool has_removed; /* some were removed from the tables, or found no room */
 	uint32_t *wanted; /* numbers of those to read */
 	size_t wanted_count, wanted_room;
-	struct index builds;		/* images that all processes may share, by build ID */
-	struct unwind_idle_image *idle; /* that nobody maps any more, the oldest first */
+	struct index builds;		 /* images that all processes may share, by build ID */
+	struct unwind_image_state *idle; /* with rows in the tables: that nobody maps any more */
 	size_t idle_count, idle_room;
 	uint64_t begin_ns, users_ns, root_ns; /* CPU time spent on reading users' files, and those
 						 of root that have a budget */
