@@ -69,14 +69,17 @@ static __always_inline int add_to_cell(unsigned long cell, bool wide, u32 n)
 	int err;
 
 	pagefault_disable();
-	if (before + width <= sizeof(u32))
+	if (before + width <= sizeof(u32)) {
 		err = add_in_word((u32 __user *)(cell - before), shift, mask, n);
-	else if (wide) /* in two words: not atomic */
-		err = get_user(wide_count, (u32 __user *)cell)
-			      ?: put_user(wide_count + n, (u32 __user *)cell);
-	else
-		err = get_user(count, (u16 __user *)cell)
-			      ?: put_user((u16)(count + n), (u16 __user *)cell);
+	} else if (wide) { /* in two words: not atomic */
+		err = get_user(wide_count, (u32 __user *)cell);
+		if (!err)
+			err = put_user(wide_count + n, (u32 __user *)cell);
+	} else {
+		err = get_user(count, (u16 __user *)cell);
+		if (!err)
+			err = put_user((u16)(count + n), (u16 __user *)cell);
+	}
 	pagefault_enable();
 	return err;
 }

@@ -485,10 +485,10 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_MMAP:
 		return process_map(table, process, record);
 	case SIDEBAND_EXEC:
-		return process_add_space(process, record->time_ns)
-			       ?: process_note_change(table, process)
-			       ?: origin_read(table, process)
-			       ?: process_name_thread(table, record->tid, record->name);
+		if (process_add_space(process, record->time_ns) ||
+		    process_note_change(table, process) || origin_read(table, process))
+			return -ENOMEM;
+		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_EXIT:

@@ -185,6 +185,8 @@ static int choose_maps(const struct sample_program *sample)
 	const struct sample_settings *settings = &sample->settings;
 	struct sample_bpf *bpf = sample->bpf;
 	bool stacks = settings->stacks;
+	uint32_t ring_bytes;
+	int err;
 
 	bpf->rodata->sides = settings->sides;
 	bpf->rodata->everyone = settings->everyone;
@@ -227,15 +229,14 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
-	return prepare_unwind(sample)
-		       ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample))
-		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
-		       ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample))
-		       ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample))
-		       ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample))
-		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks && !settings->always_on
-									   ? STACK_RING_BYTES
-									   : SAMPLE_RING_BYTES);
+	err = prepare_unwind(sample);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
+	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample));
+	err = err ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample));
+	err = err ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample));
+	ring_bytes = stacks && !settings->always_on ? STACK_RING_BYTES : SAMPLE_RING_BYTES;
+	return err ?: bpf_map__set_max_entries(bpf->maps.ring, ring_bytes);
 }
 
 /* For program_load(). */

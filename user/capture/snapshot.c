@@ -283,11 +283,10 @@ int snapshot_replace(struct process_table *table, struct process *process, uint6
 {
 	uint32_t exec = process_space(process)->exec;
 
-	if (process_add_space(process, time_ns))
+	if (process_add_space(process, time_ns) || process_note_change(table, process))
 		return -ENOMEM;
 	process_space(process)->exec = exec;
-	return process_note_change(table, process)
-		       ?: snapshot_process(table, process->pid, time_ns);
+	return snapshot_process(table, process->pid, time_ns);
 }
 
 int snapshot_again(struct process_table *table, uint64_t time_ns)

@@ -778,8 +778,6 @@ static int want_new(struct unwind *u)
 	return err;
 }
 
-/* --- Processes, copies of stacks, and the whole --- */
-
 int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 {
 	struct unwind_sizes need = { 0 }, users = { 0 };
@@ -997,9 +995,9 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 		state->position = u->published_count;
 	}
 	state->key = key;
-	err = err
-		      ?: unwind_tables_publish(&u->tables, key, state->space.mappings,
-					       state->space.count, &state->block);
+	if (!err)
+		err = unwind_tables_publish(&u->tables, key, state->space.mappings,
+					    state->space.count, &state->block);
 	if (!err || err == -EAGAIN || err == -ENOMEM)
 		return err;
 	/* No room: better unpublished, so that its ticks send copies, than outdated. */

@@ -98,7 +98,8 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 {
 	size_t mappings = 2 * need->mappings + SPARE_MAPPINGS;
 	size_t rows = (size_t)spare_mib * MIB_ROWS, pages = (size_t)spare_mib * MIB_PAGES;
-	size_t rules = (size_t)spare_mib * MIB_RULES;
+	size_t rules = (size_t)spare_mib * MIB_RULES, chunks;
+	int err;
 
 	t->room = (struct unwind_sizes){
 		.images = need->images + SPARE_IMAGES,
@@ -114,12 +115,12 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		.rules = users->rules + rules / 2,
 	};
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
-	return bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images)
-		       ?: bpf_map__set_max_entries(bpf->maps.unwind_pages, t->room.pages)
-		       ?: bpf_map__set_max_entries(bpf->maps.unwind_rules, t->room.rules)
-		       ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings)
-		       ?: bpf_map__set_max_entries(bpf->maps.unwind_chunks,
-						   chunk_count(t->room.rows));
+	err = bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_pages, t->room.pages);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_rules, t->room.rules);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings);
+	chunks = chunk_count(t->room.rows);
+	return err ?: bpf_map__set_max_entries(bpf->maps.unwind_chunks, chunks);
 }
 
 size_t unwind_tables_bytes(const struct unwind_sizes *sizes)
@@ -289,12 +290,12 @@ static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
 	int err = take_block(&t->free_pages, &t->used.pages, t->room.pages,
 			     page_count(rows, page_shift(rows)), &extent->pages);
 
-	err = err
-		      ?: take_block(&t->free_rows, &t->used.rows, t->room.rows, rows->count + 1,
-				    &extent->rows);
-	err = err
-		      ?: take_block(&t->free_rules, &t->used.rules, t->room.rules, rows->rule_count,
-				    &extent->rules);
+	if (!err)
+		err = take_block(&t->free_rows, &t->used.rows, t->room.rows, rows->count + 1,
+				 &extent->rows);
+	if (!err)
+		err = take_block(&t->free_rules, &t->used.rules, t->room.rules, rows->rule_count,
+				 &extent->rules);
 	if (err && give_extent_back(t, extent))
 		return -ENOMEM;
 	return err;
@@ -520,9 +521,9 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	if (!err && block->size &&
 	    t->freed_mappings + count > t->room.mappings / (count > MANY_MAPPINGS ? 4 : 2))
 		err = -EAGAIN;
-	err = err
-		      ?: take_block(&t->free_mappings, &t->used.mappings, t->room.mappings,
-				    count ?: 1, &fresh);
+	if (!err)
+		err = take_block(&t->free_mappings, &t->used.mappings, t->room.mappings, count ?: 1,
+				 &fresh);
 	if (err)
 		return err;
 	entry.first = fresh.first;
