@@ -243,10 +243,10 @@ int change_at_exec(const __u64 *ctx)
 }
 
 /*
- * Removes the member with the last of its threads that was in member_exits. `unreleased`: how many
- * threads the kernel has not released. All have called exit, but one may not have come to
- * note_exit(), which then needs the member. Only the first one stays longer, until its parent has
- * waited for it.
+ * Drops one queued exit of a process. Deletes the member when none is queued any more and the
+ * kernel has released all its threads; a zombie leader may remain. unreleased: threads that the
+ * kernel has not released. All of them have called exit, but one may not have reached note_exit()
+ * yet, which then needs the member.
  */
 static __always_inline void forget(__u32 number, __u32 unreleased)
 {

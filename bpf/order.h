@@ -5,9 +5,8 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * Adds, and returns the value before. It is a memory barrier: other CPUs and user space see what
- * was written before it before they see what is written after it. On arm64 an atomic add whose
- * result nobody uses is no barrier.
+ * Adds, and returns the previous value. A full memory barrier: other CPUs and user space see
+ * earlier writes before later ones. On arm64, an atomic add whose result is unused is no barrier.
  */
 #define add_and_order(to, value)                                         \
 	({                                                               \

@@ -67,7 +67,7 @@ struct profil_state {
 #define PROFIL_ANY_CLOCK      0
 #define PROFIL_SCHEDULER_TICK 1
 
-/* What the program knows of a client; the client itself cannot write it. */
+/* A client as the program sees it; the client itself cannot write it. */
 struct profil_client_entry {
 	unsigned long long clock; /* whose ticks it counts */
 	unsigned int process;	  /* whose ticks are counted; 0: of all members of this client */

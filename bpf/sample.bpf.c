@@ -21,7 +21,7 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 		count_time(start);
 }
 
-/* Has the kernel walk the stack and write it to pcs. Returns how many bytes; 0: failed. */
+/* Walks the stack with bpf_get_stack() into pcs. Returns its size in bytes; 0 on failure. */
 static __always_inline long get_frames(void *ctx, void *pcs, __u64 flags)
 {
 	long size = bpf_get_stack(ctx, pcs, STACK_DEPTH_MAX * sizeof(__u64), flags);

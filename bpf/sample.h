@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the sample programs and user space share. Included by both, so it includes nothing. */
+/* Shared by the sample programs and user space. Both include it, so it includes nothing. */
 #ifndef PROFIL_BPF_SAMPLE_H
 #define PROFIL_BPF_SAMPLE_H
 
@@ -29,7 +29,7 @@ static inline unsigned long long sample_id_make(unsigned long long exec, unsigne
 	       (unsigned long long)tgid << SAMPLE_PID_BITS | tid;
 }
 
-/* What sets threads of one number apart, to be added to an id by |. */
+/* Birth bits, to be ORed into an id: they distinguish threads that reuse a TID. */
 static inline unsigned long long sample_id_birth(unsigned long long start_ns)
 {
 	return (start_ns >> 20 & ((1 << SAMPLE_BIRTH_BITS) - 1))

@@ -121,7 +121,7 @@ struct unwind_process {
 
 #define UNWIND_PROCESSES 16384
 
-/* What the iterator over all processes writes for each. */
+/* The record that the iterator over all processes writes for each. */
 struct unwind_exec_number {
 	unsigned int tgid;
 	unsigned int exec; /* as sample_id_exec() */

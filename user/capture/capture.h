@@ -82,16 +82,15 @@ int capture_fd(const struct capture *c);
  * capture_fd() is readable, and ten times a second in any case. */
 int capture_handle(struct capture *c, struct error *e);
 
-/* Whether all targets have ended. */
+/* True if all targets have ended. */
 bool capture_ended(const struct capture *c);
 
 /*
- * Ends a window, with options.windows; recording goes on. The calls below then return what was
- * counted since the previous cut, or the start, until the next cut or capture_stop(), which ends
- * the last window. So do totals. No tick is lost, or counted twice, between windows. Does what
- * capture_handle() does, too. Forgets processes, threads and images that nobody uses any more, so
- * that memory does not grow with the number of processes that ever ran. Numbers of images, and
- * descriptors, are valid until the next cut.
+ * Ends a window and begins the next; requires options.windows. The result below is that of the
+ * ended window until the next cut or capture_stop(), which ends the last one. Each tick is in
+ * exactly one window. Includes capture_handle(). Forgets ended processes and unused images, so that
+ * memory does not grow with the number of processes that ever ran: image numbers and descriptors
+ * are valid until the next cut.
  */
 int capture_cut(struct capture *c, struct error *e);
 
@@ -135,7 +134,7 @@ struct capture_totals {
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
 
-/* What is known of an image's call frame information. */
+/* State of an image's call frame information. */
 enum capture_rows {
 	CAPTURE_ROWS_NONE,    /* it has none */
 	CAPTURE_ROWS_READ,    /* it is in the tables */
@@ -144,9 +143,8 @@ enum capture_rows {
 };
 
 /*
- * Returns what is known of an image's call frame information. *why receives why it could not be
- * used, NULL: no failure; valid until the next call of capture_handle() or another that does the
- * same.
+ * Returns the state of an image's call frame information. *why: why it could not be used, valid
+ * until the next capture_handle(), capture_cut() or capture_stop(); NULL if it could.
  */
 enum capture_rows capture_rows(const struct capture *c, uint32_t image, const char **why);
 
@@ -155,7 +153,7 @@ struct capture_tables {
 	size_t images, rows; /* images with rows, and their rows */
 	size_t bytes;	     /* kernel memory that these take, */
 	size_t room_bytes;   /* and that there is for all */
-	size_t no_room;	     /* images that are mapped, and have no rows for want of room */
+	size_t no_room;	     /* mapped images whose rows have no room */
 };
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);

@@ -86,8 +86,8 @@ int histogram_enable(struct histogram *h);
 bool histogram_counts(const struct histogram *h);
 
 /*
- * Stops counting: when this returns, the counts do not change any more; with `elsewhere`, once
- * `done` equals `ticks` in them. They stay readable.
+ * Stops counting. The counts stay readable, and are final when this returns; with `elsewhere`, when
+ * their `done` equals `ticks`.
  */
 void histogram_stop(struct histogram *h);
 

@@ -329,18 +329,18 @@ static int open_image(const char *name, struct sideband_record *record)
 }
 
 /*
- * What the attempts by the records of one image, and those of image_open_again(), may take: 1 /
- * this of the time. So files that nobody can open cost little, however often they are mapped.
+ * Failed attempts to open the files of images may take 1 / this of the time: those by the records
+ * of one image, and those of image_open_again().
  */
 #define AGAIN_PART 200
 /* Most time for one image_open_again(), which the next one continues. */
 #define AGAIN_NS_MAX (10 * NS_PER_MS)
 
 /*
- * Gives an image the file that another process has mapped: that a process ended early, or has no
- * such file in its root directory, says nothing about the others. The path may name another file by
- * now: those who read the file compare build IDs, and call image_reject(). fd, begin_ns: as
- * open_image() returned it, and when it was called. Returns 0 or -ENOMEM.
+ * Uses the file that another process has mapped: an earlier one may have ended too soon, or not
+ * have it in its root directory. Its path may name a different file by now: readers compare build
+ * IDs, and call image_reject(). fd: the result of open_image(); begin_ns: when that was called.
+ * Returns 0 or -ENOMEM.
  */
 static int reopen_image(struct process_table *table, struct capture_image *image,
 			const struct sideband_record *record, int fd, uint64_t begin_ns)

@@ -5,15 +5,15 @@
 #include "capture/process.h"
 
 /*
- * Whose names an image has: what any user but root provides is an image of its own, even if it has
- * the build ID of another file at the same path in another mount namespace. So nobody names the
- * code of others.
+ * Finds the image behind a mapping, or adds it to the table and opens its file: through
+ * /proc/PID/map_files, which works for deleted files and in other mount namespaces, else by its
+ * path (record->name) below /proc/PID/root. The vDSO is copied. A file that cannot be opened is an
+ * image, too: `why` has the reason, and it is tried again through the next process that maps it.
  *
- * Sets *image to the number of the image behind a mapping, added to the table if it is new. The
- * file is opened while that is possible: through /proc/PID/map_files, which works for deleted files
- * and in other mount namespaces, else by its path (record->name) below /proc/PID/root. The vDSO is
- * copied. A file that cannot be opened is an image too: `why` says why, and it is tried again
- * through the next process that maps it. Returns 0 or -ENOMEM.
+ * A file that a user other than root provides is a separate image, even with the build ID and path
+ * of another: with a forged build ID, a user could name the code of other users.
+ *
+ * *image: its number. Returns 0 or -ENOMEM.
  */
 int image_of_mapping(struct process_table *table, const struct process *process,
 		     const struct sideband_record *record, uint32_t *image);

@@ -18,20 +18,20 @@
 #define SPACE_BYTES_MAX ((size_t)1024 * 1024)
 
 /*
- * Budget for all processes, since a user may have thousands, each with as many mappings: this share
- * of the memory that is available when the recording begins. It is 128 MiB with the 512 MiB of
- * profil-continuous.service, where 5,000 processes with 200 mappings each need 46 MiB. Up to half
- * as much again is in use, for arrays have room to grow; counts and rows need memory, too.
+ * Budget for the mappings of all processes: 1 / this of the memory that is available when recording
+ * begins. A user may have thousands of processes with many mappings each. It is 128 MiB with the
+ * 512 MiB of profil-continuous.service, where 5,000 processes with 200 mappings each need 46 MiB.
+ * Arrays have room to grow, so that up to half as much again is allocated.
  */
 #define TABLE_SHARE 4
 
 /*
- * No process gets more than this share of what is left of it. So 1,000 processes that map all that
- * they can still leave 120 KiB of 128 MiB to each of the others, which is enough for most.
+ * No process gets more than 1 / this of the remaining budget: 1,000 processes that map as much as
+ * they can leave 120 KiB of 128 MiB to each of the others, which is enough for most.
  */
 #define SPACE_SHARE 64
 
-/* What an image costs besides its path: also for its call frame information, and an open file. */
+/* Cost of an image without its path: its state here and in the unwinder, and an open file. */
 #define IMAGE_BYTES 1024
 
 /*

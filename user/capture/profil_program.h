@@ -55,8 +55,8 @@ int profil_client_add(const struct profil_program *profil, struct profil_client 
 void profil_client_enable(struct profil_client *client);
 
 /*
- * Stops counting: when this returns, the counts do not change any more; with `elsewhere`, once
- * `done` equals `ticks` in the client's memory.
+ * Stops counting. The counts are final when this returns; with `elsewhere`, when `done` equals
+ * `ticks` in the client's memory.
  */
 void profil_client_end(struct profil_client *client);
 void profil_client_free(struct profil_client *client);

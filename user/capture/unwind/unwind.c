@@ -24,21 +24,21 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* What is known of an image, besides struct capture_image. */
+/* The unwinder's state of an image, beside struct capture_image. */
 struct unwind_image_state {
 	bool known;		 /* its file was read, as far as it can be */
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
 	bool root_owned;	 /* root owns the file: no user has forged its build ID */
-	bool removed;		 /* its rows are not in the tables, for want of room, */
-	bool wanted;		 /* and it is mapped again: it is in unwind.wanted */
+	bool removed;		 /* its rows were thrown out of the tables */
+	bool wanted;		 /* is in unwind.wanted: to be read */
 	bool no_room;		 /* the tables are too small for it */
 	bool again;		 /* its file has been opened again: see image_open_again() */
 	bool moved;		 /* published mappings of it have another number or bias */
 	char why[192];		 /* why it has no rows; "": no failure */
 };
 
-/* What is known of a process, besides struct process. */
+/* The unwinder's state of a process, beside struct process. */
 struct unwind_process_state {
 	struct unwind_space space; /* the mappings that it has, with its ancestors' */
 	struct address_space *of;  /* where they are from; NULL: `space` is empty */
@@ -140,8 +140,8 @@ static int unwind_index_builds(struct unwind *u)
 
 /*
  * Any user can create any number of files that each take a second to read. So users' files have a
- * budget of CPU time: this much, and 1 / USERS_PART of the time that passes. So has what is read
- * once more, because its rows were removed.
+ * budget of CPU time: this much, and 1 / USERS_PART of the time that passes. Files that are read
+ * again because their rows were removed have the same.
  */
 #define USERS_NS   (10 * NS_PER_S)
 #define USERS_PART 10
@@ -313,8 +313,8 @@ static int unwind_read_image(struct unwind *u, size_t number)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Frees the rows that were read, and notes why there are none. */
-static void unwind_has_no_room(struct unwind_image_state *state)
+/* Frees the rows that were read, and notes that there is no room for them. */
+static void drop_rows_no_room(struct unwind_image_state *state)
 {
 	state->no_room = true;
 	unwind_rows_free(&state->rows);
@@ -351,7 +351,7 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	if (err == -EFBIG ||
 	    ((err == -ENOSPC || err == -EDQUOT) && is_new &&
 	     unwind_tables_reserve(&u->tables, state->root_owned, &state->number))) {
-		unwind_has_no_room(state);
+		drop_rows_no_room(state);
 		return 0;
 	}
 	unwind_rows_free(&state->rows);
@@ -362,7 +362,7 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	return err ?: is_new ? index_build(u, number) : 0;
 }
 
-/* --- Images that nobody maps --- */
+/* --- Images that no process maps --- */
 
 /* If there is an idle image with this one's build ID, moves it to *state. */
 static bool unwind_revive(struct unwind *u, const struct capture_image *image,
@@ -444,8 +444,8 @@ static bool mark_mapped(const struct unwind *u, const struct address_space *spac
 }
 
 /*
- * A copy of a living process can wait, as that keeps its images. Others are walked, or keep theirs
- * until then.
+ * Copies of living processes can wait, as these keep their images. Others are walked now if their
+ * images are read; if not, their images stay until then.
  */
 static bool keeps_copy(const struct unwind_copy *copy, void *context)
 {
@@ -490,8 +490,7 @@ static bool is_enough(const struct unwind_sizes *free, const struct unwind_sizes
 	return free->pages >= need->pages && free->rows >= need->rows && free->rules >= need->rules;
 }
 
-/* Removes a number, which no living process maps, from the tables, and from the images that have
- * it. */
+/* Removes an image that no living process maps from the tables. Returns 0 or -ENOMEM. */
 static int remove_unmapped(struct unwind *u, uint32_t number)
 {
 	for (size_t i = 0; i < u->idle_count; i++)
@@ -506,10 +505,7 @@ static int remove_unmapped(struct unwind *u, uint32_t number)
 			u->has_removed = true;
 		}
 	u->past.known = false;
-	/*
-	 * An ended process has no ticks any more that could read it: its blocks can be used again
-	 * at once.
-	 */
+	/* No tick can read it any more: its blocks can be used again at once. */
 	return unwind_tables_remove(&u->tables, number);
 }
 
@@ -648,7 +644,7 @@ static int unwind_note_demand(struct unwind *u, const struct unwind_image_state 
 	return 0;
 }
 
-/* Adds an image to those to be read; again: once more, on a budget. Returns 0 or -ENOMEM. */
+/* Queues an image to be read; again: not for the first time, on a budget. Returns 0 or -ENOMEM. */
 static int want_image(struct unwind *u, uint32_t image, bool again)
 {
 	if (u->images[image].wanted)
@@ -791,7 +787,7 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 		setpriority(PRIO_PROCESS, 0, nice);
 		if (!err && state->rows.count &&
 		    !unwind_tables_want(&need, &users, &state->rows, state->root_owned))
-			unwind_has_no_room(state);
+			drop_rows_no_room(state);
 	}
 	u->wanted_count = 0;
 	for (size_t i = 0; i < u->processes->count && !err; i++)
@@ -913,8 +909,8 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
 }
 
 /*
- * Whether there is no room for an address space's mappings in the budget of all processes: a child
- * that maps one more has a copy of its parent's. Then its stacks are walked one by one.
+ * True if copying the mappings, with the inherited ones, would exceed the process's budget; such
+ * stacks are unwound in user space, one by one.
  */
 static bool is_over_budget(const struct unwind *u, const struct address_space *of)
 {

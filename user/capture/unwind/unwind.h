@@ -27,7 +27,7 @@ struct unwind {
 	uint32_t *wanted; /* numbers of those to read */
 	size_t wanted_count, wanted_room;
 	struct index builds;		 /* images that all processes may share, by build ID */
-	struct unwind_image_state *idle; /* with rows in the tables: that nobody maps any more */
+	struct unwind_image_state *idle; /* in the tables, mapped by no known process */
 	size_t idle_count, idle_room;
 	uint64_t begin_ns, users_ns, root_ns; /* CPU time spent on reading users' files, and those
 						 of root that have a budget */
