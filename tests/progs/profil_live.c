@@ -422,6 +422,32 @@ static void parent_on_again(void)
 	on_again(false);
 }
 
+/* Both turn it on at another rate, at the same time. */
+static void both_at_new_rate(void)
+{
+	_Atomic int *ready = shared_memory(4096);
+	char rate[32];
+	pid_t child;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	snprintf(rate, sizeof(rate), "%.0f", 1e9 / period_ns() / 2);
+	child = fork();
+	profil_off();
+	setenv("PROFIL_HZ", rate, 1);
+	memset(cells, 0, sizeof(cells));
+	expect(profil_hot(cells) == 0, "on at %s Hz: %m", rate);
+	for (++*ready; *ready < 2;)
+		sleep_ms(1);
+	burnt = burn(8 * long_time());
+	for (++*ready; *ready < 4;)
+		sleep_ms(1);
+	profil_off();
+	expect_about(child ? "parent" : "child", sum(), burnt);
+	if (child == 0)
+		exit(wrong);
+	expect_well(child, "child");
+}
+
 static void exact_now(void)
 {
 	begin_here();
@@ -451,6 +477,7 @@ static const struct row rows[] = {
 	  child_on_again },
 	{ "kernel", "exact in a parent that turns it on again, while its child counts",
 	  parent_on_again },
+	{ "rate", "exact where parent and child turn it on at another rate", both_at_new_rate },
 	{ "kernel", "exact when it was short", exact_now },
 };
 

@@ -61,7 +61,8 @@ struct histograms {
 	uint32_t lowest;		 /* all client numbers below are in use */
 	bool threads;			 /* see histograms_open() */
 	bool is_adopted;		 /* another process loaded the program */
-	bool is_shared;			 /* another process has the program and the clocks, too */
+	bool is_shared;			 /* another process has the program, too */
+	size_t count;			 /* of histograms */
 	_Atomic unsigned int publishers; /* threads that wait for the kernel */
 	_Atomic int publish_err;	 /* of a thread that could not publish */
 	pthread_mutex_t lock;		 /* of the following */
@@ -96,13 +97,9 @@ static void close_clock(struct histogram_clock *clock)
 	*clock = (struct histogram_clock){ 0 };
 }
 
-/*
- * Whether a clock without histograms may be closed. Not if it is shared: in the program, all clocks
- * of one period tick for all processes, so that another one of the same rate would count twice.
- */
-static bool may_close(const struct histograms *all, const struct histogram_clock *clock)
+static bool is_kept(const struct histogram_clock *clock)
 {
-	return clock->period_ns && !clock->histograms && !all->has_tick && !all->is_shared;
+	return clock->period_ns && !clock->histograms;
 }
 
 /*
@@ -114,7 +111,7 @@ static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
 	struct histogram_clock *oldest = NULL;
 
 	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++)
-		if (may_close(all, &all->clocks[i]) &&
+		if (is_kept(&all->clocks[i]) &&
 		    (!oldest || all->clocks[i].unused_ns < oldest->unused_ns))
 			oldest = &all->clocks[i];
 	if (oldest)
@@ -122,8 +119,16 @@ static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
 	return oldest;
 }
 
-/* Sets *out to the clock with this frequency, opened if it is new. Returns 0 or a negative errno.
- */
+/* The open clock with this period; NULL: none. */
+static struct histogram_clock *find_clock(struct histograms *all, uint64_t period_ns)
+{
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+		if (all->clocks[i].period_ns == period_ns)
+			return &all->clocks[i];
+	return NULL;
+}
+
+/* Finds the clock of a frequency, or opens it. Returns 0 and *out, or a negative errno. */
 static int open_clock(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
 		      struct error *e)
 {
@@ -135,14 +140,12 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
-		if (all->clocks[i].period_ns == events.period_ns) {
-			*out = &all->clocks[i];
-			return 0;
-		}
-		if (!all->clocks[i].period_ns && !unused && i >= first)
+	*out = find_clock(all, events.period_ns);
+	if (*out)
+		return 0;
+	for (size_t i = first; i < HISTOGRAM_CLOCKS && !unused; i++)
+		if (!all->clocks[i].period_ns)
 			unused = &all->clocks[i];
-	}
 	if (!unused)
 		unused = reuse_clock(all, first);
 	if (!unused)
@@ -210,6 +213,21 @@ int histograms_open(unsigned int max_count, bool threads, struct histograms **ou
 	return err;
 }
 
+bool histograms_may_start(struct histograms *all, unsigned int frequency)
+{
+	struct event_set events = { 0 };
+	struct error ignored = { 0 };
+
+	return !all->is_shared || all->has_tick ||
+	       events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, &ignored) ||
+	       find_clock(all, events.period_ns);
+}
+
+size_t histograms_count(const struct histograms *all)
+{
+	return all->count;
+}
+
 int histograms_look(struct histograms *all, struct error *e)
 {
 	uint64_t now = now_ns();
@@ -218,7 +236,7 @@ int histograms_look(struct histograms *all, struct error *e)
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick && !err; i++) {
 		struct histogram_clock *clock = &all->clocks[i];
 
-		if (may_close(all, clock) && now - clock->unused_ns >= KEEP_NS)
+		if (is_kept(clock) && now - clock->unused_ns >= KEEP_NS)
 			close_clock(clock);
 		else if (clock->events.period_ns) /* not those of another process */
 			err = events_open(&clock->events, NULL, all->program, e);
@@ -560,6 +578,7 @@ int histogram_start(const struct histogram_options *options, struct histogram **
 	if (!h)
 		return error_no_memory(e);
 	h->all = options->all;
+	h->all->count++;
 	err = add_histogram(h, options, e);
 	if (err)
 		histogram_free(h);
@@ -614,16 +633,17 @@ void histogram_free(struct histogram *h)
 	if (h->client.number)
 		withdraw(h->all, h->client.number);
 	profil_client_free(&h->client);
-	if (h->clock && --h->clock->histograms == 0) {
+	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick) {
 		double hz = 0;
 
 		h->clock->unused_ns = now_ns();
 		for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-			if (may_close(h->all, &h->all->clocks[i]))
+			if (is_kept(&h->all->clocks[i]))
 				hz += (double)NS_PER_S / h->all->clocks[i].period_ns;
 		if (hz > KEEP_HZ_MAX)
 			close_clock(h->clock);
 	}
+	h->all->count--;
 	free(h);
 }
 

@@ -36,11 +36,20 @@ void histograms_close(struct histograms *all);
 
 /*
  * Starts ticks on CPUs that have come online since, and stops clocks without a histogram for a
- * second, unless they are shared with another process; to be called about once a second while
- * histograms_need_look().
+ * second; to be called about once a second while histograms_need_look().
  */
 int histograms_look(struct histograms *all, struct error *e);
 bool histograms_need_look(const struct histograms *all);
+
+/*
+ * False if a histogram of this frequency would need a new clock, and another process has the
+ * program, too: if that also opens one, both would tick in both processes, and each tick would
+ * count twice. Then other histograms have to be opened for it.
+ */
+bool histograms_may_start(struct histograms *all, unsigned int frequency);
+
+/* How many histograms there are. */
+size_t histograms_count(const struct histograms *all);
 
 /* Why perf events are refused, so that the scheduler's tick is the clock; "": they are not. */
 const char *histograms_without_events(const struct histograms *all);

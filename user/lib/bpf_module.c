@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "capture/histogram.h"
@@ -15,36 +16,77 @@
 /* How long they stay loaded after the last histogram: loading takes 30 ms or more. */
 #define KEEP_NS NS_PER_S
 
-/* The histograms of the process `owner`: a forked child finds its parent's here. */
-static struct histograms *all;
-static size_t count;
+/*
+ * The histograms of the process `owner`: a forked child finds its parent's here. There are several
+ * where processes share the first ones and turn profiling on at another rate after the fork.
+ */
+static struct set {
+	struct histograms *all;
+	uint64_t unused_ns; /* since when there is no histogram; 0: there are some */
+	struct set *next;
+} * sets;
 static pid_t owner;
-static uint64_t unused_ns; /* since when there is no histogram */
 static uint64_t looked_ns; /* at the last histograms_look() */
 
 static bool is_open(void)
 {
-	return all && owner == getpid();
+	return sets && owner == getpid();
 }
 
-static int open_all(int inherited, struct error *e)
+/* Adds a set: the parent's, from a socket, or a new one (-1). Returns 0 or a negative errno. */
+static int add_set(int inherited, struct error *e)
 {
-	if (is_open())
-		return 0;
-	all = NULL;
-	count = 0;
-	owner = getpid();
-	if (inherited >= 0 && histograms_receive(inherited, &all, e) == 0)
-		return 0;
-	return histograms_open(MOST_PROCESSES, false, &all, e);
+	struct set *set = calloc(1, sizeof(*set));
+	int err;
+
+	if (!set)
+		return error_no_memory(e);
+	err = inherited < 0 ? histograms_open(MOST_PROCESSES, false, &set->all, e)
+			    : histograms_receive(inherited, &set->all, e);
+	if (err) {
+		free(set);
+		return err;
+	}
+	set->unused_ns = now_ns();
+	set->next = sets;
+	sets = set;
+	return 0;
+}
+
+/* Returns a set in which a histogram of this frequency can be started; NULL: see *e. */
+static struct set *find_set(int inherited, unsigned int frequency, struct error *e)
+{
+	if (!is_open()) {
+		sets = NULL;
+		owner = getpid();
+		if (inherited >= 0)
+			add_set(inherited, e); /* if that fails, a new one */
+	}
+	for (struct set *set = sets; set; set = set->next)
+		if (histograms_may_start(set->all, frequency))
+			return set;
+	return add_set(-1, e) ? NULL : sets;
+}
+
+/* Closes the sets that have been without a histogram since then. */
+static void close_unused(uint64_t until_ns)
+{
+	struct set **link = &sets, *set;
+
+	while (is_open() && (set = *link)) {
+		if (!set->unused_ns || set->unused_ns > until_ns) {
+			link = &set->next;
+			continue;
+		}
+		*link = set->next;
+		histograms_close(set->all);
+		free(set);
+	}
 }
 
 static void close_all(void)
 {
-	if (!is_open() || count)
-		return;
-	histograms_close(all);
-	all = NULL;
+	close_unused(UINT64_MAX);
 }
 
 static int start_histogram(const struct bpf_request *request, void **out, struct bpf_counts *counts,
@@ -60,10 +102,13 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 	};
 	struct histogram *h;
 	struct error e = { 0 };
-	int err = open_all(request->inherited, &e);
+	struct set *set = find_set(request->inherited, request->frequency, &e);
+	int err = -EIO;
 
-	options.all = all;
-	err = err ?: histogram_start(&options, &h, &e);
+	if (set) {
+		options.all = set->all;
+		err = histogram_start(&options, &h, &e);
+	}
 	if (!err) {
 		err = histogram_enable(h);
 		if (err) {
@@ -76,16 +121,17 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 		close_all();
 		return err;
 	}
-	count++;
+	set->unused_ns = 0;
 	*out = h;
 	*counts = (struct bpf_counts){ histogram_state(h), histogram_cells(h),
 				       histogram_period_ns(h) };
 	return 0;
 }
 
+/* A child gets the newest set; it opens its own for histograms at other rates. */
 static int share_all(int socket)
 {
-	return all ? histograms_send(all, socket) : -ENOENT;
+	return is_open() ? histograms_send(sets->all, socket) : -ENOENT;
 }
 
 static void stop_histogram(void *histogram)
@@ -101,8 +147,9 @@ static bool is_counting(const void *histogram)
 static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
-	if (--count == 0)
-		unused_ns = now_ns();
+	for (struct set *set = sets; set; set = set->next)
+		if (!set->unused_ns && !histograms_count(set->all))
+			set->unused_ns = now_ns();
 }
 
 /* A CPU on which no clock can be opened has none until the next look. */
@@ -114,10 +161,9 @@ static void look_at_all(void)
 	if (!is_open() || now - looked_ns < NS_PER_S)
 		return;
 	looked_ns = now;
-	if (!count && now - unused_ns >= KEEP_NS)
-		close_all();
-	else
-		histograms_look(all, &e);
+	close_unused(now - KEEP_NS);
+	for (struct set *set = sets; set; set = set->next)
+		histograms_look(set->all, &e);
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
