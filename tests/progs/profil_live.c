@@ -477,7 +477,7 @@ static const struct row rows[] = {
 	  child_on_again },
 	{ "kernel", "exact in a parent that turns it on again, while its child counts",
 	  parent_on_again },
-	{ "rate", "exact where parent and child turn it on at another rate", both_at_new_rate },
+	{ "kernel", "exact where parent and child turn it on at another rate", both_at_new_rate },
 	{ "kernel", "exact when it was short", exact_now },
 };
 
