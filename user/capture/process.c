@@ -140,8 +140,9 @@ void process_remove_spaces(struct process_table *table, struct process *process,
 	for (size_t i = 0; i < count; i++)
 		space_put(table, process->spaces[i]);
 	process->count -= count;
-	memmove(process->spaces, process->spaces + count,
-		process->count * sizeof(*process->spaces));
+	if (process->count && count)
+		memmove(process->spaces, process->spaces + count,
+			process->count * sizeof(*process->spaces));
 }
 
 int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
