@@ -47,37 +47,6 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int print_annotation(struct profile *p, struct annotate_options *o, struct error *e)
-{
-	struct report_table_options table = tool_table_options(&(struct tool_view){ 0 });
-	struct annotation a;
-	int err;
-
-	o->what.debuginfod = o->reading.naming.debuginfod;
-	err = annotation_make(&a, p, &o->what, e);
-	o->listing.width = table.width;
-	o->listing.color = table.color;
-	if (!err && o->listing.source && !annotation_has_lines(&a)) {
-		error_set(e, 0,
-			  "there are no source lines of %s: %s has no debug information for it",
-			  a.function ?: "the address",
-			  a.image == PROFILE_NONE ? row_unknown : a.p->images[a.image].path);
-		error_hint(e, "install its -dbgsym package, or build it with -g");
-		err = -ENOENT;
-	}
-	if (!err &&
-	    (o->json ? report_listing_json(&a, stdout) : report_listing(&a, &o->listing, stdout)))
-		err = error_no_memory(e);
-	tool_flush();
-	if (!err) {
-		if (!o->reading.naming.quiet)
-			report_listing_title(&a, TOOL_PREFIX, stderr);
-		report_listing_notes(&a, TOOL_PREFIX, stderr);
-	}
-	annotation_free(&a);
-	return err;
-}
-
 /*
  * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
  * whose busiest function is shown, if it exists, whether or not it can be read, or if it has the
@@ -99,7 +68,9 @@ static bool has_function(const struct annotate_options *o, char *const *argument
 
 static int run_annotate(int argc, char **argv)
 {
+	struct report_table_options table = tool_table_options(&(struct tool_view){ 0 });
 	struct annotate_options o = { 0 };
+	struct annotation a = { 0 };
 	struct tool_inputs in;
 	struct profile *p;
 	struct error e;
@@ -131,10 +102,32 @@ static int run_annotate(int argc, char **argv)
 	err = tool_check_value(p, o.what.value, &e);
 	if (!err && !profile_magnitude(p, o.what.value)) {
 		code = tool_no_samples(p, o.what.value, NULL, &o.reading.query, in.paths, in.count);
-	} else {
-		err = err ?: print_annotation(p, &o, &e);
-		code = err ? tool_fail(&e) : tool_done(p);
+		goto out;
 	}
+	o.what.debuginfod = o.reading.naming.debuginfod;
+	o.listing.width = table.width;
+	o.listing.color = table.color;
+	err = err ?: annotation_make(&a, p, &o.what, &e);
+	if (!err && o.listing.source && !annotation_has_lines(&a)) {
+		error_set(&e, 0,
+			  "there are no source lines of %s: %s has no debug information for it",
+			  a.function ?: "the address",
+			  a.image == PROFILE_NONE ? row_unknown : a.p->images[a.image].path);
+		error_hint(&e, "install its -dbgsym package, or build it with -g");
+		err = -ENOENT;
+	}
+	if (!err &&
+	    (o.json ? report_listing_json(&a, stdout) : report_listing(&a, &o.listing, stdout)))
+		err = error_no_memory(&e);
+	tool_flush();
+	if (!err) {
+		if (!o.reading.naming.quiet)
+			report_listing_title(&a, TOOL_PREFIX, stderr);
+		report_listing_notes(&a, TOOL_PREFIX, stderr);
+	}
+	code = err ? tool_fail(&e) : tool_done(p);
+out:
+	annotation_free(&a);
 	profile_free(p);
 	return code;
 }

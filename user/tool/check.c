@@ -58,8 +58,8 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* Receives a reply of the protocol. Returns 0 or a negative errno. */
-static int receive(int fd, struct profild_reply *reply)
+/* Receives one reply and checks its size and version. Returns 0 or a negative errno. */
+static int receive_reply(int fd, struct profild_reply *reply)
 {
 	ssize_t size = recv(fd, reply, sizeof(*reply), 0);
 
@@ -72,8 +72,8 @@ static int receive(int fd, struct profild_reply *reply)
 }
 
 /*
- * Connects, waits for the greeting, then has this process counted for a moment. Sets *reply to
- * profild's answer. Returns 0 or a negative errno.
+ * Connects to profild, waits for its greeting, and starts and ends a count of this process. Sets
+ * *reply to the answer. Returns 0 or a negative errno.
  */
 static int ask_profild(const char *path, struct profild_reply *reply)
 {
@@ -102,12 +102,12 @@ static int ask_profild(const char *path, struct profild_reply *reply)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		err = -errno;
 	else
-		err = receive(fd, reply);
+		err = receive_reply(fd, reply);
 	if (!err && !reply->error) {
 		if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
 			err = -errno;
 		else
-			err = receive(fd, reply);
+			err = receive_reply(fd, reply);
 	}
 	close(fd); /* ends the counting */
 	return err;
@@ -200,17 +200,35 @@ static bool is_installed(const char *release)
 	return found;
 }
 
-static void check_absent_device(const struct requirement_facts *f, struct requirements *r)
+/* The device cannot be opened: says why, and how to fix it. */
+static void explain_no_device(int code, const struct requirement_facts *f, struct requirements *r)
 {
 	char enforced[8] = "", disabled[8] = "";
+	struct stat status = { 0 };
 	struct requirement *q;
+	struct group *group;
 	const char *rule = "";
 
-	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
-	if (enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
-	    strstr(f->lockdown, "[confidentiality]"))
-		rule = "; this kernel takes it only if it is signed";
-
+	if (code != ENOENT) {
+		stat(PROFIL_DEVICE, &status);
+		group = getgrgid(status.st_gid);
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+				    "cannot be opened: %s: its mode is %04o, its group %s (%u)",
+				    strerror(code), status.st_mode & 07777,
+				    group ? group->gr_name : "unknown", status.st_gid);
+		if (code == EPERM)
+			error_hint(&q->finding,
+				   "outside of the container: run it with --device " PROFIL_DEVICE);
+		else if (code != EACCES)
+			error_hint(&q->finding, "modprobe profil");
+		else if (group && status.st_mode & 0040)
+			error_hint(&q->finding,
+				   "as root: usermod -aG %s USER, who then logs in again",
+				   group->gr_name);
+		else
+			error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
+		return;
+	}
 	if (access("/sys/module/profil", F_OK) == 0) {
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
 				    "the kernel module is loaded, but its device is not in this "
@@ -224,6 +242,10 @@ static void check_absent_device(const struct requirement_facts *f, struct requir
 				"this kernel was built without modules: " OPTIONAL);
 		return;
 	}
+	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
+	if (enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
+	    strstr(f->lockdown, "[confidentiality]"))
+		rule = "; this kernel takes it only if it is signed";
 	if (!is_installed(f->release)) {
 		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
 				"the kernel module is not installed: " OPTIONAL "%s", rule);
@@ -239,31 +261,7 @@ static void check_absent_device(const struct requirement_facts *f, struct requir
 		error_hint(&q->finding, "modprobe profil");
 }
 
-static void check_closed_device(int code, struct requirements *r)
-{
-	struct stat status = { 0 };
-	struct requirement *q;
-	struct group *group;
-
-	stat(PROFIL_DEVICE, &status);
-	group = getgrgid(status.st_gid);
-	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
-			    "cannot be opened: %s: its mode is %04o, its group %s (%u)",
-			    strerror(code), status.st_mode & 07777,
-			    group ? group->gr_name : "unknown", status.st_gid);
-	if (code == EPERM)
-		error_hint(&q->finding,
-			   "outside of the container: run it with --device " PROFIL_DEVICE);
-	else if (code != EACCES)
-		error_hint(&q->finding, "modprobe profil");
-	else if (group && status.st_mode & 0040)
-		error_hint(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
-			   group->gr_name);
-	else
-		error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
-}
-
-/* Returns whether the device is there, and is the kernel module that libprofil knows. */
+/* Returns true if the device exists and belongs to the module version that libprofil uses. */
 static bool check_module(const struct requirement_facts *f, struct requirements *r)
 {
 	struct profil_device_query answer = { .size = sizeof(answer) };
@@ -272,10 +270,7 @@ static bool check_module(const struct requirement_facts *f, struct requirements 
 	bool known = false;
 
 	if (fd < 0) {
-		if (errno == ENOENT)
-			check_absent_device(f, r);
-		else
-			check_closed_device(errno, r);
+		explain_no_device(errno, f, r);
 		return false;
 	}
 	if (ioctl(fd, PROFIL_IOC_QUERY, &answer)) {
@@ -298,7 +293,7 @@ static bool check_module(const struct requirement_facts *f, struct requirements 
 	return known;
 }
 
-static bool passes_on(unsigned int capability)
+static bool is_ambient(unsigned int capability)
 {
 	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, capability, 0, 0) == 1;
 }
@@ -354,7 +349,7 @@ static void check_profil(const struct requirement_facts *f, struct requirements 
 	enum backend now = check_profild(f, r);
 	/* Programs that this user starts can: this one's file may have capabilities. */
 	bool can_load_bpf = !f->bpf_code && f->btf &&
-			    (geteuid() == 0 || (passes_on(CAP_BPF) && passes_on(CAP_PERFMON)));
+			    (geteuid() == 0 || (is_ambient(CAP_BPF) && is_ambient(CAP_PERFMON)));
 
 	module = &r->list[r->count];
 	if (check_module(f, r))
@@ -369,8 +364,8 @@ static void check_profil(const struct requirement_facts *f, struct requirements 
 			backends[now].counts);
 }
 
-/* Adds what only some commands, or programs that call profil(2), need. */
-static void check_others(const struct requirement_facts *f, struct requirements *r)
+/* Adds what only some commands need: annotate, and those that resolve names. */
+static void check_reading(struct requirements *r)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct requirement *q;
@@ -405,7 +400,6 @@ static void check_others(const struct requirement_facts *f, struct requirements 
 	}
 	if (library)
 		dlclose(library);
-	check_profil(f, r);
 }
 
 static const struct {
@@ -423,37 +417,7 @@ static const struct {
 #define NARROW	      60 /* columns of a terminal */
 #define BETTER_INDENT (STATE_WIDTH + 2 + sizeof("+  better: ") - 1)
 
-static void print_requirement(const struct requirements *r, const struct requirement *q,
-			      const struct report_table_options *o, FILE *out)
-{
-	bool color = o->color && *states[q->state].color;
-	const struct requirement *first = r->list;
-
-	/* The first one with the same hint. */
-	while (strcmp(first->finding.hint, q->finding.hint) != 0)
-		first++;
-
-	fprintf(out, "%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
-		states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
-	text_wrap(q->finding.what, INDENT, o->width < NARROW ? STATE_WIDTH + 2 : INDENT, o->width,
-		  out);
-	fputc('\n', out);
-	if (q->finding.hint[0]) {
-		fprintf(out, "%*s-> ", STATE_WIDTH + 2, "");
-		if (first != q)
-			fprintf(out, "the same as for %s", first->name);
-		else /* not wrapped, so that it can be copied */
-			text_print(q->finding.hint, out);
-		fputc('\n', out);
-	}
-	if (q->better) {
-		fprintf(out, "%*s+  better: ", STATE_WIDTH + 2, "");
-		text_wrap(q->better, BETTER_INDENT, BETTER_INDENT, o->width, out);
-		fputc('\n', out);
-	}
-}
-
-static int print_json(const struct requirements *r, struct error *e)
+static int print_requirements_json(const struct requirements *r, struct error *e)
 {
 	struct json_object *list = json_object_new_array();
 	const char *text = NULL;
@@ -512,12 +476,36 @@ static int run_check(int argc, char **argv)
 	if (o.pid && requirements_of_process(o.pid, &facts, &r, &e) && code == EXIT_DONE)
 		code = tool_exit_code(&e);
 	capabilities_lower();
-	check_others(&facts, &r);
+	check_reading(&r);
+	check_profil(&facts, &r);
 	if (o.json)
-		return print_json(&r, &e) ? tool_fail(&e) : code;
+		return print_requirements_json(&r, &e) ? tool_fail(&e) : code;
 	table = tool_table_options(&view);
-	for (size_t i = 0; i < r.count; i++)
-		print_requirement(&r, &r.list[i], &table, stdout);
+	for (const struct requirement *q = r.list, *same; q < r.list + r.count; q++) {
+		bool color = table.color && *states[q->state].color;
+
+		printf("%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
+		       states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
+		text_wrap(q->finding.what, INDENT, table.width < NARROW ? STATE_WIDTH + 2 : INDENT,
+			  table.width, stdout);
+		putchar('\n');
+		if (q->finding.hint[0]) {
+			same = r.list; /* the first one with this hint */
+			while (strcmp(same->finding.hint, q->finding.hint) != 0)
+				same++;
+			printf("%*s-> ", STATE_WIDTH + 2, "");
+			if (same != q)
+				printf("the same as for %s", same->name);
+			else /* not wrapped, so that it can be copied */
+				text_print(q->finding.hint, stdout);
+			putchar('\n');
+		}
+		if (q->better) {
+			printf("%*s+  better: ", STATE_WIDTH + 2, "");
+			text_wrap(q->better, BETTER_INDENT, BETTER_INDENT, table.width, stdout);
+			putchar('\n');
+		}
+	}
 	return code;
 }
 

@@ -15,7 +15,7 @@ struct diff_options {
 	const char *before; /* an interval */
 };
 
-static int option_normalize(const char *value, void *member, struct error *e)
+static int parse_normalize(const char *value, void *member, struct error *e)
 {
 	enum comparison_amount *amount = member;
 
@@ -30,7 +30,7 @@ static int option_normalize(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int option_sort(const char *value, void *member, struct error *e)
+static int parse_sort(const char *value, void *member, struct error *e)
 {
 	const struct row_view *view = tool_view_of_keys(value);
 
@@ -46,8 +46,8 @@ static int option_sort(const char *value, void *member, struct error *e)
 static const struct option_spec options[] = {
 	{ "normalize", 0, "rate|share|time",
 	  "compare each row's share of all samples, its time, or its time per second",
-	  option_normalize, offsetof(struct diff_options, amount) },
-	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, option_sort,
+	  parse_normalize, offsetof(struct diff_options, amount) },
+	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, parse_sort,
 	  offsetof(struct diff_options, view.rows.view) },
 	{ "significant", 0, NULL, "only rows that differ by more than chance", NULL,
 	  offsetof(struct diff_options, significant) },
@@ -60,8 +60,8 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int read_side(char *path, const struct tool_reading *reading, const struct diff_options *o,
-		     struct profile **p, struct error *e)
+static int read_checked(char *path, const struct tool_reading *reading,
+			const struct diff_options *o, struct profile **p, struct error *e)
 {
 	int err = tool_read_all(&path, 1, reading, p, e);
 
@@ -82,20 +82,44 @@ static const char *compared_value(const struct comparison *c, enum comparison_si
 	return p->value_type_count ? p->value_types[profile_value(p, c->value)].type : "";
 }
 
-static int print_comparison(const struct profile *earlier, const struct profile *later,
-			    const char *const *names, const struct diff_options *o, struct error *e)
+/*
+ * Reads two profiles and prints their differences. how: options for reading the first profile;
+ * o->reading is for the second. names: titles of both for the summary. Returns an exit code.
+ */
+static int diff_profiles(char *const *paths, const char *const *names,
+			 const struct tool_reading *how, const struct diff_options *o)
 {
-	struct report_table_options table = tool_table_options(&o->view);
 	struct comparison_options what = { o->view.rows, o->amount, o->significant };
-	struct comparison c;
-	int err = comparison_make(&c, earlier, later, &what, e);
+	const char *value = o->view.rows.value, *image = o->view.rows.image;
+	struct report_table_options table = tool_table_options(&o->view);
+	struct profile *earlier, *later = NULL;
+	struct comparison c = { 0 };
+	struct error e;
+	int err, code;
 
+	if (read_checked(paths[0], how, o, &earlier, &e))
+		return tool_fail(&e);
+	err = read_checked(paths[1], &o->reading, o, &later, &e);
+	err = err ?: tool_check_tag(later, o->view.rows.view, &e);
+	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
+		err = tool_no_image(image, &e);
+	if (!err && !profile_magnitude(earlier, value) && !profile_magnitude(later, value)) {
+		tool_warn("neither profile has samples to compare%s",
+			  earlier->arc_count || later->arc_count
+				  ? "; profiltool report shows the calls that they have"
+				  : "");
+		code = EXIT_NO_SAMPLES;
+		goto out;
+	}
+	err = err ?: comparison_make(&c, earlier, later, &what, &e);
 	if (!err &&
 	    (o->view.json ? report_diff_json(&c, &table, stdout) : report_diff(&c, &table, stdout)))
-		err = error_no_memory(e);
+		err = error_no_memory(&e);
 	tool_flush();
-	if (err)
+	if (err) {
+		code = tool_fail(&e);
 		goto out;
+	}
 	if (!o->reading.naming.quiet)
 		report_diff_summary(&c, names, TOOL_PREFIX, stderr);
 	if (strcmp(compared_value(&c, OLD), compared_value(&c, NEW)) != 0)
@@ -107,90 +131,57 @@ static int print_comparison(const struct profile *earlier, const struct profile 
 	if (earlier->host[0] && later->host[0] && strcmp(earlier->host, later->host) != 0)
 		tool_warn("the profiles are of different machines: %s and %s", earlier->host,
 			  later->host);
+	code = tool_done(earlier) ?: tool_done(later);
 out:
 	comparison_free(&c);
-	return err;
-}
-
-/*
- * Reads two profiles and prints their differences. how: options for reading the first profile;
- * o->reading is for the second. names: titles of both for the summary. Returns an exit code.
- */
-static int diff_profiles(char *const *paths, const char *const *names,
-			 const struct tool_reading *how, const struct diff_options *o)
-{
-	const char *value = o->view.rows.value, *image = o->view.rows.image;
-	struct profile *earlier, *later = NULL;
-	struct error e;
-	int err, code;
-
-	if (read_side(paths[0], how, o, &earlier, &e))
-		return tool_fail(&e);
-	err = read_side(paths[1], &o->reading, o, &later, &e);
-	err = err ?: tool_check_tag(later, o->view.rows.view, &e);
-	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
-		err = tool_no_image(image, &e);
-	if (!err && !profile_magnitude(earlier, value) && !profile_magnitude(later, value)) {
-		tool_warn("neither profile has samples to compare%s",
-			  earlier->arc_count || later->arc_count
-				  ? "; profiltool report shows the calls that they have"
-				  : "");
-		code = EXIT_NO_SAMPLES;
-	} else {
-		err = err ?: print_comparison(earlier, later, names, o, &e);
-		code = err ? tool_fail(&e) : (tool_done(earlier) ?: tool_done(later));
-	}
 	profile_free(earlier);
 	profile_free(later);
 	return code;
 }
 
-/* "TIME..TIME" of --before. */
-static int parse_before(const char *text, struct tool_query *q, struct error *e)
-{
-	char *copy = strdup(text), *dots = copy ? strstr(copy, "..") : NULL;
-	int err = -EINVAL;
-
-	if (!copy)
-		return error_no_memory(e);
-	if (dots) {
-		*dots = '\0';
-		q->since = copy;
-		q->until = dots + 2;
-		q->since_s = q->until_s = 0;
-		err = query_interval(q, &q->since_s, &q->until_s, e);
-		q->since = q->until = NULL;
-	}
-	if (err) {
-		err = error_set_kind(e, ERROR_USAGE, 0, "--before takes TIME..TIME, not \"%s\"",
-				     text);
-		error_hint(e, "--before \"yesterday 03:00..yesterday 04:00\"");
-	}
-	free(copy);
-	return err;
-}
-
-/* Compares an interval of an archive with the one before it, or another one. Returns an exit code.
- */
+/* Compares an archive's interval with --before's, or else with the one of equal length before it.
+ * Returns an exit code. */
 static int diff_intervals(char *archive, struct diff_options *o)
 {
 	struct tool_reading how = o->reading;
 	struct tool_query *before = &how.query, *after = &o->reading.query;
 	char *const paths[] = { archive, archive };
-	char names[2][QUERY_NAME_SIZE];
+	char names[2][QUERY_NAME_SIZE], *copy, *dots;
 	struct error e;
 	uint64_t length;
+	int err;
 
 	if (query_interval(after, &after->since_s, &after->until_s, &e))
 		return tool_fail(&e);
 	after->since = after->until = NULL;
+	before->since = before->until = NULL;
 	if (!o->before) {
 		length = after->until_s - after->since_s;
-		before->since = before->until = NULL;
 		before->until_s = after->since_s;
 		before->since_s = length < after->since_s ? after->since_s - length : 1;
-	} else if (parse_before(o->before, before, &e)) {
-		return tool_fail(&e);
+	} else {
+		copy = strdup(o->before);
+		if (!copy) {
+			error_no_memory(&e);
+			return tool_fail(&e);
+		}
+		dots = strstr(copy, "..");
+		err = -EINVAL;
+		if (dots) {
+			*dots = '\0';
+			before->since = copy;
+			before->until = dots + 2;
+			before->since_s = before->until_s = 0;
+			err = query_interval(before, &before->since_s, &before->until_s, &e);
+			before->since = before->until = NULL;
+		}
+		free(copy);
+		if (err) {
+			error_set_kind(&e, ERROR_USAGE, 0, "--before takes TIME..TIME, not \"%s\"",
+				       o->before);
+			error_hint(&e, "--before \"yesterday 03:00..yesterday 04:00\"");
+			return tool_fail(&e);
+		}
 	}
 	query_name(before, names[0]);
 	query_name(after, names[1]);
@@ -238,8 +229,7 @@ const struct tool_command diff_command = {
 	.name = "diff",
 	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...]",
 	.help = "Compares two profiles, or an interval of the archive with the one before it: "
-		"where "
-		"time is spent now and was not before, most first.",
+		"where time is spent now and was not before, most first.",
 	.options = options,
 	.run = run_diff,
 };

@@ -33,8 +33,11 @@ static int check_runnable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* Of several files that cannot be run, reports one without permission. */
-static int find_in_path(const char *name, char path[PATH_MAX])
+/*
+ * Searches PATH as execvp(3) does. Returns 0; -EACCES: a file was found, but may not be run;
+ * -ENOENT.
+ */
+static int search_path(const char *name, char path[PATH_MAX])
 {
 	const char *directories = getenv("PATH") ?: "/bin:/usr/bin";
 	int err = -ENOENT;
@@ -61,7 +64,7 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e)
 	if (!*name)
 		err = -ENOENT;
 	else if (!strchr(name, '/'))
-		err = find_in_path(name, path);
+		err = search_path(name, path);
 	else if (snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX)
 		err = -ENAMETOOLONG;
 	else
@@ -96,7 +99,7 @@ static bool is_privileged(const char *path, const struct stat *status)
 	return uid != getuid() || gid != getgid();
 }
 
-/* Sets the kind of an ELF file, and what is known only of one. */
+/* Sets kind, class, machine and interpreter from an ELF file's headers. */
 static void read_elf(int fd, const struct elf_header *h, struct executable *x)
 {
 	uint8_t bytes[sizeof(Elf64_Phdr)];
@@ -121,33 +124,14 @@ static void read_elf(int fd, const struct elf_header *h, struct executable *x)
 	}
 }
 
-/* Returns 0 or -errno. */
-static int read_kind(int fd, struct executable *x)
-{
-	char head[HEAD_SIZE + 1] = { 0 };
-	const char *line = head + strlen("#!");
-	struct elf_header h;
-
-	if (pread(fd, head, HEAD_SIZE, 0) < 0)
-		return -errno;
-	x->kind = EXECUTABLE_OTHER;
-	if (elf_header_read(&h, head, HEAD_SIZE)) {
-		read_elf(fd, &h, x);
-	} else if (memcmp(head, "#!", strlen("#!")) == 0) {
-		line += strspn(line, " \t");
-		snprintf(x->interpreter, sizeof(x->interpreter), "%.*s",
-			 (int)strcspn(line, " \t\n"), line);
-		if (*x->interpreter)
-			x->kind = EXECUTABLE_SCRIPT;
-	}
-	return 0;
-}
-
 int executable_read(const char *path, struct executable *x, struct error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int code = fd < 0 ? errno : 0;
+	char head[HEAD_SIZE + 1] = { 0 };
+	struct elf_header h;
 	struct stat status;
+	const char *line;
 
 	*x = (struct executable){ .kind = EXECUTABLE_UNREADABLE };
 	snprintf(x->path, sizeof(x->path), "%s", path);
@@ -155,8 +139,21 @@ int executable_read(const char *path, struct executable *x, struct error *e)
 		code = errno;
 	else
 		x->privileged = is_privileged(path, &status);
-	if (!code)
-		code = -read_kind(fd, x);
+	if (!code && pread(fd, head, HEAD_SIZE, 0) < 0)
+		code = errno;
+	if (!code) {
+		x->kind = EXECUTABLE_OTHER;
+		if (elf_header_read(&h, head, HEAD_SIZE)) {
+			read_elf(fd, &h, x);
+		} else if (memcmp(head, "#!", strlen("#!")) == 0) {
+			line = head + strlen("#!");
+			line += strspn(line, " \t");
+			snprintf(x->interpreter, sizeof(x->interpreter), "%.*s",
+				 (int)strcspn(line, " \t\n"), line);
+			if (*x->interpreter)
+				x->kind = EXECUTABLE_SCRIPT;
+		}
+	}
 	if (fd >= 0)
 		close(fd);
 	return code && code != EACCES ? error_set(e, code, "cannot read %s", path) : 0;

@@ -29,8 +29,8 @@ int tool_option_stride(const char *value, void *member, struct error *e)
 }
 
 /*
- * Makes the file at `path` the program of images whose file names it not at all, or by its base
- * name only: in gmon.out, or the base name of the given executable.
+ * --executable: sets the path of images without a name, and of images that have its base name only.
+ * The single image of a gmon.out may have any base name.
  */
 static int name_executable(struct profile *p, const char *path, struct error *e)
 {
@@ -55,7 +55,7 @@ static int name_executable(struct profile *p, const char *path, struct error *e)
 	return 0;
 }
 
-static void set_one(struct tool_inputs *in, const char *path)
+static void set_input(struct tool_inputs *in, const char *path)
 {
 	in->one[0] = (char *)path;
 	in->paths = in->one;
@@ -63,7 +63,7 @@ static void set_one(struct tool_inputs *in, const char *path)
 }
 
 /* The directory that the environment names for files of a format, or NULL. Sets *variable. */
-static const char *named_directory(const char **variable)
+static const char *directory_from_environment(const char **variable)
 {
 	for (const struct format *const *f = format_all; *f; f++) {
 		const char *place =
@@ -80,7 +80,7 @@ bool tool_has_default_input(const struct tool_query *query)
 {
 	const char *variable;
 
-	return query_is_given(query) || named_directory(&variable);
+	return query_is_given(query) || directory_from_environment(&variable);
 }
 
 void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
@@ -92,13 +92,13 @@ void tool_find_inputs(char *const *paths, int count, const struct tool_query *qu
 	if (count)
 		return;
 	if (query && query_is_given(query)) {
-		set_one(in, query_archive());
+		set_input(in, query_archive());
 		return;
 	}
-	place = named_directory(&variable);
+	place = directory_from_environment(&variable);
 	if (!place)
 		return;
-	set_one(in, place);
+	set_input(in, place);
 	if (access(place, F_OK))
 		tool_warn("no file was named, and %s is %s", variable, place);
 }
@@ -115,7 +115,7 @@ int tool_find_input(const struct tool_reading *reading, char *const *paths, int 
 		error_hint(e, "name all files without -i");
 		return -EINVAL;
 	}
-	set_one(in, reading->file);
+	set_input(in, reading->file);
 	return 0;
 }
 
@@ -146,20 +146,6 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 	return err;
 }
 
-/* Without a build ID, only the modification time shows that a file was rebuilt. */
-static void warn_of_younger_images(const struct profile *p, const char *path)
-{
-	struct stat profile, image;
-
-	if (stat(path, &profile))
-		return;
-	for (size_t i = 0; i < p->image_count; i++)
-		if (!p->images[i].build_id_size && p->images[i].path[0] == '/' &&
-		    stat(p->images[i].path, &image) == 0 && image.st_mtime > profile.st_mtime)
-			tool_warn("%s has changed since %s was written: its names may be wrong",
-				  p->images[i].path, path);
-}
-
 /* Reads one profile and resolves names. Adds the aspects that the file itself holds to *aspects. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
@@ -167,6 +153,8 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	const struct tool_naming *naming = &reading->naming;
 	bool archive = query_is_archive(path) ||
 		       (query_is_given(&reading->query) && strcmp(path, query_archive()) == 0);
+	struct stat profile, image;
+	bool dated; /* the profile is a file, with a modification time */
 	int err;
 
 	if (archive)
@@ -181,7 +169,20 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 		if (naming->lines || naming->debuginfod)
 			err = tool_name(*p, naming, NULL, NULL, e);
 	} else {
-		warn_of_younger_images(*p, path); /* before build IDs are filled in from files */
+		/*
+		 * Without a build ID, only the modification time shows that an image was rebuilt.
+		 * Asked first: resolving names fills in build IDs from the images.
+		 */
+		dated = stat(path, &profile) == 0;
+		for (size_t i = 0; dated && i < (*p)->image_count; i++) {
+			const struct profile_image *g = &(*p)->images[i];
+
+			if (!g->build_id_size && g->path[0] == '/' && stat(g->path, &image) == 0 &&
+			    image.st_mtime > profile.st_mtime)
+				tool_warn("%s has changed since %s was written: its names may be "
+					  "wrong",
+					  g->path, path);
+		}
 		err = query_filter(path, &reading->query, naming->quiet, *p, e);
 		err = err ?: tool_name(*p, naming, NULL, NULL, e);
 		if (!err && !reading->no_drop_frames) {
@@ -201,8 +202,9 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	return err;
 }
 
-static int read_all(char *const *paths, int count, const struct tool_reading *reading,
-		    struct profile **p, unsigned int *aspects, struct error *e)
+/* tool_read_all(); also adds the aspects (format/loss.h) that the files hold to *aspects. */
+static int read_and_merge(char *const *paths, int count, const struct tool_reading *reading,
+			  struct profile **p, unsigned int *aspects, struct error *e)
 {
 	struct merge_cache cache = { 0 };
 	struct hosts hosts = { 0 };
@@ -248,7 +250,7 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 {
 	unsigned int aspects = 0;
 
-	return read_all(paths, count, reading, p, &aspects, e);
+	return read_and_merge(paths, count, reading, p, &aspects, e);
 }
 
 int tool_check_output(const struct format *format, const char *path, struct error *e)
@@ -277,57 +279,28 @@ int tool_check_output(const struct format *format, const char *path, struct erro
 	return -EINVAL;
 }
 
-/* Whether a file or directory is `place`, or lies in that directory, under whatever name. */
-static bool lies_in(const char *path, const struct stat *place)
-{
-	char *at = realpath(strcmp(path, "-") == 0 ? "/dev/stdin" : path, NULL);
-	struct stat st;
-	bool found = false;
-
-	while (at && !found && stat(at, &st) == 0) {
-		found = st.st_dev == place->st_dev && st.st_ino == place->st_ino;
-		if (strcmp(dirname(at), "/") == 0)
-			break;
-	}
-	free(at);
-	return found;
-}
-
 const char *tool_find_in_output(char *const *paths, int count, const char *out)
 {
-	struct stat st;
+	struct stat output, st;
+	bool found = false;
+	char *at;
 
-	if (strcmp(out, "-") == 0 || stat(out, &st) ||
-	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+	if (strcmp(out, "-") == 0 || stat(out, &output) ||
+	    !(S_ISREG(output.st_mode) || S_ISDIR(output.st_mode)))
 		return NULL;
-	for (int i = 0; i < count; i++)
-		if (lies_in(paths[i], &st))
+	for (int i = 0; i < count; i++) {
+		/* The input itself, then each directory above it. */
+		at = realpath(strcmp(paths[i], "-") == 0 ? "/dev/stdin" : paths[i], NULL);
+		while (at && !found && stat(at, &st) == 0) {
+			found = st.st_dev == output.st_dev && st.st_ino == output.st_ino;
+			if (strcmp(dirname(at), "/") == 0)
+				break;
+		}
+		free(at);
+		if (found)
 			return paths[i];
+	}
 	return NULL;
-}
-
-/* A format with a directory variable adds to files: refuses to add samples to their own file. */
-static int check_doubling(const struct tool_rewrite *r, const struct format *format,
-			  struct error *e)
-{
-	char *out = (char *)r->out;
-	const char *input;
-
-	if (!format->directory_variable)
-		return 0;
-	input = tool_find_in_output(r->in, r->count, out);
-	for (int i = 0; i < r->count && !input; i++)
-		if (tool_find_in_output(&out, 1, r->in[i]))
-			input = r->in[i];
-	if (!input)
-		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "%s is read and written: its samples would be doubled",
-		       strcmp(input, "-") == 0 ? out : input);
-	error_hint(e,
-		   "%s adds to what is there; name only what is new: profiltool merge -f %s NEW "
-		   "-o %s",
-		   format->name, format->name, out);
-	return -EINVAL;
 }
 
 struct write_context {
@@ -356,7 +329,7 @@ static int write_profile(FILE *out, void *context, struct error *e)
 	return gzip_close(&gzip, err, e);
 }
 
-/* The magnitude of the values below 0 that the format drops, which every writer skips. */
+/* Sum of the magnitudes of negative values, if the format cannot hold them; else 0. */
 static magnitude_sum dropped_below_zero(const struct profile *p, const struct format *format,
 					const struct format_options *options)
 {
@@ -465,15 +438,36 @@ int tool_rewrite(const struct tool_rewrite *r)
 	struct error e;
 	const struct format *format = tool_output_format(r->format, r->out, &e);
 	struct tool_reading reading = *r->reading;
+	char *out = (char *)r->out;
+	const char *input = NULL; /* that is the output, too */
 	struct profile *p;
 	unsigned int aspects = 0;
 	int code;
 
+	if (!format)
+		return tool_fail(&e);
+	/* Formats with a directory variable add to files that exist. */
+	if (format->directory_variable) {
+		input = tool_find_in_output(r->in, r->count, out);
+		for (int i = 0; i < r->count && !input; i++)
+			if (tool_find_in_output(&out, 1, r->in[i]))
+				input = r->in[i];
+	}
+	if (input) {
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       "%s is read and written: its samples would be doubled",
+			       strcmp(input, "-") == 0 ? out : input);
+		error_hint(&e,
+			   "%s adds to what is there; name only what is new: profiltool merge -f "
+			   "%s NEW -o %s",
+			   format->name, format->name, out);
+		return tool_fail(&e);
+	}
 	/* The written file keeps whole stacks, and its own list of frames to drop. */
-	if (format && r->count == 1 && strcmp(format->name, "pprof") == 0)
+	if (r->count == 1 && strcmp(format->name, "pprof") == 0)
 		reading.no_drop_frames = true;
-	if (!format || check_doubling(r, format, &e) || tool_check_output(format, r->out, &e) ||
-	    read_all(r->in, r->count, &reading, &p, &aspects, &e))
+	if (tool_check_output(format, out, &e) ||
+	    read_and_merge(r->in, r->count, &reading, &p, &aspects, &e))
 		return tool_fail(&e);
 	if (tool_check_value(p, r->writing.value, &e)) {
 		profile_free(p);

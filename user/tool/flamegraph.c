@@ -103,26 +103,12 @@ struct graph {
 	struct flame_graph_options options;
 };
 
-static int read_side(char *const *paths, int count, const struct flamegraph_options *o,
-		     struct profile **p, struct error *e)
+static int read_checked(char *const *paths, int count, const struct flamegraph_options *o,
+			struct profile **p, struct error *e)
 {
 	int err = tool_read_all(paths, count, &o->reading, p, e);
 
 	return err ?: tool_check_value(*p, o->value, e);
-}
-
-static int read_graph(struct graph *g, char *const *paths, int count,
-		      const struct flamegraph_options *o, struct error *e)
-{
-	char *earlier = o->earlier;
-	int err = read_side(paths, count, o, &g->p, e);
-
-	err = err ?: tool_filter(g->p, &o->filter, o->value, &g->filtered[0], e);
-	if (err || !earlier)
-		return err;
-	err = read_side(&earlier, 1, o, &g->earlier, e);
-	/* The filter may leave nothing of it: new functions were not in it. */
-	return err ?: profile_filter(g->earlier, &o->filter, &g->filtered[1], e);
 }
 
 static enum call_tree_roots roots_of(const struct flamegraph_options *o, const struct graph *g)
@@ -183,61 +169,15 @@ static int check_output(char *const *paths, int count, struct flamegraph_options
 	return err;
 }
 
-/* Returns an exit code. */
-static int draw_flame_graph(char *const *paths, int count, struct flamegraph_options *o)
-{
-	struct graph g = { 0 };
-	enum profile_stacks stacks;
-	char title[1024];
-	struct error e;
-	int code, err;
-
-	if (check_output(paths, count, o, &e) || read_graph(&g, paths, count, o, &e)) {
-		code = tool_fail(&e);
-		goto out;
-	}
-	if (!profile_magnitude(g.p, o->value)) {
-		tool_warn("%s: there are no samples to draw", paths[0]);
-		code = EXIT_NO_SAMPLES;
-		goto out;
-	}
-	if (o->earlier)
-		snprintf(title, sizeof(title), "%s against %s", paths[0], o->earlier);
-	else
-		snprintf(title, sizeof(title), "%s", *g.p->command ? g.p->command : paths[0]);
-	g.options = (struct flame_graph_options){
-		.html = o->form == FORM_HTML,
-		.icicle = o->icicle,
-		.title = o->title ?: title,
-		.tree.roots = roots_of(o, &g),
-		.tree.inverted = o->inverted,
-		.tree.value = o->value,
-		.tree.min_share = o->percent / 100,
-		.tree.filtered = g.filtered,
-	};
-	stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);
-	if (stacks != PROFILE_CALL_STACKS)
-		tool_warn("%s has no call stacks%s: record with -g", paths[0],
-			  stacks ? " but of inlined functions" : "");
-	if (strcmp(o->output, "-") != 0)
-		err = file_write(o->output, FILE_LIKE_SHELL, write_graph, &g, &e);
-	else
-		err = write_graph(stdout, &g, &e); /* main() asks how it went */
-	code = err ? tool_fail(&e) : tool_done(g.p);
-out:
-	profile_filtered_free(&g.filtered[0]);
-	profile_filtered_free(&g.filtered[1]);
-	profile_free(g.p);
-	profile_free(g.earlier);
-	return code;
-}
-
 static int run_flamegraph(int argc, char **argv)
 {
 	struct flamegraph_options o = { .percent = LEAST_PERCENT };
+	struct graph g = { 0 };
+	enum profile_stacks stacks;
 	struct tool_inputs in;
+	char title[1024];
 	struct error e;
-	int first, code = tool_options(&flamegraph_command, &o, argc, argv, false, &first);
+	int first, err, code = tool_options(&flamegraph_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
@@ -247,7 +187,52 @@ static int run_flamegraph(int argc, char **argv)
 		error_hint(&e, "profiltool flamegraph FILE... -o OUT.svg");
 		return tool_fail(&e);
 	}
-	return draw_flame_graph(in.paths, in.count, &o);
+	err = check_output(in.paths, in.count, &o, &e);
+	err = err ?: read_checked(in.paths, in.count, &o, &g.p, &e);
+	err = err ?: tool_filter(g.p, &o.filter, o.value, &g.filtered[0], &e);
+	if (!err && o.earlier) {
+		err = read_checked(&o.earlier, 1, &o, &g.earlier, &e);
+		/* The filter may leave nothing of it: new functions were not in it. */
+		err = err ?: profile_filter(g.earlier, &o.filter, &g.filtered[1], &e);
+	}
+	if (err) {
+		code = tool_fail(&e);
+		goto out;
+	}
+	if (!profile_magnitude(g.p, o.value)) {
+		tool_warn("%s: there are no samples to draw", in.paths[0]);
+		code = EXIT_NO_SAMPLES;
+		goto out;
+	}
+	if (o.earlier)
+		snprintf(title, sizeof(title), "%s against %s", in.paths[0], o.earlier);
+	else
+		snprintf(title, sizeof(title), "%s", *g.p->command ? g.p->command : in.paths[0]);
+	g.options = (struct flame_graph_options){
+		.html = o.form == FORM_HTML,
+		.icicle = o.icicle,
+		.title = o.title ?: title,
+		.tree.roots = roots_of(&o, &g),
+		.tree.inverted = o.inverted,
+		.tree.value = o.value,
+		.tree.min_share = o.percent / 100,
+		.tree.filtered = g.filtered,
+	};
+	stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);
+	if (stacks != PROFILE_CALL_STACKS)
+		tool_warn("%s has no call stacks%s: record with -g", in.paths[0],
+			  stacks ? " but of inlined functions" : "");
+	if (strcmp(o.output, "-") != 0)
+		err = file_write(o.output, FILE_LIKE_SHELL, write_graph, &g, &e);
+	else
+		err = write_graph(stdout, &g, &e); /* main() checks for errors of writing */
+	code = err ? tool_fail(&e) : tool_done(g.p);
+out:
+	profile_filtered_free(&g.filtered[0]);
+	profile_filtered_free(&g.filtered[1]);
+	profile_free(g.p);
+	profile_free(g.earlier);
+	return code;
 }
 
 const struct tool_command flamegraph_command = {

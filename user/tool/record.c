@@ -110,13 +110,18 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* Checks that there is one target and, before anything is begun, that a command can be run. */
-static int check_targets(const struct record_options *o, char **command, struct error *e)
+/*
+ * Checks that there is one target and that its command can be run, and the options of the
+ * histogram. Returns 0 or -errno with e set.
+ */
+static int check_target(const struct record_options *o, char **command, struct error *e)
 {
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
 	int kinds = tool_target_kinds(&o->target) + (command != NULL);
-	char path[PATH_MAX];
 	struct executable program;
+	const char *why = NULL;
+	char path[PATH_MAX];
+	int err;
 
 	/* perf takes the method of -g as a word of its own. Here, a command begins there. */
 	for (size_t i = 0; i < 6 && command && o->target.stacks; i++)
@@ -135,15 +140,12 @@ static int check_targets(const struct record_options *o, char **command, struct 
 			      "see profiltool record --help");
 		return -EINVAL;
 	}
-	if (!command)
-		return 0;
-	return executable_find(command[0], path, e) ?: executable_read_program(path, &program, e);
-}
-
-static int check_histogram(const struct record_options *o, struct error *e)
-{
-	const char *why = NULL;
-
+	if (command) {
+		err = executable_find(command[0], path, e);
+		err = err ?: executable_read_program(path, &program, e);
+		if (err)
+			return err;
+	}
 	if (!o->scale && (o->offset.given || o->bufsiz))
 		why = "--offset and --bufsiz need --scale";
 	else if (o->scale && o->offset.given != (o->bufsiz > 0))
@@ -194,14 +196,18 @@ static int check_output(struct record_options *o, const struct format **format, 
 	return 0;
 }
 
-/* Warns of what the capture lost, and of stacks that it could not walk. */
+/*
+ * Warns of lost records, of processes and mappings above the limits, and of stacks that could not
+ * be walked; with -v, prints details.
+ */
 static void warn_of_capture(const struct capture *c, const struct profile *p,
-			    enum capture_stacks asked)
+			    const struct record_options *o)
 {
 	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
 	uint64_t unmapped = profile_count_unmapped(p);
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
+	struct capture_tables tables;
 	struct capture_totals totals;
 	size_t image_count, count;
 
@@ -237,7 +243,7 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			tool_warn("stacks end in %s: its call frame information is not used: %s",
 				  images[ends[i].image].path, why);
 	}
-	if (asked == CAPTURE_STACKS_AUTO && !cfi)
+	if (o->target.stacks == CAPTURE_STACKS_AUTO && !cfi)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
 	if (totals.stack_limit && totals.stack_limit < CAPTURE_DEPTH_MAX)
@@ -245,14 +251,8 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
 			  totals.stack_limit, cfi ? " of the kernel" : "", CAPTURE_DEPTH_MAX,
 			  CAPTURE_DEPTH_MAX);
-}
-
-static void print_details(const struct capture *c, bool histogram)
-{
-	struct capture_tables tables;
-	struct capture_totals totals;
-
-	capture_totals(c, &totals);
+	if (!o->verbose)
+		return;
 	capture_tables(c, &tables);
 	if (tables.images)
 		tool_warn("call frame information: %zu images, %zu rows, %zu KiB of %zu; no room "
@@ -264,15 +264,15 @@ static void print_details(const struct capture *c, bool histogram)
 	if (totals.first_tick_ns)
 		tool_warn("the first tick came %.1f ms after the start",
 			  totals.first_tick_ns / 1e6);
-	if (!histogram)
+	if (!o->scale)
 		tool_warn("%" PRIu64
 			  " samples came through the ring buffer, the rest through the table",
 			  totals.ring);
 }
 
 /*
- * Hours of samples must not be lost because one file system is full: makes a new directory for
- * temporary files. (Another user could have prepared a fixed name.)
+ * Saves a profile that could not be written where it was to go (a full file system) in a new
+ * directory below TMPDIR. A fixed name could have been prepared by another user.
  */
 static void save_elsewhere(const struct profile *p, const struct format *format)
 {
@@ -299,35 +299,9 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 	rmdir(directory);
 }
 
-/*
- * Ticks that never came are not lost samples, but the rate is lower than requested. The number of
- * ticks is random, with a standard deviation of at most the square root of those that were due:
- * warn beyond four of these and 2 %.
- */
-static void warn_missing_ticks(const struct profile *p)
-{
-	uint64_t due = profile_due(p), ticks = p->totals.ticks;
-	double missing = (double)due * 0.98 - (double)ticks;
-	bool own_clock = strcmp(p->event, "tick") != 0;
-
-	if (missing <= 0 || missing * missing <= 16. * (double)due)
-		return;
-	if (own_clock)
-		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
-			  " came: the kernel throttled the clock, or charged threads from when "
-			  "they were woken, not from when they ran, or the host of this virtual "
-			  "machine took the time",
-			  due, ticks);
-	else
-		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
-			  " came. Work in step with the tick gets none: then use another clock. "
-			  "Else the host of this virtual machine took the time",
-			  due, ticks);
-}
-
-/* Warns of what differs from what was requested. Returns the exit code for it. */
-static int conclude(const struct recording *r, const struct profile *p, const char *waits,
-		    bool histogram)
+/* Warns of missing ticks and samples, and of an early end. Returns the exit code. */
+static int warn_of_result(const struct recording *r, const struct profile *p, const char *waits,
+			  bool histogram)
 {
 	struct idleness idle = {
 		.excluded = p->totals.excluded,
@@ -335,8 +309,28 @@ static int conclude(const struct recording *r, const struct profile *p, const ch
 		.cpu_ns = p->totals.cpu_ns,
 		.duration_ns = p->duration_ns,
 	};
+	uint64_t due = profile_due(p), ticks = p->totals.ticks;
+	double missing = (double)due * 0.98 - (double)ticks;
+	bool own_clock = strcmp(p->event, "tick") != 0;
 
-	warn_missing_ticks(p);
+	/*
+	 * Ticks that never came are not lost samples, but the rate is lower than requested. The
+	 * number of ticks is random, with a standard deviation of at most the square root of those
+	 * that were due: warn beyond four of these and 2 %.
+	 */
+	if (missing > 0 && missing * missing > 16. * (double)due) {
+		if (own_clock)
+			tool_warn("%" PRIu64 " ticks were due, %" PRIu64
+				  " came: the kernel throttled the clock, or charged threads from "
+				  "when they were woken, not from when they ran, or the host of "
+				  "this virtual machine took the time",
+				  due, ticks);
+		else
+			tool_warn("%" PRIu64 " ticks were due, %" PRIu64
+				  " came. Work in step with the tick gets none: then use another "
+				  "clock. Else the host of this virtual machine took the time",
+				  due, ticks);
+	}
 	if (p->totals.counted == 0) {
 		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
 		waits_warn(r->target, &idle);
@@ -355,7 +349,7 @@ static int conclude(const struct recording *r, const struct profile *p, const ch
 }
 
 /* Called while names are resolved: a second signal ends that. */
-static bool stop_naming(void *context)
+static bool naming_interrupted(void *context)
 {
 	if (!recording_signal_came(context))
 		return false;
@@ -372,7 +366,7 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 	int code, write_err = 0;
 	struct error e;
 
-	if (tool_name(p, &o->naming, stop_naming, &r->signals, &e))
+	if (tool_name(p, &o->naming, naming_interrupted, &r->signals, &e))
 		return tool_fail(&e);
 	if (!print)
 		recording_release_signals();
@@ -392,7 +386,7 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 		error_no_memory(&e);
 		return tool_fail(&e);
 	}
-	code = conclude(r, p, waits, o->scale != 0);
+	code = warn_of_result(r, p, waits, o->scale != 0);
 	return write_err ? EXIT_FAILED : code;
 }
 
@@ -413,7 +407,7 @@ static int note_command(struct profile *p, char *const *command)
 	return err;
 }
 
-/* Returns an exit code. */
+/* Records, then writes and prints the profile. Returns an exit code. */
 static int record_target(struct recording *r, const struct record_options *o,
 			 const struct capture_options *what, const struct format *format)
 {
@@ -441,9 +435,7 @@ static int record_target(struct recording *r, const struct record_options *o,
 		code = tool_fail(&e);
 		goto out;
 	}
-	warn_of_capture(r->capture, p, o->target.stacks);
-	if (o->verbose)
-		print_details(r->capture, o->scale != 0);
+	warn_of_capture(r->capture, p, o);
 	if (command) {
 		/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
 		status = capture_command_status(r->capture);
@@ -483,8 +475,8 @@ static int run_record(int argc, char **argv)
 		return code;
 	command = first < argc ? argv + first : NULL;
 	o.output = tool_output_place(o.format, o.output);
-	if (check_targets(&o, command, &e) || check_histogram(&o, &e) ||
-	    check_output(&o, &format, &e) || tool_check_naming(&o.naming, &e))
+	if (check_target(&o, command, &e) || check_output(&o, &format, &e) ||
+	    tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;

@@ -20,7 +20,7 @@ struct report_options {
 	const char *callers, *callees; /* functions */
 };
 
-static int option_sort(const char *value, void *member, struct error *e)
+static int parse_sort(const char *value, void *member, struct error *e)
 {
 	struct rows_options *rows = member;
 	const struct row_view *view = tool_view_of_keys(value);
@@ -39,7 +39,7 @@ static int option_sort(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int option_children(const char *value, void *member, struct error *e)
+static int set_true(const char *value, void *member, struct error *e)
 {
 	(void)value;
 	(void)e;
@@ -47,7 +47,7 @@ static int option_children(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int option_no_children(const char *value, void *member, struct error *e)
+static int set_false(const char *value, void *member, struct error *e)
 {
 	(void)value;
 	(void)e;
@@ -69,10 +69,10 @@ static const struct option_spec options[] = {
 	{ "sort", 's', "KEY",
 	  "order rows by self (default) or total; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
-	  option_sort, offsetof(struct report_options, view.rows) },
-	{ "children", 0, NULL, "the same as --sort total", option_children,
+	  parse_sort, offsetof(struct report_options, view.rows) },
+	{ "children", 0, NULL, "the same as --sort total", set_true,
 	  offsetof(struct report_options, view.rows.by_total) },
-	{ "no-children", 0, NULL, "the same as --sort self", option_no_children,
+	{ "no-children", 0, NULL, "the same as --sort self", set_false,
 	  offsetof(struct report_options, view.rows.by_total) },
 	{ "show-nr-samples", 'n', NULL, "for those who know perf: numbers are always shown", NULL,
 	  offsetof(struct report_options, for_perf) },
@@ -86,17 +86,6 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* Lines can be drawn where the terminal is of the locale's codeset. */
-static bool has_utf8(void)
-{
-	locale_t locale = newlocale(LC_CTYPE_MASK, "", 0);
-	bool utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
-
-	if (locale)
-		freelocale(locale);
-	return utf8;
-}
-
 static bool is_tree(const struct report_options *o)
 {
 	return o->tree || o->callers || o->callees;
@@ -105,7 +94,8 @@ static bool is_tree(const struct report_options *o)
 static int print_tree(const struct profile *p, const struct report_options *o, struct error *e)
 {
 	const struct report_table_options table = tool_table_options(&o->view);
-	const struct call_view_style style = { table.width, table.color, has_utf8() };
+	struct call_view_style style = { .width = table.width, .color = table.color };
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", 0);
 	const struct row_view *by = o->view.rows.view;
 	struct call_view_options what = {
 		.roots = CALL_TREE_FUNCTIONS,
@@ -120,6 +110,10 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 	struct call_view v;
 	int err;
 
+	/* Lines can be drawn where the terminal is of the locale's codeset. */
+	style.utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+	if (locale)
+		freelocale(locale);
 	if (by && by->fields & ROW_THREAD)
 		what.roots = CALL_TREE_THREADS;
 	else if (by && by->fields & ROW_PROCESS)
@@ -140,52 +134,45 @@ static bool is_empty(const struct profile *p, const struct report_options *o)
 	       !rows_count_calls(p, &o->view.rows);
 }
 
-static int print_report(struct profile *p, const char *name, struct report_options *o,
-			struct error *e)
-{
-	const char *value = o->view.rows.value;
-	struct symbol_extent *extents;
-	int err = 0;
-
-	if (!is_tree(o)) {
-		err = tool_find_extents(p, &o->view, &extents, e);
-		err = err ?: tool_print(p, &o->view, e);
-		free(extents);
-		if (!err && rows_count_calls(p, &o->view.rows))
-			tool_warn("%s: no samples, only calls, which are counted instead", name);
-	} else if (o->view.json || !is_empty(p, o)) {
-		err = print_tree(p, o, e);
-	}
-	if (!err && !o->reading.naming.quiet &&
-	    (report_summary(p, value, TOOL_PREFIX, name, stderr) ||
-	     report_unnamed(p, value, TOOL_PREFIX, stderr)))
-		err = error_no_memory(e);
-	return err;
-}
-
 /* Reads, checks, filters and prints profiles. Returns an exit code. */
 static int report_profiles(char *const *paths, int count, struct report_options *o)
 {
-	const char *value = o->view.rows.value;
-	char name[32];
+	const char *value = o->view.rows.value, *name = tool_input_name(paths[0]);
+	struct symbol_extent *extents = NULL;
+	char several[32];
 	struct profile *p;
 	struct error e;
 	int err, code;
 
 	if (tool_read_all(paths, count, &o->reading, &p, &e))
 		return tool_fail(&e);
-	snprintf(name, sizeof(name), "%d profiles", count);
+	if (count > 1) {
+		snprintf(several, sizeof(several), "%d profiles", count);
+		name = several;
+	}
 	err = tool_check_value(p, value, &e) ?: tool_check_tag(p, o->view.rows.view, &e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, &e);
 	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, &e);
-	err = err ?: print_report(p, count > 1 ? name : tool_input_name(paths[0]), o, &e);
+	if (!err && !is_tree(o)) {
+		err = tool_find_extents(p, &o->view, &extents, &e);
+		err = err ?: tool_print(p, &o->view, &e);
+		if (!err && rows_count_calls(p, &o->view.rows))
+			tool_warn("%s: no samples, only calls, which are counted instead", name);
+	} else if (!err && (o->view.json || !is_empty(p, o))) {
+		err = print_tree(p, o, &e);
+	}
+	if (!err && !o->reading.naming.quiet &&
+	    (report_summary(p, value, TOOL_PREFIX, name, stderr) ||
+	     report_unnamed(p, value, TOOL_PREFIX, stderr)))
+		err = error_no_memory(&e);
 	if (err)
 		code = tool_fail(&e);
 	else if (is_empty(p, o))
 		code = tool_no_samples(p, value, &o->filtered, &o->reading.query, paths, count);
 	else
 		code = tool_done(p);
+	free(extents);
 	profile_filtered_free(&o->filtered);
 	profile_free(p);
 	return code;

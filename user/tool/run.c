@@ -214,42 +214,14 @@ static int set_environment(const struct run_options *o, const char *directory, s
 	return err;
 }
 
-/* Returns only when it fails. */
-static int exec_with_library(const struct run_options *o, char **command, struct error *e)
-{
-	char path[PATH_MAX], directory[PATH_MAX] = "";
-	struct executable program;
-	bool has_library = false;
-	int err;
-
-	err = executable_find(command[0], path, e);
-	err = err ?: executable_read_program(path, &program, e);
-	if (!err && program.privileged) {
-		error_set(e, 0,
-			  "%s gives privileges to who runs it (set-user-ID, set-group-ID or "
-			  "capabilities): the loader adds no library to it",
-			  program.path);
-		error_hint(e, "run a copy of it, made with cp, or link it with -lprofil");
-		return -EPERM;
-	}
-	if (!err && program.kind == EXECUTABLE_ELF && !*program.interpreter)
-		has_library = has_static_library(program.path);
-	if (!err && !has_library)
-		err = find_libraries(&program, directory, e);
-	if (!err && !has_library && program.kind == EXECUTABLE_ELF)
-		err = check_linked(&program, e);
-	err = err ?: set_environment(o, directory, e);
-	if (err)
-		return err;
-	execvp(path, command);
-	return error_set(e, errno, "cannot run %s", path);
-}
-
 static int run_program(int argc, char **argv)
 {
+	char path[PATH_MAX], directory[PATH_MAX] = "", **command;
 	struct run_options o = { 0 };
+	struct executable program;
+	bool has_library = false;
 	struct error e;
-	int first, code = tool_options(&run_command, &o, argc, argv, true, &first);
+	int err, first, code = tool_options(&run_command, &o, argc, argv, true, &first);
 
 	if (code >= 0)
 		return code;
@@ -258,7 +230,27 @@ static int run_program(int argc, char **argv)
 		error_hint(&e, "profiltool run -- COMMAND; see profiltool run --help");
 		return tool_fail(&e);
 	}
-	exec_with_library(&o, argv + first, &e);
+	command = argv + first;
+	err = executable_find(command[0], path, &e);
+	err = err ?: executable_read_program(path, &program, &e);
+	if (!err && program.privileged) {
+		err = error_set(&e, 0,
+				"%s gives privileges to who runs it (set-user-ID, set-group-ID or "
+				"capabilities): the loader adds no library to it",
+				program.path);
+		error_hint(&e, "run a copy of it, made with cp, or link it with -lprofil");
+	}
+	if (!err && program.kind == EXECUTABLE_ELF && !*program.interpreter)
+		has_library = has_static_library(program.path);
+	if (!err && !has_library)
+		err = find_libraries(&program, directory, &e);
+	if (!err && !has_library && program.kind == EXECUTABLE_ELF)
+		err = check_linked(&program, &e);
+	err = err ?: set_environment(&o, directory, &e);
+	if (!err) {
+		execvp(path, command);
+		error_set(&e, errno, "cannot run %s", path);
+	}
 	return tool_fail(&e);
 }
 

@@ -148,8 +148,7 @@ int tool_option_by(const char *value, void *member, struct error *e)
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
-/* The fields of a key, which may be abbreviated, as in perf, to three letters; 0: unknown. */
-static unsigned int key_fields(const char *key)
+const struct row_view *tool_view_of_keys(const char *text)
 {
 	static const struct {
 		const char *name;
@@ -163,26 +162,20 @@ static unsigned int key_fields(const char *key)
 		{ "pid", ROW_PROCESS | ROW_COMM },
 		{ "tid", ROW_PROCESS | ROW_THREAD | ROW_COMM },
 	};
-	size_t size = strlen(key);
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (strcmp(key, keys[i].name) == 0 ||
-		    (size >= 3 && strncmp(key, keys[i].name, size) == 0))
-			return keys[i].fields;
-	return 0;
-}
-
-const struct row_view *tool_view_of_keys(const char *text)
-{
+	const size_t key_count = sizeof(keys) / sizeof(*keys);
 	char *copy = strdup(text), *rest = copy, *key;
 	unsigned int fields = 0;
 	bool known = copy;
 
-	while ((key = strsep(&rest, ","))) {
-		unsigned int more = key_fields(key);
+	while (known && (key = strsep(&rest, ","))) {
+		size_t size = strlen(key), i = 0;
 
-		known &= more != 0;
-		fields |= more;
+		/* As in perf, a key may be abbreviated to three letters. */
+		while (i < key_count && strcmp(key, keys[i].name) != 0 &&
+		       (size < 3 || strncmp(key, keys[i].name, size) != 0))
+			i++;
+		known = i < key_count;
+		fields |= known ? keys[i].fields : 0;
 	}
 	free(copy);
 	return known ? row_view_by_fields(fields) : NULL;

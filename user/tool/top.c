@@ -141,8 +141,8 @@ static int print_table(struct watch *w, const struct top_options *o, struct erro
 }
 
 /*
- * Prints tables until all are printed, a signal comes or the targets have ended: *complete is then
- * false if more tables were asked for. Ends, too, when nothing can be printed, as main() will tell.
+ * Prints tables until --tables are printed, a signal comes, the targets have ended, or standard
+ * output fails, which main() reports. *complete: no target ended before the last table.
  */
 static int print_tables(struct watch *w, const struct top_options *o, int signals, bool *complete,
 			struct error *e)
@@ -163,46 +163,6 @@ static int print_tables(struct watch *w, const struct top_options *o, int signal
 	}
 	*complete = !w->ended || printed >= o->tables;
 	return err;
-}
-
-static int check_options(struct top_options *o, bool arguments, struct error *e)
-{
-	int kinds = tool_target_kinds(&o->target);
-
-	if (arguments || kinds > 1) {
-		error_set_kind(e, ERROR_USAGE, 0,
-			       arguments ? "top takes no file and no command"
-					 : "-p, -t, -a and --cgroup exclude each other");
-		error_hint(e, "profiltool top -p PID; see profiltool top --help");
-		return -1;
-	}
-	if (kinds && query_is_given(&o->query)) {
-		error_set_kind(e, ERROR_USAGE, 0, "the archive has all processes");
-		error_hint(e, "select by --unit, --container or --comm, without -p, -t, -a "
-			      "and --cgroup");
-		return -1;
-	}
-	o->target.all |= kinds == 0;
-	o->plain |= o->json || o->tables || !terminal_is_fit();
-	if (o->plain && !o->half_life.given)
-		o->half_life.ns = 0;
-	return 0;
-}
-
-/* Warns of missing samples and tables. Returns the exit code for it. */
-static int conclude(const struct watch *w, bool complete)
-{
-	if (!w->any) {
-		waits_warn(w->status.target, &w->idle);
-		return EXIT_NO_SAMPLES;
-	}
-	if (w->status.lost) {
-		tool_warn("incomplete: %" PRIu64 " samples were lost", w->status.lost);
-		return EXIT_INCOMPLETE;
-	}
-	if (w->ended)
-		tool_warn("%s%s has ended", complete ? "" : "incomplete: ", w->status.target);
-	return complete ? EXIT_DONE : EXIT_INCOMPLETE;
 }
 
 /* Returns an exit code. */
@@ -228,14 +188,27 @@ static int show_live(const struct top_options *o, int signals)
 		       : screen_run(&w, signals, o->delay_ns, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
-	code = err ? tool_fail(&e) : conclude(&w, complete);
+	if (err) {
+		code = tool_fail(&e);
+	} else if (!w.any) {
+		waits_warn(w.status.target, &w.idle);
+		code = EXIT_NO_SAMPLES;
+	} else if (w.status.lost) {
+		tool_warn("incomplete: %" PRIu64 " samples were lost", w.status.lost);
+		code = EXIT_INCOMPLETE;
+	} else {
+		if (w.ended)
+			tool_warn("%s%s has ended",
+				  complete ? "" : "incomplete: ", w.status.target);
+		code = complete ? EXIT_DONE : EXIT_INCOMPLETE;
+	}
 	unrecorded_warn(&unrecorded, &o->target, w.cpu_ns);
 	unrecorded_free(&unrecorded);
 	watch_free(&w);
 	return code;
 }
 
-/* Reads an interval, and shows it as if it had just been watched. Returns an exit code. */
+/* Shows an interval of the archive on the live view's screen. Returns an exit code. */
 static int show_archive(struct top_options *o, int signals)
 {
 	char name[QUERY_NAME_SIZE];
@@ -284,12 +257,28 @@ static int run_top(int argc, char **argv)
 		.limit = 20,
 	};
 	struct error e;
-	int first, signals, code = tool_options(&top_command, &o, argc, argv, false, &first);
+	int first, signals, kinds, code = tool_options(&top_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (check_options(&o, first < argc, &e))
+	kinds = tool_target_kinds(&o.target);
+	if (first < argc || kinds > 1) {
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       first < argc ? "top takes no file and no command"
+					    : "-p, -t, -a and --cgroup exclude each other");
+		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
 		return tool_fail(&e);
+	}
+	if (kinds && query_is_given(&o.query)) {
+		error_set_kind(&e, ERROR_USAGE, 0, "the archive has all processes");
+		error_hint(&e, "select by --unit, --container or --comm, without -p, -t, -a "
+			       "and --cgroup");
+		return tool_fail(&e);
+	}
+	o.target.all |= kinds == 0;
+	o.plain |= o.json || o.tables || !terminal_is_fit();
+	if (o.plain && !o.half_life.given)
+		o.half_life.ns = 0;
 	tool_skip_targets(&o.target);
 	signals = recording_open_signals(&e);
 	if (signals < 0)

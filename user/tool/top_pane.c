@@ -95,28 +95,10 @@ static int print_callers(struct pane *pane, struct live *l, unsigned int width, 
 	return err;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int find_lines(struct pane *pane)
-{
-	const char *text = pane->text, *end;
-
-	pane->count = 0;
-	for (;;) {
-		if (array_reserve(&pane->lines, &pane->room, pane->count + 1, sizeof(*pane->lines)))
-			return -ENOMEM;
-		pane->lines[pane->count] = text - pane->text;
-		end = strchr(text, '\n');
-		if (!end)
-			return 0;
-		pane->count++;
-		text = end + 1;
-	}
-}
-
 int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e)
 {
 	uint64_t start = now_ns(), now;
-	char *text = NULL;
+	char *text = NULL, *end;
 	size_t size;
 	FILE *out;
 	int err = 0;
@@ -143,7 +125,18 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 	pane->text = text;
 	now = now_ns();
 	pane->due_ns = now + (now - start) * REST;
-	return find_lines(pane) ? error_no_memory(e) : 0;
+	/* The offset of each line, and of the end. */
+	pane->count = 0;
+	for (;;) {
+		if (array_reserve(&pane->lines, &pane->room, pane->count + 1, sizeof(*pane->lines)))
+			return error_no_memory(e);
+		pane->lines[pane->count] = text - pane->text;
+		end = strchr(text, '\n');
+		if (!end)
+			return 0;
+		pane->count++;
+		text = end + 1;
+	}
 }
 
 static int copy_text(char **copy, const char *text)

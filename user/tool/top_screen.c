@@ -139,8 +139,7 @@ static void draw_pane(struct screen *s)
 	}
 }
 
-/* As many of the keys as fit. */
-static void print_keys(const struct screen *s, char *text, size_t size)
+static void draw_bottom(const struct screen *s)
 {
 	static const char *const table_keys[] = { "? help",   "q quit",	   "Enter code",
 						  "Tab rows", "s sort",	   "Space freeze",
@@ -149,17 +148,9 @@ static void print_keys(const struct screen *s, char *text, size_t size)
 						 NULL };
 	const char *const *keys = s->pane.kind ? pane_keys : table_keys;
 	size_t used = 0;
-
-	*text = '\0';
-	for (; *keys && used + strlen(*keys) + 2 < (size_t)COLS && used < size; keys++)
-		used += snprintf(text + used, size - used, "%s%s", used ? "  " : "", *keys);
-}
-
-static void draw_bottom(const struct screen *s)
-{
 	const struct row *row = live_row(&s->w->live);
 	const char *why = row && !s->pane.kind ? live_unnamed(&s->w->live, row) : NULL;
-	char text[1280], *visible;
+	char text[1280] = "", *visible;
 
 	if (s->asking)
 		snprintf(text, sizeof(text), "only rows that match: %s_", s->pattern);
@@ -171,8 +162,11 @@ static void draw_bottom(const struct screen *s)
 		snprintf(text, sizeof(text), "%s has ended; q quits", s->w->status.target);
 	else if (why)
 		snprintf(text, sizeof(text), "no name: %s", why);
-	else
-		print_keys(s, text, sizeof(text));
+	else /* the keys, as many as fit */
+		for (; *keys && used + strlen(*keys) + 2 < (size_t)COLS && used < sizeof(text);
+		     keys++)
+			used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? "  " : "",
+					 *keys);
 	visible = text_visible(text);
 	if (!visible)
 		return;
@@ -193,19 +187,6 @@ static void update_pane(struct screen *s)
 
 	if (s->pane.kind && pane_update(&s->pane, &s->w->live, COLS, &e))
 		show_error(s, &e);
-}
-
-static int draw_screen(struct screen *s, struct error *e)
-{
-	if (s->pane.kind && s->pane.width != (unsigned int)COLS)
-		update_pane(s);
-	if (s->pane.kind)
-		draw_pane(s);
-	else if (draw_table(s))
-		return error_no_memory(e);
-	draw_bottom(s);
-	refresh();
-	return 0;
 }
 
 static void open_pane(struct screen *s, enum pane_kind kind)
@@ -232,7 +213,7 @@ static void open_pane(struct screen *s, enum pane_kind kind)
 		s->pane.top = hot - pane_room(s) / 2;
 }
 
-static int show(struct screen *s, const struct row_view *view)
+static int show_rows(struct screen *s, const struct row_view *view)
 {
 	live_show(&s->w->live, view);
 	s->first = 0;
@@ -240,11 +221,11 @@ static int show(struct screen *s, const struct row_view *view)
 }
 
 /* A view by its name; from that, back to functions. */
-static int toggle(struct screen *s, const char *name)
+static int toggle_view(struct screen *s, const char *name)
 {
 	const struct row_view *view = row_view_by_name(name);
 
-	return show(s, s->w->live.view == view ? row_views : view);
+	return show_rows(s, s->w->live.view == view ? row_views : view);
 }
 
 /* Where a key moves to, of `count` lines of which `room` are shown. */
@@ -288,7 +269,7 @@ static int take_table_key(struct screen *s, int key)
 	case ESCAPE:
 		if (l->pattern)
 			return live_match(l, NULL, &e) ?: live_collect(l);
-		return live_leave(l) ? show(s, s->view) : 0;
+		return live_leave(l) ? show_rows(s, s->view) : 0;
 	case '\r':
 	case KEY_ENTER:
 	case KEY_RIGHT:
@@ -299,7 +280,7 @@ static int take_table_key(struct screen *s, int key)
 			return 0;
 		}
 		s->view = l->view;
-		return live_enter(l, row) ?: show(s, row_views);
+		return live_enter(l, row) ?: show_rows(s, row_views);
 	case 'c':
 		open_pane(s, PANE_CALLERS);
 		return 0;
@@ -309,15 +290,15 @@ static int take_table_key(struct screen *s, int key)
 			l->sort++;
 		return live_collect(l);
 	case '\t':
-		return show(s, l->view[1].name ? l->view + 1 : row_views);
+		return show_rows(s, l->view[1].name ? l->view + 1 : row_views);
 	case 't':
-		return toggle(s, "thread");
+		return toggle_view(s, "thread");
 	case 'P':
-		return toggle(s, "process");
+		return toggle_view(s, "process");
 	case 'i':
-		return toggle(s, "image");
+		return toggle_view(s, "image");
 	case 'F':
-		return show(s, row_views);
+		return show_rows(s, row_views);
 	case 'z': /* from zero */
 		live_fade(l, UINT64_MAX);
 		l->elapsed_ns = 0;
@@ -329,29 +310,6 @@ static int take_table_key(struct screen *s, int key)
 	default:
 		l->cursor = move_to(key, l->cursor, l->shown_count, room_for_rows());
 		return 0;
-	}
-}
-
-static void take_pane_key(struct screen *s, int key)
-{
-	struct pane *pane = &s->pane;
-	size_t hot;
-
-	switch (key) {
-	case 'q':
-	case ESCAPE:
-	case KEY_LEFT:
-		pane_close(pane);
-		return;
-	case 'n':
-		hot = pane_next_hot(pane, pane->top + pane_room(s) / 2 + pane->fixed);
-		if (hot != SIZE_MAX)
-			pane->top = hot > pane_room(s) / 2 + pane->fixed
-					    ? hot - pane_room(s) / 2 - pane->fixed
-					    : 0;
-		return;
-	default:
-		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(s));
 	}
 }
 
@@ -385,6 +343,9 @@ static int take_pattern_key(struct screen *s, int key)
 
 static int take_key(struct screen *s, int key)
 {
+	struct pane *pane = &s->pane;
+	size_t hot, middle;
+
 	s->message[0] = '\0';
 	if (s->asking)
 		return take_pattern_key(s, key);
@@ -393,14 +354,28 @@ static int take_key(struct screen *s, int key)
 		return 0;
 	}
 	if (key == '?' || key == 'h') {
-		pane_close(&s->pane);
+		pane_close(pane);
 		open_pane(s, PANE_HELP);
 		return 0;
 	}
-	if (!s->pane.kind)
+	if (!pane->kind)
 		return take_table_key(s, key);
-	take_pane_key(s, key);
-	return 0;
+	switch (key) {
+	case 'q':
+	case ESCAPE:
+	case KEY_LEFT:
+		pane_close(pane);
+		return 0;
+	case 'n':
+		middle = pane_room(s) / 2 + pane->fixed;
+		hot = pane_next_hot(pane, pane->top + middle);
+		if (hot != SIZE_MAX)
+			pane->top = hot > middle ? hot - middle : 0;
+		return 0;
+	default:
+		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(s));
+		return 0;
+	}
 }
 
 int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
@@ -420,7 +395,17 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
 			{ .fd = s.terminal.signals, .events = POLLIN },
 		};
 
-		err = draw_screen(&s, e) ?: watch_wait(w, fds, 3, next, e);
+		if (s.pane.kind && s.pane.width != (unsigned int)COLS)
+			update_pane(&s);
+		if (s.pane.kind)
+			draw_pane(&s);
+		else if (draw_table(&s))
+			err = error_no_memory(e);
+		if (!err) {
+			draw_bottom(&s);
+			refresh();
+			err = watch_wait(w, fds, 3, next, e);
+		}
 		if (err || recording_signal_came(&s.signals))
 			break;
 		terminal_take_signals(&s.terminal);

@@ -32,21 +32,6 @@ static uint64_t own_cpu_ns(void)
 	return sum;
 }
 
-static int begin_capture(struct watch *w, struct error *e)
-{
-	struct capture_options options = tool_capture_options(&w->target);
-	int err;
-
-	options.windows = true;
-	capabilities_raise();
-	err = capture_start(&options, &w->capture, e);
-	capabilities_lower();
-	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
-	w->samples_before = w->live.p->sample_count;
-	w->read_ns = now_ns();
-	return err;
-}
-
 static void end_capture(struct watch *w)
 {
 	capabilities_raise();
@@ -60,12 +45,23 @@ static void end_capture(struct watch *w)
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
 		struct error *e)
 {
+	struct capture_options options;
+	int err;
+
 	*w = (struct watch){ .target = *target, .own_cpu_ns = own_cpu_ns() };
 	tool_describe_target(target, w->name, sizeof(w->name));
 	w->status.target = w->name;
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
-	return begin_capture(w, e);
+	options = tool_capture_options(&w->target);
+	options.windows = true;
+	capabilities_raise();
+	err = capture_start(&options, &w->capture, e);
+	capabilities_lower();
+	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
+	w->samples_before = w->live.p->sample_count;
+	w->read_ns = now_ns();
+	return err;
 }
 
 int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e)
@@ -127,19 +123,6 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-/* Drops the samples that have faded, with their locations, images and open files. */
-static int compact_profile(struct watch *w, struct error *e)
-{
-	int err;
-
-	capture_profile_end(w->growth);
-	w->growth = NULL;
-	err = live_compact(&w->live) ? error_no_memory(e) : 0;
-	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
-	w->samples_before = w->live.p->sample_count;
-	return err;
-}
-
 static void update_status(struct watch *w, uint64_t passed_ns)
 {
 	struct live_status *s = &w->status;
@@ -174,10 +157,16 @@ int watch_update(struct watch *w, struct error *e)
 		update_status(w, passed_ns);
 	capabilities_lower();
 
-	if (!err && w->ended)
+	if (!err && w->ended) {
 		end_capture(w);
-	else if (!err && w->live.p->sample_count - w->samples_before > MOST_SAMPLES)
-		err = compact_profile(w, e);
+	} else if (!err && w->live.p->sample_count - w->samples_before > MOST_SAMPLES) {
+		/* Drop the samples that have faded, with their locations, images and open files. */
+		capture_profile_end(w->growth);
+		w->growth = NULL;
+		err = live_compact(&w->live) ? error_no_memory(e) : 0;
+		err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
+		w->samples_before = w->live.p->sample_count;
+	}
 
 	capabilities_raise_for_names();
 	err = err ?: live_name(&w->live, e);

@@ -60,8 +60,6 @@ static bool take_char(struct text *t, char c)
 	return true;
 }
 
-/* --- Lengths of time --- */
-
 static const struct {
 	const char *word;
 	uint64_t seconds;
@@ -73,42 +71,35 @@ static const struct {
 	{ "w", 7 * DAY_S }, { "week", 7 * DAY_S }, { "weeks", 7 * DAY_S },
 };
 
-/* Units of one letter may follow each other without a blank: 1h30m. */
-static bool take_unit(struct text *t, uint64_t *seconds)
+/* Takes "2 hours", "a day" or "1h30m": units of one letter may stand before the next number. */
+static bool take_length(struct text *t, uint64_t *seconds)
 {
 	static const char letters[] = "smhdw";
 	static const uint64_t lengths[] = { 1, 60, 3600, DAY_S, 7 * DAY_S };
-	const char *letter = *t->at ? strchr(letters, *t->at) : NULL;
-
-	if (letter && isdigit((unsigned char)t->at[1])) {
-		*seconds = lengths[letter - letters];
-		t->at++;
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (take_word(t, units[i].word)) {
-			*seconds = units[i].seconds;
-			return true;
-		}
-	return false;
-}
-
-/* "2 hours", "1h30m", "a day" */
-static bool take_length(struct text *t, uint64_t *seconds)
-{
+	const size_t unit_count = sizeof(units) / sizeof(*units);
 	bool any = false;
 
 	*seconds = 0;
 	for (; !any || isdigit((unsigned char)*t->at); skip_blanks(t)) {
-		uint64_t number = 1, unit;
+		uint64_t number = 1;
+		const char *letter;
+		size_t i = 0;
 
 		skip_blanks(t);
 		if (!take_word(t, "a") && !take_word(t, "an") && !take_number(t, 1, 9, &number))
 			return false;
 		skip_blanks(t);
-		if (!take_unit(t, &unit))
-			return false;
-		*seconds += number * unit;
+		letter = *t->at ? strchr(letters, *t->at) : NULL;
+		if (letter && isdigit((unsigned char)t->at[1])) {
+			*seconds += number * lengths[letter - letters];
+			t->at++;
+		} else {
+			while (i < unit_count && !take_word(t, units[i].word))
+				i++;
+			if (i == unit_count)
+				return false;
+			*seconds += number * units[i].seconds;
+		}
 		any = true;
 	}
 	return true;
@@ -128,8 +119,6 @@ static bool parse_relative(struct text t, uint64_t now_s, uint64_t *time_s)
 	return true;
 }
 
-/* --- Dates and times of day --- */
-
 struct moment {
 	struct tm tm; /* the fields that were given, else 0 */
 	bool day;     /* it has a date, and is not relative to today */
@@ -139,7 +128,7 @@ struct moment {
 };
 
 /* "03:00", "03:00:30", "T03:00" */
-static bool take_clock(struct text *t, struct tm *tm)
+static bool take_time_of_day(struct text *t, struct tm *tm)
 {
 	uint64_t hour, minute, second = 0;
 
@@ -184,47 +173,31 @@ static bool take_zone(struct text *t, struct moment *m)
 	return hours <= 14 && minutes < 60;
 }
 
-/* "2026-11-21" */
-static bool take_date(struct text *t, struct tm *tm)
-{
-	uint64_t year, month, day;
-	struct text start = *t;
-
-	if (!take_number(t, 4, 4, &year) || !take_char(t, '-') || !take_number(t, 2, 2, &month) ||
-	    !take_char(t, '-') || !take_number(t, 2, 2, &day)) {
-		*t = start;
-		return false;
-	}
-	tm->tm_year = (int)year - 1900;
-	tm->tm_mon = (int)month - 1;
-	tm->tm_mday = (int)day;
-	return true;
-}
-
-static int take_week_day(struct text *t)
+/*
+ * Takes "2026-11-21", "today", "yesterday" or a day of the week, and sets it in m, where tm has
+ * today's date. Returns false if there is no day.
+ */
+static bool take_day(struct text *t, struct moment *m)
 {
 	static const char *const days[] = { "Sunday",	"Monday", "Tuesday", "Wednesday",
 					    "Thursday", "Friday", "Saturday" };
+	uint64_t year, month, day;
 	char abbreviated[4];
+	struct text start;
 
-	for (int i = 0; i < 7; i++) {
-		snprintf(abbreviated, sizeof(abbreviated), "%s", days[i]);
-		if (take_word(t, days[i]) || take_word(t, abbreviated))
-			return i;
-	}
-	return -1;
-}
-
-/* Takes the day, which may be missing; tm has today's. Returns whether there is one. */
-static bool take_day(struct text *t, struct moment *m)
-{
 	skip_blanks(t);
-	if (take_date(t, &m->tm)) {
+	start = *t;
+	if (take_number(t, 4, 4, &year) && take_char(t, '-') && take_number(t, 2, 2, &month) &&
+	    take_char(t, '-') && take_number(t, 2, 2, &day)) {
+		m->tm.tm_year = (int)year - 1900;
+		m->tm.tm_mon = (int)month - 1;
+		m->tm.tm_mday = (int)day;
 		m->day = true;
 		if (!take_char(t, 'T') && !take_char(t, 't'))
 			skip_blanks(t);
 		return true;
 	}
+	*t = start;
 	m->day = take_word(t, "today");
 	if (!m->day && take_word(t, "yesterday")) {
 		m->day = true;
@@ -232,37 +205,40 @@ static bool take_day(struct text *t, struct moment *m)
 	}
 	if (m->day)
 		return true;
-	m->week_day = take_week_day(t);
-	return m->week_day >= 0;
+	for (int i = 0; i < 7; i++) {
+		snprintf(abbreviated, sizeof(abbreviated), "%s", days[i]);
+		if (take_word(t, days[i]) || take_word(t, abbreviated)) {
+			m->week_day = i;
+			return true;
+		}
+	}
+	return false;
 }
 
-/* The time that the clock of the time zone shows as tm: the earlier, or later, of two. */
-static time_t local_time(const struct tm *tm, bool later)
+/*
+ * Returns the time at which the clock of m's offset, else of the time zone, shows m->tm; -1: none.
+ * later: the later of two, when summer time ends.
+ */
+static time_t time_of(const struct moment *m, bool later)
 {
-	time_t best = -1;
+	struct tm tm = m->tm, shown;
+	time_t best = -1, time;
 
+	if (m->offset)
+		return timegm(&tm) - m->offset_s;
 	for (int summer = -1; summer <= 1; summer++) {
-		struct tm copy = *tm, shown;
-		time_t time;
-
-		copy.tm_isdst = summer;
-		time = mktime(&copy);
+		tm = m->tm;
+		tm.tm_isdst = summer;
+		time = mktime(&tm);
 		if (time == (time_t)-1 || !localtime_r(&time, &shown))
 			continue;
 		/* A time that was skipped is as mktime(3) takes it. */
-		if (summer >= 0 && (shown.tm_hour != tm->tm_hour || shown.tm_min != tm->tm_min))
+		if (summer >= 0 && (shown.tm_hour != m->tm.tm_hour || shown.tm_min != m->tm.tm_min))
 			continue;
 		if (best == -1 || (later ? time > best : time < best))
 			best = time;
 	}
 	return best;
-}
-
-static time_t time_of(const struct moment *m, bool later)
-{
-	struct tm tm = m->tm;
-
-	return m->offset ? timegm(&tm) - m->offset_s : local_time(&tm, later);
 }
 
 static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *time_s)
@@ -278,8 +254,8 @@ static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *ti
 			    .tm_mday = today.tm_mday };
 	has_day = take_day(&t, &m);
 	clock = !at_end(&t);
-	if ((!has_day && !clock) || (clock && (!take_clock(&t, &m.tm) || !take_zone(&t, &m))) ||
-	    !at_end(&t))
+	if ((!has_day && !clock) ||
+	    (clock && (!take_time_of_day(&t, &m.tm) || !take_zone(&t, &m))) || !at_end(&t))
 		return false;
 	/* There is no 31st of November. */
 	date = m.tm;
