@@ -9,20 +9,9 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-/* --- Nodes and positions --- */
-
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
 	return text ? hash_bytes(text, strlen(text), seed) : seed + 1;
-}
-
-static uint64_t key_hash(const struct callgraph_key *key)
-{
-	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
-
-	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
-	hash = hash_text(key->comm, hash);
-	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash + key->number);
 }
 
 static int compare_text(const char *a, const char *b)
@@ -58,9 +47,12 @@ static bool node_equal(const void *array, uint32_t id, const void *key)
 
 int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_t *node)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
 	size_t count = g->node_count + 1;
 
+	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
+	hash = hash_text(key->comm, hash);
+	hash = hash_u64((uint64_t)key->pid << 32 | key->tid, hash + key->number);
 	*node = index_find(&g->node_index, hash, node_equal, g->nodes, key);
 	if (*node != INDEX_NONE)
 		return 0;
@@ -123,8 +115,6 @@ static int add_entry(struct callgraph *g, uint32_t node, uint32_t start_line)
 	return find_position(g, &entry, &g->nodes[node].entry);
 }
 
-/* --- The places of a profile --- */
-
 /* State of callgraph_place(). */
 struct placing {
 	struct callgraph *g;
@@ -148,75 +138,42 @@ static const char *source_of(const struct placing *c, const struct profile_line 
 	return if_known(c->g, line->file ?: c->p->functions[line->function].file);
 }
 
-static const char *image_path(const struct placing *c, uint32_t location)
-{
-	const struct profile_image *image = profile_location_image(c->p, location);
-
-	return if_known(c->g, image ? image->path : NULL);
-}
-
-/* line: NULL when the location has none. */
-static struct callgraph_key key_of(const struct placing *c, uint32_t location,
-				   const struct profile_line *line)
+/*
+ * Finds or makes the node of a line of a location; line: NULL when the location has none. Returns 0
+ * or -ENOMEM.
+ */
+static int find_node(struct placing *c, uint32_t location, const struct profile_line *line,
+		     uint32_t *id)
 {
 	const struct profile_function *function = line ? &c->p->functions[line->function] : NULL;
-	unsigned int fields = c->g->options.fields;
+	const struct profile_image *file = profile_location_image(c->p, location);
+	const char *image = if_known(c->g, file ? file->path : NULL);
+	uint64_t address = c->p->locations[location].address;
 	struct callgraph_key key = { 0 };
+	struct callgraph *g = c->g;
+	unsigned int fields = g->options.fields;
+	size_t before = g->node_count;
 
-	if (fields & CALLGRAPH_IMAGE) {
-		key.image = image_path(c, location);
-		if (c->g->options.image_name)
-			key.image = c->g->options.image_name(key.image);
-	}
+	if (fields & CALLGRAPH_IMAGE)
+		key.image = g->options.image_name ? g->options.image_name(image) : image;
 	if (fields & CALLGRAPH_FUNCTION && line)
 		key.function = function->name;
 	if (fields & CALLGRAPH_FILE)
-		key.source = if_known(c->g, line ? function->file : NULL);
+		key.source = if_known(g, line ? function->file : NULL);
 	if (fields & CALLGRAPH_SOURCE)
-		key.source = line ? source_of(c, line) : c->g->options.unknown;
+		key.source = line ? source_of(c, line) : g->options.unknown;
 	if (fields & CALLGRAPH_LINE && line)
 		key.line = line->line;
 	if (fields & CALLGRAPH_ADDRESS ||
 	    (fields & CALLGRAPH_FUNCTION && !line && !(fields & CALLGRAPH_NO_ADDRESS)))
 		key.address = c->p->locations[location].image_address;
-	return key;
-}
-
-static int add_position(struct placing *c, uint32_t location, const struct profile_line *line,
-			uint32_t node)
-{
-	struct callgraph *g = c->g;
-	struct callgraph_position position = { .node = node };
-	uint32_t *id = &c->places->positions[c->count];
-
-	if (add_entry(g, node, line ? c->p->functions[line->function].start_line : 0))
-		return -ENOMEM;
-	*id = g->nodes[node].entry;
-	if (!line)
-		return 0;
-	position.line = line->line;
-	position.source = source_of(c, line);
-	if (g->options.positions == CALLGRAPH_ADDRESSES)
-		position.address = c->p->locations[location].image_address;
-	return find_position(g, &position, id);
-}
-
-static int find_node(struct placing *c, uint32_t location, const struct profile_line *line,
-		     uint32_t *id)
-{
-	const struct callgraph_key key = key_of(c, location, line);
-	const char *image = image_path(c, location);
-	struct callgraph *g = c->g;
-	size_t before = g->node_count;
-
 	if (callgraph_find(g, &key, id))
 		return -ENOMEM;
 	if (*id == before) {
 		g->nodes[*id].location = location;
 		/* The kernel has the upper half of the addresses; [vsyscall] there is user code. */
-		g->nodes[*id].kernel =
-			image_is_in_kernel(image) || (c->p->locations[location].address >> 63 &&
-						      image_kind(image) != IMAGE_VSYSCALL);
+		g->nodes[*id].kernel = image_is_in_kernel(image) ||
+				       (address >> 63 && image_kind(image) != IMAGE_VSYSCALL);
 		g->nodes[*id].inlined = true;
 	}
 	return 0;
@@ -285,13 +242,27 @@ static int add_location(struct placing *c, uint32_t location)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_line *line =
 			l->line_count ? &c->p->lines[l->first_line + i] : NULL;
+		struct callgraph_position position = { 0 };
+		uint32_t start_line = line ? c->p->functions[line->function].start_line : 0;
 		uint32_t id;
 
 		if (find_function(c, location, line, &id))
 			return -ENOMEM;
 		g->nodes[id].inlined &= i + 1 < l->line_count;
-		if (g->options.positions && add_position(c, location, line, id))
-			return -ENOMEM;
+		if (g->options.positions) {
+			if (add_entry(g, id, start_line))
+				return -ENOMEM;
+			c->places->positions[c->count] = g->nodes[id].entry;
+		}
+		if (g->options.positions && line) {
+			position.node = id;
+			position.line = line->line;
+			position.source = source_of(c, line);
+			if (g->options.positions == CALLGRAPH_ADDRESSES)
+				position.address = l->image_address;
+			if (find_position(g, &position, &c->places->positions[c->count]))
+				return -ENOMEM;
+		}
 		c->places->nodes[c->count++] = id;
 	}
 	c->places->first[location + 1] = c->count;
@@ -342,37 +313,12 @@ void callgraph_places_free(struct callgraph_places *places)
 	free(places->positions);
 }
 
-/* --- Edges --- */
-
 static bool edge_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct callgraph_edge *a = (const struct callgraph_edge *)array + id, *b = key;
 
 	return a->from == b->from && a->to == b->to && a->kind == b->kind;
 }
-
-/* A counting sort by the position that edges come from. */
-static int order_edges(struct callgraph *g)
-{
-	uint32_t next = 0;
-
-	g->edge_order = calloc(g->edge_count + 1, sizeof(*g->edge_order));
-	if (!g->edge_order)
-		return -ENOMEM;
-	for (size_t i = 0; i < g->position_count; i++) {
-		g->positions[i].first_edge = next;
-		next += g->positions[i].edge_count;
-		g->positions[i].edge_count = 0;
-	}
-	for (size_t i = 0; i < g->edge_count; i++) {
-		struct callgraph_position *from = &g->positions[g->edges[i].from];
-
-		g->edge_order[from->first_edge + from->edge_count++] = i;
-	}
-	return 0;
-}
-
-/* --- Counting --- */
 
 /* The part of a node that has the samples of some labels. */
 struct part {
@@ -408,38 +354,17 @@ static bool part_equal(const void *array, uint32_t id, const void *key)
 	return a->whole == b->whole && a->labels == b->labels;
 }
 
-static int add_part(struct counter *c, struct part *part, uint64_t hash)
-{
-	const struct callgraph_key *labels = &c->places->keys[c->labels];
-	struct callgraph_node *nodes = c->g->nodes;
-	struct callgraph_key key = nodes[part->whole].key;
-	size_t before = c->g->node_count;
-
-	key.pid = labels->pid;
-	key.tid = labels->tid;
-	key.generation = labels->generation;
-	key.comm = labels->comm;
-	key.number = labels->number;
-	if (callgraph_find(c->g, &key, &part->node) ||
-	    array_reserve(&c->last_sample, &c->last_room, c->g->node_count,
-			  sizeof(*c->last_sample)) ||
-	    array_reserve(&c->parts, &c->part_room, c->part_count + 1, sizeof(*c->parts)) ||
-	    index_add(&c->part_index, hash, c->part_count))
-		return -ENOMEM;
-	c->parts[c->part_count++] = *part;
-	if (part->node < before)
-		return 0;
-	nodes = c->g->nodes;
-	nodes[part->node] = nodes[part->whole];
-	nodes[part->node].key = key;
-	nodes[part->node].labels = c->labels;
-	return 0;
-}
-
-/* Stores the node of a place for the labels of this sample or arc; CALLGRAPH_NONE: none. */
+/*
+ * Finds or makes the node of a place for the labels of this sample or arc; *node is CALLGRAPH_NONE
+ * if the place is excluded. Returns 0 or -ENOMEM.
+ */
 static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 {
 	struct part part = { .whole = c->places->nodes[place], .labels = c->labels };
+	const struct callgraph_key *labels;
+	struct callgraph *g = c->g;
+	struct callgraph_key key;
+	size_t before;
 	uint64_t hash;
 	uint32_t id;
 
@@ -448,9 +373,30 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 		return 0;
 	hash = hash_u64((uint64_t)part.whole << 32 | part.labels, 0);
 	id = index_find(&c->part_index, hash, part_equal, c->parts, &part);
-	if (id == INDEX_NONE && add_part(c, &part, hash))
+	if (id != INDEX_NONE) {
+		*node = c->parts[id].node;
+		return 0;
+	}
+	labels = &c->places->keys[c->labels];
+	key = g->nodes[part.whole].key;
+	key.pid = labels->pid;
+	key.tid = labels->tid;
+	key.generation = labels->generation;
+	key.comm = labels->comm;
+	key.number = labels->number;
+	before = g->node_count;
+	if (callgraph_find(g, &key, &part.node) ||
+	    array_reserve(&c->last_sample, &c->last_room, g->node_count, sizeof(*c->last_sample)) ||
+	    array_reserve(&c->parts, &c->part_room, c->part_count + 1, sizeof(*c->parts)) ||
+	    index_add(&c->part_index, hash, c->part_count))
 		return -ENOMEM;
-	*node = id == INDEX_NONE ? part.node : c->parts[id].node;
+	c->parts[c->part_count++] = part;
+	*node = part.node;
+	if (part.node < before)
+		return 0;
+	g->nodes[part.node] = g->nodes[part.whole];
+	g->nodes[part.node].key = key;
+	g->nodes[part.node].labels = c->labels;
 	return 0;
 }
 
@@ -491,8 +437,9 @@ static int add_edge(struct counter *c, const struct callgraph_edge *edge)
 }
 
 /*
- * Counts a place of a stack for the total of its node and, with a caller, for a call of it: but for
- * where the node was met before, further out.
+ * Adds the costs of this sample to the total of a place's node and to the call from the place
+ * `caller`. Does nothing if a frame nearer to the root had the same node (recursion). Returns 0 or
+ * -ENOMEM.
  */
 static int enter_place(struct counter *c, uint32_t caller, uint32_t place)
 {
@@ -515,28 +462,15 @@ static int enter_place(struct counter *c, uint32_t caller, uint32_t place)
 	return add_edge(c, &call);
 }
 
-/* The places of a stack, from the root to the leaf. */
-static int enter_stack(struct counter *c, const uint32_t *frames, uint32_t depth)
-{
-	const uint32_t *first = c->places->first;
-	uint32_t caller = root_place(c->places);
-	int err = 0;
-
-	for (uint32_t i = depth; i-- > 0 && !err;)
-		for (uint32_t place = first[frames[i] + 1]; place-- > first[frames[i]] && !err;) {
-			err = enter_place(c, caller, place);
-			caller = place;
-		}
-	return err;
-}
-
-/* Counts sample i. */
+/* Adds sample i to self, total and calls. Returns 0 or -ENOMEM. */
 static int count_sample(struct counter *c, size_t i)
 {
 	const struct profile_sample *s = &c->p->samples[i];
-	const uint32_t *frames = c->p->frames + s->first_frame;
+	const uint32_t *frames = c->p->frames + s->first_frame, *first = c->places->first;
+	uint32_t caller = root_place(c->places);
 	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places), node;
 	bool has_cost = false;
+	int err = 0;
 
 	c->sample = i + 1;
 	c->costs = c->p->values + i * c->p->value_type_count;
@@ -563,8 +497,15 @@ static int count_sample(struct counter *c, size_t i)
 			add_sums(c, &c->g->position_costs[c->places->positions[leaf] *
 							  c->g->options.column_count]);
 	}
-	return c->stacks && s->depth ? enter_stack(c, frames, s->depth)
-				     : enter_place(c, root_place(c->places), leaf);
+	if (!c->stacks || !s->depth)
+		return enter_place(c, caller, leaf);
+	/* The places of the stack, from the root to the leaf. */
+	for (uint32_t j = s->depth; j-- > 0 && !err;)
+		for (uint32_t place = first[frames[j] + 1]; place-- > first[frames[j]] && !err;) {
+			err = enter_place(c, caller, place);
+			caller = place;
+		}
+	return err;
 }
 
 bool callgraph_calls_have_cost(const struct profile *p, size_t value)
@@ -590,8 +531,8 @@ int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, m
 	return total < 0 ? -(int64_t)all : (int64_t)all;
 }
 
-/* Counts the totals of one value, by recorded calls. */
-static int count_calls(struct counter *c, size_t i)
+/* Sets the totals of value i from the costs of recorded calls. Returns 0 or -ENOMEM. */
+static int total_by_calls(struct counter *c, size_t i)
 {
 	const struct profile *p = c->p;
 	struct callgraph_calls *calls = NULL; /* of each node */
@@ -632,7 +573,7 @@ static int count_calls(struct counter *c, size_t i)
 }
 
 /* Counts how often each node was called, also by itself. */
-static int count_called(struct counter *c)
+static int count_callees(struct counter *c)
 {
 	const struct profile *p = c->p;
 
@@ -661,35 +602,35 @@ static int count_called(struct counter *c)
 	return 0;
 }
 
-static int add_recorded_edges(struct counter *c)
+/*
+ * Adds the recorded calls and jumps of a profile without stacks, estimates the costs of calls if
+ * none has any, and sorts the edges by the position that they come from. Returns 0 or -ENOMEM.
+ */
+static int finish_edges(struct counter *c)
 {
-	const struct profile *p = c->p;
 	const uint32_t *positions = c->places->positions;
+	const struct profile *p = c->p;
+	struct callgraph *g = c->g;
+	bool has_cost = false;
+	uint32_t next = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < p->arc_count && !err; i++) {
+	for (size_t i = 0; i < p->arc_count && !c->stacks && !err; i++) {
 		const struct profile_arc *arc = &p->arcs[i];
 		struct callgraph_edge edge = {
 			.from = positions[callgraph_caller(c->places, arc)],
-			.to = positions[arc->kind == PROFILE_CALL ? callgraph_callee(c->places, arc)
-								  : c->places->first[arc->to]],
 			.kind = arc->kind,
 			.count = arc->count,
 			.executed = arc->executed,
 		};
 
+		if (arc->kind == PROFILE_CALL)
+			edge.to = positions[callgraph_callee(c->places, arc)];
+		else
+			edge.to = positions[c->places->first[arc->to]];
 		c->costs = p->arc_values + i * p->value_type_count;
 		err = add_edge(c, &edge);
 	}
-	return err;
-}
-
-static int finish_edges(struct counter *c)
-{
-	struct callgraph *g = c->g;
-	bool has_cost = false;
-	int err = c->stacks ? 0 : add_recorded_edges(c);
-
 	for (size_t i = 0; i < g->edge_count * g->options.column_count && !has_cost; i++)
 		has_cost = g->edge_costs[i];
 	if (!err && g->edge_count && !has_cost)
@@ -697,7 +638,23 @@ static int finish_edges(struct counter *c)
 	/* No more edges are added, and the indexes are large. */
 	index_free(&g->position_index);
 	index_free(&g->edge_index);
-	return err ?: order_edges(g);
+	if (err)
+		return err;
+	/* A counting sort. */
+	g->edge_order = calloc(g->edge_count + 1, sizeof(*g->edge_order));
+	if (!g->edge_order)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->position_count; i++) {
+		g->positions[i].first_edge = next;
+		next += g->positions[i].edge_count;
+		g->positions[i].edge_count = 0;
+	}
+	for (size_t i = 0; i < g->edge_count; i++) {
+		struct callgraph_position *from = &g->positions[g->edges[i].from];
+
+		g->edge_order[from->first_edge + from->edge_count++] = i;
+	}
+	return 0;
 }
 
 int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
@@ -729,13 +686,13 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		err = array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
 				    sizeof(*c.last_sample));
 	if (g->options.counts_calls) {
-		err = err ?: count_called(&c);
+		err = err ?: count_callees(&c);
 		goto out;
 	}
 	for (size_t i = 0; i < c.p->sample_count && !err; i++)
 		err = count_sample(&c, i);
 	for (size_t i = 0; i < count && !err && !c.stacks && g->options.fields; i++)
-		err = count_calls(&c, i);
+		err = total_by_calls(&c, i);
 	if (g->options.positions)
 		err = err ?: finish_edges(&c);
 out:

@@ -46,26 +46,6 @@ static bool is_circular(const struct walk *w, uint32_t edge)
 	return w->nodes[callee_of(w->g, edge)].left >= w->nodes[caller_of(w->g, edge)].left;
 }
 
-/* Sorts the calls by their caller, by counting. */
-static void sort_calls(struct walk *w)
-{
-	const struct callgraph *g = w->g;
-	uint32_t end = 0;
-
-	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].kind == PROFILE_CALL)
-			w->nodes[caller_of(g, i)].end++;
-	for (uint32_t i = 0; i < g->node_count; i++) {
-		end += w->nodes[i].end;
-		w->nodes[i].first = w->nodes[i].end = end;
-	}
-	for (uint32_t i = g->edge_count; i-- > 0;)
-		if (g->edges[i].kind == PROFILE_CALL)
-			w->calls[--w->nodes[caller_of(g, i)].first] = i;
-	for (uint32_t i = 0; i < g->node_count; i++)
-		w->nodes[i].next = w->nodes[i].first;
-}
-
 static void enter_node(struct walk *w, uint32_t node)
 {
 	if (w->nodes[node].entered)
@@ -141,10 +121,23 @@ int callgraph_estimate(struct callgraph *g)
 		.totals = calloc(g->node_count + 1, g->options.column_count * sizeof(*w.totals)),
 	};
 	int err = w.nodes && w.calls && w.path && w.order && w.totals ? 0 : -ENOMEM;
+	uint32_t end = 0;
 
 	if (err)
 		goto out;
-	sort_calls(&w);
+	/* Sort the calls by their caller, by counting. */
+	for (uint32_t i = 0; i < g->edge_count; i++)
+		if (g->edges[i].kind == PROFILE_CALL)
+			w.nodes[caller_of(g, i)].end++;
+	for (uint32_t i = 0; i < g->node_count; i++) {
+		end += w.nodes[i].end;
+		w.nodes[i].first = w.nodes[i].end = end;
+	}
+	for (uint32_t i = g->edge_count; i-- > 0;)
+		if (g->edges[i].kind == PROFILE_CALL)
+			w.calls[--w.nodes[caller_of(g, i)].first] = i;
+	for (uint32_t i = 0; i < g->node_count; i++)
+		w.nodes[i].next = w.nodes[i].first;
 	/* Starts at nodes without callers: cycles are entered where the program enters them. */
 	for (uint32_t i = 0; i < g->edge_count; i++)
 		if (g->edges[i].kind == PROFILE_CALL && caller_of(g, i) != callee_of(g, i))

@@ -11,7 +11,7 @@
 #include "profile/pc_name.h"
 #include "util/sum.h"
 
-/* Only so many bytes of a name are matched: matching may take time by their square. */
+/* Bytes of a name that are matched: the time for it may grow by their square. */
 #define MATCHED_MAX 4096
 
 /*
@@ -105,7 +105,7 @@ struct pattern {
 	const char *text;
 	size_t size; /* expanded */
 	size_t work; /* bytes matched since it was compiled * size: what its states may take */
-	bool failed; /* no memory: its matches are wrong */
+	bool failed; /* no memory: its matches_text are wrong */
 };
 
 static int compile_pattern(struct pattern *pattern, const char *text, struct error *e)
@@ -164,12 +164,13 @@ static bool matches_n(struct pattern *pattern, const char *text, size_t size)
 	return code == 0;
 }
 
-static bool matches(struct pattern *pattern, const char *text)
+static bool matches_text(struct pattern *pattern, const char *text)
 {
 	return matches_n(pattern, text, strnlen(text, MATCHED_MAX));
 }
 
-/* Sets *locations to whether each matches, to be freed by the caller; NULL: there is no pattern. */
+/* Sets *locations to whether each matches_text, to be freed by the caller; NULL: there is no
+ * pattern. */
 static int match_locations(const struct profile *p, const char *pattern, bool **locations,
 			   struct error *e)
 {
@@ -190,7 +191,7 @@ static int match_locations(const struct profile *p, const char *pattern, bool **
 		goto out;
 	}
 	for (size_t i = 0; i < p->function_count; i++)
-		functions[i] = matches(&regex, p->functions[i].name);
+		functions[i] = matches_text(&regex, p->functions[i].name);
 	for (size_t i = 0; i < p->location_count; i++) {
 		const struct profile_location *l = &p->locations[i];
 		const struct profile_image *image = profile_location_image(p, i);
@@ -198,8 +199,8 @@ static int match_locations(const struct profile *p, const char *pattern, bool **
 
 		for (uint32_t j = 0; j < l->line_count && !found; j++)
 			found = functions[p->lines[l->first_line + j].function];
-		(*locations)[i] =
-			found || (image && !profile_is_named(p, i) && matches(&regex, image->path));
+		(*locations)[i] = found || (image && !profile_is_named(p, i) &&
+					    matches_text(&regex, image->path));
 	}
 	if (regex.failed)
 		err = error_no_memory(e);
@@ -217,13 +218,34 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 	return false;
 }
 
-/* focus, ignore: locations; NULL: no such pattern. */
-static void remove_samples(struct profile *p, const bool *focus, const bool *ignore,
-			   struct profile_filtered *filtered)
+/* The first of several filters sees the whole. */
+static void note_all(struct profile *p)
+{
+	struct profile_amount all = profile_amount_before(p);
+
+	p->all_samples = all.samples;
+	p->all_cpu_ns = all.cpu_ns;
+}
+
+int profile_filter(struct profile *p, const struct profile_filter *filter,
+		   struct profile_filtered *filtered, struct error *e)
 {
 	size_t kept = 0, width = p->value_type_count;
 	bool has_base = profile_has_base(p);
+	bool *focus, *ignore = NULL;
+	int err;
 
+	if (!filter->focus && !filter->ignore)
+		return 0;
+	if (!filtered->values)
+		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));
+	if (!filtered->values)
+		return error_no_memory(e);
+	err = match_locations(p, filter->focus, &focus, e);
+	err = err ?: match_locations(p, filter->ignore, &ignore, e);
+	if (err)
+		goto out;
+	note_all(p);
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		const int64_t *values = p->values + i * width;
@@ -246,41 +268,11 @@ static void remove_samples(struct profile *p, const bool *focus, const bool *ign
 	p->arc_count = 0;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
-}
-
-/* The first of several filters sees the whole. */
-static void note_all(struct profile *p)
-{
-	struct profile_amount all = profile_amount_before(p);
-
-	p->all_samples = all.samples;
-	p->all_cpu_ns = all.cpu_ns;
-}
-
-int profile_filter(struct profile *p, const struct profile_filter *filter,
-		   struct profile_filtered *filtered, struct error *e)
-{
-	bool *focus, *ignore = NULL;
-	int err;
-
-	if (!filter->focus && !filter->ignore)
-		return 0;
-	if (!filtered->values)
-		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));
-	if (!filtered->values)
-		return error_no_memory(e);
-	err = match_locations(p, filter->focus, &focus, e);
-	err = err ?: match_locations(p, filter->ignore, &ignore, e);
-	if (!err) {
-		note_all(p);
-		remove_samples(p, focus, ignore, filtered);
-	}
+out:
 	free(focus);
 	free(ignore);
 	return err;
 }
-
-/* --- drop_frames --- */
 
 /*
  * Makes a pattern of Go's regexp package, which is to match whole names, one of regcomp(). Returns
@@ -374,25 +366,11 @@ static bool matches_function(struct pattern *pattern, const char *name)
 	return used < size && !nesting && matches_n(pattern, plain, used);
 }
 
-/* Marks the functions to be dropped. Returns 0 or -errno with e set. */
-static int match_dropped(const struct profile *p, struct pattern *drop, struct pattern *keep,
-			 bool *functions, struct error *e)
-{
-	struct timespec start, now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-	for (size_t i = 0; i < p->function_count; i++) {
-		functions[i] = matches_function(drop, p->functions[i].name) &&
-			       !(keep && matches_function(keep, p->functions[i].name));
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-		if ((now.tv_sec - start.tv_sec) * 1000000000LL + now.tv_nsec - start.tv_nsec >
-		    DROP_NS_MAX)
-			return error_set(e, EINVAL, "its pattern takes too long to match");
-	}
-	return drop->failed || (keep && keep->failed) ? error_no_memory(e) : 0;
-}
-
-/* Cuts all stacks, and adds those up that are equal by now. */
+/*
+ * Removes from each stack the outermost of these functions that has a caller, with all that it
+ * called, and joins samples whose stacks have become equal. marks: zeroed, one for each location.
+ * Returns 0 or -ENOMEM.
+ */
 static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 {
 	enum {
@@ -444,6 +422,7 @@ static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 int profile_drop_frames(struct profile *p, struct error *e)
 {
 	struct pattern drop = { 0 }, keep = { 0 };
+	struct timespec start, now;
 	bool *functions = NULL;
 	uint8_t *marks = NULL;
 	char *drop_text, *keep_text = NULL;
@@ -465,7 +444,17 @@ int profile_drop_frames(struct profile *p, struct error *e)
 	}
 	if (err == -EINVAL)
 		e->kind = ERROR_FAILED; /* the file's fault, not the user's */
-	err = err ?: match_dropped(p, &drop, keep_text ? &keep : NULL, functions, e);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	for (size_t i = 0; i < p->function_count && !err; i++) {
+		functions[i] = matches_function(&drop, p->functions[i].name) &&
+			       !(keep_text && matches_function(&keep, p->functions[i].name));
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if ((now.tv_sec - start.tv_sec) * 1000000000LL + now.tv_nsec - start.tv_nsec >
+		    DROP_NS_MAX)
+			err = error_set(e, EINVAL, "its pattern takes too long to match");
+	}
+	if (!err && (drop.failed || keep.failed))
+		err = error_no_memory(e);
 	if (!err && drop_frames(p, functions, marks))
 		err = error_no_memory(e);
 	regfree(&drop.regex);
@@ -485,7 +474,7 @@ bool profile_label_filter_is_empty(const struct profile_label_filter *filter)
 	return !filter->comm;
 }
 
-/* True if there is no pattern or it matches the text. Sets *known if there is a text. */
+/* True if there is no pattern or it matches_text the text. Sets *known if there is a text. */
 static bool pattern_keeps(const char *pattern, const char *text, bool *known)
 {
 	*known |= text && *text;

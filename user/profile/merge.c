@@ -42,13 +42,6 @@ struct merge {
 	bool different_periods; /* where they count the same event */
 };
 
-/* --- Images, mappings, functions and locations --- */
-
-static uint32_t *new_map(size_t count)
-{
-	return calloc(count + 1, sizeof(uint32_t));
-}
-
 /* The first image of each build ID, name and provider, and the first of each path. */
 struct image_indexes {
 	struct index by_build_id;
@@ -326,48 +319,17 @@ static bool lines_agree(const struct profile *p, uint32_t location,
 	       (a->line == b->line || !a->line || !b->line);
 }
 
-static int add_location(struct merge *m, const struct profile_location *l, uint32_t *id)
-{
-	int err;
-
-	if (l->line_count)
-		err = profile_add_line_location(m->to, l->address, l->mapping, m->lines,
-						l->line_count, id);
-	else
-		err = profile_add_location(m->to, l->address, l->mapping, id);
-	if (err)
-		return err;
-	m->to->locations[*id].image_address = l->image_address;
-	m->to->locations[*id].folded |= l->folded;
-	return 0;
-}
-
 /*
- * Sets *id to the location in `to`. l: a location of `from`, moved to its address in `to`; named:
- * whether it has a real name. In files without addresses, lines identify locations.
+ * Finds or adds location `number` of `from` in `to`: by its address if it has one and the names
+ * there agree; else by its lines. A name is added to a location that has none. Returns 0 or
+ * -ENOMEM.
  */
-static int place_location(struct merge *m, const struct profile_location *l, bool named,
-			  uint32_t *id)
-{
-	struct profile_location *same;
-	bool same_named;
-
-	*id = l->address ? find_place(m, l) : INDEX_NONE;
-	if (*id == INDEX_NONE)
-		return add_location(m, l, id);
-	same_named = profile_is_named(m->to, *id);
-	if (named && same_named && !lines_agree(m->to, *id, m->lines, l->line_count))
-		return add_location(m, l, id);
-	same = &m->to->locations[*id];
-	if (!l->line_count || (same->line_count && (same_named || !named)))
-		return 0;
-	same->image_address = l->image_address;
-	return profile_set_lines(m->to, *id, m->lines, l->line_count);
-}
-
 static int merge_location(struct merge *m, uint32_t number)
 {
-	struct profile_location l = m->from->locations[number];
+	struct profile_location l = m->from->locations[number], *same;
+	bool named = profile_is_named(m->from, number), same_named;
+	uint32_t *id = &m->locations[number];
+	int err;
 
 	if (l.mapping != PROFILE_NONE) {
 		struct content old = content_of(m->from, l.mapping);
@@ -383,12 +345,29 @@ static int merge_location(struct merge *m, uint32_t number)
 		m->lines[i] = m->from->lines[l.first_line + i];
 		m->lines[i].function = m->functions[m->lines[i].function];
 	}
-	if (place_location(m, &l, profile_is_named(m->from, number), &m->locations[number]))
-		return -ENOMEM;
-	return index_places(m);
+	*id = l.address ? find_place(m, &l) : INDEX_NONE;
+	same_named = *id != INDEX_NONE && profile_is_named(m->to, *id);
+	if (*id == INDEX_NONE ||
+	    (named && same_named && !lines_agree(m->to, *id, m->lines, l.line_count))) {
+		if (l.line_count)
+			err = profile_add_line_location(m->to, l.address, l.mapping, m->lines,
+							l.line_count, id);
+		else
+			err = profile_add_location(m->to, l.address, l.mapping, id);
+		if (err)
+			return err;
+		m->to->locations[*id].image_address = l.image_address;
+		m->to->locations[*id].folded |= l.folded;
+		return index_places(m);
+	}
+	same = &m->to->locations[*id];
+	if (!l.line_count || (same->line_count && (same_named || !named)))
+		return 0;
+	same->image_address = l.image_address;
+	return profile_set_lines(m->to, *id, m->lines, l.line_count);
 }
 
-/* Merges the locations that samples and arcs refer to. */
+/* Merges the locations that samples and arcs refer to. Returns 0 or -ENOMEM. */
 static int merge_locations(struct merge *m)
 {
 	const struct profile *p = m->from;
@@ -406,30 +385,6 @@ static int merge_locations(struct merge *m)
 	free(used);
 	return err;
 }
-
-/*
- * Finds the code of `from` in `to`, by the rules of merge.h, and adds what is not there. Takes time
- * in proportion to `from` and the mappings of `to`. Returns 0 or -ENOMEM.
- */
-static int merge_code(struct merge *m)
-{
-	const struct profile *from = m->from;
-	int err;
-
-	m->images = new_map(from->image_count);
-	m->mappings = new_map(from->mapping_count);
-	m->functions = new_map(from->function_count);
-	m->locations = new_map(from->location_count);
-	if (!m->images || !m->mappings || !m->functions || !m->locations)
-		return -ENOMEM;
-	err = merge_images(m);
-	err = err ?: merge_mappings(m);
-	for (uint32_t i = 0; i < from->function_count && !err; i++)
-		err = profile_add_function(m->to, &from->functions[i], &m->functions[i]);
-	return err ?: merge_locations(m);
-}
-
-/* --- Values and samples --- */
 
 static size_t find_value_type(const struct profile *p, const char *type, const char *unit)
 {
@@ -519,9 +474,6 @@ static int merge_samples(struct merge *m)
 	size_t room = 0;
 	int err = 0;
 
-	m->labels = calloc(from->label_count + 1, sizeof(*m->labels));
-	if (!m->labels)
-		return -ENOMEM;
 	for (size_t i = 0; i < from->label_count; i++)
 		if (profile_add_labels(m->to, &from->labels[i], &m->labels[i]))
 			return -ENOMEM;
@@ -549,8 +501,8 @@ static int merge_samples(struct merge *m)
 	return err;
 }
 
-/* The mean of two measurements, weighted by ticks; 0: not measured. */
-static uint64_t mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
+/* The weighted_mean of two measurements, weighted by ticks; 0: not measured. */
+static uint64_t weighted_mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 {
 	if (!a || !b)
 		return a ?: b;
@@ -559,7 +511,7 @@ static uint64_t mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 	return ((double)a * a_ticks + (double)b * b_ticks) / ((double)a_ticks + b_ticks);
 }
 
-static int most_first(const void *one, const void *other)
+static int compare_stack_ends(const void *one, const void *other)
 {
 	const struct profile_stack_end *a = one, *b = other;
 
@@ -577,8 +529,9 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 		return 0;
 	}
 	t->known = true;
-	t->bpf_ns_per_tick = mean(t->bpf_ns_per_tick, t->ticks, from->bpf_ns_per_tick, from->ticks);
-	t->interrupt_ns = mean(t->interrupt_ns, t->ticks, from->interrupt_ns, from->ticks);
+	t->bpf_ns_per_tick =
+		weighted_mean(t->bpf_ns_per_tick, t->ticks, from->bpf_ns_per_tick, from->ticks);
+	t->interrupt_ns = weighted_mean(t->interrupt_ns, t->ticks, from->interrupt_ns, from->ticks);
 	add_u64(&t->ticks, from->ticks);
 	add_u64(&t->counted, from->counted);
 	add_u64(&t->out_of_range, from->out_of_range);
@@ -598,14 +551,15 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 					  from->stack_ends[i].count))
 			return -ENOMEM;
 	if (t->stack_end_count)
-		qsort(t->stack_ends, t->stack_end_count, sizeof(*t->stack_ends), most_first);
+		qsort(t->stack_ends, t->stack_end_count, sizeof(*t->stack_ends),
+		      compare_stack_ends);
 	for (size_t i = 0; i < from->lost_count; i++)
 		if (profile_add_lost(p, from->lost[i].cause, from->lost[i].count))
 			return -ENOMEM;
 	return 0;
 }
 
-/* Takes over the text of the first profile; clears one that differs. */
+/* Copies the text of the first profile; clears it if that of a later one differs. */
 static int merge_text(struct merge *m, const char **text, const char *from)
 {
 	if (strcmp(*text, from) == 0)
@@ -714,8 +668,9 @@ static int merge_texts(struct merge *m)
 }
 
 /*
- * Joins images of one build ID, as a recording has of copies of a program: samples that are added
- * later would all be counted for the first of them. Returns 0 or -ENOMEM with e set.
+ * Joins the images of one build ID, of which a recording has several if the program was copied:
+ * else the samples of later profiles would all go to the first of them. Returns 0 or -ENOMEM with e
+ * set.
  */
 static int join_copies(struct profile *p, struct error *e)
 {
@@ -756,9 +711,20 @@ int profile_merge(struct profile *to, const struct profile *from, struct merge_c
 	if (err)
 		return err;
 	m.other_event = !m.first && is_other_event(&m);
-	err = merge_value_types(&m);
+	m.images = calloc(from->image_count + 1, sizeof(*m.images));
+	m.mappings = calloc(from->mapping_count + 1, sizeof(*m.mappings));
+	m.functions = calloc(from->function_count + 1, sizeof(*m.functions));
+	m.locations = calloc(from->location_count + 1, sizeof(*m.locations));
+	m.labels = calloc(from->label_count + 1, sizeof(*m.labels));
+	if (!m.images || !m.mappings || !m.functions || !m.locations || !m.labels)
+		err = -ENOMEM;
+	err = err ?: merge_value_types(&m);
 	err = err ?: merge_header(&m);
-	err = err ?: merge_code(&m);
+	err = err ?: merge_images(&m);
+	err = err ?: merge_mappings(&m);
+	for (uint32_t i = 0; i < from->function_count && !err; i++)
+		err = profile_add_function(to, &from->functions[i], &m.functions[i]);
+	err = err ?: merge_locations(&m);
 	err = err ?: merge_samples(&m);
 	err = err ?: merge_texts(&m);
 	merge_cache_free(&own);

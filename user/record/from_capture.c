@@ -34,7 +34,7 @@ struct capture_profile {
 	size_t module_count, module_room;
 };
 
-static int duplicate(int fd)
+static int duplicate_fd(int fd)
 {
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
@@ -71,9 +71,9 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 		return -ENOMEM;
 	added = &b->p->images[*id];
 	if (added->fd < 0)
-		added->fd = duplicate(image->fd);
+		added->fd = duplicate_fd(image->fd);
 	if (added->root < 0)
-		added->root = duplicate(image->root);
+		added->root = duplicate_fd(image->root);
 	if (entry == INDEX_NONE) {
 		entry = b->image_count;
 		if (array_reserve(&b->images, &b->image_room, entry + 1, sizeof(*b->images)) ||
@@ -96,7 +96,7 @@ static bool mapping_equal(const void *array, uint32_t id, const void *key)
 	       a->image == b->image;
 }
 
-/* Whether both hold the same part of a file, at any address. */
+/* True if both map the same part of a file, at any address. */
 static bool part_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
@@ -147,26 +147,11 @@ static int add_mapping(const struct capture_mapping *mapping, void *context)
 	return mapping_id(context, mapping, &id);
 }
 
-/* Location of a kernel module's address in the module's mapping; PROFILE_NONE: none yet. */
-static uint32_t module_location(const struct capture_profile *b, uint64_t address)
-{
-	uint32_t id = PROFILE_NONE;
-
-	for (size_t i = 0; i < b->module_count && id == PROFILE_NONE; i++) {
-		const struct profile_mapping *m = &b->p->mappings[b->modules[i]];
-
-		if (address >= m->start && address < m->limit)
-			id = profile_find_location(b->p, address, b->modules[i]);
-	}
-	return id;
-}
-
 /* caller: the pc is a return address. Returns 0 or -ENOMEM. */
 static int location_id(struct capture_profile *b, const struct capture_frame *frame, bool caller,
 		       uint32_t *id)
 {
-	/* The kernel's half of memory is one mapping: kallsyms has modules and BPF programs, too.
-	 */
+	/* The kernel's half of memory is one mapping: kallsyms has modules and BPF programs. */
 	struct profile_mapping half = {
 		.start = KERNEL_START,
 		.limit = UINT64_MAX,
@@ -174,15 +159,23 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 	};
 	uint64_t address = frame->pc - caller;
 	uint32_t mapping = PROFILE_NONE;
+	const uint32_t *module = b->modules;
 
 	if (frame->mapping) {
 		if (mapping_id(b, frame->mapping, &mapping))
 			return -ENOMEM;
 		address += b->p->mappings[mapping].start - frame->mapping->start;
 	} else if (frame->pc >= KERNEL_START) {
-		*id = module_location(b, address);
-		if (*id != PROFILE_NONE)
-			return 0;
+		/* An address of a kernel module may have a location in the module's mapping. */
+		for (; module < b->modules + b->module_count; module++) {
+			const struct profile_mapping *m = &b->p->mappings[*module];
+
+			if (address < m->start || address >= m->limit)
+				continue;
+			*id = profile_find_location(b->p, address, *module);
+			if (*id != PROFILE_NONE)
+				return 0;
+		}
 		if (profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &half.image) ||
 		    place_id(b, &half, &mapping))
 			return -ENOMEM;
@@ -244,42 +237,12 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_UNIT] = make_unit,		  [TAG_USER] = make_user,
 };
 
-/*
- * Adds the labels of archive windows. Processes that began in the window get no PID, so that many
- * short ones share a label.
- */
-static int add_window_labels(struct capture_profile *b, const struct capture_sample *sample,
-			     uint32_t *label)
-{
-	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
-	struct profile_tag tags[TAG_COUNT];
-	struct profile_labels labels = {
-		.pid = sample->is_older ? sample->pid : 0,
-		.comm = sample->process_comm,
-		.kernel = sample->kernel,
-		.tags = tags,
-	};
-
-	for (int i = 0; i < TAG_COUNT; i++) {
-		const char *text = tag_makers[i] ? tag_makers[i](sample, b->users, texts[i]) : NULL;
-
-		if (text)
-			tags[labels.tag_count++] =
-				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
-	}
-	return profile_add_labels(b->p, &labels, label);
-}
-
 static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct capture_profile *b = context;
-	const struct profile_labels labels = {
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.generation = sample->generation,
-		.comm = sample->comm,
-		.kernel = sample->kernel,
-	};
+	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
+	struct profile_tag tags[TAG_COUNT];
+	struct profile_labels labels = { .kernel = sample->kernel, .tags = tags };
 	int64_t values[2];
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
 	int err = 0;
@@ -287,14 +250,33 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	profile_set_ticks(b->p, sample->count, values);
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
-	if (!err && b->users)
-		err = add_window_labels(b, sample, &label);
-	else if (!err)
-		err = profile_add_labels(b->p, &labels, &label);
+	if (b->users) {
+		/*
+		 * A window of an archive. Processes that began in it get no PID, so that many short
+		 * ones share a label.
+		 */
+		labels.pid = sample->is_older ? sample->pid : 0;
+		labels.comm = sample->process_comm;
+		for (int i = 0; i < TAG_COUNT; i++) {
+			const char *text = NULL;
+
+			if (tag_makers[i])
+				text = tag_makers[i](sample, b->users, texts[i]);
+			if (text)
+				tags[labels.tag_count++] =
+					(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
+		}
+	} else {
+		labels.pid = sample->pid;
+		labels.tid = sample->tid;
+		labels.generation = sample->generation;
+		labels.comm = sample->comm;
+	}
+	err = err ?: profile_add_labels(b->p, &labels, &label);
 	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
-/* Stacks that end in an image without rows: whether it has none, or they were not in the tables. */
+/* Why an image has no rows in the unwind tables, as a cause of struct profile_stack_end. */
 static const char *no_rows_cause(const struct capture *c, uint32_t image)
 {
 	const char *why;
@@ -311,7 +293,8 @@ static const char *no_rows_cause(const struct capture *c, uint32_t image)
 	}
 }
 
-static int add_stack_ends(struct profile *p, const struct capture *c)
+/* Copies the account of a capture to the profile. Returns 0 or -ENOMEM. */
+static int add_account(struct profile *p, const struct capture *c)
 {
 	static const char *const causes[UNWIND_ENDS] = {
 		[UNWIND_NO_PROCESS] = "process_unknown",
@@ -322,48 +305,47 @@ static int add_stack_ends(struct profile *p, const struct capture *c)
 		[UNWIND_BAD_FRAME] = "bad_frame",
 		[UNWIND_32_BIT] = "32_bit",
 	};
+	struct profile_totals *t = &p->totals;
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
+	struct capture_totals from;
 	size_t count, image_count;
-	int err = 0;
 
+	capture_totals(c, &from);
+	t->known = true;
+	t->ticks = from.ticks;
+	t->counted = from.counted;
+	t->out_of_range = from.out_of_range;
+	t->excluded = from.excluded;
+	t->kernel = from.kernel;
+	t->cpu_ns = from.cpu_ns;
+	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
+	t->interrupt_ns = from.interrupt_ns;
+	t->interrupts = from.interrupts;
+	t->own_ns = from.own_ns;
+	t->machine_ns = from.machine_ns;
+	t->stack_limit = from.stack_limit;
+	t->stacks_truncated = from.stacks_truncated;
+	t->stacks_user = from.stacks_user;
+	t->stacks_complete = from.stacks_complete;
+	p->time_ns = from.start_time_ns;
+	p->duration_ns = from.duration_ns;
+	if ((from.no_cell && profile_add_lost(p, "no_cell", from.no_cell)) ||
+	    profile_add_lost(p, "ring_full", from.ring_full))
+		return -ENOMEM;
 	images = capture_images(c, &image_count);
 	ends = capture_stack_ends(c, &count);
-	for (size_t i = 0; i < count && !err; i++)
-		err = profile_add_stack_end(
-			p,
-			ends[i].end == UNWIND_NO_ROWS ? no_rows_cause(c, ends[i].image)
-						      : causes[ends[i].end],
-			ends[i].image < image_count ? images[ends[i].image].path : "",
-			ends[i].count);
-	return err;
-}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t image = ends[i].image;
+		const char *cause = causes[ends[i].end];
 
-static int add_totals(struct profile *p, const struct capture_totals *from)
-{
-	struct profile_totals *t = &p->totals;
-
-	t->known = true;
-	t->ticks = from->ticks;
-	t->counted = from->counted;
-	t->out_of_range = from->out_of_range;
-	t->excluded = from->excluded;
-	t->kernel = from->kernel;
-	t->cpu_ns = from->cpu_ns;
-	t->bpf_ns_per_tick = from->bpf_ns_per_tick;
-	t->interrupt_ns = from->interrupt_ns;
-	t->interrupts = from->interrupts;
-	t->own_ns = from->own_ns;
-	t->machine_ns = from->machine_ns;
-	t->stack_limit = from->stack_limit;
-	t->stacks_truncated = from->stacks_truncated;
-	t->stacks_user = from->stacks_user;
-	t->stacks_complete = from->stacks_complete;
-	p->time_ns = from->start_time_ns;
-	p->duration_ns = from->duration_ns;
-	if (from->no_cell && profile_add_lost(p, "no_cell", from->no_cell))
-		return -ENOMEM;
-	return profile_add_lost(p, "ring_full", from->ring_full);
+		if (ends[i].end == UNWIND_NO_ROWS)
+			cause = no_rows_cause(c, image);
+		if (profile_add_stack_end(p, cause, image < image_count ? images[image].path : "",
+					  ends[i].count))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int capture_profile_begin(struct capture_profile **out, struct profile *p, struct capture *c,
@@ -433,12 +415,9 @@ static int from_capture(struct capture *c, struct user_names *users, struct prof
 {
 	struct capture_profile *b = NULL;
 	struct profile *p = profile_new();
-	struct capture_totals totals;
-	int err;
+	int err = p ? capture_profile_begin(&b, p, c, e) : error_no_memory(e);
 
-	capture_totals(c, &totals);
-	err = p ? capture_profile_begin(&b, p, c, e) : error_no_memory(e);
-	if (!err && (add_totals(p, &totals) || add_stack_ends(p, c)))
+	if (!err && add_account(p, c))
 		err = error_no_memory(e);
 	if (!err)
 		b->users = users;

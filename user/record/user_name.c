@@ -19,19 +19,29 @@ static int by_uid(const void *x, const void *y)
 	return (a->uid > b->uid) - (a->uid < b->uid);
 }
 
-static void clear(struct user_names *users)
+static void clear_users(struct user_names *users)
 {
 	while (users->count > 0)
 		free(users->entries[--users->count].name);
 }
 
-/* Reads as many as it can. Returns 0 or -ENOMEM. */
-static int read_users(struct user_names *users, FILE *file)
+int user_names_update(struct user_names *users)
 {
 	struct passwd entry, *found;
+	struct stat status;
 	char buffer[4096];
 	int err = 0;
+	FILE *file;
 
+	if (stat(PASSWD, &status) || (status.st_mtim.tv_sec == users->changed_s &&
+				      status.st_mtim.tv_nsec == users->changed_ns))
+		return 0;
+	file = fopen(PASSWD, "re");
+	if (!file)
+		return 0;
+	users->changed_s = status.st_mtim.tv_sec;
+	users->changed_ns = status.st_mtim.tv_nsec;
+	clear_users(users);
 	for (;;) {
 		int code = fgetpwent_r(file, &entry, buffer, sizeof(buffer), &found);
 		char *name;
@@ -51,25 +61,6 @@ static int read_users(struct user_names *users, FILE *file)
 	}
 	if (users->count)
 		qsort(users->entries, users->count, sizeof(*users->entries), by_uid);
-	return err;
-}
-
-int user_names_update(struct user_names *users)
-{
-	struct stat status;
-	FILE *file;
-	int err;
-
-	if (stat(PASSWD, &status) || (status.st_mtim.tv_sec == users->changed_s &&
-				      status.st_mtim.tv_nsec == users->changed_ns))
-		return 0;
-	file = fopen(PASSWD, "re");
-	if (!file)
-		return 0;
-	users->changed_s = status.st_mtim.tv_sec;
-	users->changed_ns = status.st_mtim.tv_nsec;
-	clear(users);
-	err = read_users(users, file);
 	fclose(file);
 	return err;
 }
@@ -85,7 +76,7 @@ const char *user_name(const struct user_names *users, uint32_t uid)
 
 void user_names_free(struct user_names *users)
 {
-	clear(users);
+	clear_users(users);
 	free(users->entries);
 	*users = (struct user_names){ 0 };
 }

@@ -58,51 +58,46 @@ static uint64_t count_cause(const struct profile_totals *t, size_t first)
 	return all;
 }
 
-/* Prints "CAUSE in A and 2 others: HINT", where A is the most frequent image. */
-static void print_cause(const struct profile_totals *t, const char *name, FILE *out)
-{
-	const struct cause *cause = find_cause(name);
-	const char *first = NULL;
-	size_t others = 0;
-
-	for (size_t i = 0; i < t->stack_end_count; i++) {
-		if (strcmp(t->stack_ends[i].cause, name) || !*t->stack_ends[i].image)
-			continue;
-		if (first)
-			others++;
-		else
-			first = t->stack_ends[i].image;
-	}
-	/* Later versions can record further causes: print their names. */
-	text_print(cause ? cause->text : name, out);
-	if (first) {
-		fputs(" in ", out);
-		text_print(text_basename(first), out);
-	}
-	if (others)
-		fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
-	if (cause && *cause->hint)
-		fprintf(out, ": %s", cause->hint);
-	fputc('\n', out);
-}
-
 void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 	char percent[TEXT_PERCENT_SIZE];
+	const struct cause *cause;
 
 	if (!t->stacks_user || strcmp(p->stacks, "cfi"))
 		return;
 	text_percent(percent, t->stacks_complete, t->stacks_user);
 	fprintf(out, "%s%s %% of the user stacks reach the program's start\n", prefix, percent);
 	for (size_t i = 0; i < t->stack_end_count; i++) {
+		const char *name = t->stack_ends[i].cause, *first = NULL;
 		uint64_t count = count_cause(t, i);
+		size_t others = 0;
 
 		if (!count || (double)count * 200 < t->stacks_user) /* half a percent */
 			continue;
 		text_percent(percent, count, t->stacks_user);
+		/* "CAUSE in A and 2 others: HINT", where A is the most frequent image. */
+		for (size_t j = 0; j < t->stack_end_count; j++) {
+			const struct profile_stack_end *end = &t->stack_ends[j];
+
+			if (strcmp(end->cause, name) != 0 || !*end->image)
+				continue;
+			others += first != NULL;
+			first = first ?: end->image;
+		}
 		fprintf(out, "%s  %s %%: ", prefix, percent);
-		print_cause(t, t->stack_ends[i].cause, out);
+		/* Later versions can record further causes: print their names. */
+		cause = find_cause(name);
+		text_print(cause ? cause->text : name, out);
+		if (first) {
+			fputs(" in ", out);
+			text_print(text_basename(first), out);
+		}
+		if (others)
+			fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
+		if (cause && *cause->hint)
+			fprintf(out, ": %s", cause->hint);
+		fputc('\n', out);
 	}
 }
 

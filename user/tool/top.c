@@ -184,8 +184,10 @@ static int show_live(const struct top_options *o, int signals)
 	live_show(&w.live, o->view);
 	w.live.sort = o->sort;
 	w.live.lines |= o->lines;
-	err = o->plain ? print_tables(&w, o, signals, &complete, &e)
-		       : screen_run(&w, signals, o->delay_ns, &e);
+	if (o->plain)
+		err = print_tables(&w, o, signals, &complete, &e);
+	else
+		err = screen_run(&w, signals, o->delay_ns, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	if (err) {
