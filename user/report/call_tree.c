@@ -174,18 +174,6 @@ static int add_root_frames(struct builder *b, struct places *places)
 	return err;
 }
 
-static int add_places(struct builder *b, const struct profile *p, struct places *places)
-{
-	int err = callgraph_place(&b->graph, p, &places->code);
-
-	if (!err && b->o->roots != CALL_TREE_FUNCTIONS && !b->o->function)
-		err = add_root_frames(b, places);
-	err = err ?: add_frames(b, p);
-	if (!err && b->o->function)
-		find_wanted(b, &places->code);
-	return err;
-}
-
 /* The next frame of a stack, which moves on; CALL_TREE_NONE at its end. */
 static uint32_t next_frame(const struct builder *b, struct stack *s)
 {
@@ -361,7 +349,7 @@ static int add_children(struct builder *b, const struct range *r)
 	return 0;
 }
 
-static void swap(struct stack *a, struct stack *b)
+static void swap_stacks(struct stack *a, struct stack *b)
 {
 	struct stack kept = *a;
 
@@ -396,7 +384,7 @@ static int expand_node(struct builder *b, const struct range *r)
 		if (frame != CALL_TREE_NONE && b->counts[frame])
 			i++;
 		else
-			swap(&b->stacks[i], &b->stacks[--end]);
+			swap_stacks(&b->stacks[i], &b->stacks[--end]);
 	}
 	err = add_children(b, r);
 
@@ -410,7 +398,7 @@ static int expand_node(struct builder *b, const struct range *r)
 			if (s->frame == b->children[i])
 				++*next;
 			else
-				swap(s, &b->stacks[b->counts[s->frame]++]);
+				swap_stacks(s, &b->stacks[b->counts[s->frame]++]);
 		}
 	}
 	for (size_t i = 0; i < b->child_count; i++)
@@ -430,8 +418,6 @@ static int allocate_builder(struct builder *b, size_t stacks)
 	b->ends = calloc(frames, sizeof(*b->ends));
 	return b->stacks && b->counts && b->totals && b->children && b->ends ? 0 : -ENOMEM;
 }
-
-/* ---- recorded calls: a tree of one level ---- */
 
 /* Counts a call for the root, and for the caller or callee that is its child. */
 static void add_call(struct builder *b, const struct profile *p, size_t number,
@@ -466,6 +452,7 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	add_u64(&b->calls[child], arc->count);
 }
 
+/* Makes the tree of one level: the root and its callers, or callees. Returns 0 or -ENOMEM. */
 static int add_calls(struct builder *b, const struct profile *p)
 {
 	struct callgraph_calls calls = { 0 };
@@ -561,8 +548,14 @@ static int begin_tree(struct builder *b, const struct profile *const *profiles, 
 		.first_child = CALL_TREE_NONE,
 		.next_sibling = CALL_TREE_NONE,
 	};
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_places(b, profiles[i], &b->places[i]);
+	for (size_t i = 0; i < count && !err; i++) {
+		err = callgraph_place(&b->graph, profiles[i], &b->places[i].code);
+		if (!err && b->o->roots != CALL_TREE_FUNCTIONS && !b->o->function)
+			err = add_root_frames(b, &b->places[i]);
+		err = err ?: add_frames(b, profiles[i]);
+		if (!err && b->o->function)
+			find_wanted(b, &b->places[i].code);
+	}
 	return err;
 }
 

@@ -33,7 +33,7 @@ struct search {
 	bool more;    /* there are more than CANDIDATES_MAX */
 };
 
-/* Whether a location is in the function; with `inlined` also where that is inlined. */
+/* True if a location is in the function; with `inlined`, also where the function is inlined. */
 static bool has_name(const struct search *s, uint32_t location, bool inlined)
 {
 	const struct profile_location *l = &s->p->locations[location];
@@ -46,7 +46,7 @@ static bool has_name(const struct search *s, uint32_t location, bool inlined)
 	return false;
 }
 
-/* Marks the locations in functions that match. Returns whether there are any. */
+/* Marks the locations in functions that match. Returns false if there are none. */
 static bool mark_wanted(struct search *s, bool inlined)
 {
 	bool any = false;
@@ -57,22 +57,6 @@ static bool mark_wanted(struct search *s, bool inlined)
 		any |= s->wanted[i];
 	}
 	return any;
-}
-
-static void count_locations(struct search *s)
-{
-	const struct profile *p = s->p;
-	size_t value = profile_value(p, s->value);
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const uint32_t *frames = p->frames + p->samples[i].first_frame;
-		int64_t count = p->values[i * p->value_type_count + value];
-
-		if (p->samples[i].depth)
-			add_i64(&s->samples[frames[0]], count);
-		for (uint32_t j = 0; j < p->samples[i].depth; j++)
-			s->reached[frames[j]] |= count != 0;
-	}
 }
 
 static uint32_t image_of(const struct search *s, uint32_t location)
@@ -196,9 +180,18 @@ static int take_busiest(struct search *s)
 static int search_function(struct search *s, struct found_function *found, struct error *e)
 {
 	const struct profile *p = s->p;
+	size_t value = profile_value(p, s->value);
 	bool *locations = found->locations;
 
-	count_locations(s);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const uint32_t *frames = p->frames + p->samples[i].first_frame;
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (p->samples[i].depth)
+			add_i64(&s->samples[frames[0]], count);
+		for (uint32_t j = 0; j < p->samples[i].depth; j++)
+			s->reached[frames[j]] |= count != 0;
+	}
 	if (s->by_busiest && take_busiest(s))
 		return error_no_memory(e);
 	if (!s->function)

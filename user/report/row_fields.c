@@ -47,25 +47,20 @@ static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 	return buffer;
 }
 
-/* When a row's windows began. JSON has it in UTC. */
-static const char *time_text(const struct callgraph_key *key, bool utc,
-			     char buffer[TABLE_CELL_SIZE])
-{
-	time_t time = (time_t)key->number - 1;
-	struct tm tm;
-
-	if (!key->number || !(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
-		return row_unknown;
-	strftime(buffer, TABLE_CELL_SIZE, utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M %Z", &tm);
-	return buffer;
-}
-
-/* A row's tag as it is shown. utc: times are in UTC. */
+/* A row's tag as it is shown. utc: times are in UTC, as in JSON. */
 static const char *tag_text(const struct tag_kind *tag, const struct row *row, bool utc,
 			    char buffer[TABLE_CELL_SIZE])
 {
-	if (tag->shown == TAG_TIME_S)
-		return time_text(row->key, utc, buffer);
+	time_t time = (time_t)row->key->number - 1; /* when the row's windows began */
+	struct tm tm;
+
+	if (tag->shown == TAG_TIME_S) {
+		if (!row->key->number || !(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
+			return row_unknown;
+		strftime(buffer, TABLE_CELL_SIZE, utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M %Z",
+			 &tm);
+		return buffer;
+	}
 	if (row->comm[0])
 		return row->comm;
 	if (row->key->number) {

@@ -62,7 +62,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	};
 }
 
-/* The name of a node's thread, or of its process: then, and for a main thread, names[] has it. */
+/* The name of a node's thread, or of its process, which names[] has: also for a main thread. */
 static const char *comm_of(const struct collector *c, uint32_t id)
 {
 	const struct profile_labels *l = &c->p->labels[id];
@@ -105,37 +105,28 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 	return 0;
 }
 
-/* Adds a row for each node of the graph that has none yet. */
-static int add_rows(struct collector *c)
+/* Counts the values in the rows of their functions, or whatever rows are. Returns 0 or -ENOMEM. */
+static int add_values(struct collector *c)
 {
 	struct rows *r = c->r;
-
-	if (array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows)))
-		return -ENOMEM;
-	for (; r->count < r->graph.node_count; r->count++) {
-		const struct callgraph_node *node = &r->graph.nodes[r->count];
-		uint32_t location = node->location;
-		bool inlined = location != PROFILE_NONE && c->p->locations[location].line_count > 1;
-
-		r->rows[r->count] =
-			(struct row){ .comm = c->names ? comm_of(c, node->labels) : "" };
-		if (c->o->extents && location != PROFILE_NONE && !inlined)
-			r->rows[r->count].function_start = c->o->extents[location].start;
-	}
-	return 0;
-}
-
-/* Counts the values in the rows of their functions, or whatever rows are. Returns 0 or -ENOMEM. */
-static int count_values(struct collector *c)
-{
-	struct callgraph_places places = { 0 };
-	struct callgraph *graph = &c->r->graph;
+	struct row_column *columns = r->columns + c->column;
 	enum profile_stacks stacks = profile_stacks_unfiltered(c->p, c->o->filtered);
 	size_t label_count = c->p->label_count + 1;
-	int err = callgraph_place(graph, c->p, &places);
+	struct callgraph_places places = { 0 };
+	int err = 0;
 
+	for (size_t i = 0; i < c->count && !err; i++) {
+		if (r->graph.options.counts_calls)
+			columns[i].title = strdup("calls");
+		else
+			columns[i].title = rows_title(c->p, c->values[i]);
+		err = columns[i].title ? 0 : -ENOMEM;
+	}
+	if (err)
+		goto out;
+	err = callgraph_place(&r->graph, c->p, &places);
 	err = err ?: exclude_unwanted(c, &places);
-	if (!err && c->r->view->fields & (ROW_COMM | ROW_TAGS)) {
+	if (!err && r->view->fields & (ROW_COMM | ROW_TAGS)) {
 		/* Divide the nodes by labels. */
 		c->names = calloc(label_count, sizeof(*c->names));
 		places.keys = calloc(label_count, sizeof(*places.keys));
@@ -144,13 +135,29 @@ static int count_values(struct collector *c)
 		for (size_t i = 0; !err && i < label_count; i++)
 			places.keys[i] = key_of_labels(c, i);
 	}
-	err = err ?: callgraph_count(graph, &places, c->values, c->count, c->column);
-	err = err ?: add_rows(c);
-	if (graph->options.fields) {
-		c->r->stacks |= stacks == PROFILE_CALL_STACKS ||
-				(stacks && callgraph_separates_inlined(graph));
+	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
+	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
+	/* A row for each node that has none yet. */
+	for (; !err && r->count < r->graph.node_count; r->count++) {
+		const struct callgraph_node *node = &r->graph.nodes[r->count];
+		uint32_t location = node->location;
+		bool inlined = location != PROFILE_NONE && c->p->locations[location].line_count > 1;
+		struct row *row = &r->rows[r->count];
+
+		*row = (struct row){ .comm = c->names ? comm_of(c, node->labels) : "" };
+		if (c->o->extents && location != PROFILE_NONE && !inlined)
+			row->function_start = c->o->extents[location].start;
+	}
+	if (r->graph.options.fields) {
+		r->stacks |= stacks == PROFILE_CALL_STACKS ||
+			     (stacks && callgraph_separates_inlined(&r->graph));
 		for (size_t i = 0; i < c->count && !stacks; i++)
-			c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
+			r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
+	}
+out:
+	for (size_t i = 0; i < c->count; i++) {
+		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
+		columns[i].samples += r->graph.samples[c->column + i];
 	}
 	free(c->names);
 	free(places.labels);
@@ -191,26 +198,6 @@ int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count
 	return r->columns ? callgraph_init(&r->graph, &options) : -ENOMEM;
 }
 
-static int add_values(struct collector *c)
-{
-	struct row_column *columns = c->r->columns + c->column;
-	int err = 0;
-
-	for (size_t i = 0; i < c->count && !err; i++) {
-		columns[i].title = c->r->graph.options.counts_calls
-					   ? strdup("calls")
-					   : rows_title(c->p, c->values[i]);
-		err = columns[i].title ? 0 : -ENOMEM;
-	}
-	if (!err)
-		err = count_values(c);
-	for (size_t i = 0; i < c->count; i++) {
-		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
-		columns[i].samples += c->r->graph.samples[c->column + i];
-	}
-	return err;
-}
-
 int rows_add(struct rows *r, const struct profile *p, const struct rows_options *o, size_t value,
 	     size_t column)
 {
@@ -222,7 +209,7 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 }
 
 /* Returns row->name, or NULL when memory runs out. A new string is stored in *made. */
-static const char *make_name(const struct row *row, bool offsets, char **made)
+static const char *make_row_name(const struct row *row, bool offsets, char **made)
 {
 	const struct callgraph_key *key = row->key;
 	int n;
@@ -267,11 +254,17 @@ static int compare_times(const void *one, const void *other)
 	return compare_u64(a->key->number, b->key->number);
 }
 
-/* Drops the rows of functions that only occur in calls without a cost. */
-static void drop_empty(struct rows *r)
+int rows_finish(struct rows *r)
 {
+	int (*compare)(const void *one, const void *other) = rows_compare;
+	int64_t cumulative = 0;
 	size_t kept = 0;
 
+	if (r->view->fields & ROW_OF_TAG(TAG_TIME))
+		compare = compare_times;
+	else if (r->by_total)
+		compare = compare_totals;
+	/* Drop the rows of functions that only occur in calls without a cost. */
 	for (size_t i = 0; i < r->count; i++) {
 		const struct callgraph_cost *counts = &r->graph.costs[i * r->column_count];
 		bool empty = true;
@@ -285,22 +278,10 @@ static void drop_empty(struct rows *r)
 		r->rows[kept++].counts = counts;
 	}
 	r->count = kept;
-}
-
-int rows_finish(struct rows *r)
-{
-	int (*compare)(const void *one, const void *other) = rows_compare;
-	int64_t cumulative = 0;
-
-	if (r->view->fields & ROW_OF_TAG(TAG_TIME))
-		compare = compare_times;
-	else if (r->by_total)
-		compare = compare_totals;
-	drop_empty(r);
 	for (size_t i = 0; i < r->count && (r->view->fields & ROW_FUNCTION); i++) {
 		struct row *row = &r->rows[i];
 
-		row->name = make_name(row, r->view->fields & ROW_ADDRESS, &row->made_name);
+		row->name = make_row_name(row, r->view->fields & ROW_ADDRESS, &row->made_name);
 		if (!row->name)
 			return -ENOMEM;
 	}

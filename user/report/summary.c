@@ -32,7 +32,7 @@ static void begin_part(struct line *line)
 	line->gap = ", ";
 }
 
-static double seconds(uint64_t ns)
+static double in_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
 }
@@ -54,11 +54,11 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	}
 	if (p->duration_ns) {
 		begin_part(&line);
-		fprintf(out, "%.2f s", seconds(p->duration_ns));
+		fprintf(out, "%.2f s", in_seconds(p->duration_ns));
 	}
 	if (t->cpu_ns) {
 		begin_part(&line);
-		fprintf(out, "%.2f s of CPU", seconds(t->cpu_ns));
+		fprintf(out, "%.2f s of CPU", in_seconds(t->cpu_ns));
 	}
 	if (p->duration_ns || t->cpu_ns)
 		line.gap = "; ";
@@ -79,7 +79,7 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	}
 	if (t->known && t->cpu_ns) {
 		begin_part(&line);
-		fprintf(out, "%.1f Hz reached", (double)t->ticks / seconds(t->cpu_ns));
+		fprintf(out, "%.1f Hz reached", (double)t->ticks / in_seconds(t->cpu_ns));
 	}
 	fputc('\n', out);
 }
@@ -150,38 +150,48 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_truncated(const struct profile_totals *t, const char *prefix, FILE *out)
+/*
+ * Prints which value is shown, unless it is "samples", as readers expect, or has no name; and the
+ * sum of each event, if there are several. Returns 0 or -ENOMEM.
+ */
+static int print_values(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
-	char percent[TEXT_PERCENT_SIZE];
-
-	if (!t->stacks_truncated)
-		return;
-	text_percent(percent, t->stacks_truncated, t->counted);
-	fprintf(out,
-		"%s%" PRIu64 " stack%s (%s %%) %s cut off at %" PRIu64
-		" frames: their outer callers are unknown\n",
-		prefix, t->stacks_truncated, t->stacks_truncated == 1 ? "" : "s", percent,
-		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
-}
-
-/* Prints the sum of each event, if there are several. */
-static int print_events(const struct profile *p, const char *value, const char *prefix, FILE *out)
-{
-	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
-	size_t count = values ? rows_values(p, value, values) : 0;
-	struct line line = { out, "events: " };
+	size_t *values = calloc(p->value_type_count + 1, sizeof(*values)), count;
+	struct line others = { out, "; --value takes " }, events = { out, "events: " };
+	const struct profile_value_type *types = p->value_types;
+	size_t shown = profile_value(p, value);
+	char *title;
 
 	if (!values)
 		return -ENOMEM;
+	if (p->value_type_count && *types[shown].type &&
+	    strcmp(types[shown].type, "samples") != 0) {
+		title = rows_title(p, shown);
+		if (!title) {
+			free(values);
+			return -ENOMEM;
+		}
+		fprintf(out, "%svalue: ", prefix);
+		text_print(title, out);
+		free(title);
+		for (size_t i = 0; i < p->value_type_count; i++) {
+			if (i == shown)
+				continue;
+			begin_part(&others);
+			text_print(types[i].type, out);
+		}
+		fputs(p->value_type_count > 1 ? ", too\n" : "\n", out);
+	}
+	count = rows_values(p, value, values);
 	if (count > 1)
 		fputs(prefix, out);
 	for (size_t i = 0; i < count && count > 1; i++) {
-		const struct profile_value_type *type = &p->value_types[values[i]];
+		const struct profile_value_type *type = &types[values[i]];
 		int64_t sum = 0;
 
 		for (size_t s = 0; s < p->sample_count; s++)
 			add_i64(&sum, p->values[s * p->value_type_count + values[i]]);
-		begin_part(&line);
+		begin_part(&events);
 		text_print(type->type, out);
 		fprintf(out, " %" PRId64, sum);
 		if (type->period)
@@ -193,64 +203,40 @@ static int print_events(const struct profile *p, const char *value, const char *
 	return 0;
 }
 
-/* Prints which value is shown, unless it is "samples", as readers expect, or has no name. */
-static int print_value(const struct profile *p, const char *type, const char *prefix, FILE *out)
-{
-	size_t shown = profile_value(p, type);
-	struct line line = { out, "; --value takes " };
-	char *title;
-
-	if (!p->value_type_count || !*p->value_types[shown].type ||
-	    strcmp(p->value_types[shown].type, "samples") == 0)
-		return 0;
-	title = rows_title(p, shown);
-	if (!title)
-		return -ENOMEM;
-	fprintf(out, "%svalue: ", prefix);
-	text_print(title, out);
-	free(title);
-	for (size_t i = 0; i < p->value_type_count; i++) {
-		if (i == shown)
-			continue;
-		begin_part(&line);
-		text_print(p->value_types[i].type, out);
-	}
-	fputs(p->value_type_count > 1 ? ", too\n" : "\n", out);
-	return 0;
-}
-
-/* What was selected of the recording: 12 samples, 0.12 s of CPU: 10.00 % of 120 samples, 1.20 s */
-static void print_selected(const struct profile *p, const char *prefix, FILE *out)
-{
-	struct profile_amount selected = profile_amount(p);
-	char percent[TEXT_PERCENT_SIZE];
-
-	text_percent(percent, selected.samples, p->all_samples);
-	fprintf(out, "%sselected: %" PRIu64 " sample%s", prefix, selected.samples,
-		selected.samples == 1 ? "" : "s");
-	if (p->all_cpu_ns)
-		fprintf(out, ", %.2f s of CPU", seconds(selected.cpu_ns));
-	fprintf(out, ": %s %% of %" PRIu64 " samples", percent, p->all_samples);
-	if (p->all_cpu_ns)
-		fprintf(out, ", %.2f s of CPU", seconds(p->all_cpu_ns));
-	fputc('\n', out);
-}
-
 int report_summary(const struct profile *p, const char *value, const char *prefix,
 		   const char *target, FILE *out)
 {
-	char all[256];
+	struct profile_amount selected = profile_amount(p);
+	const struct profile_totals *t = &p->totals;
+	char all[256], percent[TEXT_PERCENT_SIZE];
 
+	if (p->all_samples) {
+		/* 12 samples, 0.12 s of CPU: 10.00 % of 120 samples, 1.20 s of CPU */
+		text_percent(percent, selected.samples, p->all_samples);
+		fprintf(out, "%sselected: %" PRIu64 " sample%s", prefix, selected.samples,
+			selected.samples == 1 ? "" : "s");
+		if (p->all_cpu_ns)
+			fprintf(out, ", %.2f s of CPU", in_seconds(selected.cpu_ns));
+		fprintf(out, ": %s %% of %" PRIu64 " samples", percent, p->all_samples);
+		if (p->all_cpu_ns)
+			fprintf(out, ", %.2f s of CPU", in_seconds(p->all_cpu_ns));
+		fputc('\n', out);
+	}
 	/* The other lines are about all that was recorded. */
 	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
-	if (p->all_samples)
-		print_selected(p, prefix, out);
 	print_run(p, all, target, out);
 	print_account(p, all, out);
 	print_cost(p, all, out);
-	print_truncated(&p->totals, all, out);
+	if (t->stacks_truncated) {
+		text_percent(percent, t->stacks_truncated, t->counted);
+		fprintf(out,
+			"%s%" PRIu64 " stack%s (%s %%) %s cut off at %" PRIu64
+			" frames: their outer callers are unknown\n",
+			all, t->stacks_truncated, t->stacks_truncated == 1 ? "" : "s", percent,
+			t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
+	}
 	stack_ends_print(p, all, out);
-	return print_value(p, value, prefix, out) ?: print_events(p, value, prefix, out);
+	return print_values(p, value, prefix, out);
 }
 
 struct unnamed {
@@ -267,33 +253,8 @@ static int compare_unnamed(const void *one, const void *other)
 	return compare_u64(b->samples, a->samples) ?: (a->image > b->image) - (a->image < b->image);
 }
 
-/* Counts each sample for the image of its leaf. Returns the sum of all samples. */
-static uint64_t count_unnamed(const struct profile *p, size_t value_index, struct unnamed *images)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *s = &p->samples[i];
-		uint64_t value = magnitude(p->values[i * p->value_type_count + value_index]);
-		struct unnamed *image;
-		uint32_t leaf;
-
-		add_u64(&sum, value);
-		if (!s->depth)
-			continue;
-		leaf = p->frames[s->first_frame];
-		if (p->locations[leaf].mapping == PROFILE_NONE)
-			continue;
-		image = &images[p->mappings[p->locations[leaf].mapping].image];
-		add_u64(&image->all, value);
-		if (!profile_is_named(p, leaf))
-			add_u64(&image->samples, value);
-	}
-	return sum;
-}
-
 /* Texts of a profile are interned: equal ones are the same pointer. */
-static int compare_same(const void *one, const void *other)
+static int compare_image_names(const void *one, const void *other)
 {
 	const struct profile_image *a = ((const struct unnamed *)one)->image;
 	const struct profile_image *b = ((const struct unnamed *)other)->image;
@@ -301,24 +262,6 @@ static int compare_same(const void *one, const void *other)
 
 	order = order ?: compare_u64((uintptr_t)a->unnamed, (uintptr_t)b->unnamed);
 	return order ?: (a > b) - (a < b);
-}
-
-/* Adds up images with the same path and reason (builds of one file) in the first of them. */
-static void fold_same(struct unnamed *images, size_t count)
-{
-	size_t first = 0;
-
-	qsort(images, count, sizeof(*images), compare_same);
-	for (size_t i = 1; i < count; i++) {
-		if (images[i].image->path != images[first].image->path ||
-		    images[i].image->unnamed != images[first].image->unnamed) {
-			first = i;
-			continue;
-		}
-		images[first].samples += images[i].samples;
-		images[first].all += images[i].all;
-		images[i].samples = images[i].all = 0;
-	}
 }
 
 /* Arguments of all lines of report_unnamed(). */
@@ -372,7 +315,7 @@ static void print_part(const struct unnamed_lines *l, const struct profile_image
 	fputc('\n', l->out);
 }
 
-/* The first of them with their reasons, and the sum of the others. */
+/* Prints the first UNNAMED_MAX images with their reasons, and the sum of the others. */
 static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *images, size_t count)
 {
 	uint64_t rest = 0;
@@ -400,7 +343,7 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
 	struct unnamed_lines l = { p, profile_value(p, value), 0, prefix, out };
-	struct unnamed *images;
+	struct unnamed *images, *same;
 
 	if (!p->image_count)
 		return 0;
@@ -409,8 +352,37 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 		return -ENOMEM;
 	for (size_t i = 0; i < p->image_count; i++)
 		images[i].image = &p->images[i];
-	l.sum = count_unnamed(p, l.value, images);
-	fold_same(images, p->image_count);
+	/* Count each sample for the image of its leaf. */
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		uint64_t count = magnitude(p->values[i * p->value_type_count + l.value]);
+		struct unnamed *image;
+		uint32_t leaf;
+
+		add_u64(&l.sum, count);
+		if (!s->depth)
+			continue;
+		leaf = p->frames[s->first_frame];
+		if (p->locations[leaf].mapping == PROFILE_NONE)
+			continue;
+		image = &images[p->mappings[p->locations[leaf].mapping].image];
+		add_u64(&image->all, count);
+		if (!profile_is_named(p, leaf))
+			add_u64(&image->samples, count);
+	}
+	/* Add up images with the same path and reason (builds of one file) in the first of them. */
+	qsort(images, p->image_count, sizeof(*images), compare_image_names);
+	same = images;
+	for (struct unnamed *u = images + 1; u < images + p->image_count; u++) {
+		if (u->image->path != same->image->path ||
+		    u->image->unnamed != same->image->unnamed) {
+			same = u;
+			continue;
+		}
+		same->samples += u->samples;
+		same->all += u->all;
+		u->samples = u->all = 0;
+	}
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	print_unnamed(&l, images, p->image_count);
 	for (size_t i = 0; i < p->image_count; i++) {

@@ -89,7 +89,10 @@ static size_t *widest_text(const struct layout *l, size_t count)
 	return widest;
 }
 
-/* Makes the table fit a terminal. The last of several texts gets at most a third of it. */
+/*
+ * Omits columns and narrows texts until the table fits `width` columns. The last of several texts
+ * gets at most a third of them.
+ */
 static void fit_columns(struct layout *l, size_t width)
 {
 	size_t *last, *widest;
@@ -148,26 +151,6 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, struct 
 	return 0;
 }
 
-static int print_row(const struct layout *l, size_t row, FILE *out)
-{
-	const struct table *t = l->t;
-	bool hot = t->color && t->is_hot(t->context, row);
-	bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
-	struct looks looks = { .is_line = t->is_line && t->is_line(t->context, row) };
-	char buffer[TABLE_CELL_SIZE];
-	int err = 0;
-
-	fputs(faint ? TEXT_FAINT : "", out);
-	for (size_t i = 0; i < l->count && !err; i++) {
-		size_t column = l->shown[i];
-
-		looks.red = hot && t->columns[column].is_hot;
-		err = print_cell(l, i, t->cell(t->context, row, column, buffer), looks, out);
-	}
-	fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
-	return err;
-}
-
 bool table_is_hot(double part, double whole)
 {
 	return whole > 0 && fabs(part) * 100 >= whole * TABLE_HOT_PERCENT;
@@ -203,8 +186,21 @@ int table_print(const struct table *t, FILE *out)
 	for (size_t i = 0; i < l.count && !err; i++)
 		err = print_cell(&l, i, t->columns[l.shown[i]].title, (struct looks){ 0 }, out);
 	fputs(t->color ? TEXT_PLAIN "\n" : "\n", out);
-	for (size_t i = 0; i < t->row_count && !err; i++)
-		err = print_row(&l, i, out);
+	for (size_t row = 0; row < t->row_count && !err; row++) {
+		bool hot = t->color && t->is_hot(t->context, row);
+		bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
+		struct looks looks = { .is_line = t->is_line && t->is_line(t->context, row) };
+
+		fputs(faint ? TEXT_FAINT : "", out);
+		for (size_t i = 0; i < l.count && !err; i++) {
+			size_t column = l.shown[i];
+
+			looks.red = hot && t->columns[column].is_hot;
+			err = print_cell(&l, i, t->cell(t->context, row, column, buffer), looks,
+					 out);
+		}
+		fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
+	}
 out:
 	free(l.shown);
 	free(l.widths);

@@ -89,31 +89,6 @@ static int compare_nodes(const void *one, const void *other, void *context)
 	return compare_u64(counts[b].weight, counts[a].weight) ?: compare_u64(a, b);
 }
 
-/* Hides nodes beyond the limit. No child is shown without its parent, whose weight is larger. */
-static int apply_limit(struct call_view *v)
-{
-	struct call_tree *t = &v->tree;
-	size_t count = t->count, first = v->options.function ? 0 : 1;
-	uint32_t *order;
-
-	if (!v->options.limit || count - first <= v->options.limit)
-		return 0;
-	order = calloc(count, sizeof(*order));
-	v->hidden = calloc(count, sizeof(*v->hidden));
-	if (!order || !v->hidden) {
-		free(order);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < count; i++)
-		order[i] = i;
-	qsort_r(order, count, sizeof(*order), compare_nodes, t->counts);
-	for (size_t i = v->options.limit + first; i < count; i++)
-		v->hidden[order[i]] = true;
-	v->omitted += count - first - v->options.limit;
-	free(order);
-	return 0;
-}
-
 /* Sums up the children of each node that are not shown. Returns 0 or -ENOMEM. */
 static int count_rests(struct call_view *v)
 {
@@ -156,18 +131,42 @@ static int count_rests(struct call_view *v)
 int call_view_make(struct call_view *v, const struct profile *p, const struct call_view_options *o,
 		   struct error *e)
 {
+	const struct call_tree *t = &v->tree;
+	size_t first = o->function ? 0 : 1; /* the root is a function, or no line */
+	uint32_t *order;
 	int err;
 
 	*v = (struct call_view){ .options = *o };
 	err = make_tree(v, p, e);
 	if (err)
 		return err;
-	v->omitted = v->tree.folded;
-	v->title =
-		v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_value(p, o->value));
-	if (!v->title || apply_limit(v) || count_rests(v))
+	v->omitted = t->folded;
+	if (t->counts_calls)
+		v->title = strdup("calls");
+	else
+		v->title = rows_title(p, profile_value(p, o->value));
+	if (!v->title)
 		return error_no_memory(e);
-	return 0;
+	if (o->limit && t->count - first > o->limit) {
+		/*
+		 * Hide the nodes beyond the limit. No child is shown without its parent, whose
+		 * weight is larger.
+		 */
+		order = calloc(t->count, sizeof(*order));
+		v->hidden = calloc(t->count, sizeof(*v->hidden));
+		if (!order || !v->hidden) {
+			free(order);
+			return error_no_memory(e);
+		}
+		for (size_t i = 0; i < t->count; i++)
+			order[i] = i;
+		qsort_r(order, t->count, sizeof(*order), compare_nodes, t->counts);
+		for (size_t i = o->limit + first; i < t->count; i++)
+			v->hidden[order[i]] = true;
+		v->omitted += t->count - first - o->limit;
+		free(order);
+	}
+	return count_rests(v) ? error_no_memory(e) : 0;
 }
 
 void call_view_free(struct call_view *v)

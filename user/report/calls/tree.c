@@ -98,7 +98,7 @@ static size_t numbers_width(const struct printer *p)
 	return width;
 }
 
-/* Whether the children that are not shown get a line: they have enough samples together. */
+/* True if the children that are not shown get a line: together they have enough samples. */
 static bool is_rest_shown(const struct call_view *v, uint32_t node)
 {
 	double least = (double)v->tree.samples[0] * v->options.percent / 100;
@@ -116,51 +116,41 @@ static bool is_fork(const struct call_view *v, uint32_t node)
 	return call_view_next(v, child) != CALL_TREE_NONE || is_rest_shown(v, node);
 }
 
-/* Writes a number of a line; "" if there is none, or if it repeats the line above. */
-static void number_text(const struct printer *p, const struct line *line, enum number n,
-			char text[TEXT_PERCENT_SIZE])
+/* Prints the numbers of a line: blanks where there is none, or where it repeats the line above. */
+static void print_numbers(const struct printer *p, const struct line *line)
 {
 	const struct call_tree *t = &p->v->tree;
 	const struct callgraph_cost *count = &t->counts[line->node], *above;
 	uint32_t caller = t->nodes[line->node].parent;
 	int64_t total = line->is_rest ? p->v->rests[line->node].total : count->total;
+	bool hot = p->style->color && !line->is_rest && table_is_hot(count->self, t->samples[0]);
+	bool repeated = false;
 
-	*text = '\0';
-	if (n == CALLS) {
-		if (!line->is_rest && line->node)
-			snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, t->calls[line->node]);
-		return;
-	}
-	if (n == SELF_PERCENT) {
-		if (!line->is_rest && count->self)
-			text_percent(text, count->self, t->samples[0]);
-		return;
-	}
 	if (!line->is_rest && !line->is_branch && caller != CALL_TREE_NONE &&
 	    t->nodes[caller].frame != CALL_TREE_NONE) {
 		above = &t->counts[caller];
-		if (above->total == count->total && above->weight == count->weight)
-			return;
+		repeated = above->total == count->total && above->weight == count->weight;
 	}
-	if (n == SAMPLES)
-		snprintf(text, TEXT_PERCENT_SIZE, "%" PRId64, total);
-	else if (n == TOTAL_PERCENT)
-		text_percent(text, total, t->samples[0]);
-	else
-		text_percent(text, total, t->counts[0].weight);
-}
-
-static void print_numbers(const struct printer *p, const struct line *line)
-{
-	const struct call_tree *t = &p->v->tree;
-	bool hot = p->style->color && !line->is_rest &&
-		   table_is_hot(t->counts[line->node].self, t->samples[0]);
-	char text[TEXT_PERCENT_SIZE];
-
 	for (size_t i = 0; i < p->number_count; i++) {
-		bool red = hot && p->numbers[i] == SELF_PERCENT;
+		enum number n = p->numbers[i];
+		bool red = hot && n == SELF_PERCENT;
+		char text[TEXT_PERCENT_SIZE] = "";
 
-		number_text(p, line, p->numbers[i], text);
+		if (n == CALLS) {
+			if (!line->is_rest && line->node)
+				snprintf(text, sizeof(text), "%" PRIu64, t->calls[line->node]);
+		} else if (n == SELF_PERCENT) {
+			if (!line->is_rest && count->self)
+				text_percent(text, count->self, t->samples[0]);
+		} else if (repeated) {
+			text[0] = '\0';
+		} else if (n == SAMPLES) {
+			snprintf(text, sizeof(text), "%" PRId64, total);
+		} else if (n == TOTAL_PERCENT) {
+			text_percent(text, total, t->samples[0]);
+		} else {
+			text_percent(text, total, t->counts[0].weight);
+		}
 		fprintf(p->out, "%s%*s%s  ", red ? TEXT_RED : "", p->widths[i], text,
 			red ? TEXT_PLAIN : "");
 	}
@@ -192,22 +182,6 @@ static size_t print_lines(const struct printer *p, const struct line *line)
 	return columns;
 }
 
-/* The image of a node if it differs from the parent's; else NULL. */
-static const char *changed_image(const struct call_tree *t, uint32_t node)
-{
-	const struct call_frame *f = &t->frames[t->nodes[node].frame], *caller;
-	uint32_t parent = t->nodes[node].parent;
-
-	if (!f->named || !f->image[0])
-		return NULL;
-	if (parent != CALL_TREE_NONE && t->nodes[parent].frame != CALL_TREE_NONE) {
-		caller = &t->frames[t->nodes[parent].frame];
-		if (strcmp(text_basename(caller->image), text_basename(f->image)) == 0)
-			return NULL;
-	}
-	return text_basename(f->image);
-}
-
 /* Prints a text in `most` columns at most; 0: all. Returns its columns, or -ENOMEM. */
 static int print_text(const struct printer *p, const char *raw, size_t most)
 {
@@ -225,17 +199,25 @@ static int print_text(const struct printer *p, const char *raw, size_t most)
 	return columns;
 }
 
-/* room: columns; 0: unlimited. */
+/*
+ * Prints the function of a node, and its image if that differs from the parent's. room: columns; 0:
+ * unlimited. Returns 0 or -ENOMEM.
+ */
 static int print_name(const struct printer *p, uint32_t node, size_t room)
 {
 	static const char inlined_mark[] = " (inlined)";
 	const struct call_tree *t = &p->v->tree;
 	const struct call_frame *f = &t->frames[t->nodes[node].frame];
-	const char *image = changed_image(t, node), *mark = f->inlined ? inlined_mark : "";
+	const char *image = f->named && f->image[0] ? text_basename(f->image) : NULL;
+	const char *mark = f->inlined ? inlined_mark : "";
+	uint32_t parent = t->nodes[node].parent;
 	size_t image_most = room / 3 > IMAGE_MIN ? room / 3 : IMAGE_MIN;
-	size_t image_columns = image ? text_columns(image) : 0;
-	size_t after = strlen(mark);
+	size_t image_columns, after = strlen(mark);
 
+	if (parent != CALL_TREE_NONE && t->nodes[parent].frame != CALL_TREE_NONE && image &&
+	    strcmp(text_basename(t->frames[t->nodes[parent].frame].image), image) == 0)
+		image = NULL;
+	image_columns = image ? text_columns(image) : 0;
 	if (room && image_columns > image_most)
 		image_columns = image_most;
 	after += image ? image_columns + 2 : 0;
@@ -323,22 +305,6 @@ static int advance_node(struct printer *p, uint32_t *node)
 	return 0;
 }
 
-static void print_header(const struct printer *p)
-{
-	fputs(p->style->color ? TEXT_BOLD : "", p->out);
-	for (size_t i = 0; i < p->number_count; i++) {
-		const char *title = title_of(p, p->numbers[i]);
-
-		fprintf(p->out, "%*s", p->widths[i] - (int)text_columns(title), "");
-		text_print(title, p->out);
-		fputs("  ", p->out);
-	}
-	fputs(p->v->options.callers ? "function, its callers below"
-				    : "function, what it calls below",
-	      p->out);
-	fputs(p->style->color ? TEXT_PLAIN "\n" : "\n", p->out);
-}
-
 int call_view_print(const struct call_view *v, const struct call_view_style *style, FILE *out)
 {
 	struct printer p = { .v = v, .style = style, .out = out, .most_levels = LEVELS_MAX };
@@ -359,14 +325,25 @@ int call_view_print(const struct call_view *v, const struct call_view_style *sty
 		add_number(&p, SELF_PERCENT);
 	/* Levels of indentation that leave room for a function. */
 	least = numbers_width(&p) + LABEL_MIN;
-	if (style->width)
-		p.most_levels = style->width > least + 2 * LEVELS_MIN ? (style->width - least) / 2
-								      : LEVELS_MIN;
+	if (style->width > least + 2 * LEVELS_MIN)
+		p.most_levels = (style->width - least) / 2;
+	else if (style->width)
+		p.most_levels = LEVELS_MIN;
 	p.levels = calloc(v->tree.count, sizeof(*p.levels));
 	if (!p.levels)
 		return -ENOMEM;
 
-	print_header(&p);
+	fputs(style->color ? TEXT_BOLD : "", out);
+	for (size_t i = 0; i < p.number_count; i++) {
+		const char *title = title_of(&p, p.numbers[i]);
+
+		fprintf(out, "%*s", p.widths[i] - (int)text_columns(title), "");
+		text_print(title, out);
+		fputs("  ", out);
+	}
+	fprintf(out, "function, %s%s\n",
+		v->options.callers ? "its callers below" : "what it calls below",
+		style->color ? TEXT_PLAIN : "");
 	if (v->tree.nodes[0].frame != CALL_TREE_NONE)
 		err = print_node(&p, 0);
 	err = err ?: advance_node(&p, &node);

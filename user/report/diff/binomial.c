@@ -77,21 +77,6 @@ static double probability(const struct table *t)
 		   log_binomial(k, rest, k / n, rest / n));
 }
 
-/* The factor of the probability when a becomes a - 1, and a + 1. */
-static double one_less(const struct table *t)
-{
-	if (t->odds != 0)
-		return t->a / ((t->c + 1) * t->odds);
-	return t->a * t->d / ((t->b + 1) * (t->c + 1));
-}
-
-static double one_more(const struct table *t)
-{
-	if (t->odds != 0)
-		return t->c * t->odds / (t->a + 1);
-	return t->b * t->c / ((t->a + 1) * (t->d + 1));
-}
-
 static void move_outcome(struct table *t, double by)
 {
 	t->a += by;
@@ -103,11 +88,19 @@ static void move_outcome(struct table *t, double by)
 /* The probability of a or further from the expected. Terms decrease with the distance. */
 static double tail(struct table t, double expected)
 {
-	bool is_lower = t.a < expected;
+	bool is_lower = t.a < expected, binomial = t.odds != 0;
 	double sum = 1, term = 1, first = probability(&t);
 
 	while (term > sum * NEGLIGIBLE) {
-		term *= is_lower ? one_less(&t) : one_more(&t);
+		/* The factor of the probability when a becomes a - 1, or a + 1. */
+		if (is_lower && binomial)
+			term *= t.a / ((t.c + 1) * t.odds);
+		else if (is_lower)
+			term *= t.a * t.d / ((t.b + 1) * (t.c + 1));
+		else if (binomial)
+			term *= t.c * t.odds / (t.a + 1);
+		else
+			term *= t.b * t.c / ((t.a + 1) * (t.d + 1));
 		sum += term;
 		move_outcome(&t, is_lower ? -1 : 1);
 	}

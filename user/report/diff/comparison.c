@@ -103,39 +103,35 @@ static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
 }
 
-static struct significance test_row(const struct comparison *c, const struct row *row,
-				    const struct count_meaning *meanings)
-{
-	uint64_t counts[SIDES], all[SIDES];
-	double seconds[SIDES];
-	/* How many samples a side would have if the amounts were equal, as far as is known. */
-	double exposure[SIDES];
-
-	for (size_t side = 0; side < SIDES; side++) {
-		counts[side] = to_samples(row->counts[side].self, &meanings[side]);
-		all[side] =
-			to_samples(magnitude_u64(c->rows.columns[side].samples), &meanings[side]);
-		seconds[side] = meanings[side].seconds / meanings[side].samples;
-		exposure[side] = 1 / seconds[side];
-		if (c->amount == AMOUNT_RATE)
-			exposure[side] *= (double)c->profiles[side]->duration_ns;
-	}
-	if (c->amount == AMOUNT_SHARE)
-		return shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
-	return counts_differ(counts[OLD], counts[NEW],
-			     exposure[OLD] / (exposure[OLD] + exposure[NEW]));
-}
-
+/* Sets is_tested, p and is_significant of each row. Returns 0 or -ENOMEM. */
 static int find_significant(struct comparison *c, const struct count_meaning *meanings)
 {
 	double *p = calloc(c->count + 1, sizeof(*p));
+	uint64_t counts[SIDES], all[SIDES];
+	/* How many samples a side would have if the amounts were equal, as far as is known. */
+	double exposure[SIDES];
+	struct significance s;
 	size_t tested = 0;
 
 	if (!p)
 		return -ENOMEM;
+	for (size_t side = 0; side < SIDES; side++) {
+		all[side] =
+			to_samples(magnitude_u64(c->rows.columns[side].samples), &meanings[side]);
+		exposure[side] = meanings[side].samples / meanings[side].seconds;
+		if (c->amount == AMOUNT_RATE)
+			exposure[side] *= (double)c->profiles[side]->duration_ns;
+	}
 	for (size_t i = 0; i < c->count; i++) {
-		struct significance s = test_row(c, c->compared[i].row, meanings);
+		const struct row *row = c->compared[i].row;
 
+		for (size_t side = 0; side < SIDES; side++)
+			counts[side] = to_samples(row->counts[side].self, &meanings[side]);
+		if (c->amount == AMOUNT_SHARE)
+			s = shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
+		else
+			s = counts_differ(counts[OLD], counts[NEW],
+					  exposure[OLD] / (exposure[OLD] + exposure[NEW]));
 		c->compared[i].is_tested = s.least <= SIGNIFICANT;
 		if (c->compared[i].is_tested)
 			p[tested++] = s.p;
@@ -164,26 +160,6 @@ static int compare_effects(const void *one, const void *other)
 	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
 }
 
-/* Returns 0 or -ENOMEM. */
-static int compare_rows(struct comparison *c, const struct comparison_options *o,
-			const struct count_meaning *meanings)
-{
-	size_t kept = 0;
-
-	if (collect_rows(c, &o->rows, meanings))
-		return -ENOMEM;
-	if (c->has_p && find_significant(c, meanings))
-		return -ENOMEM;
-	for (size_t i = 0; i < c->count; i++)
-		if (!o->significant || c->compared[i].is_significant)
-			c->compared[kept++] = c->compared[i];
-	c->omitted = c->count - kept;
-	c->count = kept;
-	if (c->count)
-		qsort(c->compared, c->count, sizeof(*c->compared), compare_effects);
-	return 0;
-}
-
 /* Differences of counts are no counts of ticks, which have a binomial distribution. */
 static bool has_negative(const struct profile *p, const char *type)
 {
@@ -202,6 +178,7 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	const char *value = o->rows.value;
 	struct count_meaning meanings[] = { count_meaning(earlier, value),
 					    count_meaning(later, value) };
+	size_t kept = 0;
 
 	*c = (struct comparison){
 		.profiles = { earlier, later },
@@ -237,7 +214,16 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	}
 	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0 &&
 		   !has_negative(earlier, value) && !has_negative(later, value);
-	return compare_rows(c, o, meanings) ? error_no_memory(e) : 0;
+	if (collect_rows(c, &o->rows, meanings) || (c->has_p && find_significant(c, meanings)))
+		return error_no_memory(e);
+	for (size_t i = 0; i < c->count; i++)
+		if (!o->significant || c->compared[i].is_significant)
+			c->compared[kept++] = c->compared[i];
+	c->omitted = c->count - kept;
+	c->count = kept;
+	if (c->count)
+		qsort(c->compared, c->count, sizeof(*c->compared), compare_effects);
+	return 0;
 }
 
 void comparison_free(struct comparison *c)

@@ -35,14 +35,17 @@ struct diff {
 };
 
 /* The normalised range: |a - b| / (a + b), in percent. */
-static double range(const struct compared *row)
+static double normalized_range(const struct compared *row)
 {
 	double sum = fabs(row->amount[OLD]) + fabs(row->amount[NEW]);
 
 	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
 }
 
-/* Printed as integers, because of the locale. is_signed: with a + too, except 0. */
+/*
+ * Writes an amount, in percent or seconds. Printed as integers, because the locale may have another
+ * decimal point. is_signed: positive ones get a "+".
+ */
 static const char *print_amount(const struct comparison *c, double value, bool is_signed,
 				char buffer[TABLE_CELL_SIZE])
 {
@@ -73,8 +76,8 @@ static const char *print_p(const struct compared *row, char buffer[TABLE_CELL_SI
 	return buffer;
 }
 
-static const char *cell(const void *context, size_t number, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *diff_cell(const void *context, size_t number, size_t column,
+			     char buffer[TABLE_CELL_SIZE])
 {
 	const struct diff *d = context;
 	const struct compared *row = &d->c->compared[number];
@@ -95,7 +98,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	case DIFFERENCE:
 		return print_amount(d->c, row->difference, true, buffer);
 	case RANGE:
-		text_decimal(buffer, range(row));
+		text_decimal(buffer, normalized_range(row));
 		return buffer;
 	case SIGNIFICANCE:
 		return print_p(row, buffer);
@@ -105,7 +108,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	return "";
 }
 
-static bool is_hot(const void *context, size_t number)
+static bool is_row_hot(const void *context, size_t number)
 {
 	const struct comparison *c = ((const struct diff *)context)->c;
 	const struct compared *row = &c->compared[number];
@@ -114,7 +117,7 @@ static bool is_hot(const void *context, size_t number)
 	return c->has_p ? row->is_significant : fabs(row->difference) >= TABLE_HOT_PERCENT;
 }
 
-static bool is_faint(const void *context, size_t number)
+static bool is_row_faint(const void *context, size_t number)
 {
 	const struct comparison *c = ((const struct diff *)context)->c;
 
@@ -138,9 +141,9 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	struct table t = {
 		.columns = d.columns,
 		.row_count = rows_to_show(c, o),
-		.cell = cell,
-		.is_hot = is_hot,
-		.is_faint = is_faint,
+		.cell = diff_cell,
+		.is_hot = is_row_hot,
+		.is_faint = is_row_faint,
 		.context = &d,
 		.width = o->width,
 		.color = o->color,
@@ -243,7 +246,7 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 	err = err ?: json_add(object, "new", json_object_new_int64(new));
 	err = err ?: json_add(object, key[NEW], json_amount(c, row->amount[NEW]));
 	err = err ?: json_add(object, "difference", json_amount(c, row->difference));
-	err = err ?: json_add(object, "range_percent", json_decimal(range(row), 2));
+	err = err ?: json_add(object, "range_percent", json_decimal(normalized_range(row), 2));
 	if (!err && row->is_tested)
 		err = json_add(object, "p", json_decimal(row->p, 6));
 	if (!err && c->has_p)

@@ -7,7 +7,7 @@
 #include "profile/build_id.h"
 #include "report/text.h"
 
-/* Whether the profile counts samples, and at most their CPU time: then no `value` lines. */
+/* True if the only values are samples and their CPU time: then no `value` lines are printed. */
 static bool has_one_value(const struct profile *p)
 {
 	size_t count = profile_value(p, NULL);
@@ -77,25 +77,6 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("machine_ns", t->machine_ns, out);
 }
 
-static void dump_value_type(const struct profile_value_type *t, FILE *out)
-{
-	fputs("value ", out);
-	text_print(t->type, out);
-	fputc(' ', out);
-	text_print(t->unit, out);
-	if (t->period)
-		fprintf(out, " period=%" PRIu64, t->period);
-	if (*t->formula) {
-		fputs(" = ", out);
-		text_print(t->formula, out);
-	}
-	if (*t->title) {
-		fputs(" : ", out);
-		text_print(t->title, out);
-	}
-	fputc('\n', out);
-}
-
 static void dump_header(const struct profile *p, FILE *out)
 {
 	bool one_value = has_one_value(p);
@@ -112,8 +93,25 @@ static void dump_header(const struct profile *p, FILE *out)
 		dump_number("period_ns", p->period_ns, out);
 	if (p->bucket > 1)
 		dump_number("bucket", p->bucket, out);
-	for (size_t i = 0; i < p->value_type_count && !one_value; i++)
-		dump_value_type(&p->value_types[i], out);
+	for (size_t i = 0; i < p->value_type_count && !one_value; i++) {
+		const struct profile_value_type *t = &p->value_types[i];
+
+		fputs("value ", out);
+		text_print(t->type, out);
+		fputc(' ', out);
+		text_print(t->unit, out);
+		if (t->period)
+			fprintf(out, " period=%" PRIu64, t->period);
+		if (*t->formula) {
+			fputs(" = ", out);
+			text_print(t->formula, out);
+		}
+		if (*t->title) {
+			fputs(" : ", out);
+			text_print(t->title, out);
+		}
+		fputc('\n', out);
+	}
 	if (p->time_ns)
 		dump_number("time_ns", p->time_ns, out);
 	if (p->duration_ns)
@@ -123,42 +121,6 @@ static void dump_header(const struct profile *p, FILE *out)
 	fprintf(out, "samples %" PRId64 "\n", profile_total(p, NULL));
 	for (size_t i = 0; i < p->comment_count; i++)
 		dump_string("comment", p->comments[i], out);
-}
-
-static void dump_mapping(const struct profile *p, const struct profile_mapping *m, FILE *out)
-{
-	const struct profile_image *image = &p->images[m->image];
-	char build_id[BUILD_ID_TEXT_SIZE];
-
-	fprintf(out, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " ", m->start, m->limit, m->offset);
-	text_print(image->path, out);
-	build_id_format(image->build_id, image->build_id_size, build_id);
-	if (*build_id)
-		fprintf(out, " build-id=%s", build_id);
-	if (image->text_size)
-		fprintf(out, " text_start=0x%" PRIx64 " text_size=0x%" PRIx64, image->text_start,
-			image->text_size);
-	if (image->provider)
-		fprintf(out, " provider=%" PRIu32, image->provider);
-	fputs(m->linked ? " linked\n" : "\n", out);
-}
-
-/* Extras are texts mostly. In binary ones each NUL is printed as \x00. */
-static void dump_extra(const struct profile *p, const struct profile_extra *x, FILE *out)
-{
-	text_print(x->format, out);
-	if (x->image != PROFILE_NONE) {
-		fputc(' ', out);
-		text_print(p->images[x->image].path, out);
-	}
-	fputs(": ", out);
-	for (size_t at = 0; at < x->size;) {
-		text_print(x->bytes + at, out);
-		at += strlen(x->bytes + at);
-		for (; at < x->size && !x->bytes[at]; at++)
-			fputs("\\x00", out);
-	}
-	fputc('\n', out);
 }
 
 static void dump_labels(const struct profile_labels *l, FILE *out)
@@ -199,23 +161,6 @@ static void dump_labels(const struct profile_labels *l, FILE *out)
 	fputc(']', out);
 }
 
-static void dump_line(const struct profile *p, const struct profile_line *line, FILE *out)
-{
-	const struct profile_function *f = &p->functions[line->function];
-	const char *file = line->file ?: f->file;
-
-	text_print(f->name, out);
-	if (!*file && !line->line)
-		return;
-	fputs(" (", out);
-	text_print(*file ? file : "?", out);
-	if (line->line)
-		fprintf(out, ":%" PRIu32, line->line);
-	if (line->column)
-		fprintf(out, ":%" PRIu32, line->column);
-	fputc(')', out);
-}
-
 static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t depth, FILE *out)
 {
 	const char *gap = " # ";
@@ -231,45 +176,25 @@ static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t
 		if (!l->line_count)
 			fprintf(out, "%s?", gap);
 		for (uint32_t j = 0; j < l->line_count; j++) {
+			const struct profile_line *line = &p->lines[l->first_line + j];
+			const struct profile_function *f = &p->functions[line->function];
+			const char *file = line->file ?: f->file;
+
 			fputs(j ? ";" : gap, out);
-			dump_line(p, &p->lines[l->first_line + j], out);
+			text_print(f->name, out);
+			if (*file || line->line) {
+				fputs(" (", out);
+				text_print(*file ? file : "?", out);
+				if (line->line)
+					fprintf(out, ":%" PRIu32, line->line);
+				if (line->column)
+					fprintf(out, ":%" PRIu32, line->column);
+				fputc(')', out);
+			}
 			fputs(j + 1 < l->line_count ? " (inlined)" : "", out);
 		}
 		gap = ";";
 	}
-}
-
-static void dump_stack(const struct profile *p, size_t sample, FILE *out)
-{
-	const struct profile_sample *s = &p->samples[sample];
-	const uint32_t *frames = p->frames + s->first_frame;
-
-	dump_values(p, p->values + sample * p->value_type_count, out);
-	for (uint32_t i = 0; i < s->depth; i++)
-		fprintf(out, " 0x%" PRIx64, profile_file_pc(p, frames[i], i));
-	if (s->labels < p->label_count)
-		dump_labels(&p->labels[s->labels], out);
-	dump_names(p, frames, s->depth, out);
-	fputc('\n', out);
-}
-
-static void dump_arc(const struct profile *p, size_t arc, FILE *out)
-{
-	const struct profile_arc *a = &p->arcs[arc];
-	const uint32_t ends[] = { a->from, a->to };
-
-	fprintf(out, "%" PRIu64, a->count);
-	if (a->kind == PROFILE_CONDITIONAL_JUMP)
-		fprintf(out, "/%" PRIu64, a->executed);
-	if (a->kind == PROFILE_CALL) {
-		fputc(' ', out);
-		dump_values(p, p->arc_values + arc * p->value_type_count, out);
-	}
-	fprintf(out, " 0x%" PRIx64 " 0x%" PRIx64, p->locations[a->from].address,
-		p->locations[a->to].address);
-	dump_labels(&p->labels[a->labels], out);
-	dump_names(p, ends, 2, out);
-	fputc('\n', out);
 }
 
 static void dump_arcs(const struct profile *p, bool calls, FILE *out)
@@ -277,29 +202,86 @@ static void dump_arcs(const struct profile *p, bool calls, FILE *out)
 	bool any = false;
 
 	for (size_t i = 0; i < p->arc_count; i++) {
-		if ((p->arcs[i].kind == PROFILE_CALL) != calls)
+		const struct profile_arc *a = &p->arcs[i];
+		const uint32_t ends[] = { a->from, a->to };
+
+		if ((a->kind == PROFILE_CALL) != calls)
 			continue;
 		if (!any)
 			fputs(calls ? "calls:\n" : "jumps:\n", out);
 		any = true;
-		dump_arc(p, i, out);
+		fprintf(out, "%" PRIu64, a->count);
+		if (a->kind == PROFILE_CONDITIONAL_JUMP)
+			fprintf(out, "/%" PRIu64, a->executed);
+		if (calls) {
+			fputc(' ', out);
+			dump_values(p, p->arc_values + i * p->value_type_count, out);
+		}
+		fprintf(out, " 0x%" PRIx64 " 0x%" PRIx64, p->locations[a->from].address,
+			p->locations[a->to].address);
+		dump_labels(&p->labels[a->labels], out);
+		dump_names(p, ends, 2, out);
+		fputc('\n', out);
 	}
 }
 
 int report_dump(const struct profile *p, FILE *out)
 {
+	char build_id[BUILD_ID_TEXT_SIZE];
+
 	dump_header(p, out);
 	fputs("mappings:\n", out);
-	for (size_t i = 0; i < p->mapping_count; i++)
-		dump_mapping(p, &p->mappings[i], out);
+	for (size_t i = 0; i < p->mapping_count; i++) {
+		const struct profile_mapping *m = &p->mappings[i];
+		const struct profile_image *image = &p->images[m->image];
+
+		fprintf(out, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " ", m->start, m->limit,
+			m->offset);
+		text_print(image->path, out);
+		build_id_format(image->build_id, image->build_id_size, build_id);
+		if (*build_id)
+			fprintf(out, " build-id=%s", build_id);
+		if (image->text_size)
+			fprintf(out, " text_start=0x%" PRIx64 " text_size=0x%" PRIx64,
+				image->text_start, image->text_size);
+		if (image->provider)
+			fprintf(out, " provider=%" PRIu32, image->provider);
+		fputs(m->linked ? " linked\n" : "\n", out);
+	}
 	fputs("stacks:\n", out);
-	for (size_t i = 0; i < p->sample_count; i++)
-		dump_stack(p, i, out);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		const uint32_t *frames = p->frames + s->first_frame;
+
+		dump_values(p, p->values + i * p->value_type_count, out);
+		for (uint32_t j = 0; j < s->depth; j++)
+			fprintf(out, " 0x%" PRIx64, profile_file_pc(p, frames[j], j));
+		if (s->labels < p->label_count)
+			dump_labels(&p->labels[s->labels], out);
+		dump_names(p, frames, s->depth, out);
+		fputc('\n', out);
+	}
 	dump_arcs(p, true, out);
 	dump_arcs(p, false, out);
 	if (p->extra_count)
 		fputs("extras:\n", out);
-	for (size_t i = 0; i < p->extra_count; i++)
-		dump_extra(p, &p->extras[i], out);
+	for (size_t i = 0; i < p->extra_count; i++) {
+		const struct profile_extra *x = &p->extras[i];
+
+		text_print(x->format, out);
+		if (x->image != PROFILE_NONE) {
+			fputc(' ', out);
+			text_print(p->images[x->image].path, out);
+		}
+		fputs(": ", out);
+		/* Mostly texts. In binary ones each NUL is printed as \x00. */
+		for (size_t at = 0; at < x->size;) {
+			text_print(x->bytes + at, out);
+			at += strlen(x->bytes + at);
+			for (; at < x->size && !x->bytes[at]; at++)
+				fputs("\\x00", out);
+		}
+		fputc('\n', out);
+	}
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "report/totals_json.h"
 
 /* There can be millions of stacks, so names and labels become JSON text once. */
-struct dump {
+struct json_dump {
 	struct json_writer w;
 	const struct profile *p;
 	char **names;  /* of each function */
@@ -25,7 +25,7 @@ static void free_texts(char **texts, size_t count)
 }
 
 /* Writes a list for each pc: the functions inlined there, then the one that contains it. */
-static void write_functions(struct dump *d, const uint32_t *frames, uint32_t depth)
+static void write_functions(struct json_dump *d, const uint32_t *frames, uint32_t depth)
 {
 	const struct profile *p = d->p;
 	bool any = false;
@@ -47,7 +47,7 @@ static void write_functions(struct dump *d, const uint32_t *frames, uint32_t dep
 	fputs(" ]", d->w.out);
 }
 
-static void write_values(struct dump *d, const int64_t *row)
+static void write_values(struct json_dump *d, const int64_t *row)
 {
 	if (d->p->value_type_count < 2)
 		return;
@@ -82,7 +82,7 @@ static struct json_object *labels_object(const struct profile_labels *l)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int make_texts(struct dump *d)
+static int make_texts(struct json_dump *d)
 {
 	const struct profile *p = d->p;
 
@@ -107,58 +107,38 @@ static int make_texts(struct dump *d)
 	return 0;
 }
 
-static void write_labels(struct dump *d, uint32_t labels)
+static void write_labels(struct json_dump *d, uint32_t labels)
 {
 	if (labels < d->p->label_count && d->labels[labels])
 		fprintf(d->w.out, ", \"labels\": %s", d->labels[labels]);
 }
 
-static void write_stack(struct dump *d, size_t sample)
+static void write_arcs(struct json_dump *d, const char *key, bool calls)
 {
-	const struct profile_sample *s = &d->p->samples[sample];
-	const int64_t *row = d->p->values + sample * d->p->value_type_count;
-	const uint32_t *frames = d->p->frames + s->first_frame;
+	const struct profile *p = d->p;
 
-	json_next_element(&d->w);
-	fprintf(d->w.out, "{ \"count\": %" PRId64 ", \"pcs\": [", row[profile_value(d->p, NULL)]);
-	for (uint32_t i = 0; i < s->depth; i++)
-		fprintf(d->w.out, "%s\"0x%" PRIx64 "\"", i ? ", " : " ",
-			profile_file_pc(d->p, frames[i], i));
-	fputs(" ]", d->w.out);
-	write_functions(d, frames, s->depth);
-	write_values(d, row);
-	write_labels(d, s->labels);
-	fputs(" }", d->w.out);
-}
-
-static void write_arc(struct dump *d, size_t arc)
-{
-	const struct profile_arc *a = &d->p->arcs[arc];
-	const uint32_t ends[] = { a->from, a->to };
-
-	json_next_element(&d->w);
-	fprintf(d->w.out, "{ \"count\": %" PRIu64, a->count);
-	if (a->kind == PROFILE_CONDITIONAL_JUMP)
-		fprintf(d->w.out, ", \"executed\": %" PRIu64, a->executed);
-	fprintf(d->w.out, ", \"from\": \"0x%" PRIx64 "\", \"to\": \"0x%" PRIx64 "\"",
-		d->p->locations[a->from].address, d->p->locations[a->to].address);
-	write_functions(d, ends, 2);
-	if (a->kind == PROFILE_CALL) {
-		const int64_t *row = d->p->arc_values + arc * d->p->value_type_count;
-
-		fprintf(d->w.out, ", \"cost\": %" PRId64, row[profile_value(d->p, NULL)]);
-		write_values(d, row);
-	}
-	write_labels(d, a->labels);
-	fputs(" }", d->w.out);
-}
-
-static void write_arcs(struct dump *d, const char *key, bool calls)
-{
 	json_begin_list(&d->w, key);
-	for (size_t i = 0; i < d->p->arc_count; i++)
-		if ((d->p->arcs[i].kind == PROFILE_CALL) == calls)
-			write_arc(d, i);
+	for (size_t i = 0; i < p->arc_count; i++) {
+		const struct profile_arc *a = &p->arcs[i];
+		const int64_t *row = p->arc_values + i * p->value_type_count;
+		const uint32_t ends[] = { a->from, a->to };
+
+		if ((a->kind == PROFILE_CALL) != calls)
+			continue;
+		json_next_element(&d->w);
+		fprintf(d->w.out, "{ \"count\": %" PRIu64, a->count);
+		if (a->kind == PROFILE_CONDITIONAL_JUMP)
+			fprintf(d->w.out, ", \"executed\": %" PRIu64, a->executed);
+		fprintf(d->w.out, ", \"from\": \"0x%" PRIx64 "\", \"to\": \"0x%" PRIx64 "\"",
+			p->locations[a->from].address, p->locations[a->to].address);
+		write_functions(d, ends, 2);
+		if (calls) {
+			fprintf(d->w.out, ", \"cost\": %" PRId64, row[profile_value(p, NULL)]);
+			write_values(d, row);
+		}
+		write_labels(d, a->labels);
+		fputs(" }", d->w.out);
+	}
 	json_end_list(&d->w);
 }
 
@@ -185,17 +165,6 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	return json_checked(object, err);
 }
 
-static struct json_object *extra_object(const struct profile *p, const struct profile_extra *x)
-{
-	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "format", json_text(x->format));
-
-	if (!err && x->image != PROFILE_NONE)
-		err = json_add(object, "path", json_text(p->images[x->image].path));
-	err = err ?: json_add(object, "text", json_text(x->bytes));
-	return json_checked(object, err);
-}
-
 static struct json_object *value_type_object(const struct profile_value_type *t)
 {
 	struct json_object *object = json_object_new_object();
@@ -208,69 +177,87 @@ static struct json_object *value_type_object(const struct profile_value_type *t)
 	return json_checked(object, err);
 }
 
-static void write_header(struct dump *d)
+static void write_profile(struct json_dump *d)
 {
 	const struct profile *p = d->p;
+	struct json_writer *w = &d->w;
 
-	json_member_text(&d->w, "format", p->format);
+	json_member_text(w, "format", p->format);
 	if (p->bits) {
-		json_member_number(&d->w, "bits", p->bits);
-		json_member_text(&d->w, "endian", p->big_endian ? "big" : "little");
+		json_member_number(w, "bits", p->bits);
+		json_member_text(w, "endian", p->big_endian ? "big" : "little");
 	}
-	json_member_text(&d->w, "host", p->host);
-	json_member_text(&d->w, "command", p->command);
-	json_member_text(&d->w, "event", p->event);
-	json_member_number(&d->w, "period_ns", p->period_ns);
-	json_member_number(&d->w, "bucket", p->bucket > 1 ? p->bucket : 0);
-	json_member_number(&d->w, "time_ns", p->time_ns);
-	json_member_number(&d->w, "duration_ns", p->duration_ns);
-	totals_json(&d->w, p);
-	json_member(&d->w, "samples", json_object_new_int64(profile_total(p, NULL)));
-}
+	json_member_text(w, "host", p->host);
+	json_member_text(w, "command", p->command);
+	json_member_text(w, "event", p->event);
+	json_member_number(w, "period_ns", p->period_ns);
+	json_member_number(w, "bucket", p->bucket > 1 ? p->bucket : 0);
+	json_member_number(w, "time_ns", p->time_ns);
+	json_member_number(w, "duration_ns", p->duration_ns);
+	totals_json(w, p);
+	json_member(w, "samples", json_object_new_int64(profile_total(p, NULL)));
 
-static void write_lists(struct dump *d)
-{
-	const struct profile *p = d->p;
+	json_begin_list(w, "values");
+	for (size_t i = 0; i < p->value_type_count && !w->err; i++)
+		json_element(w, value_type_object(&p->value_types[i]));
+	json_end_list(w);
+	json_begin_list(w, "stacks");
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		const int64_t *row = p->values + i * p->value_type_count;
+		const uint32_t *frames = p->frames + s->first_frame;
 
-	json_begin_list(&d->w, "values");
-	for (size_t i = 0; i < p->value_type_count && !d->w.err; i++)
-		json_element(&d->w, value_type_object(&p->value_types[i]));
-	json_end_list(&d->w);
-	json_begin_list(&d->w, "stacks");
-	for (size_t i = 0; i < p->sample_count; i++)
-		write_stack(d, i);
-	json_end_list(&d->w);
-	json_begin_list(&d->w, "mappings");
-	for (size_t i = 0; i < p->mapping_count && !d->w.err; i++)
-		json_element(&d->w, mapping_object(p, &p->mappings[i]));
-	json_end_list(&d->w);
+		json_next_element(w);
+		fprintf(w->out, "{ \"count\": %" PRId64 ", \"pcs\": [",
+			row[profile_value(p, NULL)]);
+		for (uint32_t j = 0; j < s->depth; j++)
+			fprintf(w->out, "%s\"0x%" PRIx64 "\"", j ? ", " : " ",
+				profile_file_pc(p, frames[j], j));
+		fputs(" ]", w->out);
+		write_functions(d, frames, s->depth);
+		write_values(d, row);
+		write_labels(d, s->labels);
+		fputs(" }", w->out);
+	}
+	json_end_list(w);
+	json_begin_list(w, "mappings");
+	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
+		json_element(w, mapping_object(p, &p->mappings[i]));
+	json_end_list(w);
 	if (p->arc_count) {
 		write_arcs(d, "calls", true);
 		write_arcs(d, "jumps", false);
 	}
 	if (p->comment_count) {
-		json_begin_list(&d->w, "comments");
-		for (size_t i = 0; i < p->comment_count && !d->w.err; i++)
-			json_element(&d->w, json_text(p->comments[i]));
-		json_end_list(&d->w);
+		json_begin_list(w, "comments");
+		for (size_t i = 0; i < p->comment_count && !w->err; i++)
+			json_element(w, json_text(p->comments[i]));
+		json_end_list(w);
 	}
 	if (!p->extra_count)
 		return;
-	json_begin_list(&d->w, "extras");
-	for (size_t i = 0; i < p->extra_count && !d->w.err; i++)
-		json_element(&d->w, extra_object(p, &p->extras[i]));
-	json_end_list(&d->w);
+	json_begin_list(w, "extras");
+	for (size_t i = 0; i < p->extra_count && !w->err; i++) {
+		const struct profile_extra *x = &p->extras[i];
+		struct json_object *object = json_object_new_object();
+		int err = json_add(object, "format", json_text(x->format));
+
+		if (!err && x->image != PROFILE_NONE)
+			err = json_add(object, "path", json_text(p->images[x->image].path));
+		err = err ?: json_add(object, "text", json_text(x->bytes));
+		json_element(w, json_checked(object, err));
+	}
+	json_end_list(w);
 }
 
 int report_dump_json(const struct profile *p, FILE *out)
 {
-	struct dump d = { .p = p };
+	struct json_dump d = { .p = p };
 	int err = make_texts(&d);
 
 	if (!err) {
 		json_begin(&d.w, out);
-		write_header(&d);
-		write_lists(&d);
+		write_profile(&d);
 		err = json_end(&d.w);
 	}
 	free_texts(d.names, p->function_count);

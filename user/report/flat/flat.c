@@ -35,8 +35,8 @@ struct flat {
 	size_t numbers;
 };
 
-static const char *cell(const void *context, size_t number, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *flat_cell(const void *context, size_t number, size_t column,
+			     char buffer[TABLE_CELL_SIZE])
 {
 	const struct flat *f = context;
 	const struct row *row = &f->r->rows[number];
@@ -69,7 +69,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	return buffer;
 }
 
-static bool is_hot(const void *context, size_t number)
+static bool is_row_hot(const void *context, size_t number)
 {
 	const struct rows *r = ((const struct flat *)context)->r;
 
@@ -86,70 +86,62 @@ static void add_column(struct flat *f, enum content content, size_t column, cons
 	};
 }
 
-static void add_numbers(struct flat *f)
-{
-	const struct rows *r = f->r;
-
-	if (r->stacks) {
-		add_column(f, SELF, 0, "self");
-		add_column(f, SELF_PERCENT, 0, "self%");
-		add_column(f, TOTAL, 0, "total");
-		add_column(f, TOTAL_PERCENT, 0, "total%");
-	} else {
-		add_column(f, SELF, 0, r->columns->title);
-		add_column(f, SELF_PERCENT, 0, "%");
-		add_column(f, CUMULATIVE_PERCENT, 0, "cum%");
-	}
-	for (size_t i = 1; i < r->column_count; i++) {
-		add_column(f, SELF, i, r->columns[i].title);
-		add_column(f, SELF_PERCENT, i, "%");
-	}
-}
-
 /* Samples of the first `shown` rows. */
 static int64_t shown_samples(const struct rows *r, size_t shown)
 {
 	return shown ? r->rows[shown - 1].cumulative : 0;
 }
 
-static int print_rows(const struct rows *r, const struct report_table_options *o, FILE *out)
+int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
-	size_t most = NUMBERS_MAX + 2 * r->column_count + ROW_FIELDS_MAX;
-	struct flat f = { .r = r };
+	struct flat f = { 0 };
 	struct table t = {
-		.row_count = rows_shown(r, o->limit, o->percent),
-		.cell = cell,
-		.is_hot = is_hot,
+		.cell = flat_cell,
+		.is_hot = is_row_hot,
 		.context = &f,
 		.width = o->width,
 		.color = o->color,
 	};
-	int err = -ENOMEM;
-
-	f.contents = calloc(most, sizeof(*f.contents));
-	f.columns = calloc(most, sizeof(*f.columns));
-	if (f.contents && f.columns) {
-		add_numbers(&f);
-		t.columns = f.columns;
-		t.column_count = f.numbers + row_field_columns(r->view, f.columns + f.numbers);
-		err = table_print(&t, out);
-	}
-	if (!err)
-		row_print_rest(r->view, r->count - t.row_count,
-			       (double)shown_samples(r, r->count) -
-				       (double)shown_samples(r, t.row_count),
-			       r->columns->samples, out);
-	free(f.contents);
-	free(f.columns);
-	return err;
-}
-
-int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
-{
 	struct rows r;
+	size_t most;
 	int err = rows_collect(&r, p, &o->rows);
 
-	err = err ?: print_rows(&r, o, out);
+	if (err)
+		goto out;
+	most = NUMBERS_MAX + 2 * r.column_count + ROW_FIELDS_MAX;
+	f.r = &r;
+	f.contents = calloc(most, sizeof(*f.contents));
+	f.columns = calloc(most, sizeof(*f.columns));
+	if (!f.contents || !f.columns) {
+		err = -ENOMEM;
+		goto out;
+	}
+	if (r.stacks) {
+		add_column(&f, SELF, 0, "self");
+		add_column(&f, SELF_PERCENT, 0, "self%");
+		add_column(&f, TOTAL, 0, "total");
+		add_column(&f, TOTAL_PERCENT, 0, "total%");
+	} else {
+		add_column(&f, SELF, 0, r.columns->title);
+		add_column(&f, SELF_PERCENT, 0, "%");
+		add_column(&f, CUMULATIVE_PERCENT, 0, "cum%");
+	}
+	for (size_t i = 1; i < r.column_count; i++) {
+		add_column(&f, SELF, i, r.columns[i].title);
+		add_column(&f, SELF_PERCENT, i, "%");
+	}
+	t.columns = f.columns;
+	t.column_count = f.numbers + row_field_columns(r.view, f.columns + f.numbers);
+	t.row_count = rows_shown(&r, o->limit, o->percent);
+	err = table_print(&t, out);
+	if (!err)
+		row_print_rest(r.view, r.count - t.row_count,
+			       (double)shown_samples(&r, r.count) -
+				       (double)shown_samples(&r, t.row_count),
+			       r.columns->samples, out);
+out:
+	free(f.contents);
+	free(f.columns);
 	rows_free(&r);
 	return err;
 }

@@ -126,30 +126,9 @@ static int compare_shown(const void *one, const void *other, void *context)
 	return order ?: rows_compare(a, b);
 }
 
-static bool matches(const struct live *l, const char *text)
+static bool matches_pattern(const struct live *l, const char *text)
 {
 	return text && regexec(&l->regex, text, 0, NULL, 0) == 0;
-}
-
-/* Lists the rows that match the pattern, in the order of l->sort. Returns 0 or -ENOMEM. */
-static int choose_shown(struct live *l)
-{
-	size_t *shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
-
-	l->shown_count = 0;
-	if (!shown)
-		return -ENOMEM;
-	l->shown = shown;
-	for (size_t i = 0; i < l->rows.count; i++) {
-		const struct row *row = &l->rows.rows[i];
-
-		if (!l->pattern || matches(l, row->name) || matches(l, row->comm) ||
-		    matches(l, row->key->image))
-			shown[l->shown_count++] = i;
-	}
-	if (l->sort != LIVE_BY_SELF)
-		qsort_r(shown, l->shown_count, sizeof(*shown), compare_shown, l);
-	return 0;
 }
 
 const struct row *live_row(const struct live *l)
@@ -169,6 +148,7 @@ int live_collect(struct live *l)
 	};
 	const struct row *row = live_row(l);
 	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
+	size_t *shown;
 	int err;
 
 	rows_free(&l->rows);
@@ -176,11 +156,23 @@ int live_collect(struct live *l)
 	if (!err && l->p->value_type_count)
 		err = rows_add(&l->rows, l->p, &o, PROFILE_CPU, 0);
 	err = err ?: rows_finish(&l->rows);
-	err = err ?: choose_shown(l);
-	if (err) {
-		rows_free(&l->rows);
-		l->shown_count = 0;
+	/* List the rows that match the pattern, in the order of l->sort. */
+	shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
+	l->shown = shown ?: l->shown;
+	l->shown_count = 0;
+	if (!shown)
+		err = -ENOMEM;
+	for (size_t i = 0; i < l->rows.count && !err; i++) {
+		const struct row *r = &l->rows.rows[i];
+
+		if (!l->pattern || matches_pattern(l, r->name) || matches_pattern(l, r->comm) ||
+		    matches_pattern(l, r->key->image))
+			shown[l->shown_count++] = i;
 	}
+	if (err)
+		rows_free(&l->rows);
+	else if (l->sort != LIVE_BY_SELF)
+		qsort_r(shown, l->shown_count, sizeof(*shown), compare_shown, l);
 	/* Keep the cursor on the chosen row; at the top it stays there, whatever row is first. */
 	for (size_t i = 0; l->cursor && row && i < l->shown_count; i++)
 		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, &chosen) == 0) {

@@ -16,37 +16,38 @@ struct copier {
 	size_t frame_room;
 };
 
-static int copy_image(struct copier *c, uint32_t number, uint32_t *id)
-{
-	struct profile_image *from = &c->from->images[number], *image;
-	const char *path;
-
-	*id = c->images[number] - 1;
-	if (c->images[number])
-		return 0;
-	if (profile_add_image_of(c->to, from->path, from->build_id, from->build_id_size,
-				 from->provider, id))
-		return -ENOMEM;
-	c->images[number] = *id + 1;
-	image = &c->to->images[*id];
-	path = image->path;
-	*image = *from;
-	image->path = path;
-	image->unnamed = NULL;
-	from->fd = from->root = -1; /* the copy owns them now */
-	return from->unnamed ? profile_string(c->to, from->unnamed, &image->unnamed) : 0;
-}
-
+/*
+ * Stores the number in `to` of a mapping of `from`, which may be PROFILE_NONE; copies it, and its
+ * image with the open files, the first time. Returns 0 or -ENOMEM.
+ */
 static int copy_mapping(struct copier *c, uint32_t number, uint32_t *id)
 {
+	struct profile_image *from, *image;
 	struct profile_mapping m;
+	const char *path;
+	uint32_t image_id;
 
 	*id = number == PROFILE_NONE ? PROFILE_NONE : c->mappings[number] - 1;
 	if (number == PROFILE_NONE || c->mappings[number])
 		return 0;
 	m = c->from->mappings[number];
-	if (copy_image(c, m.image, &m.image) ||
-	    profile_add_mapping(c->to, m.start, m.limit, m.offset, m.image, id))
+	image_id = c->images[m.image] - 1;
+	if (!c->images[m.image]) {
+		from = &c->from->images[m.image];
+		if (profile_add_image_of(c->to, from->path, from->build_id, from->build_id_size,
+					 from->provider, &image_id))
+			return -ENOMEM;
+		c->images[m.image] = image_id + 1;
+		image = &c->to->images[image_id];
+		path = image->path;
+		*image = *from;
+		image->path = path;
+		image->unnamed = NULL;
+		from->fd = from->root = -1; /* the copy owns them now */
+		if (from->unnamed && profile_string(c->to, from->unnamed, &image->unnamed))
+			return -ENOMEM;
+	}
+	if (profile_add_mapping(c->to, m.start, m.limit, m.offset, image_id, id))
 		return -ENOMEM;
 	c->to->mappings[*id].linked = m.linked;
 	c->mappings[number] = *id + 1;
@@ -83,51 +84,11 @@ static bool has_faded(const struct profile *p, size_t sample)
 	return p->values[sample * p->value_type_count + PROFILE_CPU] <= 0;
 }
 
-/* Keeps their order, so that locations that were looked up stay before the others. */
-static int copy_locations(struct copier *c, uint32_t *tried)
-{
-	const struct profile *p = c->from;
-	uint32_t were_tried = *tried;
-	int err = 0;
-
-	for (size_t i = 0; i < p->sample_count; i++)
-		for (uint32_t j = 0; j < p->samples[i].depth && !has_faded(p, i); j++)
-			c->locations[p->frames[p->samples[i].first_frame + j]] = PROFILE_NONE;
-	for (uint32_t i = 0; i < p->location_count && !err; i++) {
-		if (c->locations[i] == PROFILE_NONE)
-			err = copy_location(c, i);
-		if (i + 1 == were_tried)
-			*tried = c->to->location_count;
-	}
-	return err;
-}
-
-static int copy_samples(struct copier *c)
-{
-	const struct profile *p = c->from;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-		uint32_t labels;
-
-		if (has_faded(p, i))
-			continue;
-		if (array_reserve(&c->frames, &c->frame_room, sample->depth, sizeof(*c->frames)) ||
-		    profile_add_labels(c->to, &p->labels[sample->labels], &labels))
-			return -ENOMEM;
-		for (uint32_t j = 0; j < sample->depth; j++)
-			c->frames[j] = c->locations[p->frames[sample->first_frame + j]];
-		if (profile_add_sample(c->to, c->frames, sample->depth, labels,
-				       &p->values[i * p->value_type_count]))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 int live_compact(struct live *l)
 {
 	struct profile *p = l->p;
 	struct copier c = { .from = p, .to = profile_new() };
+	uint32_t tried = l->tried;
 	int err = -ENOMEM;
 
 	c.images = calloc(p->image_count + 1, sizeof(*c.images));
@@ -141,8 +102,30 @@ int live_compact(struct live *l)
 	}
 	for (size_t i = 0; i < p->value_type_count && !err; i++)
 		err = profile_add_value_type(c.to, p->value_types[i].type, p->value_types[i].unit);
-	err = err ?: copy_locations(&c, &l->tried);
-	err = err ?: copy_samples(&c);
+	for (size_t i = 0; i < p->sample_count && !err; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth && !has_faded(p, i); j++)
+			c.locations[p->frames[p->samples[i].first_frame + j]] = PROFILE_NONE;
+	/* In their order, so that locations that were looked up stay before the others. */
+	for (uint32_t i = 0; i < p->location_count && !err; i++) {
+		if (c.locations[i] == PROFILE_NONE)
+			err = copy_location(&c, i);
+		if (i + 1 == tried)
+			l->tried = c.to->location_count;
+	}
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		uint32_t labels;
+
+		if (has_faded(p, i))
+			continue;
+		err = array_reserve(&c.frames, &c.frame_room, sample->depth, sizeof(*c.frames));
+		err = err ?: profile_add_labels(c.to, &p->labels[sample->labels], &labels);
+		for (uint32_t j = 0; j < sample->depth && !err; j++)
+			c.frames[j] = c.locations[p->frames[sample->first_frame + j]];
+		err = err
+			      ?: profile_add_sample(c.to, c.frames, sample->depth, labels,
+						    &p->values[i * p->value_type_count]);
+	}
 	rows_free(&l->rows);
 	l->shown_count = 0;
 	profile_free(p);

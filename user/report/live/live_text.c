@@ -36,7 +36,7 @@ static double percent(double part, double whole)
 	return whole > 0 ? part * 100 / whole : 0;
 }
 
-static void print_target(const struct live *l, const struct live_status *s, FILE *out)
+static void print_target_line(const struct live *l, const struct live_status *s, FILE *out)
 {
 	char now[16];
 	time_t seconds = time(NULL);
@@ -48,7 +48,7 @@ static void print_target(const struct live *l, const struct live_status *s, FILE
 		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
 }
 
-static void print_numbers(const struct live *l, const struct live_status *s, FILE *out)
+static void print_numbers_line(const struct live *l, const struct live_status *s, FILE *out)
 {
 	uint64_t kernel, sum = sum_weights(l->p, &kernel);
 	double period = l->p->period_ns ?: 1, seconds = l->elapsed_ns / 1e9;
@@ -62,7 +62,7 @@ static void print_numbers(const struct live *l, const struct live_status *s, FIL
 		fprintf(out, ", top %.1f %%", s->own_percent);
 }
 
-static void print_view(const struct live *l, const struct live_status *s, FILE *out)
+static void print_view_line(const struct live *l, const struct live_status *s, FILE *out)
 {
 	fprintf(out, "%s by %s", l->view->plural, live_sort_names[l->sort]);
 	if (l->half_life_ns)
@@ -109,11 +109,11 @@ int live_header(const struct live *l, const struct live_status *s, unsigned int 
 	int err = 0;
 
 	if (lines > 0)
-		err = print_line(print_target, l, s, width, out);
+		err = print_line(print_target_line, l, s, width, out);
 	if (!err && lines > 1)
-		err = print_line(print_numbers, l, s, width, out);
+		err = print_line(print_numbers_line, l, s, width, out);
 	if (!err && lines > 2)
-		err = print_line(print_view, l, s, width, out);
+		err = print_line(print_view_line, l, s, width, out);
 	return err;
 }
 
@@ -139,8 +139,8 @@ static const struct row *row_at(const struct live *l, size_t shown)
 	return &l->rows.rows[l->shown[shown]];
 }
 
-static const char *cell(const void *context, size_t number, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *live_cell(const void *context, size_t number, size_t column,
+			     char buffer[TABLE_CELL_SIZE])
 {
 	const struct live_columns *c = context;
 	const struct live *l = c->l;
@@ -168,7 +168,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	return buffer;
 }
 
-static bool is_hot(const void *context, size_t number)
+static bool is_row_hot(const void *context, size_t number)
 {
 	const struct live_columns *c = context;
 
@@ -194,8 +194,8 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	struct table t = {
 		.columns = c.columns,
 		.row_count = count,
-		.cell = cell,
-		.is_hot = is_hot,
+		.cell = live_cell,
+		.is_hot = is_row_hot,
 		.context = &c,
 		.width = o->width,
 		.color = o->color,
