@@ -32,8 +32,8 @@ static const struct table_column columns[COLUMNS] = {
 	[INSTRUCTION] = { .title = "instruction", .is_text = true, .is_hot = true },
 };
 
-static const char *cell(const struct listing *l, const struct listing_line *line, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *instruction_cell(const struct listing *l, const struct listing_line *line,
+				    size_t column, char buffer[TABLE_CELL_SIZE])
 {
 	const struct instruction *i = &l->a->code.instructions[line->number];
 	const struct code_loops *loops = l->context;
@@ -78,16 +78,6 @@ static int add_source(struct listing *l, struct source_files *files, const struc
 	return n < 0 ? -ENOMEM : listing_add(l, LISTING_TEXT, 0, whole);
 }
 
-static bool is_shown(const struct listing *l, size_t instruction)
-{
-	size_t from = instruction > NEAR ? instruction - NEAR : 0;
-
-	for (size_t i = from; i <= instruction + NEAR && i < l->a->code.count; i++)
-		if (!listing_is_quiet(l, i))
-			return true;
-	return false;
-}
-
 /* Ends a run of omitted instructions. A single one is shown: a note would take as much room. */
 static int add_omitted(struct listing *l, size_t next, size_t *omitted)
 {
@@ -99,49 +89,46 @@ static int add_omitted(struct listing *l, size_t next, size_t *omitted)
 	return count ? listing_add_omitted(l, count, "instructions") : 0;
 }
 
-static int add_lines(struct listing *l, struct annotation *a, bool all)
-{
-	struct source_line shown = { .file = "" };
-	size_t omitted = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < a->code.count && !err; i++) {
-		struct source_line line = shown;
-
-		if (!all && !is_shown(l, i)) {
-			omitted++;
-			continue;
-		}
-		err = add_omitted(l, i, &omitted);
-		if (a->code_places)
-			line = source_line_inlined(a->code_places, i);
-		if (!err && (line.number != shown.number || line.inlined != shown.inlined ||
-			     line.inlined_number != shown.inlined_number ||
-			     strcmp(line.file, shown.file) != 0))
-			err = add_source(l, &a->files, &line);
-		shown = line;
-		err = err ?: listing_add(l, LISTING_COUNTED, i, NULL);
-	}
-	return err ?: add_omitted(l, a->code.count, &omitted);
-}
-
 int report_listing(struct annotation *a, const struct report_listing_options *o, FILE *out)
 {
+	struct source_line shown = { .file = "" };
+	size_t omitted = 0, count = a->code.count;
 	struct code_loops loops;
 	struct listing l = {
 		.a = a,
 		.tallies = &a->code_counts,
 		.columns = columns,
 		.column_count = COLUMNS,
-		.cell = cell,
+		.cell = instruction_cell,
 		.context = &loops,
 	};
 	int err;
 
-	if (o->source || !a->code.count)
+	if (o->source || !count)
 		return annotate_source(a, o, out);
 	err = code_loops_draw(&loops, &a->code);
-	err = err ?: add_lines(&l, a, o->all);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct source_line line = shown;
+		bool is_shown = o->all;
+
+		for (size_t near = i > NEAR ? i - NEAR : 0; near <= i + NEAR && near < count;
+		     near++)
+			is_shown |= !listing_is_quiet(&l, near);
+		if (!is_shown) {
+			omitted++;
+			continue;
+		}
+		err = add_omitted(&l, i, &omitted);
+		if (a->code_places)
+			line = source_line_inlined(a->code_places, i);
+		if (!err && (line.number != shown.number || line.inlined != shown.inlined ||
+			     line.inlined_number != shown.inlined_number ||
+			     strcmp(line.file, shown.file) != 0))
+			err = add_source(&l, &a->files, &line);
+		shown = line;
+		err = err ?: listing_add(&l, LISTING_COUNTED, i, NULL);
+	}
+	err = err ?: add_omitted(&l, count, &omitted);
 	err = err ?: listing_print(&l, o, out);
 	listing_free(&l);
 	code_loops_free(&loops);
@@ -171,7 +158,7 @@ void report_listing_title(const struct annotation *a, const char *prefix, FILE *
 	fputc('\n', out);
 }
 
-/* Prints a line: prefix, text, a name, which is raw text, and what follows it. */
+/* Prints a line: prefix, before, the name in its visible form, after. */
 static void print_note(const char *prefix, const char *before, const char *name, const char *after,
 		       FILE *out)
 {
@@ -203,14 +190,24 @@ static void print_files(const char *prefix, const char *before, const struct not
 	print_note(prefix, before, files->first, files->count > 1 ? more : after, out);
 }
 
-/* Notes about the source files that were looked up. */
-static void print_file_notes(const struct annotation *a, const char *prefix, FILE *out)
+void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
 	struct noted_files missing = { 0 }, changed = { 0 }, large = { 0 }, private = { 0 };
 	struct stat status;
 	bool has_image = *image == '/' && stat(image, &status) == 0;
 
+	if (!a->code.count)
+		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
+	if (!a->code.count && a->no_code.hint[0])
+		print_note(prefix, "  ", a->no_code.hint, "", out);
+	if (a->code_places && !annotation_has_lines(a))
+		print_note(prefix, "no source lines: ", image,
+			   " has no debug information for it; install its -dbgsym package, or "
+			   "build it with -g",
+			   out);
+	for (size_t i = 0; a->code_places && i < a->code_places->warning_count; i++)
+		print_note(prefix, "", a->code_places->warnings[i], "", out);
 	for (size_t i = 0; i < a->files.count; i++) {
 		const struct source_file *f = a->files.files[i];
 
@@ -232,20 +229,4 @@ static void print_file_notes(const struct annotation *a, const char *prefix, FIL
 		    ": all together are limited to 64 MiB", out);
 	print_files(prefix, "changed since the program was built: ", &changed,
 		    "; line numbers may be wrong", out);
-}
-
-void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)
-{
-	if (!a->code.count)
-		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
-	if (!a->code.count && a->no_code.hint[0])
-		print_note(prefix, "  ", a->no_code.hint, "", out);
-	if (a->code_places && !annotation_has_lines(a))
-		print_note(prefix, "no source lines: ", a->p->images[a->image].path,
-			   " has no debug information for it; install its -dbgsym package, or "
-			   "build it with -g",
-			   out);
-	for (size_t i = 0; a->code_places && i < a->code_places->warning_count; i++)
-		print_note(prefix, "", a->code_places->warnings[i], "", out);
-	print_file_notes(a, prefix, out);
 }

@@ -26,8 +26,8 @@ static const struct table_column columns[COLUMNS] = {
 };
 
 /* listing_line.number: an index of a->lines if counted, else the line number. */
-static const char *cell(const struct listing *l, const struct listing_line *line, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *source_cell(const struct listing *l, const struct listing_line *line,
+			       size_t column, char buffer[TABLE_CELL_SIZE])
 {
 	uint64_t number = line->number;
 
@@ -133,27 +133,6 @@ static int add_gap(struct listing *l, const struct part *part, size_t next, uint
 	return err ?: add_omitted(l, part, end, &omitted);
 }
 
-static int add_part(struct listing *l, struct part *part, bool all)
-{
-	size_t lines = part->file->line_count;
-	uint64_t number = part->first ?: 1, limit = (part->last < lines ? part->last : lines) + 1;
-	int err = 0;
-
-	for (size_t i = part->from; i < part->to && !err; i++) {
-		const struct source_line *s = &part->a->lines.lines[i];
-
-		if (s->number && !s->inlined) {
-			err = add_gap(l, part, i, number, s->number < limit ? s->number : limit,
-				      all);
-			number = (uint64_t)s->number + 1;
-		}
-		err = err ?: add_counted(l, part, i);
-	}
-	if (!part->first)
-		return err;
-	return err ?: add_gap(l, part, part->to, number, limit, all);
-}
-
 static void widen_part(struct part *part, uint32_t number)
 {
 	if (!number)
@@ -182,6 +161,7 @@ static uint32_t start_line(const struct annotation *a, const char *file)
 	return 0;
 }
 
+/* Sets first, last and start: the lines with samples, and those of the function's code. */
 static void find_range(struct part *part)
 {
 	const struct annotation *a = part->a;
@@ -213,9 +193,10 @@ int annotate_source(struct annotation *a, const struct report_listing_options *o
 		.tallies = &a->line_counts,
 		.columns = columns,
 		.column_count = COLUMNS,
-		.cell = cell,
+		.cell = source_cell,
 	};
-	size_t from = 0, to;
+	size_t from = 0, to, line_count;
+	uint64_t number, limit;
 	int err = 0;
 
 	for (; from < a->lines.count && !err; from = to) {
@@ -235,7 +216,21 @@ int annotate_source(struct annotation *a, const struct report_listing_options *o
 		if (err)
 			break;
 		find_range(&part);
-		err = add_part(&l, &part, o->all);
+		line_count = part.file->line_count;
+		number = part.first ?: 1;
+		limit = (part.last < line_count ? part.last : line_count) + 1;
+		for (size_t i = from; i < to && !err; i++) {
+			uint64_t next = lines[i].number;
+
+			if (next && !lines[i].inlined) {
+				err = add_gap(&l, &part, i, number, next < limit ? next : limit,
+					      o->all);
+				number = next + 1;
+			}
+			err = err ?: add_counted(&l, &part, i);
+		}
+		if (part.first)
+			err = err ?: add_gap(&l, &part, to, number, limit, o->all);
 	}
 	err = err ?: listing_print(&l, o, out);
 	listing_free(&l);

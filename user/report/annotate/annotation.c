@@ -63,54 +63,49 @@ static int read_code(struct annotation *a, struct error *e)
 	return err;
 }
 
-/* Fills code_places with a location for each instruction. */
-static int place_instructions(struct annotation *a)
-{
-	const struct profile_image *image = &a->p->images[a->image];
-	struct profile *places = a->code_places;
-	uint32_t image_id, mapping, location;
-
-	if (profile_add_image(places, image->path, image->build_id, image->build_id_size,
-			      &image_id) ||
-	    profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id, &mapping))
-		return -ENOMEM;
-	places->mappings[mapping].linked = true;
-	if (image->fd >= 0)
-		places->images[image_id].fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
-	if (image->root >= 0)
-		places->images[image_id].root = fcntl(image->root, F_DUPFD_CLOEXEC, 0);
-	for (size_t i = 0; i < a->code.count; i++)
-		if (profile_add_location(places, a->code.instructions[i].address, mapping,
-					 &location))
-			return -ENOMEM;
-	return 0;
-}
-
 /* Looks up the lines of all instructions; a->lines gets the lines of those with samples. */
 static int find_code_lines(struct annotation *a, const bool *locations,
 			   const struct symbol_options *options, struct error *e)
 {
+	const struct profile_image *image = &a->p->images[a->image];
 	bool *used = calloc(a->code.count + 1, sizeof(*used));
-	int err = -ENOMEM;
+	struct profile *places = profile_new();
+	uint32_t image_id, mapping, location;
+	int err = used && places ? 0 : -ENOMEM;
 
-	a->code_places = profile_new();
-	if (used && a->code_places && !place_instructions(a))
-		err = 0;
+	/* A location for each instruction. */
+	a->code_places = places;
+	if (!err)
+		err = profile_add_image(places, image->path, image->build_id, image->build_id_size,
+					&image_id);
+	err = err
+		      ?: profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id,
+					     &mapping);
+	if (!err) {
+		places->mappings[mapping].linked = true;
+		if (image->fd >= 0)
+			places->images[image_id].fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+		if (image->root >= 0)
+			places->images[image_id].root = fcntl(image->root, F_DUPFD_CLOEXEC, 0);
+	}
+	for (size_t i = 0; i < a->code.count && !err; i++)
+		err = profile_add_location(places, a->code.instructions[i].address, mapping,
+					   &location);
 	for (uint32_t i = 0; !err && i < a->p->location_count; i++) {
-		size_t found =
-			locations[i] ? disassembly_find(&a->code, a->p->locations[i].image_address)
-				     : SIZE_MAX;
+		size_t found = SIZE_MAX;
 
+		if (locations[i])
+			found = disassembly_find(&a->code, a->p->locations[i].image_address);
 		if (found != SIZE_MAX)
 			used[found] = true;
 	}
 	if (err)
 		error_no_memory(e);
-	err = err ?: symbol_resolve(a->code_places, options, e);
-	if (!err && source_lines_make(&a->lines, a->code_places, used))
+	err = err ?: symbol_resolve(places, options, e);
+	if (!err && source_lines_make(&a->lines, places, used))
 		err = error_no_memory(e);
 	free(used);
-	a->line_places = a->code_places;
+	a->line_places = places;
 	return err;
 }
 
@@ -191,8 +186,8 @@ static void add_total(int64_t *total, uint64_t *last_stack, uint64_t stack, int6
 	*last_stack = stack;
 }
 
-static void tally(const struct counter *c, struct tallies *t, size_t number, const int64_t *values,
-		  bool leaf)
+static void tally_samples(const struct counter *c, struct tallies *t, size_t number,
+			  const int64_t *values, bool leaf)
 {
 	const struct annotation *a = c->a;
 
@@ -216,15 +211,15 @@ static void count_frame(struct counter *c, uint32_t location, const int64_t *val
 		add_u64(&c->a->total_weight, magnitude(value));
 	add_total(&c->a->total, &c->last_stack, c->stack, value);
 	if (place->instruction != SIZE_MAX)
-		tally(c, &c->a->code_counts, place->instruction, values, leaf);
+		tally_samples(c, &c->a->code_counts, place->instruction, values, leaf);
 	if (place->line != PROFILE_NONE)
-		tally(c, &c->a->line_counts, place->line, values, leaf);
+		tally_samples(c, &c->a->line_counts, place->line, values, leaf);
 	if (place->inlined != PROFILE_NONE)
-		tally(c, &c->a->line_counts, place->inlined, values, leaf);
+		tally_samples(c, &c->a->line_counts, place->inlined, values, leaf);
 }
 
 /* Without stacks: adds the costs of recorded calls to the totals of their instructions. */
-static void count_calls(struct counter *c)
+static void count_recorded_calls(struct counter *c)
 {
 	const struct profile *p = c->a->p;
 	bool any = false;
@@ -243,29 +238,7 @@ static void count_calls(struct counter *c)
 	if (c->a->total_weight > c->a->all_samples)
 		c->a->total_weight = c->a->all_samples;
 	if (magnitude(c->a->total) > c->a->total_weight)
-		c->a->total = c->a->total < 0 ? -(int64_t)c->a->total_weight
-					      : (int64_t)c->a->total_weight;
-}
-
-static void find_places(struct counter *c)
-{
-	const struct annotation *a = c->a;
-
-	for (uint32_t i = 0; i < a->p->location_count; i++) {
-		struct place *place = &c->places[i];
-		size_t line = i;
-
-		*place = (struct place){ SIZE_MAX, PROFILE_NONE, PROFILE_NONE };
-		if (c->locations[i] && a->code.count)
-			place->instruction =
-				disassembly_find(&a->code, a->p->locations[i].image_address);
-		if (a->line_places != a->p)
-			line = place->instruction;
-		if (!c->locations[i] || !a->line_places || line == SIZE_MAX)
-			continue;
-		place->line = a->lines.own[line];
-		place->inlined = a->lines.inlined[line];
-	}
+		c->a->total = (c->a->total < 0 ? -1 : 1) * (int64_t)c->a->total_weight;
 }
 
 /* Counts the samples of instructions and lines. Returns 0, or -ENOMEM with e set. */
@@ -292,7 +265,23 @@ static int count_function(struct annotation *a, const char *value, const bool *l
 		free(c.places);
 		return error_no_memory(e);
 	}
-	find_places(&c);
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		struct place *place = &c.places[i];
+		size_t line = i;
+
+		*place = (struct place){ SIZE_MAX, PROFILE_NONE, PROFILE_NONE };
+		if (!locations[i])
+			continue;
+		if (a->code.count)
+			place->instruction =
+				disassembly_find(&a->code, p->locations[i].image_address);
+		if (a->line_places != p)
+			line = place->instruction;
+		if (!a->line_places || line == SIZE_MAX)
+			continue;
+		place->line = a->lines.own[line];
+		place->inlined = a->lines.inlined[line];
+	}
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[i];
 
@@ -302,7 +291,7 @@ static int count_function(struct annotation *a, const char *value, const bool *l
 			count_frame(&c, p->frames[sample->first_frame + j],
 				    &p->values[i * p->value_type_count], j == 0);
 	}
-	count_calls(&c);
+	count_recorded_calls(&c);
 	free(c.places);
 	return 0;
 }

@@ -22,11 +22,26 @@ static int by_length(const void *one, const void *other)
 	return compare_u64(a->last - a->head, b->last - b->head) ?: compare_u64(a->head, b->head);
 }
 
-/* Stores the loops, the shortest first, and returns their number. loops: room for d->count. */
-static size_t find_loops(const struct disassembly *d, struct loop *loops)
+static bool is_column_free(const struct code_loops *l, const struct loop *loop, size_t place)
 {
+	for (size_t i = loop->head; i <= loop->last; i++)
+		if (l->marks[i][place] != ' ')
+			return false;
+	return true;
+}
+
+int code_loops_draw(struct code_loops *l, const struct disassembly *d)
+{
+	struct loop *loops = calloc(d->count + 1, sizeof(*loops));
 	size_t count = 0;
 
+	*l = (struct code_loops){ .marks = calloc(d->count + 1, sizeof(*l->marks)) };
+	if (!loops || !l->marks) {
+		free(loops);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < d->count; i++)
+		memset(l->marks[i], ' ', CODE_LOOPS_MAX);
 	/* First, loops[i].last is 1 + the number of the last jump back to instruction i. */
 	for (size_t i = 0; i < d->count; i++)
 		loops[i] = (struct loop){ i, 0 };
@@ -41,49 +56,22 @@ static size_t find_loops(const struct disassembly *d, struct loop *loops)
 			loops[count++] = (struct loop){ i, loops[i].last - 1 };
 	if (count)
 		qsort(loops, count, sizeof(*loops), by_length);
-	return count < COUNT_MAX ? count : COUNT_MAX;
-}
+	/* Draw each at the rightmost free place, if there is one; the shortest first. */
+	for (size_t i = 0; i < count && i < COUNT_MAX; i++) {
+		const struct loop *loop = &loops[i];
+		size_t place = CODE_LOOPS_MAX;
 
-static bool is_free(const struct code_loops *l, const struct loop *loop, size_t place)
-{
-	for (size_t i = loop->head; i <= loop->last; i++)
-		if (l->marks[i][place] != ' ')
-			return false;
-	return true;
-}
-
-/* Draws a loop at the rightmost free place, if there is one. */
-static void draw_loop(struct code_loops *l, const struct loop *loop)
-{
-	size_t place = CODE_LOOPS_MAX;
-
-	while (place > 0 && !is_free(l, loop, place - 1))
-		place--;
-	if (place-- == 0)
-		return;
-	for (size_t i = loop->head; i <= loop->last; i++)
-		l->marks[i][place] = '|';
-	l->marks[loop->head][place] = '/';
-	l->marks[loop->last][place] = loop->head == loop->last ? '<' : '\\';
-	if (l->depth < CODE_LOOPS_MAX - place)
-		l->depth = CODE_LOOPS_MAX - place;
-}
-
-int code_loops_draw(struct code_loops *l, const struct disassembly *d)
-{
-	struct loop *loops = calloc(d->count + 1, sizeof(*loops));
-	size_t count;
-
-	*l = (struct code_loops){ .marks = calloc(d->count + 1, sizeof(*l->marks)) };
-	if (!loops || !l->marks) {
-		free(loops);
-		return -ENOMEM;
+		while (place > 0 && !is_column_free(l, loop, place - 1))
+			place--;
+		if (place-- == 0)
+			continue;
+		for (size_t j = loop->head; j <= loop->last; j++)
+			l->marks[j][place] = '|';
+		l->marks[loop->head][place] = '/';
+		l->marks[loop->last][place] = loop->head == loop->last ? '<' : '\\';
+		if (l->depth < CODE_LOOPS_MAX - place)
+			l->depth = CODE_LOOPS_MAX - place;
 	}
-	for (size_t i = 0; i < d->count; i++)
-		memset(l->marks[i], ' ', CODE_LOOPS_MAX);
-	count = find_loops(d, loops);
-	for (size_t i = 0; i < count; i++)
-		draw_loop(l, &loops[i]);
 	for (size_t i = 0; i < d->count; i++)
 		memmove(l->marks[i], l->marks[i] + CODE_LOOPS_MAX - l->depth, l->depth + 1);
 	free(loops);

@@ -54,8 +54,8 @@ static int64_t shown_total(const struct listing *l, size_t number)
 }
 
 /* The columns: the first value, its total with stacks, %, the other values, and those of l. */
-static const char *cell(const void *context, size_t row, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+static const char *listing_cell(const void *context, size_t row, size_t column,
+				char buffer[TABLE_CELL_SIZE])
 {
 	const struct listing *l = context;
 	const struct listing_line *line = &l->lines[row];
@@ -85,7 +85,7 @@ static const char *cell(const void *context, size_t row, size_t column,
 	return buffer;
 }
 
-static bool is_hot(const void *context, size_t row)
+static bool is_row_hot(const void *context, size_t row)
 {
 	const struct listing *l = context;
 	const struct listing_line *line = &l->lines[row];
@@ -94,7 +94,7 @@ static bool is_hot(const void *context, size_t row)
 	       table_is_hot(shown_total(l, line->number), all_of(l->a));
 }
 
-static bool is_faint(const void *context, size_t row)
+static bool is_row_faint(const void *context, size_t row)
 {
 	const struct listing *l = context;
 	const struct listing_line *line = &l->lines[row];
@@ -103,7 +103,7 @@ static bool is_faint(const void *context, size_t row)
 }
 
 /* Source lines have a text of their own; instructions do not. */
-static bool is_line(const void *context, size_t row)
+static bool is_row_line(const void *context, size_t row)
 {
 	const struct listing *l = context;
 
@@ -119,10 +119,10 @@ int listing_print(const struct listing *l, const struct report_listing_options *
 		.columns = columns,
 		.column_count = count,
 		.row_count = l->count,
-		.cell = cell,
-		.is_hot = is_hot,
-		.is_faint = is_faint,
-		.is_line = is_line,
+		.cell = listing_cell,
+		.is_hot = is_row_hot,
+		.is_faint = is_row_faint,
+		.is_line = is_row_line,
 		.context = l,
 		.width = o->width,
 		.color = o->color,

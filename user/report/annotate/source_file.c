@@ -14,7 +14,10 @@
 #include "util/array.h"
 #include "util/file.h"
 
-/* Opens `name` in a directory: all of it, or with fewer and fewer of its first components. */
+/*
+ * Opens `name` below a directory: as a whole, else without its first component, its first two, and
+ * so on. Returns the descriptor or a negative errno.
+ */
 static int open_below(const char *directory, const char *name, struct stat *status)
 {
 	char path[PATH_MAX];
@@ -47,26 +50,7 @@ static ssize_t read_whole(int fd, char *text, size_t size)
 	return n < 0 ? -errno : (ssize_t)done;
 }
 
-/* Splits the text into lines. Returns 0 or -ENOMEM. */
-static int split_lines(struct source_file *f, size_t size)
-{
-	size_t room = 0;
-
-	for (char *line = f->text, *end = f->text + size; line < end;) {
-		char *newline = memchr(line, '\n', end - line);
-
-		if (array_reserve(&f->lines, &room, f->line_count + 1, sizeof(*f->lines)))
-			return -ENOMEM;
-		f->lines[f->line_count++] = line;
-		if (!newline)
-			break;
-		*newline = '\0';
-		line = newline + 1;
-	}
-	return 0;
-}
-
-static int read_file(struct source_files *s, struct source_file *f)
+static int read_source(struct source_files *s, struct source_file *f)
 {
 	/*
 	 * Root can read what others must not see, and a profile, or a user's program, can name any
@@ -74,7 +58,8 @@ static int read_file(struct source_files *s, struct source_file *f)
 	 */
 	const unsigned int rules = geteuid() == 0 ? FILE_PUBLIC : 0;
 	struct stat status;
-	int fd = file_open_regular_by_rules(-1, f->name, rules, &status), err = 0;
+	int fd = file_open_regular_by_rules(-1, f->name, rules, &status);
+	size_t room = 0;
 	ssize_t size;
 
 	if (fd == -EACCES && s->own_directory && strstr(f->name, s->own_directory) == f->name) {
@@ -104,10 +89,19 @@ static int read_file(struct source_files *s, struct source_file *f)
 	if (!f->text)
 		return -ENOMEM;
 	f->mtime = status.st_mtime;
-	if (size >= 0)
-		err = split_lines(f, size);
 	s->bytes += status.st_size;
-	return err;
+	for (char *line = f->text, *end = f->text + size; line < end;) {
+		char *newline = memchr(line, '\n', end - line);
+
+		if (array_reserve(&f->lines, &room, f->line_count + 1, sizeof(*f->lines)))
+			return -ENOMEM;
+		f->lines[f->line_count++] = line;
+		if (!newline)
+			break;
+		*newline = '\0';
+		line = newline + 1;
+	}
+	return 0;
 }
 
 static bool name_equal(const void *array, uint32_t id, const void *key)
@@ -134,7 +128,7 @@ int source_files_find(struct source_files *s, const char *name, const struct sou
 	f->name = name;
 	s->files[s->count++] = f;
 	*file = f;
-	return *name ? read_file(s, f) : 0;
+	return *name ? read_source(s, f) : 0;
 }
 
 void source_files_trust(struct source_files *s, const char *image, int fd)

@@ -65,24 +65,12 @@ static int compare_entries(const void *one, const void *other, void *first)
 			     &((const struct entry *)other)->line, first);
 }
 
-/* The file that defines the function; lines can also be in files that this includes. */
-static const char *first_file(const struct profile *p, const bool *locations)
-{
-	for (uint32_t i = 0; i < p->location_count; i++) {
-		const struct profile_location *l = &p->locations[i];
-
-		if (locations[i] && l->line_count)
-			return p->functions[p->lines[l->first_line + l->line_count - 1].function]
-				.file;
-	}
-	return "";
-}
-
 int source_lines_make(struct source_lines *s, const struct profile *p, const bool *locations)
 {
 	size_t room = p->location_count + 1, count = 0;
-	const char *first = first_file(p, locations);
+	const char *first = ""; /* the file that defines the function, which may include others */
 	struct entry *entries = calloc(2 * room, sizeof(*entries));
+	const struct profile_line *line;
 
 	*s = (struct source_lines){
 		.own = calloc(room, sizeof(*s->own)),
@@ -93,6 +81,14 @@ int source_lines_make(struct source_lines *s, const struct profile *p, const boo
 		free(entries);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < p->location_count; i++)
+		if (locations[i] && p->locations[i].line_count) {
+			const struct profile_location *l = &p->locations[i];
+
+			line = &p->lines[l->first_line + l->line_count - 1];
+			first = p->functions[line->function].file;
+			break;
+		}
 	for (uint32_t i = 0; i < p->location_count; i++) {
 		struct source_line inlined;
 

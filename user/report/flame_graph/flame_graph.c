@@ -14,7 +14,7 @@
 #define NOTE_NAME_MAX 80   /* columns of a name in a note */
 #define GONE_MAX      20   /* nodes that are listed as gone */
 
-static const char style[] =
+static const char style_sheet[] =
 #include "flame_graph.css.h"
 	;
 
@@ -29,25 +29,6 @@ static int compare_gone(const void *one, const void *other, void *context)
 				flame_graph_weight(context, a, OLD));
 
 	return order ?: compare_u64(a, b);
-}
-
-/* Finds the largest change, and the nodes that are gone. Returns 0 or -ENOMEM. */
-static int compare_profiles(struct flame_graph *g)
-{
-	const struct call_tree *t = &g->tree;
-
-	g->scale = SCALE_LEAST;
-	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node))
-		g->scale = fmax(g->scale, fabs(flame_graph_change(g, node)));
-	g->gone = calloc(t->count, sizeof(*g->gone));
-	if (!g->gone)
-		return -ENOMEM;
-	for (uint32_t i = 1; i < t->count; i++)
-		if (!flame_graph_weight(g, i, NEW) &&
-		    flame_graph_weight(g, t->nodes[i].parent, NEW))
-			g->gone[g->gone_count++] = i;
-	qsort_r(g->gone, g->gone_count, sizeof(*g->gone), compare_gone, g);
-	return 0;
 }
 
 static int make_notes(struct flame_graph *g, const struct profile *p)
@@ -132,32 +113,6 @@ static int print_frames(const struct flame_graph *g, uint32_t *numbers, FILE *ou
 	return err;
 }
 
-/*
- * Prints DEPTH,FRAME,TOTAL,SELF of each node, if there is an earlier profile HEAT,OLD TOTAL, and
- * with negative values WEIGHT.
- */
-static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FILE *out)
-{
-	const struct call_tree *t = &g->tree;
-	char text[TEXT_PERCENT_SIZE];
-
-	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node)) {
-		const struct callgraph_cost *counts = &t->counts[node * t->column_count];
-		double heat;
-
-		fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64, node ? ",\n" : "\n",
-			t->nodes[node].depth, numbers[frame_number(g, node)], counts[NEW].total,
-			counts[NEW].self);
-		if (g->compared) {
-			heat = flame_graph_heat(g, node);
-			fprintf(out, ",%s%s,%" PRId64, heat < 0 ? "-" : "",
-				flame_graph_decimal(fabs(heat), text), counts[OLD].total);
-		}
-		if (g->has_negative)
-			fprintf(out, ",%" PRIu64, counts[NEW].weight);
-	}
-}
-
 static int print_header(const struct flame_graph *g, FILE *out)
 {
 	char text[TEXT_PERCENT_SIZE];
@@ -190,7 +145,9 @@ static int print_header(const struct flame_graph *g, FILE *out)
 /* Prints the JSON object that flame_graph.js reads. Returns 0 or -ENOMEM. */
 static int print_data(const struct flame_graph *g, FILE *out)
 {
-	uint32_t *numbers = calloc(g->tree.frame_count + 1, sizeof(*numbers));
+	const struct call_tree *t = &g->tree;
+	uint32_t *numbers = calloc(t->frame_count + 1, sizeof(*numbers));
+	char text[TEXT_PERCENT_SIZE];
 	int err = numbers ? print_header(g, out) : -ENOMEM;
 
 	if (!err) {
@@ -204,9 +161,27 @@ static int print_data(const struct flame_graph *g, FILE *out)
 				numbers[frame_number(g, g->gone[i])],
 				flame_graph_total(g, g->gone[i], OLD));
 		fputs("],\n\"nodes\":[", out);
-		print_nodes(g, numbers, out);
-		fputs("]}", out);
 	}
+	/*
+	 * DEPTH,FRAME,TOTAL,SELF of each node, if there is an earlier profile HEAT,OLD TOTAL, and
+	 * with negative values WEIGHT.
+	 */
+	for (uint32_t node = 0; !err && node != CALL_TREE_NONE; node = flame_graph_next(g, node)) {
+		const struct callgraph_cost *counts = &t->counts[node * t->column_count];
+		double heat;
+
+		fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64, node ? ",\n" : "\n",
+			t->nodes[node].depth, numbers[frame_number(g, node)], counts[NEW].total,
+			counts[NEW].self);
+		if (g->compared) {
+			heat = flame_graph_heat(g, node);
+			fprintf(out, ",%s%s,%" PRId64, heat < 0 ? "-" : "",
+				flame_graph_decimal(fabs(heat), text), counts[OLD].total);
+		}
+		if (g->has_negative)
+			fprintf(out, ",%" PRIu64, counts[NEW].weight);
+	}
+	fputs("]}", out);
 	free(numbers);
 	return err;
 }
@@ -217,7 +192,7 @@ static int print_svg(const struct flame_graph *g, FILE *out)
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
 	if (flame_graph_print_picture(g, out))
 		return -ENOMEM;
-	fprintf(out, "<style><![CDATA[\n%s]]></style>\n", style);
+	fprintf(out, "<style><![CDATA[\n%s]]></style>\n", style_sheet);
 	fputs("<script type=\"application/json\" id=\"profile\">", out);
 	if (print_data(g, out))
 		return -ENOMEM;
@@ -235,7 +210,7 @@ static int print_html(const struct flame_graph *g, FILE *out)
 	      out);
 	if (flame_graph_print_xml(g->o->title, out))
 		return -ENOMEM;
-	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", style);
+	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", style_sheet);
 	fputs("<noscript><p>This page needs scripts. profiltool flamegraph -o FILE.svg writes "
 	      "a graph that can be seen without.</p></noscript>\n"
 	      "<script type=\"application/json\" id=\"profile\">",
@@ -265,9 +240,23 @@ int flame_graph_print(const struct profile *p, const struct profile *earlier,
 					 magnitude(flame_graph_total(&g, i, NEW)) ||
 				 flame_graph_total(&g, i, NEW) < 0;
 	flame_graph_choose_hues(&g);
-	if (earlier)
-		err = compare_profiles(&g);
-	err = err ?: make_notes(&g, p);
+	if (earlier) {
+		/* The largest change, and the nodes that are gone. */
+		g.scale = SCALE_LEAST;
+		for (uint32_t n = 0; n != CALL_TREE_NONE; n = flame_graph_next(&g, n))
+			g.scale = fmax(g.scale, fabs(flame_graph_change(&g, n)));
+		g.gone = calloc(g.tree.count, sizeof(*g.gone));
+		if (!g.gone) {
+			err = -ENOMEM;
+			goto out;
+		}
+		for (uint32_t i = 1; i < g.tree.count; i++)
+			if (!flame_graph_weight(&g, i, NEW) &&
+			    flame_graph_weight(&g, g.tree.nodes[i].parent, NEW))
+				g.gone[g.gone_count++] = i;
+		qsort_r(g.gone, g.gone_count, sizeof(*g.gone), compare_gone, &g);
+	}
+	err = make_notes(&g, p);
 	if (!err)
 		err = o->html ? print_html(&g, out) : print_svg(&g, out);
 out:

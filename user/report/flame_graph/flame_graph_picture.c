@@ -35,11 +35,11 @@ struct picture {
 
 static double width_of(const struct flame_graph *g, uint32_t node)
 {
-	uint64_t whole = flame_graph_weight(g, 0, NEW);
+	uint64_t whole = flame_graph_weight(g, 0, NEW), part = flame_graph_weight(g, node, NEW);
 
-	return whole ? (double)flame_graph_weight(g, node, NEW) * (WIDTH - 2 * MARGIN) /
-			       (double)whole
-		     : WIDTH - 2 * MARGIN;
+	if (!whole)
+		return WIDTH - 2 * MARGIN;
+	return (double)part * (WIDTH - 2 * MARGIN) / (double)whole;
 }
 
 /* Prints what browsers show under the pointer. */
@@ -121,43 +121,6 @@ static void print_rectangle(const struct picture *p, uint32_t node, double width
 	fputs(width > 3 ? "\" rx=\"2\"/>" : "\"/>\n", p->out);
 }
 
-static int print_frame(const struct picture *p, uint32_t node)
-{
-	uint32_t depth = p->g->tree.nodes[node].depth;
-	double y = p->top + ROW * (p->g->o->icicle ? depth : p->deepest - depth);
-	double width = width_of(p->g, node);
-
-	if (width < LEAST_TITLED) {
-		print_rectangle(p, node, width, y);
-		return 0;
-	}
-	fputs("<g>", p->out);
-	if (print_title(p, node))
-		return -ENOMEM;
-	print_rectangle(p, node, width, y);
-	if (print_name(p, node, width, y))
-		return -ENOMEM;
-	fputs("</g>\n", p->out);
-	return 0;
-}
-
-/* Computes the position of each node and the height of the picture. */
-static void place_frames(struct picture *p)
-{
-	const struct call_node *nodes = p->g->tree.nodes;
-
-	p->spans[0] = (struct span){ MARGIN, MARGIN };
-	for (uint32_t node = flame_graph_next(p->g, 0); node != CALL_TREE_NONE;
-	     node = flame_graph_next(p->g, node)) {
-		struct span *parent = &p->spans[nodes[node].parent];
-
-		p->spans[node] = (struct span){ parent->next, parent->next };
-		parent->next += width_of(p->g, node);
-		if (width_of(p->g, node) >= LEAST && nodes[node].depth > p->deepest)
-			p->deepest = nodes[node].depth;
-	}
-}
-
 static int print_line(const struct picture *p, double y, unsigned int size, const char *text)
 {
 	int err;
@@ -199,17 +162,41 @@ int flame_graph_print_picture(const struct flame_graph *g, FILE *out)
 		.spans = calloc(g->tree.count, sizeof(*p.spans)),
 		.out = out,
 	};
+	const struct call_node *nodes = g->tree.nodes;
 	int err;
 
 	if (!p.spans)
 		return -ENOMEM;
-	place_frames(&p);
+	/* The position of each node, and the height of the picture. */
+	p.spans[0] = (struct span){ MARGIN, MARGIN };
+	for (uint32_t node = flame_graph_next(g, 0); node != CALL_TREE_NONE;
+	     node = flame_graph_next(g, node)) {
+		struct span *parent = &p.spans[nodes[node].parent];
+
+		p.spans[node] = (struct span){ parent->next, parent->next };
+		parent->next += width_of(g, node);
+		if (width_of(g, node) >= LEAST && nodes[node].depth > p.deepest)
+			p.deepest = nodes[node].depth;
+	}
 	err = print_head(&p);
 	fputs("<g font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"11\">\n",
 	      out);
-	for (uint32_t node = 0; node != CALL_TREE_NONE && !err; node = flame_graph_next(g, node))
-		if (width_of(g, node) >= LEAST)
-			err = print_frame(&p, node);
+	for (uint32_t node = 0; node != CALL_TREE_NONE && !err; node = flame_graph_next(g, node)) {
+		uint32_t row = g->o->icicle ? nodes[node].depth : p.deepest - nodes[node].depth;
+		double y = p.top + ROW * row, width = width_of(g, node);
+
+		if (width < LEAST)
+			continue;
+		if (width < LEAST_TITLED) {
+			print_rectangle(&p, node, width, y);
+			continue;
+		}
+		fputs("<g>", out);
+		err = print_title(&p, node);
+		print_rectangle(&p, node, width, y);
+		err = err ?: print_name(&p, node, width, y);
+		fputs("</g>\n", out);
+	}
 	fputs("</g>\n", out);
 	free(p.spans);
 	return err;
