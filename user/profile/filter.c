@@ -105,7 +105,7 @@ struct pattern {
 	const char *text;
 	size_t size; /* expanded */
 	size_t work; /* bytes matched since it was compiled * size: what its states may take */
-	bool failed; /* no memory: its matches_text are wrong */
+	bool failed; /* no memory: its matches are wrong */
 };
 
 static int compile_pattern(struct pattern *pattern, const char *text, struct error *e)
@@ -169,8 +169,10 @@ static bool matches_text(struct pattern *pattern, const char *text)
 	return matches_n(pattern, text, strnlen(text, MATCHED_MAX));
 }
 
-/* Sets *locations to whether each matches_text, to be freed by the caller; NULL: there is no
- * pattern. */
+/*
+ * Allocates *locations, which the caller frees: true for each location with a function, or else an
+ * image, that matches. NULL if there is no pattern. Returns 0 or -errno with e set.
+ */
 static int match_locations(const struct profile *p, const char *pattern, bool **locations,
 			   struct error *e)
 {
@@ -474,7 +476,7 @@ bool profile_label_filter_is_empty(const struct profile_label_filter *filter)
 	return !filter->comm;
 }
 
-/* True if there is no pattern or it matches_text the text. Sets *known if there is a text. */
+/* True if there is no pattern or it matches the text. Sets *known if there is a text. */
 static bool pattern_keeps(const char *pattern, const char *text, bool *known)
 {
 	*known |= text && *text;

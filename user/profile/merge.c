@@ -501,7 +501,7 @@ static int merge_samples(struct merge *m)
 	return err;
 }
 
-/* The weighted_mean of two measurements, weighted by ticks; 0: not measured. */
+/* The mean of two measurements, weighted by ticks; 0: not measured. */
 static uint64_t weighted_mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 {
 	if (!a || !b)

@@ -139,8 +139,10 @@ out:
 	return code;
 }
 
-/* Compares an archive's interval with --before's, or else with the one of equal length before it.
- * Returns an exit code. */
+/*
+ * Compares an archive's interval with that of --before, or else with the one of equal length before
+ * it. Returns an exit code.
+ */
 static int diff_intervals(char *archive, struct diff_options *o)
 {
 	struct tool_reading how = o->reading;
