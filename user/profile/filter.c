@@ -77,9 +77,9 @@ static size_t expanded_size(const char *pattern)
 				c += c[1] == '^';
 				c += c[1] == ']';
 				while (c[1] && c[1] != ']') {
-					end = c[1] == '[' && c[2] && strchr(":.=", c[2])
-						      ? strchr(c + 2, ']')
-						      : NULL;
+					end = NULL;
+					if (c[1] == '[' && c[2] && strchr(":.=", c[2]))
+						end = strchr(c + 2, ']');
 					c = end ?: c + 1;
 				}
 				c += c[1] == ']';

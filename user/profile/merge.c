@@ -196,8 +196,9 @@ static bool overlaps(const struct content *a, const struct content *b)
 {
 	if (a->image != b->image)
 		return false;
-	return a->offset <= b->offset ? b->offset - a->offset < a->limit - a->start
-				      : a->offset - b->offset < b->limit - b->start;
+	if (a->offset <= b->offset)
+		return b->offset - a->offset < a->limit - a->start;
+	return a->offset - b->offset < b->limit - b->start;
 }
 
 /* Returns a mapping of `to` that overlaps it, or NULL; preferably one at the same addresses. */

@@ -714,10 +714,12 @@ size_t profile_named_value(const struct profile *p, const char *name, bool *ambi
 
 		if (strncmp(name, type, type_size) != 0)
 			continue;
+		/* TYPE/UNIT or TYPE(UNIT) */
 		rest = name + type_size;
-		if (*rest == '/' ? strcmp(rest + 1, unit) == 0
-				 : *rest == '(' && strncmp(rest + 1, unit, unit_size) == 0 &&
-					   strcmp(rest + 1 + unit_size, ")") == 0)
+		if (*rest == '/' && strcmp(rest + 1, unit) == 0)
+			found = i;
+		if (*rest == '(' && strncmp(rest + 1, unit, unit_size) == 0 &&
+		    strcmp(rest + 1 + unit_size, ")") == 0)
 			found = i;
 	}
 	if (found < p->value_type_count)

@@ -94,11 +94,12 @@ static int add_frames(struct builder *b, const struct profile *p)
 
 		*frame = (struct call_frame){
 			.name = node->key.function,
-			.image = node->location == PROFILE_NONE ? ""
-								: row_image_path(p, node->location),
+			.image = "",
 			.kernel = node->kernel,
 			.named = node->key.function,
 		};
+		if (node->location != PROFILE_NONE)
+			frame->image = row_image_path(p, node->location);
 		if (frame->named)
 			continue;
 		/* "[IMAGE]" */
@@ -452,58 +453,6 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	add_u64(&b->calls[child], arc->count);
 }
 
-/* Makes the tree of one level: the root and its callers, or callees. Returns 0 or -ENOMEM. */
-static int add_calls(struct builder *b, const struct profile *p)
-{
-	struct callgraph_calls calls = { 0 };
-	size_t value = profile_value(p, b->o->value);
-	struct call_tree *t = b->t;
-	int64_t self = 0;
-
-	b->calls = calloc(t->frame_count + 1, sizeof(*b->calls));
-	if (!b->calls || allocate_builder(b, 0))
-		return -ENOMEM;
-	for (size_t i = 0; i < p->arc_count; i++)
-		if (p->arcs[i].kind == PROFILE_CALL)
-			add_call(b, p, i, &calls);
-	if (!t->counts_calls) {
-		if (callgraph_count(&b->graph, &b->places->code, &value, 1, 0))
-			return -ENOMEM;
-		t->samples[0] = b->graph.samples[0];
-		for (size_t i = 0; i < t->frame_count; i++) {
-			if (!b->wanted[i] || !b->graph.costs[i].self)
-				continue;
-			add_i64(&self, b->graph.costs[i].self);
-			/* A function without calls becomes the root here. */
-			if (t->nodes[0].frame == CALL_TREE_NONE)
-				t->nodes[0].frame = i;
-		}
-	}
-	choose_children(b, 0);
-	if (add_children(b, &(struct range){ 0 }))
-		return -ENOMEM;
-	t->calls = calloc(t->count, sizeof(*t->calls));
-	if (!t->calls)
-		return -ENOMEM;
-	for (size_t i = 1; i < t->count; i++)
-		t->calls[i] = b->calls[t->nodes[i].frame];
-	if (t->counts_calls && !b->o->inverted && calls.calling)
-		calls.called = calls.calling;
-	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
-	t->counts[0].weight = magnitude(t->counts[0].total);
-	/* Recursion counts costs several times. */
-	for (size_t i = 1; i < t->count; i++) {
-		if (t->counts[i].weight <= t->counts[0].weight)
-			continue;
-		t->counts[i].weight = t->counts[0].weight;
-		t->counts[i].total = t->counts[i].total < 0 ? -(int64_t)t->counts[0].weight
-							    : (int64_t)t->counts[0].weight;
-	}
-	/* Inverted, the callers' costs already include self. */
-	t->counts[0].self = b->o->inverted ? 0 : self;
-	return 0;
-}
-
 static void builder_free(struct builder *b)
 {
 	for (size_t i = 0; b->places && i < b->t->column_count; i++) {
@@ -586,10 +535,57 @@ int call_tree_of_calls(struct call_tree *t, const struct profile *p,
 		       const struct call_tree_options *options)
 {
 	struct builder b = { .t = t, .o = options };
+	struct callgraph_calls calls = { 0 };
+	size_t value = profile_value(p, options->value);
+	int64_t self = 0, most;
 	int err = begin_tree(&b, &p, 1);
 
-	t->counts_calls = !callgraph_calls_have_cost(p, profile_value(p, options->value));
-	err = err ?: add_calls(&b, p);
+	t->counts_calls = !callgraph_calls_have_cost(p, value);
+	if (!err) {
+		b.calls = calloc(t->frame_count + 1, sizeof(*b.calls));
+		err = b.calls ? allocate_builder(&b, 0) : -ENOMEM;
+	}
+	for (size_t i = 0; i < p->arc_count && !err; i++)
+		if (p->arcs[i].kind == PROFILE_CALL)
+			add_call(&b, p, i, &calls);
+	if (!t->counts_calls && !err) {
+		err = callgraph_count(&b.graph, &b.places->code, &value, 1, 0);
+		t->samples[0] = b.graph.samples[0];
+		for (size_t i = 0; i < t->frame_count && !err; i++) {
+			if (!b.wanted[i] || !b.graph.costs[i].self)
+				continue;
+			add_i64(&self, b.graph.costs[i].self);
+			/* A function without calls becomes the root here. */
+			if (t->nodes[0].frame == CALL_TREE_NONE)
+				t->nodes[0].frame = i;
+		}
+	}
+	if (err)
+		goto out;
+	choose_children(&b, 0);
+	err = add_children(&b, &(struct range){ 0 });
+	t->calls = calloc(t->count, sizeof(*t->calls));
+	if (err || !t->calls) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 1; i < t->count; i++)
+		t->calls[i] = b.calls[t->nodes[i].frame];
+	if (t->counts_calls && !options->inverted && calls.calling)
+		calls.called = calls.calling;
+	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
+	t->counts[0].weight = magnitude(t->counts[0].total);
+	/* Recursion counts costs several times. */
+	most = (int64_t)t->counts[0].weight;
+	for (size_t i = 1; i < t->count; i++) {
+		if (t->counts[i].weight <= t->counts[0].weight)
+			continue;
+		t->counts[i].weight = t->counts[0].weight;
+		t->counts[i].total = t->counts[i].total < 0 ? -most : most;
+	}
+	/* Inverted, the callers' costs already include self. */
+	t->counts[0].self = options->inverted ? 0 : self;
+out:
 	builder_free(&b);
 	return err;
 }

@@ -84,11 +84,12 @@ static int run_annotate(int argc, char **argv)
 	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
 	if (!in.count) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       o.what.function
-				       ? "annotate takes a profile, and there is no file \"%s\""
-				       : "annotate takes a profile",
-			       o.what.function);
+		if (o.what.function)
+			error_set_kind(&e, ERROR_USAGE, 0,
+				       "annotate takes a profile, and there is no file \"%s\"",
+				       o.what.function);
+		else
+			error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a profile");
 		error_hint(&e, "profiltool annotate [FUNCTION] FILE...");
 		return tool_fail(&e);
 	}

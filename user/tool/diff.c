@@ -94,6 +94,7 @@ static int diff_profiles(char *const *paths, const char *const *names,
 	struct report_table_options table = tool_table_options(&o->view);
 	struct profile *earlier, *later = NULL;
 	struct comparison c = { 0 };
+	const char *calls = "";
 	struct error e;
 	int err, code;
 
@@ -104,10 +105,9 @@ static int diff_profiles(char *const *paths, const char *const *names,
 	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
 		err = tool_no_image(image, &e);
 	if (!err && !profile_magnitude(earlier, value) && !profile_magnitude(later, value)) {
-		tool_warn("neither profile has samples to compare%s",
-			  earlier->arc_count || later->arc_count
-				  ? "; profiltool report shows the calls that they have"
-				  : "");
+		if (earlier->arc_count || later->arc_count)
+			calls = "; profiltool report shows the calls that they have";
+		tool_warn("neither profile has samples to compare%s", calls);
 		code = EXIT_NO_SAMPLES;
 		goto out;
 	}

@@ -134,50 +134,6 @@ static bool is_empty(const struct profile *p, const struct report_options *o)
 	       !rows_count_calls(p, &o->view.rows);
 }
 
-/* Reads, checks, filters and prints profiles. Returns an exit code. */
-static int report_profiles(char *const *paths, int count, struct report_options *o)
-{
-	const char *value = o->view.rows.value, *name = tool_input_name(paths[0]);
-	struct symbol_extent *extents = NULL;
-	char several[32];
-	struct profile *p;
-	struct error e;
-	int err, code;
-
-	if (tool_read_all(paths, count, &o->reading, &p, &e))
-		return tool_fail(&e);
-	if (count > 1) {
-		snprintf(several, sizeof(several), "%d profiles", count);
-		name = several;
-	}
-	err = tool_check_value(p, value, &e) ?: tool_check_tag(p, o->view.rows.view, &e);
-	if (!err && !tool_has_image(p, o->view.rows.image))
-		err = tool_no_image(o->view.rows.image, &e);
-	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, &e);
-	if (!err && !is_tree(o)) {
-		err = tool_find_extents(p, &o->view, &extents, &e);
-		err = err ?: tool_print(p, &o->view, &e);
-		if (!err && rows_count_calls(p, &o->view.rows))
-			tool_warn("%s: no samples, only calls, which are counted instead", name);
-	} else if (!err && (o->view.json || !is_empty(p, o))) {
-		err = print_tree(p, o, &e);
-	}
-	if (!err && !o->reading.naming.quiet &&
-	    (report_summary(p, value, TOOL_PREFIX, name, stderr) ||
-	     report_unnamed(p, value, TOOL_PREFIX, stderr)))
-		err = error_no_memory(&e);
-	if (err)
-		code = tool_fail(&e);
-	else if (is_empty(p, o))
-		code = tool_no_samples(p, value, &o->filtered, &o->reading.query, paths, count);
-	else
-		code = tool_done(p);
-	free(extents);
-	profile_filtered_free(&o->filtered);
-	profile_free(p);
-	return code;
-}
-
 static int check_options(const struct report_options *o, struct error *e)
 {
 	const struct row_view *by = o->view.rows.view;
@@ -187,9 +143,10 @@ static int check_options(const struct report_options *o, struct error *e)
 			       "--tree, --callers and --callees are three views");
 	else if (is_tree(o) && by && by != row_views &&
 		 (!o->tree || !(by->fields & ROW_PROCESS) || by->fields & ROW_CODE))
-		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for %s", by->name,
-			       o->tree ? "trees: only process and thread are"
-				       : "callers and callees");
+		error_set_kind(e, ERROR_USAGE, 0,
+			       o->tree ? "--by %s is not for trees: only process and thread are"
+				       : "--by %s is not for callers and callees",
+			       by->name);
 	else if (is_tree(o) && o->view.rows.by_total)
 		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
 	else if (o->tree && o->view.rows.image)
@@ -203,9 +160,14 @@ static int check_options(const struct report_options *o, struct error *e)
 static int run_report(int argc, char **argv)
 {
 	struct report_options o = { .view.limit = -1, .view.percent = -1 };
+	struct rows_options *rows = &o.view.rows;
+	struct symbol_extent *extents = NULL;
 	struct tool_inputs in;
+	struct profile *p;
 	struct error e;
-	int first, code = tool_options(&report_command, &o, argc, argv, false, &first);
+	char several[32];
+	const char *name;
+	int err, first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
@@ -216,16 +178,45 @@ static int run_report(int argc, char **argv)
 		error_hint(&e, "profiltool report FILE...");
 		return tool_fail(&e);
 	}
-	o.view.rows.filtered = &o.filtered;
+	rows->filtered = &o.filtered;
 	if (o.view.by_image)
-		o.view.rows.view = row_view_by_name("image");
-	query_set_rows(&o.reading.query, o.view.rows.view,
+		rows->view = row_view_by_name("image");
+	query_set_rows(&o.reading.query, rows->view,
 		       is_tree(&o) || o.filter.focus || o.filter.ignore);
-	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
+	if (rows->view && rows->view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
-	if (check_options(&o, &e))
+	if (check_options(&o, &e) || tool_read_all(in.paths, in.count, &o.reading, &p, &e))
 		return tool_fail(&e);
-	return report_profiles(in.paths, in.count, &o);
+
+	err = tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
+	if (!err && !tool_has_image(p, rows->image))
+		err = tool_no_image(rows->image, &e);
+	err = err ?: tool_filter(p, &o.filter, rows->value, &o.filtered, &e);
+	snprintf(several, sizeof(several), "%d profiles", in.count);
+	name = in.count > 1 ? several : tool_input_name(in.paths[0]);
+	if (!err && !is_tree(&o)) {
+		err = tool_find_extents(p, &o.view, &extents, &e);
+		err = err ?: tool_print(p, &o.view, &e);
+		if (!err && rows_count_calls(p, rows))
+			tool_warn("%s: no samples, only calls, which are counted instead", name);
+	} else if (!err && (o.view.json || !is_empty(p, &o))) {
+		err = print_tree(p, &o, &e);
+	}
+	if (!err && !o.reading.naming.quiet &&
+	    (report_summary(p, rows->value, TOOL_PREFIX, name, stderr) ||
+	     report_unnamed(p, rows->value, TOOL_PREFIX, stderr)))
+		err = error_no_memory(&e);
+	if (err)
+		code = tool_fail(&e);
+	else if (is_empty(p, &o))
+		code = tool_no_samples(p, rows->value, &o.filtered, &o.reading.query, in.paths,
+				       in.count);
+	else
+		code = tool_done(p);
+	free(extents);
+	profile_filtered_free(&o.filtered);
+	profile_free(p);
+	return code;
 }
 
 const struct tool_command report_command = {

@@ -190,36 +190,14 @@ static int set_variable(const char *name, const char *value, struct error *e)
 	return value && setenv(name, value, 1) ? error_no_memory(e) : 0;
 }
 
-/* directory: of the libraries to preload; "": the program has libprofil. */
-static int set_environment(const struct run_options *o, const char *directory, struct error *e)
-{
-	const char *others = getenv("LD_PRELOAD");
-	char *all;
-	int err = set_variable("PROFIL_HZ", o->hz, e);
-
-	err = err ?: set_variable("PROFIL_BACKEND", o->backend, e);
-	err = err ?: set_variable("PROFIL_SOCKET", o->socket, e);
-	err = err ?: set_variable("PROFIL_STRICT", o->strict ? "1" : NULL, e);
-	err = err ?: set_variable("PROFIL_VERBOSE", o->quiet ? "0" : "1", e);
-	if (err || !*directory)
-		return err;
-	/* Libraries that are preloaded already stay, behind ours. */
-	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
-		     others && *others ? ":" : "", others ?: "") < 0)
-		return error_no_memory(e);
-	if (o->verbose)
-		tool_warn("LD_PRELOAD=%s", all);
-	err = set_variable("LD_PRELOAD", all, e);
-	free(all);
-	return err;
-}
-
 static int run_program(int argc, char **argv)
 {
-	char path[PATH_MAX], directory[PATH_MAX] = "", **command;
+	char path[PATH_MAX], directory[PATH_MAX], **command;
 	struct run_options o = { 0 };
 	struct executable program;
+	const char *others = getenv("LD_PRELOAD");
 	bool has_library = false;
+	char *preload = NULL;
 	struct error e;
 	int err, first, code = tool_options(&run_command, &o, argc, argv, true, &first);
 
@@ -246,7 +224,22 @@ static int run_program(int argc, char **argv)
 		err = find_libraries(&program, directory, &e);
 	if (!err && !has_library && program.kind == EXECUTABLE_ELF)
 		err = check_linked(&program, &e);
-	err = err ?: set_environment(&o, directory, &e);
+	err = err ?: set_variable("PROFIL_HZ", o.hz, &e);
+	err = err ?: set_variable("PROFIL_BACKEND", o.backend, &e);
+	err = err ?: set_variable("PROFIL_SOCKET", o.socket, &e);
+	err = err ?: set_variable("PROFIL_STRICT", o.strict ? "1" : NULL, &e);
+	err = err ?: set_variable("PROFIL_VERBOSE", o.quiet ? "0" : "1", &e);
+	/* Libraries that are preloaded already stay, behind ours. */
+	if (!err && !has_library &&
+	    asprintf(&preload, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
+		     others && *others ? ":" : "", others ?: "") < 0) {
+		preload = NULL;
+		err = error_no_memory(&e);
+	}
+	if (preload && o.verbose)
+		tool_warn("LD_PRELOAD=%s", preload);
+	err = err ?: set_variable("LD_PRELOAD", preload, &e);
+	free(preload);
 	if (!err) {
 		execvp(path, command);
 		error_set(&e, errno, "cannot run %s", path);

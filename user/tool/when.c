@@ -105,20 +105,6 @@ static bool take_length(struct text *t, uint64_t *seconds)
 	return true;
 }
 
-static bool parse_relative(struct text t, uint64_t now_s, uint64_t *time_s)
-{
-	bool minus;
-	uint64_t seconds;
-
-	skip_blanks(&t);
-	minus = take_char(&t, '-');
-	if (!take_length(&t, &seconds) || take_word(&t, "ago") == minus || !at_end(&t) ||
-	    seconds > now_s)
-		return false;
-	*time_s = now_s - seconds;
-	return true;
-}
-
 struct moment {
 	struct tm tm; /* the fields that were given, else 0 */
 	bool day;     /* it has a date, and is not relative to today */
@@ -289,6 +275,8 @@ static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *ti
 int when_parse(const char *text, uint64_t now_s, bool later, uint64_t *time_s)
 {
 	struct text t = { text };
+	uint64_t seconds;
+	bool minus;
 
 	*time_s = now_s;
 	if (take_word(&t, "now") && at_end(&t))
@@ -297,10 +285,15 @@ int when_parse(const char *text, uint64_t now_s, bool later, uint64_t *time_s)
 	skip_blanks(&t);
 	if (take_char(&t, '@'))
 		return take_number(&t, 1, 12, time_s) && at_end(&t) ? 0 : -EINVAL;
-	t.at = text;
-	if (parse_relative(t, now_s, time_s) || parse_moment(t, now_s, later, time_s))
+	/* "-2h", "2 hours ago" */
+	minus = take_char(&t, '-');
+	if (take_length(&t, &seconds) && take_word(&t, "ago") != minus && at_end(&t) &&
+	    seconds <= now_s) {
+		*time_s = now_s - seconds;
 		return 0;
-	return -EINVAL;
+	}
+	t.at = text;
+	return parse_moment(t, now_s, later, time_s) ? 0 : -EINVAL;
 }
 
 void when_format(uint64_t time_s, char text[static WHEN_SIZE])

@@ -69,11 +69,12 @@ static int add_source(struct listing *l, struct source_files *files, const struc
 		return -ENOMEM;
 	text = source_file_line(file, number) ?: "";
 	expanded = text_expand_tabs(text);
-	n = expanded ? asprintf(&whole, "%s:%" PRIu32 "%s%s%s%s%s", text_basename(name), number,
-				line->inlined ? " (inlined " : "", line->inlined ?: "",
-				line->inlined ? ")" : "", *expanded ? "  " : "",
-				expanded + strspn(expanded, " "))
-		     : -1;
+	if (!expanded)
+		return -ENOMEM;
+	n = asprintf(&whole, "%s:%" PRIu32 "%s%s%s%s%s", text_basename(name), number,
+		     line->inlined ? " (inlined " : "", line->inlined ?: "",
+		     line->inlined ? ")" : "", *expanded ? "  " : "",
+		     expanded + strspn(expanded, " "));
 	free(expanded);
 	return n < 0 ? -ENOMEM : listing_add(l, LISTING_TEXT, 0, whole);
 }

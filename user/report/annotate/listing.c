@@ -49,8 +49,9 @@ static uint64_t all_of(const struct annotation *a)
 
 static int64_t shown_total(const struct listing *l, size_t number)
 {
-	return l->a->stacks ? l->tallies->total[number]
-			    : l->tallies->self[number * l->a->value_count];
+	if (l->a->stacks)
+		return l->tallies->total[number];
+	return l->tallies->self[number * l->a->value_count];
 }
 
 /* The columns: the first value, its total with stacks, %, the other values, and those of l. */

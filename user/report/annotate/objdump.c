@@ -87,8 +87,10 @@ int objdump_start(struct objdump *o, char *const *arguments, unsigned int second
 		code = errno;
 	} else {
 		o->out = ends[0];
-		code = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno
-							  : spawn_objdump(o, arguments, ends[1]);
+		if (fcntl(o->out, F_SETFL, O_NONBLOCK))
+			code = errno;
+		else
+			code = spawn_objdump(o, arguments, ends[1]);
 		close(ends[1]);
 	}
 	if (!code)

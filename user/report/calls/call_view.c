@@ -68,9 +68,11 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 		return -ENODATA;
 	} else {
 		error_set(e, 0, "the profile has no call stacks");
-		error_hint(e, calls ? "it has counted calls: --callers FUNCTION and --callees "
-				      "FUNCTION show those of one function"
-				    : "profiltool record -g records call stacks");
+		if (calls)
+			error_hint(e, "it has counted calls: --callers FUNCTION and --callees "
+				      "FUNCTION show those of one function");
+		else
+			error_hint(e, "profiltool record -g records call stacks");
 		return -ENODATA;
 	}
 	if (err)

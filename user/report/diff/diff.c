@@ -63,24 +63,12 @@ static const char *print_amount(const struct comparison *c, double value, bool i
 	return buffer;
 }
 
-static const char *print_p(const struct compared *row, char buffer[TABLE_CELL_SIZE])
-{
-	unsigned int thousandths = (unsigned int)(row->p * 1000 + 0.5);
-
-	if (!row->is_tested)
-		return "~";
-	if (row->p < 0.001)
-		return "<0.001";
-	snprintf(buffer, TABLE_CELL_SIZE, "%s%u.%03u", row->is_significant ? "" : "~",
-		 thousandths / 1000, thousandths % 1000);
-	return buffer;
-}
-
 static const char *diff_cell(const void *context, size_t number, size_t column,
 			     char buffer[TABLE_CELL_SIZE])
 {
 	const struct diff *d = context;
 	const struct compared *row = &d->c->compared[number];
+	unsigned int thousandths;
 
 	if (column >= d->numbers)
 		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
@@ -101,7 +89,14 @@ static const char *diff_cell(const void *context, size_t number, size_t column,
 		text_decimal(buffer, normalized_range(row));
 		return buffer;
 	case SIGNIFICANCE:
-		return print_p(row, buffer);
+		if (!row->is_tested)
+			return "~";
+		if (row->p < 0.001)
+			return "<0.001";
+		thousandths = (unsigned int)(row->p * 1000 + 0.5);
+		snprintf(buffer, TABLE_CELL_SIZE, "%s%u.%03u", row->is_significant ? "" : "~",
+			 thousandths / 1000, thousandths % 1000);
+		return buffer;
 	case NUMBERS_MAX:
 		break;
 	}

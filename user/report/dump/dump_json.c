@@ -74,10 +74,13 @@ static struct json_object *labels_object(const struct profile_labels *l)
 		return json_checked(object, err);
 	tags = json_object_new_object();
 	err = json_add(object, "tags", tags);
-	for (uint32_t i = 0; i < l->tag_count && !err; i++)
-		err = json_add_named(tags, l->tags[i].key,
-				     l->tags[i].text ? json_text(l->tags[i].text)
-						     : json_object_new_int64(l->tags[i].number));
+	for (uint32_t i = 0; i < l->tag_count && !err; i++) {
+		const struct profile_tag *tag = &l->tags[i];
+		struct json_object *value;
+
+		value = tag->text ? json_text(tag->text) : json_object_new_int64(tag->number);
+		err = json_add_named(tags, tag->key, value);
+	}
 	return json_checked(object, err);
 }
 
@@ -165,22 +168,12 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	return json_checked(object, err);
 }
 
-static struct json_object *value_type_object(const struct profile_value_type *t)
-{
-	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "type", json_text(t->type));
-
-	err = err ?: json_add(object, "unit", json_text(t->unit));
-	err = err ?: json_add_number(object, "period", t->period);
-	err = err ?: json_add_text(object, "title", t->title);
-	err = err ?: json_add_text(object, "formula", t->formula);
-	return json_checked(object, err);
-}
-
 static void write_profile(struct json_dump *d)
 {
 	const struct profile *p = d->p;
 	struct json_writer *w = &d->w;
+	struct json_object *object;
+	int err;
 
 	json_member_text(w, "format", p->format);
 	if (p->bits) {
@@ -198,8 +191,17 @@ static void write_profile(struct json_dump *d)
 	json_member(w, "samples", json_object_new_int64(profile_total(p, NULL)));
 
 	json_begin_list(w, "values");
-	for (size_t i = 0; i < p->value_type_count && !w->err; i++)
-		json_element(w, value_type_object(&p->value_types[i]));
+	for (size_t i = 0; i < p->value_type_count && !w->err; i++) {
+		const struct profile_value_type *t = &p->value_types[i];
+
+		object = json_object_new_object();
+		err = json_add(object, "type", json_text(t->type));
+		err = err ?: json_add(object, "unit", json_text(t->unit));
+		err = err ?: json_add_number(object, "period", t->period);
+		err = err ?: json_add_text(object, "title", t->title);
+		err = err ?: json_add_text(object, "formula", t->formula);
+		json_element(w, json_checked(object, err));
+	}
 	json_end_list(w);
 	json_begin_list(w, "stacks");
 	for (size_t i = 0; i < p->sample_count; i++) {
@@ -239,9 +241,9 @@ static void write_profile(struct json_dump *d)
 	json_begin_list(w, "extras");
 	for (size_t i = 0; i < p->extra_count && !w->err; i++) {
 		const struct profile_extra *x = &p->extras[i];
-		struct json_object *object = json_object_new_object();
-		int err = json_add(object, "format", json_text(x->format));
 
+		object = json_object_new_object();
+		err = json_add(object, "format", json_text(x->format));
 		if (!err && x->image != PROFILE_NONE)
 			err = json_add(object, "path", json_text(p->images[x->image].path));
 		err = err ?: json_add(object, "text", json_text(x->bytes));

@@ -100,7 +100,7 @@ const char *live_unnamed(const struct live *l, const struct row *row);
  */
 int live_compact(struct live *l);
 
-/* --- Its text form --- */
+/* Its text form. */
 
 /* Contents of the header that are not in struct live. */
 struct live_status {
