@@ -15,8 +15,8 @@
  * is equal in the fields that are asked for: a function, an image, a source line. Elements are
  * numbered from 0 in their arrays and refer to each other by number; texts are the profiles' own.
  *
- * A stack counts once for each node in it, however often recursion brings that up. Where a profile
- * has no stacks, its recorded calls count. A call comes from the innermost function at its address
+ * A stack counts once for each node in it, however often the node recurs. Where a profile has no
+ * stacks, its recorded calls count. A call comes from the innermost function at its address
  * and goes to the outermost one at its target, whose code begins there.
  */
 
@@ -34,7 +34,7 @@ enum callgraph_field {
 	CALLGRAPH_NO_ADDRESS = 64, /* code without a name is one function in each image */
 };
 
-/* What divides nodes into the positions that calls come from and go to. */
+/* The granularity of positions, which calls come from and go to. */
 enum callgraph_positions {
 	CALLGRAPH_NO_POSITIONS, /* and no edges */
 	CALLGRAPH_LINES,	/* source lines */
@@ -139,14 +139,12 @@ struct callgraph_places {
 	uint32_t *nodes;     /* of each place; a caller may set some to NONE: they do not count */
 	uint32_t *positions; /* of each place; NULL: none are asked for */
 	/*
-	 * The caller's to set and to free, each of label_count + 1: the last stands for samples
-	 * without labels. Of each of the profile's labels whether its samples count for nodes
-	 * (NULL: all do; in callgraph.samples always), and the fields pid to number of their nodes'
-	 * keys (NULL: nodes have samples of all labels).
+	 * Set and freed by the caller, label_count + 1 elements each; the last is for samples
+	 * without labels.
 	 */
-	bool *labels;
-	struct callgraph_key *keys;
-	bool no_pc_excluded; /* the caller's: samples without a pc do not count for nodes */
+	bool *labels; /* samples with them count for nodes; NULL: all do. callgraph.samples: all */
+	struct callgraph_key *keys; /* pid to number of the nodes' keys; NULL: no division */
+	bool no_pc_excluded;	    /* the caller's: samples without a pc do not count for nodes */
 };
 
 /* An empty graph. Returns 0 or -ENOMEM; callgraph_free() is due in any case. */
@@ -168,13 +166,13 @@ void callgraph_places_free(struct callgraph_places *places);
 int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		    const size_t *values, size_t count, size_t column);
 
-/* The node with this key, which is made when it is new. Returns 0 or -ENOMEM. */
+/* Sets *node to the node with this key; adds it if there is none. Returns 0 or -ENOMEM. */
 int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_t *node);
 
 /* An order by texts, so that keys of several profiles compare. 0: they are equal. */
 int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_key *b);
 
-/* Whether functions inlined at an address are nodes of their own. */
+/* True if functions inlined at an address are nodes of their own. */
 bool callgraph_separates_inlined(const struct callgraph *g);
 
 /* The places that a recorded call comes from and goes to. */
@@ -190,10 +188,10 @@ static inline uint32_t callgraph_callee(const struct callgraph_places *places,
 	return places->first[call->to + 1] - 1;
 }
 
-/* Whether any recorded call has a cost of this value. */
+/* True if any recorded call has a cost of this value. */
 bool callgraph_calls_have_cost(const struct profile *p, size_t value);
 
-/* Of the recorded calls of a node, or of several, but for those from one of them to another. */
+/* Sums over the recorded calls of one or several nodes, without those between these nodes. */
 struct callgraph_calls {
 	int64_t called;	 /* what was spent in calls of it */
 	int64_t calling; /* what was spent in calls that it made */
@@ -209,9 +207,10 @@ struct callgraph_calls {
 int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, magnitude_sum all);
 
 /*
- * callgraph_estimate.c: divides what a node and its callees took among the edges to it by how often
- * each was taken, as gprof does. An edge that closes a circle gets nothing, so that no node has
- * more than all. For a graph whose edges have no costs yet. Returns 0 or -ENOMEM.
+ * callgraph_estimate.c: estimates the costs of edges in a graph where none has any: divides the
+ * cost of a node and its callees among the edges to it in proportion to their counts, as gprof
+ * does. An edge that closes a cycle gets nothing, so that no node exceeds the sum of all samples.
+ * Returns 0 or -ENOMEM.
  */
 int callgraph_estimate(struct callgraph *g);
 

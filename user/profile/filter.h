@@ -25,12 +25,11 @@ struct profile_filtered {
 };
 
 /*
- * Removes the samples that the filter does not keep from a profile, which p->all_samples then
- * counts, and all arcs: no profile or
- * sample may be added to it after that. Adds what it removes to *filtered, which the caller frees
- * with profile_filtered_free(). A frame is matched by its functions' names, those of inlined ones
- * included, and by its image's path where it has none. Returns 0, or a negative errno with e set:
- * -EINVAL for an invalid pattern (ERROR_USAGE); the profile is then as it was.
+ * Removes the samples that the filter excludes, and all arcs; p->all_samples becomes the number of
+ * samples before that. A frame is matched by the names of its functions, inlined ones included, and
+ * by its image's path if it has no name. Adds what it removes to *filtered, which the caller frees
+ * with profile_filtered_free(). Afterwards, no sample or profile may be added to p. Returns 0, or a
+ * negative errno with e set: -EINVAL: invalid pattern (ERROR_USAGE), the profile is unchanged.
  */
 int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e);
@@ -55,13 +54,13 @@ struct profile_label_filter {
 	const char *comm;	     /* of the process, or the text of TAG_THREAD */
 };
 
-/* Whether it keeps everything. */
+/* True if it keeps everything. */
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
 
 /*
- * Removes the samples, which p->all_samples then counts, and arcs that the filter does not keep: no
- * sample may be added after that. *lacking (may be NULL) receives the name of a label that the
- * filter wants and no sample has; NULL: there is none. Returns 0 or -ENOMEM.
+ * Removes the samples and arcs that the filter excludes; p->all_samples becomes the number of
+ * samples before that. Afterwards, no sample may be added. Sets *lacking (may be NULL) to the name
+ * of a label that the filter asks for and no sample has, or to NULL. Returns 0 or -ENOMEM.
  */
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking);

@@ -7,7 +7,7 @@
 
 #define HOSTS_MAX 10 /* that are named; no more are kept */
 
-/* The hosts of profiles that are added up: no sample of the sum says from which it is. */
+/* The hosts of profiles that are merged: the samples of the sum have no host. */
 struct hosts {
 	char *names[HOSTS_MAX]; /* in the order in which they came */
 	size_t count;

@@ -25,13 +25,13 @@ enum image_kind {
 
 enum image_kind image_kind(const char *path);
 
-/* Whether it is IMAGE_KERNEL, maybe followed by the symbol. */
+/* True if it is IMAGE_KERNEL, maybe followed by the symbol. */
 static inline bool image_is_kernel(const char *path)
 {
 	return strncmp(path, IMAGE_KERNEL, strlen(IMAGE_KERNEL)) == 0;
 }
 
-/* Whether it is IMAGE_IN_KERNEL; cheap enough for every frame. */
+/* True if it is IMAGE_IN_KERNEL; cheap enough for every frame. */
 static inline bool image_is_in_kernel(const char *path)
 {
 	return strncmp(path, "[kernel", strlen("[kernel")) == 0;

@@ -8,7 +8,8 @@
 
 /*
  * The first location at each address and mapping of a profile, for all merges into it.
- * Zero-initialised at first; meanwhile nothing else adds locations to the profile or moves them.
+ * Zero-initialise it before the first merge. Between merges, the profile's locations must not
+ * change.
  */
 struct merge_cache {
 	struct index locations;
@@ -39,7 +40,7 @@ void merge_cache_free(struct merge_cache *cache);
  *
  * Takes time in proportion to `from`, and to the images, mappings and comments of `to`; without a
  * cache also to the locations of `to`.
- * Returns 0, or -ENOMEM with e set: `to` may then have a part, and is only to be freed.
+ * Returns 0, or -ENOMEM with e set: `to` may then be incomplete, and must be freed.
  */
 int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
 		  struct error *e);

@@ -17,7 +17,7 @@ const char *profile_basename(const char *path);
 char *profile_pc_name(const char *path, uint64_t address);
 
 /*
- * Whether profile_pc_name() makes this name for some address in this image. Files also keep such
+ * True if profile_pc_name() makes this name for some address in this image. Files also keep such
  * names for functions of which only the start is known.
  */
 bool profile_is_pc_name(const char *name, const char *path);
@@ -28,7 +28,7 @@ bool profile_is_pc_name(const char *name, const char *path);
  */
 #define PROFILE_PERHAPS "+?"
 
-/* Whether a location has a name that is neither just its address nor doubtful. */
+/* True if a location has a name that is neither just its address nor doubtful. */
 bool profile_is_named(const struct profile *p, uint32_t location);
 
 #endif

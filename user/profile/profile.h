@@ -315,7 +315,7 @@ enum {
  */
 int profile_add_clock(struct profile *p);
 
-/* Sets both of a sample with so many ticks, which saturate; other values of the row stay. */
+/* Sets the two values of a clock in a sample's row, for this number of ticks; they saturate. */
 void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values);
 
 /* True if a value is the CPU time of another one, which counts: it follows from the period. */
@@ -367,22 +367,22 @@ int profile_set_lines(struct profile *p, uint32_t location, const struct profile
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id);
 
 /*
- * Sets *id to the number of the sample with this stack and labels, which is made, with values of 0,
- * when it is new. frames: depth location numbers, leaf first. Returns 0 or -ENOMEM.
+ * Sets *id to the number of the sample with this stack and labels; adds it, with values of 0, if
+ * there is none. frames: depth location numbers, leaf first. Returns 0 or -ENOMEM.
  */
 int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		   uint32_t *id);
 
 /*
- * Adds values (value_type_count of them) to the sample with this stack and labels, which is made
- * when it is new. frames: depth location numbers, leaf first. Sums saturate.
+ * Adds values (value_type_count of them) to profile_sample(p, frames, depth, labels). Sums
+ * saturate. Returns 0 or -ENOMEM.
  */
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		       const int64_t *values);
 
 /*
  * Adds counts and values (value_type_count of them; NULL: all 0) to the arc with the same from, to,
- * labels and kind, which is made when it is new. Sums saturate.
+ * labels and kind; adds the arc if there is none. Sums saturate. Returns 0 or -ENOMEM.
  */
 int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values);
 int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
@@ -403,9 +403,9 @@ int profile_warn(struct profile *p, const char *format, ...) __attribute__((form
 size_t profile_value(const struct profile *p, const char *name);
 
 /*
- * The number of the value that a user calls so: by its type, by type and unit as tables and Xdebug
- * write them ("Time_/10ns", "Time_(10ns)"), or by the beginning of one type alone.
- * value_type_count: there is none, or several types begin so.
+ * Returns the number of the value with a name that a user gave: its type, its type and unit as
+ * tables and Xdebug write them ("Time_/10ns", "Time_(10ns)"), or the beginning of exactly one type.
+ * value_type_count: there is none, or *ambiguous: several types begin so.
  */
 size_t profile_named_value(const struct profile *p, const char *name, bool *ambiguous);
 

@@ -86,9 +86,8 @@ struct call_tree_options {
  * Makes a tree with a column for each profile. The root's total is all samples that are in the
  * tree. A node's self is the samples that end there, its total those that pass through it too.
  * Functions are the same when their names and the base names of their images are; in several
- * profiles "[jit 612]" and
- * "[jit 845]" are the same image. Each level of recursion is a node. Names and paths belong to the
- * profiles. Returns 0 or -ENOMEM; call call_tree_free() in any case.
+ * profiles "[jit 612]" and "[jit 845]" are the same image. Each level of recursion is a node. Names
+ * and paths belong to the profiles. Returns 0 or -ENOMEM; call call_tree_free() in any case.
  */
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options);

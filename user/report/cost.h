@@ -6,7 +6,7 @@
 
 #include "profile/profile.h"
 
-/* Whether the ticks' interrupts come only for the profile: the scheduler's come anyway. */
+/* True if the ticks' interrupts come only for the profile; the scheduler's ticks come anyway. */
 bool cost_has_interrupt(const struct profile *p);
 
 /*
@@ -14,12 +14,12 @@ bool cost_has_interrupt(const struct profile *p);
  * is computed from. They are estimates, because the cost of an interrupt is measured apart.
  */
 
-/* All ticks, their interrupts included, of the target's CPU time. */
+/* Cost of all ticks with their interrupts, in percent of the target's CPU time. */
 bool cost_cpu_percent(const struct profile *p, double *percent);
 
 /*
- * All interrupts of the clock, those that hit other processes included, the BPF program, and what
- * the recorder itself used, of the whole machine's CPU time, idle or not.
+ * Cost of all interrupts of the clock, also those that hit other processes, of the BPF program and
+ * of the recorder itself, in percent of the machine's CPU time, idle time included.
  */
 bool cost_machine_percent(const struct profile *p, double *percent);
 

@@ -25,10 +25,10 @@ struct found_function {
 /*
  * function: a name, of C++ with or without parameters; 0xADDRESS or IMAGE+0xADDRESS, in the image's
  * own numbering; NULL: the busiest function that is in a file. image: that holds it, its path or
- * base name; NULL: any. value: what is counted, as in
- * profile_value(). The profile must have been resolved; each of its images' `unnamed` becomes the
- * reason why its file cannot be read. Returns 0, or a negative errno with e set: -ENOENT, or
- * -EINVAL if several functions match. The caller frees found->locations, also after an error.
+ * base name; NULL: any. value: what is counted, as in profile_value(). The profile must have been
+ * resolved; each of its images' `unnamed` becomes the reason why its file cannot be read. Returns
+ * 0, or a negative errno with e set: -ENOENT, or -EINVAL if several functions match. The caller
+ * frees found->locations, also after an error.
  */
 int function_search(struct profile *p, const char *function, const char *image, const char *value,
 		    struct found_function *found, struct error *e);

@@ -36,15 +36,13 @@ struct row_view {
 	unsigned int fields;
 };
 
-/* The views of code, then of processes and threads; the first is functions. Ends with a NULL name.
- */
+/* Views of code, then of processes and threads; the first is functions. Ends with a NULL name. */
 extern const struct row_view row_views[];
 
 /* The view of this name, among them or by a tag with this key; or NULL. */
 const struct row_view *row_view_by_name(const char *name);
 
-/* Writes the names that row_view_by_name() takes, "function, image, ..."; tags: also those of tags.
- */
+/* Writes the names of views, "function, image, ..."; tags: also those of views by a tag. */
 void row_view_list(bool tags, char *text, size_t size);
 
 /* The tag of a view; NULL: it is by something else. */
@@ -67,13 +65,13 @@ extern const char row_unknown[]; /* "[unknown]" */
 /* The path of a location's image, or row_unknown. location: can be PROFILE_NONE. */
 const char *row_image_path(const struct profile *p, uint32_t location);
 
-/* Whether --image means this path: its value is the path or its base name; NULL: any path. */
+/* True if `image`, the value of --image, is this path or its base name; NULL: any path. */
 bool row_image_is(const char *path, const char *image);
 
 /* The name of an image that is the same in every run: its base name; "[jit]" for "[jit 612]". */
 const char *row_image_of_any_run(const char *path);
 
-/* Whether a name that was asked for means this function: "work" also means "work(int, char)". */
+/* True if a name that a user gave is this function's: "work" is also "work(int, char)". */
 bool row_function_is(const struct profile_function *f, const char *name);
 
 /*

@@ -81,8 +81,8 @@ struct rows_options {
 int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o);
 
 /*
- * True if rows_collect() counts calls, in one column "calls": the profile has
- * recorded calls, but no sample, and neither a value nor a filter was asked for.
+ * True if rows_collect() counts calls, in one column "calls": the profile has recorded calls but no
+ * sample, and neither a value nor a filter was asked for.
  */
 bool rows_count_calls(const struct profile *p, const struct rows_options *o);
 

@@ -36,14 +36,15 @@ struct table {
 			    char buffer[TABLE_CELL_SIZE]);
 	bool (*is_hot)(const void *context, size_t row);
 	bool (*is_faint)(const void *context, size_t row); /* NULL: no row is */
-	/* Whether the row's texts are lines of text, not names: keep their beginnings. NULL: no */
+	/* True if the row's texts are lines, whose beginnings are kept, not names. NULL: none are
+	 */
 	bool (*is_line)(const void *context, size_t row);
 	const void *context;
 	unsigned int width; /* columns of the terminal; 0: shorten nothing, the output is a pipe */
 	bool color;
 };
 
-/* Whether `part` of `whole` is hot; false if `whole` is 0. */
+/* True if `part` of `whole` is hot; false if `whole` is 0. */
 bool table_is_hot(double part, double whole);
 
 /* Returns 0 or -ENOMEM. Errors of printing are left to ferror(out). */

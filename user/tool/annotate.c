@@ -48,7 +48,7 @@ static const struct option_spec options[] = {
 };
 
 /*
- * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
+ * True if the first argument is a function. With -i, all arguments are. A single one is a profile,
  * whose busiest function is shown, if it exists, whether or not it can be read, or if it has the
  * name of one. With a slash it is a profile, too, unless there is a default input: functions of Go
  * have slashes.

@@ -179,7 +179,7 @@ static bool has_modules(void)
 	return access(MODULES_DISABLED, F_OK) == 0;
 }
 
-/* Whether depmod(8) knows the module. */
+/* True if depmod(8) knows the module. */
 static bool is_installed(const char *release)
 {
 	char path[256], *line = NULL;

@@ -53,7 +53,7 @@ struct tool_query {
 /* Parser for the member `struct tool_query`, of --host. */
 int tool_option_host(const char *value, void *member, struct error *e);
 
-/* Whether an option was given that needs the archive if no file is named. */
+/* True if an option was given that needs the archive if no file is named. */
 bool query_is_given(const struct tool_query *q);
 
 /*
@@ -65,7 +65,7 @@ void query_set_rows(struct tool_query *q, const struct row_view *view, bool stac
 /* The archive that is read if no file is named: PROFIL_ARCHIVE, or the default. */
 const char *query_archive(void);
 
-/* Whether a path is an archive, or the directory of a host in one. */
+/* True if a path is an archive, or the directory of a host in one. */
 bool query_is_archive(const char *path);
 
 /*

@@ -36,7 +36,7 @@ int recording_open_signals(struct error *e);
  */
 void recording_release_signals(void);
 
-/* Whether such a signal is pending; consumes it. context: int *, the descriptor. */
+/* True if such a signal is pending; consumes it. context: int *, the descriptor. */
 bool recording_signal_came(void *context);
 
 /* Records until a signal, the time or the targets end it. */

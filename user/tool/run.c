@@ -81,7 +81,7 @@ static int check_linked(const struct executable *x, struct error *e)
 }
 
 /*
- * Whether a statically linked program contains libprofil.a: whether the file has the name of a
+ * True if a statically linked program contains libprofil.a: if the file has the name of a
  * variable that the library reads. Symbols may be stripped.
  */
 static bool has_static_library(const char *path)
@@ -105,7 +105,7 @@ static bool has_static_library(const char *path)
 	return found;
 }
 
-/* Whether this directory has both libraries, for the program's machine and class. */
+/* True if this directory has both libraries, for the program's machine and class. */
 static bool has_libraries(const char *directory, const struct executable *program)
 {
 	char path[PATH_MAX];

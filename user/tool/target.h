@@ -59,7 +59,7 @@ int tool_option_event(const char *value, void *member, struct error *e);
 void tool_list_events(char *text, size_t size); /* what -e takes */
 int tool_option_call_graph(const char *value, void *member, struct error *e);
 
-/* Whether -p named this process. */
+/* True if -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
 
 /* How many of -p, -t, -a and --cgroup were given. */

@@ -142,7 +142,7 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 /* Writes the names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
 
-/* Whether an output is standard output, a pipe or a device: such a name implies no format. */
+/* True if an output is standard output, a pipe or a device: such a name implies no format. */
 bool tool_is_unnamed(const char *path);
 
 /*
@@ -172,7 +172,7 @@ struct tool_inputs {
 void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
 		      struct tool_inputs *in);
 
-/* Whether tool_find_inputs() finds an input if there are no files. */
+/* True if tool_find_inputs() finds an input if there are no files. */
 bool tool_has_default_input(const struct tool_query *query);
 
 /* Like tool_find_inputs(), for commands with -i. -EINVAL with e set: both -i and files. */
@@ -281,7 +281,7 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 /* Checks that samples have the tag of --by (view: may be NULL). Returns 0 or -ENOENT. */
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e);
 
-/* Whether a profile has the image of --image; NULL means all. */
+/* True if a profile has the image of --image; NULL means all. */
 bool tool_has_image(const struct profile *p, const char *image);
 
 /* Sets e: there is no such image. Returns -ENOENT. */

@@ -50,8 +50,9 @@ static const char help[] =
 	"beginning.\n"
 	"\n"
 	"In the second line: the CPU time of what is profiled, of one CPU, and what of\n"
-	"it was spent in the kernel; samples that were lost for want of room; what one\n"
-	"tick costs the profiled program; how much of a CPU this program uses itself.\n";
+	"it was spent in the kernel; samples that were lost because a table was full;\n"
+	"what one tick costs the profiled program; how much of a CPU this program uses\n"
+	"itself.\n";
 
 static int print_code(struct pane *pane, struct live *l, unsigned int width, FILE *out,
 		      struct error *e)

@@ -16,7 +16,7 @@ struct terminal {
 	bool open;
 };
 
-/* Whether standard input and output are a terminal with cursor addressing. */
+/* True if standard input and output are a terminal with cursor addressing. */
 bool terminal_is_fit(void);
 
 /* terminal_close() is due in any case. */

@@ -68,7 +68,7 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		    struct error *e);
 void annotation_free(struct annotation *a);
 
-/* Whether any source line is known. */
+/* True if any source line is known. */
 bool annotation_has_lines(const struct annotation *a);
 
 #endif

@@ -42,7 +42,7 @@ int listing_add_omitted(struct listing *l, size_t count, const char *what);
 int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out);
 void listing_free(struct listing *l);
 
-/* Whether it has no count of any value. number: index of tallies. */
+/* True if it has no count of any value. number: index of tallies. */
 bool listing_is_quiet(const struct listing *l, size_t number);
 
 /* annotate_source.c: report_listing() of source lines. */

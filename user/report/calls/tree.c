@@ -106,7 +106,7 @@ static bool is_rest_shown(const struct call_view *v, uint32_t node)
 	return v->rests[node].weight > 0 && (double)v->rests[node].weight >= least;
 }
 
-/* Whether a node has several lines below it. */
+/* True if a node has several lines below it. */
 static bool is_fork(const struct call_view *v, uint32_t node)
 {
 	uint32_t child = call_view_first(v, node);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Whether two counts of samples differ by more than chance, if samples are independent of each
- * other. All probabilities are two-sided: twice that of the smaller tail, at most 1.
+ * Tests whether two counts of samples differ by more than chance, if samples are independent of
+ * each other. All probabilities are two-sided: twice that of the smaller tail, at most 1.
  */
 struct significance {
 	double p; /* of counts at least this far apart, if there were no difference */
@@ -32,9 +32,9 @@ struct significance shares_differ(uint64_t count1, uint64_t all1, uint64_t count
 struct significance counts_differ(uint64_t count1, uint64_t count2, double part1);
 
 /*
- * Applies Holm's correction to `count` probabilities in place, because of many rows some differ by
- * chance: if nothing differs, any of them is below a limit with that limit as probability at most.
- * Returns 0 or -ENOMEM.
+ * Applies Holm's correction to `count` probabilities in place: of many rows, some differ by chance.
+ * Corrected, and if nothing differs, the probability that any of them is below a limit is at most
+ * that limit. Returns 0 or -ENOMEM.
  */
 int significance_correct(double *p, size_t count);
 
