@@ -305,22 +305,6 @@ static int index_places(struct merge *m)
 }
 
 /*
- * True if the lines of two files for one address agree. One of them may lack inlined functions or
- * the line number.
- */
-static bool lines_agree(const struct profile *p, uint32_t location,
-			const struct profile_line *lines, uint32_t count)
-{
-	const struct profile_location *l = &p->locations[location];
-	const struct profile_line *a, *b;
-
-	a = &p->lines[l->first_line + l->line_count - 1];
-	b = &lines[count - 1];
-	return p->functions[a->function].name == p->functions[b->function].name &&
-	       (a->line == b->line || !a->line || !b->line);
-}
-
-/*
  * Finds or adds location `number` of `from` in `to`: by its address if it has one and the names
  * there agree; else by its lines. A name is added to a location that has none. Returns 0 or
  * -ENOMEM.
@@ -328,7 +312,8 @@ static bool lines_agree(const struct profile *p, uint32_t location,
 static int merge_location(struct merge *m, uint32_t number)
 {
 	struct profile_location l = m->from->locations[number], *same;
-	bool named = profile_is_named(m->from, number), same_named;
+	bool named = profile_is_named(m->from, number), same_named, agree = true;
+	const struct profile_line *ours, *theirs;
 	uint32_t *id = &m->locations[number];
 	int err;
 
@@ -348,8 +333,16 @@ static int merge_location(struct merge *m, uint32_t number)
 	}
 	*id = l.address ? find_place(m, &l) : INDEX_NONE;
 	same_named = *id != INDEX_NONE && profile_is_named(m->to, *id);
-	if (*id == INDEX_NONE ||
-	    (named && same_named && !lines_agree(m->to, *id, m->lines, l.line_count))) {
+	if (named && same_named) {
+		/* One of the files may lack inlined functions or the line number. */
+		same = &m->to->locations[*id];
+		ours = &m->to->lines[same->first_line + same->line_count - 1];
+		theirs = &m->lines[l.line_count - 1];
+		agree = m->to->functions[ours->function].name ==
+				m->to->functions[theirs->function].name &&
+			(ours->line == theirs->line || !ours->line || !theirs->line);
+	}
+	if (*id == INDEX_NONE || !agree) {
 		if (l.line_count)
 			err = profile_add_line_location(m->to, l.address, l.mapping, m->lines,
 							l.line_count, id);

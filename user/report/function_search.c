@@ -33,27 +33,27 @@ struct search {
 	bool more;    /* there are more than CANDIDATES_MAX */
 };
 
-/* True if a location is in the function; with `inlined`, also where the function is inlined. */
-static bool has_name(const struct search *s, uint32_t location, bool inlined)
-{
-	const struct profile_location *l = &s->p->locations[location];
-	uint32_t first = inlined || !l->line_count ? 0 : l->line_count - 1;
-
-	for (uint32_t i = first; i < l->line_count; i++)
-		if (row_function_is(&s->p->functions[s->p->lines[l->first_line + i].function],
-				    s->function))
-			return true;
-	return false;
-}
-
-/* Marks the locations in functions that match. Returns false if there are none. */
+/*
+ * Marks the locations in functions that match; with `inlined`, also where these are inlined.
+ * Returns false if there are none.
+ */
 static bool mark_wanted(struct search *s, bool inlined)
 {
+	const struct profile *p = s->p;
 	bool any = false;
 
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		s->wanted[i] = s->reached[i] && row_image_is(row_image_path(s->p, i), s->image) &&
-			       (s->by_address || has_name(s, i, inlined));
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const struct profile_line *lines = &p->lines[l->first_line];
+		bool match = s->by_address;
+
+		/* The last line is the function's own, those before it are of inlined ones. */
+		for (uint32_t j = 0; j < l->line_count && !match && s->reached[i]; j++)
+			if (inlined || j + 1 == l->line_count)
+				match = row_function_is(&p->functions[lines[j].function],
+							s->function);
+		s->wanted[i] =
+			match && s->reached[i] && row_image_is(row_image_path(p, i), s->image);
 		any |= s->wanted[i];
 	}
 	return any;

@@ -212,7 +212,7 @@ static size_t next_token(const char *name, const char *s, int *turn)
 	return 1;
 }
 
-/* How deep brackets are nested; 0: there are none, or they do not match. */
+/* The depth to which brackets are nested; 0: none, or unbalanced. */
 static size_t bracket_depth(const char *name)
 {
 	size_t depth = 0, deepest = 0;
@@ -244,7 +244,7 @@ static const char *find_end(const char *name, const char *s)
 	}
 }
 
-static void append(char **to, const char *from, size_t size)
+static void append_bytes(char **to, const char *from, size_t size)
 {
 	if (*to) {
 		memmove(*to, from, size);
@@ -257,7 +257,7 @@ static void append(char **to, const char *from, size_t size)
  * level replaced by `mark` where that is shorter. to: NULL to copy nothing. Returns the columns of
  * the copy.
  */
-static size_t fold(const char *name, size_t level, const char *mark, char *to)
+static size_t fold_brackets(const char *name, size_t level, const char *mark, char *to)
 {
 	size_t depth = 0, columns = 0, mark_size = strlen(mark);
 	int turn;
@@ -265,7 +265,7 @@ static size_t fold(const char *name, size_t level, const char *mark, char *to)
 	for (const char *s = name, *end; *s; s = end) {
 		end = s + next_token(name, s, &turn);
 		columns += count_columns(s, end);
-		append(&to, s, end - s);
+		append_bytes(&to, s, end - s);
 		depth += turn;
 		if (turn <= 0 || depth != level)
 			continue;
@@ -274,12 +274,12 @@ static size_t fold(const char *name, size_t level, const char *mark, char *to)
 		depth--;
 		if (count_columns(s, end) > mark_size) {
 			columns += mark_size + 1;
-			append(&to, mark, mark_size);
+			append_bytes(&to, mark, mark_size);
 		} else {
 			columns += count_columns(s, end) + 1;
-			append(&to, s, end - s);
+			append_bytes(&to, s, end - s);
 		}
-		append(&to, end++, 1);
+		append_bytes(&to, end++, 1);
 	}
 	if (to)
 		*to = '\0';
@@ -313,6 +313,7 @@ void text_shorten(char *visible, size_t columns)
 {
 	size_t length = count_columns(visible, visible + strlen(visible));
 	size_t tail = (columns - strlen(dots)) / 2;
+	const char *mark = dots;
 	size_t level;
 
 	if (length <= columns)
@@ -321,11 +322,12 @@ void text_shorten(char *visible, size_t columns)
 	level = bracket_depth(visible);
 	if (level > LEVELS_MAX)
 		level = LEVELS_MAX;
-	while (level > 1 && fold(visible, level, dots, NULL) > columns)
+	while (level > 1 && fold_brackets(visible, level, dots, NULL) > columns)
 		level--;
+	if (level && fold_brackets(visible, level, dots, NULL) > columns)
+		mark = "";
 	if (level)
-		length = fold(visible, level,
-			      fold(visible, level, dots, NULL) > columns ? "" : dots, visible);
+		length = fold_brackets(visible, level, mark, visible);
 	if (length > columns)
 		cut_between(visible, length, columns - strlen(dots) - tail, tail);
 }

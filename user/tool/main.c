@@ -40,43 +40,10 @@ static void print_usage(FILE *out)
 	      out);
 }
 
-/* command: the one that argv[1] names, or NULL. Returns an exit code. */
-static int run_command_line(const struct tool_command *command, int argc, char **argv)
-{
-	struct similar similar;
-	struct error e;
-
-	if (command)
-		return command->run(argc - 1, argv + 1);
-	if (argc < 2) {
-		print_usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-	    strcmp(argv[1], "help") == 0) {
-		print_usage(stdout);
-		return EXIT_DONE;
-	}
-	if (strcmp(argv[1], "--version") == 0) {
-		puts("profiltool " PROFIL_VERSION);
-		return EXIT_DONE;
-	}
-	if (argv[1][0] == '-')
-		return record_command.run(argc, argv);
-	error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
-	similar = similar_to(argv[1]);
-	for (const struct tool_command *const *c = commands; *c; c++)
-		similar_offer(&similar, (*c)->name);
-	if (similar.best)
-		error_hint(&e, "did you mean profiltool %s? see profiltool --help", similar.best);
-	else
-		error_hint(&e, "see profiltool --help; to profile a program: profiltool -p PID");
-	return tool_fail(&e);
-}
-
 int main(int argc, char **argv)
 {
 	const struct tool_command *command = NULL;
+	struct similar similar;
 	struct error e;
 	bool records;
 	int code, err;
@@ -100,7 +67,33 @@ int main(int argc, char **argv)
 		/* A closed pipe must not end a recording before its file is written. */
 		signal(SIGPIPE, SIG_IGN);
 	}
-	code = run_command_line(command, argc, argv);
+	if (command) {
+		code = command->run(argc - 1, argv + 1);
+	} else if (argc < 2) {
+		print_usage(stderr);
+		code = EXIT_USAGE;
+	} else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		   strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		code = EXIT_DONE;
+	} else if (strcmp(argv[1], "--version") == 0) {
+		puts("profiltool " PROFIL_VERSION);
+		code = EXIT_DONE;
+	} else if (argv[1][0] == '-') {
+		code = record_command.run(argc, argv);
+	} else {
+		error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
+		similar = similar_to(argv[1]);
+		for (const struct tool_command *const *c = commands; *c; c++)
+			similar_offer(&similar, (*c)->name);
+		if (similar.best)
+			error_hint(&e, "did you mean profiltool %s? see profiltool --help",
+				   similar.best);
+		else
+			error_hint(&e, "see profiltool --help; to profile a program: profiltool "
+				       "-p PID");
+		code = tool_fail(&e);
+	}
 
 	/* A failed write to standard output is an error, unless the reader (a pager) closed it. */
 	err = tool_flush();

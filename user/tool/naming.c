@@ -21,7 +21,7 @@ struct naming {
 	char what[64];
 };
 
-static void show(struct naming *n)
+static void show_progress(struct naming *n)
 {
 	uint64_t now = now_ns();
 
@@ -34,7 +34,7 @@ static void show(struct naming *n)
 	fflush(stderr);
 }
 
-static void clear(struct naming *n)
+static void clear_progress(struct naming *n)
 {
 	if (n->shown)
 		fputs("\r\033[K", stderr);
@@ -48,7 +48,7 @@ static void take_progress(size_t done, size_t count, const char *what, void *con
 	n->done = done;
 	n->count = count;
 	snprintf(n->what, sizeof(n->what), "%s", what);
-	show(n);
+	show_progress(n);
 }
 
 /* Called more often than take_progress(). */
@@ -56,10 +56,10 @@ static bool take_stop(void *context)
 {
 	struct naming *n = context;
 
-	show(n);
+	show_progress(n);
 	if (!n->stop || !n->stop(n->context))
 		return false;
-	clear(n);
+	clear_progress(n);
 	return true;
 }
 
@@ -90,7 +90,7 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 	capabilities_raise_for_names();
 	err = symbol_resolve(p, &o, e);
 	capabilities_lower();
-	clear(&n);
+	clear_progress(&n);
 	for (size_t i = known; !err && i < p->warning_count; i++)
 		tool_warn("%s", p->warnings[i]);
 	return err;

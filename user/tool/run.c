@@ -120,8 +120,11 @@ static bool has_libraries(const char *directory, const struct executable *progra
 	       library.class == program->class && library.machine == program->machine;
 }
 
-/* Relative to our own directory, so that the build tree and an installed tree both work. */
-static int search_directories(const struct executable *program, char directory[PATH_MAX])
+/*
+ * Writes the directory of the libraries for a program: below our own directory, so that the build
+ * tree and an installed tree both work, or PROFIL_LIBDIR. Returns 0 or -errno with e set.
+ */
+static int find_libraries(struct executable *program, char directory[PATH_MAX], struct error *e)
 {
 	static const char *const places[] = {
 		"lib",
@@ -134,24 +137,9 @@ static int search_directories(const struct executable *program, char directory[P
 		"../lib/i386-linux-gnu",
 	};
 	char own[PATH_MAX], path[2 * PATH_MAX];
-	const char *base;
-
-	if (!realpath("/proc/self/exe", own))
-		return -errno;
-	base = dirname(own);
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, sizeof(path), "%s/%s", base, places[i]);
-		if (realpath(path, directory) && has_libraries(directory, program))
-			return 0;
-	}
-	snprintf(directory, PATH_MAX, "%s", PROFIL_LIBDIR);
-	return has_libraries(directory, program) ? 0 : -ENOENT;
-}
-
-/* Writes the directory of the libraries for a program. Returns 0 or -errno with e set. */
-static int find_libraries(struct executable *program, char directory[PATH_MAX], struct error *e)
-{
 	struct executable self;
+	const char *base;
+	bool found = false;
 
 	if (executable_read("/proc/self/exe", &self, e))
 		return -ENOENT;
@@ -159,9 +147,20 @@ static int find_libraries(struct executable *program, char directory[PATH_MAX], 
 		program->class = self.class;
 		program->machine = self.machine;
 	}
-	if (search_directories(program, directory) == 0) {
-		if (!strpbrk(directory, " :$"))
-			return 0;
+	if (realpath("/proc/self/exe", own)) {
+		base = dirname(own);
+		for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !found; i++) {
+			snprintf(path, sizeof(path), "%s/%s", base, places[i]);
+			found = realpath(path, directory) && has_libraries(directory, program);
+		}
+	}
+	if (!found) {
+		snprintf(directory, PATH_MAX, "%s", PROFIL_LIBDIR);
+		found = has_libraries(directory, program);
+	}
+	if (found && !strpbrk(directory, " :$"))
+		return 0;
+	if (found) {
 		error_set(e, 0,
 			  "libprofil lies in \"%s\", which the loader takes apart at blanks, "
 			  "colons and dollars",

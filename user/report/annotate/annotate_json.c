@@ -35,39 +35,12 @@ static int add_place(struct json_object *object, const struct source_line *s)
 	return err ?: json_add_number(object, "inlined_line", s->inlined_number);
 }
 
-static struct json_object *instruction_object(const struct annotation *a, size_t number)
-{
-	const struct instruction *i = &a->code.instructions[number];
-	struct json_object *object = json_object_new_object();
-	struct source_line s = { .file = "" };
-	int err = json_add(object, "address", json_hex(i->address));
-
-	if (a->code_places)
-		s = source_line_inlined(a->code_places, number);
-	err = err ?: json_add(object, "target", json_object_new_boolean(i->is_target));
-	err = err ?: json_add(object, "instruction", json_text(i->text));
-	err = err ?: add_place(object, &s);
-	err = err ?: add_counts(object, a, &a->code_counts, number);
-	return json_checked(object, err);
-}
-
-static struct json_object *line_object(struct annotation *a, size_t number)
-{
-	const struct source_line *s = &a->lines.lines[number];
-	struct json_object *object = json_object_new_object();
-	uint32_t text_number = s->inlined ? s->inlined_number : s->number;
-	const struct source_file *file;
-	int err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
-
-	err = err ?: add_place(object, s);
-	err = err ?: json_add_text(object, "source", source_file_line(file, text_number));
-	err = err ?: add_counts(object, a, &a->line_counts, number);
-	return json_checked(object, err);
-}
-
 int report_listing_json(struct annotation *a, FILE *out)
 {
+	const struct source_file *file;
+	struct json_object *object;
 	struct json_writer w;
+	int err;
 
 	json_begin(&w, out);
 	if (a->function)
@@ -82,12 +55,34 @@ int report_listing_json(struct annotation *a, FILE *out)
 	if (a->stacks)
 		json_member(&w, "total", json_object_new_int64(a->total));
 	json_begin_list(&w, "instructions");
-	for (size_t i = 0; i < a->code.count && !w.err; i++)
-		json_element(&w, instruction_object(a, i));
+	for (size_t i = 0; i < a->code.count && !w.err; i++) {
+		const struct instruction *instruction = &a->code.instructions[i];
+		bool is_target = instruction->is_target;
+		struct source_line s = { .file = "" };
+
+		if (a->code_places)
+			s = source_line_inlined(a->code_places, i);
+		object = json_object_new_object();
+		err = json_add(object, "address", json_hex(instruction->address));
+		err = err ?: json_add(object, "target", json_object_new_boolean(is_target));
+		err = err ?: json_add(object, "instruction", json_text(instruction->text));
+		err = err ?: add_place(object, &s);
+		err = err ?: add_counts(object, a, &a->code_counts, i);
+		json_element(&w, json_checked(object, err));
+	}
 	json_end_list(&w);
 	json_begin_list(&w, "lines");
-	for (size_t i = 0; i < a->lines.count && !w.err; i++)
-		json_element(&w, line_object(a, i));
+	for (size_t i = 0; i < a->lines.count && !w.err; i++) {
+		const struct source_line *s = &a->lines.lines[i];
+		uint32_t number = s->inlined ? s->inlined_number : s->number;
+
+		object = json_object_new_object();
+		err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
+		err = err ?: add_place(object, s);
+		err = err ?: json_add_text(object, "source", source_file_line(file, number));
+		err = err ?: add_counts(object, a, &a->line_counts, i);
+		json_element(&w, json_checked(object, err));
+	}
 	json_end_list(&w);
 	return json_end(&w);
 }

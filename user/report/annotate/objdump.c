@@ -19,8 +19,8 @@
 #define MESSAGES_SIZE 65536
 #define MEMORY_MAX    ((rlim_t)4 << 30)
 
-/* Lowers a limit, unless it is lower already. */
-static void limit(pid_t pid, int resource, rlim_t most)
+/* Lowers a resource limit, unless it is lower already. */
+static void lower_limit(pid_t pid, int resource, rlim_t most)
 {
 	struct rlimit l;
 
@@ -59,8 +59,9 @@ static int spawn_objdump(struct objdump *o, char *const *arguments, int out)
 	free(variables);
 	if (err)
 		return err;
-	limit(o->pid, RLIMIT_FSIZE, MESSAGES_SIZE); /* messages is the only file that it writes */
-	limit(o->pid, RLIMIT_AS, MEMORY_MAX);
+	lower_limit(o->pid, RLIMIT_FSIZE,
+		    MESSAGES_SIZE); /* messages is the only file that it writes */
+	lower_limit(o->pid, RLIMIT_AS, MEMORY_MAX);
 	return 0;
 }
 

@@ -226,22 +226,11 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	return 0;
 }
 
-static struct json_object *row_object(const struct live *l, const struct row *row)
-{
-	struct json_object *object = json_object_new_object();
-	double self = row->counts->self, total = row->counts->total, all = l->rows.columns->samples;
-	int err = row_fields_json(l->view, row, object);
-
-	err = err ?: json_add(object, "self_percent", json_decimal(percent(self, all), 2));
-	err = err ?: json_add(object, "total_percent", json_decimal(percent(total, all), 2));
-	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(self, l->elapsed_ns), 1));
-	return json_checked(object, err);
-}
-
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
 {
 	uint64_t kernel, sum = sum_weights(l->p, &kernel), period = l->p->period_ns ?: 1;
 	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
+	struct json_object *row;
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
 
 	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
@@ -252,8 +241,18 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
 	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
 	err = err ?: json_add(object, "by", json_text(l->view->name));
-	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
-		err = json_append(rows, row_object(l, row_at(l, i)));
+	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
+		const struct row *r = row_at(l, i);
+		double self = r->counts->self, total = r->counts->total;
+		double all = l->rows.columns->samples, cpu = percent(self, l->elapsed_ns);
+
+		row = json_object_new_object();
+		err = row_fields_json(l->view, r, row);
+		err = err ?: json_add(row, "self_percent", json_decimal(percent(self, all), 2));
+		err = err ?: json_add(row, "total_percent", json_decimal(percent(total, all), 2));
+		err = err ?: json_add(row, "cpu_percent", json_decimal(cpu, 1));
+		err = json_append(rows, json_checked(row, err));
+	}
 	err = json_add(object, "rows", json_checked(rows, err));
 	err = json_print(json_checked(object, err), JSON_C_TO_STRING_PLAIN, out);
 	if (!err)
