@@ -70,7 +70,7 @@ static void walk_from(struct walk *w, uint32_t node)
 }
 
 /* The share of a cost that the first `part` of `whole` calls have. */
-static int64_t share(int64_t cost, uint64_t part, uint64_t whole)
+static int64_t cost_share(int64_t cost, uint64_t part, uint64_t whole)
 {
 	return (__int128)cost * part / whole;
 }
@@ -100,8 +100,8 @@ static void set_costs(struct walk *w)
 			w->nodes[callee].shared = after;
 			for (size_t k = 0; k < columns; k++) {
 				int64_t total = w->totals[callee * columns + k];
-				int64_t cost =
-					share(total, after, whole) - share(total, before, whole);
+				int64_t cost = cost_share(total, after, whole) -
+					       cost_share(total, before, whole);
 
 				g->edge_costs[edge * columns + k] = cost;
 				add_i64(&w->totals[caller * columns + k], cost);

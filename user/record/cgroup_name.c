@@ -21,26 +21,26 @@ static bool next_part(const char **path, struct part *part)
 	return part->size > 0;
 }
 
-static bool begins(const struct part *part, const char *text)
+static bool part_begins(const struct part *part, const char *text)
 {
 	return part->size > strlen(text) && strncmp(part->text, text, strlen(text)) == 0;
 }
 
-static bool ends(const struct part *part, const char *text)
+static bool part_ends(const struct part *part, const char *text)
 {
 	size_t size = strlen(text);
 
 	return part->size > size && strncmp(part->text + part->size - size, text, size) == 0;
 }
 
-static bool is(const struct part *part, const char *text)
+static bool part_is(const struct part *part, const char *text)
 {
 	return part->size == strlen(text) && strncmp(part->text, text, part->size) == 0;
 }
 
 /* OWNER/NAME, or the name alone, if no one but root can have given it. */
-static void copy(char name[static CGROUP_NAME_SIZE], const struct part *owner,
-		 const struct part *part)
+static void copy_name(char name[static CGROUP_NAME_SIZE], const struct part *owner,
+		      const struct part *part)
 {
 	snprintf(name, CGROUP_NAME_SIZE, "%.*s%s%.*s", (int)owner->size, owner->text ?: "",
 		 owner->size ? "/" : "", (int)part->size, part->text);
@@ -51,8 +51,8 @@ static void copy(char name[static CGROUP_NAME_SIZE], const struct part *owner,
 /* ENGINE-ID.scope, libpod-payload-ID, or ID alone */
 static bool find_id(const struct part *part, struct part *id)
 {
-	size_t size = ends(part, ".scope") ? part->size - strlen(".scope") : part->size;
-	bool conmon = begins(part, "libpod-conmon-") || begins(part, "crio-conmon-");
+	size_t size = part_ends(part, ".scope") ? part->size - strlen(".scope") : part->size;
+	bool conmon = part_begins(part, "libpod-conmon-") || part_begins(part, "crio-conmon-");
 
 	if (size < ID_SIZE || conmon) /* conmon watches a container from outside */
 		return false;
@@ -77,8 +77,8 @@ static bool find_name(const struct part *part, struct part *name)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
 		size_t before = strlen(forms[i].before), after = strlen(forms[i].after);
 
-		if (!begins(part, forms[i].before) || part->size <= before + after ||
-		    (after && !ends(part, forms[i].after)))
+		if (!part_begins(part, forms[i].before) || part->size <= before + after ||
+		    (after && !part_ends(part, forms[i].after)))
 			continue;
 		*name = (struct part){ part->text + before, part->size - before - after };
 		return true;
@@ -94,8 +94,8 @@ static bool find_user(const char *path, struct part *user)
 {
 	struct part part;
 
-	return next_part(&path, &part) && is(&part, "user.slice") && next_part(&path, user) &&
-	       begins(user, "user-") && ends(user, ".slice");
+	return next_part(&path, &part) && part_is(&part, "user.slice") && next_part(&path, user) &&
+	       part_begins(user, "user-") && part_ends(user, ".slice");
 }
 
 bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
@@ -114,8 +114,8 @@ bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
 		/* systemd puts a _ before names that could be mistaken for files of the kernel. */
 		if (name.size > 1 && name.text[0] == '_')
 			name = (struct part){ name.text + 1, name.size - 1 };
-		is_unit = ends(&name, ".service") || ends(&name, ".scope");
-		if (is_unit && !(found.size && is(&name, "init.scope"))) {
+		is_unit = part_ends(&name, ".service") || part_ends(&name, ".scope");
+		if (is_unit && !(found.size && part_is(&name, "init.scope"))) {
 			owner = owner.size ? owner : found;
 			found = name;
 		} else if (!found.size && !owner.size &&
@@ -126,9 +126,9 @@ bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
 	if (!found.size)
 		return false;
 	/* The name of user@UID.service has the user already. */
-	if (is_users && !owner.size && !begins(&found, "user@"))
+	if (is_users && !owner.size && !part_begins(&found, "user@"))
 		owner = user;
-	copy(unit, &owner, &found);
+	copy_name(unit, &owner, &found);
 	return true;
 }
 
@@ -145,6 +145,6 @@ bool cgroup_container(const char *path, char container[static CGROUP_NAME_SIZE])
 			found = name;
 		}
 	if (found.size)
-		copy(container, &owner, &found);
+		copy_name(container, &owner, &found);
 	return found.size;
 }

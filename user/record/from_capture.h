@@ -23,8 +23,8 @@ int profile_from_window(struct capture *c, struct user_names *users, struct prof
 
 /*
  * As profile_from_capture(), for a capture that is still running: adds its windows to a profile, as
- * values of profile_add_clock(). A profile that has samples already
- * must have these value types. p and c must outlive capture_profile_end(), which takes NULL, too.
+ * values of profile_add_clock(). A profile that has samples already must have these value types. p
+ * and c must outlive capture_profile_end(), which takes NULL, too.
  */
 struct capture_profile;
 int capture_profile_begin(struct capture_profile **b, struct profile *p, struct capture *c,
@@ -34,7 +34,7 @@ int capture_profile_begin(struct capture_profile **b, struct profile *p, struct 
 int capture_profile_add(struct capture_profile *b, struct error *e);
 void capture_profile_end(struct capture_profile *b);
 
-/* How many ticks of a recording were at a pc in no known image. */
+/* Returns the number of ticks of a recording whose pc is in no known image. */
 uint64_t profile_count_unmapped(const struct profile *p);
 
 #endif

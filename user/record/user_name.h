@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The names of users in /etc/passwd. Not those of a directory service: it may be slow, or wait for
- * the network, and whoever asks here must not. Zero-initialised is empty.
+ * User names of /etc/passwd. A directory service is not asked: it may wait for the network, and
+ * callers must not wait. Zero-initialised is empty.
  */
 struct user_names {
 	struct user_entry {
@@ -15,7 +15,7 @@ struct user_names {
 		char *name;
 	} * entries; /* ordered by uid */
 	size_t count, room;
-	int64_t changed_s, changed_ns; /* when the file was changed, as it was read */
+	int64_t changed_s, changed_ns; /* modification time of the file that was read */
 };
 
 /* Reads the file, if it was changed since the last call. Returns 0 or -ENOMEM. */

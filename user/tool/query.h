@@ -57,8 +57,8 @@ int tool_option_host(const char *value, void *member, struct error *e);
 bool query_is_given(const struct tool_query *q);
 
 /*
- * Has archives give samples the tags that rows of this view (may be NULL) need. stacks: whether
- * something else needs stacks.
+ * Makes query_read() give samples the tags that rows of this view (may be NULL) need. stacks:
+ * something else needs call stacks.
  */
 void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks);
 

@@ -27,8 +27,7 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before; /* samples of the profile when it was compacted, or the capture began
-				*/
+	size_t samples_before; /* of the profile, after it was compacted or the capture began */
 	uint64_t read_ns, own_cpu_ns;
 };
 

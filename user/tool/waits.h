@@ -27,8 +27,8 @@ void waits_describe(const struct tool_target *t, pid_t command, char *text, size
 void waits_warn(const char *target, const struct idleness *idle);
 
 /*
- * Child processes of the targets that ran before the recording, and are not recorded. A server's
- * first process often only waits, and they do the work. Zero-initialised: none.
+ * Child processes of the targets that ran before the recording, and are not recorded. The first
+ * process of a server often only waits while its children work. Zero-initialised: none.
  */
 struct unrecorded {
 	struct target_process *children;

@@ -37,7 +37,7 @@ static int add_place(struct json_object *object, const struct source_line *s)
 
 int report_listing_json(struct annotation *a, FILE *out)
 {
-	const struct source_file *file;
+	const struct source_file *file = NULL;
 	struct json_object *object;
 	struct json_writer w;
 	int err;

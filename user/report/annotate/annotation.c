@@ -71,17 +71,16 @@ static int find_code_lines(struct annotation *a, const bool *locations,
 	bool *used = calloc(a->code.count + 1, sizeof(*used));
 	struct profile *places = profile_new();
 	uint32_t image_id, mapping, location;
-	int err = used && places ? 0 : -ENOMEM;
+	int err = 0;
 
 	/* A location for each instruction. */
 	a->code_places = places;
-	if (!err)
-		err = profile_add_image(places, image->path, image->build_id, image->build_id_size,
-					&image_id);
-	err = err
-		      ?: profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id,
-					     &mapping);
-	if (!err) {
+	if (!used || !places ||
+	    profile_add_image(places, image->path, image->build_id, image->build_id_size,
+			      &image_id) ||
+	    profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id, &mapping)) {
+		err = -ENOMEM;
+	} else {
 		places->mappings[mapping].linked = true;
 		if (image->fd >= 0)
 			places->images[image_id].fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);

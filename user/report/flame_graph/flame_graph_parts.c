@@ -24,7 +24,7 @@ uint64_t flame_graph_weight(const struct flame_graph *g, uint32_t node, size_t c
 }
 
 /* Of all samples of the profile, from 0 to 1. */
-static double share(const struct flame_graph *g, uint32_t node, size_t column)
+static double share_of_all(const struct flame_graph *g, uint32_t node, size_t column)
 {
 	double all = g->tree.samples[column];
 
@@ -33,7 +33,7 @@ static double share(const struct flame_graph *g, uint32_t node, size_t column)
 
 double flame_graph_change(const struct flame_graph *g, uint32_t node)
 {
-	return share(g, node, NEW) - share(g, node, OLD);
+	return share_of_all(g, node, NEW) - share_of_all(g, node, OLD);
 }
 
 /* The square root makes small changes visible. */
