@@ -168,9 +168,9 @@ static int add_root_frames(struct builder *b, struct places *places)
 		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : &none;
 		const char *comm = i < p->label_count ? p->labels[places->processes[i]].comm : "";
 
-		err = add_root_frame(b, comm, l->pid, l->generation, &places->processes[i])
-			      ?: add_root_frame(b, l->comm, l->tid, l->generation,
-						&places->threads[i]);
+		if (add_root_frame(b, comm, l->pid, l->generation, &places->processes[i]) ||
+		    add_root_frame(b, l->comm, l->tid, l->generation, &places->threads[i]))
+			err = -ENOMEM;
 	}
 	return err;
 }

@@ -242,9 +242,9 @@ int rows_compare(const void *one, const void *other)
 static int compare_totals(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
+	int order = compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
 
-	return compare_u64(magnitude(b->counts->total), magnitude(a->counts->total))
-		       ?: rows_compare(a, b);
+	return order ?: rows_compare(a, b);
 }
 
 static int compare_times(const void *one, const void *other)

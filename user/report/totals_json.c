@@ -54,9 +54,10 @@ static struct json_object *stacks_object(const struct profile *p)
 	err = err ?: json_add(object, "truncated", json_object_new_uint64(t->stacks_truncated));
 	err = err ?: json_add(object, "user", json_object_new_uint64(t->stacks_user));
 	/* How stacks end is unknown when the kernel walks them by frame pointers. */
-	if (!err && strcmp(p->stacks, "cfi") == 0)
-		err = json_add(object, "complete", json_object_new_uint64(t->stacks_complete))
-			      ?: json_add(object, "ends", stack_ends_json(t));
+	if (!err && strcmp(p->stacks, "cfi") == 0) {
+		err = json_add(object, "complete", json_object_new_uint64(t->stacks_complete));
+		err = err ?: json_add(object, "ends", stack_ends_json(t));
+	}
 	return json_checked(object, err);
 }
 
@@ -64,19 +65,18 @@ static struct json_object *stacks_object(const struct profile *p)
 static struct json_object *selected_object(const struct profile *p)
 {
 	struct profile_amount selected = profile_amount(p);
+	double percent = (double)selected.samples * 100 / (double)p->all_samples;
 	struct json_object *object = json_object_new_object();
 	int err = json_add(object, "samples", json_object_new_uint64(selected.samples));
 
 	err = err ?: json_add(object, "of_samples", json_object_new_uint64(p->all_samples));
-	err = err
-		      ?: json_add(object, "percent",
-				  json_decimal((double)selected.samples * 100 /
-						       (double)p->all_samples,
-					       2));
-	if (!err && p->all_cpu_ns)
-		err = json_add(object, "cpu_s", json_decimal((double)selected.cpu_ns / 1e9, 3))
-			      ?: json_add(object, "of_cpu_s",
-					  json_decimal((double)p->all_cpu_ns / 1e9, 3));
+	err = err ?: json_add(object, "percent", json_decimal(percent, 2));
+	if (!err && p->all_cpu_ns) {
+		err = json_add(object, "cpu_s", json_decimal((double)selected.cpu_ns / 1e9, 3));
+		if (!err)
+			err = json_add(object, "of_cpu_s",
+				       json_decimal((double)p->all_cpu_ns / 1e9, 3));
+	}
 	return json_checked(object, err);
 }
 

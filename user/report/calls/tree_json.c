@@ -21,17 +21,20 @@ static struct json_object *node_object(const struct call_view *v, uint32_t node,
 		err = json_add(o, "inlined", json_object_new_boolean(true));
 	if (!err && t->calls && node)
 		err = json_add(o, "calls", json_object_new_uint64(t->calls[node]));
-	if (!err && !t->counts_calls)
-		err = json_add(o, "total", json_object_new_int64(count->total))
-			      ?: json_add(o, "total_percent",
-					  json_percent(count->total, t->samples[0]));
+	if (!err && !t->counts_calls) {
+		err = json_add(o, "total", json_object_new_int64(count->total));
+		if (!err)
+			err = json_add(o, "total_percent",
+				       json_percent(count->total, t->samples[0]));
+	}
 	if (!err && v->options.function)
 		err = json_add(o, "root_percent", json_percent(count->total, t->counts[0].weight));
 	if (!err && !v->options.callers && (!t->calls || (!node && !t->counts_calls)))
 		err = json_add(o, "self", json_object_new_int64(count->self));
-	if (!err && rest->count)
-		err = json_add(o, "left_out", json_object_new_uint64(rest->count))
-			      ?: json_add(o, "left_out_total", json_object_new_int64(rest->total));
+	if (!err && rest->count) {
+		err = json_add(o, "left_out", json_object_new_uint64(rest->count));
+		err = err ?: json_add(o, "left_out_total", json_object_new_int64(rest->total));
+	}
 	return json_checked(o, err);
 }
 

@@ -62,9 +62,10 @@ static struct json_object *labels_object(const struct profile_labels *l)
 	struct json_object *object = json_object_new_object(), *tags;
 	int err = object ? 0 : -ENOMEM;
 
-	if (!err && (l->pid || l->tid))
-		err = json_add(object, "pid", json_object_new_uint64(l->pid))
-			      ?: json_add(object, "tid", json_object_new_uint64(l->tid));
+	if (!err && (l->pid || l->tid)) {
+		err = json_add(object, "pid", json_object_new_uint64(l->pid));
+		err = err ?: json_add(object, "tid", json_object_new_uint64(l->tid));
+	}
 	if (!err && l->generation)
 		err = json_add(object, "generation", json_object_new_uint64(l->generation));
 	err = err ?: json_add_text(object, "comm", l->comm);
@@ -158,9 +159,10 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	build_id_format(image->build_id, image->build_id_size, build_id);
 	if (!err && image->build_id_size)
 		err = json_add(object, "build_id", json_object_new_string(build_id));
-	if (!err && image->text_size)
-		err = json_add(object, "text_start", json_hex(image->text_start))
-			      ?: json_add(object, "text_size", json_hex(image->text_size));
+	if (!err && image->text_size) {
+		err = json_add(object, "text_start", json_hex(image->text_start));
+		err = err ?: json_add(object, "text_size", json_hex(image->text_size));
+	}
 	if (!err && image->provider)
 		err = json_add(object, "provider", json_object_new_int64(image->provider));
 	if (!err && m->linked)

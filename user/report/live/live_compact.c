@@ -122,9 +122,9 @@ int live_compact(struct live *l)
 		err = err ?: profile_add_labels(c.to, &p->labels[sample->labels], &labels);
 		for (uint32_t j = 0; j < sample->depth && !err; j++)
 			c.frames[j] = c.locations[p->frames[sample->first_frame + j]];
-		err = err
-			      ?: profile_add_sample(c.to, c.frames, sample->depth, labels,
-						    &p->values[i * p->value_type_count]);
+		if (!err)
+			err = profile_add_sample(c.to, c.frames, sample->depth, labels,
+						 &p->values[i * p->value_type_count]);
 	}
 	rows_free(&l->rows);
 	l->shown_count = 0;
