@@ -100,7 +100,7 @@ static int find_position(struct callgraph *g, const struct callgraph_position *k
 	return 0;
 }
 
-/* Makes the position of a node's beginning, if it has none yet. */
+/* Adds the position where a node begins, if it has none yet. Returns 0 or -ENOMEM. */
 static int add_entry(struct callgraph *g, uint32_t node, uint32_t start_line)
 {
 	const struct callgraph_key *key = &g->nodes[node].key;
@@ -198,7 +198,10 @@ static int find_function(struct placing *c, uint32_t location, const struct prof
 	return err;
 }
 
-/* Makes a node that is not code, and its place. */
+/*
+ * Adds a node that is not code (the root, or samples without a pc) and sets its place. Returns 0 or
+ * -ENOMEM.
+ */
 static int add_synthetic(struct placing *c, const char *name, uint32_t place)
 {
 	unsigned int fields = c->g->options.fields;
@@ -320,7 +323,7 @@ static bool edge_equal(const void *array, uint32_t id, const void *key)
 	return a->from == b->from && a->to == b->to && a->kind == b->kind;
 }
 
-/* The part of a node that has the samples of some labels. */
+/* The samples of a node with one set of labels: a node of their own. */
 struct part {
 	uint32_t whole, labels;
 	uint32_t node;
@@ -400,7 +403,7 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 	return 0;
 }
 
-/* Adds the costs of this sample or arc to one number of each column. */
+/* Adds the costs of this sample or arc to the sums of the columns that are counted. */
 static void add_sums(const struct counter *c, int64_t *sums)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -678,7 +681,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 	};
 	int err = 0;
 
-	/* Made here, since graphs without counts have no such node. */
+	/* Added here, because graphs without counts have no node for samples without a pc. */
 	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
 	if (!places->no_pc_excluded)
 		err = add_synthetic(&placing, CALLGRAPH_NO_PC, no_pc_place(places));

@@ -5,20 +5,20 @@
 #include "profile/callgraph.h"
 #include "util/sum.h"
 
-/* A node of the graph, as a walk from callers to what they call sees it. */
+/* State of a node during the walk from callers to callees. */
 struct walked {
 	uint32_t first, end; /* its calls are walk.calls[first .. end] */
 	uint32_t next;	     /* of these, the one that is walked next */
-	uint32_t left;	     /* its number in the order in which nodes are left; 0: not yet */
+	uint32_t left; /* its place in the order in which the walk leaves nodes; 0: not left yet */
 	bool entered, is_called;
-	uint64_t called; /* how often by callers that share its costs, */
-	uint64_t shared; /* and of these, how often by those that have got their share */
+	uint64_t called; /* calls from callers that share its cost */
+	uint64_t shared; /* of these, the calls that have their share */
 };
 
 struct walk {
 	struct callgraph *g;
 	struct walked *nodes;
-	uint32_t *calls; /* numbers of edges that are calls, by their callers */
+	uint32_t *calls; /* edges that are calls, sorted by caller */
 	uint32_t *path;	 /* nodes, each called by the one before it */
 	uint32_t *order; /* nodes as they were left: what is called before its callers */
 	uint32_t path_size, order_size;
@@ -40,7 +40,7 @@ static uint64_t count_of(const struct callgraph *g, uint32_t edge)
 	return g->edges[edge].count ?: 1;
 }
 
-/* True if a call, when all are walked, is of a node that was on the path to its caller. */
+/* True if a call closes a cycle: its callee was on the path to its caller. After the walk only. */
 static bool is_circular(const struct walk *w, uint32_t edge)
 {
 	return w->nodes[callee_of(w->g, edge)].left >= w->nodes[caller_of(w->g, edge)].left;

@@ -24,7 +24,9 @@
 #define WORK_MAX	  ((size_t)4 << 20)
 #define DROP_NS_MAX	  (2 * 1000000000LL)
 
-/* glibc takes them in extended expressions, unlike POSIX, and they may run forever. */
+/*
+ * glibc accepts back-references in extended expressions, unlike POSIX; matching may take forever.
+ */
 static bool has_back_reference(const char *pattern)
 {
 	for (; *pattern; pattern++) {
@@ -220,7 +222,7 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 	return false;
 }
 
-/* The first of several filters sees the whole. */
+/* Sets all_samples and all_cpu_ns, unless an earlier filter did. */
 static void note_all(struct profile *p)
 {
 	struct profile_amount all = profile_amount_before(p);
@@ -277,8 +279,9 @@ out:
 }
 
 /*
- * Makes a pattern of Go's regexp package, which is to match whole names, one of regcomp(). Returns
- * NULL with e set if it has syntax that regcomp() lacks or understands otherwise.
+ * Translates a pattern of Go's regexp package, which matches whole names, for regcomp(). The caller
+ * frees the result. Returns NULL with e set if it has syntax that regcomp() lacks or interprets
+ * differently.
  */
 static char *pattern_of_go(const char *from, struct error *e)
 {

@@ -12,8 +12,8 @@
 #include "util/sum.h"
 
 /*
- * A mapping by its content: `offset` is that in its file; for memory without a file, and for images
- * in their own numbering, the address.
+ * What a mapping holds. offset: in its file; for memory without a file, and for images in their own
+ * numbering, the address.
  */
 struct content {
 	uint32_t image;
@@ -81,7 +81,9 @@ static int index_image(const struct profile *p, uint32_t id, struct image_indexe
 	return 0;
 }
 
-/* INDEX_NONE when there is none. image: its path is a string of p. */
+/*
+ * Returns the image of p that is the same as `image`, whose path is interned in p; or INDEX_NONE.
+ */
 static uint32_t find_image(const struct profile *p, const struct image_indexes *indexes,
 			   const struct profile_image *image)
 {
@@ -220,8 +222,8 @@ static struct content *find_content(struct merge *m, const struct content *wante
 }
 
 /*
- * Extends a mapping of `to` to the content of another one that overlaps it: loaders map whole
- * pages, other files know the text only. False: that is impossible.
+ * Extends a mapping of `to` by the content of one that overlaps it: loaders map whole pages, other
+ * files know the text only. Returns false if that is impossible.
  */
 static bool widen_mapping(struct merge *m, struct content *have, const struct content *wanted)
 {
@@ -289,7 +291,7 @@ static uint32_t find_place(const struct merge *m, const struct profile_location 
 	return index_find(&m->cache->locations, place_hash(l), same_place, m->to->locations, l);
 }
 
-/* Adds the locations that are new in m->to. */
+/* Indexes the locations that were added to m->to. Returns 0 or -ENOMEM. */
 static int index_places(struct merge *m)
 {
 	struct merge_cache *cache = m->cache;
@@ -390,10 +392,7 @@ static size_t find_value_type(const struct profile *p, const char *type, const c
 	return i;
 }
 
-/*
- * True if the samples of `from` count another event than those of `to`. An unknown event is no
- * other one.
- */
+/* True if the samples of `from` count another event than those of `to`; false if it is unknown. */
 static bool is_other_event(const struct merge *m)
 {
 	const struct profile *to = m->to, *from = m->from;

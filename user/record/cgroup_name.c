@@ -11,7 +11,7 @@ struct part {
 	size_t size;
 };
 
-/* The directory that begins at *path, which moves behind it. Returns false at the end. */
+/* Takes the next directory of a path, and moves *path behind it. Returns false at the end. */
 static bool next_part(const char **path, struct part *part)
 {
 	*path += strspn(*path, "/");
@@ -87,8 +87,8 @@ static bool find_name(const struct part *part, struct part *name)
 }
 
 /*
- * Sets *user to the slice of the user whose groups are below it: /user.slice/user-UID.slice, which
- * the system's manager makes. Deeper ones of this name are anybody's.
+ * Sets *user to the slice of a user: /user.slice/user-UID.slice, which the system's manager makes.
+ * Deeper groups of this name can be made by anyone. Returns false if there is none.
  */
 static bool find_user(const char *path, struct part *user)
 {
@@ -104,8 +104,8 @@ bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
 	bool is_users = find_user(path, &user);
 
 	/*
-	 * The first unit, or container, is the system's. It may be given to others, whose own
-	 * manager makes groups with the names that they choose in there.
+	 * The system names the outermost unit or container. Groups in it can be named by whoever it
+	 * was delegated to.
 	 */
 	while (next_part(&path, &part)) {
 		struct part name = part;
@@ -137,7 +137,7 @@ bool cgroup_container(const char *path, char container[static CGROUP_NAME_SIZE])
 	struct part part, name, owner = { 0 }, found = { 0 };
 
 	find_user(path, &owner);
-	/* The deepest: a container may run in another one, whose root names it. */
+	/* The innermost container. If it runs in another one, root of that chooses its name. */
 	while (next_part(&path, &part))
 		if (find_id(&part, &name) || find_name(&part, &name)) {
 			if (found.size && !owner.size)

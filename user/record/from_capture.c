@@ -21,7 +21,7 @@
 struct capture_profile {
 	struct profile *p;
 	struct capture *c;
-	/* The capture's images in the profile, which may have got another build ID there. */
+	/* Numbers of the capture's images in the profile, where they may have another build ID */
 	struct known_image {
 		uint64_t serial;
 		uint32_t id;

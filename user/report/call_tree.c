@@ -49,7 +49,7 @@ struct builder {
 	const struct call_tree_options *o;
 	struct places *places;	/* of each column */
 	struct callgraph graph; /* node i of it is frame i of the tree */
-	bool *wanted;		/* of each frame: options->function means it */
+	bool *wanted;		/* of each frame: it matches options->function */
 	size_t wanted_room;
 	struct stack *stacks;
 	size_t stack_count;
@@ -116,7 +116,7 @@ static int add_frames(struct builder *b, const struct profile *p)
 	return 0;
 }
 
-/* Marks the frames of a profile that options->function means. */
+/* Marks the frames of a profile that match options->function. */
 static void find_wanted(struct builder *b, const struct callgraph_places *places)
 {
 	const struct profile *p = places->p;
@@ -201,7 +201,7 @@ static uint32_t next_frame(const struct builder *b, struct stack *s)
 	return frame;
 }
 
-/* Adds the stacks of a profile that options->function is in, and counts them for the root. */
+/* Adds the stacks of a profile to the root; with options->function, only those that contain it. */
 static void add_profile(struct builder *b, const struct profile *p, uint32_t column)
 {
 	struct call_tree *t = b->t;
@@ -440,7 +440,7 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	}
 	if ((from || to) && *root == CALL_TREE_NONE)
 		*root = from ? caller : callee;
-	/* A node does not call itself from outside; its recursive calls are calls. */
+	/* A recursive call is no cost from outside, but it is a call. */
 	if (to && (!from || b->t->counts_calls)) {
 		add_i64(&calls->called, cost);
 		calls->counted |= arc->count > 0;

@@ -200,7 +200,9 @@ static int search_function(struct search *s, struct found_function *found, struc
 		parse_function(s);
 	if (!mark_wanted(s, false) && !mark_wanted(s, true))
 		return explain_none(s, e);
-	/* Until now why they have no names; symbol_extents() stores why a file cannot be read. */
+	/*
+	 * It held why addresses have no names; symbol_extents() stores why the file cannot be read.
+	 */
 	for (size_t i = 0; i < p->image_count; i++)
 		p->images[i].unnamed = NULL;
 	if (symbol_extents(s->p, s->wanted, s->extents, e))

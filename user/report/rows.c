@@ -12,7 +12,7 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* The collection of values of one profile. */
+/* Arguments and state of add_values(). */
 struct collector {
 	const struct profile *p;
 	const struct rows_options *o;
@@ -62,7 +62,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	};
 }
 
-/* The name of a node's thread, or of its process, which names[] has: also for a main thread. */
+/* The name of the thread or process of a node with these labels; names[] has that of a process. */
 static const char *comm_of(const struct collector *c, uint32_t id)
 {
 	const struct profile_labels *l = &c->p->labels[id];
@@ -105,7 +105,7 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 	return 0;
 }
 
-/* Counts the values in the rows of their functions, or whatever rows are. Returns 0 or -ENOMEM. */
+/* Adds the rows and counts of c->values to c->r. Returns 0 or -ENOMEM. */
 static int add_values(struct collector *c)
 {
 	struct rows *r = c->r;

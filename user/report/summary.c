@@ -14,7 +14,7 @@
 #include "symbol/runtime.h"
 #include "util/sum.h"
 
-/* An interpreter gets a line if it has at least 1 of so many samples. */
+/* An interpreter gets a line if it has at least 1 in this many samples. */
 #define INTERPRETER_SHARE 10
 
 /* Images that get a line: on a whole machine many more have code without names. */

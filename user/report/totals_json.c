@@ -61,7 +61,7 @@ static struct json_object *stacks_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
-/* What was selected, by labels or functions, and of how much. */
+/* The samples that were selected, by labels or functions, and their share of all. */
 static struct json_object *selected_object(const struct profile *p)
 {
 	struct profile_amount selected = profile_amount(p);

@@ -347,7 +347,7 @@ static void check_profil(const struct requirement_facts *f, struct requirements 
 {
 	struct requirement *profild = &r->list[r->count], *module;
 	enum backend now = check_profild(f, r);
-	/* Programs that this user starts can: this one's file may have capabilities. */
+	/* Ambient capabilities, because programs do not inherit those of this program's file. */
 	bool can_load_bpf = !f->bpf_code && f->btf &&
 			    (geteuid() == 0 || (is_ambient(CAP_BPF) && is_ambient(CAP_PERFMON)));
 

@@ -165,7 +165,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 		return err;
 	*aspects |= loss_aspects(*p);
 	if (archive) {
-		/* Windows have the names that were there when their processes lived. */
+		/* Names of windows were resolved when they were written. */
 		if (naming->lines || naming->debuginfod)
 			err = tool_name(*p, naming, NULL, NULL, e);
 	} else {

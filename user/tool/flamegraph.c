@@ -119,7 +119,7 @@ static enum call_tree_roots roots_of(const struct flamegraph_options *o, const s
 		return CALL_TREE_PROCESSES;
 	if (o->by == ROOTS_THREADS)
 		return CALL_TREE_THREADS;
-	/* Of two recordings, numbers of processes have nothing in common. */
+	/* PIDs of two recordings have nothing in common. */
 	if (o->by == ROOTS_FUNCTIONS || g->earlier || o->inverted)
 		return CALL_TREE_FUNCTIONS;
 	for (size_t i = 1; i < p->sample_count; i++)
@@ -136,8 +136,8 @@ static int write_graph(FILE *out, void *context, struct error *e)
 }
 
 /*
- * Refuses to overwrite a profile that is read: it cannot be had back from its graph. Sets the form
- * by the name of the output, unless --format did.
+ * Refuses to overwrite a profile that is read, which a graph cannot replace. Sets the form by the
+ * name of the output, unless --format did. Returns 0 or -errno with e set.
  */
 static int check_output(char *const *paths, int count, struct flamegraph_options *o,
 			struct error *e)
@@ -192,7 +192,7 @@ static int run_flamegraph(int argc, char **argv)
 	err = err ?: tool_filter(g.p, &o.filter, o.value, &g.filtered[0], &e);
 	if (!err && o.earlier) {
 		err = read_checked(&o.earlier, 1, &o, &g.earlier, &e);
-		/* The filter may leave nothing of it: new functions were not in it. */
+		/* The filter may remove all of it, if it lacks functions that are new. */
 		err = err ?: profile_filter(g.earlier, &o.filter, &g.filtered[1], &e);
 	}
 	if (err) {

@@ -213,8 +213,8 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 
 	capture_totals(c, &totals);
 	/*
-	 * Mostly they are of other processes, or /proc has shown the same afterwards: all but a
-	 * tick or two of a program that begins.
+	 * Most lost records do not matter: they are of other processes, or /proc showed the same
+	 * mappings later.
 	 */
 	if (totals.mapping_records_lost && unmapped * 200 > p->totals.counted)
 		tool_warn("%" PRIu64 " records of mappings, forks and names of all processes "
@@ -490,7 +490,7 @@ static int run_record(int argc, char **argv)
 	if (command) {
 		c.target = CAPTURE_COMMAND;
 		c.command = command;
-		/* Its output would be in the midst of the profile, or of the JSON. */
+		/* Its output would mix with the profile, or with the JSON. */
 		c.command_to_stderr = o.json || (o.output && strcmp(o.output, "-") == 0);
 	}
 	tool_describe_target(&o.target, target, sizeof(target));

@@ -127,7 +127,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 	return err;
 }
 
-/* Counted calls have functions without a sample, too. */
+/* True if there is nothing to print. Recorded calls are printed even without samples. */
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
 	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count) &&

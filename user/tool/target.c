@@ -137,7 +137,7 @@ void tool_skip_targets(struct tool_target *t)
 	bool good[TARGET_MOST_PIDS];
 	struct error e;
 
-	/* Where /proc hides other users' processes. */
+	/* Needed where /proc hides other users' processes. */
 	capabilities_raise();
 	for (size_t i = 0; i < t->pid_count; i++)
 		kept += good[i] = !target_check(t->pids[i], false, t->kernel, &e);

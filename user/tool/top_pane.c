@@ -15,7 +15,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* The time that passes before a text is made anew, in terms of how long it took. */
+/* The pause before a text is made again, as a multiple of the time that it took. */
 #define REST 50
 
 #define CALLERS_PERCENT 0.5 /* of all samples: callers with less get no line */

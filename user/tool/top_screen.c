@@ -16,7 +16,7 @@
 #define SMALL_HEIGHT 12 /* where lines are few, one is enough for a header */
 #define ESCAPE	     27
 #define PATTERN_MAX  128
-#define FIRST_NS     (300 * NS_PER_MS) /* until there is something to be seen, at most */
+#define FIRST_NS     (300 * NS_PER_MS) /* delay of the first update, at most */
 
 struct screen {
 	struct watch *w;
@@ -31,7 +31,10 @@ struct screen {
 	char pattern[PATTERN_MAX];
 };
 
-/* Text as the reports print it in colour: no other escape sequence is in it. */
+/*
+ * Draws a line of a report, whose only escape sequences are those of colours. basic: the line's own
+ * attribute.
+ */
 static void draw_line(int y, const char *text, size_t size, attr_t basic)
 {
 	const char *end = text + size, *escape;
@@ -220,7 +223,7 @@ static int show_rows(struct screen *s, const struct row_view *view)
 	return live_collect(&s->w->live);
 }
 
-/* A view by its name; from that, back to functions. */
+/* Shows the view of this name; if it is shown, functions. Returns 0 or -ENOMEM. */
 static int toggle_view(struct screen *s, const char *name)
 {
 	const struct row_view *view = row_view_by_name(name);
@@ -330,7 +333,7 @@ static int take_pattern_key(struct screen *s, int key)
 		s->w->live.cursor = 0;
 		return live_collect(&s->w->live);
 	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
-		/* A character of several bytes goes whole. */
+		/* All bytes of a UTF-8 character. */
 		while (size && ((unsigned char)s->pattern[--size] & 0xc0) == 0x80)
 			;
 		s->pattern[size] = '\0';

@@ -12,7 +12,9 @@
 
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
-/* The profile is compacted when it has grown by so many samples, which have faded by then. */
+/*
+ * The profile is compacted when it has grown by this many samples: most of them have faded by then.
+ */
 #define MOST_SAMPLES 16384
 
 static uint64_t time_ns(const struct timeval *t)
@@ -104,7 +106,7 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 		int timeout =
 			left / NS_PER_MS < LOOK_MS ? (left + NS_PER_MS - 1) / NS_PER_MS : LOOK_MS;
 
-		/* Without a capture, poll() passes over the descriptor. */
+		/* poll() ignores a descriptor of -1. */
 		fds[count] = (struct pollfd){ .fd = -1, .events = POLLIN };
 		if (w->capture)
 			fds[count].fd = capture_fd(w->capture);

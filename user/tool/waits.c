@@ -82,7 +82,7 @@ static void describe_group(const struct group *g, bool single, char *text, size_
 	}
 }
 
-/* thread: these are threads, and not processes. */
+/* Describes what tasks are doing. thread: pids are TIDs. */
 static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
 {
 	struct waits w = { 0 };
@@ -165,7 +165,7 @@ void waits_warn(const char *target, const struct idleness *idle)
 
 void unrecorded_list(struct unrecorded *u, const struct tool_target *t)
 {
-	/* Without memory for the list, the rest works. */
+	/* Out of memory, only this warning is missing. */
 	if (t->pid_count && !t->no_inherit)
 		target_list_children(t->pids, t->pid_count, &u->children, &u->count);
 }

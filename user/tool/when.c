@@ -29,7 +29,7 @@ static bool at_end(struct text *t)
 	return !*t->at;
 }
 
-/* Takes this word, which no letter follows. */
+/* Takes this word, unless a letter follows it. */
 static bool take_word(struct text *t, const char *word)
 {
 	size_t size = strlen(word);

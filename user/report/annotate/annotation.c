@@ -50,7 +50,7 @@ static int read_code(struct annotation *a, struct error *e)
 			   text_basename(image->path));
 		return -ENOENT;
 	}
-	/* The image's file: of its descriptor, or without " (deleted)". */
+	/* The image's file: by its descriptor, else by its path without " (deleted)". */
 	if (image->fd >= 0) {
 		snprintf(path, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), image->fd);
 	} else {

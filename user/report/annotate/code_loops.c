@@ -7,7 +7,7 @@
 
 #include "util/sum.h"
 
-/* Longer loops, and of more than COUNT_MAX loops the longest, are not drawn. */
+/* Only the COUNT_MAX shortest loops are drawn, and none longer than LENGTH_MAX. */
 #define LENGTH_MAX 2000
 #define COUNT_MAX  2000
 

@@ -31,7 +31,9 @@ static void lower_limit(pid_t pid, int resource, rlim_t most)
 	prlimit(pid, resource, &l, NULL);
 }
 
-/* Starts it with its output to out and its messages to o->messages. Returns 0 or an errno. */
+/*
+ * Starts objdump with its output to `out` and its messages to o->messages. Returns 0 or an errno.
+ */
 static int spawn_objdump(struct objdump *o, char *const *arguments, int out)
 {
 	static const char servers[] = "DEBUGINFOD_URLS=";

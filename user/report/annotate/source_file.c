@@ -53,8 +53,8 @@ static ssize_t read_whole(int fd, char *text, size_t size)
 static int read_source(struct source_files *s, struct source_file *f)
 {
 	/*
-	 * Root can read what others must not see, and a profile, or a user's program, can name any
-	 * file: what root reads by such a name alone, all users could read by it.
+	 * A profile, or a user's program, can name any file: run by root, annotate would show all
+	 * users files that only root may read.
 	 */
 	const unsigned int rules = geteuid() == 0 ? FILE_PUBLIC : 0;
 	struct stat status;
@@ -66,7 +66,7 @@ static int read_source(struct source_files *s, struct source_file *f)
 		int root = file_open_by_rules(-1, s->own_directory, O_PATH | O_DIRECTORY,
 					      FILE_OWN_PATH);
 
-		/* As below chroot(2): no link there leads out. */
+		/* Links are resolved as after chroot(2): none leads out. */
 		if (root >= 0) {
 			fd = file_open_regular(root, f->name + strlen(s->own_directory), &status);
 			close(root);

@@ -160,7 +160,7 @@ static int compare_effects(const void *one, const void *other)
 	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
 }
 
-/* Differences of counts are no counts of ticks, which have a binomial distribution. */
+/* True if a value is negative: differences of counts have no binomial distribution. */
 static bool has_negative(const struct profile *p, const char *type)
 {
 	size_t value = profile_value(p, type);

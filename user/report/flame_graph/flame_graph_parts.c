@@ -9,7 +9,7 @@
 #define KERNEL_HUE 25
 #define NEIGHBOURS 8 /* hues that the functions of one image have */
 
-/* Of other images: as far from each other and from the kernel's as eyes need. */
+/* Hues of other images, far enough from each other and from the kernel's to be distinguished. */
 static const unsigned short hues[FLAME_GRAPH_HUES] = { 55,  85,	 130, 165, 190, 210,
 						       235, 265, 290, 320, 345 };
 
