@@ -89,7 +89,7 @@ SEC("?perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
 	count_tick(bpf_get_current_task_btf(), ctx->regs.PC_REGISTER, in_kernel(ctx));
-	return 0; /* no perf ring buffer record */
+	return keeps_records; /* 0: no record in the perf event's ring buffer */
 }
 
 static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, bool cfi)
@@ -112,7 +112,7 @@ SEC("?perf_event")
 int sample_stacks(struct bpf_perf_event_data *ctx)
 {
 	sample_stack(ctx, false);
-	return 0;
+	return keeps_records;
 }
 
 SEC("?perf_event")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The sample program in the kernel: what it counts in its tables, rings and banks, full ones, too.
- * BPF_PROG_TEST_RUN has it count exactly what a row says, so each number is certain. Needs the
- * privileges to record.
+ * BPF_PROG_TEST_RUN has it count exactly what a row says, so each number is certain. At live ticks,
+ * perf's own records of the same ticks say what must be counted. Needs the privileges to record.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,15 +12,23 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/cpus.h"
 #include "capture/members.h"
+#include "capture/perf_event.h"
 #include "capture/sample_program.h"
+#include "util/array.h"
 
 #define FIRST_PC 0x400000
 #define DEPTH	 4 /* of the stacks that the program makes, whose callers are the same */
@@ -406,6 +414,187 @@ static void test_parallel_stacks(void **state)
 	check_parallel(true);
 }
 
+/* --- Live ticks --- */
+
+#define RECORDS_BYTES (1U << 20) /* of a CPU: four seconds of ticks */
+
+/* A perf event of each CPU that runs the program, and then writes a record of the tick. */
+struct live {
+	int program;
+	struct live_event {
+		int fd;
+		struct perf_event_mmap_page *control;
+	} *events;
+	size_t event_count, event_room;
+	uint64_t *pcs; /* of the records */
+	size_t pc_count, pc_room;
+	uint64_t lost;
+};
+
+static int open_live_event(int cpu, void *context)
+{
+	struct live *live = context;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 200003,
+		.sample_type = PERF_SAMPLE_IP,
+		.exclude_idle = 1,
+		.disabled = 1,
+	};
+	struct live_event event = { .fd = perf_event_open(&attr, -1, cpu) };
+
+	assert_true(event.fd >= 0);
+	event.control = mmap(NULL, sysconf(_SC_PAGESIZE) + RECORDS_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, event.fd, 0);
+	assert_ptr_not_equal(event.control, MAP_FAILED);
+	assert_int_equal(ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, live->program), 0);
+	assert_int_equal(array_reserve(&live->events, &live->event_room, live->event_count + 1,
+				       sizeof(event)),
+			 0);
+	live->events[live->event_count++] = event;
+	return 0;
+}
+
+static void set_live_events(const struct live *live, unsigned long request)
+{
+	for (size_t i = 0; i < live->event_count; i++)
+		assert_int_equal(ioctl(live->events[i].fd, request, 0), 0);
+}
+
+static void read_records(struct live *live, struct perf_event_mmap_page *control)
+{
+	const unsigned char *data = (unsigned char *)control + sysconf(_SC_PAGESIZE);
+	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = control->data_tail;
+
+	while (tail < head) {
+		struct perf_event_header header;
+		uint64_t words[2]; /* the pc; or an ID, and how many records were lost */
+
+		memcpy(&header, data + tail % RECORDS_BYTES, sizeof(header));
+		for (size_t i = 0; i < 2; i++)
+			memcpy(&words[i],
+			       data + (tail + sizeof(header) + 8 * i) % RECORDS_BYTES, 8);
+		if (header.type == PERF_RECORD_LOST) {
+			live->lost += words[1];
+		} else if (header.type == PERF_RECORD_SAMPLE) {
+			assert_int_equal(array_reserve(&live->pcs, &live->pc_room,
+						       live->pc_count + 1, sizeof(*live->pcs)),
+					 0);
+			live->pcs[live->pc_count++] = words[0];
+		}
+		tail += header.size;
+	}
+	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+/* A process that starts others, which burn CPU time for less than a tick and end. */
+static pid_t start_churn(void)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			for (volatile int turns = 100000; turns; turns--)
+				;
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
+static int compare_pcs(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * What the program counted are perf's records of the same ticks, those that it lost added. pcs:
+ * each pc as often as records have it; stacks: as many in all, for what a record calls the pc may
+ * be the leaf or the instruction after it.
+ */
+static void check_live(bool stacks)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER | SAMPLE_KERNEL | SAMPLE_KERNEL_PC,
+		.everyone = true,
+		.stacks = stacks,
+	};
+	struct sample_program sample = { .keeps_records = true };
+	struct counts counts = { 0 };
+	struct sample_window window;
+	struct live live = { 0 };
+	uint64_t *pcs, kernel;
+	size_t count = 0;
+	struct error e;
+	pid_t churn;
+	int err;
+
+	err = sample_program_load(&sample, &settings, &counts, &e);
+	if (err == -EPERM || err == -EACCES)
+		skip();
+	assert_int_equal(err, 0);
+	live.program = bpf_program__fd(sample_program_on_tick(&sample));
+	assert_int_equal(cpus_each_online(open_live_event, &live, &e), 0);
+	churn = start_churn();
+	assert_true(churn > 0);
+	set_live_events(&live, PERF_EVENT_IOC_ENABLE);
+	while (live.pc_count < 20000) {
+		sched_yield();
+		for (size_t i = 0; i < live.event_count; i++)
+			read_records(&live, live.events[i].control);
+		assert_int_equal(sample_program_read_ring(&sample), 0);
+	}
+	set_live_events(&live, PERF_EVENT_IOC_DISABLE);
+	kill(churn, SIGKILL);
+	waitpid(churn, NULL, 0);
+	for (size_t i = 0; i < live.event_count; i++) {
+		read_records(&live, live.events[i].control);
+		munmap(live.events[i].control, sysconf(_SC_PAGESIZE) + RECORDS_BYTES);
+		close(live.events[i].fd);
+	}
+	window = take_all(&sample, &counts);
+	assert_int_equal(window.ticks, live.pc_count + live.lost);
+	assert_int_equal(window.counters.ring_full + window.counters.excluded, 0);
+	assert_int_equal(counts_sum(&counts, &kernel), window.ticks);
+	if (!stacks && !live.lost) {
+		pcs = calloc(window.ticks, sizeof(*pcs));
+		assert_non_null(pcs);
+		for (size_t i = 0; i < counts.count; i++)
+			for (uint64_t j = 0; j < counts.samples[i].count; j++)
+				pcs[count++] = counts.pcs[counts.samples[i].first_pc];
+		qsort(pcs, count, sizeof(*pcs), compare_pcs);
+		qsort(live.pcs, count, sizeof(*pcs), compare_pcs);
+		assert_memory_equal(pcs, live.pcs, count * sizeof(*pcs));
+		free(pcs);
+	}
+	free(live.events);
+	free(live.pcs);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
+static void test_live_pcs(void **state)
+{
+	(void)state;
+	check_live(false);
+}
+
+static void test_live_stacks(void **state)
+{
+	(void)state;
+	check_live(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +610,8 @@ int main(void)
 		cmocka_unit_test(test_windows_with_full_arena),
 		cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_parallel_stacks),
+		cmocka_unit_test(test_live_pcs),
+		cmocka_unit_test(test_live_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
