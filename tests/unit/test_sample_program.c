@@ -426,10 +426,17 @@ struct live {
 		struct perf_event_mmap_page *control;
 	} *events;
 	size_t event_count, event_room;
-	uint64_t *pcs; /* of the records */
-	size_t pc_count, pc_room;
+	struct live_record {
+		uint64_t pc;
+		uint32_t pid; /* UINT32_MAX: the process had been waited for, and still ran */
+	} *records;
+	size_t record_count, record_room;
 	uint64_t lost;
+	uint32_t root; /* a process, whose descendants are known, */
+	bool *is_descendant; /* by PID */
 };
+
+#define LIVE_PIDS (1U << 22)
 
 static int open_live_event(int cpu, void *context)
 {
@@ -439,7 +446,8 @@ static int open_live_event(int cpu, void *context)
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = 200003,
-		.sample_type = PERF_SAMPLE_IP,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID,
+		.task = 1,
 		.exclude_idle = 1,
 		.disabled = 1,
 	};
@@ -463,6 +471,7 @@ static void set_live_events(const struct live *live, unsigned long request)
 		assert_int_equal(ioctl(live->events[i].fd, request, 0), 0);
 }
 
+/* Forks are in the buffers of the parents' CPUs: all are known when all buffers were read. */
 static void read_records(struct live *live, struct perf_event_mmap_page *control)
 {
 	const unsigned char *data = (unsigned char *)control + sysconf(_SC_PAGESIZE);
@@ -471,33 +480,46 @@ static void read_records(struct live *live, struct perf_event_mmap_page *control
 
 	while (tail < head) {
 		struct perf_event_header header;
-		uint64_t words[2]; /* the pc; or an ID, and how many records were lost */
+		uint64_t words[2]; /* pc, PID and TID; an ID, how many were lost; PID and parent's */
+		uint32_t pids[2];
 
 		memcpy(&header, data + tail % RECORDS_BYTES, sizeof(header));
 		for (size_t i = 0; i < 2; i++)
-			memcpy(&words[i],
-			       data + (tail + sizeof(header) + 8 * i) % RECORDS_BYTES, 8);
+			memcpy(&words[i], data + (tail + sizeof(header) + 8 * i) % RECORDS_BYTES,
+			       8);
 		if (header.type == PERF_RECORD_LOST) {
 			live->lost += words[1];
 		} else if (header.type == PERF_RECORD_SAMPLE) {
-			assert_int_equal(array_reserve(&live->pcs, &live->pc_room,
-						       live->pc_count + 1, sizeof(*live->pcs)),
+			memcpy(pids, &words[1], sizeof(pids));
+			assert_int_equal(array_reserve(&live->records, &live->record_room,
+						       live->record_count + 1,
+						       sizeof(*live->records)),
 					 0);
-			live->pcs[live->pc_count++] = words[0];
+			live->records[live->record_count++] =
+				(struct live_record){ words[0], pids[0] };
+		} else if (header.type == PERF_RECORD_FORK) {
+			memcpy(pids, &words[0], sizeof(pids));
+			if (pids[1] == live->root && pids[0] < LIVE_PIDS)
+				live->is_descendant[pids[0]] = true;
 		}
 		tail += header.size;
 	}
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* A process that starts others, which burn CPU time for less than a tick and end. */
+/* A stopped process that starts others when it goes on, which use CPU time for less than a tick. */
 static pid_t start_churn(void)
 {
 	pid_t pid = fork();
+	int status;
 
-	if (pid)
+	if (pid) {
+		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+		assert_true(WIFSTOPPED(status));
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	raise(SIGSTOP);
 	for (;;) {
 		pid_t child = fork();
 
@@ -517,26 +539,60 @@ static int compare_pcs(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
+/* Reads all buffers until there are so many records; 0: once. */
+static void read_live(struct live *live, struct sample_program *sample, size_t until)
+{
+	do {
+		sched_yield();
+		for (size_t i = 0; i < live->event_count; i++)
+			read_records(live, live->events[i].control);
+		assert_int_equal(sample_program_read_ring(sample), 0);
+	} while (live->record_count < until);
+}
+
+/* The pcs that were counted, each as often as that, are those of the records. */
+static void check_pcs(const struct live *live, const struct counts *counts)
+{
+	uint64_t *ours = calloc(live->record_count, sizeof(*ours));
+	uint64_t *theirs = calloc(live->record_count, sizeof(*theirs));
+	size_t count = 0;
+
+	assert_non_null(ours);
+	assert_non_null(theirs);
+	for (size_t i = 0; i < counts->count; i++)
+		for (uint64_t j = 0; j < counts->samples[i].count; j++)
+			ours[count++] = counts->pcs[counts->samples[i].first_pc];
+	for (size_t i = 0; i < live->record_count; i++)
+		theirs[i] = live->records[i].pc;
+	qsort(ours, count, sizeof(*ours), compare_pcs);
+	qsort(theirs, count, sizeof(*theirs), compare_pcs);
+	assert_memory_equal(ours, theirs, count * sizeof(*ours));
+	free(ours);
+	free(theirs);
+}
+
 /*
- * What the program counted are perf's records of the same ticks, those that it lost added. pcs:
- * each pc as often as records have it; stacks: as many in all, for what a record calls the pc may
- * be the leaf or the instruction after it.
+ * The program counts the ticks of which perf has a record, or has lost one: of all tasks; or
+ * `family`: of a process and its descendants, which perf knows by their PIDs, but not at the very
+ * end of each. Without stacks it counts each pc as often as the records have it. (A stack's leaf
+ * may be the instruction after the pc.)
  */
-static void check_live(bool stacks)
+static void check_live(bool stacks, bool family)
 {
 	const struct sample_settings settings = {
 		.sides = SAMPLE_USER | SAMPLE_KERNEL | SAMPLE_KERNEL_PC,
-		.everyone = true,
+		.everyone = !family,
+		.inherit = family,
 		.stacks = stacks,
 	};
+	const struct member member = { .state = MEMBER_COUNTS };
 	struct sample_program sample = { .keeps_records = true };
+	struct members members = { 0 };
 	struct counts counts = { 0 };
 	struct sample_window window;
 	struct live live = { 0 };
-	uint64_t *pcs, kernel;
-	size_t count = 0;
+	uint64_t kernel, known = 0, ended = 0;
 	struct error e;
-	pid_t churn;
 	int err;
 
 	err = sample_program_load(&sample, &settings, &counts, &e);
@@ -544,41 +600,48 @@ static void check_live(bool stacks)
 		skip();
 	assert_int_equal(err, 0);
 	live.program = bpf_program__fd(sample_program_on_tick(&sample));
-	assert_int_equal(cpus_each_online(open_live_event, &live, &e), 0);
-	churn = start_churn();
-	assert_true(churn > 0);
-	set_live_events(&live, PERF_EVENT_IOC_ENABLE);
-	while (live.pc_count < 20000) {
-		sched_yield();
-		for (size_t i = 0; i < live.event_count; i++)
-			read_records(&live, live.events[i].control);
-		assert_int_equal(sample_program_read_ring(&sample), 0);
+	live.root = start_churn();
+	live.is_descendant = calloc(LIVE_PIDS, sizeof(*live.is_descendant));
+	assert_non_null(live.is_descendant);
+	live.is_descendant[live.root] = true;
+	if (family) {
+		assert_int_equal(
+			members_begin(&members, sample_program_object(&sample), true, &e), 0);
+		assert_int_equal(members_add(&members, live.root, &member, &e), 0);
 	}
+	assert_int_equal(cpus_each_online(open_live_event, &live, &e), 0);
+	set_live_events(&live, PERF_EVENT_IOC_ENABLE);
+	kill(live.root, SIGCONT);
+	read_live(&live, &sample, 20000);
 	set_live_events(&live, PERF_EVENT_IOC_DISABLE);
-	kill(churn, SIGKILL);
-	waitpid(churn, NULL, 0);
+	kill(live.root, SIGKILL);
+	waitpid(live.root, NULL, 0);
+	read_live(&live, &sample, 0);
 	for (size_t i = 0; i < live.event_count; i++) {
-		read_records(&live, live.events[i].control);
 		munmap(live.events[i].control, sysconf(_SC_PAGESIZE) + RECORDS_BYTES);
 		close(live.events[i].fd);
 	}
+	for (size_t i = 0; i < live.record_count; i++) {
+		uint32_t pid = live.records[i].pid;
+
+		known += pid < LIVE_PIDS && live.is_descendant[pid];
+		ended += pid == UINT32_MAX;
+	}
 	window = take_all(&sample, &counts);
-	assert_int_equal(window.ticks, live.pc_count + live.lost);
 	assert_int_equal(window.counters.ring_full + window.counters.excluded, 0);
 	assert_int_equal(counts_sum(&counts, &kernel), window.ticks);
-	if (!stacks && !live.lost) {
-		pcs = calloc(window.ticks, sizeof(*pcs));
-		assert_non_null(pcs);
-		for (size_t i = 0; i < counts.count; i++)
-			for (uint64_t j = 0; j < counts.samples[i].count; j++)
-				pcs[count++] = counts.pcs[counts.samples[i].first_pc];
-		qsort(pcs, count, sizeof(*pcs), compare_pcs);
-		qsort(live.pcs, count, sizeof(*pcs), compare_pcs);
-		assert_memory_equal(pcs, live.pcs, count * sizeof(*pcs));
-		free(pcs);
+	if (family) {
+		assert_in_range(window.ticks, known, known + ended + live.lost);
+		assert_true(known > live.record_count / 10);
+	} else {
+		assert_int_equal(window.ticks, live.record_count + live.lost);
 	}
+	if (!family && !stacks && !live.lost)
+		check_pcs(&live, &counts);
 	free(live.events);
-	free(live.pcs);
+	free(live.records);
+	free(live.is_descendant);
+	members_free(&members);
 	sample_program_free(&sample);
 	counts_free(&counts);
 }
@@ -586,13 +649,19 @@ static void check_live(bool stacks)
 static void test_live_pcs(void **state)
 {
 	(void)state;
-	check_live(false);
+	check_live(false, false);
 }
 
 static void test_live_stacks(void **state)
 {
 	(void)state;
-	check_live(true);
+	check_live(true, false);
+}
+
+static void test_live_family(void **state)
+{
+	(void)state;
+	check_live(false, true);
 }
 
 int main(void)
@@ -612,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_parallel_stacks),
 		cmocka_unit_test(test_live_pcs),
 		cmocka_unit_test(test_live_stacks),
+		cmocka_unit_test(test_live_family),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
