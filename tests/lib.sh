@@ -373,17 +373,19 @@ find_children_ms() {
 }
 
 # recorded EXPRESSION FILE: like `json`, for the output of record --json, with these additional names:
+#   accounted       true if each user stack is complete, or counted with the cause of its end, or as cut off
 #   whole           true if the account adds up exactly, and the functions' samples to `counted`
 #   samples(NAME)   samples of the functions named NAME, or with that prefix if NAME ends in "*"
-#   share(NAME)     the same in percent of all samples
+#   total(NAME)     samples with such a function anywhere in the stack: where an interrupt or a fault costs much, the
+#                   kernel's functions have the samples themselves
 #   images(NAME)    the base names of the images of these functions
 #   ticked          ticks times their period: CPU time in nanoseconds
 # and tests, which are true however busy the machine is:
 #   ran(NAME...)    each of these functions has samples
 #   ranks(NAME...)  and more of them than the next one
-#   mostly(COUNT, of=ALL)  a number, or the samples of a function, is more than 70 % of ALL samples (default: all
-#                   that were counted)
-#   nearly_all(COUNT, of=ALL)  the same of 95 %, but for three samples: for what no load changes, such as whole stacks
+#   mostly(COUNT, of=ALL)  a number, or the samples with a function in their stacks, is more than 70 % of ALL samples
+#                   (default: all that were counted)
+#   nearly_all(COUNT, of=ALL)  the same of 95 %, but for three samples: only for how many stacks are whole
 #   takes(NS, COUNT)  the ticks (or COUNT) are roughly those of so much CPU time: a quarter of them at least, for the
 #                   machine may stand still while its clocks go on, and fewer than if any counted twice
 #   at_most(NS)     there are no more ticks than so much time has
@@ -396,8 +398,8 @@ def rows(name):
 		if f["name"] == name or name[-1] == "*" and f["name"].startswith(name[:-1])]
 def samples(name):
 	return sum(f["self"] for f in rows(name))
-def share(name):
-	return 100 * samples(name) / max(1, j["counted"])
+def total(name):
+	return sum(f.get("total", f["self"]) for f in rows(name))
 def images(name):
 	return {os.path.basename(f["image"]) for f in rows(name)}
 def ran(*names):
@@ -405,10 +407,9 @@ def ran(*names):
 def ranks(*names):
 	return all(samples(a) > samples(b) for a, b in zip(names, names[1:])) and ran(*names)
 def mostly(count, of=None):
-	count = samples(count) if isinstance(count, str) else count
+	count = total(count) if isinstance(count, str) else count
 	return count > .7 * (j["counted"] if of is None else of)
 def nearly_all(count, of=None):
-	count = samples(count) if isinstance(count, str) else count
 	return count >= .95 * (j["counted"] if of is None else of) - 3
 def takes(ns, count=None):
 	count = j["ticks"] if count is None else count
@@ -418,6 +419,9 @@ def at_most(ns):
 ticked = j["ticks"] * j["period_ns"]
 whole = (sum(f["self"] for f in j["functions"]) == j["counted"] and
 	 j["ticks"] == j["counted"] + j["out_of_range"] + j["excluded"] + sum(j["lost"].values()))
+stacks = j.get("stacks", {})
+accounted = stacks.get("user") == sum(e["count"] for e in stacks.get("ends", [])) + \
+	stacks.get("complete", 0) + stacks.get("truncated", 0)
 value = eval(sys.argv[1])
 if not value:
 	for f in j["functions"][:10]:

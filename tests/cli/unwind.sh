@@ -20,16 +20,17 @@ program=$work/chains
 seconds=0.3
 
 # reach_start NAME PERCENT [COUNT]: of the user stacks, COUNT at least, such a part reaches the start: all, or that
-# many but for 4 points and three stacks.
+# many but for 4 points and three stacks. Each other one is counted with the cause of its end, or as cut off.
 reach_start() {
 	recorded "(j['stacks']['user'] >= ${3:-20} and
-		j['stacks']['complete'] >= (($2 - 4 * ($2 < 100)) / 100 * j['stacks']['user']) - 3 * ($2 < 100))" "$1.json"
+		j['stacks']['complete'] >= (($2 - 4 * ($2 < 100)) / 100 * j['stacks']['user']) - 3 * ($2 < 100) and
+		accounted)" "$1.json"
 }
 
-# ended NAME CAUSE IMAGE: nearly all user stacks end for that cause in an image of that name.
+# ended NAME CAUSE IMAGE: most user stacks end for that cause in an image of that name, and the account is whole.
 ended() {
-	recorded "nearly_all(sum(e['count'] for e in j['stacks']['ends'] if e['cause'] == '$2' and
-		e['image'].split('/')[-1] == '$3'), of=j['stacks']['user'])" "$1.json"
+	recorded "mostly(sum(e['count'] for e in j['stacks']['ends'] if e['cause'] == '$2' and
+		e['image'].split('/')[-1] == '$3'), of=j['stacks']['user']) and accounted" "$1.json"
 }
 
 # said NAME REGEX: whether the summary has such a line.
@@ -39,18 +40,18 @@ said() {
 	return 1
 }
 
-sets="set;(inner|outer;inner|outer;middle;inner)"
+sets="set(;outer(;middle)?)?(;inner)?"
 
 # --- A program ---
 
 record_chains set set --user
-check "a program: every stack is a known chain" chains_are set 99 100 "$from_start;$sets"
+check "each stack of a program is one of its call chains" chains_are set all "$from_start;$sets"
 for chain in set set,outer set,outer,middle; do
-	check "a program: $chain has a third" chains_are set 30 37 "$from_start;${chain//,/;};inner"
+	check "the call chain $chain,inner is found" chains_are set some "$from_start;${chain//,/;};inner"
 done
-check "a program: all reach the start" reach_start set 100
-check "a program: said" said set "100.00 % of the user stacks reach the program's start"
-check "a program: JSON has these keys" json \
+check "all stacks of a program reach its start" reach_start set 100
+check "the summary reports that all stacks reach the start" said set "100.00 % of the user stacks reach the program's start"
+check "the JSON has the keys of stacks" json \
 	'sorted(j["stacks"]) == ["complete", "ends", "limit", "method", "truncated", "user"]' set.json
 
 # at NAME: what a function of the stripped program is called by.
@@ -65,34 +66,35 @@ for chain in set set,outer set,outer,middle; do
 	for name in ${chain//,/ } inner; do
 		functions+=";$(at "$name")"
 	done
-	check "stripped: $chain has a third" chains_are stripped 30 37 "$main$functions"
+	check "the call chain $chain,inner of a stripped program is found" chains_are stripped some "$main$functions"
 done
-check "stripped: all reach the start" reach_start stripped 100
+check "all stacks of a stripped program reach its start" reach_start stripped 100
 
 clock=(-e tick)
 seconds=1 record_chains tick set --user
-check "-e tick: every stack is a known chain" chains_are tick 99 100 "$from_start;$sets"
-check "-e tick: all reach the start" reach_start tick 100
+check "with -e tick each stack is one of the program's call chains" chains_are tick all "$from_start;$sets"
+check "with -e tick all stacks reach the start" reach_start tick 100
 
 seconds=1 record_chains ktick kernel --kernel
-check "-e tick, in a system call: the kernel's frames on top of whole stacks" chains_are ktick 99 100 \
+check "with -e tick, in a system call, the kernel's frames are on top of whole stacks" chains_are ktick most \
 	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
 clock=(-F 1999)
 record_chains kernel kernel --kernel
-check "in a system call: the kernel's frames on top of whole stacks" chains_are kernel 99 100 \
+check "in a system call the kernel's frames are on top of whole stacks" chains_are kernel most \
 	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
-check "in a system call: all reach the start" reach_start kernel 100
+check "in a system call all stacks reach the start" reach_start kernel 100
 record_chains thread thread --user
-check "a thread: from its start to the leaf" chains_are thread 99 100 "$from_thread;threaded;inner"
-check "a thread: all reach the start" reach_start thread 100
+check "each stack of a thread goes from its start to the leaf" chains_are thread all "$from_thread;threaded(;inner)?"
+check "all stacks of a thread reach its start" reach_start thread 100
 
 # --- What comes while recording ---
 
 # A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
 record family -d 20 "$work/chains" child 300
-check "a command: its own chain" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
-check "its child, which calls exec: the other chains" chains_are family 30 70 "$from_start;$sets(;.*)?"
-check "a command and its child: they reach the start" reach_start family 99
+check "a command has its own call chain" chains_are family some "$from_start;parent;inner(;.*)?"
+check "its child, which calls exec, has the call chains of that program" chains_are family some \
+	"$from_start;set;(outer;(middle;)?)?inner(;.*)?"
+check "the stacks of a command and of its child reach the start" reach_start family 99
 
 cat >forks.c <<'EOF'
 #include <signal.h>
@@ -116,10 +118,10 @@ EOF
 gcc "${flags[@]}" forks.c -o forks 2>/dev/null
 record forks -d 20 "$work/forks"
 for depth in 1 2 3 4; do
-	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 15 40 \
+	check "a process forked $((depth - 1)) times, without exec, has its call chain" chains_are forks some \
 		"$from_start;(generation;){$depth}inner(;.*)?"
 done
-check "forked: they reach the start" reach_start forks 99
+check "the stacks of forked processes reach the start" reach_start forks 99
 
 # While the recorder is stopped, nobody publishes what the new program has mapped: each tick sends a copy.
 cat >large.c <<'EOF'
@@ -158,9 +160,9 @@ kill -CONT "$recorder"
 wait "$recorder"
 free_buffers
 "$profiltool" convert large.pb.gz large.folded 2>/dev/null
-check "a new program with 48 KiB on the stack: its chain" chains_are large 90 100 \
+check "a new program with 48 KiB on the stack has its call chain" chains_are large most \
 	"$from_start;large;inner(;.*)?"
-check "a new program with 48 KiB on the stack: they reach the start" reach_start large 95
+check "the stacks of a new program with 48 KiB on the stack reach the start" reach_start large 95
 
 gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -o libshares.so
 begin plugin "$progs/plugin" 2
@@ -168,9 +170,9 @@ record_begin plugin record -g -F 1999 --json -o plugin.pb.gz -p "$pid"
 send_line plugin "$work/libshares.so"
 wait "$recorder"
 "$profiltool" convert plugin.pb.gz plugin.folded 2>/dev/null
-check "a library that is loaded meanwhile: whole stacks through it" chains_are plugin 90 100 \
+check "most stacks go through a library that is loaded meanwhile" chains_are plugin most \
 	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
-check "a library that is loaded meanwhile: they reach the start" reach_start plugin 98
+check "stacks through a library that is loaded meanwhile reach the start" reach_start plugin 98
 
 # The first thread is gone when the recorder comes to read what was loaded.
 begin left "$progs/plugin" 2 leave
@@ -183,7 +185,7 @@ kill -CONT "$recorder"
 send_line left go
 wait "$recorder"
 free_buffers
-check "a library that the first thread loads before it ends: the other one's stacks reach the start" \
+check "stacks through a library reach the start if the thread that loaded it has ended" \
 	reach_start left 98
 
 # Its call frame information takes a while to read.
@@ -205,9 +207,9 @@ record_begin slow record -g -F 1999 --json -o slow.pb.gz -p "$pid"
 send_line slow "$work/libslow.so"
 wait "$recorder"
 "$profiltool" convert slow.pb.gz slow.folded 2>/dev/null
-check "a library that takes a while to read: whole stacks through it" chains_are slow 95 100 \
+check "most stacks go through a library that takes a while to read" chains_are slow most \
 	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
-check "a library that takes a while to read: they reach the start" reach_start slow 98
+check "stacks through a library that takes a while to read reach the start" reach_start slow 98
 
 # In the dynamic linker, and with a new mapping of code each time.
 cat >loader.c <<'EOF'
@@ -225,9 +227,9 @@ gcc "${flags[@]}" loader.c -o loader 2>/dev/null
 start_ready ./loader
 record loader -p "$pid"
 stop "$pid"
-check "a library that is loaded and closed all the time: whole stacks" chains_are loader 97 100 \
+check "most stacks are whole while a library is loaded and closed all the time" chains_are loader most \
 	"$from_start(;.*)?"
-check "a library that is loaded and closed all the time: they reach the start" reach_start loader 97
+check "stacks reach the start while a library is loaded and closed all the time" reach_start loader 97
 
 cat >short.c <<'EOF'
 #define FUNCTION __attribute__((noinline, noclone)) void
@@ -239,10 +241,10 @@ EOF
 gcc "${flags[@]}" short.c -o short
 # shellcheck disable=SC2016 # for that shell
 record short -F 4999 -d 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
-check "200 short programs: they reach the start" reach_start short 95 500
-check "200 short programs: the account is exact" recorded whole short.json
+check "the stacks of 200 short programs reach the start" reach_start short 95 500
+check "the account of 200 short programs adds up" recorded whole short.json
 grep ';inner' short.folded >inner.folded
-check "200 short programs: their chains" chains_are inner 95 100 "$from_start;outer;middle;inner(;.*)?"
+check "200 short programs have their call chain" chains_are inner most "$from_start;outer;middle;inner(;.*)?"
 
 # --- What is not known, and is said ---
 
@@ -295,33 +297,33 @@ gcc "${flags[@]}" calls.c framed.o -L. -lblind -Wl,-rpath,"$work" -o calls_libra
 start_ready ./calls
 record gap --user -p "$pid"
 stop "$pid"
-check "code without call frame information: nothing above it" chains_are gap 99 100 "blind"
-check "code without call frame information: counted, with its image" ended gap gap calls
-check "code without call frame information: said" said gap \
+check "a stack ends at code without call frame information" chains_are gap most "blind"
+check "stacks that end at code without call frame information are counted with its image" ended gap gap calls
+check "the summary reports code without call frame information" said gap \
 	"  [0-9.]+ %: code without call frame information in calls: C code needs -fasynchronous.*"
 start_ready ./calls_zeros
 record zeros --user -p "$pid"
 stop "$pid"
-check "zeros on its stack do not say that it is the outermost frame" ended zeros gap calls_zeros
+check "zeros on the stack of such code are not taken for the outermost frame" ended zeros gap calls_zeros
 check "and how many reach the start" said gap "[01]\.[0-9]+ % of the user stacks reach the program's start"
 
 start_ready ./calls_library
 record library --user -p "$pid"
 stop "$pid"
-check "an image without any: counted" ended library no_frame_information libblind.so
-check "an image without any: said, and what to do" said library \
+check "stacks that end at an image without call frame information are counted with it" ended library no_frame_information libblind.so
+check "the summary reports such an image, and what to do" said library \
 	"  [0-9.]+ %: no call frame information in libblind.so: build it with -fasynchronous.*"
-check "an image without any: hint in JSON" json \
+check "the JSON has the hint for such an image" json \
 	'"-fasynchronous-unwind-tables" in j["stacks"]["ends"][0]["hint"]' library.json
 
 start_ready ./calls framed
 record framed --user -p "$pid"
 stop "$pid"
-check "the frame pointer takes over there: whole stacks" chains_are framed 99 100 \
+check "by the frame pointer stacks go on through code without call frame information" chains_are framed all \
 	"$from_start;call_framed;(framed;(framed_leaf|back)|framed|framed_leaf|back)"
-check "the frame pointer takes over there: on both sides of it" chains_are framed 30 70 \
+check "by the frame pointer stacks are whole on both sides of such code" chains_are framed some \
 	"$from_start;call_framed;framed;back"
-check "the frame pointer takes over there: they reach the start" reach_start framed 99
+check "by the frame pointer stacks through such code reach the start" reach_start framed 99
 
 # blind() is 64-bit assembly.
 if gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32 2>/dev/null; then
@@ -385,11 +387,10 @@ gcc "${flags[@]}" restorer.c -o restorer 2>/dev/null
 start_ready ./restorer
 record restorer --user -p "$pid"
 stop "$pid"
-check "a handler of musl's kind: most ticks are in it" recorded 'share("in_handler") > 50' restorer.json
-check "a handler of musl's kind: on top of who was interrupted" recorded \
-	'nearly_all(sum(f["total"] for f in j["functions"] if f["name"] == "interrupted"))' \
-	restorer.json
-check "a handler of musl's kind: the stacks reach the start" reach_start restorer 99
+check "a signal handler of musl's kind has samples" recorded 'ran("in_handler")' restorer.json
+check "a signal handler of musl's kind is on top of who was interrupted" recorded \
+	'total("interrupted") >= total("in_handler") and mostly("interrupted")' restorer.json
+check "through a signal handler of musl's kind the stacks reach the start" reach_start restorer 99
 
 # Go keeps frame pointers; without its tables there is nothing else.
 cat >spin.go <<'EOF'
@@ -480,20 +481,20 @@ if command -v go >/dev/null; then
 	start_ready ./switches
 	seconds=1 record switches -p "$pid"
 	stop "$pid"
-	check "a Go program that calls C, which calls Go: the stacks reach the start" reach_start switches 99
+	check "the stacks of a Go program that calls C, which calls Go, reach the start" reach_start switches 99
 	of_go="runtime.goexit(.abi0)?;main.main.(func1|gowrap1);main.work;main._Cfunc_"
 	in_c="runtime.cgocall;runtime.asmcgocall(.abi0)?;([^;]*_in_c;)?in_c(;.*)?"
-	check "a Go program: in C, from the goroutine's start" chains_are switches 20 80 \
+	check "the stacks of C that Go has called go from the goroutine's start" chains_are switches some \
 		"${of_go}in_c(.abi0)?;$in_c"
-	check "a Go program: in C, called by Go that C has called" chains_are switches 20 80 \
+	check "the stacks of C go through Go that C has called" chains_are switches some \
 		"${of_go}calls_go(.abi0)?;runtime.cgocall;.*;main.goes_back;main._Cfunc_in_c(.abi0)?;$in_c"
-	check "a Go program: the runtime's functions on another stack" \
+	check "stacks go through functions of Go's runtime on another stack" \
 		grep -qE "^runtime.goexit[^;]*;main.main.(func1|gowrap1);.*;runtime.systemstack[^;]*;" switches.folded
 	HOME=$work GO111MODULE=off go build -ldflags "-s -w" -o spin spin.go
 	start_ready ./spin
 	record go --user -p "$pid"
 	stop "$pid"
-	check "a stripped Go program: the stacks reach the start" reach_start go 95
+	check "the stacks of a stripped Go program reach the start" reach_start go 95
 else
 	skip "a stripped Go program" "there is no go"
 fi
@@ -503,9 +504,9 @@ start_ready "$python" -uc 'print("ready")
 while True: sorted(range(1000), key=lambda x: -x)'
 record python -p "$pid"
 stop "$pid"
-check "Python: they reach the start" reach_start python 99 100
-check "Python: from _start on" recorded 'nearly_all(max(r["total"] for r in j["functions"]
-	if r["name"] in ("__libc_start_main", "__libc_start_main_impl")))' python.json
+check "the stacks of Python reach the start" reach_start python 99 100
+check "the stacks of Python that reach the start have its function" recorded 'max(r["total"] for r in j["functions"]
+	if r["name"] in ("__libc_start_main", "__libc_start_main_impl")) >= j["stacks"]["complete"]' python.json
 
 # --- A server under load ---
 
@@ -522,8 +523,8 @@ if type redis-benchmark redis-check-rdb >/dev/null 2>&1; then
 	record redis -p "$server"
 	stop "$pid"
 	stop "$server"
-	check "redis: the stacks reach the start" reach_start redis 99
-	check "redis: most come through its event loop" recorded 'mostly(sum(f["total"] for f in j["functions"] if f["name"] == "aeMain"))' redis.json
+	check "the stacks of redis reach the start" reach_start redis 99
+	check "most stacks of redis go through its event loop" recorded 'mostly("aeMain")' redis.json
 else
 	skip "redis" "redis-tools is not installed"
 fi
