@@ -73,6 +73,46 @@ skip() {
 	fi
 }
 
+# check_rows: one row for each block on standard input, for commands whose output is compared. An empty line ends a block:
+#
+#   NAME diff of one profile alone is a mistake
+#   RUN "$profiltool" diff a.pb.gz
+#   STATUS 2
+#   EXPECT diff takes two profiles
+#
+# RUN is a command of this shell; STATUS its exit status, 0 if absent; each EXPECT is a text in one line of its output, or
+# of its messages if it fails: then it must print nothing else.
+check_rows() {
+	local key value name="" run="" code=0 expected=()
+	while read -r key value || [ -n "$name" ]; do
+		case $key in
+		NAME) name=$value ;;
+		RUN) run=$value ;;
+		STATUS) code=$value ;;
+		EXPECT) expected+=("$value") ;;
+		"")
+			[ -z "$name" ] || check "$name" row_holds "$run" "$code" "${expected[@]}"
+			name="" run="" code=0 expected=()
+			;;
+		*) check "a row has no \"$key\"" false ;;
+		esac
+	done
+}
+
+# row_holds RUN STATUS EXPECT...: runs a row of check_rows.
+row_holds() {
+	local run=$1 code=$2 stream=$work/out text
+	shift 2
+	exits "$code" eval "$run" </dev/null || return
+	if [ "$code" -ne 0 ]; then
+		stream=$work/err
+		[ ! -s "$work/out" ] || { echo "it printed:" && cat "$work/out" && return 1; }
+	fi
+	for text; do
+		grep -qF -- "$text" "$stream" || { echo "not printed: $text" && cat "$stream" && return 1; }
+	done
+}
+
 # check_recorded NAME COMMAND...: like check, for a test that needs a recording: skipped without root.
 check_recorded() {
 	if [ "$(id -u)" -eq 0 ]; then

@@ -222,29 +222,65 @@ check "no such unit" exits 2 "$profiltool" diff --normalize weight "$work/a.cg" 
 
 sed 's/cycles/cycles imiss/; s/^1 \(.*\)/1 \1 7/' "$work/a.cg" >"$work/two.cg"
 check "another event" test "$(diff_of --value imiss "$work/two.cg" "$work/two.cg" | awk '/goes/ { print $1, $3 }')" = "7 7"
-check "an event that one of them lacks" exits 2 "$profiltool" diff --value imiss "$work/two.cg" "$work/b.cg"
 sed 's/cycles/other/' "$work/a.cg" >"$work/other.cg"
-check "different events are compared" exits 0 "$profiltool" diff "$work/other.cg" "$work/b.cg"
-check "with a warning" says "the profiles count different things: other and cycles"
+check "diff compares profiles of different events" exits 0 "$profiltool" diff "$work/other.cg" "$work/b.cg"
+check "diff warns that the events differ" says "the profiles count different things: other and cycles"
 
-check "one profile" exits 2 "$profiltool" diff "$work/a.cg"
-check "three profiles" exits 2 "$profiltool" diff "$work/a.cg" "$work/a.cg" "$work/a.cg"
-check "a file that does not exist" exits 1 "$profiltool" diff "$work/a.cg" "$work/nowhere"
-check "an interval of two profiles" exits 2 "$profiltool" diff --since -1h a b
-check "an interval of two profiles: why not" says "are for an archive, not for two profiles"
-check "--before alone" exits 2 "$profiltool" diff --before 03:00..04:00
-check "--before alone: what is missing" says "need --since"
-for interval in xx..yy 03:00..zz 03:00; do
-	check "--before $interval" exits 2 "$profiltool" diff --since -1h --before "$interval"
-	check "--before $interval: what it takes" says "--before takes TIME..TIME, not \"$interval\""
-done
+check_rows <<'EOF'
+NAME diff by an event that one of the profiles lacks is a mistake
+RUN "$profiltool" diff --value imiss "$work/two.cg" "$work/b.cg"
+STATUS 2
+EXPECT imiss
+
+NAME diff of one profile is a mistake
+RUN "$profiltool" diff "$work/a.cg"
+STATUS 2
+
+NAME diff of three profiles is a mistake
+RUN "$profiltool" diff "$work/a.cg" "$work/a.cg" "$work/a.cg"
+STATUS 2
+
+NAME diff names a file that does not exist
+RUN "$profiltool" diff "$work/a.cg" "$work/nowhere"
+STATUS 1
+EXPECT nowhere
+
+NAME diff has no interval of two profiles
+RUN "$profiltool" diff --since -1h a b
+STATUS 2
+EXPECT are for an archive, not for two profiles
+
+NAME diff needs --since with --before
+RUN "$profiltool" diff --before 03:00..04:00
+STATUS 2
+EXPECT need --since
+
+NAME diff names an interval that has no times
+RUN "$profiltool" diff --since -1h --before xx..yy
+STATUS 2
+EXPECT --before takes TIME..TIME, not "xx..yy"
+
+NAME diff names an interval that has no end
+RUN "$profiltool" diff --since -1h --before 03:00..zz
+STATUS 2
+EXPECT --before takes TIME..TIME, not "03:00..zz"
+
+NAME diff names an interval that is one time
+RUN "$profiltool" diff --since -1h --before 03:00
+STATUS 2
+EXPECT --before takes TIME..TIME, not "03:00"
+EOF
 
 check "large changes are red on a terminal" grep -q $'\x1b\[31m+35.00' \
 	<(terminal 100 "$profiltool" diff "$work/a.cg" "$work/b.cg")
 printf 'events: e\nob=/x\033[31m\nfn=f\033[2J\n1 5\n' >"$work/hostile.cg"
 printf 'events: Ir\nfn=main\n1 0\ncfn=f\ncalls=5 2\n1 0\nfn=f\n2 0\n' >"$work/calls.callgrind"
-check "two files of calls alone: there are no samples" exits 4 "$profiltool" diff "$work/calls.callgrind" "$work/calls.callgrind"
-check "two files of calls alone: what shows them" says "profiltool report shows the calls"
+check_rows <<'EOF'
+NAME diff names the command for two files that have calls alone
+RUN "$profiltool" diff "$work/calls.callgrind" "$work/calls.callgrind"
+STATUS 4
+EXPECT profiltool report shows the calls
+EOF
 check "a hostile name does not reach the terminal" test -z \
 	"$(diff_of "$work/hostile.cg" "$work/a.cg" | grep $'\x1b')"
 check "a hostile name does not reach the terminal: it is escaped" \

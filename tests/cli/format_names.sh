@@ -47,12 +47,23 @@ check "once" grep -q '^main;work;leaf 3$' <(gzip -dc x.folded.gz)
 check "pprof is compressed once" test "$(gzip -dc x.pb.gz | head -c 2 | od -An -tx1)" != " 1f 8b"
 check "-f with such a name" exits 0 convert -f folded a.pb.gz named.gz
 check "-f with such a name: is compressed, too" grep -q '^main;work 2$' <(gzip -dc named.gz)
-check "into a full disk" exits 1 convert -f folded a.pb.gz /dev/full
 ln -s /dev/full full.folded.gz
-check "compressed into a full disk" exits 1 convert a.pb.gz full.folded.gz
-check "why" says "No space left on device"
-check "a directory compressed" exits 2 convert a.pb.gz x.dcpi.gz
-check "why not" says "dcpi is not written compressed"
+check_rows <<'EOF'
+NAME convert fails if the disk is full
+RUN convert -f folded a.pb.gz /dev/full
+STATUS 1
+EXPECT No space left on device
+
+NAME convert to a compressed file fails if the disk is full
+RUN convert a.pb.gz full.folded.gz
+STATUS 1
+EXPECT No space left on device
+
+NAME convert does not compress a format that is a directory
+RUN convert a.pb.gz x.dcpi.gz
+STATUS 2
+EXPECT dcpi is not written compressed
+EOF
 
 # --- gmon.out ---
 
@@ -83,8 +94,8 @@ while IFS='|' read -r name words; do
 		tail=()
 		[[ $command != record* ]] || tail=(-- touch began)
 		# shellcheck disable=SC2086 # words
-		check "${command%% *}: $name" exits 2 "$profiltool" $command "$name" "${tail[@]}"
-		check "${command%% *}: $name: why" says "$words"
+		check "${command%% *} refuses the name $name" exits 2 "$profiltool" $command "$name" "${tail[@]}"
+		check "${command%% *} says what is wrong with the name $name" says "$words"
 	done
 done <<'END'
 x.cg|add -f with one of gmon, gperftools, dcpi
@@ -101,8 +112,8 @@ callgrind.out.1.html|would be a page
 callgrind.out.1.txt|would be text
 gmon.out.json|would be JSON
 END
-check "nothing was written" test -z "$(find . -name 'x' -o -name 'x.[csj][vgs]*' -o -name '*.out.*[lnt]' ! -name '*.callgrind')"
-check "no command was run for it" test ! -e began
+check "nothing is written under a name of no format" test -z "$(find . -name 'x' -o -name 'x.[csj][vgs]*' -o -name '*.out.*[lnt]' ! -name '*.callgrind')"
+check "no command is run whose profile has no format" test ! -e began
 mkdir directory
 check "a directory" exits 2 convert a.folded directory
 check "-f makes any name good" exits 0 convert -f folded a.pb.gz x.cg

@@ -205,13 +205,27 @@ check "its merge with them" exits 0 merge name.pb.gz both.pb.gz -o named.pb.gz
 check "both programs keep their names" test "$(images named.pb.gz)" = "copies/another/name copies/one/program"
 cd "$work" || exit
 
-check "no file" exits 2 merge -o "$work/x"
-check "no output" exits 2 merge "$work/a.pb.gz"
-check "no output: says what it takes" says "-o OUT"
-check "a file that does not exist" exits 1 merge "$work/a.pb.gz" "$work/none" -o "$work/none.pb.gz"
-check "names it" says "$work/none"
-check "one that is no profile" exits 1 merge "$work/a.pb.gz" "$work/several/NOTE" -o "$work/none.pb.gz"
-check "nothing is written" test ! -e "$work/none.pb.gz"
+check_rows <<'EOF'
+NAME merge without an input is a mistake
+RUN merge -o "$work/x"
+STATUS 2
+
+NAME merge without an output names the option
+RUN merge "$work/a.pb.gz"
+STATUS 2
+EXPECT -o OUT
+
+NAME merge names a file that does not exist
+RUN merge "$work/a.pb.gz" "$work/none" -o "$work/none.pb.gz"
+STATUS 1
+EXPECT /none
+
+NAME merge names a file that is no profile
+RUN merge "$work/a.pb.gz" "$work/several/NOTE" -o "$work/none.pb.gz"
+STATUS 1
+EXPECT several/NOTE
+EOF
+check "merge writes nothing if an input cannot be read" test ! -e "$work/none.pb.gz"
 # Three records of 24 bytes behind a header of 40, the trailer and the map; cut within the third.
 python3 - >"$work/whole.prof" <<-'END'
 	import struct, sys

@@ -289,27 +289,68 @@ check_recorded "processes and threads above the tree" by_process
 
 # --- What does not go ---
 
-fails() {
-	local code=$1 what=$2 mend=$3
-	shift 3
-	exits "$code" "$profiltool" report "$@" && says "$what" && says "$mend"
-}
 echo "main 3" >"$work/flat.folded"
-check "no stacks" fails 1 "the profile has no call stacks" "record -g" --tree "$work/flat.folded"
-check "counted calls cannot be filtered" fails 1 "counted calls cannot be filtered" "without --focus" \
-	--callers work --focus work "$work/callgrind.out"
-check "no stacks, but calls" fails 1 "the profile has no call stacks" "--callees FUNCTION" \
-	--tree "$work/callgrind.out"
-check "no such function" fails 1 "no sample has SERV in its stack" "names: serve" \
-	--callers SERV "$server"
-check "no regular expression" fails 2 "'a(' is no regular expression" "regex(7)" --focus 'a(' \
-	"$server"
-check "two views" fails 2 "three views" "--help" --tree --callers main "$server"
-check "rows of a tree" fails 2 "--by line is not for trees" "--help" --tree --by line "$server"
-check "an order of a tree" fails 2 "--sort is not for trees" "--help" --tree --sort total "$server"
-check "no percentage" fails 2 '--percent takes a number from 0 to 100, not "101"' "--help" \
-	--percent 101 "$server"
-check "no order" fails 2 '--sort takes self, total, or' "--help" --sort x "$server"
+check_rows <<'EOF'
+NAME report --tree of a profile without call stacks names the option that records them
+RUN "$profiltool" report --tree "$work/flat.folded"
+STATUS 1
+EXPECT the profile has no call stacks
+EXPECT record -g
+
+NAME report cannot filter counted calls
+RUN "$profiltool" report --callers work --focus work "$work/callgrind.out"
+STATUS 1
+EXPECT counted calls cannot be filtered
+EXPECT without --focus
+
+NAME report --tree of a profile that has calls, but no stacks, names the view of calls
+RUN "$profiltool" report --tree "$work/callgrind.out"
+STATUS 1
+EXPECT the profile has no call stacks
+EXPECT --callees FUNCTION
+
+NAME report names functions like one that is in no stack
+RUN "$profiltool" report --callers SERV "$server"
+STATUS 1
+EXPECT no sample has SERV in its stack
+EXPECT names: serve
+
+NAME report refuses a regular expression that is none
+RUN "$profiltool" report --focus 'a(' "$server"
+STATUS 2
+EXPECT 'a(' is no regular expression
+EXPECT regex(7)
+
+NAME report shows one view at a time
+RUN "$profiltool" report --tree --callers main "$server"
+STATUS 2
+EXPECT three views
+EXPECT --help
+
+NAME report has no lines in a tree
+RUN "$profiltool" report --tree --by line "$server"
+STATUS 2
+EXPECT --by line is not for trees
+EXPECT --help
+
+NAME report does not sort a tree
+RUN "$profiltool" report --tree --sort total "$server"
+STATUS 2
+EXPECT --sort is not for trees
+EXPECT --help
+
+NAME report refuses a percentage above 100
+RUN "$profiltool" report --percent 101 "$server"
+STATUS 2
+EXPECT --percent takes a number from 0 to 100, not "101"
+EXPECT --help
+
+NAME report names the orders that there are
+RUN "$profiltool" report --sort x "$server"
+STATUS 2
+EXPECT --sort takes self, total, or
+EXPECT --help
+EOF
 
 # --- Hostile: names, depth, a reader that goes away ---
 
