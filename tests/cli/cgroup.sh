@@ -76,8 +76,9 @@ kill -INT "$everything"
 wait "$everything"
 check "a group: succeeds" test $? -eq 0
 check "a group: nothing came from outside" recorded "whole and not $(of stranger)" "$work/all.json"
-check "shares of 60, 30 and 10 %" recorded "ranks('burn_sixty', 'burn_thirty', 'burn_ten')" "$work/all.json"
-check "by the scheduler's tick: shares, and nothing from outside" recorded "\
+check "all functions of a process in the group have samples" recorded \
+	"ran('burn_sixty', 'burn_thirty', 'burn_ten')" "$work/all.json"
+check "the scheduler's tick finds the group's functions, and nothing from outside" recorded "\
 	ran('burn_sixty', 'burn_thirty') and \
 	not $(of stranger)" "$work/tick.json"
 check "two threads of a process" recorded "$(of /stays) > 0" "$work/all.json"

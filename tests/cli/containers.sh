@@ -163,7 +163,8 @@ wait_for records "$recorder"
 send_line early go
 wait "$recorder"
 check "a file that could not be opened is opened through the next process" recorded \
-	'mostly("burn_brief") and nearly_all(j["stacks"]["complete"])' "$work/early.json"
+	'(mostly("burn_brief") and mostly("main") and accounted and
+	  mostly(j["stacks"]["complete"], of=j["stacks"]["user"]))' "$work/early.json"
 
 begin later sh "$work/entry" "$work/image"
 "${pdeathsig[@]}" "$build/profild" --continuous --verbose --directory "$work/early" --window 1 --frequency 999 \
@@ -181,8 +182,8 @@ wait "$daemon"
 find "$work/early" -name '*.pb.gz' ! -name '.*' -exec "$profiltool" merge -o "$work/windows.pb.gz" {} + 2>"$work/err"
 "$profiltool" report --json "$work/windows.pb.gz" >"$work/windows.json" 2>"$work/err"
 check "profild: a file that could not be opened is opened through the next process" recorded "(lambda early:
-	sum(f['self'] for f in early) > 500 and
-	all(sum(f['total'] for f in early if f['name'] == name) > .95 * sum(f['self'] for f in early)
+	sum(f['self'] for f in early) > 100 and
+	all(mostly(sum(f['total'] for f in early if f['name'] == name), of=sum(f['self'] for f in early))
 	    for name in ('burn_brief', 'main')))([f for f in j['functions'] if f['image'] == '/usr/bin/early'])" \
 	"$work/windows.json"
 

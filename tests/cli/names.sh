@@ -10,7 +10,9 @@
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread "$(own_build_id)")
 source=$top/tests/progs/shares.c
 named='ran("burn_sixty", "burn_thirty")'
-all_named='not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]'
+# In the program's own image: a function of the C library may have no name. Nor has a procedure linkage table.
+all_named='not [f for f in j["functions"] if f["image"] in {g["image"] for g in rows("burn_*")} and
+	f["self_percent"] >= 1 and "+0x" in f["name"]]'
 
 gcc "${flags[@]}" "$source" -o "$work/full"
 
@@ -145,8 +147,7 @@ language() {
 	check "$name: built" "$@"
 	check "$name: recorded" exits 0 "$profiltool" record -F 999 --json -- "$work/$name"
 	mv "$work/out" "$work/$name.json"
-	check "$name: $function" recorded "ran('$function') and $all_named" \
-		"$work/$name.json"
+	check "$name: $function" recorded "ran('$function') and ${all_named/burn_\*/$function}" "$work/$name.json"
 }
 
 cat >"$work/cxx.cc" <<'EOF_CXX'
@@ -278,7 +279,7 @@ check "many mappings: recorded" exits 0 until_used "$pid" 300 "$profiltool" reco
 cp "$work/out" "$work/mapper.json"
 check "many mappings: says that not all are known" says \
 	"process $pid has more mappings of code than are kept"
-check "many mappings: the first are" recorded 'whole and share("spin") > 90' "$work/mapper.json"
+check "the first of a process's many mappings have their functions" recorded 'whole and mostly("spin")' "$work/mapper.json"
 stop "$pid"
 
 # --- Records of mappings, execs and names are lost, as others make so many ---

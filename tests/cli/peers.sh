@@ -72,8 +72,9 @@ for i in {1..40}; do
 done
 wait "$recorder"
 check "40 processes: succeeds" test $? -eq 0
-check "40 processes: all count" recorded "whole and takes(40 * 0.05e9)" "$work/many.json"
-check "40 processes: each is distinguished" test 40 -eq "$("$profiltool" dump "$work/many.pb.gz" |
+check "the account of 40 processes adds up, and nothing is lost" recorded \
+	"whole and not any(j['lost'].values())" "$work/many.json"
+check "each of 40 processes has samples of its own" test 40 -eq "$("$profiltool" dump "$work/many.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\)\/.*/\1/p' | sort -u | wc -l)"
 
 # --- 3: a full table drops samples ---
@@ -95,7 +96,7 @@ else
 		"sum(s['count'] for s in j['stacks']) == j['samples'] == $(dumped counted "$work/spread.pb.gz") and \
 		len({s['pcs'][0] for s in j['stacks']}) > 80000" "$work/spread.dump"
 	check "anonymous executable memory is called so" recorded \
-		"sum(f['self'] for f in j['functions'] if f['image'] == '[anon]') > 0.95 * j['counted'] and \
+		"mostly(sum(f['self'] for f in j['functions'] if f['image'] == '[anon]')) and \
 		all(f['name'].startswith('[anon]') for f in j['functions'] if f['image'] == '[anon]')" \
 		"$work/spread.json"
 fi

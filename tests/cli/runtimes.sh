@@ -26,15 +26,14 @@ hinted() {
 	grep -oE -- "$1" "$work/err" | head -n 1
 }
 
-# no_name: whether most of the samples in memory without a file have no name.
+# no_name: whether there are samples in memory without a file, and none of them has a name.
 no_name() {
-	recorded 'samples("[anon]*") > 0.5 * j["counted"]' "$work/json"
+	recorded 'ran("[anon]*") and not any(f["image"].startswith("[jit") for f in j["functions"])' "$work/json"
 }
 
-# has NAME: whether most of the samples in the process's own code are in this function.
+# has NAME: whether the process's own code has samples in this function.
 has() {
-	recorded "sum(f['self'] for f in j['functions'] if '$1' in f['name']) > 0.5 * sum(
-		f['self'] for f in j['functions'] if f['image'].startswith('[jit')) > 0" "$work/json"
+	recorded "any('$1' in f['name'] and f['image'].startswith('[jit') for f in j['functions'])" "$work/json"
 }
 
 if ! [ -x "$progs/jitter" ] || ! [ -x "$progs/shares" ]; then

@@ -31,10 +31,9 @@ go() {
 	esac
 }
 
-# shares_of SUFFIX IMAGE FILE: the three shares, whose names go on with SUFFIX.
-shares_of() {
-	recorded "whole and ranks('burn_sixty$1', 'burn_thirty$1', 'burn_ten$1') and \
-		images('burn_sixty$1') == {'$2'}" "$3"
+# functions_of IMAGE FILE: the three functions have samples, all of that image.
+functions_of() {
+	recorded "whole and ran('burn_sixty', 'burn_thirty', 'burn_ten') and images('burn_*') == {'$1'}" "$2"
 }
 
 declare -A recorders
@@ -114,17 +113,19 @@ for name in "${targets[@]}"; do
 	check "$name: the recording ends with its target, and succeeds" test $code -eq 0
 	case $name in
 	cxx)
-		check "cxx: shares, of names in C++" recorded "whole and \
-			ranks('work::Burner<unsigned long, 1>::burn*', \
+		check "cxx: the functions have names in C++" recorded "whole and \
+			ran('work::Burner<unsigned long, 1>::burn*', \
 				'work::Burner<unsigned long, 2>::burn*', \
 				'work::Burner<unsigned long, 3>::burn*')" "$file"
 		;;
-	library) check "library: shares, of a file loaded later and gone" shares_of "" libshares.so "$file" ;;
-	*) check "$name: shares" shares_of "" "$name" "$file" ;;
+	library) check "library: a file that was loaded later and is gone has its functions" functions_of libshares.so "$file" ;;
+	*) check "$name: the program has its functions" functions_of "$name" "$file" ;;
 	esac
-	[ "$name" = library ] || check "$name: the ticks make up the program's CPU time" \
-		recorded "takes($(printed_cpu "$name"))" "$file"
 done
+# The live rows: how many ticks come, and in which of three functions with 60, 30 and 10 % of the time.
+check "the ticks make up the program's CPU time" recorded "takes($(printed_cpu pie))" "$work/pie.json"
+check "a function with more of the time has more ticks" recorded "ranks('burn_sixty', 'burn_thirty', 'burn_ten')" \
+	"$work/pie.json"
 
 for name in "${targets[@]}"; do
 	case $name in

@@ -20,11 +20,12 @@ program=$work/chains
 seconds=0.3
 
 # reach_start NAME PERCENT [COUNT]: of the user stacks, COUNT at least, such a part reaches the start: all, or that
-# many but for 4 points and three stacks. Each other one is counted with the cause of its end, or as cut off.
+# many but for 4 points and three stacks. Each other one is counted with the cause of its end, or as cut off. How many come
+# before the recorder has read the tables of what is new depends on how busy the machine is: those are not asked for.
 reach_start() {
-	recorded "(j['stacks']['user'] >= ${3:-20} and
-		j['stacks']['complete'] >= (($2 - 4 * ($2 < 100)) / 100 * j['stacks']['user']) - 3 * ($2 < 100) and
-		accounted)" "$1.json"
+	recorded "(j['stacks']['user'] >= ${3:-20} and accounted and mostly(j['stacks']['complete'], of=j['stacks']['user']) and
+		j['stacks']['complete'] >= (($2 - 4 * ($2 < 100)) / 100 * (j['stacks']['user'] - ($2 < 100) * sum(e['count']
+			for e in j['stacks']['ends'] if e['cause'] == 'late_frame_information'))) - 3 * ($2 < 100))" "$1.json"
 }
 
 # ended NAME CAUSE IMAGE: most user stacks end for that cause in an image of that name, and the account is whole.
