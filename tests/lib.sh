@@ -83,16 +83,16 @@ skip() {
 # RUN is a command of this shell; STATUS its exit status, 0 if absent; each EXPECT is a text in one line of its output, or
 # of its messages if it fails: then it must print nothing else.
 check_rows() {
-	local key value name="" run="" code=0 expected=()
+	local key value name="" run="" code=0 texts=()
 	while read -r key value || [ -n "$name" ]; do
 		case $key in
 		NAME) name=$value ;;
 		RUN) run=$value ;;
 		STATUS) code=$value ;;
-		EXPECT) expected+=("$value") ;;
+		EXPECT) texts+=("$value") ;;
 		"")
-			[ -z "$name" ] || check "$name" row_holds "$run" "$code" "${expected[@]}"
-			name="" run="" code=0 expected=()
+			[ -z "$name" ] || check "$name" row_holds "$run" "$code" "${texts[@]}"
+			name="" run="" code=0 texts=()
 			;;
 		*) check "a row has no \"$key\"" false ;;
 		esac

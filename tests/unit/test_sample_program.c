@@ -424,15 +424,15 @@ struct live {
 	struct live_event {
 		int fd;
 		struct perf_event_mmap_page *control;
-	} *events;
+	} * events;
 	size_t event_count, event_room;
 	struct live_record {
 		uint64_t pc;
 		uint32_t pid; /* UINT32_MAX: the process had been waited for, and still ran */
-	} *records;
+	} * records;
 	size_t record_count, record_room;
 	uint64_t lost;
-	uint32_t root; /* a process, whose descendants are known, */
+	uint32_t root;	     /* a process, whose descendants are known, */
 	bool *is_descendant; /* by PID */
 };
 
@@ -480,7 +480,8 @@ static void read_records(struct live *live, struct perf_event_mmap_page *control
 
 	while (tail < head) {
 		struct perf_event_header header;
-		uint64_t words[2]; /* pc, PID and TID; an ID, how many were lost; PID and parent's */
+		uint64_t
+			words[2]; /* pc, PID and TID; an ID, how many were lost; PID and parent's */
 		uint32_t pids[2];
 
 		memcpy(&header, data + tail % RECORDS_BYTES, sizeof(header));
@@ -605,8 +606,8 @@ static void check_live(bool stacks, bool family)
 	assert_non_null(live.is_descendant);
 	live.is_descendant[live.root] = true;
 	if (family) {
-		assert_int_equal(
-			members_begin(&members, sample_program_object(&sample), true, &e), 0);
+		assert_int_equal(members_begin(&members, sample_program_object(&sample), true, &e),
+				 0);
 		assert_int_equal(members_add(&members, live.root, &member, &e), 0);
 	}
 	assert_int_equal(cpus_each_online(open_live_event, &live, &e), 0);
