@@ -235,25 +235,6 @@ static int find_hosts(struct reading *r, struct archive_result *result)
 	return 0;
 }
 
-static uint64_t choose_step(const struct reading *r)
-{
-	uint64_t first = UINT64_MAX, last = 0, coarsest = 0, span;
-	size_t i = 0;
-
-	for (size_t j = 0; j < r->count; j++) {
-		const struct archive_window *w = &r->windows[j];
-
-		first = w->start_ns < first ? w->start_ns : first;
-		last = w->limit_ns > last ? w->limit_ns : last;
-		coarsest = w->grain_s > coarsest ? w->grain_s : coarsest;
-	}
-	span = (last - first) / NS_PER_S;
-	while (i + 1 < sizeof(steps_s) / sizeof(*steps_s) &&
-	       (steps_s[i] < coarsest || span / steps_s[i] > MOST_ROWS))
-		i++;
-	return steps_s[i];
-}
-
 /* Sets e to the reason for which there is no window, and to the times that there are. */
 static int explain_no_window(const struct archive_query *q, struct error *e)
 {
@@ -350,8 +331,24 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 
 	*result = (struct archive_result){ 0 };
 	if (!err && query->time_tag && r.count) {
+		uint64_t first = UINT64_MAX, last = 0, coarsest = 0, span;
+		size_t i = 0;
+
 		r.windows = windows;
-		r.step_s = choose_step(&r);
+		/* The step: the shortest that no window exceeds, and that makes MOST_ROWS at most.
+		 */
+		for (size_t j = 0; j < r.count; j++) {
+			const struct archive_window *w = &r.windows[j];
+
+			first = w->start_ns < first ? w->start_ns : first;
+			last = w->limit_ns > last ? w->limit_ns : last;
+			coarsest = w->grain_s > coarsest ? w->grain_s : coarsest;
+		}
+		span = (last - first) / NS_PER_S;
+		while (i + 1 < sizeof(steps_s) / sizeof(*steps_s) &&
+		       (steps_s[i] < coarsest || span / steps_s[i] > MOST_ROWS))
+			i++;
+		r.step_s = steps_s[i];
 		if (!query->fine) { /* with TAG_TIME, sums of a step at most */
 			archive_list_free(windows, r.count);
 			err = list_windows(query, r.step_s, &windows, &r.count, e);

@@ -372,23 +372,6 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 	return err;
 }
 
-static int drop_windows(struct tidy *y)
-{
-	const uint64_t days = y->limits->days;
-	int err;
-
-	if (days && days < y->now_s / WINDOW_DAY_S)
-		y->old_before_s = y->now_s - days * WINDOW_DAY_S;
-	if (keep_most(y))
-		y->old_before_s = 0;
-	y->bytes = 0;
-	for (size_t i = 0; i < y->tree.count; i++)
-		y->bytes += y->tree.windows[i].bytes;
-	err = drop_while(y, is_too_large, ARCHIVE_OVER_BYTES);
-	err = err ?: drop_while(y, is_too_old, ARCHIVE_OVER_DAYS);
-	return err ?: drop_while(y, is_too_full, ARCHIVE_NO_SPACE);
-}
-
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
 		 uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
@@ -415,6 +398,8 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 			forget_windows(&y.tree, i - 1, 1);
 	}
 	if (!err) {
+		const uint64_t days = y.limits->days;
+
 		y.now_s = plausible_now(&y.tree, now_ns / NS_PER_S);
 		jump.first_ns = y.now_s * NS_PER_S;
 		jump.limit_ns = now_ns;
@@ -422,7 +407,16 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 			report(&jump, context);
 		merged = merge_windows(&y);
 		y.e = merged ? &later : e;
-		err = drop_windows(&y);
+		if (days && days < y.now_s / WINDOW_DAY_S)
+			y.old_before_s = y.now_s - days * WINDOW_DAY_S;
+		if (keep_most(&y))
+			y.old_before_s = 0;
+		y.bytes = 0;
+		for (size_t i = 0; i < y.tree.count; i++)
+			y.bytes += y.tree.windows[i].bytes;
+		err = drop_while(&y, is_too_large, ARCHIVE_OVER_BYTES);
+		err = err ?: drop_while(&y, is_too_old, ARCHIVE_OVER_DAYS);
+		err = err ?: drop_while(&y, is_too_full, ARCHIVE_NO_SPACE);
 		err = merged ?: err;
 	}
 	*old_before_ns = y.old_before_s * NS_PER_S;

@@ -109,27 +109,6 @@ static void stop_counting(struct client *client)
 		   client->peer.uid);
 }
 
-/*
- * After histogram_start() failed with err: logs errors that are not the client's, and sets e to
- * what the client is to read. Returns the error for the client.
- */
-static int report_failure(const struct client *client, int err, struct error *e)
-{
-	switch (-err) {
-	case ESRCH:
-	case EAGAIN: /* too many histograms or rates */
-	case EINVAL: /* more ticks than the kernel allows */
-		return err;
-	}
-	log_problem(e);
-	if (err == -EMFILE || err == -ENFILE) {
-		error_set(e, 0, "profild has no descriptor left for process %d", client->peer.pid);
-		return -EAGAIN;
-	}
-	e->hint[0] = '\0'; /* a hint for the administrator, not for the client */
-	return err;
-}
-
 /* Whether the client's user may use this clock when it is in place of the client's present one. */
 static int check_clock(struct client *client, const struct accounts *accounts, unsigned int clock,
 		       size_t rate, struct error *e)
@@ -177,8 +156,23 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	if (err)
 		return err;
 	err = histogram_start(&options, &histogram, e);
-	if (err)
-		return report_failure(client, err, e);
+	if (err) {
+		/* Logs errors that are not the client's, which is sent e and this errno. */
+		switch (-err) {
+		case ESRCH:
+		case EAGAIN: /* too many histograms or rates */
+		case EINVAL: /* more ticks than the kernel allows */
+			return err;
+		}
+		log_problem(e);
+		if (err == -EMFILE || err == -ENFILE) {
+			error_set(e, 0, "profild has no descriptor left for process %d",
+				  client->peer.pid);
+			return -EAGAIN;
+		}
+		e->hint[0] = '\0'; /* a hint for the administrator, not for the client */
+		return err;
+	}
 	clock = histogram_clock(histogram);
 	period_ns = histogram_period_ns(histogram);
 	if (!has_events) /* the scheduler's tick has a rate of its own */

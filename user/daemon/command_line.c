@@ -199,25 +199,6 @@ static const struct option_spec status_options[] = {
 };
 /* clang-format on */
 
-static void print_help(void)
-{
-	puts("profild [OPTION...]\n"
-	     "  Lets programs count where they spend their CPU time with profil(2), without\n"
-	     "  privileges of their own.");
-	options_print(server_options, stdout);
-	puts("\nprofild --continuous [OPTION...]\n"
-	     "  Records where the whole machine spends its CPU time, all the time, into files,\n"
-	     "  which profiltool report --since and other commands read.");
-	options_print(continuous_options, stdout);
-	puts("\nprofild --status [OPTION...]\n"
-	     "  Prints what the profild that records has done so far.");
-	options_print(status_options, stdout);
-	puts("\n  -h, --help                  print this\n"
-	     "\n"
-	     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 5 not permitted,\n"
-	     "6 the kernel lacks something.");
-}
-
 /* What profild does, by the option that says so. The last is without one. */
 static const struct mode {
 	const char *option;
@@ -329,10 +310,27 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 	if (!o.c.continuous.frequency && o.c.continuous.event != CAPTURE_TICK)
 		o.c.continuous.frequency = DEFAULT_HZ;
 	log_set_verbose(o.verbose);
-	if (help)
-		print_help();
-	else if (o.version)
+	if (help) {
+		puts("profild [OPTION...]\n"
+		     "  Lets programs count where they spend their CPU time with profil(2), "
+		     "without\n"
+		     "  privileges of their own.");
+		options_print(server_options, stdout);
+		puts("\nprofild --continuous [OPTION...]\n"
+		     "  Records where the whole machine spends its CPU time, all the time, into "
+		     "files,\n"
+		     "  which profiltool report --since and other commands read.");
+		options_print(continuous_options, stdout);
+		puts("\nprofild --status [OPTION...]\n"
+		     "  Prints what the profild that records has done so far.");
+		options_print(status_options, stdout);
+		puts("\n  -h, --help                  print this\n"
+		     "\n"
+		     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 5 not permitted,\n"
+		     "6 the kernel lacks something.");
+	} else if (o.version) {
 		puts("profild " PROFIL_VERSION);
+	}
 	*c = o.c;
 	c->is_printed = help || o.version;
 	return 0;

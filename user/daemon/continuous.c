@@ -143,28 +143,21 @@ static void note_unread(const char *path, const char *why, void *context)
 		log_detail("%s: %s", path, why);
 }
 
-/* CPU time of this process and of all keepers that there were. */
-static uint64_t own_cpu_ns(const struct recorder *r)
-{
-	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	struct rusage ended;
-	clockid_t keeper;
-
-	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
-		ns += (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * NS_PER_S +
-		      (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
-	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &keeper) == 0)
-		ns += clock_ns(keeper);
-	return ns;
-}
-
 static void account(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
 	struct capture_tables tables;
 	struct capture_totals t;
-	uint64_t own_ns = own_cpu_ns(r);
+	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	struct rusage ended;
+	clockid_t keeper;
 
+	/* The CPU time of all keepers there have been belongs to profild, too. */
+	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
+		own_ns += (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * NS_PER_S +
+			  (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
+	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &keeper) == 0)
+		own_ns += clock_ns(keeper);
 	p->totals.own_ns = own_ns - s->cpu_ns;
 	s->cpu_ns = own_ns;
 	capture_totals(r->capture, &t);

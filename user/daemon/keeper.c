@@ -101,19 +101,6 @@ static void note_dropped(const struct archive_dropped *dropped, void *context)
 	}
 }
 
-static void tidy_files(struct work *w)
-{
-	/* What waits to be sent is not merged: part of it may have been sent already. */
-	uint64_t sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
-	struct error e;
-
-	memcpy(w->kept, w->keeps, sizeof(w->kept));
-	memset(w->keeps, 0, sizeof(w->keeps));
-	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
-			 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
-		log_problem(&e);
-}
-
 static void report_push(enum push_report kind, const struct error *e, void *context)
 {
 	(void)context;
@@ -188,15 +175,30 @@ static void publish_state(struct work *w)
 		log_problem(&e);
 }
 
+/* Runs in the keeper's process, until the recorder closes the pipe. Does not return. */
 static void run_keeper(struct work *w)
 {
+	uint64_t sent_until_ns;
+	sigset_t all;
 	struct push_options push = w->o->push;
-	struct pollfd fd = { .fd = w->pipe, .events = POLLIN };
+	struct pollfd fd = { .fd = STDERR_FILENO + 1, .events = POLLIN };
 	bool goes_on;
 	char bytes[64];
 	int next_ms = 0;
 	struct error e;
 
+	/* The recorder's end ends it, too, but in order when it closes the pipe. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != w->recorder)
+		_exit(1);
+	prctl(PR_SET_NAME, "profild-keeper");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Closes the recorder's descriptors, the archive's lock above all. */
+	if (dup2(w->pipe, fd.fd) < 0)
+		_exit(1);
+	syscall(SYS_close_range, fd.fd + 1, ~0U, 0);
+	w->pipe = fd.fd;
 	if (capabilities_drop(&e))
 		log_problem(&e);
 	push.directory = w->o->directory;
@@ -212,31 +214,18 @@ static void run_keeper(struct work *w)
 	do {
 		/* Each window is a byte in the pipe, which ends with the recorder. */
 		goes_on = poll(&fd, 1, next_ms) <= 0 || read(w->pipe, bytes, sizeof(bytes)) != 0;
-		tidy_files(w);
+		/* What waits to be sent is not merged: part of it may have been sent already. */
+		sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
+		memcpy(w->kept, w->keeps, sizeof(w->kept));
+		memset(w->keeps, 0, sizeof(w->keeps));
+		if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
+				 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
+			log_problem(&e);
 		if (w->o->dcpi && w->old_before_ns)
 			dcpi_drop_old(w->o->dcpi, w->host, w->old_before_ns);
 		next_ms = push_windows(w);
 		publish_state(w);
 	} while (goes_on);
-}
-
-static void become_keeper(struct work *w)
-{
-	sigset_t all;
-
-	/* The recorder's end ends it, too, but in order when it closes the pipe. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != w->recorder)
-		_exit(1);
-	prctl(PR_SET_NAME, "profild-keeper");
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* Closes the recorder's descriptors, the archive's lock above all. */
-	if (dup2(w->pipe, STDERR_FILENO + 1) < 0)
-		_exit(1);
-	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
-	w->pipe = STDERR_FILENO + 1;
-	run_keeper(w);
 	_exit(0);
 }
 
@@ -264,7 +253,7 @@ int keeper_start(struct keeper *k, const struct continuous_options *o, const cha
 	}
 	w.pipe = ends[0];
 	if (k->pid == 0)
-		become_keeper(&w);
+		run_keeper(&w);
 	close(ends[0]);
 	k->pipe = ends[1];
 	state->keeper_starts++;

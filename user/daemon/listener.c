@@ -48,24 +48,6 @@ static uint64_t count_passed(void)
 	return count;
 }
 
-static int use_passed_socket(struct listener *listener, uint64_t count, struct error *e)
-{
-	int fd = FIRST_PASSED_FD, flags = fcntl(fd, F_GETFL);
-
-	if (count != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
-	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1)) {
-		error_set(e, 0, "LISTEN_FDS has something else than one socket to listen on");
-		error_hint(e,
-			   "in the .socket unit: one ListenSequentialPacket=/run/profild/socket");
-		return -EINVAL;
-	}
-	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
-		return error_set(e, errno, "cannot use the socket in LISTEN_FDS");
-	listener_refuse_descriptors(fd);
-	listener->fd = fd;
-	return 0;
-}
-
 static int cannot_listen(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot listen on %s", path);
@@ -208,8 +190,23 @@ int listener_open(struct listener *listener, const char *path, struct error *e)
 	int err;
 
 	*listener = (struct listener){ .fd = -1, .lock = -1 };
-	if (passed)
-		return use_passed_socket(listener, passed, e);
+	if (passed) {
+		int fd = FIRST_PASSED_FD, flags = fcntl(fd, F_GETFL);
+
+		if (passed != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
+		    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1)) {
+			error_set(e, 0,
+				  "LISTEN_FDS has something else than one socket to listen on");
+			error_hint(e, "in the .socket unit: one "
+				      "ListenSequentialPacket=/run/profild/socket");
+			return -EINVAL;
+		}
+		if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
+			return error_set(e, errno, "cannot use the socket in LISTEN_FDS");
+		listener_refuse_descriptors(fd);
+		listener->fd = fd;
+		return 0;
+	}
 	if (!*path || strlen(path) >= sizeof(address.sun_path))
 		return error_set_kind(
 			e, ERROR_USAGE, 0,

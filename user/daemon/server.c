@@ -261,21 +261,6 @@ static void serve_connection(struct server *s, struct connection *connection)
 	close_connection(s, connection);
 }
 
-/*
- * Serves users first that profild has spent the least time on, which includes the time for closing
- * their connections. What is left after SERVE_NS is reported as ready again, together with requests
- * that came meanwhile.
- */
-static void serve_ready(struct server *s)
-{
-	uint64_t end_ns = now_ns() + SERVE_NS;
-
-	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_service);
-	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
-		serve_connection(s, s->ready[i]);
-	s->ready_count = 0;
-}
-
 static void interrupt(int signal)
 {
 	(void)signal; /* its arrival makes a waiting system call fail with EINTR */
@@ -298,6 +283,7 @@ static int take_events(struct server *s, struct error *e)
 	int pause = end_pause(s), clocks = check_clocks(s);
 	int count = epoll_wait(s->epoll, s->events, s->event_room,
 			       pause < 0 || (clocks >= 0 && clocks < pause) ? clocks : pause);
+	uint64_t end_ns;
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
@@ -324,7 +310,16 @@ static int take_events(struct server *s, struct error *e)
 			break;
 		}
 	}
-	serve_ready(s);
+	/*
+	 * Serves users first that profild has spent the least time on, which includes the time for
+	 * closing their connections. What is left after SERVE_NS is reported as ready again,
+	 * together with requests that came meanwhile.
+	 */
+	end_ns = now_ns() + SERVE_NS;
+	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_service);
+	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
+		serve_connection(s, s->ready[i]);
+	s->ready_count = 0;
 	limit_waits(false);
 	free_closed(s);
 	return 0;

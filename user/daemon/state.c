@@ -174,25 +174,6 @@ int state_write_metrics(const struct state *s, const char *path, struct error *e
 	return file_write(path, FILE_SAFE_DIRECTORY, write_metrics, (void *)s, e);
 }
 
-/* Reads the lines that write_json() writes. */
-static int read_state(FILE *in, struct state *s)
-{
-	char line[256], name[64];
-	uint64_t number;
-	int known = 0;
-
-	while (fgets(line, sizeof(line), in)) {
-		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
-			continue;
-		for (size_t i = 0; i < FIELDS; i++)
-			if (strcmp(name, fields[i].name) == 0) {
-				memcpy((char *)s + fields[i].offset, &number, sizeof(number));
-				known++;
-			}
-	}
-	return known ? 0 : -EINVAL;
-}
-
 static void print_time(const char *what, uint64_t seconds)
 {
 	time_t time = seconds;
@@ -265,6 +246,9 @@ int state_print(const char *directory, const char *host, bool json, bool *runs, 
 	struct tree t;
 	int err = tree_open(&t, directory, host, false, e), fd;
 	FILE *in = NULL;
+	char line[256], name[64];
+	uint64_t number;
+	int known = 0;
 
 	if (!err) {
 		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
@@ -282,7 +266,17 @@ int state_print(const char *directory, const char *host, bool json, bool *runs, 
 					     : "run it as the user that records");
 		return err;
 	}
-	err = read_state(in, &s);
+	/* Reads the lines that write_json() writes. */
+	while (fgets(line, sizeof(line), in)) {
+		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
+			continue;
+		for (size_t i = 0; i < FIELDS; i++)
+			if (strcmp(name, fields[i].name) == 0) {
+				memcpy((char *)&s + fields[i].offset, &number, sizeof(number));
+				known++;
+			}
+	}
+	err = known ? 0 : -EINVAL;
 	fclose(in);
 	if (err)
 		return error_set(e, 0, "%s is not what profild --continuous writes", path);

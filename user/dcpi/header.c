@@ -204,21 +204,6 @@ static int bad_line(const struct input *in, const struct line *line, struct erro
 				line->word.at);
 }
 
-static int bad_value(const struct input *in, const struct line *line, struct error *e)
-{
-	uint64_t major, minor;
-
-	if (find_keyword(line) == DCPI_VERSION && dcpi_version_parse(line->value, &major, &minor)) {
-		input_line_error(in, e,
-				 "version %.*s of the format: only major version 0 is documented",
-				 quoted(&line->value), line->value.at);
-		error_hint(e, "print it by its own tool, dcpicat(1)");
-		return -EINVAL;
-	}
-	return input_line_error(in, e, "\"%.*s\" is no value for %.*s", quoted(&line->value),
-				line->value.at, quoted(&line->word), line->word.at);
-}
-
 static int read_line(struct dcpi_header *h, const struct input *in, const struct line *line,
 		     struct error *e)
 {
@@ -231,8 +216,21 @@ static int read_line(struct dcpi_header *h, const struct input *in, const struct
 	if (k <= DCPI_CPUSPEED && h->fields[k].given)
 		return input_line_error(in, e, "a second line \"%s\"", keywords[k].word);
 	if (!dcpi_value_parse(keywords[k].kind, &field)) {
-		if (k <= DCPI_CPUSPEED)
-			return bad_value(in, line, e);
+		if (k <= DCPI_CPUSPEED) {
+			uint64_t major, minor;
+
+			if (k == DCPI_VERSION && dcpi_version_parse(line->value, &major, &minor)) {
+				input_line_error(in, e,
+						 "version %.*s of the format: only major version 0 "
+						 "is documented",
+						 quoted(&line->value), line->value.at);
+				error_hint(e, "print it by its own tool, dcpicat(1)");
+				return -EINVAL;
+			}
+			return input_line_error(in, e, "\"%.*s\" is no value for %.*s",
+						quoted(&line->value), line->value.at,
+						quoted(&line->word), line->word.at);
+		}
 		h->malformed = line->all;
 		err = add_other(h, &line->all);
 	} else if (k == DCPI_LOST && h->lost_count < CAUSES_MAX) {

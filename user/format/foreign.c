@@ -199,9 +199,15 @@ static const struct foreign *detect_json(const struct input *in)
 	return NULL;
 }
 
-/* The first line that is neither blank nor a comment, without indentation, cut to LINE_MAX_SIZE. */
-static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
+/*
+ * True if the first line that is neither blank nor a comment, without indentation and cut to
+ * LINE_MAX_SIZE, matches an extended regular expression.
+ */
+static bool first_line_is(const struct input *in, const char *expression)
 {
+	char line[LINE_MAX_SIZE];
+	regex_t pattern;
+	bool found;
 	const char *at = (const char *)in->bytes, *end = at + in->size, *newline;
 	size_t size;
 
@@ -214,16 +220,6 @@ static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
 	size = size < LINE_MAX_SIZE - 1 ? size : LINE_MAX_SIZE - 1;
 	memcpy(line, at, size);
 	line[size] = '\0';
-}
-
-/* Whether the first line matches an extended regular expression. */
-static bool first_line_is(const struct input *in, const char *expression)
-{
-	char line[LINE_MAX_SIZE];
-	regex_t pattern;
-	bool found;
-
-	first_line(in, line);
 	if (regcomp(&pattern, expression, REG_EXTENDED | REG_NOSUB))
 		return false;
 	found = regexec(&pattern, line, 0, NULL, 0) == 0;
@@ -309,36 +305,29 @@ static void quote(struct word *w, const char *path, size_t size, bool runs)
 	w->text[w->size] = '\0';
 }
 
-/* Other programs do not inflate: packed is the file, and path what it is to become. */
-static void name_files(const struct foreign *foreign, const struct input *in, struct word *path,
-		       struct word *packed)
-{
-	bool known = strcmp(in->path, INPUT_STDIN) != 0; /* a name for messages, not for commands */
-	bool runs = foreign == &elf_program;
-	size_t size = strlen(in->path);
-	bool cut = in->inflated && known && format_is_gzip_path(in->path);
-
-	if (known)
-		quote(packed, in->path, size, false);
-	else
-		quote(packed, MAGIC("FILE" FORMAT_GZIP), false);
-	if (known && (cut || !in->inflated))
-		quote(path, in->path, size - (cut ? strlen(FORMAT_GZIP) : 0), runs);
-	else
-		quote(path, MAGIC(any_file), false);
-}
-
 int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e)
 {
 	const char *place = strstr(foreign->hint, "%s");
 	struct word path, packed;
+	bool known = strcmp(in->path, INPUT_STDIN) != 0; /* a name for messages, not for commands */
+	bool runs = foreign == &elf_program;
+	size_t size = strlen(in->path);
+	bool cut = in->inflated && known && format_is_gzip_path(in->path);
 
 	error_set(e, 0, "%s is %s", in->path, foreign->what);
 	if (!place) {
 		error_hint(e, "%s", foreign->hint);
 		return -EINVAL;
 	}
-	name_files(foreign, in, &path, &packed);
+	/* Other programs do not inflate: packed is the file, path the name to inflate it to. */
+	if (known)
+		quote(&packed, in->path, size, false);
+	else
+		quote(&packed, MAGIC("FILE" FORMAT_GZIP), false);
+	if (known && (cut || !in->inflated))
+		quote(&path, in->path, size - (cut ? strlen(FORMAT_GZIP) : 0), runs);
+	else
+		quote(&path, MAGIC(any_file), false);
 	error_hint(e, "%s%s%s%s%s%.*s%s%s", in->inflated ? "gzip -dc " : "",
 		   in->inflated ? packed.text : "", in->inflated ? " >" : "",
 		   in->inflated ? path.text : "", in->inflated ? ", then: " : "",

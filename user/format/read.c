@@ -130,18 +130,6 @@ static int take_part(struct reader *r, size_t i, struct profile **later)
 	return err;
 }
 
-/* Adds a profile to the sum. Returns 0 or -errno with r->e set. */
-static int add_profile(struct reader *r, struct profile *p)
-{
-	size_t i = 0;
-	int err = 0;
-
-	for (; r->parts[i] && !err; i++)
-		err = take_part(r, i, &p);
-	r->parts[i] = p;
-	return err;
-}
-
 static int read_file(struct reader *r, const FTSENT *file)
 {
 	const struct format *format;
@@ -172,7 +160,11 @@ static int read_file(struct reader *r, const FTSENT *file)
 		profile_free(p);
 		err = error_no_memory(r->e);
 	} else {
-		err = add_profile(r, p);
+		size_t i = 0;
+
+		for (; r->parts[i] && !err; i++)
+			err = take_part(r, i, &p);
+		r->parts[i] = p;
 	}
 out:
 	input_close(&in);
@@ -227,24 +219,6 @@ static int read_tree(struct reader *r)
 	return err;
 }
 
-static int add_notes(struct reader *r)
-{
-	struct profile *notes = r->notes;
-	char hosts[512];
-	int err = 0;
-
-	if (r->skipped > NAMED_MAX)
-		err = profile_warn(notes, "skipped: %zu more files", r->skipped - NAMED_MAX);
-	if (!err && hosts_are_several(&r->hosts, hosts, sizeof(hosts)))
-		err = profile_warn(notes,
-				   "it has profiles of several machines, which are added up: %s",
-				   hosts);
-	for (size_t i = 0; i < notes->warning_count && !err; i++)
-		err = profile_warn(r->p, "%s", notes->warnings[i]);
-	r->p->salvaged |= r->damaged;
-	return err ? error_no_memory(r->e) : 0;
-}
-
 static int read_directory(const char *path, const struct input_options *options, struct profile **p,
 			  struct error *e)
 {
@@ -252,7 +226,20 @@ static int read_directory(const char *path, const struct input_options *options,
 	int err = r.notes ? read_tree(&r) : error_no_memory(e);
 
 	if (!err && r.p) {
-		err = add_notes(&r);
+		struct profile *notes = r.notes;
+		char hosts[512];
+
+		if (r.skipped > NAMED_MAX)
+			err = profile_warn(notes, "skipped: %zu more files", r.skipped - NAMED_MAX);
+		if (!err && hosts_are_several(&r.hosts, hosts, sizeof(hosts)))
+			err = profile_warn(
+				notes,
+				"it has profiles of several machines, which are added up: %s",
+				hosts);
+		for (size_t i = 0; i < notes->warning_count && !err; i++)
+			err = profile_warn(r.p, "%s", notes->warnings[i]);
+		r.p->salvaged |= r.damaged;
+		err = err ? error_no_memory(r.e) : 0;
 	} else if (!err && r.unreadable.what[0]) {
 		*e = r.unreadable;
 		err = -EACCES;

@@ -161,24 +161,6 @@ static int by_address(const void *x, const void *y)
 
 /* --- Headers --- */
 
-static int describe_image(struct writer *w, const struct target *t, struct dcpi_header *h)
-{
-	const struct image *elf = &w->images[t->image].elf;
-	const char *path = w->maps.all[t->image].path;
-	const struct dcpi_image image = {
-		.path = path,
-		.path_size = strlen(path),
-		.id = elf->id,
-		.addresses = t->addresses,
-		.window = t->window,
-	};
-	int err = dcpi_set_image(&w->texts, h, &image);
-
-	if (!err && !h->fields[DCPI_IMAGE].given)
-		err = dcpi_make_id(&w->texts, h, &image, elf->mtime);
-	return err;
-}
-
 /* Makes a file's header. */
 static int describe_file(struct writer *w, const struct target *t, struct dcpi_file *file)
 {
@@ -219,10 +201,23 @@ static int describe_file(struct writer *w, const struct target *t, struct dcpi_f
 		if (first && s->lost)
 			err = dcpi_header_add_lost(h, &no_cause, s->lost);
 	}
-	if (!err && t->unattributed)
+	if (!err && t->unattributed) {
 		err = dcpi_set_unattributed(&w->texts, h);
-	else if (!err)
-		err = describe_image(w, t, h);
+	} else if (!err) {
+		const struct image *elf = &w->images[t->image].elf;
+		const char *path = w->maps.all[t->image].path;
+		const struct dcpi_image image = {
+			.path = path,
+			.path_size = strlen(path),
+			.id = elf->id,
+			.addresses = t->addresses,
+			.window = t->window,
+		};
+
+		err = dcpi_set_image(&w->texts, h, &image);
+		if (!err && !h->fields[DCPI_IMAGE].given)
+			err = dcpi_make_id(&w->texts, h, &image, elf->mtime);
+	}
 	dcpi_complete(h, w->cpu_mhz);
 	return err;
 }

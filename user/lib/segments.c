@@ -31,21 +31,17 @@ struct source {
 	uint64_t base, size; /* of the mapping in memory */
 };
 
-static bool read_memory(const struct source *s, uint64_t offset, void *to, size_t size)
-{
-	struct iovec local = { to, size };
-	struct iovec remote = { (void *)(uintptr_t)(s->base + offset), size };
-
-	if (offset > s->size || size > s->size - offset || s->base + offset > UINTPTR_MAX)
-		return false;
-	return process_vm_readv(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 /* Not by mapping the file: it may be truncated meanwhile, and reading it would raise SIGBUS. */
 static bool read_at(const struct source *s, uint64_t offset, void *to, size_t size)
 {
-	if (s->fd < 0)
-		return read_memory(s, offset, to, size);
+	if (s->fd < 0) {
+		struct iovec local = { to, size };
+		struct iovec remote = { (void *)(uintptr_t)(s->base + offset), size };
+
+		if (offset > s->size || size > s->size - offset || s->base + offset > UINTPTR_MAX)
+			return false;
+		return process_vm_readv(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+	}
 	return offset <= INT64_MAX && pread(s->fd, to, size, offset) == (ssize_t)size;
 }
 

@@ -332,27 +332,6 @@ void profil__sessions_forget(void)
 
 /* --- In the service thread --- */
 
-/* Checks the back end once a second, or starts it again. */
-static void check_backend(struct profil_session *s, uint64_t now)
-{
-	s->check_ns = now + NS_PER_S;
-	if (s->attached && s->backend->is_alive && !s->backend->is_alive(s)) {
-		s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
-		detach(s);
-	}
-	if (s->attached && s->pid) {
-		look_at_target(s);
-	} else if (s->attached) {
-		note_alive(s);
-	} else if (s->backend->start(s)) {
-		s->check_ns += (now_ns() - now) * RETRY_SHARE;
-	} else { /* ticks that were due meanwhile are lost */
-		profil__session_account(s);
-		keep_totals(s);
-		note_attached(s);
-	}
-}
-
 static struct look look_at_all(void)
 {
 	uint64_t now = now_ns();
@@ -365,8 +344,25 @@ static struct look look_at_all(void)
 			update_or_stop(s);
 		if (!s->on || s->backend->direct)
 			continue;
-		if (now >= s->check_ns)
-			check_backend(s, now);
+		if (now >= s->check_ns) {
+			/* Checks the back end once a second, or starts it again. */
+			s->check_ns = now + NS_PER_S;
+			if (s->attached && s->backend->is_alive && !s->backend->is_alive(s)) {
+				s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
+				detach(s);
+			}
+			if (s->attached && s->pid) {
+				look_at_target(s);
+			} else if (s->attached) {
+				note_alive(s);
+			} else if (s->backend->start(s)) {
+				s->check_ns += (now_ns() - now) * RETRY_SHARE;
+			} else { /* ticks that were due meanwhile are lost */
+				profil__session_account(s);
+				keep_totals(s);
+				note_attached(s);
+			}
+		}
 		found.any = true;
 		found.soon |= !s->counts;
 		if (s->state)

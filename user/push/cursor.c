@@ -29,23 +29,6 @@ static char *read_line(FILE *in, char **line, size_t *room, const char *prefix)
 	return *line + strlen(prefix);
 }
 
-static int parse_cursor(FILE *in, const char *url, uint64_t *until_ns)
-{
-	char *line = NULL, *rest;
-	size_t room = 0;
-	int err = -EINVAL;
-
-	rest = read_line(in, &line, &room, URL_PREFIX);
-	if (rest && strcmp(rest, url) != 0)
-		err = -ENOENT;
-	else if (rest)
-		rest = read_line(in, &line, &room, UNTIL_PREFIX);
-	if (rest && err == -EINVAL && number_parse(rest, 0, UINT64_MAX, until_ns) == 0)
-		err = 0;
-	free(line);
-	return err;
-}
-
 int cursor_read(const char *directory, const char *host, const char *url, uint64_t *until_ns,
 		struct error *e)
 {
@@ -61,7 +44,19 @@ int cursor_read(const char *directory, const char *host, const char *url, uint64
 			if (fd == -ELOOP) /* somebody put a link there: as if it were corrupt */
 				err = -EINVAL;
 		} else {
-			err = parse_cursor(in, url, until_ns);
+			char *line = NULL, *rest;
+			size_t room = 0;
+
+			err = -EINVAL;
+			rest = read_line(in, &line, &room, URL_PREFIX);
+			if (rest && strcmp(rest, url) != 0)
+				err = -ENOENT;
+			else if (rest)
+				rest = read_line(in, &line, &room, UNTIL_PREFIX);
+			if (rest && err == -EINVAL &&
+			    number_parse(rest, 0, UINT64_MAX, until_ns) == 0)
+				err = 0;
+			free(line);
 			fclose(in);
 			if (err == -EINVAL) {
 				error_set(e, 0, "%s/" NAME " is corrupt", t.path);

@@ -291,23 +291,6 @@ static int take_progress(void *context, curl_off_t down_total, curl_off_t down, 
 	return o->stopped && o->stopped(o->context);
 }
 
-static void take_info(CURL *curl, struct http_reply *r)
-{
-	const char *type = NULL, *location = NULL;
-	curl_off_t retry_after = 0;
-
-	lib.easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r->status);
-	lib.easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-	lib.easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
-	lib.easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
-	snprintf(r->type, sizeof(r->type), "%.*s", type ? (int)strcspn(type, "; \t") : 0,
-		 type ?: "");
-	for (char *c = r->type; *c; c++)
-		*c = tolower((unsigned char)*c);
-	snprintf(r->location, sizeof(r->location), "%s", location ?: "");
-	r->retry_after_s = retry_after > 0 ? retry_after : 0;
-}
-
 /* All connections begin here, after the host's name was resolved and before anything is sent. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -504,6 +487,9 @@ int http_post(struct http *h, const struct request_bytes *body, struct http_repl
 		err = add_token(h, &headers, e);
 	reply->problem = err;
 	if (!err) {
+		const char *type = NULL, *location = NULL;
+		curl_off_t retry_after = 0;
+
 		*h->message = '\0';
 		h->refused_address = false;
 		reply->status = 0;
@@ -516,7 +502,16 @@ int http_post(struct http *h, const struct request_bytes *body, struct http_repl
 		code = code ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at);
 		code = code ?: lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply);
 		code = code ?: lib.easy_perform(h->curl);
-		take_info(h->curl, reply);
+		lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &reply->status);
+		lib.easy_getinfo(h->curl, CURLINFO_CONTENT_TYPE, &type);
+		lib.easy_getinfo(h->curl, CURLINFO_REDIRECT_URL, &location);
+		lib.easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &retry_after);
+		snprintf(reply->type, sizeof(reply->type), "%.*s",
+			 type ? (int)strcspn(type, "; \t") : 0, type ?: "");
+		for (char *c = reply->type; *c; c++)
+			*c = tolower((unsigned char)*c);
+		snprintf(reply->location, sizeof(reply->location), "%s", location ?: "");
+		reply->retry_after_s = retry_after > 0 ? retry_after : 0;
 		reply->problem = PROBLEM_CURL - (int)code;
 		if (code && !reply->too_long)
 			err = set_curl_error(h, code, e);

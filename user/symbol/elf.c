@@ -207,28 +207,6 @@ static int find_segments(Elf *elf, struct segment **segments, size_t *count)
 }
 
 /*
- * A linked mapping has ELF virtual addresses: sets its offset in the file, so that it is like any
- * other. It may span several segments; the first one that it meets decides.
- */
-static void place_linked(struct batch *b, const struct segment *segments, size_t count)
-{
-	for (size_t i = 0; i < b->p->mapping_count; i++) {
-		struct profile_mapping *m = &b->p->mappings[i];
-
-		for (size_t j = 0; j < count && m->linked && m->image == b->image; j++) {
-			const struct segment *s = &segments[j];
-
-			if (s->address >= m->limit || s->address + s->size <= m->start)
-				continue;
-			if (s->address > s->offset && m->start < s->address - s->offset)
-				m->start = s->address - s->offset; /* the file's beginning */
-			m->offset = m->start - (s->address - s->offset);
-			m->linked = false;
-		}
-	}
-}
-
-/*
  * Translates addresses in memory to ELF virtual addresses, by the offset in the file: that is right
  * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
  * those that need no more. Sets the image's class and text. Returns 0 or -ENOMEM.
@@ -254,7 +232,24 @@ static int translate(struct batch *b, Elf *elf)
 		image->text_start = text_start;
 		image->text_size = text_limit - text_start;
 	}
-	place_linked(b, segments, segment_count);
+	/*
+	 * A linked mapping has ELF virtual addresses: sets its offset in the file, so that it is
+	 * like any other. It may span several segments; the first one that it meets decides.
+	 */
+	for (size_t i = 0; i < b->p->mapping_count; i++) {
+		struct profile_mapping *m = &b->p->mappings[i];
+
+		for (size_t j = 0; j < segment_count && m->linked && m->image == b->image; j++) {
+			const struct segment *s = &segments[j];
+
+			if (s->address >= m->limit || s->address + s->size <= m->start)
+				continue;
+			if (s->address > s->offset && m->start < s->address - s->offset)
+				m->start = s->address - s->offset; /* the file's beginning */
+			m->offset = m->start - (s->address - s->offset);
+			m->linked = false;
+		}
+	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct batch_address swap = b->addresses[i];
 		struct profile_location *l = &b->p->locations[swap.location];
@@ -375,27 +370,6 @@ static void end_described(const struct batch *b, struct described *d)
 	cfi_functions_free(&d->functions);
 }
 
-static int find_extents(struct batch *b, const struct cover *c, const struct elf_file *file)
-{
-	struct described d = { .file = file };
-	int err = 0;
-
-	for (size_t i = 0; !err && i < b->count; i++) {
-		struct symbol_extent *extent = &b->extents[b->addresses[i].location];
-		const struct cover_symbol *symbol = cover_find(c, i);
-		const struct cfi_function *function = NULL;
-
-		if (symbol)
-			*extent = (struct symbol_extent){ symbol->start, symbol->limit };
-		else
-			err = find_described(b, &d, b->addresses[i].address, &function);
-		if (function)
-			*extent = (struct symbol_extent){ function->start, function->limit };
-	}
-	end_described(b, &d);
-	return err;
-}
-
 /*
  * Sets the names of all addresses: by symbols, else by the starts of their functions. An
  * address that is in no known function gets the name of an exported symbol without a size before it
@@ -485,10 +459,26 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 		cover_free(&c); /* symbols that were not read could be the right ones */
 		return err;
 	}
-	if (!err && b->extents)
-		err = find_extents(b, &c, &s->main);
-	else if (!err && !b->stopped)
+	if (!err && b->extents) {
+		struct described d = { .file = &s->main };
+
+		for (size_t i = 0; !err && i < b->count; i++) {
+			struct symbol_extent *extent = &b->extents[b->addresses[i].location];
+			const struct cover_symbol *symbol = cover_find(&c, i);
+			const struct cfi_function *function = NULL;
+
+			if (symbol)
+				*extent = (struct symbol_extent){ symbol->start, symbol->limit };
+			else
+				err = find_described(b, &d, b->addresses[i].address, &function);
+			if (function)
+				*extent =
+					(struct symbol_extent){ function->start, function->limit };
+		}
+		end_described(b, &d);
+	} else if (!err && !b->stopped) {
 		err = name_addresses(b, &c, &s->main) ?: drop_unproven(b, &c);
+	}
 	cover_free(&c);
 	return err;
 }

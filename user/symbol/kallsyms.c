@@ -160,14 +160,6 @@ struct file_cache *symbol_cache_files(struct symbol_cache *cache)
 	return cache->files;
 }
 
-/* "[nf_tables]", "[bpf]", which follows the name in the text; NULL: the kernel itself. */
-static const char *module_of(const char *name)
-{
-	const char *next = name + strlen(name) + 1;
-
-	return *next == '[' ? next : NULL;
-}
-
 /*
  * Moves a location from the kernel's mapping to its module's. A module's extent in memory is not
  * known: its mapping covers the pages with samples. Addresses come sorted; *mapping: that of the
@@ -218,8 +210,11 @@ static int name_addresses(struct batch *b, const struct symbol_cache *k)
 		const char *module = NULL;
 
 		if (symbol && symbol->function) {
+			const char *next = symbol->name + strlen(symbol->name) + 1;
+
 			err = batch_name(b, i, symbol->name);
-			module = module_of(symbol->name);
+			/* "[nf_tables]", "[bpf]"; nothing after names of the kernel itself */
+			module = *next == '[' ? next : NULL;
 		}
 		if (!module)
 			mapping = PROFILE_NONE;

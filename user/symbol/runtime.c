@@ -298,33 +298,6 @@ static void print_hint(const struct runtime *runtime, const struct share *share,
 	fputs(rest + strlen(PID), out);
 }
 
-/* If the process has written a file of names, only a runtime that can add more gets a hint. */
-static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
-{
-	const struct profile *p = r->p;
-	bool has_file = image_kind(p->images[image].path) == IMAGE_JIT;
-	struct share shares[RUNTIME_COUNT] = { 0 };
-	uint64_t sum;
-
-	for (size_t i = 0; i < r->process_count; i++)
-		r->processes[i].unnamed = 0;
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-		const struct profile_location *leaf;
-
-		if (!sample->depth)
-			continue;
-		leaf = &p->locations[p->frames[sample->first_frame]];
-		if (!leaf->line_count && image_at(p, leaf) == image)
-			r->processes[r->process_of[sample->labels]].unnamed += value_of(r, i);
-	}
-	sum = attribute_samples(r, shares);
-	for (size_t i = 0; i < RUNTIME_COUNT; i++)
-		if (shares[i].unnamed && shares[i].unnamed >= sum / HINT_SHARE &&
-		    (!has_file || runtimes[i].snapshot))
-			print_hint(&runtimes[i], &shares[i], out);
-}
-
 char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 {
 	char *text = NULL;
@@ -335,8 +308,32 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 		return NULL;
 	fputs(why, out);
 	/* Malicious files have many images: at most IMAGE_SHARE of them scan the samples again. */
-	if (image < r->image_count && r->leaves[image] >= r->sum / IMAGE_SHARE)
-		print_hints(r, image, out);
+	if (image < r->image_count && r->leaves[image] >= r->sum / IMAGE_SHARE) {
+		const struct profile *p = r->p;
+		bool has_file = image_kind(p->images[image].path) == IMAGE_JIT;
+		struct share shares[RUNTIME_COUNT] = { 0 };
+		uint64_t sum;
+
+		for (size_t i = 0; i < r->process_count; i++)
+			r->processes[i].unnamed = 0;
+		for (size_t i = 0; i < p->sample_count; i++) {
+			const struct profile_sample *sample = &p->samples[i];
+			const struct profile_location *leaf;
+
+			if (!sample->depth)
+				continue;
+			leaf = &p->locations[p->frames[sample->first_frame]];
+			if (!leaf->line_count && image_at(p, leaf) == image)
+				r->processes[r->process_of[sample->labels]].unnamed +=
+					value_of(r, i);
+		}
+		sum = attribute_samples(r, shares);
+		/* A process that has written a file of names needs no hint how to write one. */
+		for (size_t i = 0; i < RUNTIME_COUNT; i++)
+			if (shares[i].unnamed && shares[i].unnamed >= sum / HINT_SHARE &&
+			    (!has_file || runtimes[i].snapshot))
+				print_hint(&runtimes[i], &shares[i], out);
+	}
 	if (fclose(out) == 0)
 		return text;
 	free(text);

@@ -955,19 +955,6 @@ static bool is_body_key(struct text key)
 	return find_key(key) < KEY_COUNT;
 }
 
-static int read_body_line(struct reader *r, struct text key, struct text value)
-{
-	size_t i = find_key(key);
-
-	if (i == KEY_COUNT) {
-		overlook(r, OVERSIGHT_LINE);
-		return 0;
-	}
-	r->in_body = true;
-	take_blanks(&value);
-	return keys[i].read(r, value);
-}
-
 /*
  * --- The header of a part: "key: value". The value of a "desc:" line is again "Key: value": the
  * keys that callgrind_write.c writes set members of the profile, others are kept as extras. ---
@@ -1431,32 +1418,21 @@ static int read_line(struct reader *r, struct text t)
 		return read_cost_line(r, t);
 	line = t;
 	sign = take_key(&t, &key);
-	if (sign == '=')
-		return read_body_line(r, key, t);
+	if (sign == '=') {
+		size_t i = find_key(key);
+
+		if (i == KEY_COUNT) {
+			overlook(r, OVERSIGHT_LINE);
+			return 0;
+		}
+		r->in_body = true;
+		take_blanks(&t);
+		return keys[i].read(r, t);
+	}
 	if (sign == ':')
 		return read_header_line(r, key, t, line);
 	overlook(r, OVERSIGHT_LINE);
 	return 0;
-}
-
-/* Extends each mapping to the pages of all its locations. */
-static void measure_mappings(struct profile *p)
-{
-	for (size_t i = 0; i < p->location_count; i++) {
-		const struct profile_location *l = &p->locations[i];
-		uint64_t start = l->address - l->address % PAGE_SIZE, limit;
-		struct profile_mapping *m;
-
-		if (l->mapping == PROFILE_NONE || !l->address)
-			continue;
-		m = &p->mappings[l->mapping];
-		if (__builtin_add_overflow(start, PAGE_SIZE, &limit))
-			limit = UINT64_MAX;
-		if (!m->limit || start < m->start)
-			m->start = start;
-		if (limit > m->limit)
-			m->limit = limit;
-	}
 }
 
 static const char *const oversights[OVERSIGHT_COUNT] = {
@@ -1517,7 +1493,22 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 	err = err ?: end_part(r);
 	/* After an error, too: what was read before must be a valid profile. */
 	finish_err = finish_events(r) ?: add_warnings(r);
-	measure_mappings(p);
+	/* Extends each mapping to the pages of all its locations. */
+	for (size_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		uint64_t start = l->address - l->address % PAGE_SIZE, limit;
+		struct profile_mapping *m;
+
+		if (l->mapping == PROFILE_NONE || !l->address)
+			continue;
+		m = &p->mappings[l->mapping];
+		if (__builtin_add_overflow(start, PAGE_SIZE, &limit))
+			limit = UINT64_MAX;
+		if (!m->limit || start < m->start)
+			m->start = start;
+		if (limit > m->limit)
+			m->limit = limit;
+	}
 	names_free(&r->objects);
 	names_free(&r->files);
 	names_free(&r->functions);

@@ -271,15 +271,6 @@ static int gather_groups(struct writer *w, struct error *e)
 	return 0;
 }
 
-static void groups_free(struct groups *groups)
-{
-	for (size_t i = 0; i < groups->count; i++)
-		free(groups->all[i].counts);
-	free(groups->all);
-	free(groups->images);
-	index_free(&groups->index);
-}
-
 /* --- The image --- */
 
 static struct dcpi_image image_of(const struct group *g, const struct profile_image *image,
@@ -388,20 +379,6 @@ static int describe_account(struct writer *w, const struct group *g, struct dcpi
 	return err;
 }
 
-static int describe_recording(struct writer *w, const struct group *g, struct dcpi_header *h)
-{
-	const struct profile *p = w->p;
-	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, p->host, DCPI_UNKNOWN);
-
-	err = err ?: describe_event(w, g, h);
-	err = err ?: dcpi_set_text(&w->texts, h, DCPI_COMMAND, p->command, NULL);
-	err = err ?: dcpi_set_text(&w->texts, h, DCPI_LABEL, g->label ?: "", NULL);
-	dcpi_set_start(h, p->time_ns);
-	if (p->bucket > 1)
-		dcpi_set_number(h, DCPI_BUCKET, p->bucket);
-	return err ?: describe_account(w, g, h);
-}
-
 /* Fills the header of the group's file. Returns 0 or -ENOMEM. */
 static int describe_file(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
@@ -410,7 +387,14 @@ static int describe_file(struct writer *w, const struct group *g, struct dcpi_he
 	int err;
 
 	*h = (struct dcpi_header){ 0 };
-	err = describe_recording(w, g, h);
+	err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, p->host, DCPI_UNKNOWN);
+	err = err ?: describe_event(w, g, h);
+	err = err ?: dcpi_set_text(&w->texts, h, DCPI_COMMAND, p->command, NULL);
+	err = err ?: dcpi_set_text(&w->texts, h, DCPI_LABEL, g->label ?: "", NULL);
+	dcpi_set_start(h, p->time_ns);
+	if (p->bucket > 1)
+		dcpi_set_number(h, DCPI_BUCKET, p->bucket);
+	err = err ?: describe_account(w, g, h);
 	err = err ?: describe_image(w, g, h);
 	dcpi_set_number(h, DCPI_TSTART, g->start);
 	dcpi_set_number(h, DCPI_TSIZE, g->size);
@@ -456,24 +440,6 @@ static int link_extras(struct writer *w)
 	return 0;
 }
 
-/* Decides whether the account can be split over the files: only if it agrees with the counts. */
-static void settle_account(struct writer *w)
-{
-	const struct profile_totals *t = &w->p->totals;
-	uint64_t counted = 0;
-
-	for (size_t i = 0; i < w->groups.count; i++) {
-		const struct group *g = &w->groups.all[i];
-		uint64_t total = 0;
-
-		if (g->value == w->value)
-			total = dcpi_body_total(g->counts, g->count) + g->dropped;
-		counted += total;
-		w->other_ticks += i ? total : 0;
-	}
-	w->accounted = t->known && counted == t->counted && t->ticks >= w->other_ticks;
-}
-
 /* --- Files --- */
 
 static void free_writer(struct writer *w)
@@ -484,7 +450,11 @@ static void free_writer(struct writer *w)
 	dcpi_texts_free(&w->texts);
 	free(w->first_extra);
 	free(w->next_extra);
-	groups_free(&w->groups);
+	for (size_t i = 0; i < w->groups.count; i++)
+		free(w->groups.all[i].counts);
+	free(w->groups.all);
+	free(w->groups.images);
+	index_free(&w->groups.index);
 }
 
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
@@ -493,13 +463,26 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 	struct writer w = { .p = p, .value = profile_value(p, options->value) };
 	struct utsname machine;
 	int err = gather_groups(&w, e);
+	const struct profile_totals *t = &w.p->totals;
+	uint64_t counted = 0;
 
 	if (err)
 		goto out;
 	/* The recorded machine's clock rate is known if it is this machine. */
 	if (uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0)
 		w.cpu_mhz = cpu_mhz();
-	settle_account(&w);
+	/* Decides whether the account can be split over the files: only if it agrees with the
+	 * counts. */
+	for (size_t i = 0; i < w.groups.count; i++) {
+		const struct group *g = &w.groups.all[i];
+		uint64_t total = 0;
+
+		if (g->value == w.value)
+			total = dcpi_body_total(g->counts, g->count) + g->dropped;
+		counted += total;
+		w.other_ticks += i ? total : 0;
+	}
+	w.accounted = t->known && counted == t->counted && t->ticks >= w.other_ticks;
 	w.files = calloc(w.groups.count ?: 1, sizeof(*w.files));
 	err = w.files ? link_extras(&w) : -ENOMEM;
 	for (size_t i = 0; i < w.groups.count && !err; i++) {

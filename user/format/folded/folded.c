@@ -193,19 +193,6 @@ static int add_count(struct reader *r, size_t value, const struct folded_count *
 	return 0;
 }
 
-static int add_sample(struct reader *r, const struct text *stack, const struct folded_count *counts)
-{
-	uint32_t depth = 0, id;
-
-	if ((!text_is(stack, FOLDED_NO_PC) && read_stack(r, *stack, &depth)) ||
-	    profile_sample(r->p, r->frames, depth, r->labels, &id))
-		return error_no_memory(r->e);
-	for (size_t i = 0; i < r->p->value_type_count; i++)
-		if (add_count(r, id * r->p->value_type_count + i, &counts[i]))
-			return error_no_memory(r->e);
-	return 0;
-}
-
 static void skip_line(struct reader *r, const char *reason)
 {
 	if (!r->bad_lines++) {
@@ -231,6 +218,7 @@ static int read_line(struct reader *r, struct text line)
 {
 	struct folded_count counts[2] = { { 0 }, { 0 } };
 	int taken;
+	uint32_t depth = 0, id;
 
 	take_blanks(&line);
 	trim_end(&line);
@@ -248,7 +236,13 @@ static int read_line(struct reader *r, struct text line)
 	if (taken == -ERANGE)
 		return corrupt_line(r, "the count has more than 63 bits");
 	r->good_lines++;
-	return add_sample(r, &line, counts);
+	if ((!text_is(&line, FOLDED_NO_PC) && read_stack(r, line, &depth)) ||
+	    profile_sample(r->p, r->frames, depth, r->labels, &id))
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < r->p->value_type_count; i++)
+		if (add_count(r, id * r->p->value_type_count + i, &counts[i]))
+			return error_no_memory(r->e);
+	return 0;
 }
 
 static int read_lines(struct reader *r)

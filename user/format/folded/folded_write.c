@@ -60,10 +60,26 @@ static int make_names(struct writer *w)
 	return 0;
 }
 
-static void put_stack(const struct writer *w, const struct profile_sample *s)
+/* `key` is the text after those of all lines. */
+static bool line_equal(const void *array, uint32_t id, const void *key)
 {
+	const struct writer *w = array;
+	const struct line *line = &w->lines[id];
+
+	return line->size == w->written - w->size &&
+	       memcmp(w->texts + line->at, key, line->size) == 0;
+}
+
+/* Adds a sample to the line of its stack; stacks that differ only in addresses share one. */
+static int add_sample(struct writer *w, const struct profile_sample *s, int64_t count)
+{
+	const char *text;
+	uint64_t hash;
+	uint32_t id;
 	const struct profile *p = w->p;
 
+	if (fseeko(w->out, w->size, SEEK_SET))
+		return -ENOMEM;
 	if (!s->depth)
 		fputs_unlocked(FOLDED_NO_PC, w->out);
 	for (uint32_t i = s->depth; i-- > 0;) {
@@ -84,28 +100,6 @@ static void put_stack(const struct writer *w, const struct profile_sample *s)
 		if (i)
 			putc_unlocked(';', w->out);
 	}
-}
-
-/* `key` is the text after those of all lines. */
-static bool line_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct writer *w = array;
-	const struct line *line = &w->lines[id];
-
-	return line->size == w->written - w->size &&
-	       memcmp(w->texts + line->at, key, line->size) == 0;
-}
-
-/* Adds a sample to the line of its stack; stacks that differ only in addresses share one. */
-static int add_sample(struct writer *w, const struct profile_sample *s, int64_t count)
-{
-	const char *text;
-	uint64_t hash;
-	uint32_t id;
-
-	if (fseeko(w->out, w->size, SEEK_SET))
-		return -ENOMEM;
-	put_stack(w, s);
 	if (fflush(w->out))
 		return -ENOMEM;
 	text = w->texts + w->size;

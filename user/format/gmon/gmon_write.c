@@ -334,33 +334,27 @@ static uint64_t piece_of(uint64_t address)
 	return address & -(uint64_t)PIECE_SIZE;
 }
 
-static void put_histogram(const struct output *out, const struct file *f)
-{
-	const struct bin *bin = out->w->bins + f->bins, *end = bin + f->bin_count;
-
-	if (!f->bin_count) /* gprof requires a histogram, even an empty one */
-		put_piece(out, piece_of(out->w->arcs[f->arcs].to), (uint64_t[PIECE_BINS]){ 0 });
-	while (bin < end) {
-		uint64_t start = piece_of(bin->address), counts[PIECE_BINS] = { 0 };
-
-		for (; bin < end && piece_of(bin->address) == start; bin++)
-			counts[(bin->address - start) / BIN_SIZE] = bin->count;
-		put_piece(out, start, counts);
-	}
-}
-
 static int write_file(FILE *stream, size_t number, int old, void *context, struct error *e)
 {
 	static const char spare[GMON_HEADER_SIZE - 8];
 	const struct writer *w = context;
 	const struct file *f = &w->files[number];
 	const struct output out = { stream, w, address_size(w, f->image) };
+	const struct bin *bin = w->bins + f->bins, *end = bin + f->bin_count;
 
 	(void)old;
 	fputs(GMON_MAGIC, stream);
 	put_number(&out, GMON_VERSION, 4);
 	fwrite(spare, 1, sizeof(spare), stream);
-	put_histogram(&out, f);
+	if (!f->bin_count) /* gprof requires a histogram, even an empty one */
+		put_piece(&out, piece_of(w->arcs[f->arcs].to), (uint64_t[PIECE_BINS]){ 0 });
+	while (bin < end) {
+		uint64_t start = piece_of(bin->address), counts[PIECE_BINS] = { 0 };
+
+		for (; bin < end && piece_of(bin->address) == start; bin++)
+			counts[(bin->address - start) / BIN_SIZE] = bin->count;
+		put_piece(&out, start, counts);
+	}
 	for (size_t i = 0; i < f->arc_count; i++) {
 		const struct arc *arc = &w->arcs[f->arcs + i];
 		uint32_t part;

@@ -177,20 +177,6 @@ static int next_record(struct reader *r, struct record *record, bool *more)
 			   record->depth, left - 2);
 }
 
-/*
- * The address in a caller's call instruction. In symbolized files, pc is that address; or, in those
- * from a server, a return address, and only the names have the address in the call.
- */
-static uint64_t caller_address(const struct reader *r, uint64_t pc)
-{
-	bool is_return = r->p->return_addresses;
-
-	if (r->symbolized)
-		is_return = profile_find_location(r->p, pc, PROFILE_NONE) == PROFILE_NONE &&
-			    profile_find_location(r->p, pc - 1, PROFILE_NONE) != PROFILE_NONE;
-	return pc - is_return;
-}
-
 /* Adds a record. Locations have no mapping yet: the memory map follows the records. */
 static int add_record(struct reader *r, const struct record *record)
 {
@@ -202,8 +188,21 @@ static int add_record(struct reader *r, const struct record *record)
 		uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
 
 		r->zero_pcs += address == 0;
-		if (i > 0)
-			address = caller_address(r, address);
+		if (i > 0) {
+			bool is_return = r->p->return_addresses;
+
+			/*
+			 * The address in a caller's call instruction. In symbolized files, pc is
+			 * that address; or, in those from a server, a return address, and only the
+			 * names have the address in the call.
+			 */
+			if (r->symbolized)
+				is_return = profile_find_location(r->p, address, PROFILE_NONE) ==
+						    PROFILE_NONE &&
+					    profile_find_location(r->p, address - 1,
+								  PROFILE_NONE) != PROFILE_NONE;
+			address -= is_return;
+		}
 		if (profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]))
 			return error_no_memory(r->e);
 	}

@@ -202,29 +202,6 @@ static bool expand_path(struct maps *maps, struct text path)
 	return true;
 }
 
-static int add_mapping(struct maps *maps, const struct map_line *m)
-{
-	const struct text *hex = &m->build_id;
-	uint8_t build_id[PROFILE_BUILD_ID_MAX];
-	uint32_t image, mapping;
-	int err;
-
-	if (!m->executable)
-		return 0;
-	if (m->start >= m->limit)
-		return profile_warn(maps->p, "a mapping in the memory map ends before it starts");
-	if (!expand_path(maps, m->path))
-		return profile_warn(maps->p, "a path in the memory map is too long");
-	maps->path[proc_path_size(maps->path)] = '\0';
-	if (image_is_kernel(maps->path))
-		maps->path[strlen(IMAGE_KERNEL)] = '\0';
-	err = profile_add_image(maps->p, maps->path, build_id,
-				build_id_parse(hex->at, hex->end - hex->at, build_id), &image);
-	if (err)
-		return err;
-	return profile_add_mapping(maps->p, m->start, m->limit, m->offset, image, &mapping);
-}
-
 static bool take_build(struct text *line)
 {
 	take_blanks(line);
@@ -250,8 +227,29 @@ static int read_map_line(struct maps *maps, struct text line)
 	if (is_empty(&trimmed))
 		return 0;
 	skip_log_prefix(&line);
-	if (parse_map_line(line, &m))
-		return add_mapping(maps, &m);
+	if (parse_map_line(line, &m)) {
+		const struct text *hex = &m.build_id;
+		uint8_t build_id[PROFILE_BUILD_ID_MAX];
+		uint32_t image, mapping;
+		int err;
+
+		if (!m.executable)
+			return 0;
+		if (m.start >= m.limit)
+			return profile_warn(maps->p,
+					    "a mapping in the memory map ends before it starts");
+		if (!expand_path(maps, m.path))
+			return profile_warn(maps->p, "a path in the memory map is too long");
+		maps->path[proc_path_size(maps->path)] = '\0';
+		if (image_is_kernel(maps->path))
+			maps->path[strlen(IMAGE_KERNEL)] = '\0';
+		err = profile_add_image(maps->p, maps->path, build_id,
+					build_id_parse(hex->at, hex->end - hex->at, build_id),
+					&image);
+		if (err)
+			return err;
+		return profile_add_mapping(maps->p, m.start, m.limit, m.offset, image, &mapping);
+	}
 	line = trimmed;
 	if (take_build(&line) || (!maps->p->return_addresses && take_name_id(&line, &id)))
 		return 0;

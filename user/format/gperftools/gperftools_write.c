@@ -111,25 +111,6 @@ static int count_records(struct writer *w)
 	return 0;
 }
 
-/*
- * Readers assume that a caller which is second in nearly all records is the profiler's own frame,
- * and strip it: Go's pprof if it is second in 31 of 32 records, google-pprof in all. Both merge a
- * repeated leaf, so repeating it in just enough records keeps the caller.
- */
-static void guard_callers(struct writer *w)
-{
-	uint64_t enough = w->records - w->records / 32, found = 0;
-
-	for (size_t i = 0; w->second && i < w->p->sample_count; i++) {
-		struct stack s;
-
-		get_stack(w, i, 2, &s);
-		if (second_pc(&s) == w->second)
-			found += records_of(w, &s);
-	}
-	w->guarded = found && found >= enough ? found - enough + 1 : 0;
-}
-
 static int plan_records(struct writer *w, unsigned int bits)
 {
 	int err = address_space_init(&w->space, w->p, bits);
@@ -139,10 +120,26 @@ static int plan_records(struct writer *w, unsigned int bits)
 	if (err)
 		return err == -ENOSPC ? TOO_NARROW : err;
 	err = count_records(w);
-	if (err)
+	if (err) {
 		address_space_free(&w->space);
-	else
-		guard_callers(w);
+	} else {
+		uint64_t enough = w->records - w->records / 32, found = 0;
+
+		/*
+		 * Readers assume that a caller which is second in nearly all records is the
+		 * profiler's own frame, and strip it: Go's pprof if it is second in 31 of 32
+		 * records, google-pprof in all. Both merge a repeated leaf, so repeating it in just
+		 * enough records keeps the caller.
+		 */
+		for (size_t i = 0; w->second && i < w->p->sample_count; i++) {
+			struct stack s;
+
+			get_stack(w, i, 2, &s);
+			if (second_pc(&s) == w->second)
+				found += records_of(w, &s);
+		}
+		w->guarded = found && found >= enough ? found - enough + 1 : 0;
+	}
 	return err;
 }
 
