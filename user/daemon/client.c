@@ -109,7 +109,7 @@ static void stop_counting(struct client *client)
 		   client->peer.uid);
 }
 
-/* Whether the client's user may use this clock when it is in place of the client's present one. */
+/* Checks whether the user's quota allows this clock in place of the client's present one. */
 static int check_clock(struct client *client, const struct accounts *accounts, unsigned int clock,
 		       size_t rate, struct error *e)
 {

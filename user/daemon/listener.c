@@ -86,7 +86,7 @@ static int cannot_lock(const struct listener *listener, int code, const char *pa
 	return error_set(e, code, "cannot lock %s", listener->lock_path);
 }
 
-/* Locks the path: from the first look at it until it is removed. */
+/* Locks the path, until unlock_path(): nobody else removes or makes the socket meanwhile. */
 static int lock_path(struct listener *listener, const char *path, struct error *e)
 {
 	struct stat status;
@@ -130,7 +130,10 @@ static void unlock_path(struct listener *listener)
 	listener->lock = -1;
 }
 
-/* Removes a socket that nobody listens on. Fails if there is anything else at the path. */
+/*
+ * Removes a socket on which no process listens. Returns 0, also if the path does not exist, or
+ * -errno: -EADDRINUSE if a process listens; other errors if the path is not a socket.
+ */
 static int remove_stale_socket(const struct sockaddr_un *address, struct error *e)
 {
 	const char *path = address->sun_path;
@@ -155,7 +158,7 @@ static int remove_stale_socket(const struct sockaddr_un *address, struct error *
 	return in_use(e, path);
 }
 
-/* The path must be locked. */
+/* Makes the socket at a path that the caller has locked. Returns 0 or -errno. */
 static int make_socket(struct listener *listener, const struct sockaddr_un *address,
 		       struct error *e)
 {

@@ -207,10 +207,12 @@ static int open_path(const char *path, struct input *in, struct error *e)
 		return -EINVAL;
 	}
 	s->owned = strcmp(path, "-") != 0;
-	s->fd = !s->owned ? STDIN_FILENO
-		: in->options.foreign
-			? file_open_regular_by_rules(-1, path, FILE_NO_FOREIGN_LINKS, NULL)
-			: file_open_in(-1, path, O_RDONLY);
+	if (!s->owned)
+		s->fd = STDIN_FILENO;
+	else if (in->options.foreign)
+		s->fd = file_open_regular_by_rules(-1, path, FILE_NO_FOREIGN_LINKS, NULL);
+	else
+		s->fd = file_open_in(-1, path, O_RDONLY);
 	if (s->fd < 0)
 		return error_set(e, -s->fd, "cannot open %s", in->path);
 	if (fstat(s->fd, &st))

@@ -35,9 +35,9 @@ static int unknown_format(struct input *in, struct error *e)
 static int note_salvage(const struct input *in, struct profile *p, struct error *e)
 {
 	p->salvaged = true;
-	return profile_warn(p, "salvaged what comes before this: %s", input_reason(in, e))
-		       ? error_no_memory(e)
-		       : 0;
+	if (profile_warn(p, "salvaged what comes before this: %s", input_reason(in, e)))
+		return error_no_memory(e);
+	return 0;
 }
 
 static int read_format(const struct format *format, struct input *in, struct profile *p,

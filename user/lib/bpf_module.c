@@ -41,8 +41,10 @@ static int add_set(int inherited, struct error *e)
 
 	if (!set)
 		return error_no_memory(e);
-	err = inherited < 0 ? histograms_open(MOST_PROCESSES, false, &set->all, e)
-			    : histograms_receive(inherited, &set->all, e);
+	if (inherited < 0)
+		err = histograms_open(MOST_PROCESSES, false, &set->all, e);
+	else
+		err = histograms_receive(inherited, &set->all, e);
 	if (err) {
 		free(set);
 		return err;

@@ -29,8 +29,10 @@ static int add_words(struct bytes *out, size_t width, const uint64_t *words, siz
 	for (size_t i = 0; i < count && !err; i++) {
 		uint32_t narrow = words[i];
 
-		err = width == sizeof(narrow) ? profil__bytes_add(out, &narrow, sizeof(narrow))
-					      : profil__bytes_add(out, &words[i], sizeof(words[i]));
+		if (width == sizeof(narrow))
+			err = profil__bytes_add(out, &narrow, sizeof(narrow));
+		else
+			err = profil__bytes_add(out, &words[i], sizeof(words[i]));
 	}
 	return err;
 }

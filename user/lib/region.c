@@ -26,7 +26,7 @@ static void insert_range(struct plan *plan, size_t i, const struct region *regio
 	};
 }
 
-/* Adds ranges for a region's addresses that no earlier region has. */
+/* Adds ranges for the addresses of a region that are in no earlier region. */
 static void add_region(struct plan *plan, const struct region *region)
 {
 	uint64_t next = region->offset, last = UINT64_MAX;
@@ -67,7 +67,7 @@ static bool buffers_overlap(const struct plan *plan)
 	return false;
 }
 
-/* Makes a plan whose count and width are set. */
+/* Fills a plan whose region_count and wide are set. Returns 0 or -errno with the error set. */
 static int fill_plan(struct plan *plan, const struct region *regions)
 {
 	/* Each region adds one range, and one more for each earlier range that it surrounds. */

@@ -39,8 +39,8 @@ static void keep(struct samples *samples, const struct bytes *cells)
 }
 
 /*
- * Takes the current mappings of the process, or `earlier` ones if it has ended. Without any, the
- * file still gets the addresses.
+ * Sets the mappings: those of the running process, or `earlier` if it has ended. If there are none,
+ * the file has addresses without images. Returns 0 or -ENOMEM.
  */
 static int take_maps(struct samples *samples, const struct bytes *earlier)
 {
@@ -52,7 +52,7 @@ static int take_maps(struct samples *samples, const struct bytes *earlier)
 	return maps->size ? 0 : profil__bytes_add(maps, earlier->data, earlier->size);
 }
 
-static int of_session(struct samples *samples, struct profil_session *s)
+static int samples_of_session(struct samples *samples, struct profil_session *s)
 {
 	struct bytes cells = { 0 };
 	struct guard guard;
@@ -84,7 +84,7 @@ static int of_session(struct samples *samples, struct profil_session *s)
 	return err ?: take_maps(samples, &s->maps);
 }
 
-/* Of the last profil() or sprofil() that turned profiling on; 0: none did. */
+/* Set by the last profil() or sprofil() that turned profiling on; 0 before the first. */
 static struct {
 	uint64_t period_ns;
 	uint64_t start_ns;
@@ -96,8 +96,8 @@ void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns)
 	latest.start_ns = start_ns;
 }
 
-static int of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
-		     size_t offset, unsigned int scale)
+static int samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
+			     size_t offset, unsigned int scale)
 {
 	const struct region region = { offset, bufsiz, scale, (char *)buffer, 0, 0 };
 	const struct bytes none = { 0 };
@@ -169,7 +169,7 @@ int profil__samples_write_session(struct profil_session *session, samples_writer
 	struct samples samples = { 0 };
 	int code = errno, err;
 
-	err = check_path(path) ?: of_session(&samples, session);
+	err = check_path(path) ?: samples_of_session(&samples, session);
 	err = write_and_free(&samples, err, write, path);
 	errno = code;
 	return err;
@@ -181,7 +181,7 @@ int profil__samples_write_buffer(const unsigned short *buffer, size_t bufsiz, si
 	struct samples samples = { 0 };
 	int code = errno, err;
 
-	err = check_path(path) ?: of_buffer(&samples, buffer, bufsiz, offset, scale);
+	err = check_path(path) ?: samples_of_buffer(&samples, buffer, bufsiz, offset, scale);
 	err = write_and_free(&samples, err, write, path);
 	errno = code;
 	return err;

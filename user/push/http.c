@@ -87,10 +87,11 @@ static int load_library(struct error *e)
 			return error_set(e, 0, "cannot push: %s", dlerror());
 		memcpy(functions[i].function, &symbol, sizeof(symbol));
 	}
-	if (handle)
-		return lib.global_init(CURL_GLOBAL_DEFAULT)
-			       ? error_set(e, ENOMEM, "cannot initialize libcurl")
-			       : 0;
+	if (handle) {
+		if (lib.global_init(CURL_GLOBAL_DEFAULT))
+			return error_set(e, ENOMEM, "cannot initialize libcurl");
+		return 0;
+	}
 	error_set(e, 0, "cannot push: %s", dlerror());
 	error_hint(e, "install libcurl4 (Debian 12), libcurl4t64 (Debian 13), libcurl (Fedora)");
 	return -ENOENT;
@@ -186,8 +187,10 @@ static int check_url(const struct push_options *o, const struct push_protocol *p
 		return error_no_memory(e);
 	code = lib.url_set(parsed, CURLUPART_URL, o->url, CURLU_NON_SUPPORT_SCHEME);
 	if (code != CURLUE_OK) {
-		err = code == CURLUE_OUT_OF_MEMORY ? error_no_memory(e)
-						   : bad_url(o->url, e, "it is not a valid URL");
+		if (code == CURLUE_OUT_OF_MEMORY)
+			err = error_no_memory(e);
+		else
+			err = bad_url(o->url, e, "it is not a valid URL");
 		goto out;
 	}
 	scheme = url_part(parsed, CURLUPART_SCHEME);

@@ -508,8 +508,10 @@ static void put_profile_head(struct writer *w, struct request_bytes *to, size_t 
 	message.duration_nano = p->duration_ns;
 	message.profile_id = (ProtobufCBinaryData){ sizeof(id), id };
 	if (p->period_ns || t->period) {
-		period = p->period_ns ? value_type(w, "cpu", "nanoseconds")
-				      : value_type(w, t->type, t->unit);
+		if (p->period_ns)
+			period = value_type(w, "cpu", "nanoseconds");
+		else
+			period = value_type(w, t->type, t->unit);
 		message.period_type = &period;
 		message.period = p->period_ns ?: t->period;
 	}

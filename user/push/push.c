@@ -232,8 +232,9 @@ static uint64_t backoff_ms(unsigned int failures, uint64_t retry_after_s)
 		random = now_ns();
 	if (retry_after_s) {
 		/* Not before, and up to a tenth later. */
-		most = retry_after_s < MOST_RETRY_AFTER_MS / 1000 ? retry_after_s * 1000
-								  : MOST_RETRY_AFTER_MS;
+		most = MOST_RETRY_AFTER_MS;
+		if (retry_after_s < MOST_RETRY_AFTER_MS / 1000)
+			most = retry_after_s * 1000;
 		return most + random % (most / 10 + 1);
 	}
 	return most / 2 + random % (most / 2 + 1);

@@ -107,9 +107,10 @@ int batch_end_reading(struct batch *b)
 
 void batch_progress(const struct batch *b, size_t done, const char *what)
 {
-	if (!what)
-		what = b->image == PROFILE_NONE ? "the kernel"
-						: profile_basename(b->p->images[b->image].path);
+	if (!what && b->image == PROFILE_NONE)
+		what = "the kernel";
+	else if (!what)
+		what = profile_basename(b->p->images[b->image].path);
 	if (b->progress)
 		b->progress(b->done + done, b->total, what, b->context);
 }

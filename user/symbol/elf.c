@@ -282,12 +282,12 @@ static int translate(struct batch *b, Elf *elf)
 static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, const char *path)
 {
 	const struct profile_image *image = &b->p->images[b->image];
-	const char *hint = image_kind(image->path) == IMAGE_FILE
-				   ? "; its debug package or --debuginfod has them"
-				   : "";
+	const char *hint = "";
 	size_t functions = 0, exported = 0;
 	int err;
 
+	if (image_kind(image->path) == IMAGE_FILE)
+		hint = "; its debug package or --debuginfod has them";
 	err = symbol_table_offer(b, c, &s->main, SHT_SYMTAB, &functions);
 	if (functions && b->kept)
 		b->kept->of_itself = true;

@@ -238,9 +238,12 @@ static int open_source(struct elf_file *f, bool object, struct error *e)
 	uint8_t head[sizeof(Elf64_Ehdr)];
 	size_t size = elf_source_read(&f->source, head, sizeof(head), 0);
 	struct elf_header h;
-	int err = !size && f->source.size ? error_set(e, 0, "cannot read it")
-					  : read_header(&h, head, size, object, e);
+	int err;
 
+	if (!size && f->source.size)
+		err = error_set(e, 0, "cannot read it");
+	else
+		err = read_header(&h, head, size, object, e);
 	if (!err && !f->memory)
 		err = load_headers(f, &h, head, size, e);
 	if (!err) {

@@ -414,9 +414,9 @@ static uint64_t find_load(struct jit_file *f, uint64_t at, const struct moves *m
 		if (record.id == CODE_LOAD)
 			return at;
 		if (record.id == CODE_MOVE) {
-			moved = read_exactly(f, at, &move, sizeof(move))
-					? find_moved(moves, move.index)
-					: NULL;
+			moved = NULL;
+			if (read_exactly(f, at, &move, sizeof(move)))
+				moved = find_moved(moves, move.index);
 			return moved ? moved->load : 0;
 		}
 		at += record.size;

@@ -207,8 +207,9 @@ static int resolve_group(struct work *w, struct batch *b)
 	err = reader(b);
 	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
-	return b->unwritten ? explain_unwritten(w, b, addresses, count)
-			    : explain_unnamed(w, addresses, count, b->why.what);
+	if (b->unwritten)
+		return explain_unwritten(w, b, addresses, count);
+	return explain_unnamed(w, addresses, count, b->why.what);
 }
 
 static int resolve_all(struct work *w, const struct symbol_options *o)

@@ -1458,12 +1458,14 @@ static int add_warnings(struct reader *r)
 		return error_no_memory(r->e);
 	for (size_t i = 0; i < OVERSIGHT_COUNT; i++) {
 		uint64_t count = r->oversights[i].count, first = r->oversights[i].first;
+		int err = 0;
 
-		if (!count)
-			continue;
-		if (count == 1 ? profile_warn(r->p, "line %" PRIu64 ": %s", first, oversights[i])
-			       : profile_warn(r->p, "line %" PRIu64 ": %s (and %" PRIu64 " more)",
-					      first, oversights[i], count - 1))
+		if (count == 1)
+			err = profile_warn(r->p, "line %" PRIu64 ": %s", first, oversights[i]);
+		else if (count)
+			err = profile_warn(r->p, "line %" PRIu64 ": %s (and %" PRIu64 " more)",
+					   first, oversights[i], count - 1);
+		if (err)
 			return error_no_memory(r->e);
 	}
 	return 0;

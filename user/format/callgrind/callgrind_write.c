@@ -252,8 +252,10 @@ static void put_header(const struct writer *w)
 		put_text(w, type->unit);
 		put_char(w, '\n');
 	}
-	put(w, w->g.options.positions == CALLGRAPH_ADDRESSES ? "positions: instr line\n"
-							     : "positions: line\n");
+	put(w, "positions:");
+	if (w->g.options.positions == CALLGRAPH_ADDRESSES)
+		put(w, " instr");
+	put(w, " line\n");
 	for (size_t i = 0; i < p->value_type_count; i++) {
 		const struct profile_value_type *type = &p->value_types[i];
 

@@ -108,8 +108,9 @@ static int compare_bins(const void *one, const void *other)
 {
 	const struct bin *a = one, *b = other;
 
-	return a->image != b->image ? compare_u64(a->image, b->image)
-				    : compare_u64(a->address, b->address);
+	if (a->image != b->image)
+		return compare_u64(a->image, b->image);
+	return compare_u64(a->address, b->address);
 }
 
 static int gather_bins(struct writer *w)

@@ -152,8 +152,10 @@ static void put_slots(const struct writer *w, const uint64_t *slots, size_t coun
 		uint32_t narrow = big ? htobe32(slots[i]) : htole32(slots[i]);
 		uint64_t wide = big ? htobe64(slots[i]) : htole64(slots[i]);
 
-		end = w->bits == 32 ? mempcpy(end, &narrow, sizeof(narrow))
-				    : mempcpy(end, &wide, sizeof(wide));
+		if (w->bits == 32)
+			end = mempcpy(end, &narrow, sizeof(narrow));
+		else
+			end = mempcpy(end, &wide, sizeof(wide));
 	}
 	fwrite(bytes, 1, end - bytes, w->out);
 }

@@ -488,8 +488,10 @@ static int read_fields(struct reader *r, const struct field_kind *kind)
 		take_field(&w, &f);
 		if (f.id != kind->id || !fits_wire_type(&profil__pprof__profile__descriptor, &f))
 			continue;
-		err = kind->read ? kind->read(r, &f)
-				 : read_message(r, &f, kind->descriptor, kind->add);
+		if (kind->read)
+			err = kind->read(r, &f);
+		else
+			err = read_message(r, &f, kind->descriptor, kind->add);
 		err = salvage(r, err);
 	}
 	return err;
@@ -701,8 +703,11 @@ static int add_location(struct reader *r, const uint8_t *at, const void *message
 				       ", which is not in the file",
 				       line->function_id);
 	}
-	err = count ? profile_add_line_location(r->p, m->address, mapping, r->lines, count, &number)
-		    : profile_add_location(r->p, m->address, mapping, &number);
+	if (count)
+		err = profile_add_line_location(r->p, m->address, mapping, r->lines, count,
+						&number);
+	else
+		err = profile_add_location(r->p, m->address, mapping, &number);
 	if (err)
 		return error_no_memory(r->e);
 	r->p->locations[number].folded |= m->is_folded;

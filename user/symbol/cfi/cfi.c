@@ -289,8 +289,9 @@ static int64_t data_offset(struct run *r)
 {
 	int64_t offset;
 
-	return __builtin_mul_overflow(dwarf_sleb(&r->c), r->cie->data_align, &offset) ? INT64_MAX
-										      : offset;
+	if (__builtin_mul_overflow(dwarf_sleb(&r->c), r->cie->data_align, &offset))
+		return INT64_MAX;
+	return offset;
 }
 
 /* Advances the location, at most to UINT64_MAX: all addresses after the FDE's end are equal. */

@@ -311,13 +311,11 @@ static int load_section(struct cfi_section *s, const char *name, struct error *e
 	if (!size)
 		return 0;
 	s->bytes = dwarf_section_read(&s->file, 0, size, &s->size);
-	if (!s->bytes || s->size < size)
-		return error_set(e, 0,
-				 budget && budget->exceeded
-					 ? "its %s is not read: there is too much to read in it"
-					 : "corrupt %s: cannot read it",
-				 name);
-	return 0;
+	if (s->bytes && s->size >= size)
+		return 0;
+	if (budget && budget->exceeded)
+		return error_set(e, 0, "its %s is not read: there is too much to read in it", name);
+	return error_set(e, 0, "corrupt %s: cannot read it", name);
 }
 
 static int open_section(struct cfi_frames *f, struct cfi_section *s, const struct elf_file *file,

@@ -98,21 +98,26 @@ static bool read_field(struct stream *s, uint64_t form, uint64_t *number, struct
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
-		index.number = form == DW_FORM_strx ? dwarf_uleb(&s->c)
-						    : dwarf_number(&s->c, form - DW_FORM_strx1 + 1);
+		if (form == DW_FORM_strx)
+			index.number = dwarf_uleb(&s->c);
+		else
+			index.number = dwarf_number(&s->c, form - DW_FORM_strx1 + 1);
 		*text = dwarf_text(s->t->unit, &index);
 		return true;
 	case DW_FORM_udata:
 		*number = dwarf_uleb(&s->c);
 		return true;
 	case DW_FORM_data1:
+		*number = dwarf_number(&s->c, 1);
+		return true;
 	case DW_FORM_data2:
+		*number = dwarf_number(&s->c, 2);
+		return true;
 	case DW_FORM_data4:
+		*number = dwarf_number(&s->c, 4);
+		return true;
 	case DW_FORM_data8:
-		*number = dwarf_number(&s->c, form == DW_FORM_data1   ? 1
-					      : form == DW_FORM_data2 ? 2
-					      : form == DW_FORM_data4 ? 4
-								      : 8);
+		*number = dwarf_number(&s->c, 8);
 		return true;
 	case DW_FORM_data16:
 		dwarf_skip(&s->c, 16);

@@ -208,8 +208,10 @@ static int find_scopes(struct reading *r, struct dwarf_function *f)
 		}
 		if (depth == DEPTH_MAX)
 			return -EINVAL;
-		path[depth++] = is_scope(die.tag) ? dwarf_text_of(&r->unit, &die, ATTR_NAME)
-						  : (struct dwarf_text){ 0 };
+		path[depth] = (struct dwarf_text){ 0 };
+		if (is_scope(die.tag))
+			path[depth] = dwarf_text_of(&r->unit, &die, ATTR_NAME);
+		depth++;
 	}
 	if (array_reserve(&n->scopes, &n->scope_room, n->scope_count + SCOPES_MAX,
 			  sizeof(*n->scopes)))

@@ -343,8 +343,10 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 		v->number = dwarf_number(c, unit->offset_size);
 		break;
 	case SIZE_REF_ADDR:
-		v->number = dwarf_number(c, unit->version == 2 ? unit->address_size
-							       : unit->offset_size);
+		if (unit->version == 2)
+			v->number = dwarf_number(c, unit->address_size);
+		else
+			v->number = dwarf_number(c, unit->offset_size);
 		break;
 	case SIZE_UNKNOWN:
 		return false;

@@ -55,11 +55,12 @@ static bool try_path(const char *path, const struct proof *proof, struct elf_fil
 
 	if (fd < 0 || elf_file_open(debug, fd, proof->stripped->source.budget, &ignored))
 		return false;
-	if (elf_find_type(debug->elf, SHT_SYMTAB, &section))
-		is_proven =
-			proof->build_id_size
-				? elf_has_build_id(debug, proof->build_id, proof->build_id_size)
-				: checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
+	if (elf_find_type(debug->elf, SHT_SYMTAB, &section)) {
+		if (proof->build_id_size)
+			is_proven = elf_has_build_id(debug, proof->build_id, proof->build_id_size);
+		else
+			is_proven = checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
+	}
 	if (!is_proven)
 		elf_file_close(debug);
 	return is_proven;
