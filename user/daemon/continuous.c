@@ -143,7 +143,7 @@ static void note_unread(const char *path, const char *why, void *context)
 		log_detail("%s: %s", path, why);
 }
 
-static void account(struct recorder *r, struct profile *p)
+static void account_window(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
 	struct capture_tables tables;
@@ -219,7 +219,7 @@ static int finish_window(struct recorder *r, struct error *e)
 	err = err ?: profile_from_window(r->capture, &r->users, &p, e);
 	if (err)
 		return err;
-	account(r, p);
+	account_window(r, p);
 	r->unread = 0;
 	err = symbol_resolve(p, &names, e);
 	if (r->unread > UNREAD_LOGGED)

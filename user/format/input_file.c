@@ -52,7 +52,7 @@ static int read_part(struct input *in, uint8_t *out, size_t room, size_t *size, 
 }
 
 /* Gives the next compressed part to the inflater, or sets s->ended. */
-static int feed(struct input *in, struct error *e)
+static int feed_inflater(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
 	size_t size;
@@ -79,7 +79,7 @@ static int inflate_part(struct input *in, uint8_t *out, size_t room, size_t *siz
 	const char *reason;
 
 	for (*size = 0; !*size && !s->ended;) {
-		int err = s->inflater.z.avail_in ? 0 : feed(in, e);
+		int err = s->inflater.z.avail_in ? 0 : feed_inflater(in, e);
 
 		if (err)
 			return err;
@@ -95,7 +95,7 @@ static int inflate_part(struct input *in, uint8_t *out, size_t room, size_t *siz
 }
 
 /* Reads another part to the end of the window. */
-static int fill(struct input *in, struct error *e)
+static int fill_buffer(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
 	uint8_t *end = s->buffer + (in->bytes - s->buffer) + in->size;
@@ -114,7 +114,7 @@ static int fill(struct input *in, struct error *e)
 }
 
 /* Makes room for a window of `size` bytes and a part after it. */
-static int reserve(struct input *in, size_t size, struct error *e)
+static int reserve_buffer(struct input *in, size_t size, struct error *e)
 {
 	struct input_source *s = in->source;
 	size_t before = in->bytes ? (size_t)(in->bytes - s->buffer) : 0;
@@ -138,8 +138,8 @@ int input_need(struct input *in, size_t size, struct error *e)
 
 	/* Grow with what is read, not to `size` at once: a corrupt file may ask for any size. */
 	while (!err && in->source && in->size < size && !in->source->ended) {
-		err = reserve(in, in->size + 1, e);
-		err = err ?: fill(in, e);
+		err = reserve_buffer(in, in->size + 1, e);
+		err = err ?: fill_buffer(in, e);
 	}
 	return err;
 }

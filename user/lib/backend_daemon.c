@@ -60,7 +60,7 @@ static int connect_to(const char *path)
  * Receives a reply. On success *map is the descriptor that came with it, which the caller closes
  * (-1: none). Returns 0, the reply's error, or another negative errno.
  */
-static int receive(int fd, int *map, struct profild_reply *reply)
+static int receive_reply(int fd, int *map, struct profild_reply *reply)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec data = { reply, sizeof(*reply) };
@@ -109,7 +109,7 @@ static int receive(int fd, int *map, struct profild_reply *reply)
 static int receive_plain(int fd)
 {
 	struct profild_reply reply;
-	int map, err = receive(fd, &map, &reply);
+	int map, err = receive_reply(fd, &map, &reply);
 
 	if (err || map < 0)
 		return err;
@@ -181,7 +181,7 @@ static int request_start(struct profil_session *s)
 
 	err = receive_plain(s->fd); /* profild replies to the connection first */
 	err = err ?: send_request(s->fd, &request, s->plan.ranges);
-	err = err ?: receive(s->fd, &fd, &reply);
+	err = err ?: receive_reply(s->fd, &fd, &reply);
 	if (err)
 		return err;
 	/* The map and the period are not trusted. */

@@ -109,12 +109,6 @@ EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned
 	return return_value(err ?: set_regions(&region, on, false, hz, &period_ns));
 }
 
-/* Whether the entry's first cell counts the ticks that are in no other region. */
-static bool is_overflow(const struct prof *entry)
-{
-	return entry->pr_off == 0 && entry->pr_scale == 2;
-}
-
 EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)
 {
 	bool wide = flags & PROF_UINT;
@@ -142,8 +136,10 @@ EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsi
 	for (int overflow = 0; overflow <= 1; overflow++)
 		for (int i = 0; i < count; i++) {
 			size_t bufsiz = entries[i].pr_size, cell = wide ? 4 : 2;
+			/* Its first cell counts the ticks that are in no other region. */
+			bool is_overflow = entries[i].pr_off == 0 && entries[i].pr_scale == 2;
 
-			if (is_overflow(&entries[i]) != overflow || !entries[i].pr_base ||
+			if (is_overflow != overflow || !entries[i].pr_base ||
 			    is_off(bufsiz, entries[i].pr_scale))
 				continue;
 			if (overflow)

@@ -32,7 +32,7 @@ static int add_cell(struct bytes *samples, const struct region *region, uint32_t
 	return profil__bytes_add(samples, &sample, sizeof(sample));
 }
 
-static void keep(struct samples *samples, const struct bytes *cells)
+static void keep_cells(struct samples *samples, const struct bytes *cells)
 {
 	samples->all = (struct sample *)cells->data;
 	samples->count = cells->size / sizeof(*samples->all);
@@ -76,7 +76,7 @@ static int samples_of_session(struct samples *samples, struct profil_session *s)
 			if (counts[cell])
 				err = add_cell(&cells, region, cell, counts[cell]);
 	}
-	keep(samples, &cells);
+	keep_cells(samples, &cells);
 	samples->accounted = true;
 	samples->out_of_range = s->out_of_range + s->latest_out_of_range;
 	samples->lost = s->lost + s->latest_lost;
@@ -133,7 +133,7 @@ static int samples_of_buffer(struct samples *samples, const unsigned short *buff
 		if (count)
 			err = add_cell(&cells, &region, cell, count);
 	}
-	keep(samples, &cells);
+	keep_cells(samples, &cells);
 	profil__plan_free(&plan);
 	backend = profil__backends_name();
 	samples->is_tick = backend && strcmp(backend, "kmod") == 0;

@@ -154,7 +154,7 @@ int profil__session_update(struct profil_session *s)
 /* --- One session --- */
 
 /* If a buffer cannot be written, the session ends all the same. */
-static int detach(struct profil_session *s)
+static int detach_session(struct profil_session *s)
 {
 	s->backend->stop(s);
 	profil__session_update(s);
@@ -222,9 +222,9 @@ void profil__session_stop(struct profil_session *s)
 	profil__session_look_at_target(s);
 	profil__session_account(s);
 	if (s->attached && s->backend->direct)
-		detach(s);
+		detach_session(s);
 	else if (s->attached)
-		profil__service_call(detach, s);
+		profil__service_call(detach_session, s);
 	while (*link != s)
 		link = &(*link)->next;
 	*link = s->next;
@@ -349,7 +349,7 @@ static struct look look_at_all(void)
 			s->check_ns = now + NS_PER_S;
 			if (s->attached && s->backend->is_alive && !s->backend->is_alive(s)) {
 				s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
-				detach(s);
+				detach_session(s);
 			}
 			if (s->attached && s->pid) {
 				look_at_target(s);

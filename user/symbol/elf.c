@@ -48,7 +48,7 @@ static const char *no_file_reason(const char *path)
 }
 
 /* Returns another descriptor of a regular file, or a negative errno. */
-static int duplicate(int fd)
+static int duplicate_fd(int fd)
 {
 	struct stat st;
 	int copy;
@@ -89,7 +89,7 @@ static int same_code_fd(const struct batch *b)
 		const struct profile_image *other = &b->p->images[i];
 
 		if (other->fd >= 0)
-			fd = duplicate(other->fd);
+			fd = duplicate_fd(other->fd);
 		else if (tries-- > 0)
 			fd = open_by_path(other, other->path);
 	}
@@ -107,7 +107,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 	int fd;
 
 	if (image->fd >= 0) {
-		fd = duplicate(image->fd);
+		fd = duplicate_fd(image->fd);
 	} else if (strcmp(image->path, "[vdso]") == 0 && (!b->p->format || image->build_id_size)) {
 		/* It is our own while recording, later only if a build ID proves it. */
 		fd = elf_open_vdso();
@@ -211,7 +211,7 @@ static int find_segments(Elf *elf, struct segment **segments, size_t *count)
  * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
  * those that need no more. Sets the image's class and text. Returns 0 or -ENOMEM.
  */
-static int translate(struct batch *b, Elf *elf)
+static int translate_addresses(struct batch *b, Elf *elf)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	uint64_t text_start = UINT64_MAX, text_limit = 0;
@@ -486,7 +486,7 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 static int resolve_from(struct batch *b, struct sources *s, const char *path)
 {
 	int root = b->p->images[b->image].root;
-	int err = translate(b, s->main.elf);
+	int err = translate_addresses(b, s->main.elf);
 
 	if (err)
 		return err;

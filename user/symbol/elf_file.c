@@ -182,7 +182,7 @@ bool elf_has_build_id(const struct elf_file *f, const uint8_t *id, size_t size)
  * Copies a part of the file to its place in f->headers, where nothing but such parts takes memory.
  * A part that reaches beyond the file's end is cut off.
  */
-static int load(struct elf_file *f, uint64_t offset, uint64_t size, struct error *e)
+static int load_part(struct elf_file *f, uint64_t offset, uint64_t size, struct error *e)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start = offset / page * page;
 
@@ -218,13 +218,13 @@ static int load_headers(struct elf_file *f, const struct elf_header *h, const ui
 		f->headers = NULL;
 		return error_set(e, errno, "cannot map memory of its size");
 	}
-	err = load(f, h->segments, h->segment_count * elf_segment_size(h), e);
-	err = err ?: load(f, h->sections, h->section_count * entry, e);
+	err = load_part(f, h->segments, h->segment_count * elf_segment_size(h), e);
+	err = err ?: load_part(f, h->sections, h->section_count * entry, e);
 	if (!err && h->names != SHN_UNDEF && h->names < h->section_count &&
 	    h->sections < f->source.size &&
 	    f->source.size - h->sections >= (h->names + 1) * entry) {
 		elf_section_read(h, (const uint8_t *)f->headers + names_at, entry, &offset, &size);
-		err = load(f, offset, size < NAMES_MAX ? size : NAMES_MAX, e);
+		err = load_part(f, offset, size < NAMES_MAX ? size : NAMES_MAX, e);
 	}
 	if (!err && mprotect(f->headers, head_size, PROT_READ | PROT_WRITE))
 		err = error_set(e, errno, "cannot make room for its headers");

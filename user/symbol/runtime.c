@@ -81,7 +81,7 @@ typedef uint32_t runtime_set;
 
 _Static_assert(RUNTIME_COUNT <= 32, "a runtime_set has 32 bits");
 
-static bool matches(const char *const patterns[], const char *name)
+static bool matches_pattern(const char *const patterns[], const char *name)
 {
 	for (; *patterns; patterns++)
 		if (fnmatch(*patterns, name, 0) == 0)
@@ -144,7 +144,7 @@ static void add_samples(struct runtimes *r, runtime_set *of_image)
 		if (!file_name(p->images[i].path, name, sizeof(name)))
 			continue;
 		for (size_t j = 0; j < RUNTIME_COUNT && !of_image[i]; j++)
-			if (matches(runtimes[j].images, name))
+			if (matches_pattern(runtimes[j].images, name))
 				of_image[i] = (runtime_set)1 << j;
 		r->mapped |= of_image[i];
 	}
@@ -350,7 +350,7 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image)
 	unsigned int major, minor;
 	char name[64];
 
-	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches(python, name))
+	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches_pattern(python, name))
 		return NULL;
 	for (size_t i = 0; i < p->function_count; i++)
 		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)

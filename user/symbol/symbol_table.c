@@ -72,7 +72,7 @@ int symbol_reader_open(struct symbol_reader *r, struct elf_file *file, GElf_Word
 	return read_strings(r, file, type == SHT_DYNSYM, section.sh_link, e);
 }
 
-static void decode(struct symbol_reader *r, GElf_Sym *symbol)
+static void decode_symbol(struct symbol_reader *r, GElf_Sym *symbol)
 {
 	struct dwarf_cursor *c = &r->cursor;
 
@@ -111,7 +111,7 @@ bool symbol_reader_next(struct symbol_reader *r, GElf_Sym *symbol, const char **
 			c->end -= (c->end - c->at) % r->entry;
 			r->offset += c->end - c->at;
 		}
-		decode(r, symbol);
+		decode_symbol(r, symbol);
 	} while (symbol->st_name >= r->strings_size);
 	*name = r->strings + symbol->st_name;
 	return true;

@@ -80,7 +80,7 @@ static uint64_t records_of(const struct writer *w, const struct stack *s)
 }
 
 /* The majority vote of Boyer and Moore: a pc with more than half of all votes leads in the end. */
-static void vote(struct writer *w, uint64_t pc, uint64_t votes)
+static void vote_second_pc(struct writer *w, uint64_t pc, uint64_t votes)
 {
 	if (pc == w->second) {
 		w->lead += votes;
@@ -106,7 +106,7 @@ static int count_records(struct writer *w)
 		if (w->bits == 32 && (bits > UINT32_MAX || records > SPLITS_MAX))
 			return TOO_NARROW;
 		w->records += records;
-		vote(w, second_pc(&s), records);
+		vote_second_pc(w, second_pc(&s), records);
 	}
 	return 0;
 }

@@ -484,7 +484,7 @@ static int set_all_lines(struct work *w)
 }
 
 /* Warns of debug information that is corrupt or missing. */
-static int warn(const struct work *w)
+static int warn_of_missing(const struct work *w)
 {
 	struct profile *p = w->b->p;
 	const char *path = p->images[w->b->image].path;
@@ -552,7 +552,7 @@ int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const c
 	}
 	if (err == -ECANCELED)
 		err = 0;
-	err = err ?: warn(&w);
+	err = err ?: warn_of_missing(&w);
 	dwarf_names_free(&w.names);
 	dwarf_file_close(&w.file);
 	free(w.places);

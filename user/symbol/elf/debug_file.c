@@ -151,7 +151,7 @@ bool debug_file_find(const struct elf_file *stripped, int root, const char *path
 }
 
 /* Decompresses into *memory, to be free()d in any case. Returns the size; 0: corrupt or large. */
-static size_t unpack(lzma_stream *xz, struct read_budget *budget, uint8_t **memory)
+static size_t unpack_xz(lzma_stream *xz, struct read_budget *budget, uint8_t **memory)
 {
 	lzma_ret result = LZMA_OK;
 	size_t room = 0;
@@ -185,7 +185,7 @@ bool debug_data_unpack(const struct elf_file *stripped, struct elf_file *debug)
 	if (lzma_stream_decoder(&xz, decoder, 0) == LZMA_OK) {
 		xz.next_in = packed;
 		xz.avail_in = packed_size;
-		size = unpack(&xz, budget, &memory);
+		size = unpack_xz(&xz, budget, &memory);
 	}
 	lzma_end(&xz);
 	free(packed);
