@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Windows of an archive sent to a real OpenTelemetry collector, which tests/push/collector.sh makes from packages of
-# Debian sid in build/push when it is not there: 140 MB, and 1.5 minutes of two CPUs.
+# Windows of an archive sent to the OTLP receiver and the debug exporter of the OpenTelemetry collector, which
+# tests/push/collector.sh makes from packages of Debian sid in build/push when it is not there.
 # Time limit: 2400 s
 # shellcheck disable=SC2317 # functions are called through check
 
@@ -23,33 +23,30 @@ authority() {
 }
 check "certificates" eval 'authority server && authority client'
 
+# start_collector: starts it as it is configured, with nothing printed yet; sets $collector.
+start_collector() {
+	: >"$work/collected"
+	with_pdeathsig "$build/push/collector" "$work/collector.json" >"$work/collector.out" 2>&1 &
+	collector=$!
+	note_started "$collector"
+}
+
 # collect: starts the collector on a free port, with TLS, clients' certificates and a token; sets $collector and $port.
 collect() {
 	port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
-	cat >"$work/collector.yaml" <<-END
-		extensions:
-		  token: {token: secret}
-		receivers:
-		  otlp:
-		    protocols:
-		      http:
-		        endpoint: 127.0.0.1:$port
-		        auth: {authenticator: token}
-		        tls: {cert_file: $work/server.pem, key_file: $work/server.key, client_ca_file: $work/client.pem}
-		exporters:
-		  debug: {verbosity: detailed, use_internal_logger: false, output_paths: [$work/collected]}
-		service:
-		  extensions: [token]
-		  pipelines:
-		    profiles: {receivers: [otlp], exporters: [debug]}
-		  telemetry: {metrics: {level: none}}
+	cat >"$work/collector.json" <<-END
+		{
+			"token": "secret",
+			"otlp": {"protocols": {"http": {
+				"endpoint": "127.0.0.1:$port",
+				"auth": {"authenticator": "token"},
+				"tls": {"cert_file": "$work/server.pem", "key_file": "$work/server.key", "client_ca_file": "$work/client.pem"}
+			}}},
+			"debug": {"verbosity": "detailed", "use_internal_logger": false, "output_paths": ["$work/collected"]}
+		}
 	END
-	: >"$work/collected"
-	with_pdeathsig "$build/push/collector" --feature-gates=+service.profilesSupport \
-		--config="$work/collector.yaml" >"$work/collector.out" 2>&1 &
-	collector=$!
-	note_started "$collector"
-	wait_for grep -q "Everything is ready" "$work/collector.out"
+	start_collector
+	wait_for grep -qx ready "$work/collector.out"
 }
 
 # to_collector [OPTION...]: pushes with all that it requires.
@@ -127,10 +124,7 @@ restarted() {
 	push_begin "https://127.0.0.1:$port" ca="$work/server.pem" certificate="$work/client.pem" key="$work/client.key" \
 		token_file="$work/token"
 	wait_for grep -q "problem: " "$work/out"
-	: >"$work/collected"
-	with_pdeathsig "$build/push/collector" --feature-gates=+service.profilesSupport \
-		--config="$work/collector.yaml" >"$work/collector.out" 2>&1 &
-	note_started $!
+	start_collector
 	wait "$pusher"
 	wait_for has_collected 2 && [[ $(grep ^sent "$work/out") == "sent 2 "*" waiting 0" ]]
 }

@@ -1,29 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An OpenTelemetry collector with what the tests need: OTLP in, text out, and bearer tokens.
+// collector FILE: what an OpenTelemetry collector makes of profiles: its OTLP receiver and its debug exporter, which
+// prints them, behind an extension for bearer tokens. FILE is their configuration, as JSON: "token", and "otlp" and
+// "debug" as in a collector's own file. The rest of a collector, which only joins them, takes as long again to compile.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
+
+	metrics "go.opentelemetry.io/otel/metric/noop"
+	traces "go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/zap"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/debugexporter"
-	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/exporter/xexporter"
 	"go.opentelemetry.io/collector/extension/extensionauth"
-	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
-	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
+	"go.opentelemetry.io/collector/receiver/xreceiver"
 )
 
-type tokenConfig struct {
-	Token string `mapstructure:"token"`
-}
+// host gives the receiver the one extension that there is.
+type host map[component.ID]component.Component
+
+func (h host) GetExtensions() map[component.ID]component.Component { return h }
 
 type tokenServer struct {
 	component.StartFunc
@@ -31,40 +40,68 @@ type tokenServer struct {
 	extensionauth.ServerAuthenticateFunc
 }
 
-func newToken(_ context.Context, _ extension.Settings, config component.Config) (extension.Extension, error) {
-	expected := "Bearer " + config.(*tokenConfig).Token
+func newToken(token string) component.Component {
 	check := func(ctx context.Context, headers map[string][]string) (context.Context, error) {
 		got := headers["Authorization"]
-		if len(got) != 1 || got[0] != expected {
+		if len(got) != 1 || got[0] != "Bearer "+token {
 			return ctx, errors.New("that is not the token")
 		}
 		return ctx, nil
 	}
-	return &tokenServer{ServerAuthenticateFunc: check}, nil
+	return &tokenServer{ServerAuthenticateFunc: check}
 }
 
-func factories() (otelcol.Factories, error) {
-	token := extension.NewFactory(component.MustNewType("token"),
-		func() component.Config { return &tokenConfig{} }, newToken, component.StabilityLevelDevelopment)
-	receivers, err1 := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
-	exporters, err2 := otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory())
-	extensions, err3 := otelcol.MakeFactoryMap[extension.Factory](token)
-	return otelcol.Factories{Telemetry: otelconftelemetry.NewFactory(), Receivers: receivers,
-		Exporters: exporters, Extensions: extensions}, errors.Join(err1, err2, err3)
+// configured returns the defaults of a component, with what the file sets.
+func configured(defaults component.Config, set map[string]any) (component.Config, error) {
+	return defaults, confmap.NewFromStringMap(set).Unmarshal(defaults)
+}
+
+func run(file string) error {
+	var config struct {
+		Token       string
+		Otlp, Debug map[string]any
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	in := otlpreceiver.NewFactory().(xreceiver.Factory)
+	out := debugexporter.NewFactory().(xexporter.Factory)
+	inConfig, err1 := configured(in.CreateDefaultConfig(), config.Otlp)
+	outConfig, err2 := configured(out.CreateDefaultConfig(), config.Debug)
+	logger, err3 := zap.NewDevelopment()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	telemetry := component.TelemetrySettings{Logger: logger, TracerProvider: traces.NewTracerProvider(),
+		MeterProvider: metrics.NewMeterProvider(), Resource: pcommon.NewResource()}
+	printer, err := out.CreateProfiles(ctx,
+		exporter.Settings{ID: component.NewID(out.Type()), TelemetrySettings: telemetry}, outConfig)
+	if err != nil {
+		return err
+	}
+	server, err := in.CreateProfiles(ctx,
+		receiver.Settings{ID: component.NewID(in.Type()), TelemetrySettings: telemetry}, inConfig, printer)
+	if err != nil {
+		return err
+	}
+	extensions := host{component.MustNewID("token"): newToken(config.Token)}
+	if err := errors.Join(printer.Start(ctx, extensions), server.Start(ctx, extensions)); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	<-ended
+	return errors.Join(server.Shutdown(ctx), printer.Shutdown(ctx))
 }
 
 func main() {
-	command := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Version: "0"},
-		Factories: factories,
-		ConfigProviderSettings: otelcol.ConfigProviderSettings{
-			ResolverSettings: confmap.ResolverSettings{
-				DefaultScheme: "file",
-				ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
-			},
-		},
-	})
-	if err := command.Execute(); err != nil {
+	if err := run(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# collector.sh DIRECTORY: makes DIRECTORY/collector, an OpenTelemetry collector, and DIRECTORY/proto, the
-# definitions of OTLP's messages, from packages of Debian sid. Does nothing if they are there already. Nothing is
-# installed: the packages, 140 MB, are unpacked in a temporary directory. The compiler takes 3 minutes of CPU.
+# collector.sh DIRECTORY: makes DIRECTORY/collector, of collector.go, and DIRECTORY/proto, the definitions of OTLP's
+# messages, from packages of Debian sid. Does nothing if they are there already. Nothing is installed: the packages,
+# 140 MB, are unpacked in a temporary directory. The compiler takes 40 seconds of CPU.
 #
 # PROFIL_TEST_MIRROR is where the packages come from.
 
