@@ -204,6 +204,42 @@ for reader in mandoc groff man; do
 	check "a command that $reader breaks into lines is noticed" notices "< $ profiltool run -- ./simulate" \
 		same_commands_by "$reader" "$(changed "$man" 's/^(.*simulate) input/.Ed\n.Dl \1 input1 input2 input3 input4 input5 input6 input7\n.Bd -literal/')"
 done
+
+# --- The keys of JSON ---
+
+# keys_are_in PAGE FILE...: the page has each key of these files of JSON.
+keys_are_in() {
+	python3 -c '
+import json, re, sys
+page = set(re.findall(r"\w+", " ".join(l for l in open(sys.argv[1]) if re.match(r"\.(Va|It Va|Pq .*Va) ", l))))
+def keys(value):
+    if isinstance(value, dict):
+        yield from value
+        # An object of values has the names of events as keys.
+        value = [v for key, v in value.items() if key != "values" or isinstance(v, list)]
+    for part in value if isinstance(value, list) else ():
+        yield from keys(part)
+missing = {key for name in sys.argv[2:] for key in keys(json.load(open(name)))} - page
+print(*sorted("no key " + key for key in missing), sep="\n")
+sys.exit(bool(missing))' "$@"
+}
+
+json_page=$top/user/tool/profiltool-json.5
+stacks=$top/tests/data/gperftools/basic.prof
+events=$top/tests/data/callgrind/three-events.cg
+calls=$top/tests/data/callgrind/recursion.cg
+number=0
+for command in "report $stacks" "report --by image $stacks" "report --tree $stacks" "report $events" "report -E 1 $events" \
+	"report $calls" "diff $events $events" "dump $stacks" "dump $events" "dump $calls"; do
+	number=$((number + 1))
+	# shellcheck disable=SC2086 # a list of words
+	"$profiltool" $command -q --json >"$work/keys.$number.json"
+	check "keys: ${command//"$top"\//}: is printed" [ $? -eq 0 ]
+done
+check "keys of JSON are documented" keys_are_in "$json_page" "$work"/keys.*.json
+check "a key that is not documented is noticed" notices "no key total" keys_are_in \
+	"$(changed "$json_page" 's/\<total\>/other/')" "$work"/keys.*.json
+
 # --- Each command that is shown has only options that there are ---
 
 declare -A options # of each command, as words

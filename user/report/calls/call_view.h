@@ -73,7 +73,7 @@ struct call_view_style {
  */
 int call_view_print(const struct call_view *v, const struct call_view_style *style, FILE *out);
 
-/* The same as one JSON object; see profiltool(5). Both return 0 or -ENOMEM, as in report.h. */
+/* The same as one JSON object; see profiltool-json(5). Both return 0 or -ENOMEM, as in report.h. */
 int call_view_json(const struct call_view *v, const struct profile *p, FILE *out);
 
 #endif

@@ -32,7 +32,7 @@
  */
 int report_dump(const struct profile *p, FILE *out);
 
-/* The same as one JSON object; see profiltool(5) for its keys. */
+/* The same as one JSON object; see profiltool-json(5) for its keys. */
 int report_dump_json(const struct profile *p, FILE *out);
 
 #endif

@@ -25,8 +25,8 @@
 int report_table(const struct profile *p, const struct report_table_options *o, FILE *out);
 
 /*
- * The summary and the rows as one JSON object (profiltool(5)): functions as "functions", other rows
- * as "rows" with the view's name as "by". A key whose value is unknown is omitted.
+ * The summary and the rows as one JSON object (profiltool-json(5)): functions as "functions", other
+ * rows as "rows" with the view's name as "by". A key whose value is unknown is omitted.
  */
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out);
 
