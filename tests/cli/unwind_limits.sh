@@ -220,11 +220,14 @@ int main(void)
 EOF
 as -o "$work/rows.o" - <<'EOF'
 .text
-.rept 600000
+.rept 6000
 .cfi_startproc
+.rept 100
 nop
 .cfi_def_cfa_offset 16
 nop
+.cfi_def_cfa_offset 8
+.endr
 .cfi_endproc
 .endr
 .section .note.GNU-stack
