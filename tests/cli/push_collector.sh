@@ -159,13 +159,16 @@ check "what is sent is, by their definitions, what the window has" by_definition
 
 # A recording of this machine: each function has as many samples there as here.
 recorded_window() {
-	local day file
+	local day file status
 	rm -rf "$archive"
 	day=$archive/h/$(date -u +%Y-%m-%d)
 	file=$day/$(date -u +%H%M%S).pb.gz
 	mkdir -p "$day"
-	exits 0 "$profiltool" record -a -g -F 97 -d 2 -o "$file" &&
-		exits 0 "$profiltool" report --json "$file" && cp "$work/out" "$work/report.json" || return
+	start "$progs/shares" 1 100
+	exits 0 "$profiltool" record -a -g -F 97 -d 2 -o "$file"
+	status=$?
+	stop "$pid"
+	[ "$status" -eq 0 ] && exits 0 "$profiltool" report --json "$file" && cp "$work/out" "$work/report.json" || return
 	serve real ok
 	push_to "http://127.0.0.1:$port" && counted "sent 1" &&
 		"$top/tests/push/decode.py" otlp "$build/push/proto" "$got/1.body" >"$work/decoded" &&
