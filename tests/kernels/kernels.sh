@@ -30,7 +30,7 @@ near() {
 
 # has NAME PERCENT: an expression: a function has this share of all ticks, to 8 points.
 has() {
-	echo "abs(share('$1') - $2) < 8"
+	echo "abs(100 * samples('$1') / j['counted'] - $2) < 8"
 }
 
 # shares: an expression: all ticks, in the three functions.
