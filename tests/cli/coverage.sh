@@ -94,9 +94,9 @@ while [ $i -lt "$1" ]; do
 	i=$((i + 1))
 done
 EOF_SH
-ends=1200 command_covered commands 99 sh "$work/commands" 400
-ends=1200 command_covered commands 4999 sh "$work/commands" 400
-check "the ticks of 1,200 short processes make up their CPU time" covers "$work/commands-4999.cpu" "$work/commands-4999.json"
+ends=450 command_covered commands 99 sh "$work/commands" 150
+ends=450 command_covered commands 4999 sh "$work/commands" 150
+check "the ticks of 450 short processes make up their CPU time" covers "$work/commands-4999.cpu" "$work/commands-4999.json"
 
 # --- A build ---
 
@@ -112,42 +112,42 @@ all: $(echo part{0..39}.o)
 %.o: %.c
 	gcc -wrapper $progs/spends,-a,$work/build/cpu -O1 -c -o \$@ \$<
 EOF_MAKE
-ends=600 process_covered make "99 4999" sh -c "for i in 1 2 3; do make -s -B -j2 -C $work/build; done"
+ends=200 process_covered make "99 4999" make -s -B -j2 -C "$work/build"
 check "of a build the compiler has the ticks of its CPU time" covers \
 	"$work/build/cpu" "$work/make-4999.json" "$(of_process cc1 "$work/make-4999.pb.gz")" cc1
 check "of a build the assembler has ticks" test "$(of_process as "$work/make-4999.pb.gz")" -gt 0
 
 # --- Threads ---
 
-ends=400 process_covered "threads-of-5ms" "99 4999" "$progs/brief" threads 400 5000
-ends=5000 process_covered "threads-of-0.5ms" "99 4999" "$progs/brief" threads 5000 500
-check "the ticks of 5,000 short threads make up their CPU time" covers "$work/threads-of-0.5ms.cpu" \
+ends=150 process_covered "threads-of-5ms" "99 4999" "$progs/brief" threads 150 5000
+ends=2000 process_covered "threads-of-0.5ms" "99 4999" "$progs/brief" threads 2000 500
+check "the ticks of 2,000 short threads make up their CPU time" covers "$work/threads-of-0.5ms.cpu" \
 	"$work/threads-of-0.5ms-4999.json"
-ends=200 command_covered "threads-of-5ms" 99 "$progs/brief" threads 200 5000
-ends=2000 command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
+ends=100 command_covered "threads-of-5ms" 99 "$progs/brief" threads 100 5000
+ends=1000 command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 1000 500
 # One thread at a time: it has no more CPU time than there is time, but for what a thread takes to begin
 # beside the one that waits for it.
 start "$progs/brief" threads 10000000 500
 for i in 1 2 3; do
 	check "threads that go on: recorded ($i)" \
-		exits 0 "$profiltool" record -p "$pid" -F 997 -d 1 --json -o "$work/on.pb.gz"
+		exits 0 "$profiltool" record -p "$pid" -F 997 -d 0.5 --json -o "$work/on.pb.gz"
 	check "threads that go on: no CPU time from after it ($i)" \
 		recorded "j['due'] * j['period_ns'] <= 1.3e9 * j['duration_s'] + j['period_ns']" "$work/out"
 done
 stop "$pid"
-process_covered "eight-threads" "99 4999" "$progs/shares" 8 .25 stay
+process_covered "eight-threads" "99 4999" "$progs/shares" 8 .1 stay
 
 # --- Processes ---
 
-# Each of 3,000 children of half a millisecond counts from its first instruction to its last. What
+# Each of 1,200 children of half a millisecond counts from its first instruction to its last. What
 # part of its time goes into clock_gettime() depends on the machine.
-ends=3000 process_covered "children" "4999" "$progs/family" swarm 1.5 .5
+ends=1200 process_covered "children" "4999" "$progs/family" swarm .6 .5
 check "-p children: what they burn in their own code is in it" recorded \
-	"takes(1.5e9, sum(map(samples, ('burn_child', 'thread_seconds', 'clock_gettime', '__vdso_clock_gettime'))))" \
+	"takes(.6e9, sum(map(samples, ('burn_child', 'thread_seconds', 'clock_gettime', '__vdso_clock_gettime'))))" \
 	"$work/children-4999.json"
 
 # A process that executes another program again and again.
-process_covered "execs" "997" "$progs/brief" execs 500 2000
+process_covered "execs" "997" "$progs/brief" execs 200 2000
 
 # --- A server ---
 

@@ -60,12 +60,12 @@ sys.exit(missing(exact, shown) + missing(shown, exact) != [])' "$1" "$2"
 # --- Shares, account and rate, at scales that separate the functions ---
 
 gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed" || exit
-run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 0.6 wait
-run fixed "-F 2999 --scale 65536" "$work/fixed" 2 0.6 wait stay
-run fine "-F 2999 --scale 0x20000" "$progs/shares" 2 0.6 wait
+run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 0.3 wait
+run fixed "-F 2999 --scale 65536" "$work/fixed" 2 0.3 wait stay
+run fine "-F 2999 --scale 0x20000" "$progs/shares" 2 0.3 wait
 names=(pie fixed fine)
 if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits32" 0 >/dev/null; then
-	run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 0.6 wait
+	run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 0.3 wait
 	names+=(bits32)
 else
 	skip "a 32-bit program" "gcc -m32 does not work here"
@@ -93,13 +93,13 @@ start_ready "$work/fixed" 1 0 stay
 target=$pid
 text=$(sed -n 's/^0*\([0-9a-f]*\)-.* r-xp .*\/fixed$/0x\1/p' "/proc/$target/maps")
 
-# counts STATUS OPTION...: exits so after recording the target for 0.8 s of its CPU time, which are more on a busy
+# counts STATUS OPTION...: exits so after recording the target for 0.3 s of its CPU time, which are more on a busy
 # machine.
 counts() {
 	local ended
 
 	record_begin counts record -p "$target" -F 2999 --json "${@:2}"
-	wait_for has_used "$target" $(($(cpu_ms "$target") + 800))
+	wait_for has_used "$target" $(($(cpu_ms "$target") + 300))
 	kill -INT "$recorder"
 	wait "$recorder"
 	ended=$?

@@ -21,8 +21,8 @@ covered() {
 }
 
 check "profild" start_profild
-covered "99" "400 threads of 5 ms"
-covered "4999" "5,000 threads of 0.5 ms"
-covered "99 4999" "8 threads: 2 s"
-covered "997" "500 children of 1 ms"
+covered "99" "150 threads of 5 ms"
+covered "4999" "2,000 threads of 0.5 ms"
+covered "99 4999" "8 threads: 0.8 s"
+covered "997" "300 children of 1 ms"
 finish

@@ -103,17 +103,17 @@ static void measure(void (*run)(int count, uint64_t ns), int count, uint64_t ns)
 
 static void threads_of_5_ms(void)
 {
-	measure(in_a_row, 400, 5000000);
+	measure(in_a_row, 150, 5000000);
 }
 
 static void threads_of_half_a_ms(void)
 {
-	measure(in_a_row, 5000, 500000);
+	measure(in_a_row, 2000, 500000);
 }
 
 static void eight_threads(void)
 {
-	measure(at_once, 8, 250000000);
+	measure(at_once, 8, 100000000);
 }
 
 /* --- Children, each of which counts in the same memory while no other process does --- */
@@ -124,7 +124,7 @@ static void children_of_a_ms(void)
 	_Atomic uint64_t *burnt = shared_memory(sizeof(*burnt));
 
 	expect(profil_hot(shared) == 0, "on: %m");
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 300; i++) {
 		pid_t child = fork();
 
 		if (child == 0) {
@@ -139,10 +139,10 @@ static void children_of_a_ms(void)
 }
 
 static const struct row rows[] = {
-	{ "rate", "400 threads of 5 ms", threads_of_5_ms },
-	{ "rate", "5,000 threads of 0.5 ms", threads_of_half_a_ms },
-	{ "rate", "8 threads: 2 s", eight_threads },
-	{ "rate", "500 children of 1 ms", children_of_a_ms },
+	{ "rate", "150 threads of 5 ms", threads_of_5_ms },
+	{ "rate", "2,000 threads of 0.5 ms", threads_of_half_a_ms },
+	{ "rate", "8 threads: 0.8 s", eight_threads },
+	{ "rate", "300 children of 1 ms", children_of_a_ms },
 };
 
 int main(int argc, char **argv)
