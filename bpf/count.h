@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How the sample programs count a tick of any clock: its pc or its call stack, by thread and mode.
+/*
+ * How the sample programs count a tick of any clock: its pc or its call stack, by thread and mode.
  */
 #ifndef PROFIL_BPF_COUNT_H
 #define PROFIL_BPF_COUNT_H
@@ -161,8 +162,10 @@ static bool count_in_table(__u64 pc, __u64 id, __u32 bank)
 			return false;
 		if (i == 0)
 			__sync_fetch_and_add(&bucket->ticks, 1);
-		/* pc 0, a jump to NULL, would look like a free slot: it goes through the ring
-		 * buffer */
+		/*
+		 * pc 0, a jump to NULL, would look like a free slot: it goes through the ring
+		 * buffer
+		 */
 		if (pc && count_in_bucket(bucket, pc, id))
 			return true;
 	}

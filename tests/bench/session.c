@@ -226,8 +226,10 @@ static pid_t start(char **command, const char *output)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	redirect(STDOUT_FILENO, output, "out");
 	redirect(STDERR_FILENO, output, "err");
-	/* A shell gives its background jobs an ignored SIGINT, which is how sessions are ended
-	 * here. */
+	/*
+	 * A shell gives its background jobs an ignored SIGINT, which is how sessions are ended
+	 * here.
+	 */
 	signal(SIGINT, SIG_DFL);
 	execvp(command[0], command);
 	die(command[0]);

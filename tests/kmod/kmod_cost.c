@@ -67,7 +67,8 @@ static void be_alone(void)
 		need(sched_setscheduler(0, SCHED_FIFO, &param) == 0, "sched_setscheduler");
 }
 
-/* The kernel's own ticks, of which there are up to 1000 in a second, come at the same times then.
+/*
+ * The kernel's own ticks, of which there are up to 1000 in a second, come at the same times then.
  */
 static void wait_for_round_time(void)
 {

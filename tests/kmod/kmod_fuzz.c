@@ -626,8 +626,10 @@ static void wait_for_life(pid_t life)
 	}
 }
 
-/* Until the end, one life after the other. What one leaves behind is of its group, and ends with
- * it. */
+/*
+ * Until the end, one life after the other. What one leaves behind is of its group, and ends with
+ * it.
+ */
 static void work(uint64_t seed, double end)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

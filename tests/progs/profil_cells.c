@@ -89,7 +89,8 @@ static unsigned short *make_buffer(struct buffer *b, size_t bufsiz)
 	return (unsigned short *)(b->map + GUARD);
 }
 
-/* Looks at the pages that were ever touched alone. Returns the first byte that is not 0, or NULL.
+/*
+ * Looks at the pages that were ever touched alone. Returns the first byte that is not 0, or NULL.
  */
 static const unsigned char *find_written(const struct buffer *b)
 {

@@ -366,7 +366,8 @@ static void too_fast(void)
 	expect_reason(EINVAL, parameter);
 }
 
-/* In a root directory without the device, with another file in its place, and with root's device.
+/*
+ * In a root directory without the device, with another file in its place, and with root's device.
  */
 static void other_device(void)
 {

@@ -17,7 +17,8 @@ struct loop {
 	uint64_t begin_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Makes a loop whose pc is `pc`. Returns false if there is something else already, or may not be.
+/*
+ * Makes a loop whose pc is `pc`. Returns false if there is something else already, or may not be.
  */
 static inline bool loop_make(struct loop *loop, uintptr_t pc)
 {

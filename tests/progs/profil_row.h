@@ -123,7 +123,8 @@ static inline void sleep_ms(double ms)
 
 /* --- A function to be counted in, and its cells --- */
 
-/* Defines a function that spins, alone in a section. Its extent is __start_SECTION, __stop_SECTION.
+/*
+ * Defines a function that spins, alone in a section. Its extent is __start_SECTION, __stop_SECTION.
  */
 #define SPINNER(section_name)                                                              \
 	extern char __start_##section_name[], __stop_##section_name[];                     \
@@ -272,8 +273,10 @@ static inline bool expect_least(const char *what, double got, double due)
 		      due);
 }
 
-/* Of code that does not look at the clock itself, and so cannot leave out where the machine stood
- * still. */
+/*
+ * Of code that does not look at the clock itself, and so cannot leave out where the machine stood
+ * still.
+ */
 static inline bool expect_some(const char *what, double got, double most)
 {
 	return expect(got >= 1 && is_about(got, 0, most, 3), "%s: %.0f ticks, due were %.0f", what,

@@ -201,7 +201,8 @@ static void own_timer(void)
 	profil_off();
 	most = (clock_ns(CLOCK_MONOTONIC) - begin) / 20e6;
 	expect_own("off");
-	/* It goes by what the kernel accounts at the scheduler's ticks, all to whoever runs then.
+	/*
+	 * It goes by what the kernel accounts at the scheduler's ticks, all to whoever runs then.
 	 */
 	expect(signals >= 1 && signals <= most + 2, "its timer fired %u times in %.1f intervals",
 	       signals, most);

@@ -162,8 +162,10 @@ static void labels(void **state)
 	profile_free(p);
 }
 
-/* Sums are there before the windows are old, and are read in place of them where all lie in the
- * interval. */
+/*
+ * Sums are there before the windows are old, and are read in place of them where all lie in the
+ * interval.
+ */
 static void summed(void **state)
 {
 	struct archive *a;

@@ -605,7 +605,8 @@ static void test_images_of_users(void **state)
 		unlink(path);
 		skip();
 	}
-	/* The first was not read; the user's file is for it, as only the user's processes map it.
+	/*
+	 * The first was not read; the user's file is for it, as only the user's processes map it.
 	 */
 	assert_int_equal(image_of_mapping(&table, &ended, &at_ended, &image), 0);
 	assert_int_equal(image, 0);

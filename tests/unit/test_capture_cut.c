@@ -139,7 +139,8 @@ static void run_short_processes(unsigned int count)
 
 #define WINDOWS 40
 
-/* Windows end while processes come and go: each has all of its ticks, and they follow each other.
+/*
+ * Windows end while processes come and go: each has all of its ticks, and they follow each other.
  */
 static void record(enum capture_event event, enum capture_stacks stacks)
 {
@@ -501,8 +502,10 @@ static int see_orphan(const struct capture_sample *sample, void *context)
 
 	if (sample->pid != o->pid || !sample->user_depth)
 		return 0;
-	/* The kernel finds no parent's mappings any more; on a busy machine not every stack is
-	 * copied. */
+	/*
+	 * The kernel finds no parent's mappings any more; on a busy machine not every stack is
+	 * copied.
+	 */
 	if (!o->settled && sample->end == UNWIND_NO_PROCESS)
 		return 0;
 	/* From start_orphan() to the C library's start of main(), or the dynamic linker. */

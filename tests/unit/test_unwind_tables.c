@@ -94,7 +94,8 @@ static void check_rows(const struct unwind_tables *t, uint32_t number,
 					 rows->rules[rows->rows[i].rule].offset);
 }
 
-/* Images of many sizes come and go: those that are there are intact, and all room is found again.
+/*
+ * Images of many sizes come and go: those that are there are intact, and all room is found again.
  */
 static void test_come_and_go(void **state)
 {

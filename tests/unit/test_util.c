@@ -681,8 +681,10 @@ static void test_elf_header(void **state)
 	assert_int_equal(s.size, 48);
 	assert_int_equal(s.flags, PF_X);
 	assert_int_equal(s.align, 4);
-	/* What is not wholly there is 0; a copy of that size shows each byte that is read behind
-	 * it. */
+	/*
+	 * What is not wholly there is 0; a copy of that size shows each byte that is read behind
+	 * it.
+	 */
 	for (size_t size = 4; size < sizeof(bytes); size++) {
 		uint8_t *copy = malloc(size);
 

@@ -335,7 +335,8 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 		size_t i = 0;
 
 		r.windows = windows;
-		/* The step: the shortest that no window exceeds, and that makes MOST_ROWS at most.
+		/*
+		 * The step: the shortest that no window exceeds, and that makes MOST_ROWS at most.
 		 */
 		for (size_t j = 0; j < r.count; j++) {
 			const struct archive_window *w = &r.windows[j];

@@ -69,8 +69,10 @@ int tree_write(const struct tree *t, const struct profile *p, const struct windo
 /* Writes the path of a window. */
 void tree_path(const struct tree *t, const struct window_name *w, char *path, size_t size);
 
-/* Calls visit() for each entry of a directory but those with a dot; closes fd. Returns 0 or what
- * visit() or reading returned. */
+/*
+ * Calls visit() for each entry of a directory but those with a dot; closes fd. Returns 0 or what
+ * visit() or reading returned.
+ */
 int tree_visit(int fd, int (*visit)(int fd, const char *name, void *context), void *context);
 
 #endif

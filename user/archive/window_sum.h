@@ -7,8 +7,10 @@
 #include "archive/coverage.h"
 #include "profile/profile.h"
 
-/* Reads the profile of a window, which must be a regular file. Returns 0 or -errno with e set;
- * -EINVAL: it is damaged. */
+/*
+ * Reads the profile of a window, which must be a regular file. Returns 0 or -errno with e set;
+ * -EINVAL: it is damaged.
+ */
 int window_read(const char *path, struct profile **p, struct error *e);
 
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
@@ -24,8 +26,10 @@ struct window_sum {
 /* Adds a profile, which is changed and freed in any case. Returns 0 or -errno with e set. */
 int window_sum_add(struct window_sum *s, struct profile *p, struct error *e);
 
-/* Completes the sum, which has a part at least. *p is valid until window_sum_free(). Returns as
- * above. */
+/*
+ * Completes the sum, which has a part at least. *p is valid until window_sum_free(). Returns as
+ * above.
+ */
 int window_sum_finish(struct window_sum *s, const struct profile **p, struct error *e);
 void window_sum_free(struct window_sum *s);
 

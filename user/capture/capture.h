@@ -78,8 +78,10 @@ int capture_start(const struct capture_options *options, struct capture **c, str
 /* Returns a descriptor that becomes readable when capture_handle() has work; owned by c. */
 int capture_fd(const struct capture *c);
 
-/* Reads new records of mappings and processes, and samples from the ring buffer. Call it when
- * capture_fd() is readable, and ten times a second in any case. */
+/*
+ * Reads new records of mappings and processes, and samples from the ring buffer. Call it when
+ * capture_fd() is readable, and ten times a second in any case.
+ */
 int capture_handle(struct capture *c, struct error *e);
 
 /* True if all targets have ended. */
@@ -168,8 +170,10 @@ struct capture_stack_end {
 	uint64_t count;	     /* of samples */
 };
 
-/* Returns *count of them, one for each cause in each image, the most frequent first. Valid until
- * the next capture_cut() or capture_stop(). */
+/*
+ * Returns *count of them, one for each cause in each image, the most frequent first. Valid until
+ * the next capture_cut() or capture_stop().
+ */
 const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count);
 
 /* The event in use: one of capture_event_names, never "auto". */

@@ -52,8 +52,10 @@ static bool have_cycles(void)
 		.sample_period = 1000000,
 		.disabled = 1,
 	};
-	/* On a CPU: an event of a task would slow down every task switch of the machine for a
-	 * second. */
+	/*
+	 * On a CPU: an event of a task would slow down every task switch of the machine for a
+	 * second.
+	 */
 	int fd = perf_event_open(&attr, -1, sched_getcpu());
 
 	if (fd < 0)

@@ -157,7 +157,8 @@ static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_
 			for (; space && space->checked_ns != end_ns && !err;
 			     space = space->parent) {
 				space->checked_ns = end_ns;
-				/* Daemons fork and end, again and again: the chain must not grow.
+				/*
+				 * Daemons fork and end, again and again: the chain must not grow.
 				 */
 				while (space->parent && space->parent->references == 1 && !err)
 					err = absorb_parent(table, space);

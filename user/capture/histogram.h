@@ -111,7 +111,8 @@ uint64_t histogram_period_ns(const struct histogram *h);
  */
 uint64_t histogram_wait_ns(const struct histogram *h);
 
-/* The number of its clock, below HISTOGRAM_CLOCKS. Histograms with the same clock share its cost.
+/*
+ * The number of its clock, below HISTOGRAM_CLOCKS. Histograms with the same clock share its cost.
  */
 unsigned int histogram_clock(const struct histogram *h);
 

@@ -493,8 +493,10 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_EXIT:
-		/* When the leader exits, other threads may go on, but later exec and mapping
-		 * records of this PID belong to another process. */
+		/*
+		 * When the leader exits, other threads may go on, but later exec and mapping
+		 * records of this PID belong to another process.
+		 */
 		if (record->tid == record->pid) {
 			process->ended = true;
 			process->ended_ns = record->time_ns;

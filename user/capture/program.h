@@ -10,8 +10,10 @@
  */
 int program_load(int (*load)(void *object), void *object, struct error *e);
 
-/* Sets *e for `what`, failed with errno `code`; if a limit is the cause, with a hint. Returns
- * -code. */
+/*
+ * Sets *e for `what`, failed with errno `code`; if a limit is the cause, with a hint. Returns
+ * -code.
+ */
 int program_out_of(struct error *e, int code, const char *what);
 
 /* Sets *e, with a hint: `what`, refused with errno `code` for lack of privileges. Returns -code. */

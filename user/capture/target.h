@@ -8,8 +8,10 @@
 
 #include "util/error.h"
 
-/* Whether the process (or, with `thread`, the thread) can be profiled. Returns 0, or -errno and
- * sets *e. */
+/*
+ * Whether the process (or, with `thread`, the thread) can be profiled. Returns 0, or -errno and
+ * sets *e.
+ */
 int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e);
 
 /* The PID of a thread's process, or -ESRCH. */

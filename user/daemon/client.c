@@ -178,7 +178,8 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	if (!has_events) /* the scheduler's tick has a rate of its own */
 		rate = (NS_PER_S + period_ns / 2) / period_ns;
 	err = account_charge_memory(accounts, client->user, histogram_fd(histogram), bytes, e);
-	/* After histogram_start(): counting has ended if the process executes another program now.
+	/*
+	 * After histogram_start(): counting has ended if the process executes another program now.
 	 */
 	err = err ?: peer_check_access(&client->peer, e);
 	err = err ?: check_clock(client, accounts, clock, rate, e);

@@ -18,8 +18,10 @@ struct continuous_options {
 	struct archive_limits limits;
 	const char *metrics; /* a file for node_exporter; NULL: none */
 	const char *dcpi;    /* a DCPI database to write, too; NULL: none */
-	/* The server to send windows to; url NULL: none. The keeper sets the members that it
-	 * provides. */
+	/*
+	 * The server to send windows to; url NULL: none. The keeper sets the members that it
+	 * provides.
+	 */
 	struct push_options push;
 };
 

@@ -33,7 +33,8 @@ struct work {
 	struct push *push;	/* NULL: nothing is sent */
 	struct state before;	/* as earlier keepers left it */
 	uint64_t old_before_ns; /* windows before this are over --retain-days; 0: none are */
-	/* Reasons for which this tidying, and the one before, kept files: the clock may be wrong.
+	/*
+	 * Reasons for which this tidying, and the one before, kept files: the clock may be wrong.
 	 */
 	bool keeps[ARCHIVE_REASONS], kept[ARCHIVE_REASONS];
 };

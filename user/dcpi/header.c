@@ -163,7 +163,8 @@ static bool next_line(const struct input *in, size_t *at, struct text *line)
 	return true;
 }
 
-/* A valid version is enough. Without one, four required lines are: reading reports what is missing.
+/*
+ * A valid version is enough. Without one, four required lines are: reading reports what is missing.
  */
 bool dcpi_header_detect(const struct input *in)
 {

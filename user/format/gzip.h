@@ -44,7 +44,8 @@ struct gzip_writer {
 int gzip_open(struct gzip_writer *w, FILE *out, struct error *e);
 int gzip_write(struct gzip_writer *w, const void *bytes, size_t size, struct error *e);
 
-/* A stream that deflates what is written to it; the caller closes it before gzip_close(). Returns
+/*
+ * A stream that deflates what is written to it; the caller closes it before gzip_close(). Returns
  * NULL when out of memory.
  */
 FILE *gzip_stream(struct gzip_writer *w);

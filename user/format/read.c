@@ -107,7 +107,8 @@ static int skip_file(struct reader *r)
 	return profile_warn(r->notes, "skipped: %s", r->e->what) ? error_no_memory(r->e) : 0;
 }
 
-/* Skips a file that is corrupt, err being -EINVAL, or cannot be read. Without memory returns err.
+/*
+ * Skips a file that is corrupt, err being -EINVAL, or cannot be read. Without memory returns err.
  */
 static int skip_failed(struct reader *r, int err)
 {

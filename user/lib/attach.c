@@ -92,7 +92,8 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 		else
 			*session = s;
 	}
-	/* For files that are written after the process has ended, which lack names if this fails.
+	/*
+	 * For files that are written after the process has ended, which lack names if this fails.
 	 */
 	if (!err && pid) {
 		profil__proc_maps(&s->maps, pid);

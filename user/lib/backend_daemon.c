@@ -19,7 +19,8 @@
 #include "lib/protocol.h"
 #include "lib/session.h"
 
-/* A profild that hangs must not block the program for ever; a busy machine's reply takes seconds.
+/*
+ * A profild that hangs must not block the program for ever; a busy machine's reply takes seconds.
  */
 #define TIMEOUT_S 10
 
@@ -74,8 +75,10 @@ static int receive_reply(int fd, int *map, struct profild_reply *reply)
 	ssize_t size;
 	int err = 0;
 
-	/* With a timeout, Linux interrupts recvmsg(2) also when the process is stopped and
-	 * continued. */
+	/*
+	 * With a timeout, Linux interrupts recvmsg(2) also when the process is stopped and
+	 * continued.
+	 */
 	do
 		size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);

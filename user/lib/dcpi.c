@@ -189,7 +189,8 @@ static int describe_file(struct writer *w, const struct target *t, struct dcpi_f
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
 	err = err ?: dcpi_set_dropped(h, dropped);
-	/* Each file has the ticks of its own counts; the first one also those that no file counts.
+	/*
+	 * Each file has the ticks of its own counts; the first one also those that no file counts.
 	 */
 	if (!err && s->accounted) {
 		ticks = dcpi_body_total(file->counts, file->count) + dropped;

@@ -344,7 +344,8 @@ static void put_arcs(struct output *out, const struct gmon_arcs *arcs)
 		struct gmon_cg_arc_record record;
 		uint32_t count;
 
-		/* Drops callees in other images: gprof would find no name for them, or a wrong one.
+		/*
+		 * Drops callees in other images: gprof would find no name for them, or a wrong one.
 		 */
 		if (self < range->image_low || self >= range->image_high)
 			continue;

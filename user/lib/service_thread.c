@@ -301,8 +301,10 @@ static void request_work(int (*work)(struct profil_session *), struct profil_ses
 	service.work = work;
 	service.session = s;
 	__atomic_store_n(&service.called, true, __ATOMIC_RELEASE);
-	/* If no signal can be queued (RLIMIT_SIGPENDING), the thread sees the request at its next
-	 * look. */
+	/*
+	 * If no signal can be queued (RLIMIT_SIGPENDING), the thread sees the request at its next
+	 * look.
+	 */
 	syscall(SYS_tgkill, getpid(), service.tid, WAKE_SIGNAL);
 }
 

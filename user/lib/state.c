@@ -88,8 +88,10 @@ int profil__enter(struct guard *guard)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
-	/* In a child that was made by a system call, without fork handlers: drops the parent's
-	 * sessions. Another thread of the parent may have had the lock. */
+	/*
+	 * In a child that was made by a system call, without fork handlers: drops the parent's
+	 * sessions. Another thread of the parent may have had the lock.
+	 */
 	if (!*owner) {
 		pthread_mutex_init(&profil__lock, NULL);
 		profil__sessions_forget();

@@ -36,7 +36,8 @@ struct table {
 			    char buffer[TABLE_CELL_SIZE]);
 	bool (*is_hot)(const void *context, size_t row);
 	bool (*is_faint)(const void *context, size_t row); /* NULL: no row is */
-	/* True if the row's texts are lines, whose beginnings are kept, not names. NULL: none are
+	/*
+	 * True if the row's texts are lines, whose beginnings are kept, not names. NULL: none are
 	 */
 	bool (*is_line)(const void *context, size_t row);
 	const void *context;

@@ -108,7 +108,8 @@ static int check_parts(Elf *elf, struct error *e)
 					 elf_ndxscn(scn));
 		if (elf_ndxscn(scn) != names || !section.sh_size)
 			continue;
-		/* Without a last NUL, libelf would search one from the table's end, for each name.
+		/*
+		 * Without a last NUL, libelf would search one from the table's end, for each name.
 		 */
 		last = elf_getdata_rawchunk(elf, section.sh_offset + section.sh_size - 1, 1,
 					    ELF_T_BYTE);

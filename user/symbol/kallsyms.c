@@ -227,7 +227,8 @@ static int name_addresses(struct batch *b, const struct symbol_cache *k)
 
 int kallsyms_resolve_from(struct batch *b, const char *path)
 {
-	/* Windows do not share them: they would be too old, and take 20 MB until the next window.
+	/*
+	 * Windows do not share them: they would be too old, and take 20 MB until the next window.
 	 */
 	struct symbol_cache own = { 0 }, *k = b->cache && !b->limits ? b->cache : &own;
 	int err = 0;

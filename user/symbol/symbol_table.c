@@ -20,7 +20,8 @@ struct code_sections {
 	GElf_Half machine;
 };
 
-/* Symbols that are read from the file at a time, by one of as many calls of symbol_reader_next().
+/*
+ * Symbols that are read from the file at a time, by one of as many calls of symbol_reader_next().
  */
 #define SYMBOLS_AT_ONCE 2048
 

@@ -22,7 +22,8 @@
 #define DIRECTORY_MODE	0700
 #define FILE_MODE	0600
 
-/* How often a name that another writer has taken, or a directory that it has removed, is retried.
+/*
+ * How often a name that another writer has taken, or a directory that it has removed, is retried.
  */
 #define ATTEMPTS 100
 
@@ -125,7 +126,8 @@ static int temporary_create(struct temporary *t, int directory)
 		uint64_t number;
 		int fd;
 
-		/* Where a filter of system calls refuses it, names can be guessed: O_EXCL remains.
+		/*
+		 * Where a filter of system calls refuses it, names can be guessed: O_EXCL remains.
 		 */
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 			number = clock_ns(CLOCK_MONOTONIC) << 16 ^ (uint64_t)getpid() << 40;

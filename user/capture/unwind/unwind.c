@@ -1107,8 +1107,10 @@ static int take_copy(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* While rows are read, which may take seconds, a thread takes the copies, so that the ring has
- * room. */
+/*
+ * While rows are read, which may take seconds, a thread takes the copies, so that the ring has
+ * room.
+ */
 #define TAKE_INTERVAL_NS (5 * NS_PER_MS)
 
 struct taker {

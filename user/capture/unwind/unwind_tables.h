@@ -9,7 +9,8 @@
 
 struct sample_bpf;
 
-/* For how long a walk may read what was replaced: it takes microseconds, but a host may pause it.
+/*
+ * For how long a walk may read what was replaced: it takes microseconds, but a host may pause it.
  */
 #define UNWIND_GRACE_NS (200 * NS_PER_MS)
 

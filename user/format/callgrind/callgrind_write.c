@@ -437,7 +437,8 @@ static void put_position(struct writer *w, uint32_t id)
 	}
 	if (has_cost(w, id))
 		put_source(w, position, w->g.position_costs + id * columns);
-	/* Edges are scattered in memory: without prefetching, a third of the time is cache misses.
+	/*
+	 * Edges are scattered in memory: without prefetching, a third of the time is cache misses.
 	 */
 	for (uint32_t i = 0; i < position->edge_count; i++) {
 		__builtin_prefetch(&w->g.edges[ids[i]]);

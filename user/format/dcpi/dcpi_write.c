@@ -471,8 +471,10 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 	/* The recorded machine's clock rate is known if it is this machine. */
 	if (uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0)
 		w.cpu_mhz = cpu_mhz();
-	/* Decides whether the account can be split over the files: only if it agrees with the
-	 * counts. */
+	/*
+	 * Decides whether the account can be split over the files: only if it agrees with the
+	 * counts.
+	 */
 	for (size_t i = 0; i < w.groups.count; i++) {
 		const struct group *g = &w.groups.all[i];
 		uint64_t total = 0;

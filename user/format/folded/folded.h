@@ -18,7 +18,8 @@ extern const struct format format_folded;
 int folded_write(const struct profile *p, const struct format_options *options, FILE *out,
 		 struct error *e);
 
-/* Fractions of counts are multiples of 1 / FOLDED_ONE, so that sums of decimal numbers are exact.
+/*
+ * Fractions of counts are multiples of 1 / FOLDED_ONE, so that sums of decimal numbers are exact.
  */
 #define FOLDED_ONE INT64_C(1000000000000000000)
 

@@ -94,8 +94,10 @@ static const char *name_end(const struct text *names)
 	return names->end;
 }
 
-/* Removes the address by which google-pprof distinguishes functions of one name:
- * "f<00000000004011b0>". */
+/*
+ * Removes the address by which google-pprof distinguishes functions of one name:
+ * "f<00000000004011b0>".
+ */
 static void strip_address(struct text *name)
 {
 	const char *open = last_of(name, '<');

@@ -74,6 +74,26 @@ static int add_source(struct dwarf_lines *t, struct dwarf_text name, uint64_t di
 	return 0;
 }
 
+/* Up to DWARF 4. Directories and files are numbered from 1; number 0 is the unit's own. */
+static int read_old_tables(struct dwarf_lines *t, struct stream *s)
+{
+	int err = add_directory(t, t->unit->directory);
+
+	err = err ?: add_source(t, t->unit->name, 0);
+	for (look_ahead(s); !err && !s->c.bad && s->c.at < s->c.end && *s->c.at; look_ahead(s))
+		err = add_directory(t, read_string(s));
+	dwarf_skip(&s->c, 1);
+	for (look_ahead(s); !err && !s->c.bad && s->c.at < s->c.end && *s->c.at; look_ahead(s)) {
+		struct dwarf_text name = read_string(s);
+		uint64_t directory = dwarf_uleb(&s->c);
+
+		dwarf_uleb(&s->c); /* time, size */
+		dwarf_uleb(&s->c);
+		err = add_source(t, name, directory);
+	}
+	return err ?: s->c.bad ? -EINVAL : 0;
+}
+
 struct format {
 	uint64_t content, form;
 };
@@ -204,24 +224,7 @@ int dwarf_lines_open(struct dwarf_lines *t, const struct dwarf_unit *unit, struc
 	if (s.c.bad || !t->line_range || !t->opcode_base) {
 		err = -EINVAL;
 	} else if (t->version < 5) {
-		/* Directories and files are numbered from 1; number 0 is the unit's
-		 * own. */
-		err = add_directory(t, t->unit->directory);
-		err = err ?: add_source(t, t->unit->name, 0);
-		for (look_ahead(&s); !err && !s.c.bad && s.c.at < s.c.end && *s.c.at;
-		     look_ahead(&s))
-			err = add_directory(t, read_string(&s));
-		dwarf_skip(&s.c, 1);
-		for (look_ahead(&s); !err && !s.c.bad && s.c.at < s.c.end && *s.c.at;
-		     look_ahead(&s)) {
-			struct dwarf_text name = read_string(&s);
-			uint64_t directory = dwarf_uleb(&s.c);
-
-			dwarf_uleb(&s.c); /* time, size */
-			dwarf_uleb(&s.c);
-			err = add_source(t, name, directory);
-		}
-		err = err ?: s.c.bad ? -EINVAL : 0;
+		err = read_old_tables(t, &s);
 	} else {
 		err = read_table(t, &s, false) ?: read_table(t, &s, true);
 	}

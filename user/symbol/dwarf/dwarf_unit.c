@@ -583,7 +583,8 @@ int dwarf_unit_read(struct dwarf_file *file, uint64_t offset, struct dwarf_unit 
 
 	if (err || !read_unit_header(&c, unit))
 		return -EINVAL;
-	/* A split unit has no attributes for its tables' bases: these follow the tables' headers.
+	/*
+	 * A split unit has no attributes for its tables' bases: these follow the tables' headers.
 	 */
 	unit->str_offsets_base = file->part[DWARF_STR_OFFSETS];
 	unit->ranges_base = file->part[DWARF_RNGLISTS];

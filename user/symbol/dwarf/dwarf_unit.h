@@ -196,7 +196,8 @@ static inline struct dwarf_value dwarf_value(const struct dwarf_die *die,
 	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
 }
 
-/* Makes die->next the sibling, if the entry says where that is and it is not before the children.
+/*
+ * Makes die->next the sibling, if the entry says where that is and it is not before the children.
  */
 static inline void dwarf_skip_children(struct dwarf_die *die)
 {
