@@ -274,7 +274,7 @@ check: $(PYTHON)/python3
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
-	@echo 'make test runs every test: some 12 minutes on two CPUs.' \
+	@echo 'make test runs every test: some 10 minutes on two CPUs.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3

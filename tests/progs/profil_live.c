@@ -422,25 +422,35 @@ static void parent_on_again(void)
 	on_again(false);
 }
 
+/* Waits until the parent and the child have come here for the nth time. */
+static void meet(_Atomic int *met, int nth)
+{
+	for (++*met; *met < 2 * nth;)
+		sleep_ms(1);
+}
+
 /* Both turn it on at another rate, at the same time. */
 static void both_at_new_rate(void)
 {
-	_Atomic int *ready = shared_memory(4096);
-	char rate[32];
+	_Atomic int *met = shared_memory(4096);
+	double hz = 1e9 / period_ns();
+	char first[32], rate[32];
 	pid_t child;
 
+	/* Both rates together are within what profild allows a user. */
+	snprintf(first, sizeof(first), "%.0f", hz / 4);
+	snprintf(rate, sizeof(rate), "%.0f", hz / 2);
+	setenv("PROFIL_HZ", first, 1);
 	expect(profil_hot(cells) == 0, "on: %m");
-	snprintf(rate, sizeof(rate), "%.0f", 1e9 / period_ns() / 2);
 	child = fork();
 	profil_off();
 	setenv("PROFIL_HZ", rate, 1);
 	memset(cells, 0, sizeof(cells));
+	meet(met, 1);
 	expect(profil_hot(cells) == 0, "on at %s Hz: %m", rate);
-	for (++*ready; *ready < 2;)
-		sleep_ms(1);
+	meet(met, 2);
 	burnt = burn(8 * long_time());
-	for (++*ready; *ready < 4;)
-		sleep_ms(1);
+	meet(met, 3);
 	profil_off();
 	expect_about(child ? "parent" : "child", sum(), burnt);
 	if (child == 0)
