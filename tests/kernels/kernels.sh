@@ -121,10 +121,10 @@ check_exact() {
 		$rough_shares and j['counted'] > 50 and not samples('burn_before')"
 	check "$k: two threads in a group, one outside of it" found group "\
 		$(shares) and not samples('burn_before') and ticked / 1e9 / j['duration_s'] < 0.73 and \
-		$(near ticked "$(cpu_ns group)" 1)"
+		$(near ticked "$(cpu_ns group)" 4)"
 	check "$k: one thread of two has half the time" found thread \
 		"$(shares) and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
-		$(near ticked "$(cpu_ns thread)" 1)"
+		$(near ticked "$(cpu_ns thread)" 4)"
 	check "$k: the scheduler's tick: a command" found tick-command "\
 		$(near "samples('burn_before') * j['period_ns']" 3e8 10) and \
 		$(near "(samples('burn_*') - samples('burn_before')) * j['period_ns']" 6e8 10)"
