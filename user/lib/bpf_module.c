@@ -55,19 +55,26 @@ static int add_set(int inherited, struct error *e)
 	return 0;
 }
 
-/* Returns a set in which a histogram of this frequency can be started; NULL: see *e. */
-static struct set *find_set(int inherited, unsigned int frequency, struct error *e)
+/*
+ * Sets *set to one in which a histogram of this frequency can be started. Returns 0 or a negative
+ * errno with *e set.
+ */
+static int find_set(int inherited, unsigned int frequency, struct set **set, struct error *e)
 {
+	int err;
+
 	if (!is_open()) {
 		sets = NULL;
 		owner = getpid();
 		if (inherited >= 0)
 			add_set(inherited, e); /* if that fails, a new one */
 	}
-	for (struct set *set = sets; set; set = set->next)
-		if (histograms_may_start(set->all, frequency))
-			return set;
-	return add_set(-1, e) ? NULL : sets;
+	for (*set = sets; *set; *set = (*set)->next)
+		if (histograms_may_start((*set)->all, frequency))
+			return 0;
+	err = add_set(-1, e);
+	*set = sets;
+	return err;
 }
 
 /* Closes the sets that have been without a histogram since then. */
@@ -104,10 +111,10 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 	};
 	struct histogram *h;
 	struct error e = { 0 };
-	struct set *set = find_set(request->inherited, request->frequency, &e);
-	int err = -EIO;
+	struct set *set;
+	int err = find_set(request->inherited, request->frequency, &set, &e);
 
-	if (set) {
+	if (!err) {
 		options.all = set->all;
 		err = histogram_start(&options, &h, &e);
 	}
