@@ -31,6 +31,7 @@ done
 
 check "a thread and a child that start during the recording are counted" recorded "whole and \
 	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/family.json"
+check "the ticks make up the CPU time of parent and child" recorded "takes($(printed_cpu family))" "$work/family.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
 	samples('burn_child') == 0 and ran('burn_parent', 'burn_thread')" "$work/alone.json"
 check "a program that becomes another: both have their names and files" recorded "whole and \
@@ -40,7 +41,7 @@ check "a program that becomes another: both have their names and files" recorded
 cpu_ns=$(dumped cpu_ns "$work/thread_exec.pb.gz")
 used_ns=$(printed_cpu thread_exec)
 check "a thread that is not the leader becomes a program: both are in the account of CPU time" \
-	awk "BEGIN { exit !($cpu_ns > .75 * $used_ns && $cpu_ns < 1.25 * $used_ns) }"
+	awk "BEGIN { exit !($cpu_ns > .96 * $used_ns && $cpu_ns < 1.04 * $used_ns) }"
 check "a thread that is not the leader becomes a program: both have their names" recorded "whole and \
 	images('burn_before') == {'family'} and images('burn_sixty') == {'shares'}" "$work/thread_exec.json"
 

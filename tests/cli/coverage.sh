@@ -192,7 +192,7 @@ named() {
 check "60 names: each has samples" named
 # Nor has a tick in execve(2), whose pc is in an image that is not mapped any more.
 check "60 names: nothing is without an image" recorded \
-	"sum(f['self'] for f in j['functions'] if f['image'] == '[unknown]') <= .05 * j['counted']" "$work/names-4999.json"
+	"sum(f['self'] for f in j['functions'] if f['image'] == '[unknown]') <= .005 * j['counted']" "$work/names-4999.json"
 
 # --- A storm of other processes ---
 
