@@ -173,6 +173,64 @@ static void reject_samples(void **state)
 			 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
 }
 
+/* A file with one sample of 7 ticks, and these bytes for their times. */
+static struct bytes file_with_times(const uint8_t *times, size_t size)
+{
+	struct bytes b = small_file();
+
+	add_strings(&b);
+	add_varint(&b, PPROF_TICKS << 3 | 2);
+	add_varint(&b, size);
+	bytes_add(&b, times, size);
+	return b;
+}
+
+#define CHECK_BAD_TIMES(reason, ...)                                    \
+	do {                                                            \
+		const uint8_t times[] = { __VA_ARGS__ };                \
+		struct bytes b = file_with_times(times, sizeof(times)); \
+                                                                        \
+		read_bad(pprof, &b, reason);                            \
+		bytes_free(&b);                                         \
+	} while (0)
+
+static void reject_bad_times(void **state)
+{
+	(void)state;
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10);
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5);
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5, 0x80);
+	CHECK_BAD_TIMES("beyond all years", 0, 100);
+	CHECK_BAD_TIMES("beyond all years", 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 1);
+	CHECK_BAD_TIMES("a tick is later than the last one", 10, 100, 2, 5, 96);
+	/* A time that goes back: a later of 2^64 - 1. */
+	CHECK_BAD_TIMES("a tick is later than the last one", 10, 100, 2, 5, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0xff, 0xff, 1);
+	CHECK_BAD_TIMES("more times than ticks", 10, 100, 8, 1, 1, 1, 1, 1, 1, 1, 1);
+	CHECK_BAD_TIMES("more times than ticks", 10, 100, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 1);
+	CHECK_BAD_TIMES("of more samples than the file has", 10, 100, 1, 1, 1, 1);
+}
+
+static void read_times(void **state)
+{
+	static const uint8_t times[] = { 10, 100, 3, 5, 0, 95 };
+	struct bytes b = file_with_times(times, sizeof(times));
+	struct profile *p = profile_new();
+
+	(void)state;
+	assert_int_equal(read_salvage(&b, b.size, p), 0);
+	assert_false(p->salvaged);
+	assert_int_equal(p->ticks.count, 3);
+	assert_int_equal(p->ticks.times[0], 50);
+	assert_int_equal(p->ticks.times[1], 50);
+	assert_int_equal(p->ticks.times[2], 1000);
+	assert_int_equal(p->ticks.numbers[2], 0);
+	profile_free(p);
+	bytes_free(&b);
+}
+
 static void reject_truncated(void **state)
 {
 	struct bytes b = small_file();
@@ -417,6 +475,8 @@ int main(void)
 		cmocka_unit_test(reject_line_without_function),
 		cmocka_unit_test(reject_samples),
 		cmocka_unit_test(reject_large_message),
+		cmocka_unit_test(read_times),
+		cmocka_unit_test(reject_bad_times),
 		cmocka_unit_test(reject_truncated),
 		cmocka_unit_test(not_of_this_format),
 		cmocka_unit_test(read_without_samples),

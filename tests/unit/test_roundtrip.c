@@ -156,6 +156,9 @@ static void add_some_labels(struct source *s)
 	}
 }
 
+/* When the recording began, since the epoch. */
+#define START_NS 1700000000123456789ULL
+
 static void set_clock(struct source *s)
 {
 	static const uint64_t periods[] = { 1000000, 4000000, 10000000 };
@@ -206,6 +209,12 @@ static void add_samples(struct source *s, unsigned int most_depth)
 		assert_int_equal(
 			profile_add_sample(s->p, frames, depth, s->labels[draw(s, 6)], values), 0);
 	}
+	/* Some ticks have a time, in no order. */
+	for (uint32_t i = 0; i < s->p->sample_count && s->p->period_ns; i++)
+		for (int64_t n = draw(s, 5); n > 0 && n <= s->p->values[2 * i]; n--)
+			assert_int_equal(
+				tick_list_add(&s->p->ticks, i, START_NS + 100000 * draw(s, 25000)),
+				0);
 }
 
 /* As in Callgrind files; between functions of one image, which gmon.out requires. */
@@ -236,7 +245,7 @@ static void set_header(struct source *s)
 	struct profile_totals *t = &s->p->totals;
 
 	s->p->bits = 64;
-	s->p->time_ns = 1700000000123456789;
+	s->p->time_ns = START_NS;
 	s->p->duration_ns = 2500000000;
 	assert_int_equal(profile_string(s->p, "walnut", &s->p->host), 0);
 	assert_int_equal(profile_string(s->p, "prog --all \"x y\"", &s->p->command), 0);
@@ -499,6 +508,27 @@ static void print_samples(const struct profile *p, unsigned int keeps, FILE *out
 	print_rows(&rows, p, keeps, false, out);
 }
 
+/* Rows of samples, each with one time. */
+static void print_times(const struct profile *p, unsigned int keeps, FILE *out)
+{
+	struct rows rows = { .width = 1 };
+
+	for (size_t i = 0; i < p->ticks.count; i++) {
+		char *sample = sample_key(p, p->ticks.numbers[i], keeps), *key;
+
+		assert_true(asprintf(&key, " %" PRIu64 "%s", p->ticks.times[i], sample) > 0);
+		add_row(&rows, key, (int64_t[]){ 1 });
+		free(sample);
+	}
+	qsort(rows.rows, rows.count, sizeof(*rows.rows), compare_rows);
+	for (size_t i = 0; i < rows.count; i++) {
+		fprintf(out, "tick%s\n", rows.rows[i].key);
+		free(rows.rows[i].key);
+		free(rows.rows[i].values);
+	}
+	free(rows.rows);
+}
+
 static void print_arcs(const struct profile *p, unsigned int keeps, FILE *out)
 {
 	struct rows rows = { .width = 2 + p->value_type_count };
@@ -597,6 +627,8 @@ static char *canonical(const struct profile *p, unsigned int keeps, bool arcs)
 	assert_non_null(out);
 	print_header(p, keeps, out);
 	print_samples(p, keeps, out);
+	if (HAS(TICK_TIMES) && p->ticks.count)
+		print_times(p, keeps, out);
 	if (arcs)
 		print_arcs(p, keeps, out);
 	assert_int_equal(fclose(out), 0);

@@ -33,6 +33,7 @@ enum format_aspect {
 	ASPECT_PERIOD,	     /* as time */
 	ASPECT_EVENT_PERIOD, /* as a number of events */
 	ASPECT_TIME,	     /* start of the recording */
+	ASPECT_TICK_TIMES,
 	ASPECT_DURATION,
 	ASPECT_HOST,
 	ASPECT_COMMAND,
@@ -47,6 +48,7 @@ enum format_aspect {
 struct format_options {
 	const char *value; /* to be shown, or kept where there is room for one: profile_value() */
 	bool instr_positions; /* Callgrind: instruction addresses beside source lines */
+	bool no_times;	      /* pprof: without the times of ticks */
 };
 
 /* Samples that a format with a file for each image cannot hold. */

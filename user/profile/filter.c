@@ -237,6 +237,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	size_t kept = 0, width = p->value_type_count;
 	bool has_base = profile_has_base(p);
 	bool *focus, *ignore = NULL;
+	uint32_t *numbers; /* of each sample afterwards */
 	int err;
 
 	if (!filter->focus && !filter->ignore)
@@ -245,8 +246,11 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));
 	if (!filtered->values)
 		return error_no_memory(e);
+	numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
 	err = match_locations(p, filter->focus, &focus, e);
 	err = err ?: match_locations(p, filter->ignore, &ignore, e);
+	if (!err && !numbers)
+		err = error_no_memory(e);
 	if (err)
 		goto out;
 	note_all(p);
@@ -256,10 +260,12 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		enum profile_stacks stacks;
 
 		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore))) {
+			numbers[i] = kept;
 			p->samples[kept] = *s;
 			memmove(p->values + kept++ * width, values, width * sizeof(*values));
 			continue;
 		}
+		numbers[i] = TICK_REMOVED;
 		stacks = profile_sample_stacks(p, s);
 		if (stacks > filtered->stacks)
 			filtered->stacks = stacks;
@@ -267,12 +273,14 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 			filtered->values[j] += magnitude(values[j]);
 	}
 	p->sample_count = kept;
+	tick_list_renumber(&p->ticks, numbers);
 	for (size_t i = 0; i < p->arc_count; i++)
 		filtered->calls |= p->arcs[i].kind == PROFILE_CALL;
 	p->arc_count = 0;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 out:
+	free(numbers);
 	free(focus);
 	free(ignore);
 	return err;
@@ -386,8 +394,11 @@ static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 	size_t count = p->sample_count, width = p->value_type_count;
 	uint32_t *frames = p->frames;
 	int64_t *values = p->values;
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
 	int err = 0;
 
+	if (!numbers)
+		return -ENOMEM;
 	for (size_t i = 0; i < p->location_count; i++) {
 		struct profile_location *l = &p->locations[i];
 
@@ -415,9 +426,14 @@ static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 		while (cut > 0 && !marks[stack[cut - 1]])
 			cut--;
 		cut -= cut > 0 && marks[stack[cut - 1]] == PART;
-		err = profile_add_sample(p, stack + cut, samples[i].depth - cut, samples[i].labels,
-					 values + i * width);
+		err = profile_sample(p, stack + cut, samples[i].depth - cut, samples[i].labels,
+				     &numbers[i]);
+		if (!err)
+			profile_add_values(p, numbers[i], values + i * width);
 	}
+	if (!err)
+		tick_list_renumber(&p->ticks, numbers);
+	free(numbers);
 	free(samples);
 	free(frames);
 	free(values);
@@ -492,11 +508,15 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	bool known[TAG_COUNT] = { false }, comm_known = false;
 	size_t count = 0, width = p->value_type_count;
 	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
+	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
 
 	if (lacking)
 		*lacking = NULL;
-	if (!kept)
+	if (!kept || !numbers) {
+		free(kept);
+		free(numbers);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < p->label_count; i++) {
 		const struct profile_labels *l = &p->labels[i];
 
@@ -516,13 +536,16 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		goto out;
 	note_all(p);
 	for (size_t i = 0; i < p->sample_count; i++) {
+		numbers[i] = TICK_REMOVED;
 		if (!kept[p->samples[i].labels])
 			continue;
+		numbers[i] = count;
 		p->samples[count] = p->samples[i];
 		memmove(p->values + count++ * width, p->values + i * width,
 			width * sizeof(*p->values));
 	}
 	p->sample_count = count;
+	tick_list_renumber(&p->ticks, numbers);
 	count = 0;
 	for (size_t i = 0; i < p->arc_count; i++) {
 		if (!kept[p->arcs[i].labels])
@@ -535,6 +558,7 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 out:
+	free(numbers);
 	free(kept);
 	return 0;
 }

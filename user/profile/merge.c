@@ -38,6 +38,7 @@ struct merge {
 	size_t line_room;
 	int64_t *row;		/* one sample's values, by the types of `to` */
 	bool first;		/* `to` is empty */
+	bool one_host;		/* both are of one machine: times can be compared */
 	bool other_event;	/* the samples of `from` count another event than those of `to` */
 	bool different_periods; /* where they count the same event */
 };
@@ -463,13 +464,12 @@ static void translate_row(struct merge *m, const int64_t *values)
 static int merge_samples(struct merge *m)
 {
 	const struct profile *from = m->from;
-	uint32_t *frames = NULL;
+	uint32_t *frames = NULL, *numbers = calloc(from->sample_count + 1, sizeof(*numbers));
 	size_t room = 0;
-	int err = 0;
+	int err = numbers ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < from->label_count; i++)
-		if (profile_add_labels(m->to, &from->labels[i], &m->labels[i]))
-			return -ENOMEM;
+	for (size_t i = 0; i < from->label_count && !err; i++)
+		err = profile_add_labels(m->to, &from->labels[i], &m->labels[i]);
 	for (size_t i = 0; i < from->sample_count && !err; i++) {
 		const struct profile_sample *s = &from->samples[i];
 
@@ -479,8 +479,14 @@ static int merge_samples(struct merge *m)
 		for (uint32_t j = 0; j < s->depth; j++)
 			frames[j] = m->locations[from->frames[s->first_frame + j]];
 		translate_row(m, from->values + i * from->value_type_count);
-		err = profile_add_sample(m->to, frames, s->depth, m->labels[s->labels], m->row);
+		err = profile_sample(m->to, frames, s->depth, m->labels[s->labels], &numbers[i]);
+		if (!err)
+			profile_add_values(m->to, numbers[i], m->row);
 	}
+	for (size_t i = 0; i < from->ticks.count && m->one_host && !err; i++)
+		err = tick_list_add(&m->to->ticks, numbers[from->ticks.numbers[i]],
+				    from->ticks.times[i]);
+	free(numbers);
 	free(frames);
 	for (size_t i = 0; i < from->arc_count && !err; i++) {
 		struct profile_arc arc = from->arcs[i];
@@ -575,6 +581,9 @@ static int merge_header(struct merge *m)
 		to->all_cpu_ns = all.cpu_ns;
 	}
 
+	m->one_host = m->first || (*to->host && strcmp(to->host, from->host) == 0);
+	if (!m->one_host)
+		to->ticks.count = 0;
 	if (m->first) {
 		to->period_ns = from->period_ns;
 		to->frequency = from->frequency;

@@ -55,6 +55,7 @@ void profile_free(struct profile *p)
 	free(p->frames);
 	free(p->samples);
 	free(p->values);
+	tick_list_free(&p->ticks);
 	free(p->arcs);
 	free(p->arc_values);
 	free(p->comments);
@@ -547,6 +548,12 @@ int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, ui
 	return 0;
 }
 
+void profile_add_values(struct profile *p, uint32_t sample, const int64_t *values)
+{
+	for (size_t i = 0; i < p->value_type_count; i++)
+		add_i64(&p->values[sample * p->value_type_count + i], values[i]);
+}
+
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		       const int64_t *values)
 {
@@ -554,8 +561,7 @@ int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth
 
 	if (profile_sample(p, frames, depth, labels, &id))
 		return -ENOMEM;
-	for (size_t i = 0; i < p->value_type_count; i++)
-		add_i64(&p->values[id * p->value_type_count + i], values[i]);
+	profile_add_values(p, id, values);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "util/error.h"
 #include "util/index.h"
 #include "util/sum.h"
+#include "util/tick_list.h"
 
 /*
  * The profile in memory. Every reader makes one, every writer takes one, every report works on
@@ -262,6 +263,11 @@ struct profile {
 	size_t sample_count, sample_room;
 	int64_t *values;   /* sample i's are values[i * value_type_count .. + value_type_count] */
 	size_t value_room; /* in samples' worth of value_type_count */
+	/*
+	 * When ticks came that the PROFILE_SAMPLES of samples count, in ns since the epoch. A
+	 * sample has at most as many as it counts; the times of the others are unknown.
+	 */
+	struct tick_list ticks;
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *
@@ -373,10 +379,10 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		   uint32_t *id);
 
-/*
- * Adds values (value_type_count of them) to profile_sample(p, frames, depth, labels). Sums
- * saturate. Returns 0 or -ENOMEM.
- */
+/* Adds values (value_type_count of them) to a sample's. Sums saturate. */
+void profile_add_values(struct profile *p, uint32_t sample, const int64_t *values);
+
+/* Adds values to profile_sample(p, frames, depth, labels). Returns 0 or -ENOMEM. */
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		       const int64_t *values);
 

@@ -231,6 +231,9 @@ struct reader {
 	const char *thread_key;		       /* key of the label that names the thread */
 	uint8_t *unknown;		       /* EXTRA_UNKNOWN */
 	size_t unknown_size, unknown_room;
+	struct wire_field ticks; /* PPROF_TICKS; id 0: not in the file */
+	uint32_t *samples;	 /* the number of each in the profile, or PROFILE_NONE */
+	size_t sample_count, sample_room;
 	bool dropped;	     /* corrupt data was dropped: warned of once */
 	bool missing;	     /* references to strings, functions or locations not in the file */
 	bool unknown_inside; /* unknown fields inside messages */
@@ -389,6 +392,12 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 	size_t size = end - f->start;
 	struct range *range;
 
+	if (f->id == PPROF_TICKS && f->type == WIRE_BYTES) {
+		if (r->ticks.id)
+			return fail_at(r, f->start, "the times of ticks are there twice");
+		r->ticks = *f;
+		return 0;
+	}
 	if (f->id >= PPROF_FIELD_UNKNOWN) {
 		if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
 			return error_no_memory(r->e);
@@ -860,6 +869,9 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	uint32_t number;
 	int err = 0;
 
+	if (array_reserve(&r->samples, &r->sample_room, r->sample_count + 1, sizeof(*r->samples)))
+		return error_no_memory(r->e);
+	r->samples[r->sample_count++] = PROFILE_NONE;
 	if (types == 0)
 		return fail_at(r, f->start, "the file has samples but no sample_type");
 	if (array_reserve(&r->values, &r->value_room, types, sizeof(*r->values)))
@@ -904,8 +916,51 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	labels.tags = r->tags;
 	labels.tag_count = r->tag_count;
 	if (profile_add_labels(r->p, &labels, &number) ||
-	    profile_add_sample(r->p, r->frames, r->frame_count, number, r->values))
+	    profile_sample(r->p, r->frames, r->frame_count, number, &number))
 		return error_no_memory(r->e);
+	profile_add_values(r->p, number, r->values);
+	r->samples[r->sample_count - 1] = number;
+	return 0;
+}
+
+/* Adds the times of ticks, of samples that have been read. */
+static int read_ticks(struct reader *r)
+{
+	struct wire w = r->ticks.content;
+	struct profile *p = r->p;
+	uint64_t unit, last, count, later;
+	size_t i = 0;
+
+	if (!r->ticks.id)
+		return 0;
+	if (!wire_take_varint(&w, &unit) || !wire_take_varint(&w, &last))
+		return fail_at(r, w.at, "the times of ticks are truncated");
+	if (!unit || last > (INT64_MAX - p->time_ns) / unit)
+		return fail_at(r, r->ticks.start, "the times of ticks are beyond all years");
+	for (; wire_left(&w); i++) {
+		const uint8_t *at = w.at;
+		uint64_t time = 0;
+		uint32_t sample;
+
+		if (i == r->sample_count)
+			return fail_at(r, at, "there are times of more samples than the file has");
+		sample = r->samples[i];
+		if (!wire_take_varint(&w, &count))
+			return fail_at(r, at, "the times of ticks are truncated");
+		if (sample != PROFILE_NONE && count &&
+		    (count > INT64_MAX || (int64_t)count > p->values[sample * p->value_type_count]))
+			return fail_at(r, at, "a sample has more times than ticks");
+		for (; count; count--) {
+			if (!wire_take_varint(&w, &later))
+				return fail_at(r, at, "the times of ticks are truncated");
+			if (later > last - time)
+				return fail_at(r, at, "a tick is later than the last one");
+			time += later;
+			if (sample != PROFILE_NONE &&
+			    tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
+				return error_no_memory(r->e);
+		}
+	}
 	return 0;
 }
 
@@ -970,6 +1025,7 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	err = err ?: settle_period(&r);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
 		err = read_fields(&r, &kinds[i]);
+	err = err ?: salvage(&r, read_ticks(&r));
 	err = err ?: finish_profile(&r);
 	free_ids(&r.mappings);
 	free_ids(&r.functions);
@@ -980,6 +1036,7 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	free(r.frames);
 	free(r.values);
 	free(r.tags);
+	free(r.samples);
 	return err;
 }
 
@@ -993,8 +1050,8 @@ const struct format format_pprof = {
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(MODE) |
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) |
-		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |
-		 KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
+		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(TICK_TIMES) | KEEPS(DURATION) |
+		 KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
 	.detect = pprof_detect,
 	.read = pprof_read,
 	.write = pprof_write,

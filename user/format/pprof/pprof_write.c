@@ -375,6 +375,76 @@ static void write_sample(struct writer *w, size_t i)
 	written(w, to + w->label_size);
 }
 
+/* --- Times of ticks --- */
+
+/* Times are rounded down to this: enough to find a spike of some ms, and easy to compress. */
+#define TIME_UNIT_NS 100000ULL
+
+static uint64_t in_units(const struct writer *w, uint64_t time_ns)
+{
+	return time_ns > w->p->time_ns ? (time_ns - w->p->time_ns) / TIME_UNIT_NS : 0;
+}
+
+static void count_number(size_t *size, uint64_t number)
+{
+	*size += wire_varint_size(number);
+}
+
+static void put_time(struct writer *w, uint64_t number)
+{
+	uint8_t *to = reserve(w, WIRE_VARINT_MAX);
+
+	if (to)
+		written(w, wire_put_varint(to, number));
+}
+
+/* Writes the field in two passes, the first of which finds its size. */
+static void write_ticks(struct writer *w)
+{
+	const struct profile *p = w->p;
+	struct tick_groups sorted;
+	size_t size = 0, samples = 0;
+	uint64_t last = 0;
+	uint8_t *to;
+
+	if (!p->ticks.count || w->options->no_times)
+		return;
+	if (tick_list_group(&p->ticks, p->sample_count, &sorted)) {
+		fail(w, error_no_memory(w->e));
+		return;
+	}
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (sorted.first[i] == sorted.first[i + 1])
+			continue;
+		samples = i + 1;
+		if (in_units(w, sorted.times[sorted.first[i + 1] - 1]) > last)
+			last = in_units(w, sorted.times[sorted.first[i + 1] - 1]);
+	}
+	for (int pass = 0; pass < 2; pass++) {
+#define PUT(number) (pass ? put_time(w, number) : count_number(&size, number))
+		if (pass) {
+			to = reserve(w, 2 * WIRE_VARINT_MAX);
+			if (!to)
+				break;
+			to = wire_put_varint(to, PPROF_TICKS << 3 | WIRE_BYTES);
+			written(w, wire_put_varint(to, size));
+		}
+		PUT(TIME_UNIT_NS);
+		PUT(last);
+		for (size_t i = 0; i < samples; i++) {
+			uint64_t before = 0;
+
+			PUT(sorted.first[i + 1] - sorted.first[i]);
+			for (size_t k = sorted.first[i]; k < sorted.first[i + 1]; k++) {
+				PUT(in_units(w, sorted.times[k]) - before);
+				before = in_units(w, sorted.times[k]);
+			}
+		}
+#undef PUT
+	}
+	tick_groups_free(&sorted);
+}
+
 /* --- Mappings, locations, functions --- */
 
 /* Notes the mappings, locations and functions that samples refer to: the others are not written. */
@@ -586,6 +656,8 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 			write_header(w);
 		for (size_t i = 0; i < p->sample_count && !w->err; i++)
 			write_sample(w, i);
+		if (!w->err)
+			write_ticks(w);
 		if (!w->err)
 			write_mappings(w);
 		if (!w->err)

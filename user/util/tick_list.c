@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/tick_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+
+int tick_list_add(struct tick_list *list, uint32_t number, uint64_t time_ns)
+{
+	if (array_reserve(&list->numbers, &list->number_room, list->count + 1,
+			  sizeof(*list->numbers)) ||
+	    array_reserve(&list->times, &list->time_room, list->count + 1, sizeof(*list->times)))
+		return -ENOMEM;
+	list->numbers[list->count] = number;
+	list->times[list->count++] = time_ns;
+	return 0;
+}
+
+void tick_list_renumber(struct tick_list *list, const uint32_t *numbers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (numbers[list->numbers[i]] == TICK_REMOVED)
+			continue;
+		list->numbers[kept] = numbers[list->numbers[i]];
+		list->times[kept++] = list->times[i];
+	}
+	list->count = kept;
+}
+
+void tick_list_free(struct tick_list *list)
+{
+	free(list->numbers);
+	free(list->times);
+	*list = (struct tick_list){ 0 };
+}
+
+static int earliest_first(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+int tick_list_group(const struct tick_list *list, size_t samples, struct tick_groups *groups)
+{
+	size_t *first = calloc(samples + 2, sizeof(*first)), *next = first + 1;
+	uint64_t *times = malloc((list->count + 1) * sizeof(*times));
+
+	if (!first || !times) {
+		free(first);
+		free(times);
+		return -ENOMEM;
+	}
+	/* next[i]: where the next time of sample i goes. At the end, where its times end. */
+	for (size_t i = 0; i < list->count; i++)
+		next[list->numbers[i] + 1]++;
+	for (size_t i = 0; i < samples; i++)
+		next[i + 1] += next[i];
+	for (size_t i = 0; i < list->count; i++)
+		times[next[list->numbers[i]]++] = list->times[i];
+	for (size_t i = 0; i < samples; i++)
+		for (size_t k = first[i] + 1; k < first[i + 1]; k++)
+			if (times[k] < times[k - 1]) {
+				qsort(times + first[i], first[i + 1] - first[i], sizeof(*times),
+				      earliest_first);
+				break;
+			}
+	*groups = (struct tick_groups){ times, first };
+	return 0;
+}
+
+void tick_groups_free(struct tick_groups *groups)
+{
+	free(groups->times);
+	free(groups->first);
+	*groups = (struct tick_groups){ 0 };
+}
