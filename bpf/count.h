@@ -44,6 +44,14 @@ struct {
 	__uint(max_entries, SAMPLE_RING_BYTES);
 } ring SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct sample_times);
+} times SEC(".maps");
+
 /* The programs that record call stacks count in these two, not in `table`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -113,8 +121,7 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 			counter->excluded++;
 		return 0;
 	}
-	return sample_id_make(task->self_exec_id, tgid, tid) | sample_id_birth(task->start_time) |
-	       (kernel ? SAMPLE_ID_KERNEL : 0);
+	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
 /* Returns the user pc at which a tick in the kernel is counted; 0: count at the kernel's pc. */
@@ -126,31 +133,53 @@ static __u64 entering_pc(struct task_struct *task)
 	return ((struct pt_regs *)bpf_task_pt_regs(task))->PC_REGISTER;
 }
 
+/* Leaves the time of a tick that was counted in a place of a bucket. */
+static __always_inline void note_time(__u64 now, __u32 bucket, int place)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct sample_times *own = bpf_map_lookup_elem(&times, &cpu);
+	__u64 written;
+
+	if (!own)
+		return;
+	written = own->written;
+	if (written - *(volatile __u64 *)&own->read >= SAMPLE_TIMES) {
+		own->lost++;
+		return;
+	}
+	own->ticks[written % SAMPLE_TIMES] =
+		now << SAMPLE_SLOT_BITS | (bucket * SAMPLE_PER_BUCKET + place);
+	add_and_order(&own->written, 1);
+}
+
 /*
  * Several CPUs may search a bucket at once; none ever waits. The CPU that swaps its pc into a free
  * slot owns it, and then writes the ID. Other CPUs skip a slot without an ID. So two slots may get
  * the same pc and ID; the reader sums them.
  */
-static bool count_in_bucket(struct sample_bucket *bucket, __u64 pc, __u64 id)
+static bool count_in_bucket(struct sample_bucket *bucket, __u32 number, __u64 pc, __u64 id,
+			    __u64 now)
 {
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct sample *sample = &bucket->samples[i];
 
 		if (sample->pc == pc && sample->id == id) {
 			__sync_fetch_and_add(&sample->count, 1);
+			note_time(now, number, i);
 			return true;
 		}
 		if (sample->pc == 0 && __sync_val_compare_and_swap(&sample->pc, 0, pc) == 0) {
-			sample->first_ns = bpf_ktime_get_ns();
+			sample->first_ns = now;
 			add_and_order(&sample->count, 1);
 			sample->id = id;
+			note_time(now, number, i);
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool count_in_table(__u64 pc, __u64 id, __u32 bank)
+static bool count_in_table(__u64 pc, __u64 id, __u64 now, __u32 bank)
 {
 	__u32 home = ((pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93) >> 32;
 
@@ -166,7 +195,7 @@ static bool count_in_table(__u64 pc, __u64 id, __u32 bank)
 		 * pc 0, a jump to NULL, would look like a free slot: it goes through the ring
 		 * buffer
 		 */
-		if (pc && count_in_bucket(bucket, pc, id))
+		if (pc && count_in_bucket(bucket, key, pc, id, now))
 			return true;
 	}
 	return false;
@@ -193,16 +222,17 @@ static void count_sent(bool sent, __u32 bank)
 
 static __always_inline void count_pc(__u64 pc, __u64 id)
 {
+	__u64 now = bpf_ktime_get_ns();
 	__u32 bank = current_bank();
 	struct sample *sample;
 
-	if (count_in_table(pc, id, bank))
+	if (count_in_table(pc, id, now, bank))
 		return;
 	sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
 	if (sample) {
 		sample->pc = pc;
 		sample->id = id;
-		sample->first_ns = bpf_ktime_get_ns();
+		sample->first_ns = now;
 		sample->count = 1;
 		bpf_ringbuf_submit(sample, ring_wakeup(SAMPLE_RING_BYTES));
 	}
@@ -268,7 +298,8 @@ static __always_inline __u64 bank_position(__u32 bank)
 }
 
 /* Fills in an entry that this CPU has claimed. Returns false if the arena is full. */
-static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *used, __u32 bank)
+static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 now, __u64 *used,
+		      __u32 bank)
 {
 	__u64 before = __sync_fetch_and_add(used, stack_words(stack));
 	__u64 position = bank_position(bank) + before + 1;
@@ -276,38 +307,49 @@ static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *use
 	/* Other CPUs may just have used up the arena. */
 	if (before + STACK_WORDS_MAX >= arena_words || !write_stack(stack, position))
 		return false;
-	entry->first_ns = bpf_ktime_get_ns();
+	entry->first_ns = now;
 	add_and_order(&entry->count, 1);
 	entry->position = position;
 	return true;
 }
 
 /* See count_in_bucket(). */
-static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, struct stack *stack,
-						  __u64 hash, __u64 *used, __u32 bank)
+static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, __u32 number,
+						  struct stack_sample *sample, __u64 hash,
+						  __u64 *used, __u32 bank)
 {
+	struct stack *stack = &sample->stack;
+	__u64 now = sample->time_ns;
+
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct stack_entry *entry = &bucket->entries[i];
 
 		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position)) {
 			__sync_fetch_and_add(&entry->count, 1);
+			note_time(now, number, i);
 			return true;
 		}
 		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
-		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0)
-			return add_stack(entry, stack, used, bank);
+		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0) {
+			if (!add_stack(entry, stack, now, used, bank))
+				return false;
+			note_time(now, number, i);
+			return true;
+		}
 	}
 	return false;
 }
 
 /* Global, as a program comes here in many states. Returns whether the stack was counted. */
-__noinline int count_in_stacks(struct stack *stack, __u32 bank)
+__noinline int count_in_stacks(struct stack_sample *sample, __u32 bank)
 {
-	__u64 hash = hash_stack(stack), *used = words_at(bank_position(bank));
-	__u32 home = hash >> 32;
+	__u64 hash, *used = words_at(bank_position(bank));
+	__u32 home;
 
-	if (!stack || !used)
+	if (!sample || !used)
 		return false;
+	hash = hash_stack(&sample->stack);
+	home = hash >> 32;
 	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
 		__u32 key = bucket_number(home + i, bank);
 		struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
@@ -316,7 +358,7 @@ __noinline int count_in_stacks(struct stack *stack, __u32 bank)
 			return false;
 		if (i == 0)
 			__sync_fetch_and_add(&bucket->ticks, 1);
-		if (count_in_stack_bucket(bucket, stack, hash, used, bank))
+		if (count_in_stack_bucket(bucket, key, sample, hash, used, bank))
 			return true;
 	}
 	return false;
@@ -340,9 +382,9 @@ static __always_inline void count_stack(struct stack_sample *sample, long size)
 {
 	__u32 bank = current_bank();
 
-	if (count_in_stacks(&sample->stack, bank))
-		return;
 	sample->time_ns = bpf_ktime_get_ns();
+	if (count_in_stacks(sample, bank))
+		return;
 	size += offsetof(struct stack_sample, stack.pcs);
 	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0,
 		   bank);

@@ -7,9 +7,7 @@
  * A sample's ID: process, thread and mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick interrupted the kernel
- *   bits 61..50 when the thread began, in units of 2^20 ns, modulo 2^12: another may get its number
- *               later, and is taken for it only if it began a multiple of 4.3 s later, to the unit
- *   bits 49..44 how often the process had called exec, modulo 2^6
+ *   bits 49..44 how often the process had called exec, modulo 2^6: the walk of its stack needs it
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
@@ -17,9 +15,8 @@
 #define SAMPLE_ID_VALID	 (1ULL << 63)
 #define SAMPLE_ID_KERNEL (1ULL << 62)
 
-#define SAMPLE_PID_BITS	  22
-#define SAMPLE_EXEC_BITS  6
-#define SAMPLE_BIRTH_BITS 12
+#define SAMPLE_PID_BITS	 22
+#define SAMPLE_EXEC_BITS 6
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)
@@ -27,13 +24,6 @@ static inline unsigned long long sample_id_make(unsigned long long exec, unsigne
 	exec &= (1 << SAMPLE_EXEC_BITS) - 1;
 	return SAMPLE_ID_VALID | exec << (2 * SAMPLE_PID_BITS) |
 	       (unsigned long long)tgid << SAMPLE_PID_BITS | tid;
-}
-
-/* Birth bits, to be ORed into an id: they distinguish threads that reuse a TID. */
-static inline unsigned long long sample_id_birth(unsigned long long start_ns)
-{
-	return (start_ns >> 20 & ((1 << SAMPLE_BIRTH_BITS) - 1))
-	       << (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS);
 }
 
 static inline unsigned int sample_id_tid(unsigned long long id)
@@ -157,6 +147,28 @@ struct stack_sample {
 #define STACK_RING_BYTES (1U << 22)
 
 /* --- */
+
+/*
+ * Times of ticks: a ring of each CPU, which only this CPU fills and only user space empties. A tick
+ * whose time finds no room is counted all the same. A word of `ticks` is the tick's time, in ns of
+ * CLOCK_MONOTONIC modulo 2^44 (4.9 hours), and the number of its slot, where it was counted: of its
+ * bucket times SAMPLE_PER_BUCKET, plus its place in the bucket. Ticks that go through the ring
+ * buffer have their time there.
+ *
+ * The ring holds the ticks of 0.8 s at 10 kHz, and is read ten times a second.
+ */
+#define SAMPLE_TIMES	 (1U << 13)
+#define SAMPLE_SLOT_BITS 20
+_Static_assert(SAMPLE_BUCKETS *SAMPLE_PER_BUCKET <= 1U << SAMPLE_SLOT_BITS, "slots have no room");
+
+struct sample_times {
+	unsigned long long written; /* how many so far, by the CPU */
+	unsigned long long lost;
+	unsigned long long unused[6];
+	unsigned long long read; /* how many so far, by user space: in a cache line of its own */
+	unsigned long long unused_too[7];
+	unsigned long long ticks[SAMPLE_TIMES];
+};
 
 /* Rare events of a CPU. 64 bytes, so that no two CPUs share a cache line. */
 struct sample_counters {

@@ -113,7 +113,7 @@ static void add_sample(struct counts *counts, uint64_t pc, uint64_t id, uint64_t
 		.cpu = COUNTED_NO_CPU,
 	};
 
-	assert_int_equal(counts_add(counts, &sample, &pc), 0);
+	assert_int_equal(counts_add(counts, &sample, &pc, &(uint32_t){ 0 }), 0);
 }
 
 /* Samples of the same pc are summed; incomplete entries are skipped. */
@@ -126,14 +126,20 @@ static void test_counts_table(void **state)
 			       make_sample(0x1000, id | SAMPLE_ID_KERNEL, 5),
 			       { .pc = 0x2000 } } }, /* claimed, its id not written yet */
 	};
+	uint32_t numbers[2 * SAMPLE_PER_BUCKET];
 	struct counts counts = { 0 };
 
 	(void)state;
-	assert_int_equal(counts_add_table(&counts, table, 2), 0);
+	assert_int_equal(counts_add_table(&counts, table, 2, numbers), 0);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts.samples[0].count, 7);
 	assert_int_equal(counts.samples[0].first_ns, 96);
 	assert_int_equal(counts.samples[1].count, 5);
+	assert_int_equal(numbers[0], 0);
+	assert_int_equal(numbers[1], TICK_REMOVED);
+	assert_int_equal(numbers[SAMPLE_PER_BUCKET], 0);
+	assert_int_equal(numbers[SAMPLE_PER_BUCKET + 1], 1);
+	assert_int_equal(numbers[SAMPLE_PER_BUCKET + 2], TICK_REMOVED);
 	assert_int_equal(counts_sum(&counts, &kernel), 12);
 	assert_int_equal(kernel, 5);
 	counts_free(&counts);
@@ -145,11 +151,12 @@ static void test_counts_sum(void **state)
 	uint64_t id = sample_id_make(1, 10, 11);
 	struct sample_bucket table[] = { { .samples = { make_sample(0x1000, id, 4),
 							make_sample(0x2000, id, 1) } } };
+	uint32_t numbers[SAMPLE_PER_BUCKET];
 	struct counts counts = { 0 };
 
 	(void)state;
 	add_sample(&counts, 0x1000, id, 50, 10);
-	assert_int_equal(counts_add_table(&counts, table, 1), 0);
+	assert_int_equal(counts_add_table(&counts, table, 1, numbers), 0);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts.samples[0].count, 14);
 	assert_int_equal(counts.samples[0].first_ns, 50);
@@ -164,7 +171,7 @@ static void add_stack(struct counts *counts, uint64_t id, const uint64_t *pcs, u
 {
 	struct counted stack = { .id = id, .count = 1, .kernel_depth = kernel, .user_depth = user };
 
-	assert_int_equal(counts_add(counts, &stack, pcs), 0);
+	assert_int_equal(counts_add(counts, &stack, pcs, &(uint32_t){ 0 }), 0);
 }
 
 /* Stacks with the same frames on the same side, in the same thread and mode, are one. */
@@ -236,6 +243,7 @@ static void test_stacks_table(void **state)
 						     { 7, STACK_CHUNK_WORDS - 1, 90, 2 },
 						     { 9, 0, 0, 0 }, /* being written */
 					     } } };
+	uint32_t numbers[SAMPLE_PER_BUCKET];
 	struct counts counts = { 0 };
 	uint64_t kernel;
 
@@ -249,7 +257,7 @@ static void test_stacks_table(void **state)
 				.end = UNWIND_IN_GAP,
 				.by_frame_pointer = 1,
 				.pcs = { 0xffffffff81000000, 0x2000 } };
-	assert_int_equal(counts_add_stacks(&counts, buckets, 1, arena), 0);
+	assert_int_equal(counts_add_stacks(&counts, buckets, 1, arena, numbers), 0);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts_sum(&counts, &kernel), 5);
 	assert_int_equal(counts.samples[1].kernel_depth, 1);
@@ -357,7 +365,7 @@ static void test_spaces(void **state)
 	assert_string_equal(image_at(&table, 350, 0x2800), "");
 	/* earlier than all mappings: the first one */
 	assert_string_equal(image_at(&table, 50, 0x1800), "/lib/first");
-	assert_string_equal(thread_comm(&table, NO_PROCESS, NO_PROCESS, UINT64_MAX), "new");
+	assert_string_equal(thread_comm(&table, NO_PROCESS, NO_PROCESS, UINT64_MAX, NULL), "new");
 	process_table_free(&table);
 }
 
@@ -503,6 +511,100 @@ static void test_mapped_over(void **state)
 		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_paths, text), 0);
 	assert_string_equal(text, "1:1 0:1 0:1 0:1 1:1 0:1 1:1 0:1 ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* Appends " IMAGE:COUNT" and "?" for samples in doubt. */
+static int collect_doubts(const struct capture_sample *sample, void *context)
+{
+	collect_paths(sample, context);
+	if (sample->in_doubt)
+		strcat(context, "? ");
+	return 0;
+}
+
+/* A sample whose ticks came at several times, one of them at an unknown time. */
+static void test_ticks_by_time(void **state)
+{
+	static const uint64_t times[] = { 250, 150, 160, 50, 260, 199, 200, 40 };
+	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
+	struct process_table table = { 0 };
+	struct sideband_record old = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record fresh = map_record(NO_PROCESS, 200, 0x1000, 0x2000, "/bin/new");
+	/* Read again after records were lost: it was mapped between 220 and 255. */
+	struct sideband_record again = map_record(NO_PROCESS, 255, 0x1000, 0x2000, "/bin/again");
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	again.maybe_ns = 220;
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
+	apply(&table, &old);
+	apply(&table, &fresh);
+	apply(&table, &again);
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		const struct counted tick = { .id = id,
+					      .first_ns = times[i],
+					      .count = 1,
+					      .user_depth = 1,
+					      .cpu = COUNTED_NO_CPU };
+
+		assert_int_equal(counts_add_tick(&counts, &tick, &pc), 0);
+	}
+	add_sample(&counts, pc, id, 150, 1);
+	assert_int_equal(counts_group_ticks(&counts), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
+	assert_string_equal(text, "0:2 0:3 1:1 1:1 ? 2:1 0:1 ? ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* A thread's samples have the name that it had then. */
+static int collect_names(const struct capture_sample *sample, void *context)
+{
+	snprintf((char *)context + strlen(context), 64, "%s:%u ", sample->comm,
+		 (unsigned int)sample->count);
+	return 0;
+}
+
+static void test_names_by_time(void **state)
+{
+	static const uint64_t times[] = { 50, 150, 160, 350, 360, 450, 550, 650 };
+	static const struct sideband_record records[] = {
+		{ SIDEBAND_COMM, .time_ns = 100, .pid = NO_PROCESS, .tid = NO_PROCESS,
+		  .name = "two" },
+		{ SIDEBAND_EXEC, .time_ns = 200, .pid = NO_PROCESS, .tid = NO_PROCESS,
+		  .name = "sh" },
+		{ SIDEBAND_COMM, .time_ns = 400, .pid = NO_PROCESS, .tid = NO_PROCESS,
+		  .name = "two" },
+		{ SIDEBAND_EXIT, .time_ns = 500, .pid = NO_PROCESS, .tid = NO_PROCESS },
+	};
+	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
+	struct process_table table = { .everyone = true };
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
+	assert_int_equal(process_name_thread(&table, NO_PROCESS, "one", 0), 0);
+	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++)
+		apply(&table, &records[i]);
+	/* Another process gets the number. */
+	assert_int_equal(process_add(&table, NO_PROCESS, 600), 0);
+	assert_int_equal(process_name_thread(&table, NO_PROCESS, "another", 600), 0);
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		const struct counted tick = { .id = id,
+					      .first_ns = times[i],
+					      .count = 1,
+					      .user_depth = 1,
+					      .cpu = COUNTED_NO_CPU };
+
+		assert_int_equal(counts_add_tick(&counts, &tick, &pc), 0);
+	}
+	assert_int_equal(counts_group_ticks(&counts), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -668,7 +770,8 @@ static void test_snapshot(void **state)
 	assert_true(mapping->executable);
 	assert_true(table.images[mapping->image].fd >= 0);
 	assert_non_null(strstr(table.images[mapping->image].path, "test_capture"));
-	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX), "test_capture");
+	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX, NULL),
+			    "test_capture");
 	process_table_free(&table);
 }
 
@@ -693,6 +796,8 @@ int main(void)
 		cmocka_unit_test(test_anonymous),
 		cmocka_unit_test(test_programs_of_one_process),
 		cmocka_unit_test(test_mapped_over),
+		cmocka_unit_test(test_ticks_by_time),
+		cmocka_unit_test(test_names_by_time),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
 		cmocka_unit_test(test_images_of_users),

@@ -89,7 +89,7 @@ static struct sample_window take_all(struct sample_program *sample, struct count
 	struct sample_window window;
 
 	assert_int_equal(sample_program_switch(sample), 0);
-	assert_int_equal(sample_program_read_ring(sample), 0);
+	assert_int_equal(sample_program_read(sample), 0);
 	assert_int_equal(sample_program_take(sample, counts, &window), 0);
 	return window;
 }
@@ -157,7 +157,7 @@ static void check_full(struct sample_program *sample, bool stacks, uint64_t plac
 	load(sample, &settings, &counts);
 	for (; ticks < places; ticks += step) {
 		count(sample, ticks, step, step);
-		assert_int_equal(sample_program_read_ring(sample), 0);
+		assert_int_equal(sample_program_read(sample), 0);
 	}
 	window = take_all(sample, &counts);
 	assert_true(window.counters.ring > 0);
@@ -309,7 +309,7 @@ static void check_windows(struct sample_program *sample, bool stacks, uint64_t r
 
 		count(sample, 0, PLACES, ticks);
 		assert_int_equal(sample_program_switch(sample), 0);
-		assert_int_equal(sample_program_read_ring(sample), 0);
+		assert_int_equal(sample_program_read(sample), 0);
 		from_ring = counts_sum(&ring, &kernel);
 		assert_int_equal(sample_program_take(sample, &counts, &window), 0);
 		assert_int_equal(window.ticks, ticks);
@@ -547,7 +547,7 @@ static void read_live(struct live *live, struct sample_program *sample, size_t u
 		sched_yield();
 		for (size_t i = 0; i < live->event_count; i++)
 			read_records(live, live->events[i].control);
-		assert_int_equal(sample_program_read_ring(sample), 0);
+		assert_int_equal(sample_program_read(sample), 0);
 	} while (live->record_count < until);
 }
 

@@ -77,6 +77,7 @@ struct capture {
 	bool lacks_room;	    /* processes have more mappings than are kept */
 	pid_t crowded;		    /* one of them in the window; 0: none */
 	uint64_t dropped, dropped_before;
+	uint64_t in_doubt;  /* samples of the window */
 	bool target_execed; /* the target of a histogram has called exec */
 };
 
@@ -447,7 +448,7 @@ int capture_handle(struct capture *c, struct error *e)
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
 		; /* clears the events; all sources are read below */
-	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
+	err = has_histogram(c) ? 0 : sample_program_read(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	until_ns = now_ns();
@@ -504,11 +505,12 @@ static int read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
 	return 0;
 }
 
-static int count_stack(const struct capture_sample *sample, void *context)
+static int account_for(const struct capture_sample *sample, void *context)
 {
 	struct capture *c = context;
 
-	return stack_account_add(&c->stacks, sample);
+	c->in_doubt += sample->in_doubt ? sample->count : 0;
+	return c->stacks.limit ? stack_account_add(&c->stacks, sample) : 0;
 }
 
 /* How many records of mappings, forks and exits were lost so far. */
@@ -590,6 +592,7 @@ static int take_window(struct capture *c)
 	c->window.ticks -= moved;
 	c->not_gathered += moved;
 	c->window.counters.ring = from_ring;
+	err = err ?: counts_group_ticks(&c->counts);
 	err = err ?: forget_choose(&c->processes, &c->counts, c->stop_ns);
 	if (c->stopped)
 		return err;
@@ -638,7 +641,8 @@ int capture_cut(struct capture *c, struct error *e)
 	if (err || jit_look_again(&c->processes) || take_window(c))
 		return error_no_memory(e);
 	stack_account_clear(&c->stacks);
-	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
+	c->in_doubt = 0;
+	if (capture_each_sample(c, account_for, c))
 		return error_no_memory(e);
 	stack_account_sort(&c->stacks);
 	take_crowded(c);
@@ -707,12 +711,15 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.ticks = c->window.ticks,
 		.counted = counts_sum(&c->counts, &kernel),
 		.mapping_records_lost = c->lost,
+		.times_lost = c->window.times_lost,
+		.in_doubt = c->in_doubt,
 		.dropped = c->dropped,
 		.crowded = c->crowded,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.own_ns = c->own_ns,
 		.start_time_ns = c->start_time_ns,
+		.start_ns = c->start_ns,
 		.duration_ns = c->stop_ns - c->start_ns,
 		.stack_limit = c->stacks.limit,
 		.stacks_truncated = c->stacks.truncated,

@@ -116,6 +116,8 @@ struct capture_totals {
 	uint64_t no_cell;	       /* lost: the cell is beyond the map */
 	uint64_t ring;		       /* of the counted: through the ring buffer */
 	uint64_t mapping_records_lost; /* sideband records that the kernel dropped */
+	uint64_t times_lost;	       /* of ticks that are counted */
+	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
 	uint64_t dropped;	       /* child processes not recorded: too many at once */
 	pid_t crowded;		       /* a process with more mappings than are kept; 0: none */
 	uint64_t bpf_ns_per_tick;      /* 0: not measured */
@@ -124,7 +126,8 @@ struct capture_totals {
 	uint64_t machine_ns; /* number of CPUs with the clock, times the duration */
 	uint64_t cpu_ns;     /* CPU time of the targets, from the kernel; 0: unknown */
 	uint64_t own_ns;     /* CPU time of this process meanwhile */
-	uint64_t start_time_ns; /* since the epoch */
+	uint64_t start_time_ns; /* since the epoch, */
+	uint64_t start_ns;	/* and by CLOCK_MONOTONIC */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from the call of capture_start(); 0: there was none */
 	/* With call stacks: */
@@ -214,7 +217,9 @@ struct capture_mapping {
 	uint64_t start, limit, offset;
 	uint32_t image;
 	uint64_t time_ns; /* CLOCK_MONOTONIC when it was mapped; 0: before the recording */
-	bool executable;  /* of the program itself, not of a library */
+	/* Earlier than time_ns: the record was lost, and it was mapped between these two times. */
+	uint64_t maybe_ns;
+	bool executable; /* of the program itself, not of a library */
 };
 
 const struct capture_image *capture_images(const struct capture *c, size_t *count);
@@ -229,7 +234,9 @@ struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
 	uint32_t depth;			    /* 1 at least */
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
-	uint64_t count;			    /* in the window */
+	uint64_t count;			    /* of ticks in the window, for which all this is true */
+	const uint64_t *times;		    /* CLOCK_MONOTONIC, of each; NULL: they were lost */
+	bool in_doubt; /* it may be another by then: records or times were lost */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;

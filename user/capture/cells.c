@@ -75,6 +75,7 @@ int cells_add(const struct profil_client *client, const struct profil_range *ran
 		.user_depth = 1,
 	};
 	const uint64_t *cells = profil_client_cells(client);
+	uint32_t number;
 	int err = 0;
 
 	for (size_t i = 0; i < client->cell_count && !err; i++) {
@@ -82,7 +83,7 @@ int cells_add(const struct profil_client *client, const struct profil_range *ran
 
 		sample.count = cells[i];
 		if (sample.count)
-			err = counts_add(counts, &sample, &pc);
+			err = counts_add(counts, &sample, &pc, &number);
 	}
 	return err;
 }

@@ -52,7 +52,8 @@ static uint32_t plausible_depth(const uint64_t *pcs, uint32_t depth)
 	return depth;
 }
 
-int counts_add(struct counts *counts, const struct counted *added, const uint64_t *pcs)
+int counts_add(struct counts *counts, const struct counted *added, const uint64_t *pcs,
+	       uint32_t *to)
 {
 	struct counted sample = *added;
 	struct key key = { &sample, pcs, counts->pcs, 0 };
@@ -63,6 +64,7 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	key.depth = sample.kernel_depth + sample.user_depth;
 	hash = hash_bytes(pcs, key.depth * sizeof(*pcs), hash_u64(sample.cpu, sample.id));
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
+	*to = number == INDEX_NONE ? counts->count : number;
 	if (number == INDEX_NONE)
 		return append(counts, &key, hash);
 	counts->samples[number].count += sample.count;
@@ -71,7 +73,16 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	return 0;
 }
 
-int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets)
+int counts_add_tick(struct counts *counts, const struct counted *sample, const uint64_t *pcs)
+{
+	uint32_t number;
+
+	return counts_add(counts, sample, pcs, &number)
+		       ?: tick_list_add(&counts->ticks, number, sample->first_ns);
+}
+
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
+		     uint32_t *numbers)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct sample *from =
@@ -82,21 +93,21 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 		/* The ID is written last, and read first. */
 		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
 		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
+		numbers[i] = TICK_REMOVED;
 		if (!count)
 			continue;
 		pc = from->pc;
 		sample.first_ns = from->first_ns;
 		sample.count = count;
-		if (counts_add(counts, &sample, &pc))
+		if (counts_add(counts, &sample, &pc, &numbers[i]))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int add_stack(struct counts *counts, const struct stack *stack, uint64_t first_ns,
-		     uint64_t count)
+static struct counted counted_stack(const struct stack *stack, uint64_t first_ns, uint64_t count)
 {
-	struct counted sample = {
+	return (struct counted){
 		.id = stack->id,
 		.first_ns = first_ns,
 		.count = count,
@@ -106,12 +117,10 @@ static int add_stack(struct counts *counts, const struct stack *stack, uint64_t 
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = stack->cpu,
 	};
-
-	return counts_add(counts, &sample, (const uint64_t *)stack->pcs);
 }
 
 int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
-		      const struct stack_chunk *arena)
+		      const struct stack_chunk *arena, uint32_t *numbers)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct stack_entry *entry =
@@ -120,12 +129,15 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 		uint64_t position = __atomic_load_n(&entry->position, __ATOMIC_ACQUIRE);
 		uint64_t count = position ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
+		const struct stack *stack =
+			(const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS];
+		struct counted sample;
 
+		numbers[i] = TICK_REMOVED;
 		if (!count)
 			continue;
-		if (add_stack(counts,
-			      (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS],
-			      entry->first_ns, count))
+		sample = counted_stack(stack, entry->first_ns, count);
+		if (counts_add(counts, &sample, (const uint64_t *)stack->pcs, &numbers[i]))
 			return -ENOMEM;
 	}
 	return 0;
@@ -133,7 +145,25 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 
 int counts_add_record(struct counts *counts, const struct stack_sample *record)
 {
-	return add_stack(counts, &record->stack, record->time_ns, 1);
+	const struct counted sample = counted_stack(&record->stack, record->time_ns, 1);
+
+	return counts_add_tick(counts, &sample, (const uint64_t *)record->stack.pcs);
+}
+
+int counts_group_ticks(struct counts *counts)
+{
+	int err = tick_list_group(&counts->ticks, counts->count, &counts->groups);
+
+	tick_list_free(&counts->ticks);
+	return err;
+}
+
+const uint64_t *counts_times(const struct counts *counts, size_t number, size_t *count)
+{
+	const struct tick_groups *groups = &counts->groups;
+
+	*count = groups->first ? groups->first[number + 1] - groups->first[number] : 0;
+	return *count ? groups->times + groups->first[number] : NULL;
 }
 
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
@@ -154,5 +184,7 @@ void counts_free(struct counts *counts)
 	free(counts->samples);
 	free(counts->pcs);
 	index_free(&counts->index);
+	tick_list_free(&counts->ticks);
+	tick_groups_free(&counts->groups);
 	*counts = (struct counts){ 0 };
 }

@@ -6,6 +6,7 @@
 
 #include "bpf/sample.h"
 #include "util/index.h"
+#include "util/tick_list.h"
 
 #define COUNTED_NO_CPU UINT16_MAX
 
@@ -28,24 +29,42 @@ struct counts {
 	uint64_t *pcs;
 	size_t pc_count, pc_room;
 	struct index index;
+	struct tick_list ticks;	   /* CLOCK_MONOTONIC; of as many as have a time */
+	struct tick_groups groups; /* by sample, once counts_group_ticks() was called */
 };
 
 /*
  * Adds a sample: its count, if one with the same pcs, ID and CPU is there. `pcs`: kernel_depth +
  * user_depth of them; first_pc is ignored. From the first caller on that cannot be an address of
- * user space the frames are dropped: the frame pointers were wrong. Returns 0 or -ENOMEM.
+ * user space the frames are dropped: the frame pointers were wrong. *number: its number in samples.
+ * Returns 0 or -ENOMEM, as do the calls below.
  */
-int counts_add(struct counts *counts, const struct counted *sample, const uint64_t *pcs);
+int counts_add(struct counts *counts, const struct counted *sample, const uint64_t *pcs,
+	       uint32_t *number);
 
-/* Adds what the BPF program has counted in its table. Returns 0 or -ENOMEM. */
-int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets);
+/* Adds one tick, which came at first_ns. */
+int counts_add_tick(struct counts *counts, const struct counted *sample, const uint64_t *pcs);
+
+/*
+ * Adds what the BPF program has counted in its table. numbers[]: receives the number of each slot's
+ * sample, TICK_REMOVED for an empty slot; buckets * SAMPLE_PER_BUCKET of them.
+ */
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
+		     uint32_t *numbers);
 
 /* The same for the table of stacks. */
 int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
-		      const struct stack_chunk *arena);
+		      const struct stack_chunk *arena, uint32_t *numbers);
 
 /* Adds one tick from the ring buffer. */
 int counts_add_record(struct counts *counts, const struct stack_sample *record);
+
+/* Groups the ticks by sample, when all have been added. */
+int counts_group_ticks(struct counts *counts);
+
+/* Returns the times of a sample's ticks, the earliest first; *count: how many, at most its count.
+ */
+const uint64_t *counts_times(const struct counts *counts, size_t number, size_t *count);
 
 /* Returns the sum of all counts; *kernel receives the part in the kernel. */
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);

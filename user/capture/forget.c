@@ -19,6 +19,30 @@
  */
 #define AFTER_END_NS NS_PER_S
 
+/* Marks the process and the threads of a tick. *until_ns: the time up to which they are the same.
+ */
+static int mark_tick(struct process_table *table, uint64_t id, uint64_t time_ns, uint64_t *until_ns)
+{
+	pid_t pid = sample_id_tgid(id), tids[] = { pid, sample_id_tid(id) };
+	struct process *process = process_at(table, pid, time_ns);
+
+	*until_ns = process ? process_until(table, process) : UINT64_MAX;
+	for (size_t i = 0; i < sizeof(tids) / sizeof(*tids); i++) {
+		struct thread *thread = thread_at(table, tids[i], time_ns);
+
+		if (!thread)
+			continue;
+		thread->sampled = true;
+		if (thread->younger != INDEX_NONE &&
+		    table->threads[thread->younger].since_ns < *until_ns)
+			*until_ns = table->threads[thread->younger].since_ns;
+	}
+	if (!process || process->sampled)
+		return 0;
+	process->sampled = true;
+	return process->ended ? 0 : origin_read(table, process);
+}
+
 static int mark_sampled(struct process_table *table, const struct counts *counts)
 {
 	int err = 0;
@@ -29,19 +53,14 @@ static int mark_sampled(struct process_table *table, const struct counts *counts
 		table->threads[i].sampled = false;
 	for (size_t i = 0; i < counts->count && !err; i++) {
 		const struct counted *sample = &counts->samples[i];
-		pid_t pid = sample_id_tgid(sample->id), tid = sample_id_tid(sample->id);
-		struct process *process = process_at(table, pid, sample->first_ns);
-		struct thread *thread = thread_at(table, tid, sample->first_ns);
-		struct thread *leader = thread_at(table, pid, sample->first_ns);
+		size_t count;
+		const uint64_t *times = counts_times(counts, i, &count);
+		uint64_t until_ns;
 
-		if (thread)
-			thread->sampled = true;
-		if (leader)
-			leader->sampled = true;
-		if (!process || process->sampled)
-			continue;
-		process->sampled = true;
-		err = process->ended ? 0 : origin_read(table, process);
+		err = mark_tick(table, sample->id, sample->first_ns, &until_ns);
+		for (size_t k = 0; k < count && !err; k++)
+			if (times[k] >= until_ns)
+				err = mark_tick(table, sample->id, times[k], &until_ns);
 	}
 	return err;
 }

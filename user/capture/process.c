@@ -68,6 +68,13 @@ struct process *process_at(const struct process_table *table, pid_t pid, uint64_
 	return &table->processes[id];
 }
 
+uint64_t process_until(const struct process_table *table, const struct process *process)
+{
+	return process->next_with_pid == INDEX_NONE
+		       ? UINT64_MAX
+		       : table->processes[process->next_with_pid].begin_ns;
+}
+
 bool process_has_threads(pid_t pid)
 {
 	char path[64];
@@ -117,7 +124,7 @@ int process_add_space(struct process *process, uint64_t since_ns)
 	if (!space)
 		return -ENOMEM;
 	space->references = 1;
-	space->since_ns = since_ns;
+	space->since_ns = space->maybe_ns = since_ns;
 	space->exec = exec;
 	process->spaces[process->count++] = space;
 	return 0;
@@ -236,10 +243,19 @@ static bool find_own_mapping(const struct address_space *space, size_t count, ui
 			continue;
 		answer->mapping = mapping;
 		if (mapping->time_ns <= time_ns) {
-			answer->since_ns = mapping->time_ns;
+			if (answer->since_ns < mapping->time_ns)
+				answer->since_ns = mapping->time_ns;
 			return true;
 		}
+		/* From maybe_ns on this may have been the mapping. */
 		answer->until_ns = mapping->time_ns;
+		if (mapping->maybe_ns > time_ns) {
+			answer->until_ns = mapping->maybe_ns;
+		} else if (mapping->maybe_ns < mapping->time_ns) {
+			answer->in_doubt = true;
+			if (answer->since_ns < mapping->maybe_ns)
+				answer->since_ns = mapping->maybe_ns;
+		}
 	}
 	return false;
 }
@@ -334,6 +350,7 @@ int process_map(struct process_table *table, struct process *process,
 		.limit = record->limit,
 		.offset = record->offset,
 		.time_ns = record->time_ns,
+		.maybe_ns = record->maybe_ns ?: record->time_ns,
 		/* The kernel maps the program before its interpreter and libraries. */
 		.executable = space->count == 0 && !space->parent,
 	};
@@ -382,6 +399,7 @@ struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t 
 static int add_thread(struct process_table *table, pid_t tid, uint64_t time_ns, const char *comm)
 {
 	struct thread *older = thread_at(table, tid, UINT64_MAX), *thread;
+	uint32_t older_count = older ? older->older + 1 : 0;
 	char copy[COMM_SIZE];
 
 	/* comm may point into the table, which moves below. */
@@ -393,22 +411,33 @@ static int add_thread(struct process_table *table, pid_t tid, uint64_t time_ns, 
 	if (older)
 		thread_at(table, tid, UINT64_MAX)->younger = table->thread_count;
 	thread = &table->threads[table->thread_count++];
-	*thread = (struct thread){ .tid = tid, .younger = INDEX_NONE, .since_ns = time_ns };
+	*thread = (struct thread){
+		.tid = tid,
+		.younger = INDEX_NONE,
+		.since_ns = time_ns,
+		.older = older_count,
+	};
 	memcpy(thread->comm, copy, sizeof(thread->comm));
 	return 0;
 }
 
-int process_name_thread(struct process_table *table, pid_t tid, const char *comm)
+int process_name_thread(struct process_table *table, pid_t tid, const char *comm, uint64_t time_ns)
 {
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
 	if (!thread || thread->ended_ns) /* another one, whose fork was not recorded */
 		return add_thread(table, tid, thread ? thread->ended_ns : 0, comm);
+	if (strncmp(thread->comm, comm, sizeof(thread->comm) - 1) == 0)
+		return 0;
+	if (time_ns > thread->since_ns && thread->older < THREAD_NAMES_MAX &&
+	    table->thread_count < THREADS_MAX)
+		return add_thread(table, tid, time_ns, comm);
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }
 
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns)
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns,
+			uint64_t *until_ns)
 {
 	const struct thread *thread;
 	char path[64], comm[COMM_SIZE];
@@ -417,13 +446,17 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint6
 	if (!tid)
 		tid = pid;
 	thread = thread_at(table, tid, time_ns);
-	if (thread)
-		return thread->comm;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	if (file_read_line(path, comm, sizeof(comm)) == 0 &&
-	    process_name_thread(table, tid, comm) == 0)
-		return thread_at(table, tid, time_ns)->comm;
-	thread = thread_at(table, pid, time_ns);
+	if (!thread) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+		if (file_read_line(path, comm, sizeof(comm)) == 0 &&
+		    process_name_thread(table, tid, comm, 0) == 0)
+			thread = thread_at(table, tid, time_ns);
+	}
+	if (!thread)
+		thread = thread_at(table, pid, time_ns);
+	if (until_ns && thread && thread->younger != INDEX_NONE &&
+	    table->threads[thread->younger].since_ns < *until_ns)
+		*until_ns = table->threads[thread->younger].since_ns;
 	return thread ? thread->comm : "";
 }
 
@@ -432,12 +465,10 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	struct process *parent = process_find(table, record->parent), *child;
 	struct address_space *space;
 
-	/* A thread without a name of its own has its process's, so most need no entry. */
-	if (thread_at(table, record->tid, UINT64_MAX) || record->pid != record->parent)
-		if (parent &&
-		    add_thread(table, record->tid, record->time_ns,
-			       thread_comm(table, record->parent, record->parent_tid, UINT64_MAX)))
-			return -ENOMEM;
+	if (parent && add_thread(table, record->tid, record->time_ns,
+				 thread_comm(table, record->parent, record->parent_tid,
+					     record->time_ns, NULL)))
+		return -ENOMEM;
 	if (record->pid == record->parent || (!table->everyone && !(table->inherit && parent)))
 		return 0;
 	if (process_add(table, record->pid, record->time_ns))
@@ -489,9 +520,11 @@ int process_record(struct process_table *table, const struct sideband_record *re
 		if (process_add_space(process, record->time_ns) ||
 		    process_note_change(table, process) || origin_read(table, process))
 			return -ENOMEM;
-		return process_name_thread(table, record->tid, record->name);
+		if (record->maybe_ns)
+			process_space(process)->maybe_ns = record->maybe_ns;
+		return process_name_thread(table, record->tid, record->name, record->time_ns);
 	case SIDEBAND_COMM:
-		return process_name_thread(table, record->tid, record->name);
+		return process_name_thread(table, record->tid, record->name, record->time_ns);
 	case SIDEBAND_EXIT:
 		/*
 		 * When the leader exits, other threads may go on, but later exec and mapping
@@ -522,6 +555,7 @@ int process_keep_threads(struct process_table *table)
 		struct thread *older = thread_at(table, thread->tid, UINT64_MAX);
 
 		thread->younger = INDEX_NONE;
+		thread->older = older ? older->older + 1 : 0;
 		if (older)
 			older->younger = i;
 		else

@@ -42,6 +42,7 @@
 struct address_space {
 	unsigned int references; /* of its process, its children, and capture/unwind/ */
 	uint64_t since_ns;
+	uint64_t maybe_ns;	      /* it began after this: as in struct capture_mapping */
 	struct address_space *parent; /* NULL: it began with no mappings */
 	size_t inherited; /* how many of the parent's mappings, after those that it has absorbed */
 	size_t absorbed;  /* how many of the mappings, the first ones, were its ancestors' */
@@ -85,11 +86,20 @@ struct process {
 	struct jit jit;
 };
 
+/*
+ * A thread under one of its names. So that a thread that changes its name all the time costs
+ * little, there are at most THREAD_NAMES_MAX of a TID, and THREADS_MAX of all: then a new name
+ * replaces the last.
+ */
+#define THREAD_NAMES_MAX 64
+#define THREADS_MAX	 (1U << 17)
+
 struct thread {
 	pid_t tid;
-	uint32_t younger;  /* the number of the next thread with this tid, or INDEX_NONE */
-	uint64_t since_ns; /* when it was forked, if there is an older one with this tid */
+	uint32_t younger;  /* the number of the next one with this tid, or INDEX_NONE */
+	uint64_t since_ns; /* when it was forked or got the name; 0: before the recording */
 	uint64_t ended_ns; /* 0: it runs, as far as is known */
+	uint32_t older;	   /* how many are older, with this tid */
 	bool sampled;	   /* for capture/forget.h */
 	char comm[COMM_SIZE];
 };
@@ -170,6 +180,9 @@ struct process *process_find(const struct process_table *table, pid_t pid);
 /* The process that had this PID at a time, or else the first one after; NULL: none. */
 struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
+/* When another process got its PID; UINT64_MAX: none did. */
+uint64_t process_until(const struct process_table *table, const struct process *process);
+
 /* The current address space. */
 struct address_space *process_space(struct process *process);
 
@@ -208,8 +221,8 @@ void process_note_crowded(struct process_table *table, const struct process *pro
 /* The one that had this tid at a time; the first to have it when none had it yet; or NULL. */
 struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns);
 
-/* Names the thread that has this tid now. Returns 0 or -ENOMEM. */
-int process_name_thread(struct process_table *table, pid_t tid, const char *comm);
+/* Names the thread that has this tid, from time_ns on. Returns 0 or -ENOMEM. */
+int process_name_thread(struct process_table *table, pid_t tid, const char *comm, uint64_t time_ns);
 
 /* The address space at a time. */
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);
@@ -218,6 +231,7 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 struct mapping_answer {
 	const struct capture_mapping *mapping; /* NULL: none */
 	uint64_t since_ns, until_ns;	       /* [since_ns, until_ns) */
+	bool in_doubt;			       /* it may have been a newer one already */
 };
 
 /* Finds the mapping at pc at a time: the newest by then, or else the first one after. */
@@ -225,9 +239,11 @@ struct mapping_answer space_mapping_at(const struct address_space *space, uint64
 				       uint64_t time_ns);
 
 /*
- * The last name of the thread that had this TID at a time: as recorded, else as /proc has it now,
- * else its process's, else "".
+ * The name at a time of the thread that had this TID: as recorded, else as /proc has it now, else
+ * its process's, else "". *until_ns: the time is reduced to that from which on it is another; may
+ * be NULL.
  */
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns);
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns,
+			uint64_t *until_ns);
 
 #endif

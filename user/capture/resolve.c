@@ -7,71 +7,6 @@
 
 #include "util/array.h"
 
-/*
- * The time in a process from one exec to the next. The kernel's exec number says which samples are
- * of the same interval, but not of which address space: the time of the interval's first tick does.
- */
-struct exec_interval {
-	uint64_t key; /* the process's number in the table, and the samples' exec number */
-	uint64_t first_ns;
-};
-
-struct exec_intervals {
-	struct exec_interval *all;
-	size_t count, room;
-	struct index index;
-};
-
-static uint64_t interval_key(const struct process_table *processes, const struct process *process,
-			     const struct counted *sample)
-{
-	return (uint64_t)(process - processes->processes) << SAMPLE_EXEC_BITS |
-	       sample_id_exec(sample->id);
-}
-
-static bool interval_equal(const void *array, uint32_t number, const void *key)
-{
-	return ((const struct exec_interval *)array)[number].key == *(const uint64_t *)key;
-}
-
-static struct exec_interval *find_interval(const struct exec_intervals *intervals, uint64_t key)
-{
-	uint32_t number = index_find(&intervals->index, hash_u64(key, 0), interval_equal,
-				     intervals->all, &key);
-
-	return number == INDEX_NONE ? NULL : &intervals->all[number];
-}
-
-static struct process *process_of(const struct process_table *processes,
-				  const struct counted *sample)
-{
-	return process_at(processes, sample_id_tgid(sample->id), sample->first_ns);
-}
-
-static int add_to_interval(struct exec_intervals *intervals, const struct process_table *processes,
-			   const struct counted *sample)
-{
-	const struct process *process = process_of(processes, sample);
-	struct exec_interval *interval;
-	uint64_t key;
-
-	if (!process)
-		return 0;
-	key = interval_key(processes, process, sample);
-	interval = find_interval(intervals, key);
-	if (!interval) {
-		if (array_reserve(&intervals->all, &intervals->room, intervals->count + 1,
-				  sizeof(*interval)) ||
-		    index_add(&intervals->index, hash_u64(key, 0), intervals->count))
-			return -ENOMEM;
-		interval = &intervals->all[intervals->count++];
-		*interval = (struct exec_interval){ key, sample->first_ns };
-	}
-	if (sample->first_ns < interval->first_ns)
-		interval->first_ns = sample->first_ns;
-	return 0;
-}
-
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
 
 /*
@@ -88,7 +23,6 @@ struct cached_mapping {
 
 struct visitor {
 	struct process_table *processes;
-	struct exec_intervals intervals;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
 	uint64_t begin_ns; /* of the window; 0: samples need no origins */
@@ -96,17 +30,51 @@ struct visitor {
 	void *context;
 };
 
+/* What a sample was at a time, and up to when. */
+struct moment {
+	uint64_t time_ns, until_ns;
+	bool in_doubt;
+};
+
+static void limit(struct moment *moment, uint64_t until_ns)
+{
+	if (until_ns < moment->until_ns)
+		moment->until_ns = until_ns;
+}
+
 static const struct capture_mapping *find_mapping(const struct visitor *v,
 						  const struct address_space *space, uint64_t pc,
-						  uint64_t time_ns)
+						  struct moment *moment)
 {
 	struct cached_mapping *cached = &v->cache[hash_u64((uintptr_t)space, pc) % CACHE_SIZE];
 
-	if (cached->space != space || cached->pc != pc || time_ns < cached->answer.since_ns ||
-	    time_ns >= cached->answer.until_ns)
-		*cached =
-			(struct cached_mapping){ space, pc, space_mapping_at(space, pc, time_ns) };
+	if (cached->space != space || cached->pc != pc ||
+	    moment->time_ns < cached->answer.since_ns || moment->time_ns >= cached->answer.until_ns)
+		*cached = (struct cached_mapping){ space, pc,
+						   space_mapping_at(space, pc, moment->time_ns) };
+	limit(moment, cached->answer.until_ns);
+	moment->in_doubt |= cached->answer.in_doubt;
 	return cached->answer.mapping;
+}
+
+/* The program that the process ran; *before: the one before it, or NULL. */
+static const struct address_space *find_space(const struct process *process, struct moment *moment,
+					      const struct address_space **before)
+{
+	size_t i = process->count - 1;
+
+	for (; i > 0 && process->spaces[i]->since_ns > moment->time_ns; i--)
+		limit(moment, process->spaces[i]->since_ns);
+	if (i + 1 < process->count) {
+		uint64_t maybe_ns = process->spaces[i + 1]->maybe_ns;
+
+		if (maybe_ns > moment->time_ns)
+			limit(moment, maybe_ns);
+		else
+			moment->in_doubt = true;
+	}
+	*before = i ? process->spaces[i - 1] : NULL;
+	return process->spaces[i];
 }
 
 /*
@@ -114,32 +82,25 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
  * see resolve_each().
  */
 static uint32_t resolve_frames(const struct visitor *v, const struct counted *sample,
-			       struct process *process, const uint64_t *pcs,
-			       struct capture_frame *frames)
+			       const struct process *process, const uint64_t *pcs,
+			       struct capture_frame *frames, struct moment *moment)
 {
-	const struct address_space *space = NULL; /* NULL: the process is unknown */
+	const struct address_space *space = NULL, *before = NULL; /* NULL: unknown */
 	uint32_t depth = sample->kernel_depth + sample->user_depth, kept = 0;
 	bool sure = false; /* the mappings are known: what has none holds no code */
 
-	if (process) {
-		uint64_t key = interval_key(v->processes, process, sample);
-
-		space = process_space_at(process, find_interval(&v->intervals, key)->first_ns);
-	}
+	if (process)
+		space = find_space(process, moment, &before);
 	for (uint32_t i = 0; i < depth; i++) {
 		bool user = space && i >= sample->kernel_depth;
 
 		frames[i].pc = pcs[i];
 		/* A call may be the last instruction of a mapping. */
-		frames[i].mapping =
-			user ? find_mapping(v, space, pcs[i] - (i > 0), sample->first_ns) : NULL;
+		frames[i].mapping = user ? find_mapping(v, space, pcs[i] - (i > 0), moment) : NULL;
 		/* In exec, the user pc of a tick in the kernel is still in the previous program. */
 		if (user && !frames[i].mapping && i == sample->kernel_depth &&
-		    sample->id & SAMPLE_ID_KERNEL)
-			for (size_t k = 1; k < process->count; k++)
-				if (process->spaces[k] == space)
-					frames[i].mapping = find_mapping(v, process->spaces[k - 1],
-									 pcs[i], sample->first_ns);
+		    sample->id & SAMPLE_ID_KERNEL && before)
+			frames[i].mapping = find_mapping(v, before, pcs[i], moment);
 		if (frames[i].mapping)
 			sure = !v->incomplete;
 		if (frames[i].mapping || !sure)
@@ -148,22 +109,30 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	return kept;
 }
 
-static int visit_sample(struct visitor *v, const struct counts *counts,
-			const struct counted *sample)
+/*
+ * Visits the ticks of a sample from times[0] on, for which it is the same; without times, all
+ * `count` of them. Sets *visited to how many. Returns what visit() returned.
+ */
+static int visit_ticks(struct visitor *v, const struct counted *sample, const uint64_t *pcs,
+		       const uint64_t *times, size_t count, size_t *visited)
 {
-	struct process *process = process_of(v->processes, sample);
+	struct moment moment = { times ? times[0] : sample->first_ns, UINT64_MAX, false };
+	struct process *process =
+		process_at(v->processes, sample_id_tgid(sample->id), moment.time_ns);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
 	char process_comm[COMM_SIZE] = "";
 	struct capture_sample out = {
 		.frames = frames,
-		.count = sample->count,
 		.pid = sample_id_tgid(sample->id),
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
 		.end = sample->end,
+		.times = times,
 	};
 
-	out.depth = resolve_frames(v, sample, process, counts->pcs + sample->first_pc, frames);
+	if (process)
+		limit(&moment, process_until(v->processes, process));
+	out.depth = resolve_frames(v, sample, process, pcs, frames, &moment);
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
@@ -175,9 +144,21 @@ static int visit_sample(struct visitor *v, const struct counts *counts,
 			out.cgroup = v->processes->groups[process->group];
 		/* A copy: the next call may move the names. */
 		snprintf(process_comm, sizeof(process_comm), "%s",
-			 thread_comm(v->processes, out.pid, out.pid, sample->first_ns));
+			 thread_comm(v->processes, out.pid, out.pid, moment.time_ns,
+				     &moment.until_ns));
 	}
-	out.comm = thread_comm(v->processes, out.pid, out.tid, sample->first_ns);
+	out.comm = thread_comm(v->processes, out.pid, out.tid, moment.time_ns, &moment.until_ns);
+	if (times) {
+		do
+			out.count++;
+		while (out.count < count && times[out.count] < moment.until_ns);
+	} else {
+		/* Their times were lost: they may have come after a change. */
+		out.count = count;
+		moment.in_doubt |= moment.until_ns != UINT64_MAX;
+	}
+	out.in_doubt = moment.in_doubt;
+	*visited = out.count;
 	return v->visit(&out, v->context);
 }
 
@@ -197,13 +178,17 @@ int resolve_each(const struct counts *counts, struct process_table *processes, b
 	v.cache = calloc(CACHE_SIZE, sizeof(*v.cache));
 	if (!v.cache)
 		return -ENOMEM;
-	for (size_t i = 0; i < counts->count && !err; i++)
-		err = add_to_interval(&v.intervals, processes, &counts->samples[i]);
-	for (size_t i = 0; i < counts->count && !err; i++)
-		if (counts->samples[i].count)
-			err = visit_sample(&v, counts, &counts->samples[i]);
+	for (size_t i = 0; i < counts->count && !err; i++) {
+		const struct counted *sample = &counts->samples[i];
+		const uint64_t *pcs = counts->pcs + sample->first_pc, *times;
+		size_t timed, visited = 0;
+
+		times = counts_times(counts, i, &timed);
+		for (size_t k = 0; k < timed && !err; k += visited)
+			err = visit_ticks(&v, sample, pcs, times + k, timed - k, &visited);
+		if (!err && sample->count > timed)
+			err = visit_ticks(&v, sample, pcs, NULL, sample->count - timed, &visited);
+	}
 	free(v.cache);
-	free(v.intervals.all);
-	index_free(&v.intervals.index);
 	return err;
 }

@@ -11,7 +11,12 @@
 
 #include "capture/members.h"
 #include "sample.skel.h"
+#include "util/clock.h"
 #include "util/cpu.h"
+#include "util/memory.h"
+
+/* The times of ticks that wait for the end of the window may take 1 / this of the memory. */
+#define TIMES_SHARE 8
 
 /* The sizes of the maps that are mapped here: whole pages. */
 static size_t whole_pages(size_t size)
@@ -93,6 +98,11 @@ static size_t counters_size(const struct sample_program *sample)
 	return whole_pages(counter_count(sample) * sizeof(struct sample_counters));
 }
 
+static size_t times_size(const struct sample_program *sample)
+{
+	return whole_pages(sample->cpu_count * sizeof(struct sample_times));
+}
+
 static void *map_shared(const struct bpf_map *map, size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
@@ -117,8 +127,8 @@ static int take_ring_sample(void *counts, void *data, size_t size)
 	pc = from->pc;
 	sample.id = from->id;
 	sample.first_ns = from->first_ns;
-	sample.count = from->count;
-	return counts_add(counts, &sample, &pc);
+	sample.count = 1;
+	return counts_add_tick(counts, &sample, &pc);
 }
 
 static int take_ring_stack(void *counts, void *data, size_t size)
@@ -231,6 +241,7 @@ static int choose_maps(const struct sample_program *sample)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
 	err = prepare_unwind(sample);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
+	err = err ?: bpf_map__set_max_entries(bpf->maps.times, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample));
@@ -268,10 +279,11 @@ static bool map_counts(struct sample_program *sample)
 	const struct sample_bpf *bpf = sample->bpf;
 
 	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
+	sample->times = map_shared(bpf->maps.times, times_size(sample));
 	sample->ring = ring_buffer__new(
 		bpf_map__fd(bpf->maps.ring),
 		sample->settings.stacks ? take_ring_stack : take_ring_sample, sample->counts, NULL);
-	if (!sample->counters || !sample->ring)
+	if (!sample->counters || !sample->times || !sample->ring)
 		return false;
 	if (!sample->settings.stacks) {
 		sample->table = map_shared(bpf->maps.table, table_size(sample));
@@ -293,6 +305,8 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->cpu_count = cpus;
 	sample->buckets = bank_buckets(sample);
 	sample->counts = counts;
+	sample->slots_max =
+		memory_available() / TIMES_SHARE / (sizeof(uint64_t) + sizeof(uint32_t));
 	err = program_load(load_sample, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_hint(e,
@@ -316,6 +330,8 @@ void sample_program_free(struct sample_program *sample)
 	unmap(sample->stacks, stacks_size(sample));
 	unmap(sample->arena, arena_size(sample));
 	unmap(sample->counters, counters_size(sample));
+	unmap(sample->times, times_size(sample));
+	tick_list_free(&sample->slots);
 	program_barrier_close(&sample->barrier);
 	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };
@@ -336,11 +352,30 @@ int sample_program_ring_fd(const struct sample_program *sample)
 	return ring_buffer__epoll_fd(sample->ring);
 }
 
-int sample_program_read_ring(struct sample_program *sample)
+int sample_program_read(struct sample_program *sample)
 {
-	int n = ring_buffer__consume(sample->ring);
+	const uint64_t mask = UINT64_MAX >> SAMPLE_SLOT_BITS; /* of the bits of a time */
+	int n = ring_buffer__consume(sample->ring), err = 0;
 
-	return n < 0 ? n : 0;
+	for (size_t cpu = 0; cpu < sample->cpu_count && n >= 0 && !err; cpu++) {
+		struct sample_times *from = &sample->times[cpu];
+		uint64_t written = __atomic_load_n(&from->written, __ATOMIC_ACQUIRE);
+		uint64_t read = from->read, now = now_ns();
+
+		for (; read < written && !err; read++) {
+			uint64_t tick = from->ticks[read % SAMPLE_TIMES];
+			uint64_t ago = (now - (tick >> SAMPLE_SLOT_BITS)) & mask;
+
+			if (sample->slots.count == sample->slots_max)
+				sample->no_room++;
+			else
+				err = tick_list_add(&sample->slots,
+						    tick & ((1U << SAMPLE_SLOT_BITS) - 1),
+						    now - ago);
+		}
+		__atomic_store_n(&from->read, read, __ATOMIC_RELEASE);
+	}
+	return n < 0 ? n : err;
 }
 
 /* The ticks whose home is in buckets [first, first + count). */
@@ -361,16 +396,49 @@ int sample_program_switch(struct sample_program *sample)
 	return program_barrier_wait(&sample->barrier);
 }
 
+/*
+ * Gives the times of ticks of the slots from number `first` on to the samples that numbers[] has
+ * for these, and leaves the other times to the next window.
+ */
+static int take_times(struct sample_program *sample, struct counts *counts, uint32_t first,
+		      const uint32_t *numbers)
+{
+	uint32_t count = sample->buckets * SAMPLE_PER_BUCKET;
+	struct tick_list *slots = &sample->slots, left = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < slots->count && !err; i++) {
+		uint32_t slot = slots->numbers[i] - first;
+
+		if (slot >= count)
+			err = tick_list_add(&left, slots->numbers[i], slots->times[i]);
+		else if (numbers[slot] != TICK_REMOVED)
+			err = tick_list_add(&counts->ticks, numbers[slot], slots->times[i]);
+	}
+	tick_list_free(slots);
+	*slots = left;
+	return err;
+}
+
 int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window)
 {
 	size_t banks = bank_count(sample);
 	size_t bank = (sample->bpf->data_banks->bank_in_use + banks - 1) % banks;
 	size_t first = bank * sample->buckets;
-	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
+	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS,
+		 lost = sample->no_room;
+	uint32_t *numbers =
+		malloc(sample->buckets * SAMPLE_PER_BUCKET * sizeof(*numbers)); /* of slots */
 	int err;
 
+	if (!numbers)
+		return -ENOMEM;
 	*window = (struct sample_window){ 0 };
+	for (size_t i = 0; i < sample->cpu_count; i++)
+		lost += sample->times[i].lost;
+	window->times_lost = lost - sample->times_lost;
+	sample->times_lost = lost;
 	for (size_t i = bank; i < counter_count(sample); i += banks) {
 		struct sample_counters *cpu = &sample->counters[i];
 
@@ -385,17 +453,19 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 	if (!sample->settings.stacks) {
 		struct sample_bucket *table = sample->table + first;
 
-		err = counts_add_table(counts, table, sample->buckets);
+		err = counts_add_table(counts, table, sample->buckets, numbers);
 		memset(table, 0, sample->buckets * sizeof(*table));
 	} else {
 		struct stack_bucket *stacks = sample->stacks + first;
 
-		err = counts_add_stacks(counts, stacks, sample->buckets, sample->arena);
+		err = counts_add_stacks(counts, stacks, sample->buckets, sample->arena, numbers);
 		memset(stacks, 0, sample->buckets * sizeof(*stacks));
 		/* Its arena is free again. */
 		sample->arena[first_word / STACK_CHUNK_WORDS]
 			.words[first_word % STACK_CHUNK_WORDS] = 0;
 	}
+	err = err ?: take_times(sample, counts, first * SAMPLE_PER_BUCKET, numbers);
+	free(numbers);
 	return err;
 }
 

@@ -41,6 +41,11 @@ struct sample_program {
 	struct stack_bucket *stacks;
 	struct stack_chunk *arena;
 	struct sample_counters *counters; /* for each possible CPU one of each bank */
+	struct sample_times *times;	  /* for each possible CPU */
+	struct tick_list slots;		  /* what was read from them: of slots, CLOCK_MONOTONIC */
+	size_t slots_max;		  /* the memory for them is limited */
+	uint64_t no_room;		  /* times that did not get any */
+	uint64_t times_lost;		  /* up to the last window */
 	struct program_barrier barrier;
 	size_t cpu_count;
 	struct ring_buffer *ring;
@@ -62,19 +67,23 @@ struct bpf_object *sample_program_object(const struct sample_program *sample);
 /* A descriptor that is readable when the ring buffer fills up; owned by the program. */
 int sample_program_ring_fd(const struct sample_program *sample);
 
-/* Adds the samples in the ring buffer to the counts. Returns 0 or a negative errno. */
-int sample_program_read_ring(struct sample_program *sample);
+/*
+ * Reads the times of ticks, and adds the samples in the ring buffer to the counts. Returns 0 or a
+ * negative errno.
+ */
+int sample_program_read(struct sample_program *sample);
 
 /*
  * Ends a window: ticks count in the other bank from now on; where there is one bank, no tick may
- * come any more. When this returns, no tick counts in the earlier one: read the ring buffer before
- * the bank. Returns 0 or a negative errno.
+ * come any more. When this returns, no tick counts in the earlier one: sample_program_read() is to
+ * be called before the bank is taken. Returns 0 or a negative errno.
  */
 int sample_program_switch(struct sample_program *sample);
 
 struct sample_window {
 	uint64_t ticks;			 /* of the targets, whatever became of them */
 	struct sample_counters counters; /* sums over all CPUs */
+	uint64_t times_lost;		 /* of ticks that are counted */
 };
 
 /*

@@ -26,7 +26,8 @@ enum sideband_type {
 
 struct sideband_record {
 	enum sideband_type type;
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t maybe_ns; /* not 0: the record was lost; it was after this and before time_ns */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
 	pid_t pid, tid;
 	pid_t parent, parent_tid;      /* FORK */
 	uint64_t start, limit, offset; /* MMAP */

@@ -161,6 +161,9 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	maps = fopen(path, "re");
 	if (!maps)
 		return 0; /* it has ended, or may not be read: its pcs will have no image */
+	/* What is new was mapped since records were lost. */
+	if (time_ns)
+		reader.record.maybe_ns = table->known_ns ?: 1;
 	execed = time_ns && is_another_program(process, maps);
 	if (execed)
 		err = add_exec(table, process);
@@ -198,7 +201,7 @@ static int read_threads(struct process_table *table, struct process *process, ui
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", process->pid, (int)tid);
 		if (file_read_line(path, comm, sizeof(comm)) == 0)
-			err = process_name_thread(table, tid, comm);
+			err = process_name_thread(table, tid, comm, time_ns);
 		if (!err && !found)
 			err = read_maps(table, process, tid, time_ns, &found);
 	}

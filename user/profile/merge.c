@@ -536,6 +536,8 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->out_of_range, from->out_of_range);
 	add_u64(&t->excluded, from->excluded);
 	add_u64(&t->kernel, from->kernel);
+	add_u64(&t->times_lost, from->times_lost);
+	add_u64(&t->in_doubt, from->in_doubt);
 	add_u64(&t->cpu_ns, from->cpu_ns);
 	add_u64(&t->interrupts, from->interrupts);
 	add_u64(&t->own_ns, from->own_ns);

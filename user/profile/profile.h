@@ -186,7 +186,9 @@ struct profile_totals {
 	uint64_t counted;
 	uint64_t out_of_range;
 	uint64_t excluded;
-	uint64_t kernel; /* how many of the counted came in the kernel */
+	uint64_t kernel;     /* how many of the counted came in the kernel */
+	uint64_t times_lost; /* how many of the counted have no time, for want of room */
+	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
 	struct profile_lost *lost;
 	size_t lost_count;
 	size_t lost_room;

@@ -29,8 +29,10 @@ struct capture_profile {
 	size_t image_count, image_room;
 	struct index image_index; /* by serial */
 	struct index mapping_index;
-	struct user_names *users; /* of a window; NULL: of a whole recording */
-	uint32_t *modules;	  /* mappings of kernel modules, made when names were resolved */
+	struct user_names *users;	  /* of a window; NULL: of a whole recording */
+	bool keeps_times;		  /* of ticks */
+	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
+	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
 };
 
@@ -244,7 +246,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	struct profile_tag tags[TAG_COUNT];
 	struct profile_labels labels = { .kernel = sample->kernel, .tags = tags };
 	int64_t values[2];
-	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
 	int err = 0;
 
 	profile_set_ticks(b->p, sample->count, values);
@@ -273,7 +275,18 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		labels.comm = sample->comm;
 	}
 	err = err ?: profile_add_labels(b->p, &labels, &label);
-	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
+	err = err ?: profile_sample(b->p, locations, sample->depth, label, &number);
+	if (err)
+		return err;
+	profile_add_values(b->p, number, values);
+	for (uint64_t i = 0; i < sample->count && sample->times && b->keeps_times && !err; i++) {
+		/* A tick may have come to a ring buffer before the window. */
+		uint64_t since_ns =
+			sample->times[i] > b->start_ns ? sample->times[i] - b->start_ns : 0;
+
+		err = tick_list_add(&b->p->ticks, number, b->start_time_ns + since_ns);
+	}
+	return err;
 }
 
 /* Why an image has no rows in the unwind tables, as a cause of struct profile_stack_end. */
@@ -318,6 +331,8 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->out_of_range = from.out_of_range;
 	t->excluded = from.excluded;
 	t->kernel = from.kernel;
+	t->times_lost = from.times_lost;
+	t->in_doubt = from.in_doubt;
 	t->cpu_ns = from.cpu_ns;
 	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
 	t->interrupt_ns = from.interrupt_ns;
@@ -384,7 +399,11 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 int capture_profile_add(struct capture_profile *b, struct error *e)
 {
 	const struct profile *p = b->p;
+	struct capture_totals totals;
 
+	capture_totals(b->c, &totals);
+	b->start_ns = totals.start_ns;
+	b->start_time_ns = totals.start_time_ns;
 	b->module_count = 0;
 	for (uint32_t i = 0; i < p->mapping_count; i++) {
 		if (p->mappings[i].start <= KERNEL_START)
@@ -419,8 +438,10 @@ static int from_capture(struct capture *c, struct user_names *users, struct prof
 
 	if (!err && add_account(p, c))
 		err = error_no_memory(e);
-	if (!err)
+	if (!err) {
 		b->users = users;
+		b->keeps_times = true;
+	}
 	err = err ?: capture_profile_add(b, e);
 	capture_profile_end(b);
 	if (err)

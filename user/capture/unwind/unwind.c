@@ -1321,7 +1321,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 	sample.end =
 		found.end == UNWIND_NO_MAPPING && !space->count ? UNWIND_NO_PROCESS : found.end;
 	sample.by_frame_pointer = found.by_frame_pointer;
-	return counts_add(u->counts, &sample, found.pcs);
+	return counts_add_tick(u->counts, &sample, found.pcs);
 }
 
 /*
