@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,24 @@ static int open_root(pid_t tid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/*
+ * Whether a link in /proc/PID/map_files is to the file of the record, and not to one that was mapped
+ * there since. Last parts of paths are compared, as the rest depends on whose root directory it is.
+ */
+static bool is_of_record(const char *link, const struct sideband_record *record)
+{
+	char path[PATH_MAX];
+	ssize_t size = readlink(link, path, sizeof(path) - 1);
+	const char *name, *wanted = strrchr(record->name, '/');
+
+	if (size < 0 || !wanted)
+		return true;
+	path[size] = '\0';
+	name = strrchr(path, '/');
+	return !name || (proc_path_size(name) == proc_path_size(wanted) &&
+			 strncmp(name, wanted, proc_path_size(name)) == 0);
+}
+
 /* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
 static int open_mapped(const struct sideband_record *record, struct stat *status)
 {
@@ -44,6 +63,10 @@ static int open_mapped(const struct sideband_record *record, struct stat *status
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, record->tid,
 		 record->start, record->limit);
 	fd = file_open_regular(-1, path, status);
+	if (fd >= 0 && !is_of_record(path, record)) {
+		close(fd);
+		fd = -ESTALE;
+	}
 	if (fd < 0 && record->name[0] == '/') {
 		root = open_root(record->tid);
 		if (root < 0) /* a zombie still has its directory, but no root in it */

@@ -108,6 +108,15 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 		any = true;
 	}
 	fprintf(out, "%s; %" PRIu64 " of the counted in the kernel\n", any ? ")" : "", t->kernel);
+	if (t->times_lost)
+		fprintf(out, "%stimes: %" PRIu64 " of the counted have none: there was no room\n",
+			prefix, t->times_lost);
+	if (t->in_doubt)
+		fprintf(out,
+			"%sin doubt: %" PRIu64
+			" of the counted: their function, thread or program may "
+			"have changed by then, but records or times were lost\n",
+			prefix, t->in_doubt);
 }
 
 static void print_ns(uint64_t ns, FILE *out)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/dump/dump.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -225,6 +226,27 @@ static void dump_arcs(const struct profile *p, bool calls, FILE *out)
 	}
 }
 
+static int dump_times(const struct profile *p, FILE *out)
+{
+	struct tick_groups groups;
+
+	if (!p->ticks.count)
+		return 0;
+	if (tick_list_group(&p->ticks, p->sample_count, &groups))
+		return -ENOMEM;
+	fputs("times:\n", out);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (groups.first[i] == groups.first[i + 1])
+			continue;
+		fprintf(out, "%zu", i + 1);
+		for (size_t k = groups.first[i]; k < groups.first[i + 1]; k++)
+			fprintf(out, " %.4f", (groups.times[k] - p->time_ns) / 1e9);
+		fputc('\n', out);
+	}
+	tick_groups_free(&groups);
+	return 0;
+}
+
 int report_dump(const struct profile *p, FILE *out)
 {
 	char build_id[BUILD_ID_TEXT_SIZE];
@@ -261,6 +283,8 @@ int report_dump(const struct profile *p, FILE *out)
 		dump_names(p, frames, s->depth, out);
 		fputc('\n', out);
 	}
+	if (dump_times(p, out))
+		return -ENOMEM;
 	dump_arcs(p, true, out);
 	dump_arcs(p, false, out);
 	if (p->extra_count)

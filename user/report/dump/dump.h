@@ -14,6 +14,8 @@
  *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [provider=UID] [linked]
  *     stacks:
  *     COUNT PC... [PID/TID COMM kernel KEY=VALUE...] # NAME;NAME...
+ *     times:
+ *     STACK SECONDS...
  *     calls:
  *     COUNT COST CALLER CALLEE [labels] # NAME;NAME
  *     jumps:
@@ -23,7 +25,8 @@
  *
  * PCs are as in the file, the leaf's first. Known labels are in brackets. Names are printed if any
  * is known: one for each pc, `?` if it has none, with its known source line in parentheses; the
- * functions inlined there precede it, marked `(inlined)`. Each of the last three sections is
+ * functions inlined there precede it, marked `(inlined)`. `times` has for each stack, by its number
+ * from 1 on, when its ticks came, in seconds since time_ns. Each of the last four sections is
  * omitted if it has no lines.
  *
  * If the profile counts something other than samples and their time, the header has a line

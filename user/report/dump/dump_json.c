@@ -170,13 +170,30 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	return json_checked(object, err);
 }
 
+/* Of a sample: in ns since time_ns. */
+static void write_times(struct json_dump *d, const struct tick_groups *groups, size_t sample)
+{
+	const char *gap = ", \"times_ns\": [ ";
+
+	if (!groups->first || groups->first[sample] == groups->first[sample + 1])
+		return;
+	for (size_t k = groups->first[sample]; k < groups->first[sample + 1]; k++) {
+		fprintf(d->w.out, "%s%" PRIu64, gap, groups->times[k] - d->p->time_ns);
+		gap = ", ";
+	}
+	fputs(" ]", d->w.out);
+}
+
 static void write_profile(struct json_dump *d)
 {
 	const struct profile *p = d->p;
 	struct json_writer *w = &d->w;
 	struct json_object *object;
+	struct tick_groups groups = { 0 };
 	int err;
 
+	if (p->ticks.count && tick_list_group(&p->ticks, p->sample_count, &groups))
+		w->err = -ENOMEM;
 	json_member_text(w, "format", p->format);
 	if (p->bits) {
 		json_member_number(w, "bits", p->bits);
@@ -221,8 +238,10 @@ static void write_profile(struct json_dump *d)
 		write_functions(d, frames, s->depth);
 		write_values(d, row);
 		write_labels(d, s->labels);
+		write_times(d, &groups, i);
 		fputs(" }", w->out);
 	}
+	tick_groups_free(&groups);
 	json_end_list(w);
 	json_begin_list(w, "mappings");
 	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
