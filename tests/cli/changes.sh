@@ -7,6 +7,10 @@
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
+
+profild=$build/profild
 
 library() {
 	cat <<-END
@@ -30,55 +34,56 @@ for name in one two; do
 done
 cp "$progs/changes" "$work/three"
 
-# judge FILE: of each tick within a phase, but for a millisecond at its ends, where the program is before or after
-# its work, whether it is of that phase. Fails unless each kind of phase has some, and all ticks are.
+# judge LOG FILE...: of each tick in these files, and within a phase, whether it is of that phase; but for a millisecond
+# at the phase's ends, where the program is before or after its work. Fails unless all are, and there are some; of
+# each kind, where there are few kinds, whose phases are long.
 judge() {
-	"$profiltool" dump --json "$1" >"$work/dump.json" || return
+	local log=$1 file
+
+	shift
+	for file; do
+		"$profiltool" dump --json "$file" | tr -d '\n' || return
+		echo
+	done >"$work/dumped"
 	python3 -c '
 import bisect, collections, json, sys
-j = json.load(open(sys.argv[1]))
 phases = sorted((int(a), int(b), name) for _, name, a, b in
 	(line.split() for line in open(sys.argv[2]) if line.startswith("phase ")))
 starts = [p[0] for p in phases]
 right, wrong = collections.Counter(), collections.Counter()
-for s in j["stacks"]:
-	names = {name.split(" ")[0] for functions in s.get("functions", []) for name in functions}
-	names.add(s.get("labels", {}).get("comm", ""))
-	for ns in s.get("times_ns", []):
-		at = j["time_ns"] + ns
-		i = bisect.bisect(starts, at) - 1
-		if i < 0 or not phases[i][0] + 1e6 < at < phases[i][1] - 1e6:
-			continue
-		name = phases[i][2]
-		if name in names:
-			right[name] += 1
-		else:
-			wrong[name, tuple(sorted(names))[:6]] += 1
+def judge(j):
+	for s in j["stacks"]:
+		labels = s.get("labels", {})
+		names = {name.split(" ")[0] for functions in s.get("functions", []) for name in functions}
+		names |= {labels.get("comm", ""), labels.get("tags", {}).get("thread", "")}
+		for ns in s.get("times_ns", []):
+			at = j["time_ns"] + ns
+			i = bisect.bisect(starts, at) - 1
+			if i < 0 or not phases[i][0] + 1e6 < at < phases[i][1] - 1e6:
+				continue
+			name = phases[i][2]
+			if name in names:
+				right[name] += 1
+			elif not others or names & kinds:
+				wrong[name, tuple(sorted(names))[:6]] += 1
 kinds = {p[2] for p in phases}
+others = sys.argv[3] == "others" # there are ticks of other programs
+for line in open(sys.argv[1]):
+	judge(json.loads(line))
 print("right:", dict(right), "wrong:", dict(wrong), "without a tick:", kinds - set(right))
-sys.exit(not kinds or bool(wrong) or set(right) != kinds)' "$work/dump.json" "$2"
+sys.exit(not right or bool(wrong) or len(kinds) < 10 and set(right) != kinds)' "$work/dumped" "$log" "$others"
 }
+others=
 
-# changes NAME OPTION... -- ARGUMENT...: records it as a command.
-changes() {
-	local name=$1 options=()
-
-	shift
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	"$profiltool" record -q -F 999 -g "${options[@]}" -o "$work/$name.pb.gz" -- "$work/one" "$@" >"$work/$name.out"
-}
-
-# check_changes NAME WHAT ARGUMENT...: recorded as a command, and among the whole machine.
+# check_changes NAME WHAT ARGUMENT...: recorded as a command.
 check_changes() {
 	local name=$1 what=$2
 
 	shift 2
-	check "$what" changes "$name" -- "$@"
-	check "$what: each tick has its own" judge "$work/$name.pb.gz" "$work/$name.out"
+	check "$what: as a command" exits 0 "$profiltool" record -q -F 999 -g -o "$work/$name.pb.gz" -- \
+		"$work/one" "$@"
+	grep -E '^(phase|pid) ' "$work/out" >"$work/$name.log"
+	check "$what: as a command: each tick has its own" judge "$work/$name.log" "$work/$name.pb.gz"
 }
 
 check_changes libraries_50 "two libraries at one address, 50 ms each" libraries 50 20 "$work/one.so" "$work/two.so"
@@ -90,4 +95,72 @@ check_changes thread_exec "exec by a thread that is not the first" thread-exec 1
 check_changes vfork "a child of vfork, before and after its exec" vfork 50 4 "$work/two"
 check_changes heat "100 threads in turn" heat 5 100
 check_changes code "made code, and other code there after exec" code 200 1 "$work/two"
+rm -f "/tmp/perf-$(sed -n 's/^pid //p' "$work/code.log" | head -n 1).map"
+
+# --- By PID, in a control group, among the whole machine, and in an archive ---
+
+# waits COMMAND...: becomes the command when it gets a line.
+waits() {
+	begin "$run" sh -c 'echo ready; read -r line; exec "$@"' - "$@"
+}
+
+by_pid() {
+	waits "$work/one" "$@"
+	record_begin "$run" record -q -F 999 -g -p "$pid" -o "$work/$run.pb.gz"
+	send_line "$run" go
+	wait "$recorder"
+}
+
+in_group() {
+	waits "$work/one" "$@"
+	echo "$pid" >"$group/cgroup.procs"
+	record_begin "$run" record -q -F 999 -g --cgroup "$group" -o "$work/$run.pb.gz"
+	send_line "$run" go
+	wait "$pid" && record_end 10
+}
+
+among_all() {
+	record_begin "$run" record -q -F 999 -g -a -o "$work/$run.pb.gz"
+	"$work/one" "$@" >"$work/$run.out" && record_end 10
+}
+
+in_archive() {
+	"${pdeathsig[@]}" "$profild" --continuous --verbose --directory "$work/$run" --window 1 -F 997 2>"$work/$run.err" &
+	daemon=$!
+	note_started "$daemon"
+	wait_for grep -q "records cpu-clock into" "$work/$run.err" || return
+	"$work/one" "$@" >"$work/$run.out"
+	kill -TERM "$daemon"
+	wait "$daemon"
+}
+
+# check_others WAY WHAT ARGUMENT...: each of the changes, recorded so.
+check_others() {
+	local way=$1 what=$2 run
+
+	shift 2
+	run=$way-$1
+	check "$what: $1" "$way" "$@"
+	if [ "$way" = in_archive ]; then
+		check "$what: $1: each tick has its own" judge "$work/$run.out" "$work/$run"/*/*/*.pb.gz
+	else
+		check "$what: $1: each tick has its own" judge "$work/$run.out" "$work/$run.pb.gz"
+	fi
+}
+
+# check_all_of WAY WHAT
+check_all_of() {
+	check_others "$@" libraries 50 10 "$work/one.so" "$work/two.so"
+	check_others "$@" names 20 20
+	check_others "$@" exec 100 1 "$work/two" "$work/three"
+}
+check_all_of by_pid "by PID"
+others=others
+if make_control_group; then
+	check_all_of in_group "in a control group"
+else
+	skip "in a control group" "none can be made"
+fi
+check_all_of among_all "among the whole machine"
+check_all_of in_archive "in an archive"
 finish

@@ -10,7 +10,7 @@
  *   changes thread-exec MS COUNT FILE... the same by a thread that is not the first
  *   changes vfork MS COUNT FILE...       in a child of vfork(2), which then becomes FILE, COUNT times
  *   changes heat MS COUNT                in COUNT threads, one after the other
- *   changes code MS COUNT FILE           in code that it makes, with its names in /tmp/perf-PID.map;
+ *   changes code MS COUNT FILE           prints "pid PID"; in code that it makes, with its names in /tmp/perf-PID.map;
  *                                        then it becomes FILE and does so again, at the same address
  */
 #include <dlfcn.h>
@@ -204,6 +204,8 @@ static void run_code(char **arguments)
 		err(1, "%s", path);
 	fprintf(map, "%lx %zx %s\n", (unsigned long)at, sizeof(code), name);
 	fclose(map);
+	printf("pid %d\n", getpid());
+	fflush(stdout);
 	phase(name, burn_made);
 	if (!arguments[3])
 		return;

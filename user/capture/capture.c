@@ -460,7 +460,7 @@ int capture_handle(struct capture *c, struct error *e)
 			     sideband_complete_ns(c->sideband), until_ns,
 			     c->options.always_on ? LOST_PART_ALWAYS_ON : LOST_PART))
 		return error_no_memory(e);
-	if (image_open_again(&c->processes))
+	if (image_open_again(&c->processes) || jit_look_soon(&c->processes))
 		return error_no_memory(e);
 	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
 		return error_no_memory(e);

@@ -18,6 +18,9 @@
 /* In seconds: a file system has its own clock, and the machine's may be adjusted. */
 #define CLOCK_SLACK 2
 
+/* A program that ends soon may have written its file by then. */
+#define LOOK_AGAIN_NS (100 * NS_PER_MS)
+
 bool jit_is_memory(const char *name)
 {
 	static const char *const prefixes[] = { "//anon", "[anon", "/anon_hugepage", "/dev/zero",
@@ -65,12 +68,19 @@ static int name_image(struct process_table *table, const struct process *process
 	struct capture_image *image = image_of(table, process);
 	char *path;
 
-	if (asprintf(&path, "[jit %d]", process->pid) < 0)
+	if (process->jit.programs ? asprintf(&path, "[jit %d:%u]", process->pid,
+					     process->jit.programs + 1) < 0
+				  : asprintf(&path, "[jit %d]", process->pid) < 0)
 		return -ENOMEM;
 	table->image_bytes += strlen(path) - strlen(image->path);
 	free(image->path);
 	image->path = path;
 	return 0;
+}
+
+static uint64_t changed_ns(const struct stat *status)
+{
+	return status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
 }
 
 /* Returns why a file is refused; NULL: it is not. */
@@ -85,6 +95,8 @@ static const char *why_refused(const struct jit *jit, const struct stat *status,
 		return "may be written by every user";
 	if (status->st_mtime + CLOCK_SLACK < jit->start)
 		return "is older than the process";
+	if (changed_ns(status) < jit->exec_ns)
+		return "is of the program before";
 	if (status->st_uid == jit->uid || status->st_uid == 0)
 		return NULL;
 	snprintf(why, size, "belongs to uid %u, not to the process's user", status->st_uid);
@@ -130,6 +142,8 @@ static int look_for_map(struct process_table *table, struct process *process)
 
 	if (!jit->has_root || image_of(table, process)->fd >= 0)
 		return 0;
+	jit->look_again_ns = jit->look_again_ns ? 2 * jit->look_again_ns : LOOK_AGAIN_NS;
+	jit->next_look_ns = now_ns() + jit->look_again_ns;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
 	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
 	return path_fd < 0 ? 0 : take_file(table, process, path_fd, path);
@@ -189,9 +203,68 @@ static int take_dump(struct process_table *table, struct process *process)
 	return path_fd < 0 ? 0 : take_file(table, process, path_fd, dump->path);
 }
 
+int jit_look_soon(struct process_table *table)
+{
+	uint64_t now = now_ns();
+	int err = 0;
+
+	for (size_t i = 0; i < table->count && !err; i++) {
+		struct process *process = &table->processes[i];
+
+		if (process->jit.image != INDEX_NONE && !process->ended &&
+		    now >= process->jit.next_look_ns && !process->generation)
+			err = look_for_map(table, process);
+	}
+	return err;
+}
+
+int jit_end_program(struct process_table *table, struct process *process, uint64_t time_ns)
+{
+	struct jit *jit = &process->jit;
+	uint64_t exec_ns = clock_ns(CLOCK_REALTIME) - (now_ns() - time_ns);
+	int err = 0;
+
+	if (jit->image == INDEX_NONE)
+		return 0;
+	err = look_for_map(table, process);
+	image_of(table, process)->until_ns = exec_ns;
+	*jit = (struct jit){
+		.image = INDEX_NONE,
+		.dump = INDEX_NONE,
+		.pid = jit->pid,
+		.uid = jit->uid,
+		.exec_ns = exec_ns,
+		.programs = jit->programs + 1,
+	};
+	return err;
+}
+
+/*
+ * The file of a program that has ended may have been written by the one after it, since it has the
+ * same name.
+ */
+static int refuse_later(struct process_table *table)
+{
+	for (size_t i = 0; i < table->image_count; i++) {
+		struct capture_image *image = &table->images[i];
+		struct stat status;
+
+		if (!image->until_ns || image->fd < 0 || fstat(image->fd, &status) ||
+		    changed_ns(&status) < image->until_ns)
+			continue;
+		close(image->fd);
+		image->fd = -1;
+		free(image->why);
+		image->why = strdup("the program after it in this process has written its file of names");
+		if (!image->why)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int jit_look_again(struct process_table *table)
 {
-	int err = 0;
+	int err = refuse_later(table);
 
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];

@@ -26,7 +26,16 @@ int jit_image(struct process_table *table, struct process *process,
 void jit_note_file(const struct process_table *table, struct process *process,
 		   const struct sideband_record *record, uint32_t image);
 
-/* Looks again for the files that were missing. Returns 0 or -ENOMEM. */
+/*
+ * To be called when a process has called exec: what it maps from now on is another image, [jit PID:2],
+ * and only a file that was written since names it. Returns 0 or -ENOMEM.
+ */
+int jit_end_program(struct process_table *table, struct process *process, uint64_t time_ns);
+
+/* Looks for missing files, of each process less and less often. Returns 0 or -ENOMEM. */
+int jit_look_soon(struct process_table *table);
+
+/* Looks again for all files that were missing. Returns 0 or -ENOMEM. */
 int jit_look_again(struct process_table *table);
 
 #endif

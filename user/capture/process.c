@@ -518,7 +518,8 @@ int process_record(struct process_table *table, const struct sideband_record *re
 		return process_map(table, process, record);
 	case SIDEBAND_EXEC:
 		if (process_add_space(process, record->time_ns) ||
-		    process_note_change(table, process) || origin_read(table, process))
+		    process_note_change(table, process) || origin_read(table, process) ||
+		    jit_end_program(table, process, record->time_ns))
 			return -ENOMEM;
 		if (record->maybe_ns)
 			process_space(process)->maybe_ns = record->maybe_ns;

@@ -66,6 +66,11 @@ struct jit {
 	pid_t pid;	/* in its innermost PID namespace */
 	uid_t uid;	/* the effective user */
 	time_t start;	/* when it started, since the epoch; 0: unknown */
+	uint64_t exec_ns; /* when the program began, since the epoch; 0: with the process, or before
+			     the recording */
+	unsigned int programs; /* how many programs with such memory it ran before this one */
+	uint64_t next_look_ns; /* when to look for the file again, */
+	uint64_t look_again_ns; /* and how much later the next time: twice as much each time */
 };
 
 /* A free slot of the table has no address spaces, and has ended. */
