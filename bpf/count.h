@@ -149,7 +149,7 @@ static __always_inline void note_time(__u64 now, __u32 bucket, int place)
 	}
 	own->ticks[written % SAMPLE_TIMES] =
 		now << SAMPLE_SLOT_BITS | (bucket * SAMPLE_PER_BUCKET + place);
-	add_and_order(&own->written, 1);
+	write_in_order(&own->written, written + 1);
 }
 
 /*

@@ -15,4 +15,22 @@
 		before_;                                                 \
 	})
 
+/*
+ * Writes what this CPU alone writes: others see earlier writes before it. x86 writes in order, and
+ * so needs no atomic operation, which would cost 7 ns.
+ */
+#if defined(__TARGET_ARCH_x86)
+#define write_in_order(to, value)                        \
+	do {                                             \
+		barrier();                               \
+		*(volatile typeof(*(to)) *)(to) = value; \
+	} while (0)
+#else
+#define write_in_order(to, value)                                            \
+	do {                                                                 \
+		typeof(*(to)) before_ = __sync_lock_test_and_set(to, value); \
+		barrier_var(before_);                                        \
+	} while (0)
+#endif
+
 #endif

@@ -8,10 +8,10 @@
  *   changes names MS COUNT               under two names that prctl(2) gives in turn
  *   changes exec MS COUNT FILE...        under the first file's name; then becomes the others
  *   changes thread-exec MS COUNT FILE... the same by a thread that is not the first
- *   changes vfork MS COUNT FILE...       in a child of vfork(2), which then becomes FILE, COUNT times
- *   changes heat MS COUNT                in COUNT threads, one after the other
- *   changes code MS COUNT FILE           prints "pid PID"; in code that it makes, with its names in /tmp/perf-PID.map;
- *                                        then it becomes FILE and does so again, at the same address
+ *   changes vfork MS COUNT FILE...       in a child of vfork(2), which then becomes FILE, COUNT
+ * times changes heat MS COUNT                in COUNT threads, one after the other changes code MS
+ * COUNT FILE           prints "pid PID"; in code that it makes, with its names in
+ * /tmp/perf-PID.map; then it becomes FILE and does so again, at the same address
  */
 #include <dlfcn.h>
 #include <err.h>
@@ -76,8 +76,8 @@ static void run_libraries(char **files, int replaced)
 		snprintf(path, sizeof(path), "%s", files[i % 2]);
 		if (replaced) {
 			snprintf(path, sizeof(path), "%s.moved", files[0]);
-			snprintf(moved, sizeof(moved), "cp %s %s.new && mv %s.new %s", files[i % 2], path,
-				 path, path);
+			snprintf(moved, sizeof(moved), "cp %s %s.new && mv %s.new %s", files[i % 2],
+				 path, path, path);
 			if (system(moved))
 				errx(1, "%s", moved);
 		}
@@ -186,7 +186,9 @@ static void burn_made(uint64_t until_ns)
 static void run_code(char **arguments)
 {
 	/* mov rax, rdi; 1: dec rax; jnz 1b; ret */
-	static const unsigned char code[] = { 0x48, 0x89, 0xf8, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3 };
+	static const unsigned char code[] = {
+		0x48, 0x89, 0xf8, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3
+	};
 	void *at = mmap((void *)0x200000000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	char path[64], name[32];

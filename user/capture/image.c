@@ -37,8 +37,9 @@ static int open_root(pid_t tid)
 }
 
 /*
- * Whether a link in /proc/PID/map_files is to the file of the record, and not to one that was mapped
- * there since. Last parts of paths are compared, as the rest depends on whose root directory it is.
+ * Whether a link in /proc/PID/map_files is to the file of the record, and not to one that was
+ * mapped there since. Last parts of paths are compared, as the rest depends on whose root directory
+ * it is.
  */
 static bool is_of_record(const char *link, const struct sideband_record *record)
 {

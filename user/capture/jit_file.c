@@ -68,9 +68,9 @@ static int name_image(struct process_table *table, const struct process *process
 	struct capture_image *image = image_of(table, process);
 	char *path;
 
-	if (process->jit.programs ? asprintf(&path, "[jit %d:%u]", process->pid,
-					     process->jit.programs + 1) < 0
-				  : asprintf(&path, "[jit %d]", process->pid) < 0)
+	if (process->jit.programs
+		    ? asprintf(&path, "[jit %d:%u]", process->pid, process->jit.programs + 1) < 0
+		    : asprintf(&path, "[jit %d]", process->pid) < 0)
 		return -ENOMEM;
 	table->image_bytes += strlen(path) - strlen(image->path);
 	free(image->path);
@@ -255,7 +255,8 @@ static int refuse_later(struct process_table *table)
 		close(image->fd);
 		image->fd = -1;
 		free(image->why);
-		image->why = strdup("the program after it in this process has written its file of names");
+		image->why = strdup(
+			"the program after it in this process has written its file of names");
 		if (!image->why)
 			return -ENOMEM;
 	}

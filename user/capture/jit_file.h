@@ -27,8 +27,8 @@ void jit_note_file(const struct process_table *table, struct process *process,
 		   const struct sideband_record *record, uint32_t image);
 
 /*
- * To be called when a process has called exec: what it maps from now on is another image, [jit PID:2],
- * and only a file that was written since names it. Returns 0 or -ENOMEM.
+ * To be called when a process has called exec: what it maps from now on is another image, [jit
+ * PID:2], and only a file that was written since names it. Returns 0 or -ENOMEM.
  */
 int jit_end_program(struct process_table *table, struct process *process, uint64_t time_ns);
 

@@ -59,17 +59,17 @@ struct address_space {
 
 /* Code that the process has generated, and the file with its names: capture/jit_file.h. */
 struct jit {
-	uint32_t image; /* its memory without a file, or INDEX_NONE */
-	uint32_t dump;	/* the jit-PID.dump that it has mapped, or INDEX_NONE */
-	int root;	/* see image_root() */
-	bool has_root;	/* `root` is valid */
-	pid_t pid;	/* in its innermost PID namespace */
-	uid_t uid;	/* the effective user */
-	time_t start;	/* when it started, since the epoch; 0: unknown */
+	uint32_t image;	  /* its memory without a file, or INDEX_NONE */
+	uint32_t dump;	  /* the jit-PID.dump that it has mapped, or INDEX_NONE */
+	int root;	  /* see image_root() */
+	bool has_root;	  /* `root` is valid */
+	pid_t pid;	  /* in its innermost PID namespace */
+	uid_t uid;	  /* the effective user */
+	time_t start;	  /* when it started, since the epoch; 0: unknown */
 	uint64_t exec_ns; /* when the program began, since the epoch; 0: with the process, or before
 			     the recording */
-	unsigned int programs; /* how many programs with such memory it ran before this one */
-	uint64_t next_look_ns; /* when to look for the file again, */
+	unsigned int programs;	/* how many programs with such memory it ran before this one */
+	uint64_t next_look_ns;	/* when to look for the file again, */
 	uint64_t look_again_ns; /* and how much later the next time: twice as much each time */
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/image_name.h"
@@ -160,28 +161,62 @@ static bool is_of_process(const void *array, uint32_t id, const void *key)
 	return a->pid == b->pid && a->generation == b->generation;
 }
 
+static bool is_of_name(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
+
+	return is_of_process(array, id, key) && strcmp(a->comm, b->comm) == 0;
+}
+
 int row_process_labels(const struct profile *p, uint32_t *names)
 {
 	const struct profile_labels *labels = p->labels;
-	struct index index = { 0 };
-	int err = 0;
+	magnitude_sum *weights = calloc(p->label_count + 1, sizeof(*weights));
+	size_t value = profile_value(p, NULL);
+	struct index by_name = { 0 }, index = { 0 };
+	int err = weights ? 0 : -ENOMEM;
 
-	/* First the main threads, backward, then all labels. */
-	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
-		bool main_threads = i < p->label_count;
-		uint32_t id = main_threads ? p->label_count - 1 - i : i - p->label_count;
-		uint64_t hash = hash_u64(labels[id].pid, labels[id].generation);
+	/* The samples of a main thread under each of its names, added up at the first label. */
+	for (uint32_t id = 0; id < p->label_count && !err; id++) {
+		const struct profile_labels *l = &labels[id];
+		uint64_t hash =
+			hash_bytes(l->comm, strlen(l->comm), hash_u64(l->pid, l->generation));
 
-		if (main_threads && labels[id].tid != labels[id].pid)
+		names[id] = id;
+		if (!l->pid || l->tid != l->pid)
 			continue;
-		names[id] = index_find(&index, hash, is_of_process, labels, &labels[id]);
+		names[id] = index_find(&by_name, hash, is_of_name, labels, l);
 		if (names[id] == INDEX_NONE) {
 			names[id] = id;
+			err = index_add(&by_name, hash, id);
+		}
+	}
+	for (size_t i = 0; i < p->sample_count && !err; i++)
+		if (p->samples[i].labels < p->label_count)
+			weights[names[p->samples[i].labels]] +=
+				magnitude(p->values[i * p->value_type_count + value]);
+	/* First the names of main threads, of which the one with most samples stays, then all
+	 * labels. */
+	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
+		uint32_t id = i % p->label_count, best;
+		const struct profile_labels *l = &labels[id];
+		uint64_t hash = hash_u64(l->pid, l->generation);
+
+		if (!l->pid || (i < p->label_count && l->tid != l->pid))
+			continue;
+		best = index_find(&index, hash, is_of_process, labels, l);
+		if (best == INDEX_NONE) {
+			best = id;
+			err = index_add(&index, hash, id);
+		} else if (i < p->label_count && weights[id] > weights[best]) {
+			index_remove(&index, hash, best);
+			best = id;
 			err = index_add(&index, hash, id);
 		}
-		if (!labels[id].pid)
-			names[id] = id;
+		names[id] = best;
 	}
+	index_free(&by_name);
 	index_free(&index);
+	free(weights);
 	return err;
 }

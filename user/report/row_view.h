@@ -76,8 +76,8 @@ bool row_function_is(const struct profile_function *f, const char *name);
 
 /*
  * Stores in `names`, for each of the profile's labels, the number of those whose comm is the name
- * of its process: the main thread's last, else the first ones with this pid; without a pid, its
- * own. Returns 0 or -ENOMEM.
+ * of its process: under which the main thread has most samples, else the first one with this pid;
+ * without a pid, its own. Returns 0 or -ENOMEM.
  */
 int row_process_labels(const struct profile *p, uint32_t *names);
 
