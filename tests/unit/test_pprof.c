@@ -198,24 +198,27 @@ static void reject_bad_times(void **state)
 {
 	(void)state;
 	CHECK_BAD_TIMES("the times of ticks are truncated", 10);
-	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5);
-	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5, 0x80);
-	CHECK_BAD_TIMES("beyond all years", 0, 100);
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5, 0);
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 2, 5, 5, 0, 0x80);
+	CHECK_BAD_TIMES("the times of ticks are truncated", 10, 100, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0xff, 1);
+	CHECK_BAD_TIMES("beyond all years", 0, 100, 0);
 	CHECK_BAD_TIMES("beyond all years", 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-			0xff, 1);
-	CHECK_BAD_TIMES("a tick is later than the last one", 10, 100, 2, 5, 96);
-	/* A time that goes back: a later of 2^64 - 1. */
+			0xff, 1, 0);
+	CHECK_BAD_TIMES("a tick is later than the last one", 10, 100, 2, 5, 96, 0, 1);
+	/* A time that goes back: one that is later by 2^64 - 1. */
 	CHECK_BAD_TIMES("a tick is later than the last one", 10, 100, 2, 5, 0xff, 0xff, 0xff, 0xff,
-			0xff, 0xff, 0xff, 0xff, 0xff, 1);
-	CHECK_BAD_TIMES("more times than ticks", 10, 100, 8, 1, 1, 1, 1, 1, 1, 1, 1);
-	CHECK_BAD_TIMES("more times than ticks", 10, 100, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-			0xff, 0xff, 1);
-	CHECK_BAD_TIMES("of more samples than the file has", 10, 100, 1, 1, 1, 1);
+			0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 1);
+	CHECK_BAD_TIMES("more times than ticks", 10, 100, 8, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1,
+			1, 1, 1);
+	CHECK_BAD_TIMES("a sample that is not in the file", 10, 100, 2, 5, 5, 0, 0);
+	CHECK_BAD_TIMES("a sample that is not in the file", 10, 100, 2, 5, 5, 1, 0);
+	CHECK_BAD_TIMES("a sample that is not in the file", 10, 100, 2, 5, 5, 0, 2);
 }
 
 static void read_times(void **state)
 {
-	static const uint8_t times[] = { 10, 100, 3, 5, 0, 95 };
+	static const uint8_t times[] = { 10, 100, 3, 5, 0, 95, 0, 1, 1 };
 	struct bytes b = file_with_times(times, sizeof(times));
 	struct profile *p = profile_new();
 

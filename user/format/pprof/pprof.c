@@ -926,42 +926,52 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 /* Adds the times of ticks, of samples that have been read. */
 static int read_ticks(struct reader *r)
 {
-	struct wire w = r->ticks.content;
+	struct wire codes = r->ticks.content, w = codes;
 	struct profile *p = r->p;
-	uint64_t unit, last, count, later;
-	size_t i = 0;
+	uint64_t unit, last, count, later, code, time = 0;
+	uint32_t *counted; /* of each sample of the profile */
+	size_t seen = 0;
+	int err = 0;
 
 	if (!r->ticks.id)
 		return 0;
-	if (!wire_take_varint(&w, &unit) || !wire_take_varint(&w, &last))
-		return fail_at(r, w.at, "the times of ticks are truncated");
+	if (!wire_take_varint(&w, &unit) || !wire_take_varint(&w, &last) ||
+	    !wire_take_varint(&w, &count) || count > wire_left(&w) / 2)
+		return fail_at(r, r->ticks.start, "the times of ticks are truncated");
 	if (!unit || last > (INT64_MAX - p->time_ns) / unit)
 		return fail_at(r, r->ticks.start, "the times of ticks are beyond all years");
-	for (; wire_left(&w); i++) {
-		const uint8_t *at = w.at;
-		uint64_t time = 0;
-		uint32_t sample;
+	/* The samples of all ticks come after the times of all. */
+	codes = w;
+	for (uint64_t i = 0; i < count; i++)
+		if (!wire_take_varint(&codes, &later))
+			return fail_at(r, codes.at, "the times of ticks are truncated");
+	counted = calloc(p->sample_count + 1, sizeof(*counted));
+	if (!counted)
+		return error_no_memory(r->e);
+	for (; count && !err; count--) {
+		const uint8_t *at = codes.at;
+		uint32_t sample = PROFILE_NONE;
 
-		if (i == r->sample_count)
-			return fail_at(r, at, "there are times of more samples than the file has");
-		sample = r->samples[i];
-		if (!wire_take_varint(&w, &count))
-			return fail_at(r, at, "the times of ticks are truncated");
-		if (sample != PROFILE_NONE && count &&
-		    (count > INT64_MAX || (int64_t)count > p->values[sample * p->value_type_count]))
-			return fail_at(r, at, "a sample has more times than ticks");
-		for (; count; count--) {
-			if (!wire_take_varint(&w, &later))
-				return fail_at(r, at, "the times of ticks are truncated");
-			if (later > last - time)
-				return fail_at(r, at, "a tick is later than the last one");
-			time += later;
-			if (sample != PROFILE_NONE &&
-			    tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
-				return error_no_memory(r->e);
-		}
+		wire_take_varint(&w, &later);
+		if (!wire_take_varint(&codes, &code))
+			err = fail_at(r, at, "the times of ticks are truncated");
+		else if (later > last - time)
+			err = fail_at(r, at, "a tick is later than the last one");
+		else if (code > seen || (!code && seen == r->sample_count))
+			err = fail_at(r, at, "a tick is of a sample that is not in the file");
+		else
+			sample = r->samples[code ? code - 1 : seen++];
+		time += later;
+		if (err || sample == PROFILE_NONE)
+			continue;
+		if (counted[sample]++ >= UINT32_MAX - 1 ||
+		    counted[sample] > p->values[sample * p->value_type_count])
+			err = fail_at(r, at, "a sample has more times than ticks");
+		else if (tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
+			err = error_no_memory(r->e);
 	}
-	return 0;
+	free(counted);
+	return err;
 }
 
 /* --- The file --- */

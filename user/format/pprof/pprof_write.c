@@ -28,6 +28,11 @@ struct image_extras {
 	const char *relocation;
 };
 
+struct writer_tick {
+	uint64_t units; /* since time_ns, of TIME_UNIT_NS */
+	uint32_t sample;
+};
+
 struct writer {
 	const struct profile *p;
 	const struct format_options *options;
@@ -55,6 +60,11 @@ struct writer {
 	uint8_t *labels; /* encoded, of the last sample */
 	size_t label_size, label_room;
 	uint32_t label_number;
+
+	struct writer_tick *ticks; /* in order of time */
+	size_t tick_count;
+	uint32_t *order;  /* samples, in the order in which they are written */
+	uint32_t *places; /* the reverse, of those with ticks */
 
 	Profil__Pprof__Line *lines;
 	size_t line_room;
@@ -380,14 +390,64 @@ static void write_sample(struct writer *w, size_t i)
 /* Times are rounded down to this: enough to find a spike of some ms, and easy to compress. */
 #define TIME_UNIT_NS 100000ULL
 
-static uint64_t in_units(const struct writer *w, uint64_t time_ns)
+static int earliest_first(const void *left, const void *right)
 {
-	return time_ns > w->p->time_ns ? (time_ns - w->p->time_ns) / TIME_UNIT_NS : 0;
+	const struct writer_tick *a = left, *b = right;
+
+	if (a->units != b->units)
+		return a->units < b->units ? -1 : 1;
+	return a->sample < b->sample ? -1 : a->sample > b->sample;
 }
 
-static void count_number(size_t *size, uint64_t number)
+/* Sorts the ticks, and the samples by their first tick; those without any are the last. */
+static void sort_ticks(struct writer *w)
 {
-	*size += wire_varint_size(number);
+	const struct profile *p = w->p;
+	size_t count = w->options->no_times ? 0 : p->ticks.count, numbered = 0;
+	bool sorted = true;
+
+	w->ticks = malloc((count + 1) * sizeof(*w->ticks));
+	w->order = malloc((p->sample_count + 1) * sizeof(*w->order));
+	w->places = malloc((p->sample_count + 1) * sizeof(*w->places));
+	if (!w->ticks || !w->order || !w->places) {
+		fail(w, error_no_memory(w->e));
+		return;
+	}
+	w->tick_count = count;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t time_ns = p->ticks.times[i];
+
+		w->ticks[i] = (struct writer_tick){
+			.units = time_ns > p->time_ns ? (time_ns - p->time_ns) / TIME_UNIT_NS : 0,
+			.sample = p->ticks.numbers[i],
+		};
+		sorted &= !i || earliest_first(&w->ticks[i - 1], &w->ticks[i]) <= 0;
+	}
+	if (!sorted)
+		qsort(w->ticks, count, sizeof(*w->ticks), earliest_first);
+	memset(w->places, 0xff, p->sample_count * sizeof(*w->places));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t sample = w->ticks[i].sample;
+
+		if (w->places[sample] != PROFILE_NONE)
+			continue;
+		w->places[sample] = numbered;
+		w->order[numbered++] = sample;
+	}
+	for (size_t i = 0; i < p->sample_count; i++)
+		if (w->places[i] == PROFILE_NONE)
+			w->order[numbered++] = i;
+}
+
+/* The number of a tick in its list: profile.proto. *seen: how many samples had ticks before. */
+static uint64_t sample_code(const struct writer *w, const struct writer_tick *tick, uint32_t *seen)
+{
+	uint32_t place = w->places[tick->sample];
+
+	if (place < *seen)
+		return place + 1;
+	++*seen;
+	return 0;
 }
 
 static void put_time(struct writer *w, uint64_t number)
@@ -401,48 +461,35 @@ static void put_time(struct writer *w, uint64_t number)
 /* Writes the field in two passes, the first of which finds its size. */
 static void write_ticks(struct writer *w)
 {
-	const struct profile *p = w->p;
-	struct tick_groups sorted;
-	size_t size = 0, samples = 0;
-	uint64_t last = 0;
+	uint64_t last = w->tick_count ? w->ticks[w->tick_count - 1].units : 0;
+	size_t size = wire_varint_size(TIME_UNIT_NS) + wire_varint_size(last) +
+		      wire_varint_size(w->tick_count);
+	uint32_t seen = 0;
+	uint64_t before = 0;
 	uint8_t *to;
 
-	if (!p->ticks.count || w->options->no_times)
+	if (!w->tick_count)
 		return;
-	if (tick_list_group(&p->ticks, p->sample_count, &sorted)) {
-		fail(w, error_no_memory(w->e));
+	for (size_t i = 0; i < w->tick_count; i++) {
+		size += wire_varint_size(w->ticks[i].units - before) +
+			wire_varint_size(sample_code(w, &w->ticks[i], &seen));
+		before = w->ticks[i].units;
+	}
+	to = reserve(w, 5 * WIRE_VARINT_MAX);
+	if (!to)
 		return;
+	to = wire_put_varint(to, PPROF_TICKS << 3 | WIRE_BYTES);
+	to = wire_put_varint(to, size);
+	to = wire_put_varint(to, TIME_UNIT_NS);
+	to = wire_put_varint(to, last);
+	written(w, wire_put_varint(to, w->tick_count));
+	before = seen = 0;
+	for (size_t i = 0; i < w->tick_count; i++) {
+		put_time(w, w->ticks[i].units - before);
+		before = w->ticks[i].units;
 	}
-	for (size_t i = 0; i < p->sample_count; i++) {
-		if (sorted.first[i] == sorted.first[i + 1])
-			continue;
-		samples = i + 1;
-		if (in_units(w, sorted.times[sorted.first[i + 1] - 1]) > last)
-			last = in_units(w, sorted.times[sorted.first[i + 1] - 1]);
-	}
-	for (int pass = 0; pass < 2; pass++) {
-#define PUT(number) (pass ? put_time(w, number) : count_number(&size, number))
-		if (pass) {
-			to = reserve(w, 2 * WIRE_VARINT_MAX);
-			if (!to)
-				break;
-			to = wire_put_varint(to, PPROF_TICKS << 3 | WIRE_BYTES);
-			written(w, wire_put_varint(to, size));
-		}
-		PUT(TIME_UNIT_NS);
-		PUT(last);
-		for (size_t i = 0; i < samples; i++) {
-			uint64_t before = 0;
-
-			PUT(sorted.first[i + 1] - sorted.first[i]);
-			for (size_t k = sorted.first[i]; k < sorted.first[i + 1]; k++) {
-				PUT(in_units(w, sorted.times[k]) - before);
-				before = in_units(w, sorted.times[k]);
-			}
-		}
-#undef PUT
-	}
-	tick_groups_free(&sorted);
+	for (size_t i = 0; i < w->tick_count; i++)
+		put_time(w, sample_code(w, &w->ticks[i], &seen));
 }
 
 /* --- Mappings, locations, functions --- */
@@ -654,8 +701,9 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 		find_used(w);
 		if (!w->err)
 			write_header(w);
+		sort_ticks(w);
 		for (size_t i = 0; i < p->sample_count && !w->err; i++)
-			write_sample(w, i);
+			write_sample(w, w->order[i]);
 		if (!w->err)
 			write_ticks(w);
 		if (!w->err)
@@ -687,6 +735,9 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 	free(w->variants);
 	index_free(&w->variant_index);
 	free(w->labels);
+	free(w->ticks);
+	free(w->order);
+	free(w->places);
 	free(w->lines);
 	free(w->line_pointers);
 	free(w);
