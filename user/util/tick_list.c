@@ -46,7 +46,7 @@ static int earliest_first(const void *left, const void *right)
 
 int tick_list_group(const struct tick_list *list, size_t samples, struct tick_groups *groups)
 {
-	size_t *first = calloc(samples + 2, sizeof(*first)), *next = first + 1;
+	size_t *first = calloc(samples + 2, sizeof(*first)), *next;
 	uint64_t *times = malloc((list->count + 1) * sizeof(*times));
 
 	if (!first || !times) {
@@ -54,6 +54,7 @@ int tick_list_group(const struct tick_list *list, size_t samples, struct tick_gr
 		free(times);
 		return -ENOMEM;
 	}
+	next = first + 1;
 	/* next[i]: where the next time of sample i goes. At the end, where its times end. */
 	for (size_t i = 0; i < list->count; i++)
 		next[list->numbers[i] + 1]++;
