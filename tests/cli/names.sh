@@ -316,6 +316,10 @@ for options in "" "-g"; do
 	check "records are lost${options:+, $options}: names are known" \
 		recorded 'mostly("burn_*") and {f["image"].split("/")[-1] for f in rows(
 			"burn_*")} == {"shares"}' "$work/flood.json"
+	check "records are lost${options:+, $options}: how many samples are in doubt" \
+		recorded '0 < j["in_doubt"] <= j["counted"]' "$work/flood.json"
+	check "records are lost${options:+, $options}: which the summary says" grep -q \
+		"in doubt: [0-9]* of the counted: their function, thread or program may have changed" "$work/err"
 done
 check "records of one that ends at once are lost: recorded" in_flood "1 0.3"
 check "records of one that ends at once are lost: says how many samples are in no known image" \
