@@ -84,7 +84,7 @@ static int read_input(const struct format *format, struct input *in, struct prof
 
 struct reader {
 	const char *path;
-	const struct input_options *options;
+	struct input_options options;
 	struct error *e;
 	/*
 	 * What was read: parts[i] is merged from 2^i files, or NULL; those of lower i were read
@@ -142,7 +142,7 @@ static int read_file(struct reader *r, const FTSENT *file)
 		error_set(r->e, 0, "%s is empty", file->fts_path);
 		return skip_file(r);
 	}
-	err = input_open(file->fts_path, r->options, &in, r->e);
+	err = input_open(file->fts_path, &r->options, &in, r->e);
 	if (err)
 		return skip_failed(r, err);
 	format = format_detect(&in);
@@ -223,8 +223,13 @@ static int read_tree(struct reader *r)
 static int read_directory(const char *path, const struct input_options *options, struct profile **p,
 			  struct error *e)
 {
-	struct reader r = { .path = path, .options = options, .e = e, .notes = profile_new() };
-	int err = r.notes ? read_tree(&r) : error_no_memory(e);
+	struct reader r = { .path = path, .e = e, .notes = profile_new() };
+	int err;
+
+	if (options)
+		r.options = *options;
+	r.options.ticks = NULL;
+	err = r.notes ? read_tree(&r) : error_no_memory(e);
 
 	if (!err && r.p) {
 		struct profile *notes = r.notes;

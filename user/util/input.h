@@ -7,12 +7,15 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/tick_list.h"
 
 /* How to read a file. */
 struct input_options {
 	bool salvage;	     /* read as much of a corrupt file as possible */
 	bool foreign;	     /* other users' links, and special files, are not opened */
 	unsigned int stride; /* bytes of code per count, in files that do not say; 0: 1 */
+	/* Which ticks to keep, of a file alone: a directory is read as a whole. NULL: all. */
+	struct tick_choice *ticks;
 };
 
 /*

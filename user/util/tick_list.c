@@ -4,13 +4,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/array.h"
+/* Unlike array_reserve(), touches no memory before it is used: there may be millions of ticks. */
+static int make_room(struct tick_list *list)
+{
+	size_t room = list->room + list->room / 2 + 64;
+	uint32_t *numbers = reallocarray(list->numbers, room, sizeof(*numbers));
+	uint64_t *times;
+
+	if (!numbers)
+		return -ENOMEM;
+	list->numbers = numbers;
+	times = reallocarray(list->times, room, sizeof(*times));
+	if (!times)
+		return -ENOMEM;
+	list->times = times;
+	list->room = room;
+	return 0;
+}
 
 int tick_list_add(struct tick_list *list, uint32_t number, uint64_t time_ns)
 {
-	if (array_reserve(&list->numbers, &list->number_room, list->count + 1,
-			  sizeof(*list->numbers)) ||
-	    array_reserve(&list->times, &list->time_room, list->count + 1, sizeof(*list->times)))
+	if (list->count == list->room && make_room(list))
 		return -ENOMEM;
 	list->numbers[list->count] = number;
 	list->times[list->count++] = time_ns;
@@ -28,6 +42,14 @@ void tick_list_renumber(struct tick_list *list, const uint32_t *numbers)
 		list->times[kept++] = list->times[i];
 	}
 	list->count = kept;
+}
+
+void interval_extend(struct time_interval *interval, uint64_t time_ns)
+{
+	if (!interval->since_ns || time_ns < interval->since_ns)
+		interval->since_ns = time_ns;
+	if (time_ns >= interval->until_ns)
+		interval->until_ns = time_ns + 1;
 }
 
 void tick_list_free(struct tick_list *list)

@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_TICK_LIST_H
 #define PROFIL_UTIL_TICK_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@
 struct tick_list {
 	uint32_t *numbers;
 	uint64_t *times;
-	size_t count, number_room, time_room;
+	size_t count, room;
 };
 
 /* Adds a tick. Returns 0 or -ENOMEM. */
@@ -22,6 +23,30 @@ int tick_list_add(struct tick_list *list, uint32_t number, uint64_t time_ns);
 
 /* Gives the ticks of sample i to sample numbers[i]; removes them if that is TICK_REMOVED. */
 void tick_list_renumber(struct tick_list *list, const uint32_t *numbers);
+
+/* Times from since_ns on and before until_ns. */
+struct time_interval {
+	uint64_t since_ns, until_ns;
+};
+
+/* Extends an interval so that it has this time; since_ns of 0: it had no time yet. */
+void interval_extend(struct time_interval *interval, uint64_t time_ns);
+
+/* Which ticks of a file to keep: a reader skips the others, which may be millions. */
+struct tick_choice {
+	/* Called when it is known when the file was recorded. Sets keep and outside. */
+	void (*choose)(struct tick_choice *choice, const struct time_interval *recorded);
+	struct time_interval keep;
+	bool outside;	/* keep those outside of it */
+	uint64_t count; /* how many ticks of the file have times: set by the reader */
+};
+
+/* True if a tick at this time is to be kept. */
+static inline bool tick_is_chosen(const struct tick_choice *choice, uint64_t time_ns)
+{
+	return (time_ns >= choice->keep.since_ns && time_ns < choice->keep.until_ns) !=
+	       choice->outside;
+}
 
 void tick_list_free(struct tick_list *list);
 

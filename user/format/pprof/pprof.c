@@ -927,7 +927,9 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 static int read_ticks(struct reader *r)
 {
 	struct wire codes = r->ticks.content, w = codes;
+	struct tick_choice *choice = r->in->options.ticks;
 	struct profile *p = r->p;
+	struct time_interval recorded = { p->time_ns, p->time_ns };
 	uint64_t unit, last, count, later, code, time = 0;
 	uint32_t *counted; /* of each sample of the profile */
 	size_t seen = 0;
@@ -940,6 +942,11 @@ static int read_ticks(struct reader *r)
 		return fail_at(r, r->ticks.start, "the times of ticks are truncated");
 	if (!unit || last > (INT64_MAX - p->time_ns) / unit)
 		return fail_at(r, r->ticks.start, "the times of ticks are beyond all years");
+	if (choice) {
+		add_u64(&recorded.until_ns, p->duration_ns);
+		interval_extend(&recorded, p->time_ns + last * unit);
+		choice->choose(choice, &recorded);
+	}
 	/* The samples of all ticks come after the times of all. */
 	codes = w;
 	for (uint64_t i = 0; i < count; i++)
@@ -967,7 +974,11 @@ static int read_ticks(struct reader *r)
 		if (counted[sample]++ >= UINT32_MAX - 1 ||
 		    counted[sample] > p->values[sample * p->value_type_count])
 			err = fail_at(r, at, "a sample has more times than ticks");
-		else if (tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
+		if (choice)
+			choice->count++;
+		if (err || (choice && !tick_is_chosen(choice, p->time_ns + time * unit)))
+			continue;
+		if (tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
 			err = error_no_memory(r->e);
 	}
 	free(counted);
