@@ -206,12 +206,133 @@ static void test_no_pattern(void **state)
 	profile_free(p);
 }
 
+/*
+ * A recording from 1000 ns on for 100 ns: in `a` ticks at 1000, 1010, ... 1090; in `b` at 1050 and
+ * 1051; in `c` two ticks without a time, and one at 1099.
+ */
+static struct profile *make_times(bool other_values)
+{
+	struct profile *p = profile_new();
+	struct profile_labels none = { .comm = "" };
+	const int64_t values[][3] = { { 10, 70, 1 }, { 2, 14, 1 }, { 3, 21, 1 } };
+	struct profile_arc arc = { .count = 3 };
+	uint32_t labels;
+
+	assert_non_null(p);
+	p->time_ns = 1000;
+	p->duration_ns = 100;
+	p->period_ns = 7;
+	assert_int_equal(profile_add_clock(p), 0);
+	if (other_values)
+		assert_int_equal(profile_add_value_type(p, "faults", "count"), 0);
+	assert_int_equal(profile_add_labels(p, &none, &labels), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t sample, frame;
+
+		assert_int_equal(profile_add_location(p, i + 1, PROFILE_NONE, &frame), 0);
+		assert_int_equal(profile_sample(p, &frame, 1, labels, &sample), 0);
+		profile_add_values(p, sample, values[i]);
+	}
+	for (uint64_t i = 0; i < 10; i++)
+		assert_int_equal(tick_list_add(&p->ticks, 0, 1000 + 10 * i), 0);
+	assert_int_equal(tick_list_add(&p->ticks, 1, 1050), 0);
+	assert_int_equal(tick_list_add(&p->ticks, 2, 1099), 0);
+	assert_int_equal(tick_list_add(&p->ticks, 1, 1051), 0);
+	assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
+	return p;
+}
+
+/* What is left of it: the samples by their address, with their ticks. */
+static void check_times(uint64_t since, uint64_t until, bool outside, const char *expected)
+{
+	const struct time_interval interval = { since, until };
+	struct profile *p = make_times(false);
+	char text[128] = "";
+	size_t used = 0;
+
+	assert_int_equal(profile_filter_times(p, &interval, outside), 0);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		size_t times = 0;
+
+		assert_int_equal(p->values[2 * i + 1], 7 * p->values[2 * i]);
+		for (size_t j = 0; j < p->ticks.count; j++)
+			times += p->ticks.numbers[j] == i;
+		assert_int_equal(times, p->values[2 * i]);
+		used += snprintf(
+			text + used, sizeof(text) - used, "%c%d ",
+			'a' + (int)p->locations[p->frames[p->samples[i].first_frame]].address - 1,
+			(int)p->values[2 * i]);
+	}
+	snprintf(text + used, sizeof(text) - used, "%d+%d", (int)p->time_ns, (int)p->duration_ns);
+	assert_string_equal(text, expected);
+	assert_int_equal(p->arc_count, 0);
+	assert_int_equal(p->all_samples, 15);
+	assert_int_equal(p->all_cpu_ns, 105);
+	assert_int_equal(p->all_duration_ns, 100);
+	profile_free(p);
+}
+
+static void test_times(void **state)
+{
+	(void)state;
+	check_times(1000, 1100, false, "a10 b2 c1 1000+100");
+	check_times(1020, 1051, false, "a4 b1 1020+31");
+	check_times(1051, 1060, false, "b1 1051+9");
+	check_times(1052, 1060, false, "1052+8");
+	check_times(0, 1001, false, "a1 1000+1");
+	check_times(1099, UINT64_MAX, false, "c1 1099+1");
+	check_times(2000, 3000, false, "1000+0");
+	check_times(1000, 1100, true, "1100+0");
+	check_times(1020, 1051, true, "a6 b1 c1 1000+69");
+	check_times(0, 1050, true, "a5 b2 c1 1050+50");
+	check_times(2000, 3000, true, "a10 b2 c1 1000+100");
+}
+
+/* What has no times is dropped; a tick after the end makes the recording longer. */
+static void test_times_of_values(void **state)
+{
+	const struct time_interval interval = { 1090, 2000 };
+	struct profile *p = make_times(true);
+	struct time_interval recorded;
+
+	(void)state;
+	p->default_value = 3;
+	assert_int_equal(tick_list_add(&p->ticks, 2, 1500), 0);
+	recorded = profile_recorded(p);
+	assert_int_equal(recorded.since_ns, 1000);
+	assert_int_equal(recorded.until_ns, 1501);
+	assert_int_equal(profile_filter_times(p, &interval, false), 0);
+	assert_int_equal(p->value_type_count, 2);
+	assert_int_equal(p->default_value, 0);
+	assert_int_equal(p->sample_count, 2);
+	assert_int_equal(p->values[0], 1);
+	assert_int_equal(p->values[2], 2);
+	assert_int_equal(p->values[3], 14);
+	profile_free(p);
+}
+
+static void test_times_twice(void **state)
+{
+	const struct time_interval first = { 1000, 1060 }, second = { 1040, 1100 };
+	struct profile *p = make_times(false);
+
+	(void)state;
+	assert_int_equal(profile_filter_times(p, &first, false), 0);
+	assert_int_equal(profile_filter_times(p, &second, false), 0);
+	assert_int_equal(p->all_samples, 15);
+	assert_int_equal(p->all_duration_ns, 100);
+	assert_int_equal(p->duration_ns, 20);
+	assert_int_equal(profile_total(p, NULL), 4);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patterns),	 cmocka_unit_test(test_sum_stays),
 		cmocka_unit_test(test_arcs_are_removed), cmocka_unit_test(test_no_pattern),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile),		 cmocka_unit_test(test_times),
+		cmocka_unit_test(test_times_of_values),	 cmocka_unit_test(test_times_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

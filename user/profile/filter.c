@@ -563,6 +563,93 @@ out:
 	return 0;
 }
 
+struct time_interval profile_recorded(const struct profile *p)
+{
+	struct time_interval all = { p->time_ns, p->time_ns };
+
+	add_u64(&all.until_ns, p->duration_ns);
+	for (size_t i = 0; i < p->ticks.count; i++)
+		interval_extend(&all, p->ticks.times[i]);
+	return all;
+}
+
+static void drop_other_values(struct profile *p)
+{
+	size_t kept = 1, width = p->value_type_count;
+
+	if (width > PROFILE_CPU && p->period_ns && profile_is_clock_time(p, PROFILE_CPU))
+		kept++;
+
+	for (size_t i = 0; i < p->sample_count; i++)
+		memmove(p->values + i * kept, p->values + i * width, kept * sizeof(*p->values));
+	p->value_type_count = kept;
+	if (p->default_value > kept)
+		p->default_value = 0;
+}
+
+int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside)
+{
+	struct time_interval all = { p->time_ns, p->time_ns };
+	uint64_t duration_ns, since_ns = interval->since_ns, until_ns = interval->until_ns,
+			      inside_ns;
+	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
+	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
+	struct tick_list *ticks = &p->ticks;
+	size_t kept = 0;
+
+	if (!counts || !numbers) {
+		free(counts);
+		free(numbers);
+		return -ENOMEM;
+	}
+	note_all(p);
+	drop_other_values(p);
+	add_u64(&all.until_ns, p->duration_ns);
+	for (size_t i = 0; i < ticks->count; i++) {
+		bool inside = ticks->times[i] >= since_ns && ticks->times[i] < until_ns;
+
+		interval_extend(&all, ticks->times[i]);
+		if (inside == outside)
+			continue;
+		counts[ticks->numbers[i]]++;
+		ticks->numbers[kept] = ticks->numbers[i];
+		ticks->times[kept++] = ticks->times[i];
+	}
+	ticks->count = kept;
+	kept = 0;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		numbers[i] = counts[i] ? kept : TICK_REMOVED;
+		if (!counts[i])
+			continue;
+		p->samples[kept] = p->samples[i];
+		profile_set_ticks(p, counts[i], p->values + kept++ * p->value_type_count);
+	}
+	p->sample_count = kept;
+	tick_list_renumber(ticks, numbers);
+	p->arc_count = 0;
+	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+
+	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;
+	p->all_duration_ns = p->all_duration_ns ?: duration_ns;
+	since_ns = since_ns > all.since_ns ? since_ns : all.since_ns;
+	until_ns = until_ns < all.until_ns ? until_ns : all.until_ns;
+	inside_ns = until_ns > since_ns ? until_ns - since_ns : 0;
+	/* The sum of several recordings may have gaps between them. */
+	inside_ns = inside_ns < duration_ns ? inside_ns : duration_ns;
+	if (!outside) {
+		p->time_ns = since_ns < until_ns ? since_ns : all.since_ns;
+		p->duration_ns = inside_ns;
+	} else {
+		if (inside_ns && since_ns == all.since_ns)
+			p->time_ns = until_ns;
+		p->duration_ns = duration_ns - inside_ns;
+	}
+	free(counts);
+	free(numbers);
+	return 0;
+}
+
 void profile_filtered_free(struct profile_filtered *filtered)
 {
 	free(filtered->values);

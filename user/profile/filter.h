@@ -65,6 +65,21 @@ bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking);
 
+/*
+ * The interval in which a profile was recorded: all its ticks are in it. Both are 0 if it is
+ * unknown.
+ */
+struct time_interval profile_recorded(const struct profile *p);
+
+/*
+ * Keeps the ticks whose times lie in an interval, or outside of it, and the samples that have some.
+ * These then count the ticks that are left: p has the values of its clock alone, and no arcs. Ticks
+ * without a time are removed. time_ns and duration_ns become those of the part of the recording
+ * that is left, where a hole does not count; all_samples and all_duration_ns are set as by the
+ * other filters. Afterwards, no sample may be added. Returns 0 or -ENOMEM; p must have times.
+ */
+int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside);
+
 /* The magnitudes of a value that were removed; filtered may be NULL. */
 magnitude_sum profile_filtered_sum(const struct profile_filtered *filtered, size_t value);
 

@@ -582,6 +582,10 @@ static int merge_header(struct merge *m)
 		to->all_samples = all.samples;
 		to->all_cpu_ns = all.cpu_ns;
 	}
+	if (to->all_duration_ns || from->all_duration_ns) {
+		to->all_duration_ns = to->all_duration_ns ?: to->duration_ns;
+		add_u64(&to->all_duration_ns, from->all_duration_ns ?: from->duration_ns);
+	}
 
 	m->one_host = m->first || (*to->host && strcmp(to->host, from->host) == 0);
 	if (!m->one_host)

@@ -232,9 +232,10 @@ struct profile {
 	/*
 	 * Of a profile from which samples were selected, by labels or functions: the samples before
 	 * that, and their CPU time (0: unknown). The totals stay those of the recording.
-	 * all_samples is 0 if none were removed.
+	 * all_samples is 0 if none were removed. all_duration_ns: where samples were selected by
+	 * time, how long was recorded, and duration_ns is the length of the interval; else 0.
 	 */
-	uint64_t all_samples, all_cpu_ns;
+	uint64_t all_samples, all_cpu_ns, all_duration_ns;
 
 	/* About the file that it was read from, for dump; 0 and NULL when recorded here */
 	const char *format;

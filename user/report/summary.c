@@ -41,26 +41,27 @@ static double in_seconds(uint64_t ns)
 static void print_run(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
+	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 	struct line line = { out, "" };
 	double hz, whole;
 	bool is_whole;
 
-	if (!p->duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
+	if (!duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
 		return;
 	fputs(prefix, out);
 	if (target) {
 		text_print(target, out);
 		line.gap = ": ";
 	}
-	if (p->duration_ns) {
+	if (duration_ns) {
 		begin_part(&line);
-		fprintf(out, "%.2f s", in_seconds(p->duration_ns));
+		fprintf(out, "%.2f s", in_seconds(duration_ns));
 	}
 	if (t->cpu_ns) {
 		begin_part(&line);
 		fprintf(out, "%.2f s of CPU", in_seconds(t->cpu_ns));
 	}
-	if (p->duration_ns || t->cpu_ns)
+	if (duration_ns || t->cpu_ns)
 		line.gap = "; ";
 	if (p->event[0]) {
 		begin_part(&line);
@@ -226,6 +227,8 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 			selected.samples == 1 ? "" : "s");
 		if (p->all_cpu_ns)
 			fprintf(out, ", %.2f s of CPU", in_seconds(selected.cpu_ns));
+		if (p->all_duration_ns)
+			fprintf(out, " in %.3f s", in_seconds(p->duration_ns));
 		fprintf(out, ": %s %% of %" PRIu64 " samples", percent, p->all_samples);
 		if (p->all_cpu_ns)
 			fprintf(out, ", %.2f s of CPU", in_seconds(p->all_cpu_ns));

@@ -77,6 +77,9 @@ static struct json_object *selected_object(const struct profile *p)
 			err = json_add(object, "of_cpu_s",
 				       json_decimal((double)p->all_cpu_ns / 1e9, 3));
 	}
+	if (!err && p->all_duration_ns)
+		err = json_add(object, "of_duration_s",
+			       json_decimal((double)p->all_duration_ns / 1e9, 3));
 	return json_checked(object, err);
 }
 

@@ -1065,6 +1065,7 @@ static const struct {
 	{ "Duration", offsetof(struct profile, duration_ns) },
 	{ "All samples", offsetof(struct profile, all_samples) },
 	{ "All CPU time", offsetof(struct profile, all_cpu_ns) },
+	{ "All duration", offsetof(struct profile, all_duration_ns) },
 	{ "Ticks", offsetof(struct profile, totals.ticks) },
 	{ "Counted", offsetof(struct profile, totals.counted) },
 	{ "Out of range", offsetof(struct profile, totals.out_of_range) },

@@ -173,6 +173,7 @@ static void put_descriptions(const struct writer *w)
 	put_line(w, "desc: Host", p->host);
 	put_number(w, "desc: All samples", p->all_samples, "");
 	put_number(w, "desc: All CPU time", p->all_cpu_ns, " ns");
+	put_number(w, "desc: All duration", p->all_duration_ns, " ns");
 	if (t->known) {
 		fprintf(w->out, "desc: Ticks: %" PRIu64 "\n", t->ticks);
 		put_number(w, "desc: Counted", t->counted, "");

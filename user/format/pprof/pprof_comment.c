@@ -50,6 +50,7 @@ static const struct member profile_members[] = {
 	PROFILE_MEMBER(MEMBER_NUMBER, bucket),
 	PROFILE_MEMBER(MEMBER_NUMBER, all_samples),
 	PROFILE_MEMBER(MEMBER_NUMBER, all_cpu_ns),
+	PROFILE_MEMBER(MEMBER_NUMBER, all_duration_ns),
 	ACCOUNT_MEMBER(ticks),
 	ACCOUNT_MEMBER(counted),
 	ACCOUNT_MEMBER(out_of_range),

@@ -52,6 +52,8 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("all_samples", p->all_samples, out);
 	if (p->all_cpu_ns)
 		dump_number("all_cpu_ns", p->all_cpu_ns, out);
+	if (p->all_duration_ns)
+		dump_number("all_duration_ns", p->all_duration_ns, out);
 	if (!t->known)
 		return;
 	dump_number("ticks", t->ticks, out);
