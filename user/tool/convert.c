@@ -6,6 +6,7 @@
 struct convert_options {
 	const char *format;
 	const char *value;
+	bool no_times;
 	struct positions {
 		bool given;
 		bool instr;
@@ -32,6 +33,7 @@ static const struct option_spec options[] = {
 	  offsetof(struct convert_options, positions) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct convert_options, value) },
+	TOOL_NO_TIMES_OPTION(offsetof(struct convert_options, no_times)),
 	TOOL_READING_OPTIONS(struct convert_options, reading),
 	{ 0 },
 };
@@ -67,7 +69,9 @@ static int run_convert(int argc, char **argv)
 		.out = out,
 		.format = o.format,
 		.reading = &o.reading,
-		.writing = { .value = o.value, .instr_positions = o.positions.instr },
+		.writing = { .value = o.value,
+			     .instr_positions = o.positions.instr,
+			     .no_times = o.no_times },
 	});
 }
 

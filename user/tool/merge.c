@@ -4,6 +4,7 @@
 struct merge_options {
 	const char *format;
 	const char *output;
+	bool no_times;
 	struct tool_reading reading;
 };
 
@@ -12,6 +13,7 @@ static const struct option_spec options[] = {
 	  offsetof(struct merge_options, output) },
 	{ "format", 'f', "FORMAT", "what to write; else by OUT's name: x.pb.gz, x.prof, ...",
 	  option_text, offsetof(struct merge_options, format) },
+	TOOL_NO_TIMES_OPTION(offsetof(struct merge_options, no_times)),
 	TOOL_READING_OPTIONS(struct merge_options, reading),
 	{ 0 },
 };
@@ -38,6 +40,7 @@ static int run_merge(int argc, char **argv)
 		.out = o.output,
 		.format = o.format,
 		.reading = &o.reading,
+		.writing.no_times = o.no_times,
 	});
 }
 

@@ -31,7 +31,7 @@ struct record_options {
 	} offset;
 	uint64_t bufsiz; /* 0: not given */
 	struct tool_naming naming;
-	bool no_inline;
+	bool no_inline, no_times;
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -104,6 +104,7 @@ static const struct option_spec options[] = {
 	  NULL, MEMBER(naming.lines) },
 	{ "no-inline", 0, NULL, "do not: name functions by symbol tables only", NULL,
 	  MEMBER(no_inline) },
+	TOOL_NO_TIMES_OPTION(MEMBER(no_times)),
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
 	{ "verbose", 'v', NULL, "print more details", NULL, MEMBER(verbose) },
@@ -361,7 +362,7 @@ static bool naming_interrupted(void *context)
 static int present_profile(struct recording *r, struct profile *p, const struct record_options *o,
 			   const struct format *format, const char *waits)
 {
-	const struct format_options none = { 0 };
+	const struct format_options writing = { .no_times = o->no_times };
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, write_err = 0;
 	struct error e;
@@ -371,12 +372,12 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 	if (!print)
 		recording_release_signals();
 	if (o->output)
-		write_err = tool_write(p, format, &none, o->output, &e);
+		write_err = tool_write(p, format, &writing, o->output, &e);
 	if (write_err) {
 		tool_fail(&e);
 		save_elsewhere(p, format);
 	} else if (o->output) {
-		tool_warn_of_loss(p, loss_aspects(p), format, &none, o->output, o->quiet);
+		tool_warn_of_loss(p, loss_aspects(p), format, &writing, o->output, o->quiet);
 	}
 	recording_release_signals();
 	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, &e))

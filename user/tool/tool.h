@@ -114,6 +114,11 @@ struct tool_reading {
 /* clang-format on */
 
 /* clang-format off */
+#define TOOL_NO_TIMES_OPTION(offset)                                                              \
+	{ "no-times", 0, NULL, "pprof: leave out when each tick came", NULL, offset }
+/* clang-format on */
+
+/* clang-format off */
 #define TOOL_INPUT_OPTION(type, member)                                                           \
 	{ "input", 'i', "FILE", "read this profile: the same as FILE alone", option_text,          \
 	  offsetof(type, member.file) }
