@@ -130,8 +130,10 @@ check "an archive that is not there is an error" prints_of /no/archive 1 'cannot
 	report --since -2h
 check "a directory that is no archive is an error" prints_of /proc/self/fd 1 'is no archive of profild' \
 	report --since -2h
-check "--since is not for files" prints 2 '--since is for archives, and .* is a profile' \
+check "--since is not for files without times" prints 1 'busy.pb.gz has no times of ticks' \
 	report --since -2h "$work/busy.pb.gz"
+check "--host is not for files" prints 2 '--host is for archives, and .* is a profile' \
+	report --host one "$work/busy.pb.gz"
 check "--by time needs windows" prints 1 '--by time: no sample has a time' report --by time "$work/busy.pb.gz"
 check "--by unit needs units" prints 1 '--by unit: no sample has a unit' report --by unit "$work/busy.pb.gz"
 
@@ -298,7 +300,7 @@ diff_chosen() {
 check "diff --before chooses another one" diff_chosen
 check "--before takes an interval" prints 2 '--before takes TIME..TIME, not "Tue"' \
 	diff --since '2026-11-20 03:30' --before Tue
-check "diff takes no interval with two files" prints 2 'for an archive, not for two profiles' \
+check "diff takes no interval with two files" prints 2 'for an archive or one profile, not for two profiles' \
 	diff --since -1h "$work/busy.pb.gz" "$work/quiet.pb.gz"
 
 snapshot() {

@@ -248,7 +248,7 @@ EXPECT nowhere
 NAME diff has no interval of two profiles
 RUN "$profiltool" diff --since -1h a b
 STATUS 2
-EXPECT are for an archive, not for two profiles
+EXPECT are for an archive or one profile, not for two profiles
 
 NAME diff needs --since with --before
 RUN "$profiltool" diff --before 03:00..04:00

@@ -118,7 +118,8 @@ check "no samples: reported" says "no tick fell into sleep (PID $pid), which use
 check "no samples: what it does instead" says "s: it waits in $(cat "/proc/$pid/wchan")"
 check "no such process" exits 1 top -p 999999999 --tables 1
 check "two kinds of target" exits 2 top -p 1 -a --tables 1
-check "no file is taken" exits 2 top "$work/x.pb.gz"
+check "a file that is not there" exits 1 top "$work/x.pb.gz"
+check "a file besides a target" exits 2 top -a "$work/x.pb.gz"
 check "a delay of nothing" exits 2 top -d 0
 check "no such order" exits 2 top --sort size
 check "no such rows" exits 2 top --by size

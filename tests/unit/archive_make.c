@@ -72,6 +72,15 @@ static int relabel(struct profile *p, size_t sample)
 	return profile_add_labels(p, &labels, &s->labels);
 }
 
+/* Moves a profile to a minute, or more, with the times of its ticks, which must fit in there. */
+static void move(struct profile *p, uint64_t time_s, unsigned int seconds)
+{
+	for (size_t i = 0; i < p->ticks.count; i++)
+		p->ticks.times[i] += time_s * NS_PER_S - p->time_ns;
+	p->time_ns = time_s * NS_PER_S;
+	p->duration_ns = seconds * NS_PER_S;
+}
+
 /* Windows have a period, and totals of the machine. */
 static void add_account(struct profile *p)
 {
@@ -129,8 +138,7 @@ static void write_windows(char **argv, int argc)
 				check(error_no_memory(&e), &e);
 		check(profile_merge(window, sum, NULL, &e), &e);
 		profile_free(sum);
-		window->time_ns = (start_s + i * 60) * NS_PER_S;
-		window->duration_ns = 60 * NS_PER_S;
+		move(window, start_s + i * 60, 60);
 		add_account(window);
 		if (profile_string(window, argv[3], &window->host))
 			check(error_no_memory(&e), &e);
@@ -158,8 +166,7 @@ static void place_windows(char **argv, int argc)
 		struct profile *p;
 
 		check(format_read(argv[7 + i % files], NULL, &p, &e), &e);
-		p->time_ns = name.start_s * NS_PER_S;
-		p->duration_ns = grain_s * NS_PER_S;
+		move(p, name.start_s, grain_s);
 		check(tree_write(&tree, p, &name, true, &e), &e);
 		profile_free(p);
 	}

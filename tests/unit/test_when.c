@@ -14,10 +14,11 @@
 #include <cmocka.h>
 
 #include "tool/when.h"
+#include "util/clock.h"
 
 /* Now is Sunday, 2026-11-22 10:00:00 in Berlin: 09:00 UTC. */
 #define ZONE "CET-1CEST,M3.5.0,M10.5.0/3"
-#define NOW  UINT64_C(1795338000)
+#define NOW  (UINT64_C(1795338000) * NS_PER_S)
 
 static int setup(void **state)
 {
@@ -30,11 +31,12 @@ static int setup(void **state)
 static void is_at(const char *text, bool later, const char *expected)
 {
 	char found[WHEN_SIZE];
-	uint64_t time_s;
+	const struct when_clock clock = { .now_ns = NOW, .end_ns = NOW };
+	uint64_t time_ns;
 
-	if (when_parse(text, NOW, later, &time_s))
+	if (when_parse(text, &clock, later, &time_ns))
 		fail_msg("\"%s\" is not understood", text);
-	when_format(time_s, found);
+	when_format(time_ns, found);
 	if (strcmp(found, expected) != 0)
 		fail_msg("\"%s\" is %s, not %s", text, found, expected);
 }
@@ -128,6 +130,10 @@ static void not_understood(void **state)
 		"2026-13-01",
 		"tomorrow",
 		"2h",
+		"+2s",
+		"03:00:00.",
+		"03:00.5",
+		"@1.",
 		"-2",
 		"-h",
 		"2 hours",
@@ -146,20 +152,90 @@ static void not_understood(void **state)
 		"1795338000",
 		"last week",
 	};
-	uint64_t time_s;
+	const struct when_clock clock = { .now_ns = NOW, .end_ns = NOW };
+	uint64_t time_ns;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (when_parse(texts[i], NOW, false, &time_s) == 0)
+		if (when_parse(texts[i], &clock, false, &time_ns) == 0)
 			fail_msg("\"%s\" is understood", texts[i]);
+}
+
+static void milliseconds(void **state)
+{
+	(void)state;
+	is_at("2026-11-21 03:00:00.25", false, "2026-11-21 03:00:00.250 CET");
+	is_at("2026-11-21T03:00:00.0019Z", false, "2026-11-21 04:00:00.001 CET");
+	is_at("09:59:59.9999999999", false, "2026-11-22 09:59:59.999 CET");
+	is_at("10:00:00.001", false, "2026-11-21 10:00:00.001 CET");
+	is_at("@1795338000.5", false, "2026-11-22 10:00:00.500 CET");
+	is_at("-200ms", false, "2026-11-22 09:59:59.800 CET");
+	is_at("-1m2s5ms", false, "2026-11-22 09:58:57.995 CET");
+	is_at("2.5 minutes ago", false, "2026-11-22 09:57:30 CET");
+}
+
+/* Times of a file of 2026-11-17, 23:58:30 to 00:01:29.5, which is a Tuesday and a Wednesday. */
+static void is_in_file_at(const char *text, const char *expected)
+{
+	const uint64_t start = UINT64_C(1794956310) * NS_PER_S;
+	const struct when_clock clock = { NOW, start, start + 179 * NS_PER_S + NS_PER_S / 2 };
+	char found[WHEN_SIZE];
+	uint64_t time_ns;
+
+	if (when_parse(text, &clock, false, &time_ns))
+		fail_msg("\"%s\" is not understood", text);
+	when_format(time_ns, found);
+	if (strcmp(found, expected) != 0)
+		fail_msg("\"%s\" is %s, not %s", text, found, expected);
+}
+
+static void of_file(void **state)
+{
+	(void)state;
+	is_in_file_at("+0s", "2026-11-17 23:58:30 CET");
+	is_in_file_at("+2.5s", "2026-11-17 23:58:32.500 CET");
+	is_in_file_at("+1m", "2026-11-17 23:59:30 CET");
+	is_in_file_at("+ 1m 500ms", "2026-11-17 23:59:30.500 CET");
+	is_in_file_at("23:59:02.3", "2026-11-17 23:59:02.300 CET");
+	is_in_file_at("00:00", "2026-11-18 00:00:00 CET");
+	is_in_file_at("00:01:30", "2026-11-18 00:01:30 CET"); /* half a second after its end */
+	is_in_file_at("23:58", "2026-11-17 23:58:00 CET");
+	is_in_file_at("22:59 UTC", "2026-11-17 23:59:00 CET");
+	is_in_file_at("Tue 23:59", "2026-11-17 23:59:00 CET");
+	is_in_file_at("Wed", "2026-11-18 00:00:00 CET");
+	is_in_file_at("yesterday 03:00", "2026-11-21 03:00:00 CET");
+	is_in_file_at("-2h", "2026-11-22 08:00:00 CET");
+	is_in_file_at("2026-11-21 03:00", "2026-11-21 03:00:00 CET");
+}
+
+static void lengths_understood(void **state)
+{
+	static const char *const wrong[] = { "", "5", "0s", "ms", "-1s", "1.s", "1 fortnight" };
+	uint64_t ns;
+
+	(void)state;
+	assert_int_equal(when_parse_length("200ms", &ns), 0);
+	assert_int_equal(ns, 200 * NS_PER_MS);
+	assert_int_equal(when_parse_length("2.5s", &ns), 0);
+	assert_int_equal(ns, 2500 * NS_PER_MS);
+	assert_int_equal(when_parse_length("1h30m", &ns), 0);
+	assert_int_equal(ns, 5400 * NS_PER_S);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (when_parse_length(wrong[i], &ns) == 0)
+			fail_msg("\"%s\" is understood", wrong[i]);
+}
+
+static void has_length_ns(uint64_t ns, const char *expected)
+{
+	char text[WHEN_SIZE];
+
+	when_format_length(ns, text);
+	assert_string_equal(text, expected);
 }
 
 static void has_length(uint64_t seconds, const char *expected)
 {
-	char text[WHEN_SIZE];
-
-	when_format_length(seconds, text);
-	assert_string_equal(text, expected);
+	has_length_ns(seconds * NS_PER_S, expected);
 }
 
 static void lengths(void **state)
@@ -172,6 +248,8 @@ static void lengths(void **state)
 	has_length(7200, "2 h");
 	has_length(7260, "2 h 1 min");
 	has_length(100800, "1 d 4 h");
+	has_length_ns(200 * NS_PER_MS, "200 ms");
+	has_length_ns(2500 * NS_PER_MS, "2.500 s");
 }
 
 int main(void)
@@ -183,6 +261,9 @@ int main(void)
 		cmocka_unit_test_setup(relative, setup),
 		cmocka_unit_test_setup(summer_time, setup),
 		cmocka_unit_test_setup(not_understood, setup),
+		cmocka_unit_test_setup(milliseconds, setup),
+		cmocka_unit_test_setup(of_file, setup),
+		cmocka_unit_test_setup(lengths_understood, setup),
 		cmocka_unit_test_setup(lengths, setup),
 	};
 

@@ -16,6 +16,7 @@
 #include "profile/merge.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 #define MOST_THREADS 16
 
@@ -54,7 +55,8 @@ struct part {
 };
 
 /* Gives samples the tags for host and time that the query asks for. Returns 0 or -ENOMEM. */
-static int tag_samples(const struct reading *r, const struct archive_window *w, struct profile *p)
+static int tag_samples(const struct reading *r, const struct archive_window *w, struct profile *p,
+		       bool time_tag)
 {
 	const struct archive_query *q = r->query;
 	uint64_t time_s = p->time_ns / NS_PER_S;
@@ -62,7 +64,7 @@ static int tag_samples(const struct reading *r, const struct archive_window *w, 
 	uint32_t *map;
 	int err = 0;
 
-	if (!q->host_tag && !q->time_tag)
+	if (!q->host_tag && !time_tag)
 		return 0;
 	map = calloc(count + 1, sizeof(*map));
 	if (!map)
@@ -84,7 +86,7 @@ static int tag_samples(const struct reading *r, const struct archive_window *w, 
 				.text = w->host,
 				.unit = "",
 			};
-		if (q->time_tag)
+		if (time_tag)
 			tags[labels.tag_count++] = (struct profile_tag){
 				.key = tag_kinds[TAG_TIME].key,
 				.number = time_s - time_s % r->step_s,
@@ -99,14 +101,58 @@ static int tag_samples(const struct reading *r, const struct archive_window *w, 
 	return err;
 }
 
+/* Which ticks of a window are asked for. */
+struct window_choice {
+	struct tick_choice ticks;
+	const struct archive_query *q;
+	bool cut; /* some are not */
+};
+
+static void choose_ticks(struct tick_choice *ticks, const struct time_interval *recorded)
+{
+	struct window_choice *c = (struct window_choice *)ticks; /* its first member */
+	const struct archive_query *q = c->q;
+
+	c->cut = q->rest || recorded->since_ns < q->since_ns || recorded->until_ns > q->until_ns;
+	if (c->cut || q->times)
+		ticks->keep = (struct time_interval){ q->since_ns, q->until_ns };
+	ticks->outside = q->rest;
+}
+
+/*
+ * Removes the ticks of a window that were not asked for. Returns true if that cannot be done,
+ * because it has no times. *err: 0 or -ENOMEM.
+ */
+static bool is_uncut(const struct window_choice *c, struct profile *p, int *err)
+{
+	const struct archive_query *q = c->q;
+	const struct time_interval cut = { q->since_ns, q->until_ns };
+	uint64_t end_ns = p->time_ns;
+
+	*err = 0;
+	if (c->ticks.count) {
+		if (c->cut)
+			*err = profile_filter_times(p, &cut, q->rest);
+		return false;
+	}
+	if (q->rest)
+		p->sample_count = p->duration_ns = 0;
+	/* Windows that begin and end with the interval do so within a second or two. */
+	add_u64(&end_ns, p->duration_ns);
+	return p->sample_count && (p->time_ns + COVERAGE_SLACK_NS < cut.since_ns ||
+				   end_ns > cut.until_ns + COVERAGE_SLACK_NS);
+}
+
 static int add_window(struct part *part, size_t number, struct error *e)
 {
 	struct reading *r = part->r;
 	const struct archive_window *w = &r->windows[number];
 	struct archive_host *host = &r->hosts[r->host_numbers[number]];
 	const char *lacking;
+	struct window_choice choice = { .ticks.choose = choose_ticks, .q = r->query };
+	bool uncut, timed;
 	struct profile *p;
-	int err = window_read(w->path, &p, e);
+	int err = window_read_ticks(w->path, &choice.ticks, &p, e);
 
 	if (err == -ENOENT) /* dropped meanwhile */
 		return 0;
@@ -120,19 +166,28 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	if (err)
 		return err;
 	p->warning_count = 0;
+	timed = choice.ticks.count > 0;
+	uncut = is_uncut(&choice, p, &err);
+	if (!r->query->times)
+		p->ticks.count = 0;
 	for (size_t i = 0; r->query->leaves && i < p->sample_count; i++)
 		p->samples[i].depth = p->samples[i].depth > 0;
-	err = profile_filter_labels(p, &r->query->labels, &lacking);
+	err = err ?: profile_filter_labels(p, &r->query->labels, &lacking);
 	if (!err) {
 		pthread_mutex_lock(&r->lock);
-		err = coverage_add(&host->coverage, p);
+		/* Of a window that only seemed to lie in the interval, nothing is left. */
+		err = timed && !p->duration_ns ? 0 : coverage_add(&host->coverage, p);
+		host->uncut += uncut;
+		if (!timed && w->grain_s > host->untimed_s)
+			host->untimed_s = w->grain_s;
 		if (!w->sum && w->grain_s > host->grain_s)
 			host->grain_s = w->grain_s;
 		r->has_labels |= !lacking;
 		r->lacking = lacking;
 		pthread_mutex_unlock(&r->lock);
 	}
-	err = err ?: tag_samples(r, w, p);
+	/* Times of ticks are better than that of the window. */
+	err = err ?: tag_samples(r, w, p, r->query->time_tag && !(timed && r->query->times));
 	err = err ? error_no_memory(e) : profile_merge(part->sum, p, &part->cache, e);
 	profile_free(p);
 	return err;
@@ -350,9 +405,17 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 		       (steps_s[i] < coarsest || span / steps_s[i] > MOST_ROWS))
 			i++;
 		r.step_s = steps_s[i];
-		if (!query->fine) { /* with TAG_TIME, sums of a step at most */
+		if (query->step_ns)
+			r.step_s = query->step_ns / NS_PER_S ?: 1;
+		/* With TAG_TIME, sums of a step at most, and of which none lies in two. */
+		most_grain_s = r.step_s;
+		if (query->step_ns && query->step_ns % (WINDOW_10MIN_S * NS_PER_S))
+			most_grain_s = 0;
+		else if (query->step_ns && query->step_ns % (WINDOW_HOUR_S * NS_PER_S))
+			most_grain_s = WINDOW_10MIN_S;
+		if (!query->fine) {
 			archive_list_free(windows, r.count);
-			err = list_windows(query, r.step_s, &windows, &r.count, e);
+			err = list_windows(query, most_grain_s, &windows, &r.count, e);
 		}
 	}
 	if (err)

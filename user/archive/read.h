@@ -20,10 +20,14 @@ struct archive_query {
 	size_t host_count;	  /* 0: all */
 	uint64_t since_ns, until_ns;
 	struct profile_label_filter labels;
-	bool host_tag; /* give samples TAG_HOST */
-	bool time_tag; /* give samples TAG_TIME */
-	bool leaves;   /* without the callers, which many questions do not need: faster */
-	bool fine;     /* do not read sums instead of the windows that are there */
+	bool host_tag;	  /* give samples TAG_HOST */
+	bool time_tag;	  /* give samples TAG_TIME */
+	uint64_t step_ns; /* with time_tag: what times are rounded down to; 0: chosen */
+	bool times;	  /* keep the times of ticks */
+	/* Of the windows of which a part lies in the interval, only what lies outside of it. */
+	bool rest;
+	bool leaves; /* without the callers, which many questions do not need: faster */
+	bool fine;   /* do not read sums instead of the windows that are there */
 };
 
 /* What was read of one host. */
@@ -31,6 +35,10 @@ struct archive_host {
 	char *name;
 	struct coverage coverage;
 	unsigned int grain_s; /* of the coarsest window */
+	/* Windows of which only a part was to be read, which have no times of ticks: all of it was.
+	 */
+	size_t uncut;
+	unsigned int untimed_s; /* the coarsest window without times of ticks; 0: all have them */
 };
 
 struct archive_result {
@@ -48,7 +56,8 @@ struct archive_result {
 bool archive_find(const char *path, char **directory, char **host);
 
 /*
- * Reads the windows of which a part lies in the interval, several at a time, and adds them up.
+ * Reads the windows of which a part lies in the interval, several at a time, and adds them up. Of
+ * those at its ends, only the ticks in the interval count, if their times are known; else all.
  * Damaged ones are skipped: the sum is then salvaged. No window is an error, which says what the
  * archive holds. Returns 0 or -errno with e set. archive_result_free() is due in any case; it does
  * not free p, which is the caller's.

@@ -11,9 +11,10 @@
 /* A sum is shortened when it has this multiple of the samples that it may have in the end. */
 #define GROWTH 4
 
-int window_read(const char *path, struct profile **p, struct error *e)
+int window_read_ticks(const char *path, struct tick_choice *ticks, struct profile **p,
+		      struct error *e)
 {
-	const struct input_options options = { .foreign = true };
+	const struct input_options options = { .foreign = true, .ticks = ticks };
 	struct stat status;
 
 	if (lstat(path, &status))
@@ -23,6 +24,11 @@ int window_read(const char *path, struct profile **p, struct error *e)
 	if (!status.st_size)
 		return error_set(e, 0, "%s is empty", path);
 	return format_read(path, &options, p, e);
+}
+
+int window_read(const char *path, struct profile **p, struct error *e)
+{
+	return window_read_ticks(path, NULL, p, e);
 }
 
 /* Replaces the sum by one with at most s->most stacks. */

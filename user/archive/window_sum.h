@@ -13,6 +13,10 @@
  */
 int window_read(const char *path, struct profile **p, struct error *e);
 
+/* The same with the ticks that a choice keeps (util/input.h). */
+int window_read_ticks(const char *path, struct tick_choice *ticks, struct profile **p,
+		      struct error *e);
+
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
 struct window_sum {
 	size_t most; /* stacks besides: as coarsen_shorten() takes them */

@@ -5,7 +5,6 @@
 
 #include "report/diff/diff.h"
 #include "tool/tool.h"
-#include "tool/when.h"
 
 struct diff_options {
 	struct tool_view view;
@@ -52,28 +51,13 @@ static const struct option_spec options[] = {
 	{ "significant", 0, NULL, "only rows that differ by more than chance", NULL,
 	  offsetof(struct diff_options, significant) },
 	{ "before", 0, "TIME..TIME",
-	  "compare with this interval of the archive, not with the one before --since", option_text,
-	  offsetof(struct diff_options, before) },
+	  "compare with this interval, not with the one just before; or with the rest: rest",
+	  option_text, offsetof(struct diff_options, before) },
 	TOOL_QUERY_OPTIONS(struct diff_options, reading.query),
 	TOOL_VIEW_OPTIONS(struct diff_options, view),
 	TOOL_READING_OPTIONS(struct diff_options, reading),
 	{ 0 },
 };
-
-static int read_checked(char *path, const struct tool_reading *reading,
-			const struct diff_options *o, struct profile **p, struct error *e)
-{
-	int err = tool_read_all(&path, 1, reading, p, e);
-
-	if (err)
-		return err;
-	err = tool_check_value(*p, o->view.rows.value, e);
-	if (err) {
-		profile_free(*p);
-		*p = NULL;
-	}
-	return err;
-}
 
 static const char *compared_value(const struct comparison *c, enum comparison_side side)
 {
@@ -82,25 +66,19 @@ static const char *compared_value(const struct comparison *c, enum comparison_si
 	return p->value_type_count ? p->value_types[profile_value(p, c->value)].type : "";
 }
 
-/*
- * Reads two profiles and prints their differences. how: options for reading the first profile;
- * o->reading is for the second. names: titles of both for the summary. Returns an exit code.
- */
-static int diff_profiles(char *const *paths, const char *const *names,
-			 const struct tool_reading *how, const struct diff_options *o)
+/* Prints the differences of two profiles. Returns an exit code. */
+static int diff_profiles(const struct profile *earlier, const struct profile *later,
+			 const char *const *names, const struct diff_options *o)
 {
 	struct comparison_options what = { o->view.rows, o->amount, o->significant };
 	const char *value = o->view.rows.value, *image = o->view.rows.image;
 	struct report_table_options table = tool_table_options(&o->view);
-	struct profile *earlier, *later = NULL;
 	struct comparison c = { 0 };
 	const char *calls = "";
 	struct error e;
 	int err, code;
 
-	if (read_checked(paths[0], how, o, &earlier, &e))
-		return tool_fail(&e);
-	err = read_checked(paths[1], &o->reading, o, &later, &e);
+	err = tool_check_value(earlier, value, &e) ?: tool_check_value(later, value, &e);
 	err = err ?: tool_check_tag(later, o->view.rows.view, &e);
 	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
 		err = tool_no_image(image, &e);
@@ -108,8 +86,7 @@ static int diff_profiles(char *const *paths, const char *const *names,
 		if (earlier->arc_count || later->arc_count)
 			calls = "; profiltool report shows the calls that they have";
 		tool_warn("neither profile has samples to compare%s", calls);
-		code = EXIT_NO_SAMPLES;
-		goto out;
+		return EXIT_NO_SAMPLES;
 	}
 	err = err ?: comparison_make(&c, earlier, later, &what, &e);
 	if (!err &&
@@ -134,60 +111,49 @@ static int diff_profiles(char *const *paths, const char *const *names,
 	code = tool_done(earlier) ?: tool_done(later);
 out:
 	comparison_free(&c);
+	return code;
+}
+
+/* Compares two profiles. Returns an exit code. */
+static int diff_files(char *const *paths, const struct diff_options *o)
+{
+	struct profile *earlier, *later;
+	struct error e;
+	int code;
+
+	if (tool_read_all(paths, 1, &o->reading, &earlier, &e))
+		return tool_fail(&e);
+	if (tool_read_all(paths + 1, 1, &o->reading, &later, &e)) {
+		code = tool_fail(&e);
+	} else {
+		code = diff_profiles(earlier, later, (const char *const *)paths, o);
+		profile_free(later);
+	}
 	profile_free(earlier);
-	profile_free(later);
 	return code;
 }
 
 /*
- * Compares an archive's interval with that of --before, or else with the one of equal length before
- * it. Returns an exit code.
+ * Compares an interval of an archive or a profile with that of --before, or else with the one of
+ * equal length before it. Returns an exit code.
  */
-static int diff_intervals(char *archive, struct diff_options *o)
+static int diff_intervals(char *path, struct diff_options *o)
 {
-	struct tool_reading how = o->reading;
-	struct tool_query *before = &how.query, *after = &o->reading.query;
-	char *const paths[] = { archive, archive };
-	char names[2][QUERY_NAME_SIZE], *copy, *dots;
+	bool archive = query_is_archive(path);
+	struct tool_two two;
 	struct error e;
-	uint64_t length;
-	int err;
+	int code;
 
-	if (query_interval(after, &after->since_s, &after->until_s, &e))
+	if (tool_read_two(path, &o->reading, o->before ?: "before", "--before", &two, &e))
 		return tool_fail(&e);
-	after->since = after->until = NULL;
-	before->since = before->until = NULL;
-	if (!o->before) {
-		length = after->until_s - after->since_s;
-		before->until_s = after->since_s;
-		before->since_s = length < after->since_s ? after->since_s - length : 1;
-	} else {
-		copy = strdup(o->before);
-		if (!copy) {
-			error_no_memory(&e);
-			return tool_fail(&e);
-		}
-		dots = strstr(copy, "..");
-		err = -EINVAL;
-		if (dots) {
-			*dots = '\0';
-			before->since = copy;
-			before->until = dots + 2;
-			before->since_s = before->until_s = 0;
-			err = query_interval(before, &before->since_s, &before->until_s, &e);
-			before->since = before->until = NULL;
-		}
-		free(copy);
-		if (err) {
-			error_set_kind(&e, ERROR_USAGE, 0, "--before takes TIME..TIME, not \"%s\"",
-				       o->before);
-			error_hint(&e, "--before \"yesterday 03:00..yesterday 04:00\"");
-			return tool_fail(&e);
-		}
-	}
-	query_name(before, names[0]);
-	query_name(after, names[1]);
-	return diff_profiles(paths, (const char *const[]){ names[0], names[1] }, &how, o);
+	/* Of two moments of one file, how much CPU time each took says more than shares of it. */
+	if (o->amount == AMOUNT_AUTO && profile_label_filter_is_empty(&o->reading.query.labels))
+		o->amount = archive ? AMOUNT_SHARE : AMOUNT_RATE;
+	code = diff_profiles(two.p[OLD], two.p[NEW],
+			     (const char *const[]){ two.names[OLD], two.names[NEW] }, o);
+	profile_free(two.p[OLD]);
+	profile_free(two.p[NEW]);
+	return code;
 }
 
 static int run_diff(int argc, char **argv)
@@ -210,13 +176,13 @@ static int run_diff(int argc, char **argv)
 	query_set_rows(&o.reading.query, o.view.rows.view, true);
 	paths = argv + first;
 	count = argc - first;
-	intervals = o.before || q->since || q->until;
+	intervals = o.before || query_has_interval(q);
 	if (intervals && count > 1)
-		wrong = "--since, --until and --before are for an archive, not for two profiles";
-	else if (intervals && !q->since)
-		wrong = "--until and --before need --since";
+		wrong = "intervals are for an archive or one profile, not for two profiles";
+	else if (intervals && !q->since && !q->around && !(q->until && q->for_ns))
+		wrong = "--until and --before need --since or --around";
 	else if (!intervals && count != 2)
-		wrong = "diff takes two profiles, or an interval of an archive";
+		wrong = "diff takes two profiles, or an interval of an archive or a profile";
 	if (wrong) {
 		error_set_kind(&e, ERROR_USAGE, 0, "%s", wrong);
 		error_hint(&e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
@@ -224,14 +190,14 @@ static int run_diff(int argc, char **argv)
 	}
 	if (intervals)
 		return diff_intervals(count ? paths[0] : (char *)query_archive(), &o);
-	return diff_profiles(paths, (const char *const *)paths, &o.reading, &o);
+	return diff_files(paths, &o);
 }
 
 const struct tool_command diff_command = {
 	.name = "diff",
-	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...]",
-	.help = "Compares two profiles, or an interval of the archive with the one before it: "
-		"where time is spent now and was not before, most first.",
+	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...] [FILE]",
+	.help = "Compares two profiles, or an interval of a profile or of the archive with the one "
+		"before it: where time is spent now and was not before, most first.",
 	.options = options,
 	.run = run_diff,
 };

@@ -9,6 +9,7 @@ struct dump_options {
 
 static const struct option_spec options[] = {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct dump_options, json) },
+	TOOL_TIME_OPTIONS(struct dump_options, reading.query),
 	TOOL_READING_OPTIONS(struct dump_options, reading),
 	{ 0 },
 };
@@ -23,7 +24,8 @@ static int run_dump(int argc, char **argv)
 	code = tool_options(&dump_command, &o, argc, argv, false, &first);
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, NULL, &in);
+	o.reading.query.fine = o.reading.query.times = true;
+	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "dump takes a profile file");
 		error_hint(&e, "profiltool dump FILE...");
@@ -31,10 +33,16 @@ static int run_dump(int argc, char **argv)
 	}
 	code = EXIT_DONE;
 	for (int i = 0; i < in.count; i++) {
+		bool interval = query_has_interval(&o.reading.query);
 		struct profile *p;
 		int err;
 
-		if (tool_read(in.paths[i], &o.reading, &p, &e))
+		if (interval && query_is_archive(in.paths[i]))
+			err = query_read(in.paths[i], &o.reading.query, o.reading.naming.quiet, &p,
+					 &e);
+		else
+			err = tool_read_selected(in.paths[i], &o.reading, &p, &e);
+		if (err)
 			return tool_fail(&e);
 		code = code ?: tool_done(p);
 		err = o.json ? report_dump_json(p, stdout) : report_dump(p, stdout);

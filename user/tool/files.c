@@ -14,6 +14,7 @@
 #include "profile/merge.h"
 #include "profile/pc_name.h"
 #include "tool/tool.h"
+#include "util/clock.h"
 #include "util/directory.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -146,13 +147,47 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 	return err;
 }
 
+int tool_read_selected(const char *path, const struct tool_reading *reading, struct profile **p,
+		       struct error *e)
+{
+	struct tool_reading selected = *reading;
+	struct query_choice choice = { 0 };
+	int err;
+
+	/* The caller may have another choice. */
+	if (query_has_interval(&reading->query))
+		selected.input.ticks = query_choose(&choice, &reading->query, NULL, NULL);
+	err = tool_read(path, &selected, p, e);
+	if (err)
+		return err;
+	err = query_filter(path, &reading->query, &choice, reading->naming.quiet, *p, e);
+	if (err) {
+		profile_free(*p);
+		*p = NULL;
+	}
+	return err;
+}
+
+/* True if a path is to be read as an archive, which it may be by mistake. */
+static bool is_of_archive(const char *path, const struct tool_query *q)
+{
+	return query_is_archive(path) || (query_is_given(q) && strcmp(path, query_archive()) == 0);
+}
+
+/* Names of windows were resolved when they were written. */
+static int name_windows(struct profile *p, const struct tool_reading *reading, struct error *e)
+{
+	const struct tool_naming *naming = &reading->naming;
+
+	return naming->lines || naming->debuginfod ? tool_name(p, naming, NULL, NULL, e) : 0;
+}
+
 /* Reads one profile and resolves names. Adds the aspects that the file itself holds to *aspects. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
 {
 	const struct tool_naming *naming = &reading->naming;
-	bool archive = query_is_archive(path) ||
-		       (query_is_given(&reading->query) && strcmp(path, query_archive()) == 0);
+	bool archive = is_of_archive(path, &reading->query);
 	struct stat profile, image;
 	bool dated; /* the profile is a file, with a modification time */
 	int err;
@@ -160,14 +195,12 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	if (archive)
 		err = query_read(path, &reading->query, naming->quiet, p, e);
 	else
-		err = tool_read(path, reading, p, e);
+		err = tool_read_selected(path, reading, p, e);
 	if (err)
 		return err;
 	*aspects |= loss_aspects(*p);
 	if (archive) {
-		/* Names of windows were resolved when they were written. */
-		if (naming->lines || naming->debuginfod)
-			err = tool_name(*p, naming, NULL, NULL, e);
+		err = name_windows(*p, reading, e);
 	} else {
 		/*
 		 * Without a build ID, only the modification time shows that an image was rebuilt.
@@ -183,8 +216,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 					  "wrong",
 					  g->path, path);
 		}
-		err = query_filter(path, &reading->query, naming->quiet, *p, e);
-		err = err ?: tool_name(*p, naming, NULL, NULL, e);
+		err = tool_name(*p, naming, NULL, NULL, e);
 		if (!err && !reading->no_drop_frames) {
 			err = profile_drop_frames(*p, e);
 			if (err == -EINVAL && !reading->strict) {
@@ -251,6 +283,57 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	unsigned int aspects = 0;
 
 	return read_and_merge(paths, count, reading, p, &aspects, e);
+}
+
+/* Reads a file once, for it may be standard input, and cuts both intervals from it. */
+static int cut_two(char *path, const struct tool_reading *reading, const struct tool_query *q,
+		   const char *other, const char *option, struct tool_two *two, struct error *e)
+{
+	const char *name = tool_input_name(path);
+	struct tool_reading whole = *reading;
+	struct query_choice choice;
+	int err;
+
+	whole.input.ticks = query_choose(&choice, q, other, option);
+	query_clear_interval(&whole.query);
+	err = tool_read_all(&path, 1, &whole, &two->p[1], e);
+	err = err ?: query_settle(name, &choice, two->p[1], e);
+	if (err)
+		return err;
+	two->p[0] = profile_new();
+	err = two->p[0] ? profile_merge(two->p[0], two->p[1], NULL, e) : error_no_memory(e);
+	query_name(&choice.compared, two->names[0]);
+	query_name(&choice.interval, two->names[1]);
+	err = err ?: query_cut(name, &choice.compared, two->p[0], e);
+	return err ?: query_cut(name, &choice.interval, two->p[1], e);
+}
+
+int tool_read_two(char *path, const struct tool_reading *reading, const char *other,
+		  const char *option, struct tool_two *two, struct error *e)
+{
+	struct tool_query q = reading->query;
+	struct query_interval intervals[2];
+	int err = 0;
+
+	*two = (struct tool_two){ 0 };
+	q.now_ns = clock_ns(CLOCK_REALTIME); /* for both */
+	if (!is_of_archive(path, &q)) {
+		err = cut_two(path, reading, &q, other, option, two, e);
+	} else {
+		err = query_interval(&q, NULL, &intervals[1], e);
+		err = err ?: query_find_other(&q, other, option, NULL, &intervals[0], e);
+		for (int i = 0; i < 2 && !err; i++) {
+			query_name(&intervals[i], two->names[i]);
+			err = query_read_interval(path, &q, &intervals[i], reading->naming.quiet,
+						  &two->p[i], e);
+			err = err ?: name_windows(two->p[i], reading, e);
+		}
+	}
+	for (int i = 0; i < 2 && err; i++) {
+		profile_free(two->p[i]);
+		two->p[i] = NULL;
+	}
+	return err;
 }
 
 int tool_check_output(const struct format *format, const char *path, struct error *e)
@@ -421,10 +504,10 @@ int tool_no_samples(const struct profile *p, const char *value,
 	if (!profile_label_filter_is_empty(&query->labels))
 		tool_warn("no sample is selected: profiltool report --by comm (or unit, container, "
 			  "user) lists the names there are");
-	else if (count == 1)
-		tool_warn("%s has no samples", tool_input_name(paths[0]));
-	else
+	else if (count > 1)
 		tool_warn("the %d profiles have no samples", count);
+	else if (!query_has_interval(query) || query_is_archive(paths[0])) /* else query_cut() did */
+		tool_warn("%s has no samples", tool_input_name(paths[0]));
 	return EXIT_NO_SAMPLES;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "report/flame_graph/flame_graph.h"
 #include "tool/tool.h"
@@ -28,7 +29,7 @@ struct flamegraph_options {
 	enum form form;
 	enum roots by;
 	const char *title;
-	char *earlier; /* path of the profile to compare with */
+	char *earlier; /* path of the profile to compare with, or an interval of this one */
 	const char *value;
 	double percent;
 	bool icicle;
@@ -75,7 +76,7 @@ static const struct option_spec options[] = {
 	  option_text, offsetof(struct flamegraph_options, output) },
 	{ "format", 'f', "svg|html", "what to write; else by OUT's extension; of - and pipes, svg",
 	  parse_format, offsetof(struct flamegraph_options, form) },
-	{ "diff", 0, "OLD", "colour it by what has changed since this profile",
+	{ "diff", 0, "OLD", "colour it by what has changed since this profile, or interval: before",
 	  option_text, offsetof(struct flamegraph_options, earlier) },
 	{ "icicle", 0, NULL, "the root on top", NULL,
 	  offsetof(struct flamegraph_options, icicle) },
@@ -103,12 +104,50 @@ struct graph {
 	struct flame_graph_options options;
 };
 
-static int read_checked(char *const *paths, int count, const struct flamegraph_options *o,
-			struct profile **p, struct error *e)
+static int read_checked(char *const *paths, int count, const struct tool_reading *reading,
+			const struct flamegraph_options *o, struct profile **p, struct error *e)
 {
-	int err = tool_read_all(paths, count, &o->reading, p, e);
+	int err = tool_read_all(paths, count, reading, p, e);
 
 	return err ?: tool_check_value(*p, o->value, e);
+}
+
+/* True if --diff names no file, but an interval. */
+static bool is_interval(const char *text)
+{
+	if (access(text, F_OK) == 0)
+		return false;
+	return strcmp(text, "before") == 0 || strcmp(text, "rest") == 0 || strstr(text, "..");
+}
+
+/* Reads the profiles, and what they are compared with. */
+static int read_profiles(char *const *paths, int count, const struct flamegraph_options *o,
+			 struct graph *g, struct tool_two *two, struct error *e)
+{
+	struct tool_reading of[2] = { o->reading, o->reading };
+	bool archives[2] = { o->earlier && query_is_archive(o->earlier),
+			     count == 1 && query_is_archive(paths[0]) };
+	int err;
+
+	if (o->earlier && is_interval(o->earlier)) {
+		if (count > 1) {
+			error_set_kind(e, ERROR_USAGE, 0, "--diff %s is for one profile",
+				       o->earlier);
+			error_hint(e, "profiltool merge makes one of several");
+			return -EINVAL;
+		}
+		err = tool_read_two(paths[0], &o->reading, o->earlier, "--diff", two, e);
+		g->p = two->p[1];
+		g->earlier = two->p[0];
+		err = err ?: tool_check_value(g->p, o->value, e);
+		return err ?: tool_check_value(g->earlier, o->value, e);
+	}
+	/* Of an archive and a file, the interval is the archive's. */
+	for (int i = 0; i < 2 && o->earlier; i++)
+		if (!archives[i] && archives[!i])
+			query_clear_interval(&of[i].query);
+	err = read_checked(paths, count, &of[1], o, &g->p, e);
+	return err || !o->earlier ? err : read_checked(&o->earlier, 1, &of[0], o, &g->earlier, e);
 }
 
 static enum call_tree_roots roots_of(const struct flamegraph_options *o, const struct graph *g)
@@ -143,7 +182,7 @@ static int check_output(char *const *paths, int count, struct flamegraph_options
 			struct error *e)
 {
 	const char *dot = strrchr(o->output, '.');
-	char *earlier = o->earlier;
+	char *earlier = o->earlier && !is_interval(o->earlier) ? o->earlier : NULL;
 	int err = 0;
 
 	if (tool_find_in_output(paths, count, o->output) ||
@@ -172,6 +211,7 @@ static int check_output(char *const *paths, int count, struct flamegraph_options
 static int run_flamegraph(int argc, char **argv)
 {
 	struct flamegraph_options o = { .percent = LEAST_PERCENT };
+	struct tool_two two = { 0 };
 	struct graph g = { 0 };
 	enum profile_stacks stacks;
 	struct tool_inputs in;
@@ -188,13 +228,11 @@ static int run_flamegraph(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	err = check_output(in.paths, in.count, &o, &e);
-	err = err ?: read_checked(in.paths, in.count, &o, &g.p, &e);
+	err = err ?: read_profiles(in.paths, in.count, &o, &g, &two, &e);
 	err = err ?: tool_filter(g.p, &o.filter, o.value, &g.filtered[0], &e);
-	if (!err && o.earlier) {
-		err = read_checked(&o.earlier, 1, &o, &g.earlier, &e);
-		/* The filter may remove all of it, if it lacks functions that are new. */
-		err = err ?: profile_filter(g.earlier, &o.filter, &g.filtered[1], &e);
-	}
+	/* The filter may remove all of it, if it lacks functions that are new. */
+	if (!err && g.earlier)
+		err = profile_filter(g.earlier, &o.filter, &g.filtered[1], &e);
 	if (err) {
 		code = tool_fail(&e);
 		goto out;
@@ -204,7 +242,9 @@ static int run_flamegraph(int argc, char **argv)
 		code = EXIT_NO_SAMPLES;
 		goto out;
 	}
-	if (o.earlier)
+	if (*two.names[0])
+		snprintf(title, sizeof(title), "%s against %s", two.names[1], two.names[0]);
+	else if (o.earlier)
 		snprintf(title, sizeof(title), "%s against %s", in.paths[0], o.earlier);
 	else
 		snprintf(title, sizeof(title), "%s", *g.p->command ? g.p->command : in.paths[0]);

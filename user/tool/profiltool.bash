@@ -100,6 +100,9 @@ _profiltool_value() {
 		esac
 		_profiltool_reply -W "$words $_profiltool_keys" -- "$word"
 		;;
+	--against:* | --before:*)
+		_profiltool_reply -W "before rest" -- "$word"
+		;;
 	--dcpi-stride:*)
 		_profiltool_reply -W "1 4" -- "$word"
 		;;

@@ -31,19 +31,28 @@ int tool_option_host(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-/* An option that only an archive can answer; NULL: none was given. */
-static const char *archive_option(const struct tool_query *q)
+int tool_option_length(const char *value, void *member, struct error *e)
 {
-	if (q->since || q->since_s)
-		return "--since";
-	if (q->until || q->until_s)
-		return "--until";
-	return q->host_count ? "--host" : NULL;
+	if (when_parse_length(value, member))
+		return error_set(e, 0, "--for takes a length of time, as 200ms or 2.5s, not \"%s\"",
+				 value);
+	return 0;
+}
+
+bool query_has_interval(const struct tool_query *q)
+{
+	return q->since || q->until || q->around || q->for_ns;
+}
+
+void query_clear_interval(struct tool_query *q)
+{
+	q->since = q->until = q->around = NULL;
+	q->for_ns = 0;
 }
 
 bool query_is_given(const struct tool_query *q)
 {
-	return archive_option(q) || !profile_label_filter_is_empty(&q->labels);
+	return query_has_interval(q) || q->host_count || !profile_label_filter_is_empty(&q->labels);
 }
 
 void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks)
@@ -52,6 +61,7 @@ void query_set_rows(struct tool_query *q, const struct row_view *view, bool stac
 	q->fine =
 		view && view->fields & (ROW_ADDRESS | ROW_LINE | ROW_PROCESS | ROW_OF_TAG(TAG_CPU));
 	q->by_time = view && view->fields & ROW_OF_TAG(TAG_TIME);
+	q->times |= q->by_time && q->step_ns;
 	q->by_host = view && view->fields & ROW_OF_TAG(TAG_HOST);
 }
 
@@ -72,88 +82,181 @@ bool query_is_archive(const char *path)
 	return found;
 }
 
-static int parse_time(const char *option, const char *text, bool later, uint64_t now_s,
-		      uint64_t *time_s, struct error *e)
+static int parse_time(const char *option, const char *text, bool later,
+		      const struct when_clock *clock, uint64_t *time_ns, struct error *e)
 {
-	if (when_parse(text, now_s, later, time_s) == 0)
+	if (when_parse(text, clock, later, time_ns) == 0)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0, "%s takes a time, not \"%s\"", option, text);
 	error_hint(e, WHEN_FORMS);
 	return -EINVAL;
 }
 
-int query_interval(const struct tool_query *q, uint64_t *since_s, uint64_t *until_s,
-		   struct error *e)
+/* How --since, --until, --around and --for may go together. */
+static int check_options(const struct tool_query *q, struct error *e)
 {
-	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
-	char from[WHEN_SIZE], to[WHEN_SIZE];
-	int err = 0;
-
-	*since_s = q->since_s;
-	*until_s = q->until_s ?: now_s + 1;
-	if (q->since)
-		err = parse_time("--since", q->since, false, now_s, since_s, e);
-	if (q->until && !err)
-		err = parse_time("--until", q->until, true, now_s, until_s, e);
-	if (err || *since_s < *until_s)
-		return err;
-	when_format(*since_s, from);
-	when_format(*until_s, to);
-	error_set_kind(e, ERROR_USAGE, 0, "the interval is empty: it begins at %s and ends at %s",
-		       from, to);
-	error_hint(e, "a time of day without a date is the last one that has passed");
+	if (q->around && (q->since || q->until))
+		error_set_kind(e, ERROR_USAGE, 0, "--around excludes --since and --until");
+	else if (q->for_ns && q->since && q->until)
+		error_set_kind(e, ERROR_USAGE, 0, "--for, --since and --until are one too many");
+	else if (q->for_ns && !q->since && !q->until && !q->around)
+		error_set_kind(e, ERROR_USAGE, 0, "--for needs --around, --since or --until");
+	else
+		return 0;
+	error_hint(e, "--around 14:03:02.3 --for 200ms, or --since 14:03 --for 10s");
 	return -EINVAL;
 }
 
-void query_name(const struct tool_query *q, char text[static QUERY_NAME_SIZE])
+/* Sets *i, which is all that there is, to the times that are asked for. */
+static int find_interval(const struct tool_query *q, const struct when_clock *clock,
+			 struct time_interval *i, struct error *e)
+{
+	uint64_t middle_ns, length_ns = q->for_ns ?: NS_PER_S;
+	int err = check_options(q, e);
+
+	if (err)
+		return err;
+	if (q->around) {
+		err = parse_time("--around", q->around, false, clock, &middle_ns, e);
+		if (err)
+			return err;
+		i->since_ns = length_ns / 2 < middle_ns ? middle_ns - length_ns / 2 : 0;
+		i->until_ns = i->since_ns + length_ns;
+		return 0;
+	}
+	if (q->since)
+		err = parse_time("--since", q->since, false, clock, &i->since_ns, e);
+	if (q->until && !err)
+		err = parse_time("--until", q->until, true, clock, &i->until_ns, e);
+	if (q->for_ns && q->since)
+		i->until_ns = i->since_ns + length_ns;
+	else if (q->for_ns)
+		i->since_ns = length_ns < i->until_ns ? i->until_ns - length_ns : 0;
+	/* Outside of a recording is nothing, but no mistake. */
+	else if (!err && clock->start_ns && !q->until && i->since_ns >= i->until_ns)
+		i->until_ns = i->since_ns + NS_PER_S;
+	else if (!err && clock->start_ns && !q->since && i->since_ns >= i->until_ns)
+		i->since_ns = i->until_ns > NS_PER_S ? i->until_ns - NS_PER_S : 0;
+	return err;
+}
+
+int query_interval(const struct tool_query *q, const struct time_interval *recorded,
+		   struct query_interval *i, struct error *e)
+{
+	uint64_t now_ns = q->now_ns ?: clock_ns(CLOCK_REALTIME), length_ns;
+	struct when_clock clock = { .now_ns = now_ns - now_ns % NS_PER_S };
+	struct time_interval *asked = &i->asked;
+	char from[WHEN_SIZE], to[WHEN_SIZE];
+	int err;
+
+	clock.end_ns = clock.now_ns;
+	*i = (struct query_interval){ .asked.until_ns = clock.now_ns + NS_PER_S };
+	if (recorded) {
+		*asked = i->recorded = *recorded;
+		clock.start_ns = asked->since_ns;
+		clock.end_ns = asked->until_ns;
+	}
+	err = find_interval(q, &clock, asked, e);
+	if (err)
+		return err;
+	if (asked->since_ns >= asked->until_ns) {
+		when_format(asked->since_ns, from);
+		when_format(asked->until_ns, to);
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "the interval is empty: it begins at %s and ends at %s", from, to);
+		error_hint(
+			e,
+			recorded ? "a time of day without a date is the one nearest to the file"
+				 : "a time of day without a date is the last one that has passed");
+		return -EINVAL;
+	}
+	i->rest = q->part == QUERY_REST;
+	if (q->part == QUERY_BEFORE) {
+		length_ns = asked->until_ns - asked->since_ns;
+		asked->until_ns = asked->since_ns;
+		asked->since_ns = length_ns < asked->since_ns ? asked->since_ns - length_ns : 1;
+	}
+	return 0;
+}
+
+int query_find_other(const struct tool_query *q, const char *text, const char *option,
+		     const struct time_interval *recorded, struct query_interval *i,
+		     struct error *e)
+{
+	struct tool_query other = *q;
+	char *copy, *dots;
+	int err;
+
+	other.part = strcmp(text, "rest") == 0 ? QUERY_REST : QUERY_BEFORE;
+	if (other.part == QUERY_REST || strcmp(text, "before") == 0)
+		return query_interval(&other, recorded, i, e);
+	copy = strdup(text);
+	if (!copy)
+		return error_no_memory(e);
+	dots = strstr(copy, "..");
+	err = -EINVAL;
+	if (dots) {
+		*dots = '\0';
+		other = (struct tool_query){ .since = copy,
+					     .until = dots + 2,
+					     .now_ns = q->now_ns };
+		err = query_interval(&other, recorded, i, e);
+	}
+	free(copy);
+	if (err) {
+		error_set_kind(e, ERROR_USAGE, 0, "%s takes TIME..TIME, not \"%s\"", option, text);
+		error_hint(e, "%s \"yesterday 03:00..yesterday 04:00\", or before, or rest",
+			   option);
+	}
+	return err;
+}
+
+void query_name(const struct query_interval *i, char text[static QUERY_NAME_SIZE])
 {
 	char from[WHEN_SIZE], to[WHEN_SIZE];
 
-	when_format(q->since_s, from);
-	when_format(q->until_s, to);
-	snprintf(text, QUERY_NAME_SIZE, "%s to %s", from, to);
+	when_format(i->asked.since_ns, from);
+	when_format(i->asked.until_ns, to);
+	snprintf(text, QUERY_NAME_SIZE, "%s%s to %s", i->rest ? "without " : "", from, to);
 }
 
-static void print_gap(const char *host, uint64_t from_s, uint64_t to_s)
+static void print_gap(const char *host, uint64_t from_ns, uint64_t to_ns)
 {
 	char from[WHEN_SIZE], length[WHEN_SIZE];
 
-	when_format(from_s, from);
-	when_format_length(to_s - from_s, length);
+	when_format(from_ns - from_ns % NS_PER_S, from);
+	when_format_length(to_ns / NS_PER_S * NS_PER_S - from_ns / NS_PER_S * NS_PER_S, length);
 	tool_warn("  %s: no window for %s from %s on: profild did not run, or they were dropped",
 		  host, length, from);
 }
 
-static void print_gaps(const struct archive_host *host, uint64_t since_s, uint64_t until_s)
+static void print_gaps(const struct archive_host *host, const struct time_interval *asked)
 {
 	const struct coverage *c = &host->coverage;
-	uint64_t all_s = 0, end_s = c->spans[c->count - 1].end_ns / NS_PER_S;
-	uint64_t slack_s = COVERAGE_SLACK_NS / NS_PER_S,
-		 now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	uint64_t all_ns = 0, end_ns = c->spans[c->count - 1].end_ns;
+	uint64_t now_ns = clock_ns(CLOCK_REALTIME);
 	char length[WHEN_SIZE];
 
-	if (since_s && c->spans[0].start_ns / NS_PER_S > since_s + slack_s)
-		print_gap(host->name, since_s, c->spans[0].start_ns / NS_PER_S);
+	if (asked->since_ns && c->spans[0].start_ns > asked->since_ns + COVERAGE_SLACK_NS)
+		print_gap(host->name, asked->since_ns, c->spans[0].start_ns);
 	for (size_t i = 1; i < c->count; i++) {
-		uint64_t from_s = c->spans[i - 1].end_ns / NS_PER_S,
-			 to_s = c->spans[i].start_ns / NS_PER_S;
-
 		if (i <= GAPS_SHOWN)
-			print_gap(host->name, from_s, to_s);
+			print_gap(host->name, c->spans[i - 1].end_ns, c->spans[i].start_ns);
 		else
-			all_s += to_s - from_s;
+			all_ns += c->spans[i].start_ns - c->spans[i - 1].end_ns;
 	}
-	when_format_length(all_s, length);
+	when_format_length(all_ns / NS_PER_S * NS_PER_S, length);
 	if (c->count > GAPS_SHOWN + 1)
 		tool_warn("  %s: %zu more gaps, of %s", host->name, c->count - 1 - GAPS_SHOWN,
 			  length);
 	/* The window that is being recorded is not written yet. */
-	if (until_s + 2 * 60 < now_s + 2 && end_s + slack_s < until_s)
-		print_gap(host->name, end_s, until_s);
+	if (asked->until_ns + 2 * 60 * NS_PER_S < now_ns + 2 * NS_PER_S &&
+	    end_ns + COVERAGE_SLACK_NS < asked->until_ns)
+		print_gap(host->name, end_ns, asked->until_ns);
 }
 
-static void print_coverage(const struct archive_result *result, bool quiet, uint64_t since_s,
-			   uint64_t until_s)
+static void print_coverage(const struct archive_result *result, bool quiet,
+			   const struct query_interval *interval)
 {
 	char from[WHEN_SIZE], to[WHEN_SIZE];
 	const char *merged;
@@ -161,11 +264,20 @@ static void print_coverage(const struct archive_result *result, bool quiet, uint
 	for (size_t i = 0; i < result->host_count; i++) {
 		const struct archive_host *host = &result->hosts[i];
 		const struct coverage *c = &host->coverage;
+		uint64_t start_ns, end_ns;
 
 		if (!c->count)
 			continue;
-		when_format(c->spans[0].start_ns / NS_PER_S, from);
-		when_format((c->spans[c->count - 1].end_ns + NS_PER_S / 2) / NS_PER_S, to);
+		start_ns = c->spans[0].start_ns;
+		end_ns = c->spans[c->count - 1].end_ns;
+		/* Nobody asks for the fractions of whole windows. */
+		if (end_ns - start_ns >= 59 * NS_PER_S) {
+			start_ns -= start_ns % NS_PER_S;
+			end_ns += NS_PER_S / 2;
+			end_ns -= end_ns % NS_PER_S;
+		}
+		when_format(start_ns, from);
+		when_format(end_ns, to);
 		merged = "";
 		if (host->grain_s == 3600)
 			merged = ", some merged to 1 h";
@@ -174,11 +286,17 @@ static void print_coverage(const struct archive_result *result, bool quiet, uint
 		if (!quiet)
 			tool_warn("%s to %s on host %s: %" PRIu64 " windows%s", from, to,
 				  host->name, c->windows, merged);
+		if (host->uncut && !quiet)
+			tool_warn("  %s: %zu at the ends of the interval %s no times of ticks, and "
+				  "count%s as a whole",
+				  host->name, host->uncut, host->uncut == 1 ? "has" : "have",
+				  host->uncut == 1 ? "s" : "");
 		if (c->shortened > 0 && !quiet)
 			tool_warn("  sums of windows have no callers with less than %.3g %% of "
 				  "their samples",
 				  c->shortened * 100);
-		print_gaps(host, since_s, until_s);
+		if (!interval->rest)
+			print_gaps(host, &interval->asked);
 	}
 }
 
@@ -198,8 +316,32 @@ static void print_selected(const char *name, const struct profile *p)
 		  name ? ": " : "", percent);
 }
 
-int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
-	       struct error *e)
+/* Slots of time can be no shorter than windows without times, and ticks of one host. */
+static int check_times(const struct tool_query *q, const struct archive_result *result,
+		       struct error *e)
+{
+	char length[WHEN_SIZE];
+	unsigned int grain_s = 0;
+
+	for (size_t i = 0; i < result->host_count; i++)
+		if (result->hosts[i].untimed_s > grain_s)
+			grain_s = result->hosts[i].untimed_s;
+	if (!q->step_ns || (q->step_ns >= grain_s * NS_PER_S && result->host_count == 1))
+		return 0;
+	if (result->host_count > 1) {
+		error_set(e, 0, "times of ticks of several hosts are not added up");
+		error_hint(e, "choose one: --host %s", result->hosts[0].name);
+		return -EINVAL;
+	}
+	when_format_length(grain_s * NS_PER_S, length);
+	error_set(e, 0, "some windows have no times of ticks, and are %s long", length);
+	error_hint(e, "choose rows as long, --by time:%um, or a later interval", grain_s / 60);
+	return -EINVAL;
+}
+
+int query_read_interval(const char *path, const struct tool_query *q,
+			const struct query_interval *interval, bool quiet, struct profile **p,
+			struct error *e)
 {
 	struct archive_query query = {
 		.hosts = q->hosts,
@@ -207,17 +349,16 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 		.labels = q->labels,
 		.host_tag = q->by_host,
 		.time_tag = q->by_time,
+		.step_ns = q->step_ns,
+		.times = q->times,
 		.leaves = q->leaves,
 		.fine = q->fine,
 	};
 	struct archive_result result = { 0 };
-	uint64_t since_s, until_s;
 	char *directory, *host;
 	const char *one[1];
-	int err = query_interval(q, &since_s, &until_s, e);
+	int err;
 
-	if (err)
-		return err;
 	if (!archive_find(path, &directory, &host)) {
 		if (access(path, R_OK | X_OK))
 			err = error_set(e, errno, "cannot read the archive %s", path);
@@ -231,14 +372,16 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 		goto out;
 	}
 	query.directory = directory;
-	query.since_ns = since_s * NS_PER_S;
-	query.until_ns = until_s * NS_PER_S;
+	query.since_ns = interval->asked.since_ns;
+	query.until_ns = interval->asked.until_ns;
+	query.rest = interval->rest;
 	if (host) {
 		one[0] = host;
 		query.hosts = one;
 		query.host_count = 1;
 	}
 	err = archive_read(&query, &result, e);
+	err = err ?: check_times(q, &result, e);
 	/* The sum of a host's windows gets a comment with its interval. */
 	if (!err && result.host_count == 1 &&
 	    coverage_describe(&result.hosts[0].coverage, result.p))
@@ -249,8 +392,8 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 	}
 	for (size_t i = 0; i < result.p->warning_count; i++)
 		tool_warn("%s", result.p->warnings[i]);
-	print_coverage(&result, quiet, since_s, until_s);
-	if (!quiet && result.p->all_samples)
+	print_coverage(&result, quiet, interval);
+	if (!quiet && result.p->all_samples && !profile_label_filter_is_empty(&q->labels))
 		print_selected(NULL, result.p);
 	warn_of_lacking(result.lacking);
 	*p = result.p;
@@ -261,22 +404,121 @@ out:
 	return err;
 }
 
-int query_filter(const char *path, const struct tool_query *q, bool quiet, struct profile *p,
-		 struct error *e)
+int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
+	       struct error *e)
 {
-	const char *lacking, *option = archive_option(q);
+	struct query_interval interval;
+	int err = query_interval(q, NULL, &interval, e);
 
-	if (option) {
-		error_set_kind(e, ERROR_USAGE, 0, "%s is for archives, and %s is a profile", option,
-			       tool_input_name(path));
+	return err ?: query_read_interval(path, q, &interval, quiet, p, e);
+}
+
+int query_check_times(const char *path, uint64_t timed, const struct profile *p, struct error *e)
+{
+	uint64_t samples = profile_amount(p).samples;
+
+	if (!timed) {
+		error_set(e, 0, "%s has no times of ticks", path);
+		error_hint(e, "profiltool record writes them to pprof files, without --no-times");
 		return -EINVAL;
 	}
-	if (profile_label_filter_is_empty(&q->labels))
-		return 0;
+	if (timed < samples)
+		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples have no time, and are missing",
+			  path, samples - timed, samples);
+	return 0;
+}
+
+int query_cut(const char *path, const struct query_interval *i, struct profile *p, struct error *e)
+{
+	const struct query_interval all = { .asked = i->recorded };
+	char asked[QUERY_NAME_SIZE], recorded[QUERY_NAME_SIZE];
+
+	if (profile_filter_times(p, &i->asked, i->rest))
+		return error_no_memory(e);
+	query_name(i, asked);
+	query_name(&all, recorded);
+	if (!p->sample_count)
+		tool_warn("%s: no tick from %s; it was recorded from %s", path, asked, recorded);
+	return 0;
+}
+
+static int find_both(struct query_choice *c, const struct time_interval *recorded, struct error *e)
+{
+	int err = query_interval(c->q, recorded, &c->interval, e);
+
+	if (!err && c->other)
+		err = query_find_other(c->q, c->other, c->option, recorded, &c->compared, e);
+	return err;
+}
+
+static void choose_ticks(struct tick_choice *ticks, const struct time_interval *recorded)
+{
+	struct query_choice *c = (struct query_choice *)ticks; /* its first member */
+	const struct time_interval *other = &c->compared.asked;
+
+	c->chosen = true;
+	c->err = find_both(c, recorded, &c->e);
+	ticks->keep = c->interval.asked;
+	ticks->outside = c->interval.rest;
+	if (!c->other)
+		return;
+	if (c->compared.rest)
+		ticks->keep = (struct time_interval){ 0, UINT64_MAX };
+	if (other->since_ns < ticks->keep.since_ns)
+		ticks->keep.since_ns = other->since_ns;
+	if (other->until_ns > ticks->keep.until_ns)
+		ticks->keep.until_ns = other->until_ns;
+}
+
+struct tick_choice *query_choose(struct query_choice *choice, const struct tool_query *q,
+				 const char *other, const char *option)
+{
+	*choice = (struct query_choice){
+		.ticks.choose = choose_ticks, .q = q, .other = other, .option = option
+	};
+	return &choice->ticks;
+}
+
+int query_settle(const char *path, struct query_choice *choice, const struct profile *p,
+		 struct error *e)
+{
+	uint64_t timed = choice->chosen ? choice->ticks.count : p->ticks.count;
+	struct time_interval recorded;
+	int err = query_check_times(path, timed, p, e);
+
+	if (err)
+		return err;
+	if (!choice->chosen) {
+		recorded = profile_recorded(p);
+		return find_both(choice, &recorded, e);
+	}
+	if (choice->err)
+		*e = choice->e;
+	return choice->err;
+}
+
+int query_filter(const char *path, const struct tool_query *q, struct query_choice *choice,
+		 bool quiet, struct profile *p, struct error *e)
+{
+	const char *lacking;
+	int err = 0;
+
+	path = tool_input_name(path);
+	if (q->host_count) {
+		error_set_kind(e, ERROR_USAGE, 0, "--host is for archives, and %s is a profile",
+			       path);
+		return -EINVAL;
+	}
+	if (query_has_interval(q) && (choice->chosen || p->sample_count)) {
+		err = query_settle(path, choice, p, e);
+		err = err ?: query_cut(path, &choice->interval, p, e);
+	}
+	if (err || profile_label_filter_is_empty(&q->labels))
+		return err;
 	if (profile_filter_labels(p, &q->labels, &lacking))
 		return error_no_memory(e);
 	if (!quiet && p->all_samples)
-		print_selected(tool_input_name(path), p);
+		print_selected(path, p);
 	warn_of_lacking(lacking);
 	return 0;
 }

@@ -185,7 +185,9 @@ static int run_report(int argc, char **argv)
 		       is_tree(&o) || o.filter.focus || o.filter.ignore);
 	if (rows->view && rows->view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
-	if (check_options(&o, &e) || tool_read_all(in.paths, in.count, &o.reading, &p, &e))
+	if (check_options(&o, &e))
+		return tool_fail(&e);
+	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))
 		return tool_fail(&e);
 
 	err = tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);

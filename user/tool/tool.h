@@ -134,6 +134,10 @@ const char *tool_input_name(const char *path);
 int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
 	      struct error *e);
 
+/* The same; keeps the samples that reading->query selects. */
+int tool_read_selected(const char *path, const struct tool_reading *reading, struct profile **p,
+		       struct error *e);
+
 /*
  * Reads `count` profiles, at least one, resolves names, because equal functions can be at different
  * addresses, and merges them. Warns of an image that may not be the one that ran. Returns 0 or
@@ -141,6 +145,19 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
  */
 int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
 		  struct profile **p, struct error *e);
+
+/* Two intervals of one profile or archive: [0] is what [1] is compared with. */
+struct tool_two {
+	struct profile *p[2];
+	char names[2][QUERY_NAME_SIZE];
+};
+
+/*
+ * Reads the interval of reading->query and what it is compared with: query_find_other(). Returns 0
+ * or -errno with e set; both profiles are then NULL.
+ */
+int tool_read_two(char *path, const struct tool_reading *reading, const char *other,
+		  const char *option, struct tool_two *two, struct error *e);
 
 #define TOOL_LIST_SIZE 256 /* of texts that list the words of an option */
 
@@ -234,8 +251,8 @@ int tool_done(const struct profile *p);
 /* Options of the commands that print tables: a member of each one's options. */
 struct tool_view {
 	struct rows_options rows;
-	long limit;	/* rows; -1: as many as a terminal shows */
-	double percent; /* rows below it are not printed; negative: the view's default */
+	long limit;	  /* rows; -1: as many as a terminal shows */
+	double percent;	  /* rows below it are not printed; negative: the view's default */
 	bool by_image;
 	bool json;
 };

@@ -210,22 +210,51 @@ static int show_live(const struct top_options *o, int signals)
 	return code;
 }
 
-/* Shows an interval of the archive on the live view's screen. Returns an exit code. */
-static int show_archive(struct top_options *o, int signals)
+static int read_archive(struct top_options *o, struct profile **p, char *name, struct error *e)
+{
+	struct query_interval interval;
+	int err = query_interval(&o->query, NULL, &interval, e);
+
+	query_name(&interval, name);
+	return err ?: query_read_interval(query_archive(), &o->query, &interval, false, p, e);
+}
+
+static int read_files(char *const *paths, int count, const struct top_options *o,
+		      struct profile **p, char *name, size_t size, struct error *e)
+{
+	struct tool_reading reading = { .naming.lines = o->lines, .query = o->query };
+	struct query_interval all = { 0 };
+	int err;
+
+	reading.naming.lines |= o->view->fields & ROW_SOURCE;
+	err = tool_read_all(paths, count, &reading, p, e);
+	if (err || !(*p)->time_ns) {
+		snprintf(name, size, "%s", tool_input_name(paths[0]));
+	} else {
+		all.asked.since_ns = all.asked.until_ns = (*p)->time_ns;
+		add_u64(&all.asked.until_ns, (*p)->duration_ns);
+		query_name(&all, name);
+	}
+	return err;
+}
+
+/* Shows files, or the archive, on the live view's screen. Returns an exit code. */
+static int show_recorded(struct top_options *o, char *const *paths, int count, int signals)
 {
 	char name[QUERY_NAME_SIZE];
 	struct profile *p;
 	struct watch w;
 	struct error e;
-	int err = query_interval(&o->query, &o->query.since_s, &o->query.until_s, &e), code;
+	int err, code;
 
-	o->query.since = o->query.until = NULL;
-	err = err ?: query_read(query_archive(), &o->query, false, &p, &e);
+	if (*paths)
+		err = read_files(paths, count, o, &p, name, sizeof(name), &e);
+	else
+		err = read_archive(o, &p, name, &e);
 	if (err) {
 		recording_release_signals();
 		return tool_fail(&e);
 	}
-	query_name(&o->query, name);
 	err = watch_recorded(&w, p, name, &e);
 	if (!err) {
 		live_show(&w.live, o->view);
@@ -264,10 +293,9 @@ static int run_top(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	kinds = tool_target_kinds(&o.target);
-	if (first < argc || kinds > 1) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       first < argc ? "top takes no file and no command"
-					    : "-p, -t, -a and --cgroup exclude each other");
+	if (kinds > 1 || (kinds && first < argc)) {
+		error_set_kind(&e, ERROR_USAGE, 0, "%s-p, -t, -a and --cgroup exclude each other",
+			       first < argc ? "a FILE, " : "");
 		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
 		return tool_fail(&e);
 	}
@@ -285,7 +313,10 @@ static int run_top(int argc, char **argv)
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);
-	code = query_is_given(&o.query) ? show_archive(&o, signals) : show_live(&o, signals);
+	if (first < argc || query_is_given(&o.query))
+		code = show_recorded(&o, argv + first, argc - first, signals);
+	else
+		code = show_live(&o, signals);
 	close(signals);
 	return code;
 }
@@ -293,9 +324,9 @@ static int run_top(int argc, char **argv)
 const struct tool_command top_command = {
 	.name = "top",
 	.records = true,
-	.arguments = "[-p PID | -t TID | -a | --cgroup PATH] [OPTION...]",
+	.arguments = "[-p PID | -t TID | -a | --cgroup PATH | FILE...] [OPTION...]",
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
-		"machine (default), live.",
+		"machine (default), live; or those of profiles.",
 	.options = options,
 	.run = run_top,
 };

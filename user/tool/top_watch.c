@@ -85,7 +85,7 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 	w->live.tried = p->location_count; /* windows have names */
 	w->live.elapsed_ns = p->duration_ns;
 	if (p->value_type_count <= PROFILE_CPU || !profile_is_clock_time(p, PROFILE_CPU))
-		return error_set(e, 0, "%s: the windows have no CPU time: use profiltool report",
+		return error_set(e, 0, "%s: the profile has no CPU time: use profiltool report",
 				 name);
 	return live_collect(&w->live) ? error_no_memory(e) : 0;
 }

@@ -10,7 +10,10 @@
 #include <strings.h>
 #include <time.h>
 
-#define DAY_S 86400
+#include "util/clock.h"
+
+#define DAY_S  86400
+#define DAY_NS (DAY_S * NS_PER_S)
 
 /* The rest of a text that is being parsed. Case is ignored; blanks separate words. */
 struct text {
@@ -60,72 +63,115 @@ static bool take_char(struct text *t, char c)
 	return true;
 }
 
+/* Takes up to 9 digits of a fraction, in 10^-9, and drops more. */
+static bool take_fraction(struct text *t, uint64_t *billionths)
+{
+	uint64_t digit = NS_PER_S / 10;
+
+	*billionths = 0;
+	if (!isdigit((unsigned char)*t->at))
+		return false;
+	for (; isdigit((unsigned char)*t->at); digit /= 10)
+		*billionths += (*t->at++ - '0') * digit;
+	return true;
+}
+
 static const struct {
 	const char *word;
-	uint64_t seconds;
+	uint64_t ns;
 } units[] = {
-	{ "s", 1 },	    { "sec", 1 },	   { "secs", 1 },	   { "second", 1 },
-	{ "seconds", 1 },   { "m", 60 },	   { "min", 60 },	   { "mins", 60 },
-	{ "minute", 60 },   { "minutes", 60 },	   { "h", 3600 },	   { "hour", 3600 },
-	{ "hours", 3600 },  { "d", DAY_S },	   { "day", DAY_S },	   { "days", DAY_S },
-	{ "w", 7 * DAY_S }, { "week", 7 * DAY_S }, { "weeks", 7 * DAY_S },
+	{ "ms", NS_PER_MS },
+	{ "msec", NS_PER_MS },
+	{ "millisecond", NS_PER_MS },
+	{ "milliseconds", NS_PER_MS },
+	{ "s", NS_PER_S },
+	{ "sec", NS_PER_S },
+	{ "secs", NS_PER_S },
+	{ "second", NS_PER_S },
+	{ "seconds", NS_PER_S },
+	{ "m", 60 * NS_PER_S },
+	{ "min", 60 * NS_PER_S },
+	{ "mins", 60 * NS_PER_S },
+	{ "minute", 60 * NS_PER_S },
+	{ "minutes", 60 * NS_PER_S },
+	{ "h", 3600 * NS_PER_S },
+	{ "hour", 3600 * NS_PER_S },
+	{ "hours", 3600 * NS_PER_S },
+	{ "d", DAY_NS },
+	{ "day", DAY_NS },
+	{ "days", DAY_NS },
+	{ "w", 7 * DAY_NS },
+	{ "week", 7 * DAY_NS },
+	{ "weeks", 7 * DAY_NS },
 };
 
-/* Takes "2 hours", "a day" or "1h30m": units of one letter may stand before the next number. */
-static bool take_length(struct text *t, uint64_t *seconds)
+/*
+ * Takes "2 hours", "a day", "2.5s" or "1h30m": units of one letter may stand before the next
+ * number.
+ */
+static bool take_length(struct text *t, uint64_t *ns)
 {
 	static const char letters[] = "smhdw";
-	static const uint64_t lengths[] = { 1, 60, 3600, DAY_S, 7 * DAY_S };
+	static const uint64_t lengths[] = { NS_PER_S, 60 * NS_PER_S, 3600 * NS_PER_S, DAY_NS,
+					    7 * DAY_NS };
 	const size_t unit_count = sizeof(units) / sizeof(*units);
+	unsigned __int128 sum = 0;
 	bool any = false;
 
-	*seconds = 0;
 	for (; !any || isdigit((unsigned char)*t->at); skip_blanks(t)) {
-		uint64_t number = 1;
+		uint64_t number = 1, billionths = 0, unit;
 		const char *letter;
 		size_t i = 0;
 
 		skip_blanks(t);
-		if (!take_word(t, "a") && !take_word(t, "an") && !take_number(t, 1, 9, &number))
+		if (!take_word(t, "a") && !take_word(t, "an") &&
+		    (!take_number(t, 1, 9, &number) ||
+		     (take_char(t, '.') && !take_fraction(t, &billionths))))
 			return false;
 		skip_blanks(t);
 		letter = *t->at ? strchr(letters, *t->at) : NULL;
 		if (letter && isdigit((unsigned char)t->at[1])) {
-			*seconds += number * lengths[letter - letters];
+			unit = lengths[letter - letters];
 			t->at++;
 		} else {
 			while (i < unit_count && !take_word(t, units[i].word))
 				i++;
 			if (i == unit_count)
 				return false;
-			*seconds += number * units[i].seconds;
+			unit = units[i].ns;
 		}
+		sum += ((unsigned __int128)number * NS_PER_S + billionths) * unit / NS_PER_S;
+		if (sum > INT64_MAX)
+			return false;
 		any = true;
 	}
+	*ns = sum;
 	return true;
 }
 
 struct moment {
 	struct tm tm; /* the fields that were given, else 0 */
-	bool day;     /* it has a date, and is not relative to today */
+	uint64_t fraction_ns;
+	bool day;     /* it has a date, which does not depend on the recording */
 	int week_day; /* 0: Sunday; -1: none */
 	bool offset;
 	int offset_s; /* from UTC, with `offset` */
 };
 
-/* "03:00", "03:00:30", "T03:00" */
-static bool take_time_of_day(struct text *t, struct tm *tm)
+/* "03:00", "03:00:30", "03:00:30.25", "T03:00" */
+static bool take_time_of_day(struct text *t, struct moment *m)
 {
 	uint64_t hour, minute, second = 0;
 
 	skip_blanks(t);
 	if (!take_number(t, 1, 2, &hour) || !take_char(t, ':') || !take_number(t, 2, 2, &minute))
 		return false;
-	if (take_char(t, ':') && !take_number(t, 2, 2, &second))
+	if (take_char(t, ':') && (!take_number(t, 2, 2, &second) ||
+				  (take_char(t, '.') && !take_fraction(t, &m->fraction_ns))))
 		return false;
-	tm->tm_hour = hour;
-	tm->tm_min = minute;
-	tm->tm_sec = second;
+	m->tm.tm_hour = hour;
+	m->tm.tm_min = minute;
+	m->tm.tm_sec = second;
 	return hour < 24 && minute < 60 && second < 60;
 }
 
@@ -227,21 +273,39 @@ static time_t time_of(const struct moment *m, bool later)
 	return best;
 }
 
-static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *time_s)
+static void set_date(struct tm *tm, const struct tm *date)
 {
-	time_t now = (time_t)now_s, time;
+	tm->tm_year = date->tm_year;
+	tm->tm_mon = date->tm_mon;
+	tm->tm_mday = date->tm_mday;
+}
+
+/* How far a time is from the recording: 0 inside of it. */
+static uint64_t distance_ns(const struct when_clock *clock, uint64_t time_ns)
+{
+	if (time_ns < clock->start_ns)
+		return clock->start_ns - time_ns;
+	return time_ns > clock->end_ns ? time_ns - clock->end_ns : 0;
+}
+
+static bool parse_moment(struct text t, const struct when_clock *clock, bool later,
+			 uint64_t *time_ns)
+{
+	time_t now = clock->now_ns / NS_PER_S, end = clock->end_ns / NS_PER_S, time;
 	struct moment m = { .week_day = -1 };
-	struct tm today, date;
-	bool has_day, clock;
+	struct tm today, last, date;
+	bool has_day, has_clock, found = false;
+	int step;
 
 	localtime_r(&now, &today);
-	m.tm = (struct tm){ .tm_year = today.tm_year,
-			    .tm_mon = today.tm_mon,
-			    .tm_mday = today.tm_mday };
+	localtime_r(&end, &last);
+	set_date(&m.tm, &today);
 	has_day = take_day(&t, &m);
-	clock = !at_end(&t);
-	if ((!has_day && !clock) ||
-	    (clock && (!take_time_of_day(&t, &m.tm) || !take_zone(&t, &m))) || !at_end(&t))
+	if (!m.day)
+		set_date(&m.tm, &last);
+	has_clock = !at_end(&t);
+	if ((!has_day && !has_clock) ||
+	    (has_clock && (!take_time_of_day(&t, &m) || !take_zone(&t, &m))) || !at_end(&t))
 		return false;
 	/* There is no 31st of November. */
 	date = m.tm;
@@ -251,68 +315,108 @@ static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *ti
 				   date.tm_mday != m.tm.tm_mday)))
 		return false;
 	if (m.offset && !m.day) {
-		/* Today, as that time zone has it. */
-		now += m.offset_s;
-		gmtime_r(&now, &today);
-		now -= m.offset_s;
-		m.tm.tm_year = today.tm_year;
-		m.tm.tm_mon = today.tm_mon;
-		m.tm.tm_mday = today.tm_mday;
+		/* The day that it is in that time zone. */
+		end += m.offset_s;
+		gmtime_r(&end, &last);
+		set_date(&m.tm, &last);
 	}
 	if (m.week_day >= 0)
-		m.tm.tm_mday -= (today.tm_wday - m.week_day + 7) % 7;
-	time = time_of(&m, later);
-	if (!m.day && time > now) {
-		m.tm.tm_mday -= m.week_day >= 0 ? 7 : 1;
+		m.tm.tm_mday -= (last.tm_wday - m.week_day + 7) % 7;
+	/* Without a date: of these times, the one nearest to the recording; the last one in it. */
+	step = m.week_day >= 0 ? 7 : 1;
+	m.tm.tm_mday += m.day ? 0 : step;
+	for (int i = 0; i < (m.day ? 1 : 3); i++, m.tm.tm_mday -= step) {
+		uint64_t ns;
+
 		time = time_of(&m, later);
+		if (time < 0 || (uint64_t)time >= INT64_MAX / NS_PER_S)
+			continue;
+		ns = time * NS_PER_S + m.fraction_ns;
+		if (found && distance_ns(clock, ns) >= distance_ns(clock, *time_ns))
+			continue;
+		*time_ns = ns;
+		found = true;
 	}
-	if (time < 0)
-		return false;
-	*time_s = time;
-	return true;
+	return found;
 }
 
-int when_parse(const char *text, uint64_t now_s, bool later, uint64_t *time_s)
+int when_parse(const char *text, const struct when_clock *clock, bool later, uint64_t *time_ns)
 {
 	struct text t = { text };
-	uint64_t seconds;
+	uint64_t number, billionths = 0, length_ns;
 	bool minus;
 
-	*time_s = now_s;
+	*time_ns = clock->now_ns;
 	if (take_word(&t, "now") && at_end(&t))
 		return 0;
 	t.at = text;
 	skip_blanks(&t);
-	if (take_char(&t, '@'))
-		return take_number(&t, 1, 12, time_s) && at_end(&t) ? 0 : -EINVAL;
+	if (take_char(&t, '@')) {
+		if (!take_number(&t, 1, 12, &number) ||
+		    (take_char(&t, '.') && !take_fraction(&t, &billionths)) || !at_end(&t) ||
+		    number >= INT64_MAX / NS_PER_S)
+			return -EINVAL;
+		*time_ns = number * NS_PER_S + billionths;
+		return 0;
+	}
+	if (clock->start_ns && take_char(&t, '+')) {
+		if (!take_length(&t, &length_ns) || !at_end(&t))
+			return -EINVAL;
+		*time_ns = clock->start_ns + length_ns;
+		return 0;
+	}
 	/* "-2h", "2 hours ago" */
 	minus = take_char(&t, '-');
-	if (take_length(&t, &seconds) && take_word(&t, "ago") != minus && at_end(&t) &&
-	    seconds <= now_s) {
-		*time_s = now_s - seconds;
+	if (take_length(&t, &length_ns) && take_word(&t, "ago") != minus && at_end(&t) &&
+	    length_ns <= clock->now_ns) {
+		*time_ns = clock->now_ns - length_ns;
 		return 0;
 	}
 	t.at = text;
-	return parse_moment(t, now_s, later, time_s) ? 0 : -EINVAL;
+	return parse_moment(t, clock, later, time_ns) ? 0 : -EINVAL;
 }
 
-void when_format(uint64_t time_s, char text[static WHEN_SIZE])
+int when_parse_length(const char *text, uint64_t *ns)
 {
-	time_t time = (time_t)time_s;
+	struct text t = { text };
+
+	return take_length(&t, ns) && at_end(&t) && *ns ? 0 : -EINVAL;
+}
+
+void when_format(uint64_t time_ns, char text[static WHEN_SIZE])
+{
+	time_t time = time_ns / NS_PER_S;
+	unsigned int ms = time_ns % NS_PER_S / NS_PER_MS;
+	char seconds[WHEN_SIZE / 2], fraction[8] = "", zone[WHEN_SIZE / 4];
 	struct tm tm;
 
-	if (!localtime_r(&time, &tm) || !strftime(text, WHEN_SIZE, "%Y-%m-%d %H:%M:%S %Z", &tm))
-		snprintf(text, WHEN_SIZE, "@%" PRIu64, time_s);
+	if (ms)
+		snprintf(fraction, sizeof(fraction), ".%03u", ms);
+	if (localtime_r(&time, &tm) &&
+	    strftime(seconds, sizeof(seconds), "%Y-%m-%d %H:%M:%S", &tm) &&
+	    strftime(zone, sizeof(zone), "%Z", &tm))
+		snprintf(text, WHEN_SIZE, "%s%s %s", seconds, fraction, zone);
+	else
+		snprintf(text, WHEN_SIZE, "@%" PRIu64 "%s", time_ns / NS_PER_S, fraction);
 }
 
-void when_format_length(uint64_t seconds, char text[static WHEN_SIZE])
+void when_format_length(uint64_t ns, char text[static WHEN_SIZE])
 {
 	static const struct {
 		uint64_t seconds;
 		const char *name;
 	} parts[] = { { DAY_S, "d" }, { 3600, "h" }, { 60, "min" }, { 1, "s" } };
+	uint64_t seconds = ns / NS_PER_S;
+	unsigned int ms = ns % NS_PER_S / NS_PER_MS;
 	size_t i = 0;
 
+	if (ms && seconds < 60) {
+		if (seconds)
+			snprintf(text, WHEN_SIZE, "%" PRIu64 ".%03u s", seconds, ms);
+		else
+			snprintf(text, WHEN_SIZE, "%u ms", ms);
+		return;
+	}
 	while (i < 3 && seconds < parts[i].seconds)
 		i++;
 	if (i < 3 && seconds % parts[i].seconds / parts[i + 1].seconds)

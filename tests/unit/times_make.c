@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Makes a profile with the times of its ticks, of a clock of 1 ms:
+ *
+ *     times_make FILE START_NS DURATION_MS HOST
+ *
+ * Each line on standard input adds COUNT ticks of one sample, the first FIRST ms after the start,
+ * each other one STEP ms after the one before; STEP "-": they have no times; "10~": each comes up
+ * to a step later, by chance.
+ *
+ *     FIRST STEP COUNT PID TID NAME FUNCTION;FUNCTION...
+ *
+ * The first function is the outermost. With "values" as a fifth argument, each sample also has a
+ * value that is no time.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/format.h"
+#include "util/clock.h"
+
+#define DEPTH_MAX 16
+
+static void check(int err, const char *what)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "times_make: %s\n", what);
+	exit(1);
+}
+
+static uint32_t function_frame(struct profile *p, const char *name, uint32_t mapping)
+{
+	struct profile_function f = { name, name, "", 0 };
+	struct profile_line line = { 0 };
+	uint32_t location;
+
+	check(profile_add_function(p, &f, &line.function), "no memory");
+	check(profile_add_line_location(p, 0x1000 + 16 * line.function, mapping, &line, 1,
+					&location),
+	      "no memory");
+	return location;
+}
+
+static void add_line(struct profile *p, uint32_t mapping, char *text)
+{
+	double first_ms, step_ms;
+	uint64_t count;
+	struct profile_labels labels = { 0 };
+	char step[32], name[64], stack[1024], *rest = stack, *function;
+	uint32_t frames[DEPTH_MAX], leaf_first[DEPTH_MAX], depth = 0, label, sample;
+	int64_t values[3] = { 0 };
+
+	check(sscanf(text, "%lf %31s %" SCNu64 " %" SCNu32 " %" SCNu32 " %63s %1023[^\n]",
+		     &first_ms, step, &count, &labels.pid, &labels.tid, name, stack) != 7,
+	      text);
+	labels.comm = name;
+	while ((function = strsep(&rest, ";")) && depth < DEPTH_MAX)
+		frames[depth++] = function_frame(p, function, mapping);
+	for (uint32_t i = 0; i < depth; i++)
+		leaf_first[i] = frames[depth - 1 - i];
+	check(profile_add_labels(p, &labels, &label), "no memory");
+	check(profile_sample(p, leaf_first, depth, label, &sample), "no memory");
+	profile_set_ticks(p, count, values);
+	values[2] = 7;
+	profile_add_values(p, sample, values);
+	step_ms = strtod(step, &rest);
+	for (uint64_t i = 0; i < count && *step != '-'; i++) {
+		double later_ms = (double)i * step_ms + (*rest == '~' ? drand48() * step_ms : 0);
+
+		check(tick_list_add(&p->ticks, sample,
+				    p->time_ns + (uint64_t)((first_ms + later_ms) * NS_PER_MS)),
+		      "no memory");
+	}
+	p->totals.ticks = p->totals.counted += count;
+	p->totals.cpu_ns += count * p->period_ns;
+}
+
+int main(int argc, char **argv)
+{
+	struct profile *p = profile_new();
+	uint32_t image, mapping;
+	char text[2048];
+	struct error e;
+	FILE *out;
+
+	if (argc < 5)
+		return 2;
+	p->time_ns = strtoull(argv[2], NULL, 10);
+	p->duration_ns = strtoull(argv[3], NULL, 10) * NS_PER_MS;
+	p->period_ns = NS_PER_MS;
+	p->totals.known = true;
+	check(profile_string(p, argv[4], &p->host) || profile_string(p, "cpu-clock", &p->event) ||
+		      profile_add_clock(p),
+	      "no memory");
+	if (argc > 5)
+		check(profile_add_value_type(p, "faults", "count"), "no memory");
+	check(profile_add_image(p, "/usr/bin/server", NULL, 0, &image) ||
+		      profile_add_mapping(p, 0x1000, 0x100000, 0, image, &mapping),
+	      "no memory");
+	while (fgets(text, sizeof(text), stdin))
+		add_line(p, mapping, text);
+	out = fopen(argv[1], "w");
+	check(!out, argv[1]);
+	check(format_by_name("pprof")->write(p, &(struct format_options){ 0 }, out, &e), e.what);
+	check(fclose(out), argv[1]);
+	profile_free(p);
+	return 0;
+}
