@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Intervals of files and archives by the times of their ticks: --since, --until, --around, --for;
+# Intervals of files and archives by the times of their ticks: --since, --until, --around, --for, --by time;
 # files without times, and times that are outside. The files are made by times_make: what they hold is known.
 # shellcheck disable=SC2317,SC2016 # functions are called through check; shells expand
 
@@ -128,6 +128,54 @@ STATUS 1
 EXPECT plain.folded has no times of ticks
 EOF
 
+# --- Slots of time ---
+
+slots() {
+	run report -q --by time:500ms --since +2s --for 1s spike.pb.gz
+	diff - out
+}
+check "--by time:500ms counts ticks in slots" slots <<'EOF'
+samples  cpu s  CPUs  time
+    220  0.220  0.44  2026-11-18 11:06:42.000 UTC
+     70  0.070  0.14  2026-11-18 11:06:42.500 UTC
+EOF
+cut_slots() {
+	run report -q --by time:1s --since +2.3s --until +3.1s spike.pb.gz
+	diff - out
+}
+check "a slot that is recorded in part has as many busy CPUs" cut_slots <<'EOF'
+samples  cpu s  CPUs  time
+    248  0.248  0.35  2026-11-18 11:06:42 UTC
+     14  0.014  0.14  2026-11-18 11:06:43 UTC
+EOF
+check "slots without a tick have rows" json "([(r['samples'], r['cpus']) for r in j['rows']] ==
+	[(0, 0)] * 6 + [(50, 1)] * 3 + [(0, 0)] * 3)" \
+	<("$profiltool" report -q --json --by time:50ms --since +2s --until +2.6s --comm burst spike.pb.gz)
+check "JSON of slots has times in UTC" json "(j['by'] == 'time' and j['step_s'] == 0.01 and len(j['rows']) == 600 and
+	j['rows'][230] == {'time': '2026-11-18T11:06:42.300Z', 'samples': 12, 'cpu_s': 0.012, 'cpus': 1.2})" \
+	<(TZ=Asia/Kolkata "$profiltool" report -q --json --by time:10ms spike.pb.gz)
+check "--by time chooses a length of slots" json "j['step_s'] == 0.1 and len(j['rows']) == 60" \
+	<("$profiltool" report -q --json --by time spike.pb.gz)
+check_rows <<'EOF'
+NAME slots are longer than a recording, too
+RUN "$profiltool" report -q --by time:1h spike.pb.gz
+EXPECT     990  0.990  0.17  2026-11-18 11:00 UTC
+
+NAME --by time prints how many ticks have no time
+RUN "$profiltool" report --by time:1s some.pb.gz 2>&1
+EXPECT 7 of 997 samples have no time
+
+NAME slots are 10 ms long at least
+RUN "$profiltool" report --by time:9ms spike.pb.gz
+STATUS 2
+EXPECT takes a length of time from 10ms on, not "9ms"
+
+NAME diff has no slots of time
+RUN "$profiltool" diff --by time:1s spike.pb.gz quiet.pb.gz
+STATUS 2
+EXPECT --by time:DURATION is for report
+EOF
+
 # --- Two intervals of a file ---
 
 differences() {
@@ -216,6 +264,11 @@ RUN "$profiltool" report --around 03:00 plain.folded
 STATUS 1
 EXPECT plain.folded has no times of ticks
 
+NAME --by time of a file without times is an error
+RUN "$profiltool" report --by time:1s untimed.pb.gz
+STATUS 1
+EXPECT --by time: no sample has a time
+
 NAME diff of intervals needs times
 RUN "$profiltool" diff --since +1s untimed.pb.gz
 STATUS 1
@@ -285,8 +338,9 @@ printf '%s\n3600000 1 3 9 9 late main;late\n' "$web" | times late.pb.gz 6000
 check "a tick after the end of the file is where it is" counts 'late 3' --since +1h late.pb.gz
 # 1e18 ns are 31 years.
 printf '%s\n1e12 1 3 9 9 late main;late\n' "$web" | times far.pb.gz 6000
-check "a tick of another age is found" eval \
-	'exits 0 "$profiltool" report -q --since 2050-01-01 far.pb.gz'
+check "a tick of another age is found, and slots until then are refused" eval \
+	'exits 0 "$profiltool" report -q --since 2050-01-01 far.pb.gz && exits 2 "$profiltool" report --by time:10ms far.pb.gz &&
+	says "there would be more than"'
 printf '%s\n' "$web" | times faults.pb.gz 6000 values
 check "values that are not of the clock have no intervals" eval \
 	'exits 0 "$profiltool" report --around +1s faults.pb.gz && [ "$(grep -c faults out)" -eq 0 ]'
@@ -329,6 +383,21 @@ NAME diff compares intervals of the archive at their ticks
 RUN "$profiltool" diff --around '2026-11-18 12:01:30.5' --for 1s
 EXPECT 0    0.00  150  93.75  +93.75
 
+NAME slots of time in an archive
+RUN "$profiltool" report -q --by time:500ms --around '2026-11-18 12:01:30.5' --for 1s
+EXPECT     155  0.155  0.31  2026-11-18 12:01:30.000 UTC
+EXPECT       5  0.005  0.01  2026-11-18 12:01:30.500 UTC
+
+NAME slots of minutes need no times
+RUN "$profiltool" report -q --by time:1m --since '2026-11-18 12:02' --until '2026-11-18 12:04'
+EXPECT     600  0.600  0.01  2026-11-18 12:02 UTC
+EXPECT     600  0.600  0.01  2026-11-18 12:03 UTC
+
+NAME slots that are shorter than a window without times are refused
+RUN "$profiltool" report -q --by time:1s --since '2026-11-18 12:02' --until '2026-11-18 12:04'
+STATUS 1
+EXPECT some windows have no times of ticks, and are 1 min long
+
 NAME dump prints an interval of the archive
 RUN "$profiltool" dump -q --around '2026-11-18 12:01:30.5' --for 1s
 EXPECT samples 160
@@ -355,7 +424,9 @@ EOF
 
 recorded_times() {
 	"$profiltool" record -F 999 -q -o recorded.pb.gz -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >out 2>err
-	exits 0 "$profiltool" report -q --since +0s recorded.pb.gz
+	# The ticks of all slots are all that there are.
+	json "sum(r['samples'] for r in j['rows']) == j['counted'] - j.get('times_lost', 0) > 0" \
+		<("$profiltool" report -q --json --by time:10ms recorded.pb.gz)
 }
 check_recorded "a recording has the times of its ticks" recorded_times
 no_times() {

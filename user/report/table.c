@@ -187,7 +187,7 @@ int table_print(const struct table *t, FILE *out)
 		err = print_cell(&l, i, t->columns[l.shown[i]].title, (struct looks){ 0 }, out);
 	fputs(t->color ? TEXT_PLAIN "\n" : "\n", out);
 	for (size_t row = 0; row < t->row_count && !err; row++) {
-		bool hot = t->color && t->is_hot(t->context, row);
+		bool hot = t->color && t->is_hot && t->is_hot(t->context, row);
 		bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
 		struct looks looks = { .is_line = t->is_line && t->is_line(t->context, row) };
 

@@ -34,7 +34,7 @@ struct table {
 	/* Returns the raw text of a cell: `buffer`, or a string that outlives table_print(). */
 	const char *(*cell)(const void *context, size_t row, size_t column,
 			    char buffer[TABLE_CELL_SIZE]);
-	bool (*is_hot)(const void *context, size_t row);
+	bool (*is_hot)(const void *context, size_t row);   /* NULL: no row is */
 	bool (*is_faint)(const void *context, size_t row); /* NULL: no row is */
 	/*
 	 * True if the row's texts are lines, whose beginnings are kept, not names. NULL: none are

@@ -183,6 +183,8 @@ static int run_diff(int argc, char **argv)
 		wrong = "--until and --before need --since or --around";
 	else if (!intervals && count != 2)
 		wrong = "diff takes two profiles, or an interval of an archive or a profile";
+	else if (o.view.step_ns)
+		wrong = "--by time:DURATION is for report";
 	if (wrong) {
 		error_set_kind(&e, ERROR_USAGE, 0, "%s", wrong);
 		error_hint(&e, "profiltool diff OLD NEW, or profiltool diff --since TIME");

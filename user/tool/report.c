@@ -151,6 +151,8 @@ static int check_options(const struct report_options *o, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
 	else if (o->tree && o->view.rows.image)
 		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
+	else if (o->view.step_ns && o->view.rows.image)
+		error_set_kind(e, ERROR_USAGE, 0, "--image is not for --by time:DURATION");
 	else
 		return 0;
 	error_hint(e, "see profiltool report --help");
@@ -181,6 +183,7 @@ static int run_report(int argc, char **argv)
 	rows->filtered = &o.filtered;
 	if (o.view.by_image)
 		rows->view = row_view_by_name("image");
+	o.reading.query.step_ns = o.view.step_ns;
 	query_set_rows(&o.reading.query, rows->view,
 		       is_tree(&o) || o.filter.focus || o.filter.ignore);
 	if (rows->view && rows->view->fields & ROW_SOURCE)

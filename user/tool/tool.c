@@ -8,12 +8,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "archive/coverage.h"
 #include "capture/requirements.h"
 #include "cli/capabilities.h"
 #include "report/flat/flat.h"
 #include "report/text.h"
+#include "report/timeline/timeline.h"
 #include "tool/target.h"
 #include "symbol/symbol.h"
+#include "util/clock.h"
 #include "util/number.h"
 
 /* The text may hold paths and names of processes, which are untrusted. */
@@ -138,11 +141,22 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 
 int tool_option_by(const char *value, void *member, struct error *e)
 {
-	const struct row_view **view = member;
+	static const char slots[] = "time:";
+	struct tool_view *view = member;
 	char names[TOOL_LIST_SIZE];
 
-	*view = row_view_by_name(value);
-	if (*view)
+	view->step_ns = 0;
+	if (strncmp(value, slots, strlen(slots)) == 0) {
+		view->rows.view = row_view_by_name("time");
+		if (when_parse_length(value + strlen(slots), &view->step_ns) ||
+		    view->step_ns < 10 * NS_PER_MS)
+			return error_set(
+				e, 0, "--by time: takes a length of time from 10ms on, not \"%s\"",
+				value + strlen(slots));
+		return 0;
+	}
+	view->rows.view = row_view_by_name(value);
+	if (view->rows.view)
 		return 0;
 	row_view_list(true, names, sizeof(names));
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
@@ -219,11 +233,13 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e)
 {
-	if (row_view_has_tag(view, p) || !p->sample_count)
+	if (row_view_has_tag(view, p) || !p->sample_count ||
+	    (view->fields & ROW_OF_TAG(TAG_TIME) && p->ticks.count))
 		return 0;
 	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
 	if (view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
-		error_hint(e, "only archives have it: give an interval, --since TIME");
+		error_hint(e,
+			   "archives have it: --since TIME; and times, files of profiltool record");
 	else if (row_view_has_tag(row_view_by_name("user"), p))
 		error_hint(e, "nothing ran in one: group by another field, such as --by comm");
 	else
@@ -281,10 +297,69 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 	return options;
 }
 
+/* Prints what was recorded in slots of time. */
+static int print_timeline(const struct profile *p, const struct tool_view *view, struct error *e)
+{
+	struct report_table_options table = tool_table_options(view);
+	struct time_interval all = profile_recorded(p);
+	struct timeline_options o = {
+		.step_ns = view->step_ns,
+		.limit = view->limit < 0 ? 0 : view->limit,
+		.width = table.width,
+		.color = table.color,
+	};
+	struct coverage coverage = { 0 };
+	struct time_interval *spans = NULL;
+	int err = coverage_add(&coverage, p);
+
+	if (!err)
+		spans = calloc(coverage.count + 1, sizeof(*spans));
+	if (!spans) {
+		coverage_free(&coverage);
+		return error_no_memory(e);
+	}
+	coverage_join(&coverage);
+	for (size_t i = 0; i < coverage.count; i++)
+		spans[i] = (struct time_interval){ coverage.spans[i].start_ns,
+						   coverage.spans[i].end_ns };
+	o.span_count = coverage.count;
+	/* Files may not say for how long they were recorded. */
+	if (!p->time_ns || !p->duration_ns) {
+		spans[0] = all;
+		o.span_count = 1;
+	}
+	/* Nor is each tick before the end that they say. */
+	else if (all.until_ns > spans[o.span_count - 1].until_ns)
+		spans[o.span_count - 1].until_ns = all.until_ns;
+	o.spans = spans;
+	all = (struct time_interval){ spans[0].since_ns, spans[o.span_count - 1].until_ns };
+	if (!o.step_ns)
+		o.step_ns = timeline_step(&all);
+	err = view->json ? timeline_json(p, &o, stdout) : timeline_print(p, &o, stdout);
+	free(spans);
+	coverage_free(&coverage);
+	if (!err && !row_view_has_tag(view->rows.view, p))
+		err = query_check_times("the profile", p->ticks.count, p, e);
+	if (err != -E2BIG)
+		return err ? error_no_memory(e) : 0;
+	error_set_kind(e, ERROR_USAGE, 0, "there would be more than %d slots of time",
+		       TIMELINE_SLOTS_MAX);
+	error_hint(e, "choose longer ones: --by time:1s; or an interval: --since TIME");
+	return err;
+}
+
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e)
 {
+	const struct row_view *by = view->rows.view;
 	struct report_table_options options = tool_table_options(view);
-	int err = view->json ? report_json(p, &options, stdout) : report_table(p, &options, stdout);
+	int err;
+
+	if (by && by->fields & ROW_OF_TAG(TAG_TIME) && (view->step_ns || p->ticks.count)) {
+		err = print_timeline(p, view, e);
+		tool_flush();
+		return err;
+	}
+	err = view->json ? report_json(p, &options, stdout) : report_table(p, &options, stdout);
 
 	tool_flush(); /* main() checks for errors */
 	return err ? error_no_memory(e) : 0;

@@ -251,6 +251,7 @@ int tool_done(const struct profile *p);
 /* Options of the commands that print tables: a member of each one's options. */
 struct tool_view {
 	struct rows_options rows;
+	uint64_t step_ns; /* --by time: the length of rows; 0: chosen */
 	long limit;	  /* rows; -1: as many as a terminal shows */
 	double percent;	  /* rows below it are not printed; negative: the view's default */
 	bool by_image;
@@ -259,8 +260,8 @@ struct tool_view {
 
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
-	{ "by", 0, "FIELD", "what rows are each (function)", tool_option_by,                       \
-	  offsetof(type, member.rows.view) },                                                      \
+	{ "by", 0, "FIELD", "what rows are each (function); time:100ms: slots of time",            \
+	  tool_option_by, offsetof(type, member) },                                                \
 	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
@@ -271,7 +272,7 @@ struct tool_view {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
-/* Parser for the member `const struct row_view *view` of --by. */
+/* Parser for the member `struct tool_view` of --by: a view's name, or time:DURATION. */
 int tool_option_by(const char *value, void *member, struct error *e);
 
 /*
@@ -319,7 +320,7 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 /* The options of a table on standard output. */
 struct report_table_options tool_table_options(const struct tool_view *view);
 
-/* Prints the table, or JSON, on standard output. Returns 0 or -ENOMEM with e set. */
+/* Prints the table, or JSON, on standard output. Returns 0 or -errno with e set. */
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e);
 
 /*
