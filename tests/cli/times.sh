@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Intervals of files and archives by the times of their ticks: --since, --until, --around, --for, --by time;
+# Intervals of files and archives by the times of their ticks: --since, --until, --around, --for, --by time, --against;
 # files without times, and times that are outside. The files are made by times_make: what they hold is known.
 # shellcheck disable=SC2317,SC2016 # functions are called through check; shells expand
 
@@ -230,6 +230,74 @@ RUN "$profiltool" flamegraph --since +2s --for 1s --diff quiet.pb.gz spike.pb.gz
 EXPECT spike.pb.gz against quiet.pb.gz
 EOF
 
+# --- What was different ---
+
+moment() {
+	run report -q --around 11:06:42.4 --for 200ms --against before spike.pb.gz
+	diff - out
+}
+check "--against before prints what was different" moment <<'EOF'
+before%  moment%    diff       p  what             name      where
+   0.00    75.00  +75.00  <0.001  process          burst     20
+   0.00    75.00  +75.00  <0.001  thread           burst     20/20
+   0.00    75.00  +75.00  <0.001  function, self   compress  server
+  14.00    89.00  +75.00  <0.001  function, total  main      server
+   0.00    75.00  +75.00  <0.001  function, total  work      server
+EOF
+check "JSON has it, too" json "(j['moment'] == {'start_ns': ${start_s}000000000 + 2300000000, 'duration_s': 0.2,
+	'samples': 178} and j['other']['samples'] == 812 and j['tested'] == 11 and j['rows'][0] == {'what': 'process',
+	'pid': 20, 'name': 'burst', 'other_samples': 0, 'other_cpu_percent': 0, 'samples': 150, 'cpu_percent': 75,
+	'difference': 75, 'p': 0} and {r['name'] for r in j['rows'] if r.get('amount') == 'self'} == {'compress'})" \
+	<("$profiltool" report -q --json --around +2.4s --for 200ms --against rest spike.pb.gz)
+check_rows <<'EOF'
+NAME a quiet moment differs in nothing
+RUN "$profiltool" report --around +4s --for 200ms --against rest quiet.pb.gz
+EXPECT nothing differs more than chance allows
+
+NAME report --against prints both parts, and how many rows were compared
+RUN "$profiltool" report --around +2.4s --for 200ms --against rest spike.pb.gz 2>&1
+EXPECT moment: 2026-11-18 11:06:42.300 UTC to 2026-11-18 11:06:42.500 UTC: 178 samples, 0.178 s of CPU in 0.200 s
+EXPECT other: without 2026-11-18 11:06:42.300 UTC to 2026-11-18 11:06:42.500 UTC: 812 samples, 0.812 s of CPU in 5.800 s
+EXPECT 5 of 11 rows differ by more than chance
+
+NAME report --against takes an interval
+RUN "$profiltool" report -q --around +2.4s --for 200ms --against +5s..+6s spike.pb.gz
+EXPECT other%  moment%
+
+NAME report --against --by compares these rows alone
+RUN "$profiltool" report -q --around +2.4s --for 200ms --against before --by process spike.pb.gz | wc -l
+EXPECT 2
+
+NAME report --against finds what ran less
+RUN "$profiltool" report -q --since +2.5s --for 200ms --against +2.3s..+2.45s --by process spike.pb.gz
+EXPECT 100.00     0.00  -100.00  <0.001  process  burst  20
+
+NAME report --against compares intervals of one profile
+RUN "$profiltool" report --around +2.4s --against before quiet.pb.gz spike.pb.gz
+STATUS 2
+EXPECT --against is for one profile
+
+NAME report --against needs an interval
+RUN "$profiltool" report --against before spike.pb.gz
+STATUS 2
+EXPECT --against needs an interval
+
+NAME report --against takes before, rest or an interval
+RUN "$profiltool" report --around +2.4s --against after spike.pb.gz
+STATUS 2
+EXPECT --against takes TIME..TIME, not "after"
+
+NAME report --against has nothing before the start
+RUN "$profiltool" report -q --since +0s --for 1s --against before spike.pb.gz
+STATUS 4
+EXPECT nothing was recorded from 2026-11-18 11:06:39 UTC to 2026-11-18 11:06:40 UTC
+
+NAME report --against is not for trees
+RUN "$profiltool" report --tree --around +2.4s --against before spike.pb.gz
+STATUS 2
+EXPECT --against is not for trees
+EOF
+
 # --- Files without times, and intervals outside ---
 
 check "record, convert and merge leave times out with --no-times" test \
@@ -382,6 +450,14 @@ EXPECT 600
 NAME diff compares intervals of the archive at their ticks
 RUN "$profiltool" diff --around '2026-11-18 12:01:30.5' --for 1s
 EXPECT 0    0.00  150  93.75  +93.75
+
+NAME report --against compares them, too
+RUN "$profiltool" report -q --around '2026-11-18 12:01:30.5' --for 1s --against before
+EXPECT 0.00    15.00  +15.00  <0.001  process          burst     20
+
+NAME the rest of an archive is that of the windows
+RUN "$profiltool" report --around '2026-11-18 12:01:30.5' --for 1s --against rest 2>&1
+EXPECT other: without 2026-11-18 12:01:30 UTC to 2026-11-18 12:01:31 UTC: 590 samples, 0.590 s of CPU in 59.000 s
 
 NAME slots of time in an archive
 RUN "$profiltool" report -q --by time:500ms --around '2026-11-18 12:01:30.5' --for 1s

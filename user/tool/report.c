@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/calls/call_view.h"
+#include "report/diff/moment.h"
 #include "tool/tool.h"
 
 /* Percent of all samples that a line of a call tree has at least. */
@@ -18,6 +19,7 @@ struct report_options {
 	struct profile_filtered filtered;
 	bool tree, for_perf;
 	const char *callers, *callees; /* functions */
+	const char *against;	       /* what the interval is compared with */
 };
 
 static int parse_sort(const char *value, void *member, struct error *e)
@@ -62,6 +64,9 @@ static const struct option_spec options[] = {
 	  offsetof(struct report_options, callers) },
 	{ "callees", 0, "FUNCTION", "what a function calls, as a tree", option_text,
 	  offsetof(struct report_options, callees) },
+	{ "against", 0, "OTHER",
+	  "what differs in the interval from another one: before, rest, TIME..TIME", option_text,
+	  offsetof(struct report_options, against) },
 	{ "percent", 0, "PERCENT", "leave out what has less of all samples; trees: 1",
 	  tool_option_percent, offsetof(struct report_options, view.percent) },
 	{ "percent-limit", 0, "PERCENT", "the same as --percent", tool_option_percent,
@@ -153,10 +158,64 @@ static int check_options(const struct report_options *o, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
 	else if (o->view.step_ns && o->view.rows.image)
 		error_set_kind(e, ERROR_USAGE, 0, "--image is not for --by time:DURATION");
+	else if (o->against && is_tree(o))
+		error_set_kind(e, ERROR_USAGE, 0, "--against is not for trees");
+	else if (o->against && !query_has_interval(&o->reading.query))
+		error_set_kind(e, ERROR_USAGE, 0, "--against needs an interval: --around TIME");
+	else if (o->against && by && by->fields & (ROW_ADDRESS | ROW_SOURCE | ROW_OF_TAG(TAG_TIME)))
+		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for --against", by->name);
 	else
 		return 0;
 	error_hint(e, "see profiltool report --help");
 	return -EINVAL;
+}
+
+/* --against: prints what was different in an interval. Returns an exit code. */
+static int report_moment(char *path, struct report_options *o)
+{
+	const struct report_table_options table = tool_table_options(&o->view);
+	const char *other = strstr(o->against, "..") ? "other" : o->against;
+	struct profile_filtered filtered = { 0 };
+	struct moment m = { 0 };
+	struct tool_two two;
+	struct error e;
+	int err, code;
+
+	o->reading.query.fine = true; /* processes by their numbers */
+	if (tool_read_two(path, &o->reading, o->against, "--against", &two, &e))
+		return tool_fail(&e);
+	code = EXIT_NO_SAMPLES;
+	if (!two.p[NEW]->duration_ns || !two.p[OLD]->duration_ns) {
+		tool_warn("%s: nothing was recorded from %s", tool_input_name(path),
+			  two.names[two.p[NEW]->duration_ns ? OLD : NEW]);
+		goto out;
+	}
+	err = tool_check_tag(two.p[NEW], o->view.rows.view, &e);
+	if (!err && (!two.p[OLD]->period_ns || two.p[OLD]->period_ns != two.p[NEW]->period_ns))
+		err = error_set(&e, 0, "%s: its samples are not of one clock",
+				tool_input_name(path));
+	for (int side = 0; side < SIDES && !err; side++)
+		err = profile_filter(two.p[side], &o->filter, &filtered, &e);
+	if (!err && moment_make(&m, two.p[OLD], two.p[NEW], &o->view.rows))
+		err = error_no_memory(&e);
+	if (!err && (o->view.json ? moment_json(&m, &table, stdout)
+				  : moment_print(&m, other, &table, stdout)))
+		err = error_no_memory(&e);
+	tool_flush();
+	if (err) {
+		code = tool_fail(&e);
+		goto out;
+	}
+	if (!o->reading.naming.quiet)
+		moment_summary(&m, (const char *const[]){ two.names[OLD], two.names[NEW] },
+			       TOOL_PREFIX, stderr);
+	code = tool_done(two.p[OLD]) ?: tool_done(two.p[NEW]);
+out:
+	moment_free(&m);
+	profile_filtered_free(&filtered);
+	profile_free(two.p[OLD]);
+	profile_free(two.p[NEW]);
+	return code;
 }
 
 static int run_report(int argc, char **argv)
@@ -190,6 +249,12 @@ static int run_report(int argc, char **argv)
 		o.reading.naming.lines = true;
 	if (check_options(&o, &e))
 		return tool_fail(&e);
+	if (o.against && in.count > 1) {
+		error_set_kind(&e, ERROR_USAGE, 0, "--against is for one profile");
+		return tool_fail(&e);
+	}
+	if (o.against)
+		return report_moment(in.paths[0], &o);
 	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))
 		return tool_fail(&e);
 

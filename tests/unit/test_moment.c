@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What differs in a moment of a recording, by more than chance allows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff/moment.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+static struct profile *part_of(uint64_t duration_ms)
+{
+	struct profile *p = profile_new();
+
+	assert_non_null(p);
+	p->period_ns = 1000000;
+	p->duration_ns = duration_ms * 1000000;
+	assert_int_equal(profile_add_clock(p), 0);
+	return p;
+}
+
+static uint32_t frame_of(struct profile *p, const char *name)
+{
+	struct profile_function f = { name, name, "", 0 };
+	struct profile_line line = { 0 };
+	uint32_t location;
+
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &location), 0);
+	return location;
+}
+
+/* Ticks of 1 ms in a function that is called by main, in the only thread of a process. */
+static void add_ticks(struct profile *p, uint32_t pid, const char *function, uint64_t ticks)
+{
+	const uint32_t frames[] = { frame_of(p, function), frame_of(p, "main") };
+	struct profile_labels labels = { .pid = pid, .tid = pid, .comm = "server" };
+	int64_t values[2];
+	uint32_t id;
+
+	profile_set_ticks(p, ticks, values);
+	assert_int_equal(profile_add_labels(p, &labels, &id), 0);
+	assert_int_equal(profile_add_sample(p, frames, 2, id, values), 0);
+}
+
+static const struct moment_difference *find(const struct moment *m, const char *view,
+					    const char *name, bool total)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct moment_difference *d = &m->differences[i];
+
+		if (strcmp(d->view->name, view) == 0 && d->total == total &&
+		    strcmp(d->row->name ?: d->row->comm, name) == 0)
+			return d;
+	}
+	return NULL;
+}
+
+/* 100 ms before have 10 ticks in `steady`; then 12 in it, and 60 of another process in `burst`. */
+static void spike_is_found(void **state)
+{
+	struct profile *before = part_of(100), *then = part_of(100);
+	struct rows_options o = { 0 };
+	const struct moment_difference *d;
+	struct moment m;
+
+	(void)state;
+	add_ticks(before, 1, "steady", 10);
+	add_ticks(then, 1, "steady", 12);
+	add_ticks(then, 2, "burst", 60);
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	d = find(&m, "process", "server", false);
+	assert_non_null(d);
+	assert_int_equal(d->row->key->pid, 2);
+	assert_true(d->percent[OLD] == 0 && fabs(d->percent[NEW] - 60) < 1e-9);
+	d = find(&m, "thread", "server", false);
+	assert_non_null(d);
+	assert_int_equal(d->row->key->tid, 2);
+	assert_non_null(find(&m, "function", "burst", false));
+	d = find(&m, "function", "main", true);
+	assert_non_null(d);
+	assert_true(fabs(d->percent[OLD] - 10) < 1e-9 && fabs(d->percent[NEW] - 72) < 1e-9);
+	/* main's 72 against 10 is the largest; the process comes before its function. */
+	assert_true(m.count == 4);
+	assert_string_equal(m.differences[1].view->name, "process");
+	assert_string_equal(m.differences[3].view->name, "function");
+	/* Of each process, thread and function, self, and main's total */
+	assert_int_equal(m.tested, 7);
+	/* 7 * 2 * 2^-60, and more for the others, each less often corrected */
+	assert_true(m.differences[1].p < 1e-15 && m.differences[1].p >= ldexp(1, -58));
+	moment_free(&m);
+
+	o.view = row_view_by_name("function");
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(m.tested, 3);
+	moment_free(&m);
+	profile_free(before);
+	profile_free(then);
+}
+
+/* The lengths count: 1000 ticks in 10 s are as many as 10 in 100 ms. */
+static void lengths_count(void **state)
+{
+	struct profile *rest = part_of(10000), *then = part_of(100);
+	struct rows_options o = { 0 };
+	struct moment m;
+
+	(void)state;
+	add_ticks(rest, 1, "steady", 1000);
+	add_ticks(then, 1, "steady", 10);
+	assert_int_equal(moment_make(&m, rest, then, &o), 0);
+	assert_int_equal(m.count, 0);
+	assert_int_equal(m.tested, 4);
+	moment_free(&m);
+	profile_free(then);
+
+	/* None at all is less than chance allows: twice (100 / 101)^1000. */
+	then = part_of(100);
+	o.view = row_view_by_name("process");
+	assert_int_equal(moment_make(&m, rest, then, &o), 0);
+	assert_int_equal(m.count, 1);
+	assert_true(fabs(m.differences[0].p / (2 * pow(100. / 101, 1000)) - 1) < 1e-9);
+	assert_true(m.differences[0].percent[NEW] == 0);
+	moment_free(&m);
+	profile_free(rest);
+	profile_free(then);
+}
+
+/* Too few ticks for any difference are not looked at, and do not weaken the others. */
+static void few_ticks(void **state)
+{
+	struct profile *before = part_of(100), *then = part_of(100);
+	struct rows_options o = { .view = row_view_by_name("function") };
+	char name[32];
+	struct moment m;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "rare_%d", i);
+		add_ticks(i % 2 ? before : then, 1, name, 1 + i % 5);
+	}
+	add_ticks(then, 1, "burst", 7);
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	assert_int_equal(m.tested, 2);
+	assert_int_equal(m.count, 1);
+	assert_string_equal(m.differences[0].row->name, "burst");
+	/* Holm: the smallest of two */
+	assert_true(fabs(m.differences[0].p - 2 * 2 * ldexp(1, -7)) < 1e-12);
+	moment_free(&m);
+	profile_free(before);
+	profile_free(then);
+}
+
+/* Ticks that come by chance, on average so many */
+static uint64_t poisson(double mean)
+{
+	double limit = exp(-mean), product = drand48();
+	uint64_t n = 0;
+
+	for (; product > limit; n++)
+		product *= drand48();
+	return n;
+}
+
+/*
+ * Of 400 quiet moments with 30 functions of 10 threads, at most 1 of 20 has a difference: 20 on
+ * average at most, and above 40 with a probability of less than 10^-4.
+ */
+static void quiet_moments(void **state)
+{
+	struct rows_options o = { 0 };
+	unsigned int wrong = 0;
+
+	(void)state;
+	srand48(1);
+	for (int i = 0; i < 400; i++) {
+		struct profile *rest = part_of(3000), *then = part_of(200);
+		struct moment m;
+		char name[32];
+
+		for (unsigned int f = 0; f < 30; f++) {
+			double rate = 0.02 * (f + 1); /* ticks in a ms */
+
+			snprintf(name, sizeof(name), "f%u", f);
+			add_ticks(rest, 1 + f % 10, name,
+				  poisson(rate * 300) + poisson(rate * 300));
+			add_ticks(then, 1 + f % 10, name, poisson(rate * 40));
+		}
+		rest->duration_ns = 600 * 1000000ULL;
+		then->duration_ns = 40 * 1000000ULL;
+		assert_int_equal(moment_make(&m, rest, then, &o), 0);
+		assert_true(m.tested > 40);
+		wrong += m.count > 0;
+		moment_free(&m);
+		profile_free(rest);
+		profile_free(then);
+	}
+	assert_true(wrong <= 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spike_is_found),
+		cmocka_unit_test(lengths_count),
+		cmocka_unit_test(few_ticks),
+		cmocka_unit_test(quiet_moments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/diff/moment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff/binomial.h"
+#include "report/json_writer.h"
+#include "report/row_fields.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "util/array.h"
+
+/* Of recordings in which nothing differs, 1 of 20 has a row with such a corrected p. */
+#define SIGNIFICANT 0.05
+
+/* Adds a difference if there are enough samples that it may be one. Returns 0 or -ENOMEM. */
+static int test_row(struct moment *m, size_t *room, const struct moment_difference *candidate,
+		    const int64_t *counts)
+{
+	double all_ns =
+		(double)m->profiles[OLD]->duration_ns + (double)m->profiles[NEW]->duration_ns;
+	struct moment_difference *d;
+	struct significance s = counts_differ(magnitude(counts[OLD]), magnitude(counts[NEW]),
+					      (double)m->profiles[OLD]->duration_ns / all_ns);
+
+	/* This depends on the sum of both alone: the correction need not count the others. */
+	if (s.least > SIGNIFICANT)
+		return 0;
+	if (array_reserve(&m->differences, room, m->count + 1, sizeof(*m->differences)))
+		return -ENOMEM;
+	d = &m->differences[m->count++];
+	*d = *candidate;
+	d->p = s.p;
+	for (int side = 0; side < SIDES; side++)
+		d->percent[side] = (double)counts[side] * (double)m->profiles[side]->period_ns *
+				   100 / (double)m->profiles[side]->duration_ns;
+	return 0;
+}
+
+/* Tests the rows of a view. */
+static int test_view(struct moment *m, size_t *room, struct rows *rows,
+		     const struct rows_options *o)
+{
+	int err = rows_begin(rows, o, SIDES);
+
+	for (int side = 0; side < SIDES && !err; side++)
+		err = rows_add(rows, m->profiles[side], o, PROFILE_SAMPLES, side);
+	err = err ?: rows_finish(rows);
+	for (size_t i = 0; i < rows->count && !err; i++) {
+		const struct row *row = &rows->rows[i];
+		const struct callgraph_cost *c = row->counts;
+		struct moment_difference candidate = {
+			.view = rows->view,
+			.view_number = rows - m->rows,
+			.row = row,
+		};
+
+		err = test_row(m, room, &candidate, (const int64_t[]){ c[OLD].self, c[NEW].self });
+		candidate.total = true;
+		/* Where nothing is called, both are the same. */
+		if (!err && rows->stacks &&
+		    (c[OLD].total != c[OLD].self || c[NEW].total != c[NEW].self))
+			err = test_row(m, room, &candidate,
+				       (const int64_t[]){ c[OLD].total, c[NEW].total });
+	}
+	return err;
+}
+
+static int compare_differences(const void *one, const void *other)
+{
+	const struct moment_difference *a = one, *b = other;
+	/* As printed: rows of the same ticks are not to be ordered by errors of rounding. */
+	double x = round(100 * fabs(a->percent[NEW] - a->percent[OLD]));
+	double y = round(100 * fabs(b->percent[NEW] - b->percent[OLD]));
+	int order = (x < y) - (x > y);
+
+	/* Processes and threads before functions, and these by self first. */
+	order = order ?: (int)a->view_number - (int)b->view_number;
+	return order ?: (a->total - b->total ?: rows_compare(a->row, b->row));
+}
+
+int moment_make(struct moment *m, const struct profile *other, const struct profile *moment,
+		const struct rows_options *o)
+{
+	static const char *const names[] = { "process", "thread", "function" };
+	struct rows_options options = *o;
+	size_t room = 0, kept = 0, views = o->view ? 1 : sizeof(names) / sizeof(*names);
+	double *p = NULL;
+	int err;
+
+	*m = (struct moment){ .profiles = { other, moment } };
+	m->rows = calloc(views, sizeof(*m->rows));
+	err = m->rows ? 0 : -ENOMEM;
+	for (size_t i = 0; i < views && !err; i++) {
+		options.view = o->view ?: row_view_by_name(names[i]);
+		err = test_view(m, &room, &m->rows[m->view_count++], &options);
+	}
+	if (!err) {
+		p = calloc(m->count + 1, sizeof(*p));
+		err = p ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < m->count && !err; i++)
+		p[i] = m->differences[i].p;
+	err = err ?: significance_correct(p, m->count);
+	m->tested = m->count;
+	for (size_t i = 0; i < m->count && !err; i++) {
+		m->differences[i].p = p[i];
+		if (p[i] <= SIGNIFICANT)
+			m->differences[kept++] = m->differences[i];
+	}
+	m->count = kept;
+	if (m->count)
+		qsort(m->differences, m->count, sizeof(*m->differences), compare_differences);
+	free(p);
+	return err;
+}
+
+void moment_free(struct moment *m)
+{
+	for (size_t i = 0; i < m->view_count; i++)
+		rows_free(&m->rows[i]);
+	free(m->rows);
+	free(m->differences);
+	*m = (struct moment){ 0 };
+}
+
+enum column {
+	OTHER,
+	MOMENT,
+	DIFFERENCE,
+	SIGNIFICANCE,
+	WHAT,
+	NAME,
+	WHERE,
+	COLUMNS
+};
+
+static const char *name_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
+{
+	if (d->row->name)
+		return d->row->name;
+	if (d->view->fields & ROW_COMM)
+		return d->row->comm[0] ? d->row->comm : row_unknown;
+	return row_field_text(d->view, d->row, 0, buffer);
+}
+
+static const char *place_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
+{
+	const struct callgraph_key *key = d->row->key;
+
+	if (d->view->fields & ROW_FUNCTION)
+		return text_basename(key->image);
+	if (!(d->view->fields & ROW_PROCESS) || !key->pid)
+		return "";
+	if (d->view->fields & ROW_THREAD)
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu32 "/%" PRIu32, key->pid, key->tid);
+	else
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu32, key->pid);
+	return buffer;
+}
+
+static const char *difference_cell(const void *context, size_t number, size_t column,
+				   char buffer[TABLE_CELL_SIZE])
+{
+	const struct moment_difference *d = &((const struct moment *)context)->differences[number];
+
+	switch ((enum column)column) {
+	case OTHER:
+	case MOMENT:
+		text_decimal(buffer, d->percent[column == MOMENT]);
+		return buffer;
+	case DIFFERENCE:
+		*buffer = '+';
+		text_decimal(buffer + (d->percent[NEW] > d->percent[OLD]),
+			     d->percent[NEW] - d->percent[OLD]);
+		return buffer;
+	case SIGNIFICANCE:
+		if (d->p < 0.001)
+			return "<0.001";
+		snprintf(buffer, TABLE_CELL_SIZE, "0.%03u", (unsigned int)(d->p * 1000 + 0.5));
+		return buffer;
+	case WHAT:
+		if (!(d->view->fields & ROW_FUNCTION))
+			return d->view->name;
+		return d->total ? "function, total" : "function, self";
+	case NAME:
+		return name_of(d, buffer);
+	case WHERE:
+		return place_of(d, buffer);
+	case COLUMNS:
+		break;
+	}
+	return "";
+}
+
+static bool is_difference_hot(const void *context, size_t number)
+{
+	const struct moment_difference *d = &((const struct moment *)context)->differences[number];
+
+	return d->percent[NEW] > d->percent[OLD];
+}
+
+static size_t differences_shown(const struct moment *m, const struct report_table_options *o)
+{
+	return o->limit && o->limit < m->count ? o->limit : m->count;
+}
+
+int moment_print(const struct moment *m, const char *name_of_other,
+		 const struct report_table_options *o, FILE *out)
+{
+	char title[TABLE_CELL_SIZE];
+	struct table_column columns[COLUMNS] = {
+		[OTHER] = { .title = title },
+		[MOMENT] = { .title = "moment%" },
+		[DIFFERENCE] = { .title = "diff", .is_hot = true },
+		[SIGNIFICANCE] = { .title = "p" },
+		[WHAT] = { .title = "what", .is_text = true },
+		[NAME] = { .title = "name", .is_text = true },
+		[WHERE] = { .title = "where", .is_text = true, .is_path = true },
+	};
+	struct table t = {
+		.columns = columns,
+		.column_count = COLUMNS,
+		.row_count = differences_shown(m, o),
+		.cell = difference_cell,
+		.is_hot = is_difference_hot,
+		.context = m,
+		.width = o->width,
+		.color = o->color,
+	};
+	int err;
+
+	if (!m->count) {
+		fputs("nothing differs more than chance allows\n", out);
+		return 0;
+	}
+	snprintf(title, sizeof(title), "%s%%", name_of_other);
+	err = table_print(&t, out);
+	if (!err && t.row_count < m->count)
+		fprintf(out, "... %zu more\n", m->count - t.row_count);
+	return err;
+}
+
+static struct json_object *difference_object(const struct moment_difference *d)
+{
+	const struct callgraph_cost *c = d->row->counts;
+	struct json_object *object = json_object_new_object();
+	int err = json_add_text(object, "what", d->view->name);
+
+	if (d->view->fields & ROW_FUNCTION)
+		err = err ?: json_add_text(object, "amount", d->total ? "total" : "self");
+	err = err ?: row_fields_json(d->view, d->row, object);
+	for (int side = 0; side < SIDES && !err; side++) {
+		int64_t samples = d->total ? c[side].total : c[side].self;
+
+		err = json_add(object, side == NEW ? "samples" : "other_samples",
+			       json_object_new_int64(samples));
+		err = err
+			      ?: json_add(object, side == NEW ? "cpu_percent" : "other_cpu_percent",
+					  json_decimal(d->percent[side], 2));
+	}
+	err = err
+		      ?: json_add(object, "difference",
+				  json_decimal(d->percent[NEW] - d->percent[OLD], 2));
+	err = err ?: json_add(object, "p", json_decimal(d->p, 6));
+	return json_checked(object, err);
+}
+
+int moment_json(const struct moment *m, const struct report_table_options *o, FILE *out)
+{
+	size_t shown = differences_shown(m, o);
+	struct json_writer w;
+
+	json_begin(&w, out);
+	for (int side = SIDES - 1; side >= 0; side--) {
+		const struct profile *p = m->profiles[side];
+		struct json_object *object = json_object_new_object();
+		int err = json_add(object, "start_ns", json_object_new_uint64(p->time_ns));
+
+		err = err
+			      ?: json_add(object, "duration_s",
+					  json_decimal((double)p->duration_ns / 1e9, 3));
+		err = err
+			      ?: json_add(object, "samples",
+					  json_object_new_uint64(profile_amount(p).samples));
+		json_member(&w, side == NEW ? "moment" : "other", json_checked(object, err));
+	}
+	json_member(&w, "tested", json_object_new_uint64(m->tested));
+	json_begin_list(&w, "rows");
+	for (size_t i = 0; i < shown && !w.err; i++)
+		json_element(&w, difference_object(&m->differences[i]));
+	json_end_list(&w);
+	json_member_number(&w, "left_out", m->count - shown);
+	return json_end(&w);
+}
+
+void moment_summary(const struct moment *m, const char *const *names, const char *prefix, FILE *out)
+{
+	for (int side = SIDES - 1; side >= 0; side--) {
+		const struct profile *p = m->profiles[side];
+		struct profile_amount amount = profile_amount(p);
+
+		fprintf(out, "%s%s: %s: %" PRIu64 " samples, %.3f s of CPU in %.3f s\n", prefix,
+			side == NEW ? "moment" : "other", names[side], amount.samples,
+			(double)amount.cpu_ns / 1e9, (double)p->duration_ns / 1e9);
+	}
+	fprintf(out, "%s%zu of %zu rows differ by more than chance (p <= 0.05 for all together)\n",
+		prefix, m->count, m->tested);
+}
