@@ -59,22 +59,36 @@ sizes() {
 }
 
 # judge_disk: what a day takes when two hours of it are in minutes, the others in files of ten minutes,
-# and with the sums that answer for longer intervals. Those are made as if time had passed.
+# and with the sums that answer for longer intervals, six hours of them with the times of ticks. Those are made as if
+# time had passed.
 judge_disk() {
-	local now minute ten hour day
+	local now minute untimed ten timed hour day
 
 	now=$(date +%s)
 	sizes '[0-9][0-9][0-9][0-9][0-9][0-9].pb.gz' || return
 	minute=$(median "$work/sizes")
+	cp -r "$directory" "$work/timed"
+	"$make_archive" tidy "$directory" "$(hostname)" "$now" 100 0 0 0 0 || return
+	sizes '[0-9][0-9][0-9][0-9][0-9][0-9].pb.gz' || return
+	untimed=$(median "$work/sizes")
+	rm -rf "$directory"
+	mv "$work/timed" "$directory"
 	"$make_archive" tidy "$directory" "$(hostname)" $((now + 4 * 3600)) 20 || return
+	sizes '*-10m.pb.gz' || return
+	timed=$(median "$work/sizes")
+	"$make_archive" tidy "$directory" "$(hostname)" $((now + 8 * 3600)) 20 || return
 	sizes '*-10m.pb.gz' || return
 	ten=$(median "$work/sizes")
 	"$make_archive" tidy "$directory" "$(hostname)" $((now + 2 * 86400)) 20 || return
 	sizes '*-1h.pb.gz' || return
 	hour=$(awk '{ sum += $1 } END { print sum }' "$work/sizes") # of two that each have a part of the hour
-	day=$(calculate "(120 * $minute + (12 + 132) * $ten + 25 * $hour) / 1024")
+	day=$(calculate "(120 * $untimed + (12 + 132) * $ten + 25 * $hour) / 1024")
 	judge "disk of a day" "$day" \
-		"$(printf '%.0f MiB (minute %.0f, ten %.0f, hour %.0f KiB)' "$day" "$minute" "$ten" "$hour")" 250 MiB
+		"$(printf '%.0f MiB (minute %.0f, ten %.0f, hour %.0f KiB)' "$day" "$untimed" "$ten" "$hour")" 250 MiB
+	day=$(calculate "(120 * ($minute - $untimed) + 36 * ($timed - $ten)) / 1024")
+	judge "times of six hours" "$day" \
+		"$(printf '%.1f MiB (minute +%.0f, ten +%.0f KiB)' "$day" $((${minute%.*} - ${untimed%.*})) \
+			$((${timed%.*} - ${ten%.*})))" 28.6 MiB
 }
 
 measures+=(build)

@@ -351,6 +351,41 @@ check "an interval in a merged window has all of it" prints 0 ' to 2026-11-20 04
 check "a merged window has its gaps" prints 0 'no window for 10 min from 2026-11-20 03:40' \
 	report --host one --since '2026-11-20 03:00' --until '2026-11-20 04:00'
 
+# tidy_times TIME HOURS: tidies the host "times" at this time, with times of ticks for so many hours.
+tidy_times() {
+	"$make_archive" tidy "$archive" times "$(date -u -d "2026-11-16 $1" +%s)" 30 0 0 0 "$2"
+}
+# times FILE...: prints how many times of ticks the host's files of these names have, and how many samples.
+times() {
+	local file
+
+	for file; do
+		"$profiltool" dump --json "$archive/times/2026-11-16/$file"
+	done | python3 -S -c '
+import json, sys
+text, at, times, samples = sys.stdin.read(), 0, 0, 0
+while text[at:].strip():
+	j, end = json.JSONDecoder().raw_decode(text[at:].lstrip())
+	at = len(text) - len(text[at:].lstrip()) + end
+	times += sum(len(s.get("times_ns", [])) for s in j["stacks"])
+	samples += j["samples"]
+print(times, samples)'
+}
+merged_times() {
+	local one
+
+	"$make_archive" write "$archive" times "$(date -u -d '2026-11-16 03:00' +%s)" 60 1 "$work/recorded.pb.gz" >/dev/null
+	one=$(times 030000.pb.gz)
+	one=${one#* }
+	echo "$one"
+	[ "$(times 030000.pb.gz)" = "$one $one" ] && tidy_times 06:00 6 && [ "$(times 030000-10m.pb.gz)" = "$((10 * one)) $((10 * one))" ] &&
+		tidy_times 06:00 2 && [ "$(times 03{0,1,2,3,4,5}000-10m.pb.gz)" = "0 $((60 * one))" ] || return
+	"$make_archive" write "$archive" times "$(date -u -d '2026-11-16 10:00' +%s)" 10 1 "$work/recorded.pb.gz" >/dev/null
+	tidy_times 11:00 1 && tidy_times 23:00 24 && [ "$(times 100000-10m.pb.gz)" = "$((10 * one)) $((10 * one))" ] &&
+		tidy_times '12:00 1 day' 24 && [ "$(times 100000-1h.pb.gz)" = "0 $((10 * one))" ]
+}
+check_recorded "windows of ten minutes keep the times of ticks, for the hours to retain; those of an hour do not" merged_times
+
 damaged() {
 	local file=$archive/two/2026-11-20/030000.pb.gz
 

@@ -36,6 +36,10 @@ for option in --retain-bytes --keep-free; do
 	done
 	check "$option: what it takes" says "$option: takes a size, such as 500M"
 done
+for value in x h 25h 6h,6h 1M,2M ,6h '6h,' 1M,6h,1M 1M,x -1h; do
+	check "--retain-times $value" exits 2 "$profild" --continuous --retain-times "$value"
+done
+check "--retain-times: what it takes" says "--retain-times: takes a size, hours (24h at most) or both, such as 64M,6h"
 check "a window of no length" exits 2 "$profild" --continuous --window 0
 check "an event that there is not" exits 2 "$profild" --continuous --event cycles
 check "a rate of the scheduler's tick" exits 2 "$profild" --continuous --event tick --frequency 9
@@ -67,6 +71,9 @@ refuses() {
 }
 check "a file of options" takes "# a comment" "" "--retain-days 7 # a week" "	--window=5" "-F 97" "-F97" "--verbose" \
 	'--metrics "/a b/#1.prom"' $'--keep-free 1G\r'
+for value in 64M 6h 64M,6h 6h,64M 24h 0; do
+	check "--retain-times $value" takes "--retain-times $value"
+done
 check "an empty file" takes
 check "a file that ends within a line" sh -c 'printf %s "--window 5" >"$1" && "$2" --continuous --config "$1" --version' - \
 	"$work/options" "$profild"
@@ -414,6 +421,38 @@ burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
 check "the scheduler's tick: all windows are by it" examine "{d['event'] for d in w} == {'tick'}"
 check "the scheduler's tick: the windows have a program's CPU time once" examine \
 	"takes($burnt_ns, labelled(comm='$burns'))"
+
+# --- Times of ticks ---
+
+# timed FILE: how many of its ticks have a time.
+timed() {
+	"$profiltool" dump --json "$1" | python3 -S -c '
+import json, sys
+print(sum(len(s.get("times_ns", [])) for s in json.load(sys.stdin)["stacks"]))'
+}
+directory=$work/times
+start "$work/$burns" 1 1000
+begin_daemon --window 1
+wait_for has_windows 3
+end_daemon
+check "each tick has its time, which is in its window" examine \
+	"all(len(s['times_ns']) == s['count'] and all(0 <= t < d['duration_ns']
+		for t in s['times_ns']) for d in w for s in d['stacks'])"
+# Of windows beyond --retain-times, four lose their times with each new one; the newest never does.
+begin_daemon --window 1 --retain-times 1
+has_lost_times() {
+	[ "$(timed "$(windows | head -n 1)")" -eq 0 ] && [ "$(timed "$(windows | tail -n 2 | head -n 1)")" -eq 0 ]
+}
+check "--retain-times: old windows lose them" wait_for has_lost_times
+end_daemon
+check "--retain-times: the newest window has them" test "$(timed "$(windows | tail -n 1)")" -gt 0
+check "--retain-times: no tick is lost" examine "all(d['counted'] == sum(s['count'] for s in d['stacks']) for d in w)"
+rm -r "$directory"
+begin_daemon --window 1 --retain-times 0
+wait_for has_windows 1
+end_daemon
+check "--retain-times 0: no window has them" examine "not any('times_ns' in s for d in w for s in d['stacks'])"
+stop "$pid"
 
 # --- Signals, and a second daemon ---
 

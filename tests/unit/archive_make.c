@@ -13,9 +13,9 @@
  *
  * writes COUNT windows of GRAIN seconds from START on, each with a copy of one of the profiles.
  *
- *     archive_make tidy DIRECTORY HOST NOW CALLS [BYTES DAYS FREE_BYTES]
+ *     archive_make tidy DIRECTORY HOST NOW CALLS [BYTES DAYS FREE_BYTES [TIMES_HOURS]]
  *
- * tidies so many times, and prints what was dropped.
+ * tidies so many times, and prints what was dropped. Times of ticks stay for 6 hours by default.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -189,8 +189,8 @@ static void print_dropped(const struct archive_dropped *d, void *context)
 
 static void tidy(char **argv, int argc)
 {
-	struct archive_limits limits = { 0 };
-	uint64_t old_before_ns;
+	struct archive_limits limits = { .times_s = 6 * 3600 };
+	struct archive_tidied tidied = { 0 };
 	struct error e;
 
 	if (argc > 8) {
@@ -198,10 +198,12 @@ static void tidy(char **argv, int argc)
 		limits.days = strtoull(argv[7], NULL, 10);
 		limits.free_bytes = strtoull(argv[8], NULL, 10);
 	}
+	if (argc > 9)
+		limits.times_s = strtoull(argv[9], NULL, 10) * 3600;
 	for (int i = 0; i < atoi(argv[5]); i++)
 		check(archive_tidy(argv[2], argv[3], &limits,
 				   strtoull(argv[4], NULL, 10) * NS_PER_S, UINT64_MAX,
-				   print_dropped, NULL, &old_before_ns, &e),
+				   print_dropped, NULL, &tidied, &e),
 		      &e);
 }
 

@@ -23,7 +23,7 @@ static void write_windows(int count)
 
 /* What was dropped last, by reason. */
 static struct archive_dropped dropped[ARCHIVE_REASONS];
-static uint64_t old_before_ns;
+static struct archive_tidied tidied;
 
 static void note_dropped(const struct archive_dropped *d, void *context)
 {
@@ -39,7 +39,7 @@ static int try_tidy(const struct archive_limits *limits, uint64_t now_s, uint64_
 	memset(dropped, 0, sizeof(dropped));
 	return archive_tidy(directory, "one", limits ?: &none, now_s * NS_PER_S,
 			    keep_from_s == UINT64_MAX ? UINT64_MAX : keep_from_s * NS_PER_S,
-			    note_dropped, NULL, &old_before_ns, e);
+			    note_dropped, NULL, &tidied, e);
 }
 
 static void tidy(const struct archive_limits *limits, uint64_t now_s)
@@ -48,6 +48,69 @@ static void tidy(const struct archive_limits *limits, uint64_t now_s)
 
 	if (try_tidy(limits, now_s, UINT64_MAX, &e))
 		fail_msg("%s", e.what);
+}
+
+/* Writes so many windows without a gap from START on, each with one tick, whose time is known. */
+static void write_timed(int count)
+{
+	struct archive *a = opened("one");
+	struct error e;
+
+	tidied = (struct archive_tidied){ 0 };
+
+	for (int i = 0; i < count; i++) {
+		struct profile *p = window_of(START + 60 * i, "work", 1);
+
+		assert_int_equal(tick_list_add(&p->ticks, 0, p->time_ns + NS_PER_MS), 0);
+		assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+		profile_free(p);
+	}
+	archive_close(a);
+}
+
+/* Which windows have times: "." for each without, its hour for each with them. */
+static const char *timed(void)
+{
+	static char text[4096];
+	struct archive_window *windows;
+	struct error e;
+	size_t count;
+
+	assert_int_equal(
+		archive_list(directory, NULL, 0, UINT32_MAX * NS_PER_S, &windows, &count, &e), 0);
+	assert_true(count < sizeof(text));
+	for (size_t i = 0; i < count; i++) {
+		struct profile *p;
+
+		if (format_read(windows[i].path, NULL, &p, &e))
+			fail_msg("%s", e.what);
+		assert_int_equal(p->ticks.count,
+				 p->ticks.count ? (uint64_t)profile_total(p, NULL) : 0);
+		if (p->ticks.count)
+			assert_int_equal(p->ticks.times[0], p->time_ns + NS_PER_MS);
+		text[i] = p->ticks.count ? '0' + (windows[i].start_ns / NS_PER_S - START) / HOUR
+					 : '.';
+		profile_free(p);
+	}
+	text[count] = '\0';
+	archive_list_free(windows, count);
+	return text;
+}
+
+/* Whether timed() is this: so many without times, then so many of each hour. */
+static bool timed_are(int without, int of_0, int of_1, int of_2)
+{
+	const char *text = timed();
+	int hours[] = { of_0, of_1, of_2 };
+
+	for (; without; without--)
+		if (*text++ != '.')
+			return false;
+	for (int i = 0; i < 3; i++)
+		for (; hours[i]; hours[i]--)
+			if (*text++ != '0' + i)
+				return false;
+	return !*text;
 }
 
 static size_t count_listed(const char *text)
@@ -339,7 +402,7 @@ static void clock_jumps(void **state)
 	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].limit_ns,
 			 (START + 365 * DAY + 60) * NS_PER_S);
 	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 0);
-	assert_int_equal(old_before_ns, (START + 90 * 60 - 30 * DAY) * NS_PER_S);
+	assert_int_equal(tidied.old_before_ns, (START + 90 * 60 - 30 * DAY) * NS_PER_S);
 	assert_string_equal(listed(NULL, 0, START + DAY), before);
 	free(before);
 	/* It is right again: the window of the wrong time does not count. */
@@ -395,7 +458,7 @@ static void most_old(void **state)
 	assert_true(dropped[ARCHIVE_MOST_OLD].count > 0);
 	assert_int_equal(dropped[ARCHIVE_MOST_OLD].first_ns, START * NS_PER_S);
 	assert_int_equal(dropped[ARCHIVE_MOST_OLD].limit_ns, (START + 2 * HOUR) * NS_PER_S);
-	assert_int_equal(old_before_ns, 0);
+	assert_int_equal(tidied.old_before_ns, 0);
 	/* The machine was off for a year, and has recorded as much since. */
 	for (int i = 61; i < 130; i++)
 		write_window(a, START + 365 * DAY + 60 * i, "work", 1);
@@ -403,7 +466,7 @@ static void most_old(void **state)
 	tidy(&month, START + 365 * DAY + 130 * 60);
 	assert_true(dropped[ARCHIVE_OVER_DAYS].count > 0);
 	assert_int_equal(dropped[ARCHIVE_MOST_OLD].count, 0);
-	assert_int_equal(old_before_ns, (START + 335 * DAY + 130 * 60) * NS_PER_S);
+	assert_int_equal(tidied.old_before_ns, (START + 335 * DAY + 130 * 60) * NS_PER_S);
 	assert_int_equal(samples(), 130);
 }
 
@@ -565,6 +628,79 @@ static void shortened(void **state)
 	profile_free(p);
 }
 
+/* Those of minutes and of ten minutes have times, those of an hour never. */
+static void times_by_age(void **state)
+{
+	struct archive_limits limits = { .times_s = 3 * HOUR };
+
+	(void)state;
+	write_timed(180);
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + 3 * HOUR);
+	assert_true(timed_are(0, 6, 60, 60));
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + 4 * HOUR);
+	assert_true(timed_are(6, 0, 6, 60));
+	limits.times_s = HOUR + HOUR / 2;
+	for (int i = 0; i < 40; i++)
+		tidy(&limits, START + 4 * HOUR);
+	assert_true(timed_are(12 + 30, 0, 0, 30));
+	limits.times_s = 100 * HOUR;
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + 27 * HOUR);
+	assert_true(timed_are(3, 0, 0, 0));
+	assert_int_equal(samples(), 180);
+}
+
+static void times_by_bytes(void **state)
+{
+	struct archive_limits limits = { .times_s = 24 * HOUR };
+	struct archive_window *windows;
+	struct error e;
+	size_t count;
+
+	(void)state;
+	write_timed(60);
+	assert_int_equal(
+		archive_list(directory, NULL, 0, UINT32_MAX * NS_PER_S, &windows, &count, &e), 0);
+	for (size_t i = count - 25; i < count; i++)
+		limits.times_bytes += windows[i].bytes;
+	archive_list_free(windows, count);
+	/* The sum of the last ten minutes that are complete is one of the 25 files. */
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + HOUR);
+	assert_true(timed_are(36, 24, 0, 0));
+	limits.times_bytes = 1;
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + HOUR);
+	assert_true(timed_are(59, 1, 0, 0));
+	limits.times_s = 0;
+	tidy(&limits, START + HOUR);
+	assert_true(timed_are(60, 0, 0, 0));
+	assert_int_equal(samples(), 60);
+}
+
+/* Each window is read once, and no more than four in a call; none that waits to be pushed. */
+static void times_by_call(void **state)
+{
+	const struct archive_limits limits = { 0 };
+	struct error e;
+
+	(void)state;
+	write_timed(20);
+	assert_int_equal(try_tidy(&limits, START + HOUR, START + 300, &e), 0);
+	assert_true(timed_are(3, 17, 0, 0));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(try_tidy(&limits, START + HOUR, START + 300, &e), 0);
+	assert_true(timed_are(5, 15, 0, 0));
+	assert_int_equal(tidied.times_from_ns, (START + 4 * 60 + 1) * NS_PER_S);
+	/* What is known to have none is not read again. */
+	assert_int_equal(shell("echo damaged >one/2026-11-21/000100.pb.gz"), 0);
+	tidy(&limits, START + HOUR);
+	assert_int_equal(shell("grep damaged one/2026-11-21/000100.pb.gz"), 0);
+	assert_int_equal(tidied.times_from_ns, (START + 8 * 60 + 1) * NS_PER_S);
+}
+
 #define test(function) \
 	cmocka_unit_test_setup_teardown(function, directory_setup, directory_teardown)
 
@@ -589,6 +725,9 @@ int main(void)
 		test(no_space),
 		test(killed),
 		test(shortened),
+		test(times_by_age),
+		test(times_by_bytes),
+		test(times_by_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

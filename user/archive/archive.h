@@ -96,6 +96,18 @@ struct archive_limits {
 	uint64_t bytes; /* on disk, of a host's windows */
 	uint64_t days;
 	uint64_t free_bytes; /* of the file system, to be kept free */
+	/*
+	 * The newest windows, up to those of ten minutes, keep the times of their ticks: of so many
+	 * bytes on disk, that began at most so long ago.
+	 */
+	uint64_t times_bytes;
+	uint64_t times_s; /* 0: none keeps them */
+};
+
+/* What tidying leaves for others, and for the next time. Zero-initialised. */
+struct archive_tidied {
+	uint64_t old_before_ns; /* others may remove what is older, too: it is over days; 0: no */
+	uint64_t times_from_ns; /* windows that began before have no times of ticks */
 };
 
 enum archive_reason {
@@ -127,16 +139,14 @@ struct archive_dropped {
 };
 
 /*
- * Removes what a coarser window covers, merges old windows into coarser ones, some in each call (so
- * call it after each window), then drops windows that are over the limits, oldest first: over
- * bytes, over days, and until there is enough free space. The newest stays. Calls report() for what
- * was dropped, for what is damaged, and for what stays because the clock may be wrong.
+ * Removes what a coarser window covers, merges old windows into coarser ones and removes the times
+ * of ticks from others, some in each call (so call it after each window), then drops windows that
+ * are over the limits, oldest first: over bytes, over days, and until there is enough free space.
+ * The newest stays. Calls report() for what was dropped, for what is damaged, and for what stays
+ * because the clock may be wrong.
  *
- * old_before_ns is set to the time before which others may remove what is over days, too; 0:
- * nothing is.
- *
- * now_ns: the time, since the epoch. Windows that begin at keep_fine_from_ns or later are not
- * merged (they are not pushed yet); UINT64_MAX: all may be. For the process that holds the lock, or
+ * now_ns: the time, since the epoch. Windows that begin at keep_fine_from_ns or later stay as they
+ * are (they are not pushed yet); UINT64_MAX: none has to. For the process that holds the lock, or
  * its child; not for two at once.
  *
  * Returns 0 or -errno with e set; limits are kept even when merging fails.
@@ -144,6 +154,6 @@ struct archive_dropped {
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
 		 uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
-		 void *context, uint64_t *old_before_ns, struct error *e);
+		 void *context, struct archive_tidied *tidied, struct error *e);
 
 #endif

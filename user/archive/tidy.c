@@ -20,6 +20,10 @@
  */
 #define MERGES_PER_CALL 2
 
+/* Windows that it reads for the times of their ticks at most: after each minute there is one more.
+ */
+#define TIMES_PER_CALL 4
+
 /* How long after a time its last window is on the disk, at most. */
 #define COMPLETE_S 180
 
@@ -29,6 +33,12 @@
  */
 #define STACKS_10MIN 8000
 #define STACKS_HOUR  6000
+
+/*
+ * Times of ticks that a window of ten minutes has at most: of 35 CPUs at 97 Hz. Memory for them is
+ * 12 bytes each, and several times that while the window is written.
+ */
+#define TICKS_10MIN 2000000
 
 /*
  * A clock that is more than JUMP_S ahead of all that was recorded before is believed once
@@ -42,6 +52,7 @@ struct tidy {
 	const struct archive_limits *limits;
 	uint64_t now_s; /* from which ages count: plausible_now() */
 	uint64_t keep_fine_from_s;
+	uint64_t times_from_s; /* windows that begin from there on keep the times of their ticks */
 	uint64_t old_before_s; /* what ended before is over limits->days; 0: nothing is */
 	uint64_t bytes;	       /* of all windows */
 	void (*report)(const struct archive_dropped *dropped, void *context);
@@ -151,6 +162,7 @@ static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
 	struct window_sum sum = {
 		.most = g->grain_s >= WINDOW_HOUR_S ? STACKS_HOUR : STACKS_10MIN,
 		.tasks = g->grain_s >= WINDOW_HOUR_S,
+		.most_ticks = g->grain_s >= WINDOW_HOUR_S ? 0 : TICKS_10MIN,
 	};
 	bool *chosen = calloc(y->tree.count + 1, sizeof(*chosen));
 	int err = chosen ? 0 : error_no_memory(y->e);
@@ -253,6 +265,68 @@ static int merge_windows(struct tidy *y)
 	if (merged)
 		malloc_trim(0);
 	return err;
+}
+
+static bool may_have_times(const struct window_name *w)
+{
+	return !w->damaged && w->grain_s <= WINDOW_10MIN_S;
+}
+
+/* Returns y->times_from_s. The newest window keeps its times, unless none is to. */
+static uint64_t find_times_start(const struct tidy *y)
+{
+	const struct archive_limits *l = y->limits;
+	uint64_t from_s = l->times_s < y->now_s ? y->now_s - l->times_s : 0, bytes = 0;
+
+	for (size_t i = y->tree.count; i > 0; i--) {
+		const struct tree_window *w = &y->tree.windows[i - 1];
+
+		if (w->name.start_s < from_s)
+			break;
+		if (!may_have_times(&w->name))
+			continue;
+		if (l->times_bytes && bytes && bytes + w->bytes > l->times_bytes)
+			return w->name.start_s + 1;
+		bytes += w->bytes;
+	}
+	return from_s;
+}
+
+/* Removes times of ticks. *from_s: windows that begin before have none, now and afterwards. */
+static int drop_times(struct tidy *y, uint64_t *from_s)
+{
+	const uint64_t known_s = *from_s;
+	int left = TIMES_PER_CALL, err = 0;
+	bool dropped = false;
+
+	for (size_t i = 0; i < y->tree.count && !err; i++) {
+		const struct window_name *w = &y->tree.windows[i].name;
+		char path[PATH_MAX];
+		struct profile *p;
+
+		if (w->start_s >= y->times_from_s || w->start_s >= y->keep_fine_from_s)
+			break;
+		if (!may_have_times(w) || due_grain(y, w) || w->start_s < known_s)
+			continue;
+		/* All that begin at the same time: a sum and its first part. */
+		if (left <= 0 && w->start_s >= *from_s)
+			break;
+		left--;
+		*from_s = w->start_s + 1;
+		tree_path(&y->tree, w, path, sizeof(path));
+		err = window_read(path, &p, y->e);
+		if (err == -EINVAL) { /* damaged: merging reports it */
+			err = 0;
+		} else if (!err) {
+			if (p->ticks.count) {
+				p->ticks.count = 0;
+				err = tree_write(&y->tree, p, w, true, y->e);
+				dropped = true;
+			}
+			profile_free(p);
+		}
+	}
+	return err ?: dropped ? rescan(y) : 0;
 }
 
 static bool is_too_large(const struct tidy *y)
@@ -375,7 +449,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
 		 uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
-		 void *context, uint64_t *old_before_ns, struct error *e)
+		 void *context, struct archive_tidied *tidied, struct error *e)
 {
 	struct archive_dropped jump = { .reason = ARCHIVE_CLOCK_JUMPED };
 	struct error later = { 0 };
@@ -399,13 +473,16 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 	}
 	if (!err) {
 		const uint64_t days = y.limits->days;
+		uint64_t times_from_s = tidied->times_from_ns / NS_PER_S;
 
 		y.now_s = plausible_now(&y.tree, now_ns / NS_PER_S);
 		jump.first_ns = y.now_s * NS_PER_S;
 		jump.limit_ns = now_ns;
 		if (y.now_s != now_ns / NS_PER_S)
 			report(&jump, context);
-		merged = merge_windows(&y);
+		y.times_from_s = find_times_start(&y);
+		merged = merge_windows(&y) ?: drop_times(&y, &times_from_s);
+		tidied->times_from_ns = times_from_s * NS_PER_S;
 		y.e = merged ? &later : e;
 		if (days && days < y.now_s / WINDOW_DAY_S)
 			y.old_before_s = y.now_s - days * WINDOW_DAY_S;
@@ -419,7 +496,7 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 		err = err ?: drop_while(&y, is_too_full, ARCHIVE_NO_SPACE);
 		err = merged ?: err;
 	}
-	*old_before_ns = y.old_before_s * NS_PER_S;
+	tidied->old_before_ns = y.old_before_s * NS_PER_S;
 	tree_close(&y.tree);
 	return err;
 }

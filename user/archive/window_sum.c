@@ -57,6 +57,10 @@ int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 	int err;
 
 	s->p = s->p ?: profile_new();
+	if (s->p && s->p->ticks.count + p->ticks.count > s->most_ticks) {
+		s->p->ticks.count = p->ticks.count = 0;
+		s->most_ticks = 0;
+	}
 	if (!s->p || coverage_add(&s->coverage, p) || coarsen_simplify(p, s->tasks))
 		err = error_no_memory(e);
 	else

@@ -19,15 +19,17 @@ int window_read_ticks(const char *path, struct tick_choice *ticks, struct profil
 
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
 struct window_sum {
-	size_t most; /* stacks besides: as coarsen_shorten() takes them */
-	bool tasks;  /* drop the numbers of processes, and tags of tasks */
+	size_t most;	   /* stacks besides: as coarsen_shorten() takes them */
+	size_t most_ticks; /* whose times it keeps; where there are more, none */
+	bool tasks;	   /* drop the numbers of processes, and tags of tasks */
 
 	/* private */
 	struct profile *p;
 	struct coverage coverage;
 };
 
-/* Adds a profile, which is changed and freed in any case. Returns 0 or -errno with e set. */
+/* Adds a profile, which is changed and freed in any case. Returns 0 or
+ * -errno with e set. */
 int window_sum_add(struct window_sum *s, struct profile *p, struct error *e);
 
 /*

@@ -112,6 +112,40 @@ static int take_size(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+/*
+ * A size, hours, or both: "64M", "6h", "64M,6h". What is absent is no limit, but that windows of an
+ * hour have no times. 0: none have.
+ */
+static int take_times(const char *value, void *member, struct error *e)
+{
+	struct archive_limits *limits = member;
+	const uint64_t most = ARCHIVE_10MIN_S / 3600;
+	uint64_t bytes = UINT64_MAX, hours = UINT64_MAX;
+	char text[64] = "", *rest = text, *part;
+	int err = strlen(value) < sizeof(text) ? 0 : -EINVAL;
+
+	if (!err)
+		strcpy(text, value);
+	while (!err && (part = strsep(&rest, ","))) {
+		char *unit = strchr(part, 'h');
+
+		if (unit && !unit[1] && hours == UINT64_MAX) {
+			*unit = '\0';
+			err = number_parse(part, 0, most, &hours);
+		} else {
+			err = bytes == UINT64_MAX ? take_size(part, &bytes, e) : -EINVAL;
+		}
+	}
+	if (err)
+		return error_set(e, 0,
+				 "takes a size, hours (24h at most) or both, such as 64M,6h, not "
+				 "\"%s\"",
+				 value);
+	limits->times_bytes = bytes == UINT64_MAX ? 0 : bytes;
+	limits->times_s = bytes ? (hours < most ? hours : most) * 3600 : 0;
+	return 0;
+}
+
 struct options {
 	struct command_line c;
 	const char *config;
@@ -165,6 +199,9 @@ static const struct option_spec continuous_options[] = {
 	  take_size, CONTINUOUS(limits.bytes) },
 	{ "retain-days", 0, "N", "remove older files (30); 0: no limit", take_days,
 	  CONTINUOUS(limits.days) },
+	{ "retain-times", 0, "LIMITS",
+	  "keep the times of ticks in the newest files: a size, hours, or both (256M,6h); 0: none",
+	  take_times, CONTINUOUS(limits) },
 	{ "keep-free", 0, "SIZE", "remove the oldest files while less is free on the disk (1G)",
 	  take_size, CONTINUOUS(limits.free_bytes) },
 	{ "metrics", 0, "FILE", "write counters there, for node_exporter's textfile collector",
@@ -271,6 +308,8 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 					.bytes = 2 * GIB,
 					.days = 30,
 					.free_bytes = GIB,
+					.times_bytes = 256 * MIB,
+					.times_s = 6 * 3600,
 				},
 			},
 		},

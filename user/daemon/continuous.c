@@ -190,6 +190,8 @@ static void write_window(struct recorder *r, struct profile *p)
 	struct stat status;
 	struct error e;
 
+	if (!r->o->limits.times_s)
+		p->ticks.count = 0;
 	if (archive_write(r->archive, p, path, sizeof(path), &e)) {
 		r->state->windows_failed++;
 		log_problem(&e);

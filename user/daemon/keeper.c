@@ -30,9 +30,9 @@ struct work {
 	struct state *state;
 	int pipe;
 	pid_t recorder;
-	struct push *push;	/* NULL: nothing is sent */
-	struct state before;	/* as earlier keepers left it */
-	uint64_t old_before_ns; /* windows before this are over --retain-days; 0: none are */
+	struct push *push;   /* NULL: nothing is sent */
+	struct state before; /* as earlier keepers left it */
+	struct archive_tidied tidied;
 	/*
 	 * Reasons for which this tidying, and the one before, kept files: the clock may be wrong.
 	 */
@@ -220,10 +220,10 @@ static void run_keeper(struct work *w)
 		memcpy(w->kept, w->keeps, sizeof(w->kept));
 		memset(w->keeps, 0, sizeof(w->keeps));
 		if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
-				 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
+				 sent_until_ns, note_dropped, w, &w->tidied, &e))
 			log_problem(&e);
-		if (w->o->dcpi && w->old_before_ns)
-			dcpi_drop_old(w->o->dcpi, w->host, w->old_before_ns);
+		if (w->o->dcpi && w->tidied.old_before_ns)
+			dcpi_drop_old(w->o->dcpi, w->host, w->tidied.old_before_ns);
 		next_ms = push_windows(w);
 		publish_state(w);
 	} while (goes_on);
