@@ -65,7 +65,7 @@ accepted() {
 	to_collector && counted "sent 3" && ! grep -q problem "$work/out" && wait_for has_collected 3
 }
 has_collected() {
-	[ "$(grep -c '"sample records": 7}' "$work/collected")" -eq "$1" ]
+	[ "$(grep -c '"sample records": 8}' "$work/collected")" -eq "$1" ]
 }
 check "it accepts gzipped windows by TLS, with a client's certificate and a token" accepted
 
@@ -77,9 +77,18 @@ values() {
 }
 prints_counts() {
 	values nginx
-	[ "$(values nginx)" = "60 20 10" ] && [ "$(values java)" = 5 ] && [ "$(values kernel)" = 3 ] && [ "$(values bash)" = 2 ]
+	[ "$(values nginx)" = "  5 10" ] && [ "$(values java)" = 5 ] && [ "$(values kernel)" = 3 ] && [ "$(values bash)" = 2 ]
 }
 check "it prints our counts, by service" prints_counts
+
+# The first two samples of nginx have times in place of values.
+has_times() {
+	cat "$work/collector.out"
+	[ "$(grep -c '^times 60 0 59000000000$' "$work/collector.out")" -eq 3 ] &&
+		[ "$(grep -c '^times 15 500000000 28500000000$' "$work/collector.out")" -eq 3 ] &&
+		[ "$(grep -c ^times "$work/collector.out")" -eq 6 ]
+}
+check "it has the times of our ticks" has_times
 
 prints() {
 	local text
@@ -146,8 +155,9 @@ by_definitions() {
 	id=$(printf '0123456789abcdef%.0s' 1 2 3 4)
 	# shellcheck disable=SC2059 # it is a format
 	diff - "$work/decoded" <<-END
-		service.name=nginx,host.name=h $nginx 60 $handle;$main
-		service.name=nginx,host.name=h $nginx 20 sys_read@:0$(printf "$kernel" 400);$handle;$main
+		service.name=nginx,host.name=h $nginx 60 from 0.0 to 59.0 $handle;$main
+		service.name=nginx,host.name=h $nginx 15 from 0.5 to 28.5 sys_read@:0$(printf "$kernel" 400);$handle;$main
+		service.name=nginx,host.name=h $nginx 5 sys_read@:0$(printf "$kernel" 400);$handle;$main
 		service.name=nginx,host.name=h $nginx 10 ?(/usr/sbin/nginx+0x1300{ID}profile.frame.type=native)
 		service.name=java,host.name=h,container.id=$id [process.executable.name=java,process.pid=200,thread.name=GC Thread#0,process.owner=1000,systemd.unit=docker-$id.scope] 5 Foo.bar@:0([jit 200]+0x1700{})
 		service.name=kernel,host.name=h [process.executable.name=kworker/0:1] 3 process_one_work@:0$(printf "$kernel" 500);kthread@:0$(printf "$kernel" 600)

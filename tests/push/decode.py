@@ -22,6 +22,12 @@ def otlp_request(proto, body):
     return request.FromString(gzip.decompress(body))
 
 
+def count(sample):
+    """It has a value, or times, of which each counts 1"""
+    assert len(sample.values) == (not sample.timestamps_unix_nano)
+    return sample.values[0] if sample.values else len(sample.timestamps_unix_nano)
+
+
 def leaves(proto, body):
     r = otlp_request(proto, body)
     d = r.dictionary
@@ -29,7 +35,7 @@ def leaves(proto, body):
     for s in (s for rp in r.resource_profiles for sp in rp.scope_profiles for p in sp.profiles for s in p.samples):
         stack = d.stack_table[s.stack_index].location_indices
         lines = d.location_table[stack[0]].lines if stack else []
-        counts[d.string_table[d.function_table[lines[0].function_index].name_strindex] if lines else ""] += s.values[0]
+        counts[d.string_table[d.function_table[lines[0].function_index].name_strindex] if lines else ""] += count(s)
     print(json.dumps(counts))
 
 
@@ -78,7 +84,10 @@ def otlp(proto, body):
                 ids.add(p.profile_id)
                 for s in p.samples:
                     stack = ";".join(frame(i) for i in d.stack_table[s.stack_index].location_indices)
-                    print(f"{resource} [{attributes(s.attribute_indices)}] {s.values[0]} {stack}")
+                    times = [t - p.time_unix_nano for t in s.timestamps_unix_nano]
+                    assert times == sorted(times) and all(0 <= t < p.duration_nano for t in times)
+                    when = f" from {times[0] / 1e9} to {times[-1] / 1e9}" if times else ""
+                    print(f"{resource} [{attributes(s.attribute_indices)}] {count(s)}{when} {stack}")
 
 
 def pyroscope(profiltool, body):

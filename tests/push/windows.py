@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """windows.py ARCHIVE HOST COUNT [SERVICES]: writes windows of an archive, a minute each, of which the
-last began two minutes ago. Each has the same 101 samples, of each kind that there is. With SERVICES, each has
-so many services of names that processes chose, of 1, 2, ... samples."""
+last began two minutes ago. Each has the same 101 samples, of each kind that there is. Of the first two stacks, 60
+and 15 of 20 ticks have times: one each second, and one every other from 0.5 s on. With SERVICES, each has so many
+services of names that processes chose, of 1, 2, ... samples."""
 import gzip
 import os
 import sys
@@ -82,6 +83,13 @@ def fill(w):
     thread = w.location(kernel, 0x600, (b"kthread", b"", 0))
     compiled = w.location(jit, 0x700, (b"Foo.bar", b"", 0))
 
+    # In ms; see profile.proto.
+    ticks = sorted([(1000 * i, 1) for i in range(60)] + [(500 + 2000 * i, 2) for i in range(15)])
+    times = [time for time, _ in ticks]
+    numbers = [number for _, number in ticks]
+    first = [numbers.index(1), numbers.index(2)]
+    w.p.ticks.extend([10 ** 6, times[-1], len(ticks)] + [time - before for time, before in zip(times, [0] + times)])
+    w.p.ticks.extend(0 if i in first else number for i, number in enumerate(numbers))
     nginx = dict(pid=100, comm=b"nginx", cpu=1, unit=b"nginx.service", user=b"www-data")
     w.sample([handle, main], 60, **nginx)
     w.sample([read, handle, main], 20, **nginx)

@@ -85,6 +85,7 @@ struct writer {
 	size_t text_room, attribute_room, function_room;
 	struct index text_index, attribute_index, function_index, element_index;
 
+	struct tick_groups ticks; /* by sample; NULL: no times are known, or the value is no tick */
 	uint32_t *mappings, *locations; /* the numbers of the profile's; 0: not written */
 	struct label_attributes *labels;
 	int32_t *label_attributes;
@@ -461,10 +462,16 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 	return a;
 }
 
-static void put_sample(struct writer *w, struct request_bytes *to, const struct profile_sample *s,
-		       int64_t value)
+/*
+ * Writes a sample. Ticks whose times are known go as these times alone, which readers count: the
+ * profiler of OpenTelemetry sends all of its own so. Those of the others are a second Sample.
+ */
+static void put_sample(struct writer *w, struct request_bytes *to, size_t number, int64_t value)
 {
+	const struct profile_sample *s = &w->p->samples[number];
 	const struct label_attributes *attributes = attributes_of(w, s->labels);
+	size_t first = w->ticks.first ? w->ticks.first[number] : 0;
+	size_t times = w->ticks.first ? w->ticks.first[number + 1] - first : 0;
 	Profil__Otlp__Sample message = PROFIL__OTLP__SAMPLE__INIT;
 	Profil__Otlp__Stack stack = PROFIL__OTLP__STACK__INIT;
 
@@ -475,10 +482,19 @@ static void put_sample(struct writer *w, struct request_bytes *to, const struct 
 		stack.location_indices = w->stack;
 		message.stack_index = put_unique(w, TABLE_STACK, &stack.base);
 	}
-	message.n_values = 1;
-	message.values = &value;
 	message.n_attribute_indices = attributes->count;
 	message.attribute_indices = w->label_attributes + attributes->first;
+	if (times) {
+		message.n_timestamps_unix_nano = times;
+		message.timestamps_unix_nano = w->ticks.times + first;
+		put_message(w, to, PROFILE_SAMPLE, &message.base);
+		message.n_timestamps_unix_nano = 0;
+		value -= times;
+		if (!value)
+			return;
+	}
+	message.n_values = 1;
+	message.values = &value;
 	put_message(w, to, PROFILE_SAMPLE, &message.base);
 }
 
@@ -608,6 +624,9 @@ static int make_request(const struct profile *p, struct request_bytes *request, 
 	profiles = calloc(services.count + 1, sizeof(*profiles));
 	if (!w.mappings || !w.locations || !w.labels || !profiles)
 		fail(&w);
+	if (p->ticks.count && value == PROFILE_SAMPLES &&
+	    tick_list_group(&p->ticks, p->sample_count, &w.ticks))
+		fail(&w);
 	if (w.err)
 		goto out;
 	begin_dictionary(&w);
@@ -617,7 +636,7 @@ static int make_request(const struct profile *p, struct request_bytes *request, 
 		int64_t counted = p->values[i * p->value_type_count + value];
 
 		if (counted)
-			put_sample(&w, &profiles[services.of_sample[i]], &p->samples[i], counted);
+			put_sample(&w, &profiles[services.of_sample[i]], i, counted);
 	}
 	for (size_t i = 0; i < services.count; i++)
 		if (services.items[i].total)
@@ -637,6 +656,7 @@ out:
 	index_free(&w.attribute_index);
 	index_free(&w.function_index);
 	index_free(&w.element_index);
+	tick_groups_free(&w.ticks);
 	free(w.mappings);
 	free(w.locations);
 	free(w.labels);

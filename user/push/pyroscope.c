@@ -169,6 +169,7 @@ static int make_view(struct view *v, const struct profile *from)
 	p->totals = (struct profile_totals){ 0 };
 	p->comment_count = 0;
 	p->extra_count = 0;
+	p->ticks.count = 0; /* parts have other numbers of samples */
 	if (!p->samples || !p->values || !p->labels || !p->images || !p->functions || !p->lines)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count && !err; i++) {
