@@ -11,14 +11,19 @@
 #define START utc("2026-11-21 00:00:00")
 #define HOUR  3600
 
-/* Windows without a gap from START on, each with one sample in work(). */
-static void write_windows(int count)
+/* Windows without a gap, each with one sample in work(). */
+static void write_windows_at(uint64_t start_s, int count)
 {
 	struct archive *a = opened("one");
 
 	for (int i = 0; i < count; i++)
-		write_window(a, START + 60 * i, "work", 1);
+		write_window(a, start_s + 60 * i, "work", 1);
 	archive_close(a);
+}
+
+static void write_windows(int count)
+{
+	write_windows_at(START, count);
 }
 
 /* What was dropped last, by reason. */
@@ -680,6 +685,84 @@ static void times_by_bytes(void **state)
 	assert_int_equal(samples(), 60);
 }
 
+/* Writes the file of a trigger at START + at_s; returns its name, or "" if it is -ENOENT. */
+static const char *write_trigger(enum window_trigger kind, int at_s, int before_s, int after_s)
+{
+	struct archive_trigger trigger = { kind, "load:x:1", (START + at_s) * NS_PER_S,
+					   (START + at_s - before_s) * NS_PER_S,
+					   (START + at_s + after_s) * NS_PER_S };
+	static char path[4096];
+	struct error e;
+	int err = archive_write_trigger(directory, "one", &trigger, path, sizeof(path), &e);
+
+	if (err == -ENOENT)
+		return "";
+	if (err)
+		fail_msg("%s", e.what);
+	assert_true(trigger.time_ns >= (START + at_s) * NS_PER_S);
+	return strrchr(path, '/') + 1;
+}
+
+/* The file of a trigger has the ticks of its seconds, whatever windows they are in. */
+static void triggers(void **state)
+{
+	struct profile *p;
+
+	(void)state;
+	write_timed(3);
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_LOAD, 60, 50, 30),
+			    "000100-trigger-load.pb.gz");
+	p = read_window("one/2026-11-21/000100-trigger-load.pb.gz");
+	assert_int_equal(profile_total(p, NULL), 1);
+	assert_int_equal(p->ticks.count, 1);
+	assert_int_equal(p->ticks.times[0], (START + 60) * NS_PER_S + NS_PER_MS);
+	assert_int_equal(p->time_ns, (START + 10) * NS_PER_S);
+	assert_int_equal(p->duration_ns, 80 * NS_PER_S);
+	assert_false(p->totals.known);
+	assert_int_equal(p->all_samples, 0);
+	assert_true(has_text(p->comments, p->comment_count, "trigger=load:x:1"));
+	profile_free(p);
+	/* A name that is taken, another trigger, and seconds that were idle or not recorded */
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_LOAD, 60, 60, 120),
+			    "000101-trigger-load.pb.gz");
+	p = read_window("one/2026-11-21/000101-trigger-load.pb.gz");
+	assert_int_equal(profile_total(p, NULL), 3);
+	assert_int_equal(p->duration_ns, 180 * NS_PER_S);
+	profile_free(p);
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_SIGNAL, 60, 60, 120),
+			    "000100-trigger-signal.pb.gz");
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_SIGNAL, 100, 10, 10), "");
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_SIGNAL, 1000, 10, 10), "");
+}
+
+/* They are no windows: not listed, not merged, and no part of sums; but limits hold for them. */
+static void triggers_stay(void **state)
+{
+	const struct archive_limits limits = { .days = 5 }, few = { .bytes = 1 };
+
+	(void)state;
+	write_timed(60);
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_COMMAND, 0, 0, 120),
+			    "000000-trigger-command.pb.gz");
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_PRESSURE, 1800, 60, 60),
+			    "003000-trigger-pressure.pb.gz");
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 60);
+	for (int i = 0; i < 20; i++)
+		tidy(&limits, START + 30 * HOUR);
+	assert_string_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000000-1h.pb.gz ");
+	assert_int_equal(samples(), 60);
+	assert_int_equal(shell("ls one/2026-11-21/000000-trigger-command.pb.gz"), 0);
+	assert_int_equal(shell("ls one/2026-11-21/003000-trigger-pressure.pb.gz"), 0);
+	write_windows_at(START + 6 * 24 * HOUR, 60);
+	tidy(&limits, START + 6 * 24 * HOUR + HOUR);
+	assert_int_equal(shell("! ls one/2026-11-21"), 0);
+	write_timed(1);
+	assert_string_equal(write_trigger(WINDOW_TRIGGER_SIGNAL, 0, 0, 60),
+			    "000000-trigger-signal.pb.gz");
+	tidy(&few, START + 6 * 24 * HOUR + HOUR);
+	assert_int_equal(shell("! ls one/2026-11-21"), 0);
+}
+
 /* Each window is read once, and no more than four in a call; none that waits to be pushed. */
 static void times_by_call(void **state)
 {
@@ -728,6 +811,8 @@ int main(void)
 		test(times_by_age),
 		test(times_by_bytes),
 		test(times_by_call),
+		test(triggers),
+		test(triggers_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "archive/window_name.h"
 #include "profile/profile.h"
 #include "util/error.h"
 
@@ -18,12 +19,15 @@
  *
  *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-10m.sum.pb.gz, -1h.sum.pb.gz, -1d.sum.pb.gz
  *
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-trigger-NAME.pb.gz   seconds around a time
+ *
  * All are pprof files, complete at any moment. Sums begin at whole ten minutes and hours of UTC,
  * and replace all windows that began in theirs: a window that a coarser one covers is not read. So
  * a process that is killed between writing a sum and removing its parts leaves nothing that counts
  * twice. A .sum is one whose parts are still there: readers of a long interval read it in place of
- * them. It loses that part of its name when they are old, and are removed. Temporary files begin
- * with a dot.
+ * them. It loses that part of its name when they are old, and are removed. Files of triggers are
+ * copies of a part of windows, which nobody reads in place of them. Temporary files begin with a
+ * dot.
  *
  * Symbolic links are not followed below DIRECTORY.
  */
@@ -58,6 +62,25 @@ bool archive_has_writer(const char *directory, const char *host);
  */
 int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
 		  struct error *e);
+
+/* --- Triggers: user/archive/trigger.c --- */
+
+/* Seconds that are to be kept as a file of their own. */
+struct archive_trigger {
+	enum window_trigger kind;
+	const char *what; /* becomes a comment, "trigger=WHAT" */
+	/* Since the epoch: the time that the file is named by, and the interval that it has. */
+	uint64_t time_ns, since_ns, until_ns;
+};
+
+/*
+ * Writes all ticks of an interval whose times windows of a minute have, with these times. Where the
+ * name is taken, the file gets that of the next free second, which trigger->time_ns becomes. path
+ * receives the file's path. For the process that holds the lock, or its child. Returns 0 or -errno
+ * with e set; -ENOENT: there is no such tick.
+ */
+int archive_write_trigger(const char *directory, const char *host, struct archive_trigger *trigger,
+			  char *path, size_t size, struct error *e);
 
 /* --- Listing: user/archive/list.c --- */
 

@@ -20,8 +20,7 @@
  */
 #define MERGES_PER_CALL 2
 
-/* Windows that it reads for the times of their ticks at most: after each minute there is one more.
- */
+/* Windows that one call reads to remove their times at most: each minute there is one more. */
 #define TIMES_PER_CALL 4
 
 /* How long after a time its last window is on the disk, at most. */
@@ -85,7 +84,7 @@ static unsigned int due_grain(const struct tidy *y, const struct window_name *w)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		uint64_t end_s = w->start_s - w->start_s % rules[i].grain_s + rules[i].grain_s;
 
-		if (!w->damaged && !w->sum && w->grain_s < rules[i].grain_s &&
+		if (!window_is_apart(w) && !w->sum && w->grain_s < rules[i].grain_s &&
 		    end_s + rules[i].age_s <= y->now_s && end_s <= y->keep_fine_from_s)
 			return rules[i].grain_s;
 	}
@@ -214,7 +213,7 @@ static int merge_group(struct tidy *y, const struct group *g)
 	for (size_t i = g->first; i < g->first + g->count && !err; i++) {
 		const struct window_name *w = &y->tree.windows[i].name;
 
-		if (!w->damaged && w->grain_s < g->grain_s)
+		if (!window_is_apart(w) && w->grain_s < g->grain_s)
 			err = tree_remove(&y->tree, w, y->e);
 	}
 	return err;
@@ -251,6 +250,10 @@ static int merge_windows(struct tidy *y)
 		for (size_t i = 0; !err && merged < MERGES_PER_CALL && i < y->tree.count;) {
 			bool damaged = y->tree.windows[i].name.damaged;
 
+			if (y->tree.windows[i].name.trigger) {
+				i++;
+				continue;
+			}
 			set_group(y, i, grains_s[grain], &g);
 			i = g.first + g.count;
 			if (damaged || group_end(&g) + COMPLETE_S > y->now_s ||
@@ -269,7 +272,7 @@ static int merge_windows(struct tidy *y)
 
 static bool may_have_times(const struct window_name *w)
 {
-	return !w->damaged && w->grain_s <= WINDOW_10MIN_S;
+	return !window_is_apart(w) && w->grain_s <= WINDOW_10MIN_S;
 }
 
 /* Returns y->times_from_s. The newest window keeps its times, unless none is to. */
@@ -367,7 +370,7 @@ static uint64_t plausible_now(const struct tree *t, uint64_t now_s)
 		const struct window_name *w = &t->windows[i - 1].name;
 		uint64_t end_s = w->start_s + w->grain_s;
 
-		if (w->sum || w->start_s > now_s)
+		if (w->sum || w->trigger || w->start_s > now_s)
 			continue;
 		if (end_s + JUMP_S < next_s)
 			plausible_s = end_s;
@@ -393,7 +396,7 @@ static bool keep_most(const struct tidy *y)
 		const struct window_name *w = &y->tree.windows[i - 1].name;
 		uint64_t end_s = w->start_s + w->grain_s;
 
-		if (w->sum || w->start_s > y->now_s)
+		if (w->sum || w->trigger || w->start_s > y->now_s)
 			continue;
 		jumped = jumped || end_s + JUMP_S < next_s;
 		next_s = w->start_s;

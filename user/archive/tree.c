@@ -152,7 +152,7 @@ size_t tree_choose(const struct tree *t, uint64_t since_s, uint64_t until_s,
 		uint64_t end_s = w->start_s + w->grain_s;
 
 		chosen[i] = false;
-		if (w->damaged || t->windows[i].covered || w->start_s < summed_until ||
+		if (window_is_apart(w) || t->windows[i].covered || w->start_s < summed_until ||
 		    w->start_s >= until_s || end_s <= since_s)
 			continue;
 		if (w->sum &&
@@ -184,7 +184,7 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 	for (size_t i = 0; i < t->count; i++) {
 		struct window_name *w = &t->windows[i].name;
 
-		if (w->damaged)
+		if (window_is_apart(w))
 			continue;
 		t->windows[i].covered = (w->start_s < hour_end && is_finer(w, WINDOW_HOUR_S)) ||
 					(w->start_s < ten_end && is_finer(w, WINDOW_10MIN_S));

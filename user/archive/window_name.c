@@ -7,6 +7,14 @@
 
 #define EXTENSION ".pb.gz"
 #define SUM	  ".sum"
+#define TRIGGER	  "-trigger-"
+
+const char *const window_triggers[WINDOW_TRIGGERS] = {
+	[WINDOW_TRIGGER_SIGNAL] = "signal",
+	[WINDOW_TRIGGER_PRESSURE] = "pressure",
+	[WINDOW_TRIGGER_LOAD] = "load",
+	[WINDOW_TRIGGER_COMMAND] = "command",
+};
 
 static const struct {
 	unsigned int grain_s;
@@ -35,8 +43,9 @@ void window_file_name(const struct window_name *w, char name[static WINDOW_NAME_
 
 	while (i + 1 < GRAINS && grains[i].grain_s != w->grain_s)
 		i++;
-	snprintf(name, WINDOW_NAME_SIZE, "%02u%02u%02u%s%s" EXTENSION "%s", second / 3600 % 24,
+	snprintf(name, WINDOW_NAME_SIZE, "%02u%02u%02u%s%s%s%s" EXTENSION "%s", second / 3600 % 24,
 		 second / 60 % 60, second % 60, grains[i].suffix, w->sum ? SUM : "",
+		 w->trigger ? TRIGGER : "", w->trigger ? window_triggers[w->trigger] : "",
 		 w->damaged ? WINDOW_DAMAGED : "");
 }
 
@@ -80,6 +89,10 @@ bool window_parse_file(const char *name, uint64_t day_s, struct window_name *w)
 	w->start_s = day_s + hour * 3600 + minute * 60 + second;
 	w->sum = strstr(name, SUM EXTENSION);
 	w->damaged = strstr(name, EXTENSION WINDOW_DAMAGED);
+	w->trigger = WINDOW_NO_TRIGGER;
+	for (int i = 1; i < WINDOW_TRIGGERS && strstr(name, TRIGGER); i++)
+		if (strstr(name, window_triggers[i]))
+			w->trigger = i;
 	for (size_t i = 0; i < GRAINS; i++) {
 		w->grain_s = grains[i].grain_s;
 		window_file_name(w, again);

@@ -146,6 +146,29 @@ static int take_times(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int take_trigger(const char *value, void *member, struct error *e)
+{
+	return trigger_parse(value, member, e);
+}
+
+static int take_some_seconds(const char *value, void *member, struct error *e)
+{
+	uint64_t *ns = member;
+	int err = take_number(value, 0, 300, ns, e);
+
+	*ns *= NS_PER_S;
+	return err;
+}
+
+static int take_per_hour(const char *value, void *member, struct error *e)
+{
+	uint64_t number = 0;
+	int err = take_number(value, 1, TRIGGERS_HOUR_MAX, &number, e);
+
+	*(unsigned int *)member = number;
+	return err;
+}
+
 struct options {
 	struct command_line c;
 	const char *config;
@@ -204,6 +227,16 @@ static const struct option_spec continuous_options[] = {
 	  take_times, CONTINUOUS(limits) },
 	{ "keep-free", 0, "SIZE", "remove the oldest files while less is free on the disk (1G)",
 	  take_size, CONTINUOUS(limits.free_bytes) },
+	{ "trigger", 0, "WHAT",
+	  "keep the seconds around it: pressure:RESOURCE:PERCENT, load:GROUP:PERCENT or "
+	  "command:FILE[:SECONDS]; as SIGUSR2 does",
+	  take_trigger, CONTINUOUS(triggers) },
+	{ "trigger-before", 0, "SECONDS", "how many before it (10)", take_some_seconds,
+	  CONTINUOUS(triggers.before_ns) },
+	{ "trigger-after", 0, "SECONDS", "how many after it (10)", take_some_seconds,
+	  CONTINUOUS(triggers.after_ns) },
+	{ "trigger-limit", 0, "N", "keep at most so many in an hour (6)", take_per_hour,
+	  CONTINUOUS(triggers.per_hour) },
 	{ "metrics", 0, "FILE", "write counters there, for node_exporter's textfile collector",
 	  option_text, CONTINUOUS(metrics) },
 	{ "dcpi", 0, "DIR", "add the counts to a DCPI database, too", option_text,
@@ -304,6 +337,11 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 				.directory = ARCHIVE_DIRECTORY,
 				.event = CAPTURE_CPU_CLOCK,
 				.window_ns = 60 * NS_PER_S,
+				.triggers = {
+					.before_ns = 10 * NS_PER_S,
+					.after_ns = 10 * NS_PER_S,
+					.per_hour = 6,
+				},
 				.limits = {
 					.bytes = 2 * GIB,
 					.days = 30,

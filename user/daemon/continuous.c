@@ -41,6 +41,11 @@ struct recorder {
 	struct state *state;
 	struct archive *archive;
 	struct keeper keeper;
+	struct watcher watcher;
+	struct archive_trigger trigger; /* its seconds are being recorded; kind 0: there is none */
+	uint64_t trigger_end_ns;	/* when they end */
+	uint64_t trigger_ns[TRIGGERS_HOUR_MAX]; /* when the last ones came; 0: never */
+	bool refuses;				/* too many came: it was logged */
 	struct capture *capture;
 	struct user_names users;
 	struct symbol_cache *symbols;
@@ -51,6 +56,65 @@ struct recorder {
 	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
 };
 
+/* Has the seconds around now kept, unless too many were in the last hour. */
+static void take_trigger(struct recorder *r, enum window_trigger kind, const char *text)
+{
+	const struct trigger_options *o = &r->o->triggers;
+	uint64_t now = now_ns(), time_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t *oldest = &r->trigger_ns[0];
+
+	if (!r->o->limits.times_s) {
+		log_note("trigger %s: --retain-times 0 keeps no times of ticks", text);
+		return;
+	}
+	if (r->trigger.kind) {
+		log_note("trigger %s: in the file of trigger %s, before it", text, r->trigger.what);
+		return;
+	}
+	for (unsigned int i = 1; i < o->per_hour; i++)
+		if (r->trigger_ns[i] < *oldest)
+			oldest = &r->trigger_ns[i];
+	if (*oldest && now - *oldest < 3600 * NS_PER_S) {
+		r->state->triggers_refused++;
+		/* One that comes again and again is logged once, but a person gets an answer. */
+		if (!r->refuses || kind == WINDOW_TRIGGER_SIGNAL)
+			log_note("trigger %s: not kept, because %u were in the last hour", text,
+				 o->per_hour);
+		r->refuses = true;
+		return;
+	}
+	*oldest = now;
+	r->refuses = false;
+	r->trigger = (struct archive_trigger){
+		.kind = kind,
+		.what = text,
+		.time_ns = time_ns,
+		.since_ns = time_ns - o->before_ns,
+		.until_ns = time_ns + o->after_ns,
+	};
+	r->trigger_end_ns = now + o->after_ns;
+	log_note("trigger %s: keeps %" PRIu64 " seconds before and %" PRIu64 " after now", text,
+		 o->before_ns / NS_PER_S, o->after_ns / NS_PER_S);
+}
+
+/* When windows have all of a trigger's seconds, or recording ends: has the keeper write its file.
+ */
+static void finish_trigger(struct recorder *r)
+{
+	int err;
+	struct error e;
+
+	if (!r->trigger.kind || (!r->end && now_ns() < r->trigger_end_ns))
+		return;
+	err = keeper_write_trigger(&r->keeper, &r->trigger);
+	if (err) {
+		r->state->triggers_refused++;
+		error_set(&e, -err, "trigger %s: no process writes its file", r->trigger.what);
+		log_error(&e);
+	}
+	r->trigger.kind = WINDOW_NO_TRIGGER;
+}
+
 static void take_signals(struct recorder *r)
 {
 	struct signalfd_siginfo info;
@@ -59,6 +123,14 @@ static void take_signals(struct recorder *r)
 	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGCHLD:
+			if (r->watcher.pid > 0 &&
+			    waitpid(r->watcher.pid, &status, WNOHANG) == r->watcher.pid) {
+				log_note("the process that looks for triggers has ended (status "
+					 "%#x): it starts again with the next window",
+					 status);
+				close(r->watcher.fd);
+				r->watcher.pid = 0;
+			}
 			if (r->keeper.pid <= 0 ||
 			    waitpid(r->keeper.pid, &status, WNOHANG) != r->keeper.pid)
 				break;
@@ -71,6 +143,9 @@ static void take_signals(struct recorder *r)
 			break;
 		case SIGUSR1:
 			r->cut = true;
+			break;
+		case SIGUSR2:
+			take_trigger(r, WINDOW_TRIGGER_SIGNAL, "signal");
 			break;
 		case SIGHUP:
 			/* The keeper is a copy of this process: a new one reads all files again. */
@@ -150,14 +225,16 @@ static void account_window(struct recorder *r, struct profile *p)
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct rusage ended;
-	clockid_t keeper;
+	clockid_t child;
 
-	/* The CPU time of all keepers there have been belongs to profild, too. */
+	/* The CPU time of all children there have been belongs to profild, too. */
+	if (r->watcher.pid > 0 && clock_getcpuclockid(r->watcher.pid, &child) == 0)
+		own_ns += clock_ns(child);
 	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
 		own_ns += (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * NS_PER_S +
 			  (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
-	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &keeper) == 0)
-		own_ns += clock_ns(keeper);
+	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &child) == 0)
+		own_ns += clock_ns(child);
 	p->totals.own_ns = own_ns - s->cpu_ns;
 	s->cpu_ns = own_ns;
 	capture_totals(r->capture, &t);
@@ -236,7 +313,10 @@ static int finish_window(struct recorder *r, struct error *e)
 	/* Without a keeper, recording goes on: it is tried again with each window. */
 	if (r->keeper.pid <= 0 && keeper_start(&r->keeper, r->o, r->host, r->state, &problem))
 		log_problem(&problem);
+	if (r->watcher.pid <= 0 && watcher_start(&r->watcher, &r->o->triggers, &problem))
+		log_problem(&problem);
 	keeper_wake(&r->keeper);
+	finish_trigger(r);
 	return err;
 }
 
@@ -252,8 +332,8 @@ static int record_windows(struct recorder *r, struct error *e)
 {
 	uint64_t end_ns = next_end_ns(r);
 	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
-	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
-	int err = 0;
+	struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN }, { .events = POLLIN } };
+	int err = 0, number;
 
 	while (!err && !r->end) {
 		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
@@ -261,9 +341,15 @@ static int record_windows(struct recorder *r, struct error *e)
 		ping_watchdog(r);
 		if (left > LOOK_NS)
 			left = LOOK_NS;
-		if (poll(&fd, 1, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
+		fds[1].fd = r->watcher.pid > 0 ? r->watcher.fd : -1;
+		if (poll(fds, 2, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for signals");
+		while ((number = watcher_read(&r->watcher)) >= 0)
+			take_trigger(r, r->o->triggers.list[number].kind,
+				     r->o->triggers.list[number].text);
 		take_signals(r);
+		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
+			r->cut = true;
 		err = capture_handle(r->capture, e);
 		if (err || !(r->end || r->cut || now_ns() >= end_ns))
 			continue;
@@ -293,6 +379,9 @@ static int check_keeping(const struct recorder *r, struct error *e)
 	struct push *p = NULL;
 	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
 
+	if (!err && r->o->triggers.count && !r->o->limits.times_s)
+		return error_set_kind(e, ERROR_USAGE, 0,
+				      "--trigger keeps the times of ticks, --retain-times 0 not");
 	if (!err && r->o->dcpi)
 		err = directory_check_writable(r->o->dcpi, e);
 	if (err)
@@ -350,6 +439,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	r->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -359,6 +449,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
+	err = err ?: watcher_start(&r->watcher, &r->o->triggers, e);
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err)
@@ -382,6 +473,7 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	capture_free(r.capture);
 	user_names_free(&r.users);
 	symbol_cache_free(r.symbols);
+	watcher_stop(&r.watcher);
 	keeper_stop(&r.keeper);
 	archive_close(r.archive);
 	if (r.signals >= 0)

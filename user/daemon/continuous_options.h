@@ -6,6 +6,7 @@
 
 #include "archive/archive.h"
 #include "capture/capture.h"
+#include "daemon/trigger.h"
 #include "push/push.h"
 
 /* What to record all the time, and what to do with it. */
@@ -16,6 +17,7 @@ struct continuous_options {
 	unsigned int unwind_mib; /* as in struct capture_options */
 	uint64_t window_ns;
 	struct archive_limits limits;
+	struct trigger_options triggers;
 	const char *metrics; /* a file for node_exporter; NULL: none */
 	const char *dcpi;    /* a DCPI database to write, too; NULL: none */
 	/*

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -176,15 +177,47 @@ static void publish_state(struct work *w)
 		log_problem(&e);
 }
 
+static void write_trigger(struct work *w, struct archive_trigger *trigger)
+{
+	char path[PATH_MAX];
+	struct error e;
+
+	if (archive_write_trigger(w->o->directory, w->host, trigger, path, sizeof(path), &e)) {
+		w->state->triggers_failed++;
+		log_error(&e);
+		return;
+	}
+	w->state->triggers++;
+	w->state->last_trigger_s = trigger->time_ns / NS_PER_S;
+	w->state->last_trigger_kind = trigger->kind;
+	log_note("trigger %s: wrote %s", trigger->what, path);
+}
+
+/*
+ * Waits for messages of the recorder, at most so long: each is an archive_trigger, which is empty
+ * if it is to wake the keeper alone. False: the recorder has closed the pipe.
+ */
+static bool take_messages(struct work *w, int wait_ms)
+{
+	struct pollfd fd = { .fd = w->pipe, .events = POLLIN };
+	struct archive_trigger message;
+	ssize_t size = 1;
+
+	if (poll(&fd, 1, wait_ms) <= 0)
+		return true;
+	while ((size = read(w->pipe, &message, sizeof(message))) == sizeof(message))
+		if (message.kind)
+			write_trigger(w, &message);
+	return size != 0;
+}
+
 /* Runs in the keeper's process, until the recorder closes the pipe. Does not return. */
 static void run_keeper(struct work *w)
 {
 	uint64_t sent_until_ns;
 	sigset_t all;
 	struct push_options push = w->o->push;
-	struct pollfd fd = { .fd = STDERR_FILENO + 1, .events = POLLIN };
 	bool goes_on;
-	char bytes[64];
 	int next_ms = 0;
 	struct error e;
 
@@ -196,10 +229,10 @@ static void run_keeper(struct work *w)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	/* Closes the recorder's descriptors, the archive's lock above all. */
-	if (dup2(w->pipe, fd.fd) < 0)
+	if (dup2(w->pipe, STDERR_FILENO + 1) < 0)
 		_exit(1);
-	syscall(SYS_close_range, fd.fd + 1, ~0U, 0);
-	w->pipe = fd.fd;
+	w->pipe = STDERR_FILENO + 1;
+	syscall(SYS_close_range, w->pipe + 1, ~0U, 0);
 	if (capabilities_drop(&e))
 		log_problem(&e);
 	push.directory = w->o->directory;
@@ -213,8 +246,7 @@ static void run_keeper(struct work *w)
 		log_problem(&e);
 	publish_state(w);
 	do {
-		/* Each window is a byte in the pipe, which ends with the recorder. */
-		goes_on = poll(&fd, 1, next_ms) <= 0 || read(w->pipe, bytes, sizeof(bytes)) != 0;
+		goes_on = take_messages(w, next_ms);
 		/* What waits to be sent is not merged: part of it may have been sent already. */
 		sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
 		memcpy(w->kept, w->keeps, sizeof(w->kept));
@@ -261,13 +293,18 @@ int keeper_start(struct keeper *k, const struct continuous_options *o, const cha
 	return 0;
 }
 
-void keeper_wake(const struct keeper *k)
+int keeper_write_trigger(const struct keeper *k, const struct archive_trigger *trigger)
 {
 	if (k->pid <= 0)
-		return;
+		return -ESRCH;
+	/* Whole or not at all: it is shorter than PIPE_BUF. */
+	return write(k->pipe, trigger, sizeof(*trigger)) < 0 ? -errno : 0;
+}
+
+void keeper_wake(const struct keeper *k)
+{
 	/* A pipe that is full wakes it as well. */
-	if (write(k->pipe, "", 1) < 0)
-		return;
+	keeper_write_trigger(k, &(struct archive_trigger){ 0 });
 }
 
 void keeper_stop(struct keeper *k)

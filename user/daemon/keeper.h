@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "archive/archive.h"
 #include "daemon/continuous_options.h"
 #include "daemon/state.h"
 
@@ -22,6 +23,13 @@ int keeper_start(struct keeper *k, const struct continuous_options *o, const cha
 
 /* Wakes it: a window was written, or could not be. Never waits. */
 void keeper_wake(const struct keeper *k);
+
+/*
+ * Has it write a trigger's file, when the windows are written that have these seconds. The text
+ * stays the caller's, and must have been there when the keeper started. Never waits. Returns 0 or
+ * -errno.
+ */
+int keeper_write_trigger(const struct keeper *k, const struct archive_trigger *trigger);
 
 /* Has it finish what it does; ends it if that takes long. */
 void keeper_stop(struct keeper *k);

@@ -76,6 +76,13 @@ static const struct field {
 	COUNTER(dropped, "windows_dropped_total", "Windows removed because of limits"),
 	COUNTER(dropped_bytes, "dropped_bytes_total", "Bytes of these"),
 	COUNTER(damaged, "windows_damaged_total", "Windows that could not be read again"),
+	COUNTER(triggers, "triggers_total", "Files written because of triggers"),
+	COUNTER(triggers_failed, "triggers_failed_total", "Those that could not be written"),
+	COUNTER(triggers_refused, "triggers_refused_total",
+		"Triggers without a file: too many in an hour, or no process to write it"),
+	GAUGE(last_trigger_s, "last_trigger_time_seconds",
+	      "The time of the last file of a trigger"),
+	{ "last_trigger_kind", NULL, offsetof(struct state, last_trigger_kind), true, true },
 	COUNTER(pushed, "pushed_total", "Windows sent"),
 	COUNTER(refused, "push_refused_total", "Windows that the server refused"),
 	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take"),
@@ -84,6 +91,8 @@ static const struct field {
 	COUNTER(pushed_bytes, "pushed_bytes_total", "Bytes sent"),
 	GAUGE(push_waiting, "push_waiting", "Windows that wait to be sent"),
 };
+
+#define TRIGGER_PATH_SIZE (WINDOW_DAY_SIZE + WINDOW_NAME_SIZE)
 
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 
@@ -115,8 +124,27 @@ static int write_json(FILE *out, void *context, struct error *e)
 	return 0;
 }
 
+/* Writes the path of the last file of a trigger, below the host's directory. False: there is none.
+ */
+static bool trigger_path(const struct state *s, char path[static TRIGGER_PATH_SIZE])
+{
+	struct window_name w = { .start_s = s->last_trigger_s,
+				 .grain_s = WINDOW_FINE_S,
+				 .trigger = s->last_trigger_kind };
+	char day[WINDOW_DAY_SIZE], name[WINDOW_NAME_SIZE];
+
+	if (!s->last_trigger_s || !w.trigger || w.trigger >= WINDOW_TRIGGERS ||
+	    !window_day_name(w.start_s, day))
+		return false;
+	window_file_name(&w, name);
+	snprintf(path, TRIGGER_PATH_SIZE, "%s/%s", day, name);
+	return true;
+}
+
 static int write_metrics(FILE *out, void *context, struct error *e)
 {
+	char path[TRIGGER_PATH_SIZE];
+
 	if (fchmod(fileno(out), 0644)) /* node_exporter has a user of its own */
 		return error_set(e, errno, "cannot let others read the metrics");
 	for (size_t i = 0; i < FIELDS; i++) {
@@ -129,6 +157,12 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 				f->name, f->help, f->name, f->gauge ? "gauge" : "counter", f->name,
 				value_of(context, f));
 	}
+	if (trigger_path(context, path))
+		fprintf(out,
+			"# HELP " METRIC_PREFIX "last_trigger_info The last file of a trigger.\n"
+			"# TYPE " METRIC_PREFIX "last_trigger_info gauge\n" METRIC_PREFIX
+			"last_trigger_info{file=\"%s\",trigger=\"%s\"} 1\n",
+			path, window_triggers[((const struct state *)context)->last_trigger_kind]);
 	return 0;
 }
 
@@ -190,6 +224,8 @@ static void print_time(const char *what, uint64_t seconds)
 
 static void print_state(const struct state *s, bool running, const char *path)
 {
+	char file[TRIGGER_PATH_SIZE];
+
 	printf("%-16s %s", "profild", running ? "records" : "does not run");
 	if (running)
 		printf(" (PID %" PRIu64 ")", s->recorder_pid);
@@ -200,6 +236,12 @@ static void print_state(const struct state *s, bool running, const char *path)
 	       s->window_bytes / MIB, s->windows_failed);
 	printf("%-16s %" PRIu64 " removed because of limits, %.1f MiB; %" PRIu64 " damaged\n", "",
 	       s->dropped, s->dropped_bytes / MIB, s->damaged);
+	if (s->triggers + s->triggers_failed + s->triggers_refused)
+		printf("%-16s %" PRIu64 " files written, %" PRIu64 " failed, %" PRIu64
+		       " refused: too many in an hour\n",
+		       "triggers", s->triggers, s->triggers_failed, s->triggers_refused);
+	if (trigger_path(s, file))
+		printf("%-16s the last is %s\n", "", file);
 	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
 	       s->ring_full, s->ticks);

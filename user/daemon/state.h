@@ -29,11 +29,14 @@ struct state {
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
 	uint64_t unwind_no_room;		  /* images that have no room there */
 	uint64_t dcpi_failed, dcpi_dropped;
+	uint64_t triggers_refused; /* too many in an hour, or no keeper */
 	/* The keeper's */
 	uint64_t keeper_starts;
 	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */
 	uint64_t dropped, dropped_bytes;
-	uint64_t damaged; /* windows that could not be read again */
+	uint64_t triggers, triggers_failed; /* files of triggers that were written, or not */
+	uint64_t last_trigger_s, last_trigger_kind; /* of the last: enum window_trigger */
+	uint64_t damaged;			    /* windows that could not be read again */
 	uint64_t pushed, refused, rejected, retried, push_dropped, pushed_bytes, push_waiting;
 };
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "archive/archive.h"
+#include "archive/tree.h"
+#include "archive/window_sum.h"
+#include "profile/merge.h"
+#include "util/clock.h"
+
+/* A window is an hour long at most (--window), whatever its name says. */
+#define LONGEST_S 3600
+
+/* How many seconds that are taken follow each other at most. */
+#define MOST_STEPS 60
+
+/*
+ * Leaves the ticks of an interval, and what counts them. What is said of the recording is not true
+ * for a part of it. Returns 0 or -ENOMEM.
+ */
+static int cut(struct profile *p, uint64_t since_ns, uint64_t until_ns)
+{
+	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
+	uint32_t *numbers = calloc(p->sample_count + 1, sizeof(*numbers));
+	uint64_t end_ns = p->time_ns + p->duration_ns;
+	struct profile_totals *t = &p->totals;
+	struct tick_list *ticks = &p->ticks;
+	size_t kept = 0;
+
+	if (!counts || !numbers) {
+		free(counts);
+		free(numbers);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < ticks->count; i++) {
+		if (ticks->times[i] < since_ns || ticks->times[i] >= until_ns)
+			continue;
+		counts[ticks->numbers[i]]++;
+		ticks->numbers[kept] = ticks->numbers[i];
+		ticks->times[kept++] = ticks->times[i];
+	}
+	ticks->count = kept;
+	kept = 0;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		numbers[i] = kept;
+		if (!counts[i])
+			continue;
+		p->samples[kept] = p->samples[i];
+		profile_set_ticks(p, counts[i], p->values + kept++ * p->value_type_count);
+	}
+	p->sample_count = kept;
+	tick_list_renumber(ticks, numbers);
+	index_free(&p->sample_index);
+	free(counts);
+	free(numbers);
+	if (p->time_ns < since_ns)
+		p->time_ns = since_ns;
+	if (end_ns > until_ns)
+		end_ns = until_ns;
+	p->duration_ns = end_ns > p->time_ns ? end_ns - p->time_ns : 0;
+	*t = (struct profile_totals){ .lost = t->lost,
+				      .lost_room = t->lost_room,
+				      .stack_ends = t->stack_ends,
+				      .stack_end_room = t->stack_end_room };
+	return 0;
+}
+
+/* Adds what the windows have of the interval. */
+static int add_windows(const struct tree *t, const struct archive_trigger *trigger,
+		       struct profile *sum, struct error *e)
+{
+	uint64_t since_s = trigger->since_ns / NS_PER_S;
+	size_t first = 0;
+	int err = 0;
+
+	/* Names have whole seconds: the last window that certainly began before. */
+	for (size_t i = 0; i < t->count && t->windows[i].name.start_s < since_s; i++)
+		if (!window_is_apart(&t->windows[i].name) &&
+		    t->windows[i].name.grain_s == WINDOW_FINE_S)
+			first = i;
+	for (size_t i = first; i < t->count && !err; i++) {
+		const struct window_name *w = &t->windows[i].name;
+		char path[PATH_MAX];
+		struct profile *p;
+
+		if (window_is_apart(w) || w->grain_s != WINDOW_FINE_S ||
+		    w->start_s * NS_PER_S >= trigger->until_ns)
+			continue;
+		tree_path(t, w, path, sizeof(path));
+		err = window_read(path, &p, e);
+		if (err == -EINVAL) { /* damaged: merging reports it */
+			err = 0;
+			continue;
+		}
+		if (err)
+			break;
+		/* One that has lost its times has no part in it; one that was idle has. */
+		if (p->ticks.count) {
+			if (cut(p, trigger->since_ns, trigger->until_ns))
+				err = error_no_memory(e);
+			else if (p->duration_ns)
+				err = profile_merge(sum, p, NULL, e);
+		}
+		profile_free(p);
+	}
+	return err;
+}
+
+int archive_write_trigger(const char *directory, const char *host, struct archive_trigger *trigger,
+			  char *path, size_t size, struct error *e)
+{
+	struct window_name name = { .grain_s = WINDOW_FINE_S, .trigger = trigger->kind };
+	uint64_t since_s = trigger->since_ns / NS_PER_S;
+	struct profile *sum = profile_new();
+	char comment[PATH_MAX + 64];
+	struct tree tree;
+	int err = tree_open(&tree, directory, host, false, e);
+
+	if (!err && !sum)
+		err = error_no_memory(e);
+	err = err
+		      ?: tree_scan(&tree, since_s > LONGEST_S ? since_s - LONGEST_S : 0,
+				   trigger->until_ns / NS_PER_S, false, e);
+	err = err ?: add_windows(&tree, trigger, sum, e);
+	if (!err && !sum->ticks.count) {
+		error_set(e, 0, "%s has no ticks with times of these seconds", tree.path);
+		err = -ENOENT;
+	}
+	snprintf(comment, sizeof(comment), "trigger=%s", trigger->what);
+	if (!err && profile_add_comment(sum, comment))
+		err = error_no_memory(e);
+	for (int steps = 0; !err; steps++, trigger->time_ns += NS_PER_S) {
+		name.start_s = trigger->time_ns / NS_PER_S;
+		tree_path(&tree, &name, path, size);
+		err = tree_write(&tree, sum, &name, false, e);
+		if (err != -EEXIST || steps == MOST_STEPS)
+			break;
+		err = 0;
+	}
+	tree_close(&tree);
+	profile_free(sum);
+	return err;
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/trigger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <mntent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/capabilities.h"
+#include "daemon/log.h"
+#include "util/clock.h"
+#include "util/number.h"
+
+#define PERCENT_MAX	   1000000
+#define COMMAND_SECONDS	   10 /* between two runs, if the text has none */
+#define COMMAND_STEP_NS	   (100 * NS_PER_MS)
+#define PRESSURE_DIRECTORY "/proc/pressure"
+
+/* --- Texts --- */
+
+int trigger_parse(const char *value, struct trigger_options *o, struct error *e)
+{
+	struct trigger t = { .text = value };
+	const char *colon = strchr(value, ':'), *last = strrchr(value, ':');
+
+	for (int i = 1; i < WINDOW_TRIGGERS && colon; i++)
+		if (strlen(window_triggers[i]) == (size_t)(colon - value) &&
+		    strncmp(value, window_triggers[i], colon - value) == 0)
+			t.kind = i;
+	if (!t.kind || t.kind == WINDOW_TRIGGER_SIGNAL)
+		goto invalid;
+	t.subject = colon + 1;
+	t.subject_size = last > colon ? (size_t)(last - t.subject) : strlen(t.subject);
+	if (t.kind == WINDOW_TRIGGER_COMMAND) {
+		t.limit = COMMAND_SECONDS;
+		if (last > colon && number_parse(last + 1, 1, 3600, &t.limit))
+			t.subject_size = strlen(t.subject); /* a path with a colon */
+	} else if (last == colon || number_parse(last + 1, 1, PERCENT_MAX, &t.limit)) {
+		goto invalid;
+	}
+	if (!t.subject_size || t.subject_size >= PATH_MAX)
+		goto invalid;
+	if (o->count == TRIGGERS_MAX)
+		return error_set(e, 0, "can be given %d times", TRIGGERS_MAX);
+	o->list[o->count++] = t;
+	return 0;
+invalid:
+	return error_set(e, 0,
+			 "takes pressure:RESOURCE:PERCENT, load:GROUP:PERCENT or "
+			 "command:FILE[:SECONDS], not \"%s\"",
+			 value);
+}
+
+/* --- What is watched --- */
+
+/* The state of a trigger, in the watcher. */
+struct watch {
+	const struct trigger *trigger;
+	char subject[PATH_MAX];
+	uint64_t used_ns, read_ns; /* what was waited or used up to read_ns; 0: unknown */
+	pid_t pid;		   /* of the command that is running; 0: none is */
+	uint64_t started_ns;
+	bool met;
+};
+
+/* Finds the number behind a text in DIRECTORY/FILE. False: it is not there. */
+static bool find_number(const char *directory, const char *file, const char *text, uint64_t *number)
+{
+	char path[3 * PATH_MAX], line[256];
+	bool found = false;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, file);
+	in = fopen(path, "re");
+	while (in && !found && fgets(line, sizeof(line), in)) {
+		const char *at = strstr(line, text);
+
+		found = at && sscanf(at + strlen(text), "%" SCNu64, number) == 1;
+	}
+	if (in)
+		fclose(in);
+	return found;
+}
+
+/* The CPU time of the control group in this directory. */
+static bool read_group(const char *directory, uint64_t *ns)
+{
+	if (!find_number(directory, "cpu.stat", "usage_usec ", ns))
+		return find_number(directory, "cpuacct.usage", "", ns);
+	*ns *= 1000;
+	return true;
+}
+
+/* The same of a group by its path, which may be that below the hierarchy's. */
+static bool find_group(const char *path, uint64_t *ns)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	char directory[3 * PATH_MAX], buffer[2 * PATH_MAX];
+	bool found = *path == '/' && read_group(path, ns);
+	struct mntent entry;
+
+	while (!found && mounts && getmntent_r(mounts, &entry, buffer, sizeof(buffer))) {
+		if (strcmp(entry.mnt_type, "cgroup2") != 0 && strcmp(entry.mnt_type, "cgroup") != 0)
+			continue;
+		snprintf(directory, sizeof(directory), "%s/%s", entry.mnt_dir, path);
+		found = read_group(directory, ns);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+/* Reads how long tasks have waited for a resource, or what a group has used. */
+static bool read_used(const struct watch *w, uint64_t *ns)
+{
+	if (w->trigger->kind == WINDOW_TRIGGER_LOAD)
+		return find_group(w->subject, ns);
+	if (!find_number(PRESSURE_DIRECTORY, w->subject, "total=", ns))
+		return false;
+	*ns *= 1000;
+	return true;
+}
+
+/* Whether more than the limit was waited or used since the last call. */
+static bool is_above(struct watch *w)
+{
+	uint64_t used, now = now_ns(), before = w->used_ns, since = w->read_ns;
+
+	w->read_ns = 0;
+	if (!read_used(w, &used))
+		return false; /* the group may come yet */
+	w->used_ns = used;
+	w->read_ns = now;
+	return since && now > since && used >= before &&
+	       (double)(used - before) * 100 > (double)w->trigger->limit * (now - since);
+}
+
+/* --- Commands --- */
+
+/*
+ * Checks that nobody but root and the user of profild decides what a path leads to: they alone own
+ * it and each directory and link on the way, and others may write to none, but to directories where
+ * they can replace only what is theirs (sticky ones).
+ */
+static int check_path(const char *path, const char *command, struct error *e)
+{
+	char part[PATH_MAX];
+	struct stat status;
+
+	for (size_t size = 1; path[size - 1]; size++) {
+		bool whole = !path[size];
+
+		if (!whole && path[size] != '/' && size > 1)
+			continue;
+		snprintf(part, sizeof(part), "%.*s", (int)size, path);
+		if (lstat(part, &status))
+			return error_set(e, errno, "cannot run %s", command);
+		if ((status.st_uid && status.st_uid != geteuid()) ||
+		    (!S_ISLNK(status.st_mode) && status.st_mode & 022 &&
+		     !(S_ISDIR(status.st_mode) && status.st_mode & S_ISVTX))) {
+			error_set_kind(e, ERROR_NOT_PERMITTED, 0,
+				       "cannot run %s: other users can change %s", command, part);
+			error_hint(e, "chown root '%s', and chmod go-w it", part);
+			return -EPERM;
+		}
+		if (whole)
+			break;
+	}
+	return 0;
+}
+
+static int check_command(const char *path, struct error *e)
+{
+	char real[PATH_MAX];
+	struct stat status;
+	int err;
+
+	if (*path != '/')
+		return error_set_kind(e, ERROR_USAGE, 0,
+				      "cannot run %s: it is not an absolute path", path);
+	err = check_path(path, path, e);
+	if (!err && !realpath(path, real))
+		err = error_set(e, errno, "cannot run %s", path);
+	err = err ?: check_path(real, path, e);
+	if (!err && (stat(real, &status) || !S_ISREG(status.st_mode) || access(real, X_OK)))
+		err = error_set(e, EACCES, "cannot run %s", path);
+	return err;
+}
+
+/* In the command's process: runs it with nothing of profild's but its user. Does not return. */
+static void run_command(const char *path)
+{
+	char *const argv[] = { (char *)path, NULL };
+	const struct rlimit descriptors = { 1024, 1024 };
+	char *const environment[] = { (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		close(fd);
+		if (open("/dev/null", O_RDWR) != fd) /* NOLINT(android-cloexec-open) */
+			_exit(127);
+	}
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	setrlimit(RLIMIT_NOFILE, &descriptors); /* profild has many */
+	if (chdir("/") == 0)
+		execve(path, argv, environment);
+	_exit(127);
+}
+
+/*
+ * Starts the command when it is time, and sees to its end, which it may delay for as long as it
+ * takes until the next run. Returns whether its last run has failed, or was ended so.
+ */
+static bool has_failed(struct watch *w)
+{
+	uint64_t now = now_ns(), period_ns = w->trigger->limit * NS_PER_S;
+	siginfo_t info = { 0 };
+	struct error e;
+
+	if (w->pid) {
+		if (now - w->started_ns >= period_ns)
+			kill(-w->pid, SIGKILL);
+		if (waitid(P_PID, w->pid, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
+			return w->met;
+		kill(-w->pid, SIGKILL); /* what it has left; nobody else can have this number yet */
+		waitid(P_PID, w->pid, &info, WEXITED);
+		w->pid = 0;
+		return info.si_code != CLD_EXITED || info.si_status;
+	}
+	if (w->started_ns && now - w->started_ns < period_ns)
+		return w->met;
+	w->started_ns = now;
+	if (check_command(w->subject, &e)) {
+		log_problem(&e);
+		return false;
+	}
+	w->pid = fork();
+	if (w->pid == 0)
+		run_command(w->subject);
+	if (w->pid < 0)
+		w->pid = 0;
+	return w->met;
+}
+
+/* --- The process --- */
+
+/* Whether what a trigger watches is there, and may be. */
+static int check_trigger(const struct watch *w, struct error *e)
+{
+	static const char resources[][8] = { "cpu", "memory", "io" };
+	size_t i = 0;
+	uint64_t ns;
+
+	if (w->trigger->kind == WINDOW_TRIGGER_COMMAND)
+		return check_command(w->subject, e);
+	if (w->trigger->kind == WINDOW_TRIGGER_LOAD) {
+		if (!read_used(w, &ns))
+			log_note("there is no control group %s yet", w->subject);
+		return 0;
+	}
+	while (i < sizeof(resources) / sizeof(*resources) && strcmp(w->subject, resources[i]) != 0)
+		i++;
+	if (i == sizeof(resources) / sizeof(*resources))
+		return error_set_kind(e, ERROR_USAGE, 0,
+				      "--trigger: resources are cpu, memory and io, not \"%s\"",
+				      w->subject);
+	if (read_used(w, &ns))
+		return 0;
+	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "cannot read " PRESSURE_DIRECTORY "/%s",
+		       w->subject);
+	error_hint(e, "some kernels have it with the parameter psi=1");
+	return -ENOTSUP;
+}
+
+/* Does not return. */
+static void run_watcher(struct watch *watches, size_t count, int out, pid_t recorder)
+{
+	uint64_t next_ns = now_ns();
+	sigset_t all;
+	struct error e;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != recorder)
+		_exit(1);
+	prctl(PR_SET_NAME, "profild-watcher");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (dup2(out, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	out = STDERR_FILENO + 1;
+	syscall(SYS_close_range, out + 1, ~0U, 0);
+	if (capabilities_drop(&e)) {
+		log_error(&e);
+		_exit(1);
+	}
+	for (;;) {
+		bool runs = false;
+		struct timespec until;
+
+		for (size_t i = 0; i < count; i++) {
+			struct watch *w = &watches[i];
+			bool of_command = w->trigger->kind == WINDOW_TRIGGER_COMMAND, met;
+
+			if (!of_command && now_ns() < next_ns)
+				continue;
+			met = of_command ? has_failed(w) : is_above(w);
+			runs |= w->pid > 0;
+			/* A pipe that is full has more than the recorder can do. */
+			if (met && !w->met && write(out, &(uint8_t){ i }, 1) < 0 && errno == EPIPE)
+				_exit(0);
+			w->met = met;
+		}
+		if (now_ns() >= next_ns)
+			next_ns = now_ns() + NS_PER_S;
+		until.tv_sec = 0;
+		until.tv_nsec = COMMAND_STEP_NS;
+		if (!runs) {
+			uint64_t left = next_ns > now_ns() ? next_ns - now_ns() : 0;
+
+			until.tv_sec = left / NS_PER_S;
+			until.tv_nsec = left % NS_PER_S;
+		}
+		nanosleep(&until, NULL);
+	}
+}
+
+int watcher_start(struct watcher *w, const struct trigger_options *o, struct error *e)
+{
+	struct watch *watches = calloc(o->count + 1, sizeof(*watches));
+	pid_t recorder = getpid();
+	int ends[2], err = watches ? 0 : error_no_memory(e);
+
+	for (size_t i = 0; i < o->count && !err; i++) {
+		const struct trigger *t = &o->list[i];
+
+		watches[i].trigger = t;
+		snprintf(watches[i].subject, sizeof(watches->subject), "%.*s", (int)t->subject_size,
+			 t->subject);
+		err = check_trigger(&watches[i], e);
+	}
+	if (!err && o->count && pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		err = error_set(e, errno, "cannot make a pipe");
+	if (!err && o->count) {
+		w->pid = fork();
+		if (w->pid == 0)
+			run_watcher(watches, o->count, ends[1], recorder);
+		if (w->pid < 0)
+			err = error_set(e, errno, "cannot start the process that watches");
+		close(ends[1]);
+		w->fd = ends[0];
+		if (err) {
+			close(ends[0]);
+			w->pid = 0;
+		}
+	}
+	free(watches);
+	return err;
+}
+
+int watcher_read(const struct watcher *w)
+{
+	uint8_t number;
+
+	return w->pid > 0 && read(w->fd, &number, 1) == 1 ? number : -1;
+}
+
+void watcher_stop(struct watcher *w)
+{
+	siginfo_t info;
+
+	if (w->pid <= 0)
+		return;
+	kill(w->pid, SIGKILL); /* its child, not waited for yet */
+	waitid(P_PID, w->pid, &info, WEXITED);
+	close(w->fd);
+	w->pid = 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_DAEMON_TRIGGER_H
+#define PROFIL_DAEMON_TRIGGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "archive/window_name.h"
+#include "util/error.h"
+
+/* What has profild --continuous keep the seconds around a moment: --trigger. */
+
+#define TRIGGERS_MAX	  16
+#define TRIGGERS_HOUR_MAX 60
+
+struct trigger {
+	enum window_trigger kind;
+	const char *text; /* as given */
+	/*
+	 * Of the text: the resource in /proc/pressure, the control group, or the path of the
+	 * command.
+	 */
+	const char *subject;
+	size_t subject_size;
+	uint64_t limit; /* percent; of a command the seconds between two runs */
+};
+
+struct trigger_options {
+	struct trigger list[TRIGGERS_MAX];
+	size_t count;
+	uint64_t before_ns, after_ns; /* how much is kept, around the moment */
+	unsigned int per_hour;	      /* at most */
+};
+
+/* Adds the trigger of a value of --trigger. Returns 0 or -EINVAL with e set. */
+int trigger_parse(const char *value, struct trigger_options *o, struct error *e);
+
+/*
+ * A process without privileges that looks once a second whether triggers are due. A trigger is due
+ * when it is met and was not the second before.
+ */
+struct watcher {
+	pid_t pid; /* 0: there is none */
+	int fd;	   /* readable when a trigger is due */
+};
+
+/*
+ * Checks what the triggers watch, and starts the process if there are any. Returns 0 or -errno with
+ * e set.
+ */
+int watcher_start(struct watcher *w, const struct trigger_options *o, struct error *e);
+
+/* Returns the number of a trigger that is due, or -1. Never waits. */
+int watcher_read(const struct watcher *w);
+void watcher_stop(struct watcher *w);
+
+#endif
