@@ -7,6 +7,7 @@
 #include "archive/archive.h"
 #include "archive/tree.h"
 #include "archive/window_sum.h"
+#include "profile/filter.h"
 #include "profile/merge.h"
 #include "util/clock.h"
 
@@ -17,49 +18,17 @@
 #define MOST_STEPS 60
 
 /*
- * Leaves the ticks of an interval, and what counts them. What is said of the recording is not true
- * for a part of it. Returns 0 or -ENOMEM.
+ * Leaves the ticks of an interval. They are a recording of their own, but what is said of the whole
+ * recording is not true for a part of it. Returns 0 or -ENOMEM.
  */
-static int cut(struct profile *p, uint64_t since_ns, uint64_t until_ns)
+static int cut(struct profile *p, const struct archive_trigger *trigger)
 {
-	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
-	uint32_t *numbers = calloc(p->sample_count + 1, sizeof(*numbers));
-	uint64_t end_ns = p->time_ns + p->duration_ns;
+	const struct time_interval interval = { trigger->since_ns, trigger->until_ns };
 	struct profile_totals *t = &p->totals;
-	struct tick_list *ticks = &p->ticks;
-	size_t kept = 0;
 
-	if (!counts || !numbers) {
-		free(counts);
-		free(numbers);
+	if (profile_filter_times(p, &interval, false))
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < ticks->count; i++) {
-		if (ticks->times[i] < since_ns || ticks->times[i] >= until_ns)
-			continue;
-		counts[ticks->numbers[i]]++;
-		ticks->numbers[kept] = ticks->numbers[i];
-		ticks->times[kept++] = ticks->times[i];
-	}
-	ticks->count = kept;
-	kept = 0;
-	for (size_t i = 0; i < p->sample_count; i++) {
-		numbers[i] = kept;
-		if (!counts[i])
-			continue;
-		p->samples[kept] = p->samples[i];
-		profile_set_ticks(p, counts[i], p->values + kept++ * p->value_type_count);
-	}
-	p->sample_count = kept;
-	tick_list_renumber(ticks, numbers);
-	index_free(&p->sample_index);
-	free(counts);
-	free(numbers);
-	if (p->time_ns < since_ns)
-		p->time_ns = since_ns;
-	if (end_ns > until_ns)
-		end_ns = until_ns;
-	p->duration_ns = end_ns > p->time_ns ? end_ns - p->time_ns : 0;
+	p->all_samples = p->all_cpu_ns = p->all_duration_ns = 0;
 	*t = (struct profile_totals){ .lost = t->lost,
 				      .lost_room = t->lost_room,
 				      .stack_ends = t->stack_ends,
@@ -98,7 +67,7 @@ static int add_windows(const struct tree *t, const struct archive_trigger *trigg
 			break;
 		/* One that has lost its times has no part in it; one that was idle has. */
 		if (p->ticks.count) {
-			if (cut(p, trigger->since_ns, trigger->until_ns))
+			if (cut(p, trigger))
 				err = error_no_memory(e);
 			else if (p->duration_ns)
 				err = profile_merge(sum, p, NULL, e);
@@ -120,9 +89,8 @@ int archive_write_trigger(const char *directory, const char *host, struct archiv
 
 	if (!err && !sum)
 		err = error_no_memory(e);
-	err = err
-		      ?: tree_scan(&tree, since_s > LONGEST_S ? since_s - LONGEST_S : 0,
-				   trigger->until_ns / NS_PER_S, false, e);
+	since_s = since_s > LONGEST_S ? since_s - LONGEST_S : 0;
+	err = err ?: tree_scan(&tree, since_s, trigger->until_ns / NS_PER_S, false, e);
 	err = err ?: add_windows(&tree, trigger, sum, e);
 	if (!err && !sum->ticks.count) {
 		error_set(e, 0, "%s has no ticks with times of these seconds", tree.path);

@@ -506,7 +506,8 @@ int tool_no_samples(const struct profile *p, const char *value,
 			  "user) lists the names there are");
 	else if (count > 1)
 		tool_warn("the %d profiles have no samples", count);
-	else if (!query_has_interval(query) || query_is_archive(paths[0])) /* else query_cut() did */
+	else if (!query_has_interval(query) ||
+		 query_is_archive(paths[0])) /* else query_cut() did */
 		tool_warn("%s has no samples", tool_input_name(paths[0]));
 	return EXIT_NO_SAMPLES;
 }
