@@ -149,7 +149,7 @@ burner=$pid
 wait_for has_recorded 4
 before_ns=$(date +%s%N)
 kill -USR2 "$daemon"
-check "SIGUSR2: said" logged "trigger signal: keeps 2 seconds before and 1 after now"
+check "SIGUSR2: said" logged "trigger signal: keeps 2 seconds before and 1 after it"
 after_ns=$(date +%s%N)
 check "SIGUSR2: its file is named" logged "trigger signal: wrote $directory/$host/20..-..-../......-trigger-signal.pb.gz"
 file=$(files signal)

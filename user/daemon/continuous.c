@@ -44,6 +44,7 @@ struct recorder {
 	struct watcher watcher;
 	struct archive_trigger trigger; /* its seconds are being recorded; kind 0: there is none */
 	uint64_t trigger_end_ns;	/* when they end */
+	uint64_t begin_ns;		/* of the recording, as now_ns() */
 	uint64_t trigger_ns[TRIGGERS_HOUR_MAX]; /* when the last ones came; 0: never */
 	bool refuses;				/* too many came: it was logged */
 	struct capture *capture;
@@ -56,12 +57,17 @@ struct recorder {
 	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
 };
 
-/* Has the seconds around now kept, unless too many were in the last hour. */
-static void take_trigger(struct recorder *r, enum window_trigger kind, const char *text)
+/*
+ * Has the seconds around a time kept, unless too many were in the last hour. The time is now, or
+ * was while the last window was written; before the recording began, there is nothing to keep.
+ */
+static void take_trigger(struct recorder *r, enum window_trigger kind, const char *text,
+			 uint64_t seen_ns)
 {
 	const struct trigger_options *o = &r->o->triggers;
-	uint64_t now = now_ns(), time_ns = clock_ns(CLOCK_REALTIME);
-	uint64_t *oldest = &r->trigger_ns[0];
+	uint64_t now = now_ns(), *oldest = &r->trigger_ns[0];
+	uint64_t late_ns = now - (seen_ns > r->begin_ns ? seen_ns : r->begin_ns);
+	uint64_t time_ns = clock_ns(CLOCK_REALTIME) - late_ns;
 
 	if (!r->o->limits.times_s) {
 		log_note("trigger %s: --retain-times 0 keeps no times of ticks", text);
@@ -92,8 +98,8 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 		.since_ns = time_ns - o->before_ns,
 		.until_ns = time_ns + o->after_ns,
 	};
-	r->trigger_end_ns = now + o->after_ns;
-	log_note("trigger %s: keeps %" PRIu64 " seconds before and %" PRIu64 " after now", text,
+	r->trigger_end_ns = now + (late_ns < o->after_ns ? o->after_ns - late_ns : 0);
+	log_note("trigger %s: keeps %" PRIu64 " seconds before and %" PRIu64 " after it", text,
 		 o->before_ns / NS_PER_S, o->after_ns / NS_PER_S);
 }
 
@@ -145,7 +151,7 @@ static void take_signals(struct recorder *r)
 			r->cut = true;
 			break;
 		case SIGUSR2:
-			take_trigger(r, WINDOW_TRIGGER_SIGNAL, "signal");
+			take_trigger(r, WINDOW_TRIGGER_SIGNAL, "signal", now_ns());
 			break;
 		case SIGHUP:
 			/* The keeper is a copy of this process: a new one reads all files again. */
@@ -333,7 +339,8 @@ static int record_windows(struct recorder *r, struct error *e)
 	uint64_t end_ns = next_end_ns(r);
 	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
 	struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN }, { .events = POLLIN } };
-	int err = 0, number;
+	struct watcher_event event;
+	int err = 0;
 
 	while (!err && !r->end) {
 		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
@@ -344,9 +351,9 @@ static int record_windows(struct recorder *r, struct error *e)
 		fds[1].fd = r->watcher.pid > 0 ? r->watcher.fd : -1;
 		if (poll(fds, 2, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for signals");
-		while ((number = watcher_read(&r->watcher)) >= 0)
-			take_trigger(r, r->o->triggers.list[number].kind,
-				     r->o->triggers.list[number].text);
+		while (watcher_read(&r->watcher, &event))
+			take_trigger(r, r->o->triggers.list[event.number].kind,
+				     r->o->triggers.list[event.number].text, event.seen_ns);
 		take_signals(r);
 		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
 			r->cut = true;
@@ -454,6 +461,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err)
 		return err;
+	r->begin_ns = now_ns();
 	log_note("records %s into %s/%s", capture_event_name(r->capture), r->o->directory, r->host);
 	/* Twice as often as the watchdog of the unit expects it. */
 	if (ping_usec && number_parse(ping_usec, 1, UINT64_MAX / 1000, &number) == 0)

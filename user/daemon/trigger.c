@@ -294,6 +294,7 @@ static int check_trigger(const struct watch *w, struct error *e)
 static void run_watcher(struct watch *watches, size_t count, int out, pid_t recorder)
 {
 	uint64_t next_ns = now_ns();
+	struct watcher_event event;
 	sigset_t all;
 	struct error e;
 
@@ -323,8 +324,10 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 				continue;
 			met = of_command ? has_failed(w) : is_above(w);
 			runs |= w->pid > 0;
+			event = (struct watcher_event){ now_ns(), i };
 			/* A pipe that is full has more than the recorder can do. */
-			if (met && !w->met && write(out, &(uint8_t){ i }, 1) < 0 && errno == EPIPE)
+			if (met && !w->met && write(out, &event, sizeof(event)) < 0 &&
+			    errno == EPIPE)
 				_exit(0);
 			w->met = met;
 		}
@@ -375,11 +378,9 @@ int watcher_start(struct watcher *w, const struct trigger_options *o, struct err
 	return err;
 }
 
-int watcher_read(const struct watcher *w)
+bool watcher_read(const struct watcher *w, struct watcher_event *event)
 {
-	uint8_t number;
-
-	return w->pid > 0 && read(w->fd, &number, 1) == 1 ? number : -1;
+	return w->pid > 0 && read(w->fd, event, sizeof(*event)) == sizeof(*event);
 }
 
 void watcher_stop(struct watcher *w)

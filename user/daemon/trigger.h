@@ -2,6 +2,7 @@
 #ifndef PROFIL_DAEMON_TRIGGER_H
 #define PROFIL_DAEMON_TRIGGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,8 +52,13 @@ struct watcher {
  */
 int watcher_start(struct watcher *w, const struct trigger_options *o, struct error *e);
 
-/* Returns the number of a trigger that is due, or -1. Never waits. */
-int watcher_read(const struct watcher *w);
+struct watcher_event {
+	uint64_t seen_ns; /* as now_ns() */
+	size_t number;	  /* of the trigger */
+};
+
+/* Sets *event to the next trigger that is due. False: there is none. Never waits. */
+bool watcher_read(const struct watcher *w, struct watcher_event *event);
 void watcher_stop(struct watcher *w);
 
 #endif
