@@ -20,11 +20,11 @@ for thread in range(1, 201):
 
 # ask NAME LIMIT OPTION...: the time of a report, of seven.
 ask() {
-	local name=$1 limit=$2 i
+	local name=$1 limit=$2
 	shift 2
 	make_file || not_measured "$name" "no file" || return
 	: >"$work/seconds"
-	for i in 1 2 3 4 5 6 7; do
+	for _ in 1 2 3 4 5 6 7; do
 		python3 - "$profiltool" report -q "$@" "$file" >>"$work/seconds" <<-'END' || not_measured "$name" profiltool || return
 			import resource, subprocess, sys, time
 			begin = time.monotonic()

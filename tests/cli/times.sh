@@ -29,10 +29,9 @@ printf '%s\n' "$web" | times quiet.pb.gz 6000
 echo '0 - 100 17 17 web main;serve' | times untimed.pb.gz 6000
 printf 'main;work 40\n' >plain.folded
 
-# run COMMAND...: sets $status; its output is in $work/out and $work/err.
+# run COMMAND...: its output is in $work/out and $work/err.
 run() {
 	"$profiltool" "$@" >"$work/out" 2>"$work/err"
-	status=$?
 }
 
 # counts EXPECTED OPTION...: the functions with samples of their own in a report, by name: "compress 150, parse 20".
@@ -423,8 +422,8 @@ mkdir "$archive"
 window() {
 	local at=$((1795003200 + $1))
 	shift
-	printf '%s\n' "$@" | "$make_times" window.pb.gz ${at}000000000 60000 one &&
-		"$make_archive" place "$archive" one $at 1 60 window.pb.gz
+	printf '%s\n' "$@" | "$make_times" window.pb.gz "${at}000000000" 60000 one &&
+		"$make_archive" place "$archive" one "$at" 1 60 window.pb.gz
 }
 minute='0 100 600 17 17 web main;serve;parse'
 windows() {
