@@ -249,6 +249,8 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->samples += t.counted;
 	s->ring_full += t.ring_full;
 	s->mapping_records_lost += t.mapping_records_lost;
+	s->times_lost += t.times_lost;
+	s->in_doubt += t.in_doubt;
 	s->children_lost += t.dropped;
 	if (t.crowded) {
 		s->crowded++;

@@ -50,6 +50,9 @@ static const struct field {
 	COUNTER(ring_full, "lost_ring_full_total", "Ticks lost: no room in the ring buffer"),
 	COUNTER(mapping_records_lost, "lost_mapping_records_total",
 		"Records of mappings that the kernel dropped"),
+	COUNTER(times_lost, "lost_times_total", "Ticks counted without their times: no room"),
+	COUNTER(in_doubt, "samples_in_doubt_total",
+		"Ticks counted by what may have changed by then, as records or times were lost"),
 	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
@@ -248,6 +251,8 @@ static void print_state(const struct state *s, bool running, const char *path)
 	if (s->mapping_records_lost)
 		printf("%-16s %" PRIu64 " records of mappings, dropped by the kernel\n", "",
 		       s->mapping_records_lost);
+	if (s->times_lost)
+		printf("%-16s %" PRIu64 " times of ticks, no room\n", "", s->times_lost);
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
 	if (s->crowded)
