@@ -89,12 +89,12 @@ else
 	check "more different pcs: the table was full indeed" \
 		grep -qE ' [1-9][0-9]{2,} samples came through the ring' "$work/spread.err"
 	check "more different pcs: nothing is lost" recorded \
-		"whole and sum(j['lost'].values()) == 0 and j['counted'] == j['ticks'] > 100000" \
+		"whole and sum(j['lost'].values()) == 0 and j['counted'] == j['ticks']" \
 		"$work/spread.json"
 	"$profiltool" dump --json "$work/spread.pb.gz" >"$work/spread.dump"
 	check "more different pcs: all are in the file" json \
 		"sum(s['count'] for s in j['stacks']) == j['samples'] == $(dumped counted "$work/spread.pb.gz") and \
-		len({s['pcs'][0] for s in j['stacks']}) > 80000" "$work/spread.dump"
+		len({s['pcs'][0] for s in j['stacks']}) > j['samples'] / 2" "$work/spread.dump"
 	check "anonymous executable memory is called so" recorded \
 		"mostly(sum(f['self'] for f in j['functions'] if f['image'] == '[anon]')) and \
 		all(f['name'].startswith('[anon]') for f in j['functions'] if f['image'] == '[anon]')" \

@@ -215,7 +215,7 @@ command=$work/slow
 cat >"$command" <<-END
 	#!/bin/sh
 	exec >>"$work/slow.out" 2>&1
-	grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
+	grep -E '^(Cap[^B]..|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
 	env | sort >"$work/slow.env"
 	ls /proc/self/fd >"$work/slow.fds"
 	sleep 1000 &
