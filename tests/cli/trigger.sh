@@ -237,10 +237,11 @@ runs_again() {
 begin_daemon --trigger-before 1 --trigger-after 0 --trigger "command:$command:1"
 runs_again
 check "a command that exits with 0" logged_times 0 trigger
+# The two signals of libc's own, 32 and 33, are as whoever runs this test has them.
 without_rights() {
 	sed 's/[[:blank:]]//g' "$work/slow.status" >"$work/out"
 	cat "$work/out"
-	[ "$(grep -cE '^(Cap...:0000000000000000|NoNewPrivs:1|SigBlk:0000000000000000|SigIgn:0000000000000000)$' "$work/out")" -eq 7 ]
+	[ "$(grep -cE '^(Cap...:0000000000000000|NoNewPrivs:1|SigBlk:0000000000000000|SigIgn:0000000[01][08]0000000)$' "$work/out")" -eq 7 ]
 }
 check "it runs without capabilities, and cannot get any" without_rights
 check "it has no variables of profild's" test -z "$(grep -vE '^(PATH|PWD|OLDPWD|SHLVL|_)=' "$work/slow.env")"
