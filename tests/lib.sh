@@ -391,25 +391,10 @@ until_used() {
 	wait "$recorder"
 }
 
-# record_end SECONDS: ends what record_begin began. Fails if it does not end well, or takes more CPU time than that
-# from here to its end: how much time passes depends on what else runs.
+# record_end: ends what record_begin began. Fails if it does not end well.
 record_end() {
-	local before children=0 ms
-	find_children_ms
-	before=$(cpu_ms "$recorder") || return
-	before=$((before + children))
 	kill -INT "$recorder"
-	wait "$recorder" || return
-	find_children_ms
-	ms=$((children - before))
-	echo "used $ms ms of CPU time to end"
-	[ $ms -le $(($1 * 1000)) ]
-}
-
-# find_children_ms: sets $children to the CPU time of all child processes that have been waited for, in milliseconds.
-find_children_ms() {
-	times >"$work/times" # in a pipe it would be that of a subshell
-	children=$(awk -F '[ms ]+' 'END { print int(1000 * ($1 * 60 + $2 + $3 * 60 + $4)) }' "$work/times")
+	wait "$recorder"
 }
 
 # recorded EXPRESSION FILE: like `json`, for the output of record --json, with these additional names:

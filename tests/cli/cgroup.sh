@@ -163,7 +163,7 @@ cd "$top" || exit
 refuses() {
 	local code=$1 text=$2
 	shift 2
-	exits "$code" timeout 10 "$profiltool" record -d 0.1 "$@" && says "$text" && test ! -s "$work/out"
+	exits "$code" timeout 60 "$profiltool" record -d 0.1 "$@" && says "$text" && test ! -s "$work/out"
 }
 
 check "none of this name" refuses 1 "there is no control group $name/none" --cgroup "$name/none"

@@ -116,12 +116,12 @@ in_group() {
 	echo "$pid" >"$group/cgroup.procs"
 	record_begin "$run" record -q -F 999 -g --cgroup "$group" -o "$work/$run.pb.gz"
 	send_line "$run" go
-	wait "$pid" && record_end 10
+	wait "$pid" && record_end
 }
 
 among_all() {
 	record_begin "$run" record -q -F 999 -g -a -o "$work/$run.pb.gz"
-	"$work/one" "$@" >"$work/$run.out" && record_end 10
+	"$work/one" "$@" >"$work/$run.out" && record_end
 }
 
 in_archive() {

@@ -77,7 +77,7 @@ talk_as_nobody() {
 
 # It may have to do with what came before when the first connects, but not with the second.
 greets_soon() {
-	timeout 10 "$hostile" "$socket" connect greeting close connect greeting
+	timeout 60 "$hostile" "$socket" connect greeting close connect greeting
 }
 
 # hold NAME STEP...: a client that stays; `go NAME` lets it go on behind the step "ready".
@@ -89,7 +89,7 @@ hold() {
 
 # It may have ended, and then nobody reads.
 go() {
-	timeout 10 tee "$work/$1.in" <<<on >"$work/go.out"
+	timeout 60 tee "$work/$1.in" <<<on >"$work/go.out"
 }
 
 # ends_well NAME: waits for the last that was held, and shows what it said if it failed.
@@ -197,7 +197,7 @@ rm "$socket.lock"
 
 # Where it does not start because the kernel restricts perf events, there is nothing to be tested.
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] &&
-	[ "$(status timeout 5 "$profild" --socket "$socket")" = 5 ]; then
+	[ "$(status timeout 60 "$profild" --socket "$socket")" = 5 ]; then
 	check "a kernel that wants more" says "sysctl kernel.perf_event_paranoid=2"
 	skip "profild serves" "kernel.perf_event_paranoid is above 2"
 	finish
@@ -214,7 +214,7 @@ check "killed, it leaves its socket" test -S "$socket"
 # One that has bound its socket, and does not listen yet, looks like that.
 exec 9>"$socket.lock"
 flock 9
-check "one that is about to listen" exits 1 timeout 10 "$profild" --socket "$socket"
+check "one that is about to listen" exits 1 timeout 60 "$profild" --socket "$socket"
 check "one that is about to listen: reported" says "another process listens there already"
 check "one that is about to listen: keeps its socket" test -S "$socket"
 check "one that is about to listen: keeps its lock" test -f "$socket.lock"

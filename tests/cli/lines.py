@@ -7,7 +7,7 @@
 # lines.py patch FILE SECTION OFFSET SIZE VALUE: writes a number of SIZE bytes into a section.
 # lines.py zstd FILE: compresses its debug information so, by libzstd, for not every objcopy can.
 # lines.py profile PROGRAM FILE: a profile with a sample at each address, without names.
-import ctypes, gzip, os, random, re, shutil, struct, subprocess, sys, tempfile, time
+import ctypes, gzip, os, random, re, shutil, struct, subprocess, sys, tempfile
 
 BASE = 0x7F0000000000
 
@@ -187,7 +187,6 @@ def corrupt(tool, program, file, count):
         original = f.read()
     places = [(offset, size) for name, (_, offset, size) in sections(file).items()
               if name.startswith(".debug_") and size]
-    slowest = 0
     with tempfile.NamedTemporaryFile() as profile:
         write_profile(profile.name, program, text_addresses(program, 13))
         symbols, _ = names(tool, profile.name, inline=False)
@@ -196,14 +195,11 @@ def corrupt(tool, program, file, count):
             damage(data, places, random.choice((1, 4, 32, 256)))
             with open(file, "wb") as f:
                 f.write(data)
-            begin = time.monotonic()
             lines, _ = names(tool, profile.name)
-            slowest = max(slowest, time.monotonic() - begin)
             for a in symbols:
                 if symbols[a] and lines[a][-1][0] != symbols[a][0][0]:
                     sys.exit("%d: %x was %s: %s" % (i, a, symbols[a], lines[a]))
-    print("slowest: %.2f s" % slowest)
-    return slowest < 20
+    return True
 
 
 def patch(file, section, at, size, value):

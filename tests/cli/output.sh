@@ -157,7 +157,7 @@ rm "$work/folder/closed.pb.gz"
 soon() {
 	local code=$1 text=$2
 	shift 2
-	exits "$code" timeout 10 "$profiltool" -p "$target" -d 100 -o "$@" && says "$text"
+	exits "$code" timeout 100 "$profiltool" -p "$target" -d 1000 -o "$@" && says "$text"
 }
 check "no such directory: failed, at once" soon 1 \
 	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
@@ -177,7 +177,7 @@ check "a directory in which no file can be created: the hint" says "give a file 
 if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then
 	cat >"$work/read-only" <<'EOF'
 mount -t tmpfs -o ro none "$1" || exit 99
-exec timeout 10 "$2" -p "$3" -d 100 -o "$1/x.pb.gz"
+exec timeout 100 "$2" -p "$3" -d 1000 -o "$1/x.pb.gz"
 EOF
 	check "a read-only directory: failed, at once" exits 1 unshare -m bash "$work/read-only" \
 		"$work/folder" "$profiltool" "$target"

@@ -83,25 +83,13 @@ static int fail(const struct error *e)
 	return e->kind == ERROR_USAGE ? 2 : 1;
 }
 
-static uint64_t longest_ms;
-
-static int step(struct push *p, uint64_t *next_ms, struct error *e)
-{
-	uint64_t start = now_ns(), ms;
-	int err = push_step(p, next_ms, e);
-
-	ms = (now_ns() - start) / NS_PER_MS;
-	longest_ms = ms > longest_ms ? ms : longest_ms;
-	return err;
-}
-
 static int push_until(struct push *p, uint64_t seconds)
 {
 	uint64_t end_ns = seconds ? now_ns() + seconds * NS_PER_S : UINT64_MAX, next_ms = 0;
 	struct error e;
 
 	while (!ended && now_ns() < end_ns) {
-		if (step(p, &next_ms, &e)) {
+		if (push_step(p, &next_ms, &e)) {
 			printf("error: %s\n", e.what);
 			fflush(stdout);
 			return 1;
@@ -128,9 +116,8 @@ static void print_counters(const struct push *p)
 	printf("sent %" PRIu64 " refused %" PRIu64 " unreadable %" PRIu64 " dropped %" PRIu64
 	       " rejected %" PRIu64 " retried %" PRIu64 " waiting %" PRIu64 "\n",
 	       c->sent, c->refused, c->unreadable, c->dropped, c->rejected, c->retried, c->waiting);
-	printf("bytes %" PRIu64 "\nwaiting_bytes %" PRIu64 "\nuntil %" PRIu64
-	       "\nlongest_ms %" PRIu64 "\n",
-	       c->bytes, c->waiting_bytes, push_sent_until(p), longest_ms);
+	printf("bytes %" PRIu64 "\nwaiting_bytes %" PRIu64 "\nuntil %" PRIu64 "\n", c->bytes,
+	       c->waiting_bytes, push_sent_until(p));
 }
 
 int main(int argc, char **argv)
