@@ -524,6 +524,15 @@ static int collect_doubts(const struct capture_sample *sample, void *context)
 	return 0;
 }
 
+static void add_tick(struct counts *counts, uint64_t pc, uint64_t id, uint64_t time_ns)
+{
+	const struct counted tick = {
+		.id = id, .first_ns = time_ns, .count = 1, .user_depth = 1, .cpu = COUNTED_NO_CPU
+	};
+
+	assert_int_equal(counts_add_tick(counts, &tick, &pc), 0);
+}
+
 /* A sample whose ticks came at several times, one of them at an unknown time. */
 static void test_ticks_by_time(void **state)
 {
@@ -543,19 +552,55 @@ static void test_ticks_by_time(void **state)
 	apply(&table, &old);
 	apply(&table, &fresh);
 	apply(&table, &again);
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		const struct counted tick = { .id = id,
-					      .first_ns = times[i],
-					      .count = 1,
-					      .user_depth = 1,
-					      .cpu = COUNTED_NO_CPU };
-
-		assert_int_equal(counts_add_tick(&counts, &tick, &pc), 0);
-	}
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		add_tick(&counts, pc, id, times[i]);
 	add_sample(&counts, pc, id, 150, 1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
 	assert_string_equal(text, "0:2 0:3 1:1 1:1 ? 2:1 0:1 ? ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/*
+ * An exec whose record was lost, or comes after /proc has shown the new program: between two times
+ * a sample may be of either program, until the record says when it was.
+ */
+static void test_exec_in_doubt(void **state)
+{
+	static const uint64_t ticks[][2] = {
+		{ 0x1800, 150 }, { 0x1800, 250 }, { 0x3800, 250 }, { 0x1800, 350 }, { 0x3800, 350 }
+	};
+	struct process_table table = { 0 };
+	struct sideband_record old = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record exec = { SIDEBAND_EXEC,	   .time_ns = 300,    .maybe_ns = 200,
+					.pid = NO_PROCESS, .tid = NO_PROCESS, .name = "new" };
+	struct sideband_record fresh = map_record(NO_PROCESS, 300, 0x3000, 0x4000, "/bin/new");
+	struct counts counts = { 0 };
+	char text[256] = "";
+	struct process *process;
+
+	(void)state;
+	fresh.maybe_ns = 200;
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
+	apply(&table, &old);
+	apply(&table, &exec);
+	apply(&table, &fresh);
+	for (size_t i = 0; i < sizeof(ticks) / sizeof(*ticks); i++)
+		add_tick(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), ticks[i][1]);
+	assert_int_equal(counts_group_ticks(&counts), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
+	assert_string_equal(text, "0:1 0:1 ? 1:1 ? -1:1 1:1 ");
+
+	process = process_find(&table, NO_PROCESS);
+	process_space(process)->read_ns = 320;
+	exec.time_ns = 260;
+	exec.maybe_ns = 0;
+	apply(&table, &exec);
+	assert_int_equal(process->count, 2);
+	*text = 0;
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
+	assert_string_equal(text, "0:1 0:1 -1:1 -1:1 1:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -593,15 +638,8 @@ static void test_names_by_time(void **state)
 	/* Another process gets the number. */
 	assert_int_equal(process_add(&table, NO_PROCESS, 600), 0);
 	assert_int_equal(process_name_thread(&table, NO_PROCESS, "another", 600), 0);
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		const struct counted tick = { .id = id,
-					      .first_ns = times[i],
-					      .count = 1,
-					      .user_depth = 1,
-					      .cpu = COUNTED_NO_CPU };
-
-		assert_int_equal(counts_add_tick(&counts, &tick, &pc), 0);
-	}
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		add_tick(&counts, pc, id, times[i]);
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
 	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
@@ -797,6 +835,7 @@ int main(void)
 		cmocka_unit_test(test_programs_of_one_process),
 		cmocka_unit_test(test_mapped_over),
 		cmocka_unit_test(test_ticks_by_time),
+		cmocka_unit_test(test_exec_in_doubt),
 		cmocka_unit_test(test_names_by_time),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <malloc.h>
 #include <mntent.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include "capture/capture.h"
 #include "symbol/cfi/cfi.h"
 #include "util/clock.h"
+#include "util/file.h"
 
 /* --- Recordings --- */
 
@@ -667,6 +669,27 @@ static void wait_for_user(pid_t pid, uid_t uid)
 	assert_int_equal(status.st_uid, uid);
 }
 
+/* Before the thread has its name, its samples have that of the leader. */
+static void wait_for_thread_name(pid_t pid)
+{
+	uint64_t end_ns = now_ns() + 20 * NS_PER_S;
+	char pattern[64], name[32] = "";
+	bool seen = false;
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "/proc/%d/task/*/comm", pid);
+	while (!seen && now_ns() < end_ns) {
+		usleep(1000);
+		if (glob(pattern, 0, NULL, &found))
+			continue;
+		for (size_t i = 0; i < found.gl_pathc && !seen; i++)
+			seen = file_read_line(found.gl_pathv[i], name, sizeof(name)) == 0 &&
+			       strcmp(name, "a thread") == 0;
+		globfree(&found);
+	}
+	assert_true(seen);
+}
+
 /* Names, user and CPU of a process that begins in the first window; then it moves to a group. */
 static void test_origins(void **state)
 {
@@ -683,6 +706,7 @@ static void test_origins(void **state)
 	c = start(&options);
 	o.pid = start_named_child();
 	wait_for_user(o.pid, NOBODY);
+	wait_for_thread_name(o.pid);
 	cut(c); /* with samples from before it had its name */
 	o.is_older = true;
 	cut_until_seen(c, &o);

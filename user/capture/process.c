@@ -124,7 +124,7 @@ int process_add_space(struct process *process, uint64_t since_ns)
 	if (!space)
 		return -ENOMEM;
 	space->references = 1;
-	space->since_ns = space->maybe_ns = since_ns;
+	space->since_ns = space->sure_ns = since_ns;
 	space->exec = exec;
 	process->spaces[process->count++] = space;
 	return 0;
@@ -495,6 +495,25 @@ static void record_exit(const struct process_table *table, const struct sideband
 		thread->ended_ns = record->time_ns;
 }
 
+static int record_exec(struct process_table *table, struct process *process,
+		       const struct sideband_record *record)
+{
+	struct address_space *space = process_space(process);
+	uint64_t since_ns = record->maybe_ns ?: record->time_ns;
+
+	if (!record->maybe_ns && record->time_ns <= space->read_ns) {
+		/* After a loss, /proc has shown the mappings of this program before its record. */
+		if (space->since_ns < space->sure_ns)
+			space->since_ns = space->sure_ns = record->time_ns;
+	} else {
+		if (process_add_space(process, since_ns) || process_note_change(table, process) ||
+		    origin_read(table, process) || jit_end_program(table, process, since_ns))
+			return -ENOMEM;
+		process_space(process)->sure_ns = record->time_ns;
+	}
+	return process_name_thread(table, record->tid, record->name, since_ns);
+}
+
 int process_record(struct process_table *table, const struct sideband_record *record)
 {
 	struct process *process;
@@ -517,13 +536,7 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_MMAP:
 		return process_map(table, process, record);
 	case SIDEBAND_EXEC:
-		if (process_add_space(process, record->time_ns) ||
-		    process_note_change(table, process) || origin_read(table, process) ||
-		    jit_end_program(table, process, record->time_ns))
-			return -ENOMEM;
-		if (record->maybe_ns)
-			process_space(process)->maybe_ns = record->maybe_ns;
-		return process_name_thread(table, record->tid, record->name, record->time_ns);
+		return record_exec(table, process, record);
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name, record->time_ns);
 	case SIDEBAND_EXIT:

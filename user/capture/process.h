@@ -42,7 +42,9 @@
 struct address_space {
 	unsigned int references; /* of its process, its children, and capture/unwind/ */
 	uint64_t since_ns;
-	uint64_t maybe_ns;	      /* it began after this: as in struct capture_mapping */
+	/* Later than since_ns: the exec's record was lost, it came between these two times. */
+	uint64_t sure_ns;
+	uint64_t read_ns; /* when /proc showed its mappings last; 0: never since the start */
 	struct address_space *parent; /* NULL: it began with no mappings */
 	size_t inherited; /* how many of the parent's mappings, after those that it has absorbed */
 	size_t absorbed;  /* how many of the mappings, the first ones, were its ancestors' */

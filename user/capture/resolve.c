@@ -65,13 +65,9 @@ static const struct address_space *find_space(const struct process *process, str
 
 	for (; i > 0 && process->spaces[i]->since_ns > moment->time_ns; i--)
 		limit(moment, process->spaces[i]->since_ns);
-	if (i + 1 < process->count) {
-		uint64_t maybe_ns = process->spaces[i + 1]->maybe_ns;
-
-		if (maybe_ns > moment->time_ns)
-			limit(moment, maybe_ns);
-		else
-			moment->in_doubt = true;
+	if (moment->time_ns < process->spaces[i]->sure_ns) {
+		limit(moment, process->spaces[i]->sure_ns);
+		moment->in_doubt = true;
 	}
 	*before = i ? process->spaces[i - 1] : NULL;
 	return process->spaces[i];
@@ -97,10 +93,16 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		frames[i].pc = pcs[i];
 		/* A call may be the last instruction of a mapping. */
 		frames[i].mapping = user ? find_mapping(v, space, pcs[i] - (i > 0), moment) : NULL;
-		/* In exec, the user pc of a tick in the kernel is still in the previous program. */
-		if (user && !frames[i].mapping && i == sample->kernel_depth &&
-		    sample->id & SAMPLE_ID_KERNEL && before)
+		/*
+		 * In exec, the user pc of a tick in the kernel is still in the previous program;
+		 * and maybe the whole stack, where it is not known when the exec was.
+		 */
+		if (user && !frames[i].mapping && i == sample->kernel_depth && before &&
+		    (sample->id & SAMPLE_ID_KERNEL || moment->in_doubt)) {
 			frames[i].mapping = find_mapping(v, before, pcs[i], moment);
+			if (moment->in_doubt)
+				space = before;
+		}
 		if (frames[i].mapping)
 			sure = !v->incomplete;
 		if (frames[i].mapping || !sure)

@@ -63,7 +63,8 @@ struct maps_reader {
 	struct process *process;
 	struct sideband_record record;
 	uint8_t read[FILE_SLOTS]; /* by hash: mappings that were read, up to FIRST_OF_FILE */
-	bool found;		  /* the thread still had an address space */
+	bool found;		  /* the thread still had an address space, */
+	bool has_code;		  /* with executable mappings of a file */
 	bool deferred;		  /* some mappings were not read yet */
 };
 
@@ -78,6 +79,7 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 		r->found = true;
 		if (!parse_maps_line(line, &r->record))
 			continue;
+		r->has_code |= *r->record.name == '/';
 		if (!all) {
 			const struct sideband_record *m = &r->record;
 			uint64_t hash =
@@ -126,15 +128,19 @@ static bool is_another_program(struct process *process, FILE *maps)
 	return found && !known;
 }
 
-/* Adds the record of an exec that was lost: after known_ns, and after the exec before it. */
-static int add_exec(struct process_table *table, struct process *process)
+/*
+ * Adds the record of an exec that was lost: after known_ns and after the exec before it, and before
+ * time_ns.
+ */
+static int add_exec(struct process_table *table, struct process *process, uint64_t time_ns)
 {
 	uint64_t since_ns = process_space(process)->since_ns;
 	struct sideband_record record = {
 		.type = SIDEBAND_EXEC,
 		.pid = process->pid,
 		.tid = process->pid,
-		.time_ns = table->known_ns > since_ns ? table->known_ns : since_ns,
+		.time_ns = time_ns,
+		.maybe_ns = (table->known_ns > since_ns ? table->known_ns : since_ns) ?: 1,
 	};
 	char path[64], comm[COMM_SIZE];
 
@@ -152,6 +158,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		.process = process,
 		.record = { .pid = process->pid, .tid = tid, .time_ns = time_ns },
 	};
+	uint64_t read_ns = now_ns();
 	char path[64];
 	FILE *maps;
 	bool execed;
@@ -166,7 +173,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		reader.record.maybe_ns = table->known_ns ?: 1;
 	execed = time_ns && is_another_program(process, maps);
 	if (execed)
-		err = add_exec(table, process);
+		err = add_exec(table, process, time_ns);
 	err = err ?: read_lines(&reader, maps, false);
 	if (!err && reader.deferred) {
 		rewind(maps);
@@ -174,6 +181,8 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	}
 	fclose(maps);
 	*found = reader.found;
+	if (time_ns && reader.has_code)
+		process_space(process)->read_ns = read_ns;
 	if (time_ns == 0 || execed)
 		mark_executable(table, process);
 	return err;
