@@ -210,6 +210,33 @@ static void test_labels(void **state)
 	profile_free(p);
 }
 
+/*
+ * A process has the name under which it has most samples. In our recordings a tag says it where the
+ * thread has a name of its own.
+ */
+static void test_process_names(void **state)
+{
+	struct profile *p = new_profile("samples", NULL);
+	const struct profile_tag java = { "process", "java", 0, "" };
+	const struct profile_labels labels[] = {
+		{ .pid = 7, .tid = 7, .comm = "env" },
+		{ .pid = 7, .tid = 7, .comm = "setarch" },
+		{ .pid = 7, .tid = 8, .comm = "program" },
+		{ .pid = 9, .tid = 9, .comm = "sh" },
+		{ .pid = 9, .tid = 10, .comm = "collector", .tags = &java, .tag_count = 1 },
+	};
+	uint32_t pc = add_pc(p, 0x10, PROFILE_NONE, "f", NULL);
+
+	(void)state;
+	p->totals.known = true;
+	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+		add_sample(p, &labels[i], &pc, 1, 1 + i, 0);
+	assert_string_equal(by(p, "process"), "samples      %    cum%  pid  name\n"
+					      "      9  60.00   60.00    9  java\n"
+					      "      6  40.00  100.00    7  program\n");
+	profile_free(p);
+}
+
 static const char *by_fields(const struct profile *p, unsigned int fields, const char *image)
 {
 	const struct report_table_options o = {
@@ -558,13 +585,13 @@ static void test_disassembly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),		cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_labels),		cmocka_unit_test(test_code_by_labels),
-		cmocka_unit_test(test_calls_by_labels), cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_events),		cmocka_unit_test(test_saturation),
-		cmocka_unit_test(test_calls),		cmocka_unit_test(test_two_profiles),
-		cmocka_unit_test(test_table_fits),	cmocka_unit_test(test_disassembly),
-		cmocka_unit_test(test_names_of_runs),
+		cmocka_unit_test(test_fields),	       cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_labels),	       cmocka_unit_test(test_process_names),
+		cmocka_unit_test(test_code_by_labels), cmocka_unit_test(test_calls_by_labels),
+		cmocka_unit_test(test_stacks),	       cmocka_unit_test(test_events),
+		cmocka_unit_test(test_saturation),     cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_two_profiles),   cmocka_unit_test(test_table_fits),
+		cmocka_unit_test(test_disassembly),    cmocka_unit_test(test_names_of_runs),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

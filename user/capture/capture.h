@@ -241,14 +241,14 @@ struct capture_sample {
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
-	enum unwind_end end; /* why the user frames end */
-	const char *comm;    /* the thread's name; "": unknown */
-	/* With options.always_on: */
+	enum unwind_end end;	  /* why the user frames end */
+	const char *comm;	  /* the thread's name; "": unknown */
 	const char *process_comm; /* its process's name, the leader's; "": unknown */
-	const char *cgroup;	  /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
-	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */
-	uint32_t cpu;		  /* UINT32_MAX: unknown, as without call stacks */
-	bool is_older;		  /* the process already ran when the window began */
+	/* With options.always_on: */
+	const char *cgroup; /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
+	uint32_t uid;	    /* the process's effective user; UINT32_MAX: unknown */
+	uint32_t cpu;	    /* UINT32_MAX: unknown, as without call stacks */
+	bool is_older;	    /* the process already ran when the window began */
 };
 
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */

@@ -138,16 +138,15 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
+	/* A copy: the next call may move the names. */
+	snprintf(process_comm, sizeof(process_comm), "%s",
+		 thread_comm(v->processes, out.pid, out.pid, moment.time_ns, &moment.until_ns));
 	if (v->begin_ns) { /* cpu, uid and cgroup: only recordings that are always on need them */
 		out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
 		out.uid = process ? process->uid : UINT32_MAX;
 		out.is_older = process && process->begin_ns <= v->begin_ns;
 		if (process && process->group != INDEX_NONE)
 			out.cgroup = v->processes->groups[process->group];
-		/* A copy: the next call may move the names. */
-		snprintf(process_comm, sizeof(process_comm), "%s",
-			 thread_comm(v->processes, out.pid, out.pid, moment.time_ns,
-				     &moment.until_ns));
 	}
 	out.comm = thread_comm(v->processes, out.pid, out.tid, moment.time_ns, &moment.until_ns);
 	if (times) {

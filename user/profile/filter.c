@@ -523,6 +523,8 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		kept[i] = pattern_keeps(filter->comm, l->comm, &comm_known);
 		kept[i] |=
 			pattern_keeps(filter->comm, profile_tag_text(l, TAG_THREAD), &comm_known);
+		kept[i] |=
+			pattern_keeps(filter->comm, profile_tag_text(l, TAG_PROCESS), &comm_known);
 		for (size_t j = 0; j < TAG_COUNT; j++)
 			kept[i] &=
 				pattern_keeps(filter->tags[j], profile_tag_text(l, j), &known[j]);

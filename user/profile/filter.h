@@ -51,7 +51,7 @@ void profile_filtered_free(struct profile_filtered *filtered);
  */
 struct profile_label_filter {
 	const char *tags[TAG_COUNT]; /* the text of each */
-	const char *comm;	     /* of the process, or the text of TAG_THREAD */
+	const char *comm;	     /* of the process or the thread: TAG_PROCESS, TAG_THREAD */
 };
 
 /* True if it keeps everything. */

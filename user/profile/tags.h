@@ -24,6 +24,7 @@
 	X(CONTAINER, "container", "containers", "[no container]", TAG_TEXT, false) \
 	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                              \
 	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                            \
+	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \
 	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                     \

@@ -273,6 +273,10 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		labels.tid = sample->tid;
 		labels.generation = sample->generation;
 		labels.comm = sample->comm;
+		if (strcmp(sample->comm, sample->process_comm))
+			tags[labels.tag_count++] =
+				(struct profile_tag){ tag_kinds[TAG_PROCESS].key,
+						      sample->process_comm, 0, "" };
 	}
 	err = err ?: profile_add_labels(b->p, &labels, &label);
 	err = err ?: profile_sample(b->p, locations, sample->depth, label, &number);

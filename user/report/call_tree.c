@@ -153,25 +153,27 @@ static int add_root_frame(struct builder *b, const char *comm, uint32_t id, uint
 	return key.function ? callgraph_find(&b->graph, &key, frame) : -ENOMEM;
 }
 
-/* Threads can have names of their own; row_process_labels() chooses that of the process. */
+/* Threads can have names of their own; row_process_names() chooses that of the process. */
 static int add_root_frames(struct builder *b, struct places *places)
 {
 	const struct profile *p = places->code.p;
 	const struct profile_labels none = { .comm = "" };
+	const char **names = calloc(p->label_count + 1, sizeof(*names));
 	int err = -ENOMEM;
 
 	places->processes = calloc(p->label_count + 1, sizeof(*places->processes));
 	places->threads = calloc(p->label_count + 1, sizeof(*places->threads));
-	if (places->processes && places->threads)
-		err = row_process_labels(p, places->processes);
+	if (places->processes && places->threads && names)
+		err = row_process_names(p, names);
 	for (size_t i = 0; i <= p->label_count && !err; i++) {
 		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : &none;
-		const char *comm = i < p->label_count ? p->labels[places->processes[i]].comm : "";
+		const char *comm = i < p->label_count ? names[i] : "";
 
 		if (add_root_frame(b, comm, l->pid, l->generation, &places->processes[i]) ||
 		    add_root_frame(b, l->comm, l->tid, l->generation, &places->threads[i]))
 			err = -ENOMEM;
 	}
+	free(names);
 	return err;
 }
 

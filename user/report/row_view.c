@@ -154,69 +154,89 @@ bool row_function_is(const struct profile_function *f, const char *name)
 	return name_is(f->name, name) || name_is(f->system_name, name);
 }
 
+/* A name of a process, and how much its samples under this name weigh. */
+struct process_name {
+	uint32_t pid, generation;
+	const char *name;
+	magnitude_sum weight;
+};
+
 static bool is_of_process(const void *array, uint32_t id, const void *key)
 {
-	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
+	const struct process_name *a = (const struct process_name *)array + id, *b = key;
 
 	return a->pid == b->pid && a->generation == b->generation;
 }
 
 static bool is_of_name(const void *array, uint32_t id, const void *key)
 {
-	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
+	const struct process_name *a = (const struct process_name *)array + id, *b = key;
 
-	return is_of_process(array, id, key) && strcmp(a->comm, b->comm) == 0;
+	return is_of_process(array, id, key) && strcmp(a->name, b->name) == 0;
 }
 
-int row_process_labels(const struct profile *p, uint32_t *names)
+int row_process_names(const struct profile *p, const char **names)
 {
-	const struct profile_labels *labels = p->labels;
+	struct process_name *all = calloc(p->label_count + 1, sizeof(*all));
 	magnitude_sum *weights = calloc(p->label_count + 1, sizeof(*weights));
+	struct index by_name = { 0 }, chosen = { 0 };
 	size_t value = profile_value(p, NULL);
-	struct index by_name = { 0 }, index = { 0 };
-	int err = weights ? 0 : -ENOMEM;
+	uint32_t count = 0, number, best;
+	int err = all && weights ? 0 : -ENOMEM;
 
-	/* The samples of a main thread under each of its names, added up at the first label. */
-	for (uint32_t id = 0; id < p->label_count && !err; id++) {
-		const struct profile_labels *l = &labels[id];
-		uint64_t hash =
-			hash_bytes(l->comm, strlen(l->comm), hash_u64(l->pid, l->generation));
-
-		names[id] = id;
-		if (!l->pid || l->tid != l->pid)
-			continue;
-		names[id] = index_find(&by_name, hash, is_of_name, labels, l);
-		if (names[id] == INDEX_NONE) {
-			names[id] = id;
-			err = index_add(&by_name, hash, id);
-		}
-	}
 	for (size_t i = 0; i < p->sample_count && !err; i++)
 		if (p->samples[i].labels < p->label_count)
-			weights[names[p->samples[i].labels]] +=
+			weights[p->samples[i].labels] +=
 				magnitude(p->values[i * p->value_type_count + value]);
-	/* First the names of main threads, of which the one with most samples stays, then all
-	 * labels. */
-	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
-		uint32_t id = i % p->label_count, best;
-		const struct profile_labels *l = &labels[id];
+	for (uint32_t id = 0; id < p->label_count && !err; id++) {
+		const struct profile_labels *l = &p->labels[id];
+		struct process_name key = { l->pid, l->generation, profile_tag_text(l, TAG_PROCESS),
+					    0 };
+		uint64_t hash;
+
+		names[id] = l->comm;
+		/* Our recordings have the tag where the thread has a name of its own. */
+		if (!key.name && (p->totals.known || l->tid == l->pid))
+			key.name = l->comm;
+		if (!l->pid || !key.name)
+			continue;
+		hash = hash_bytes(key.name, strlen(key.name), hash_u64(l->pid, l->generation));
+		number = index_find(&by_name, hash, is_of_name, all, &key);
+		if (number == INDEX_NONE) {
+			number = count++;
+			all[number] = key;
+			err = index_add(&by_name, hash, number);
+		}
+		all[number].weight += weights[id];
+	}
+	for (number = 0; number < count && !err; number++) {
+		uint64_t hash = hash_u64(all[number].pid, all[number].generation);
+
+		best = index_find(&chosen, hash, is_of_process, all, &all[number]);
+		if (best != INDEX_NONE && all[best].weight > all[number].weight)
+			continue;
+		if (best != INDEX_NONE)
+			index_remove(&chosen, hash, best);
+		err = index_add(&chosen, hash, number);
+	}
+	for (uint32_t id = 0; id < p->label_count && !err; id++) {
+		const struct profile_labels *l = &p->labels[id];
+		struct process_name key = { l->pid, l->generation, l->comm, 0 };
 		uint64_t hash = hash_u64(l->pid, l->generation);
 
-		if (!l->pid || (i < p->label_count && l->tid != l->pid))
+		if (!l->pid)
 			continue;
-		best = index_find(&index, hash, is_of_process, labels, l);
+		best = index_find(&chosen, hash, is_of_process, all, &key);
 		if (best == INDEX_NONE) {
-			best = id;
-			err = index_add(&index, hash, id);
-		} else if (i < p->label_count && weights[id] > weights[best]) {
-			index_remove(&index, hash, best);
-			best = id;
-			err = index_add(&index, hash, id);
+			best = count++;
+			all[best] = key;
+			err = index_add(&chosen, hash, best);
 		}
-		names[id] = best;
+		names[id] = all[best].name;
 	}
 	index_free(&by_name);
-	index_free(&index);
+	index_free(&chosen);
 	free(weights);
+	free(all);
 	return err;
 }

@@ -75,10 +75,11 @@ const char *row_image_of_any_run(const char *path);
 bool row_function_is(const struct profile_function *f, const char *name);
 
 /*
- * Stores in `names`, for each of the profile's labels, the number of those whose comm is the name
- * of its process: under which the main thread has most samples, else the first one with this pid;
- * without a pid, its own. Returns 0 or -ENOMEM.
+ * Stores in names[], for each of the profile's labels, the name of its process: the one under which
+ * it has most samples. Where it is not told (foreign files do not tell that of threads), the main
+ * thread's, else that of the first labels with this pid; without a pid, their own comm. Returns 0
+ * or -ENOMEM.
  */
-int row_process_labels(const struct profile *p, uint32_t *names);
+int row_process_names(const struct profile *p, const char **names);
 
 #endif

@@ -19,7 +19,7 @@ struct collector {
 	struct rows *r;
 	const size_t *values; /* `count` numbers of values */
 	size_t count, column; /* the column of the first value */
-	uint32_t *names;      /* row_process_labels(), where nodes are divided by labels */
+	const char **names;   /* row_process_names(), where nodes are divided by labels */
 };
 
 static bool is_wanted_image(const struct collector *c, uint32_t location)
@@ -51,7 +51,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 		return key_of_tag(c, l);
 	if (c->o->base_names)
 		return (struct callgraph_key){
-			.comm = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
+			.comm = threads || l == &none ? l->comm : c->names[id],
 		};
 	/* Threads of one process can have names of their own, which are not part of its key. */
 	return (struct callgraph_key){
@@ -73,7 +73,7 @@ static const char *comm_of(const struct collector *c, uint32_t id)
 		return key_of_tag(c, l).comm;
 	if (c->o->view->fields & ROW_PROCESS &&
 	    (l->tid == l->pid || !(c->o->view->fields & ROW_THREAD)))
-		l = &c->p->labels[c->names[id]];
+		return c->names[id];
 	return l->comm;
 }
 
@@ -130,7 +130,7 @@ static int add_values(struct collector *c)
 		/* Divide the nodes by labels. */
 		c->names = calloc(label_count, sizeof(*c->names));
 		places.keys = calloc(label_count, sizeof(*places.keys));
-		if (!c->names || !places.keys || row_process_labels(c->p, c->names))
+		if (!c->names || !places.keys || row_process_names(c->p, c->names))
 			err = -ENOMEM;
 		for (size_t i = 0; !err && i < label_count; i++)
 			places.keys[i] = key_of_labels(c, i);
