@@ -116,6 +116,23 @@ static void add_sample(struct counts *counts, uint64_t pc, uint64_t id, uint64_t
 	assert_int_equal(counts_add(counts, &sample, &pc, &(uint32_t){ 0 }), 0);
 }
 
+/* One tick of a sample at each of the times. */
+static void add_ticks(struct counts *counts, uint64_t pc, uint64_t id, const uint64_t *times,
+		      size_t count)
+{
+	struct counted tick = {
+		.id = id,
+		.count = 1,
+		.user_depth = 1,
+		.cpu = COUNTED_NO_CPU,
+	};
+
+	for (size_t i = 0; i < count; i++) {
+		tick.first_ns = times[i];
+		assert_int_equal(counts_add_tick(counts, &tick, &pc), 0);
+	}
+}
+
 /* Samples of the same pc are summed; incomplete entries are skipped. */
 static void test_counts_table(void **state)
 {
@@ -524,15 +541,6 @@ static int collect_doubts(const struct capture_sample *sample, void *context)
 	return 0;
 }
 
-static void add_tick(struct counts *counts, uint64_t pc, uint64_t id, uint64_t time_ns)
-{
-	const struct counted tick = {
-		.id = id, .first_ns = time_ns, .count = 1, .user_depth = 1, .cpu = COUNTED_NO_CPU
-	};
-
-	assert_int_equal(counts_add_tick(counts, &tick, &pc), 0);
-}
-
 /* A sample whose ticks came at several times, one of them at an unknown time. */
 static void test_ticks_by_time(void **state)
 {
@@ -552,8 +560,7 @@ static void test_ticks_by_time(void **state)
 	apply(&table, &old);
 	apply(&table, &fresh);
 	apply(&table, &again);
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
-		add_tick(&counts, pc, id, times[i]);
+	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	add_sample(&counts, pc, id, 150, 1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
@@ -587,7 +594,8 @@ static void test_exec_in_doubt(void **state)
 	apply(&table, &exec);
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(ticks) / sizeof(*ticks); i++)
-		add_tick(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), ticks[i][1]);
+		add_ticks(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), &ticks[i][1],
+			  1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
 	assert_string_equal(text, "0:1 0:1 ? 1:1 ? -1:1 1:1 ");
@@ -638,8 +646,7 @@ static void test_names_by_time(void **state)
 	/* Another process gets the number. */
 	assert_int_equal(process_add(&table, NO_PROCESS, 600), 0);
 	assert_int_equal(process_name_thread(&table, NO_PROCESS, "another", 600), 0);
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
-		add_tick(&counts, pc, id, times[i]);
+	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
 	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
