@@ -489,8 +489,8 @@ static void a_million_stacks(void **state)
 	for (int unnamed = 0; unnamed < 2; unnamed++) {
 		struct profile *p = many_stacks(unnamed);
 		size_t lines = 0;
-		FILE *out = fopencookie(&lines, "w",
-					(cookie_io_functions_t){ .write = count_lines });
+		FILE *out =
+			fopencookie(&lines, "w", (cookie_io_functions_t){ .write = count_lines });
 
 		assert_non_null(out);
 		assert_int_equal(folded->write(p, &(struct format_options){ 0 }, out, &e), 0);
