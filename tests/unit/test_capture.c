@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
@@ -382,7 +381,7 @@ static void test_spaces(void **state)
 	assert_string_equal(image_at(&table, 350, 0x2800), "");
 	/* earlier than all mappings: the first one */
 	assert_string_equal(image_at(&table, 50, 0x1800), "/lib/first");
-	assert_string_equal(thread_comm(&table, NO_PROCESS, NO_PROCESS, UINT64_MAX, NULL), "new");
+	assert_string_equal(thread_name_at(&table, NO_PROCESS, NO_PROCESS, UINT64_MAX).comm, "new");
 	process_table_free(&table);
 }
 
@@ -613,14 +612,15 @@ static void test_exec_in_doubt(void **state)
 	process_table_free(&table);
 }
 
-/* A thread's samples have the name that it had then. */
+/* Appends " COMM:COUNT", and "?" for samples in doubt. */
 static int collect_names(const struct capture_sample *sample, void *context)
 {
-	snprintf((char *)context + strlen(context), 64, "%s:%u ", sample->comm,
-		 (unsigned int)sample->count);
+	snprintf((char *)context + strlen(context), 64, "%s:%u%s ", sample->comm,
+		 (unsigned int)sample->count, sample->in_doubt ? "?" : "");
 	return 0;
 }
 
+/* A thread's samples have the name that it had then. */
 static void test_names_by_time(void **state)
 {
 	static const uint64_t times[] = { 50, 150, 160, 350, 360, 450, 550, 650 };
@@ -640,16 +640,42 @@ static void test_names_by_time(void **state)
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
-	assert_int_equal(process_name_thread(&table, NO_PROCESS, "one", 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "one", 0, 0), 0);
 	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++)
 		apply(&table, &records[i]);
 	/* Another process gets the number. */
 	assert_int_equal(process_add(&table, NO_PROCESS, 600), 0);
-	assert_int_equal(process_name_thread(&table, NO_PROCESS, "another", 600), 0);
+	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "another", 600, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
 	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* The records of a new name, of a process's end and of the next one's begin were lost. */
+static void test_names_read_again(void **state)
+{
+	static const uint64_t times[] = { 150, 250, 350, 405, 450, 550 };
+	const pid_t tid = NO_PROCESS - 1;
+	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, tid);
+	struct process_table table = { .everyone = true };
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, tid, "one", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, tid, "two", 200, 300), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 400), 0);
+	process_find(&table, NO_PROCESS)->sure_ns = 410;
+	assert_int_equal(process_name_thread(&table, 400, tid, "other", 300, 500), 0);
+	assert_int_equal(process_name_thread(&table, 400, tid, "other", 500, 600), 0);
+	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
+	assert_int_equal(counts_group_ticks(&counts), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_string_equal(text, "one:1 one:1? two:1 other:1? other:2 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -689,7 +715,7 @@ static void test_frames(void **state)
 	process_table_free(&table);
 }
 
-/* A machine with many files and many more mappings: a mapping does not search all files. */
+/* A machine with many files, some of one name, and many more mappings. */
 static void test_many_images(void **state)
 {
 	enum {
@@ -701,7 +727,6 @@ static void test_many_images(void **state)
 	struct sideband_record record = map_record(NO_PROCESS, 1, 0x1000, 0x2000, NULL);
 	char name[64];
 	uint32_t image;
-	clock_t start;
 
 	(void)state;
 	record.inode = 1;
@@ -712,10 +737,8 @@ static void test_many_images(void **state)
 		assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
 		assert_int_equal(image, i);
 	}
-	start = clock();
 	for (uint32_t i = 0; i < MAPPINGS; i++)
 		assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
-	assert_true(clock() - start < CLOCKS_PER_SEC);
 	assert_int_equal(image, IMAGES - 1);
 	record.inode--;
 	snprintf(name, sizeof(name), "/nowhere/%u (deleted)", IMAGES / 2 - 1);
@@ -815,7 +838,7 @@ static void test_snapshot(void **state)
 	assert_true(mapping->executable);
 	assert_true(table.images[mapping->image].fd >= 0);
 	assert_non_null(strstr(table.images[mapping->image].path, "test_capture"));
-	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX, NULL),
+	assert_string_equal(thread_name_at(&table, getpid(), getpid(), UINT64_MAX).comm,
 			    "test_capture");
 	process_table_free(&table);
 }
@@ -844,6 +867,7 @@ int main(void)
 		cmocka_unit_test(test_ticks_by_time),
 		cmocka_unit_test(test_exec_in_doubt),
 		cmocka_unit_test(test_names_by_time),
+		cmocka_unit_test(test_names_read_again),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
 		cmocka_unit_test(test_images_of_users),

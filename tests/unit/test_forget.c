@@ -200,8 +200,8 @@ static void test_sampled(void **state)
 	assert_ptr_equal(process_find(&table, GONE), &table.processes[1]);
 	assert_int_equal(table.processes[1].next_with_pid, INDEX_NONE);
 	assert_string_equal(image_at(&table, GONE, 11 * NS_PER_S, 0x1000), "/bin/sampled");
-	assert_string_equal(thread_comm(&table, GONE, GONE, 11 * NS_PER_S, NULL), "sampled");
-	assert_string_equal(thread_comm(&table, GONE_TOO, GONE_TOO, 19 * NS_PER_S, NULL), "late");
+	assert_string_equal(thread_name_at(&table, GONE, GONE, 11 * NS_PER_S).comm, "sampled");
+	assert_string_equal(thread_name_at(&table, GONE_TOO, GONE_TOO, 19 * NS_PER_S).comm, "late");
 	forget(&table, NULL, 20, 30);
 	assert_int_equal(process_count(&table), 1);
 	assert_int_equal(table.thread_count, 1); /* we */
@@ -312,7 +312,8 @@ static void test_parent_execs(void **state)
 	assert_int_equal(process_find(&table, getppid())->count, 1);
 	assert_string_equal(image_at(&table, getppid(), 100, 0x1000), "/bin/after");
 	assert_string_equal(image_at(&table, getpid(), 100, 0x1000), "/bin/before");
-	assert_string_equal(thread_comm(&table, getppid(), getppid(), UINT64_MAX, NULL), "program");
+	assert_string_equal(thread_name_at(&table, getppid(), getppid(), UINT64_MAX).comm,
+			    "program");
 	process_table_free(&table);
 }
 
@@ -356,17 +357,17 @@ static void test_threads(void **state)
 
 	(void)state;
 	assert_int_equal(process_add(&table, getpid(), 0), 0);
-	assert_int_equal(process_name_thread(&table, getpid(), "leader", 0), 0);
-	assert_int_equal(process_name_thread(&table, GONE, "ended", 0), 0);
-	assert_int_equal(process_name_thread(&table, GONE_TOO, "lost", 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, getpid(), "leader", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, GONE, "ended", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, 0, GONE_TOO, "lost", 0, 0), 0);
 	apply(&table, &thread);
 	sample_at(&counts, 5 * NS_PER_S, getpid(), GONE);
 	forget(&table, &counts, 10, 20);
 	assert_int_equal(table.thread_count, 3);
-	assert_string_equal(thread_comm(&table, getpid(), GONE, 5 * NS_PER_S, NULL), "ended");
+	assert_string_equal(thread_name_at(&table, getpid(), GONE, 5 * NS_PER_S).comm, "ended");
 	forget(&table, NULL, 20, 30);
 	assert_int_equal(table.thread_count, 1);
-	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX, NULL), "leader");
+	assert_string_equal(thread_name_at(&table, getpid(), getpid(), UINT64_MAX).comm, "leader");
 	counts_free(&counts);
 	process_table_free(&table);
 }

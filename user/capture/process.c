@@ -396,7 +396,8 @@ struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t 
 	return &table->threads[id];
 }
 
-static int add_thread(struct process_table *table, pid_t tid, uint64_t time_ns, const char *comm)
+static int add_thread(struct process_table *table, pid_t tid, uint64_t maybe_ns, uint64_t time_ns,
+		      const char *comm)
 {
 	struct thread *older = thread_at(table, tid, UINT64_MAX), *thread;
 	uint32_t older_count = older ? older->older + 1 : 0;
@@ -415,31 +416,40 @@ static int add_thread(struct process_table *table, pid_t tid, uint64_t time_ns, 
 		.tid = tid,
 		.younger = INDEX_NONE,
 		.since_ns = time_ns,
+		.maybe_ns = maybe_ns,
 		.older = older_count,
 	};
 	memcpy(thread->comm, copy, sizeof(thread->comm));
 	return 0;
 }
 
-int process_name_thread(struct process_table *table, pid_t tid, const char *comm, uint64_t time_ns)
+int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t tid, const char *comm,
+			uint64_t maybe_ns, uint64_t time_ns)
 {
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
-	if (!thread || thread->ended_ns) /* another one, whose fork was not recorded */
-		return add_thread(table, tid, thread ? thread->ended_ns : 0, comm);
+	/* The fork of this one was not recorded, nor maybe the end of another with its number. */
+	if (!thread || thread->ended_ns || thread->since_ns < begin_ns) {
+		if (thread && thread->ended_ns > begin_ns)
+			begin_ns = thread->ended_ns;
+		return add_thread(table, tid, begin_ns, begin_ns, comm);
+	}
 	if (strncmp(thread->comm, comm, sizeof(thread->comm) - 1) == 0)
 		return 0;
+	if (maybe_ns < thread->since_ns)
+		maybe_ns = thread->since_ns;
 	if (time_ns > thread->since_ns && thread->older < THREAD_NAMES_MAX &&
 	    table->thread_count < THREADS_MAX)
-		return add_thread(table, tid, time_ns, comm);
+		return add_thread(table, tid, maybe_ns, time_ns, comm);
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }
 
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns,
-			uint64_t *until_ns)
+struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t tid,
+				  uint64_t time_ns)
 {
-	const struct thread *thread;
+	struct name_answer answer = { "", UINT64_MAX, false };
+	const struct thread *thread, *younger;
 	char path[64], comm[COMM_SIZE];
 
 	/* In a PID namespace, threads that exit have no number, as those outside. */
@@ -447,17 +457,25 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint6
 		tid = pid;
 	thread = thread_at(table, tid, time_ns);
 	if (!thread) {
+		const struct process *process = process_at(table, pid, time_ns);
+
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 		if (file_read_line(path, comm, sizeof(comm)) == 0 &&
-		    process_name_thread(table, tid, comm, 0) == 0)
+		    process_name_thread(table, process ? process->begin_ns : 0, tid, comm, 0, 0) ==
+			    0)
 			thread = thread_at(table, tid, time_ns);
 	}
 	if (!thread)
 		thread = thread_at(table, pid, time_ns);
-	if (until_ns && thread && thread->younger != INDEX_NONE &&
-	    table->threads[thread->younger].since_ns < *until_ns)
-		*until_ns = table->threads[thread->younger].since_ns;
-	return thread ? thread->comm : "";
+	if (!thread)
+		return answer;
+	answer.comm = thread->comm;
+	if (thread->younger == INDEX_NONE)
+		return answer;
+	younger = &table->threads[thread->younger];
+	answer.in_doubt = younger->maybe_ns <= time_ns && time_ns < younger->since_ns;
+	answer.until_ns = younger->maybe_ns > time_ns ? younger->maybe_ns : younger->since_ns;
+	return answer;
 }
 
 static int record_fork(struct process_table *table, const struct sideband_record *record)
@@ -465,9 +483,10 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	struct process *parent = process_find(table, record->parent), *child;
 	struct address_space *space;
 
-	if (parent && add_thread(table, record->tid, record->time_ns,
-				 thread_comm(table, record->parent, record->parent_tid,
-					     record->time_ns, NULL)))
+	if (parent &&
+	    add_thread(table, record->tid, record->time_ns, record->time_ns,
+		       thread_name_at(table, record->parent, record->parent_tid, record->time_ns)
+			       .comm))
 		return -ENOMEM;
 	if (record->pid == record->parent || (!table->everyone && !(table->inherit && parent)))
 		return 0;
@@ -511,7 +530,8 @@ static int record_exec(struct process_table *table, struct process *process,
 			return -ENOMEM;
 		process_space(process)->sure_ns = record->time_ns;
 	}
-	return process_name_thread(table, record->tid, record->name, since_ns);
+	return process_name_thread(table, process->begin_ns, record->tid, record->name, since_ns,
+				   since_ns);
 }
 
 int process_record(struct process_table *table, const struct sideband_record *record)
@@ -538,7 +558,8 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_EXEC:
 		return record_exec(table, process, record);
 	case SIDEBAND_COMM:
-		return process_name_thread(table, record->tid, record->name, record->time_ns);
+		return process_name_thread(table, process->begin_ns, record->tid, record->name,
+					   record->time_ns, record->time_ns);
 	case SIDEBAND_EXIT:
 		/*
 		 * When the leader exits, other threads may go on, but later exec and mapping

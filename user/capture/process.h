@@ -80,7 +80,8 @@ struct process {
 	pid_t pid;
 	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
 	uint32_t generation;	/* how many processes had this PID before */
-	uint64_t begin_ns;	/* when it was forked; 0: before the recording */
+	uint64_t begin_ns;	/* when it was forked, or before; 0: before the recording */
+	uint64_t sure_ns;	/* until then it may have been the one before; 0: it was not */
 	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	bool ended;
@@ -105,6 +106,8 @@ struct thread {
 	pid_t tid;
 	uint32_t younger;  /* the number of the next one with this tid, or INDEX_NONE */
 	uint64_t since_ns; /* when it was forked or got the name; 0: before the recording */
+	uint64_t maybe_ns; /* since_ns; or before, where records were lost: it may have had the name
+			    */
 	uint64_t ended_ns; /* 0: it runs, as far as is known */
 	uint32_t older;	   /* how many are older, with this tid */
 	bool sampled;	   /* for capture/forget.h */
@@ -228,8 +231,12 @@ void process_note_crowded(struct process_table *table, const struct process *pro
 /* The one that had this tid at a time; the first to have it when none had it yet; or NULL. */
 struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns);
 
-/* Names the thread that has this tid, from time_ns on. Returns 0 or -ENOMEM. */
-int process_name_thread(struct process_table *table, pid_t tid, const char *comm, uint64_t time_ns);
+/*
+ * Names the thread of a process, which began at begin_ns, from time_ns on; maybe from maybe_ns on.
+ * Returns 0 or -ENOMEM.
+ */
+int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t tid, const char *comm,
+			uint64_t maybe_ns, uint64_t time_ns);
 
 /* The address space at a time. */
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);
@@ -245,12 +252,19 @@ struct mapping_answer {
 struct mapping_answer space_mapping_at(const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns);
 
+/* The name of a thread, valid until the table changes, and the time for which this is the answer.
+ */
+struct name_answer {
+	const char *comm;
+	uint64_t until_ns;
+	bool in_doubt; /* it may have had the next one already */
+};
+
 /*
  * The name at a time of the thread that had this TID: as recorded, else as /proc has it now, else
- * its process's, else "". *until_ns: the time is reduced to that from which on it is another; may
- * be NULL.
+ * its process's, else "".
  */
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns,
-			uint64_t *until_ns);
+struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t tid,
+				  uint64_t time_ns);
 
 #endif

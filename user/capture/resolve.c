@@ -111,6 +111,15 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	return kept;
 }
 
+static const char *name_thread(const struct visitor *v, pid_t pid, pid_t tid, struct moment *moment)
+{
+	struct name_answer answer = thread_name_at(v->processes, pid, tid, moment->time_ns);
+
+	limit(moment, answer.until_ns);
+	moment->in_doubt |= answer.in_doubt;
+	return answer.comm;
+}
+
 /*
  * Visits the ticks of a sample from times[0] on, for which it is the same; without times, all
  * `count` of them. Sets *visited to how many. Returns what visit() returned.
@@ -132,15 +141,20 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		.times = times,
 	};
 
-	if (process)
+	if (process) {
 		limit(&moment, process_until(v->processes, process));
+		if (moment.time_ns < process->sure_ns) {
+			limit(&moment, process->sure_ns);
+			moment.in_doubt = true;
+		}
+	}
 	out.depth = resolve_frames(v, sample, process, pcs, frames, &moment);
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
-		 thread_comm(v->processes, out.pid, out.pid, moment.time_ns, &moment.until_ns));
+		 name_thread(v, out.pid, out.pid, &moment));
 	if (v->begin_ns) { /* cpu, uid and cgroup: only recordings that are always on need them */
 		out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
 		out.uid = process ? process->uid : UINT32_MAX;
@@ -148,7 +162,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		if (process && process->group != INDEX_NONE)
 			out.cgroup = v->processes->groups[process->group];
 	}
-	out.comm = thread_comm(v->processes, out.pid, out.tid, moment.time_ns, &moment.until_ns);
+	out.comm = name_thread(v, out.pid, out.tid, &moment);
 	if (times) {
 		do
 			out.count++;

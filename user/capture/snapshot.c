@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "capture/origin.h"
@@ -210,7 +211,8 @@ static int read_threads(struct process_table *table, struct process *process, ui
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", process->pid, (int)tid);
 		if (file_read_line(path, comm, sizeof(comm)) == 0)
-			err = process_name_thread(table, tid, comm, time_ns);
+			err = process_name_thread(table, process->begin_ns, tid, comm,
+						  table->known_ns, time_ns);
 		if (!err && !found)
 			err = read_maps(table, process, tid, time_ns, &found);
 	}
@@ -227,7 +229,8 @@ struct shown {
 
 /*
  * Adds the process that has this number now. The records of its fork, and maybe of the end of the
- * one before, were lost: it has begun as soon as it can have.
+ * one before, were lost: it has begun as soon as it can have. If both were, ticks of the clock tick
+ * in which it began may be of either.
  */
 static int replace_process(struct process_table *table, const struct process *process,
 			   const struct shown *shown)
@@ -240,9 +243,16 @@ static int replace_process(struct process_table *table, const struct process *pr
 		.time_ns = shown->begin_ns > since_ns ? shown->begin_ns : since_ns,
 	};
 
-	if (!process->ended && process_record(table, &record))
+	bool unsure = !process->ended;
+
+	if (unsure && process_record(table, &record))
 		return -ENOMEM;
-	return process_add(table, shown->pid, record.time_ns);
+	if (process_add(table, shown->pid, record.time_ns))
+		return -ENOMEM;
+	if (unsure)
+		process_find(table, shown->pid)->sure_ns =
+			record.time_ns + NS_PER_S / sysconf(_SC_CLK_TCK);
+	return 0;
 }
 
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
