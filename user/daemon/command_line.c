@@ -223,7 +223,7 @@ static const struct option_spec continuous_options[] = {
 	{ "retain-days", 0, "N", "remove older files (30); 0: no limit", take_days,
 	  CONTINUOUS(limits.days) },
 	{ "retain-times", 0, "LIMITS",
-	  "keep the times of ticks in the newest files: a size, hours, or both (256M,6h); 0: none",
+	  "keep the time of each tick in the newest files: so large in all, so many hours (256M,6h); 0: none",
 	  take_times, CONTINUOUS(limits) },
 	{ "keep-free", 0, "SIZE", "remove the oldest files while less is free on the disk (1G)",
 	  take_size, CONTINUOUS(limits.free_bytes) },
