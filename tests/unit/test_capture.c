@@ -477,15 +477,16 @@ static void test_anonymous(void **state)
 	process_table_free(&table);
 }
 
-/* A process runs two programs, one after the other: samples of each are in its own mappings. */
-static int collect_paths(const struct capture_sample *sample, void *context)
+/* Appends " IMAGE:COUNT", and "?" for samples in doubt. */
+static int collect_images(const struct capture_sample *sample, void *context)
 {
-	snprintf((char *)context + strlen(context), 64, "%d:%u ",
+	snprintf((char *)context + strlen(context), 64, "%d:%u%s ",
 		 sample->frames->mapping ? (int)sample->frames->mapping->image : -1,
-		 (unsigned int)sample->count);
+		 (unsigned int)sample->count, sample->in_doubt ? "?" : "");
 	return 0;
 }
 
+/* A process runs two programs, one after the other: samples of each are in its own mappings. */
 static void test_programs_of_one_process(void **state)
 {
 	struct process_table table = { 0 };
@@ -503,8 +504,8 @@ static void test_programs_of_one_process(void **state)
 	apply(&table, &fresh);
 	add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, NO_PROCESS), 150, 2);
 	add_sample(&counts, 0x1800, sample_id_make(6, NO_PROCESS, NO_PROCESS), 350, 3);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_paths, text), 0);
-	assert_string_equal(text, "0:2 1:3 ");
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_string_equal(text, "0:2? 1:3 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -525,19 +526,10 @@ static void test_mapped_over(void **state)
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_paths, text), 0);
-	assert_string_equal(text, "1:1 0:1 0:1 0:1 1:1 0:1 1:1 0:1 ");
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_string_equal(text, "1:1 0:1? 0:1? 0:1? 1:1 0:1? 1:1 0:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
-}
-
-/* Appends " IMAGE:COUNT" and "?" for samples in doubt. */
-static int collect_doubts(const struct capture_sample *sample, void *context)
-{
-	collect_paths(sample, context);
-	if (sample->in_doubt)
-		strcat(context, "? ");
-	return 0;
 }
 
 /* A sample whose ticks came at several times, one of them at an unknown time. */
@@ -562,8 +554,8 @@ static void test_ticks_by_time(void **state)
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	add_sample(&counts, pc, id, 150, 1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
-	assert_string_equal(text, "0:2 0:3 1:1 1:1 ? 2:1 0:1 ? ");
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_string_equal(text, "0:2 0:3 1:1 1:1? 2:1 0:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -596,8 +588,8 @@ static void test_exec_in_doubt(void **state)
 		add_ticks(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), &ticks[i][1],
 			  1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
-	assert_string_equal(text, "0:1 0:1 ? 1:1 ? -1:1 1:1 ");
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_string_equal(text, "0:1 0:1? 1:1? -1:1 1:1 ");
 
 	process = process_find(&table, NO_PROCESS);
 	process_space(process)->read_ns = 320;
@@ -606,7 +598,7 @@ static void test_exec_in_doubt(void **state)
 	apply(&table, &exec);
 	assert_int_equal(process->count, 2);
 	*text = 0;
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_doubts, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
 	assert_string_equal(text, "0:1 0:1 -1:1 -1:1 1:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
