@@ -285,40 +285,33 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	return read_and_merge(paths, count, reading, p, &aspects, e);
 }
 
-/* Reads a file once, for it may be standard input, and cuts both intervals from it. */
-static int cut_two(char *path, const struct tool_reading *reading, const struct tool_query *q,
-		   const char *other, const char *option, struct tool_two *two, struct error *e)
-{
-	const char *name = tool_input_name(path);
-	struct tool_reading whole = *reading;
-	struct query_choice choice;
-	int err;
-
-	whole.input.ticks = query_choose(&choice, q, other, option);
-	query_clear_interval(&whole.query);
-	err = tool_read_all(&path, 1, &whole, &two->p[1], e);
-	err = err ?: query_settle(name, &choice, two->p[1], e);
-	if (err)
-		return err;
-	two->p[0] = profile_new();
-	err = two->p[0] ? profile_merge(two->p[0], two->p[1], NULL, e) : error_no_memory(e);
-	query_name(&choice.compared, two->names[0]);
-	query_name(&choice.interval, two->names[1]);
-	err = err ?: query_cut(name, &choice.compared, two->p[0], e);
-	return err ?: query_cut(name, &choice.interval, two->p[1], e);
-}
-
 int tool_read_two(char *path, const struct tool_reading *reading, const char *other,
 		  const char *option, struct tool_two *two, struct error *e)
 {
 	struct tool_query q = reading->query;
+	struct tool_reading whole = *reading;
 	struct query_interval intervals[2];
+	struct query_choice choice;
+	const char *name = tool_input_name(path);
 	int err = 0;
 
 	*two = (struct tool_two){ 0 };
 	q.now_ns = clock_ns(CLOCK_REALTIME); /* for both */
 	if (!is_of_archive(path, &q)) {
-		err = cut_two(path, reading, &q, other, option, two, e);
+		/* Read once, for it may be standard input, and cut to both intervals. */
+		whole.input.ticks = query_choose(&choice, &q, other, option);
+		query_clear_interval(&whole.query);
+		err = tool_read_all(&path, 1, &whole, &two->p[1], e);
+		err = err ?: query_settle(name, &choice, two->p[1], e);
+		if (!err) {
+			two->p[0] = profile_new();
+			err = two->p[0] ? profile_merge(two->p[0], two->p[1], NULL, e)
+					: error_no_memory(e);
+			query_name(&choice.compared, two->names[0]);
+			query_name(&choice.interval, two->names[1]);
+		}
+		err = err ?: query_cut(name, &choice.compared, two->p[0], e);
+		err = err ?: query_cut(name, &choice.interval, two->p[1], e);
 	} else {
 		err = query_interval(&q, NULL, &intervals[1], e);
 		err = err ?: query_find_other(&q, other, option, NULL, &intervals[0], e);
