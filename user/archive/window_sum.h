@@ -28,8 +28,7 @@ struct window_sum {
 	struct coverage coverage;
 };
 
-/* Adds a profile, which is changed and freed in any case. Returns 0 or
- * -errno with e set. */
+/* Adds a profile, which is changed and freed in any case. Returns 0 or -errno with e set. */
 int window_sum_add(struct window_sum *s, struct profile *p, struct error *e);
 
 /*

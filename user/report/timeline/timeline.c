@@ -52,7 +52,7 @@ static void count_ticks(struct timeline *t, uint64_t time_ns, uint64_t ticks)
 }
 
 /* Counts the ticks without a time in the slot of their window. Returns 0 or -ENOMEM. */
-static int count_windows(struct timeline *t)
+static int count_untimed(struct timeline *t)
 {
 	const struct profile *p = t->p;
 	uint64_t *timed = calloc(p->sample_count + 1, sizeof(*timed));
@@ -105,7 +105,7 @@ static int make_slots(struct timeline *t)
 	}
 	for (size_t i = 0; i < t->p->ticks.count; i++)
 		count_ticks(t, t->p->ticks.times[i], 1);
-	err = count_windows(t);
+	err = count_untimed(t);
 	for (size_t i = 0; i < t->count; i++)
 		if (t->slots[i].samples || t->slots[i].recorded_ns)
 			t->slots[kept++] = t->slots[i];
