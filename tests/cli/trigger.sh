@@ -212,16 +212,17 @@ end_daemon
 # --- A command ---
 
 command=$work/slow
+mkfifo "$work/never" # nobody writes to it: what reads it hangs
 cat >"$command" <<-END
 	#!/bin/sh
 	exec >>"$work/slow.out" 2>&1
 	grep -E '^(Cap[^B]..|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
 	env | sort >"$work/slow.env"
 	ls /proc/self/fd >"$work/slow.fds"
-	sleep 1000 &
+	cat "$work/never" &
 	echo \$! >"$work/slow.left"
 	echo >>"$work/slow.runs"
-	[ ! -e "$work/hangs" ] || sleep 1000
+	[ ! -e "$work/hangs" ] || cat "$work/never"
 	exit "\$(cat "$work/slow.exit")"
 END
 chmod 755 "$command"
