@@ -130,19 +130,15 @@ EOF
 # --- Slots of time ---
 
 slots() {
-	run report -q --by time:500ms --since +2s --for 1s spike.pb.gz
+	run report -q --by "$@" spike.pb.gz
 	diff - out
 }
-check "--by time:500ms counts ticks in slots" slots <<'EOF'
+check "--by time:500ms counts ticks in slots" slots time:500ms --since +2s --for 1s <<'EOF'
 samples  cpu s  CPUs  time
     220  0.220  0.44  2026-11-18 11:06:42.000 UTC
      70  0.070  0.14  2026-11-18 11:06:42.500 UTC
 EOF
-cut_slots() {
-	run report -q --by time:1s --since +2.3s --until +3.1s spike.pb.gz
-	diff - out
-}
-check "a slot that is recorded in part has as many busy CPUs" cut_slots <<'EOF'
+check "a slot that is recorded in part has as many busy CPUs" slots time:1s --since +2.3s --until +3.1s <<'EOF'
 samples  cpu s  CPUs  time
     248  0.248  0.35  2026-11-18 11:06:42 UTC
      14  0.014  0.14  2026-11-18 11:06:43 UTC
