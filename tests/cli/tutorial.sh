@@ -9,6 +9,7 @@
 
 page=$top/user/tool/profil-tutorial.7
 PATH=$build:$work/bin:$PATH
+export TZ=UTC # as on the page
 
 # missing_programs SECTION: prints which programs of its commands are not installed.
 missing_programs() {
