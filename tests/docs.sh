@@ -343,6 +343,8 @@ check "completion: a command to record" offers sleep record -F 9 -- slee
 check "completion: options without a command" offers --duration -p 1 --du
 
 check "completion: fields with the tags of archives" offers unit report --by ''
+check "completion: lengths of slots of time" offers_only $'100ms\n10m\n10ms\n10s' report --by time : 10
+check "completion: lengths of slots of time, behind =" offers 100ms report --by = time :
 check "completion: fields of top, without them" \
 	offers_only $'address\ncomm\nfunction\nimage\nline\nprocess\nsource\nthread' top --by ''
 check "completion: a short list of values" offers_only $'function\nprocess\nthread' flamegraph --by ''

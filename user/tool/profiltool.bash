@@ -155,7 +155,7 @@ _profiltool_of_command() {
 
 _profiltool() {
 	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} first=2 offset runs='' given='' name
+	local command=${COMP_WORDS[1]} first=2 offset runs='' given='' name before
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
@@ -178,6 +178,13 @@ _profiltool() {
 		word='' given=yes
 	elif [ "$last" = = ]; then
 		last=${COMP_WORDS[COMP_CWORD - 2]} given=yes
+	fi
+	# So it does with time:100ms, of which any length is possible.
+	before="${COMP_WORDS[*]:0:COMP_CWORD}"
+	[ "$word" != : ] || before+=' :'
+	if [[ $before == *' --by time :' || $before == *' --by = time :' ]]; then
+		_profiltool_reply -W '10ms 100ms 1s 10s 1m 10m 1h' -- "${word#:}"
+		return
 	fi
 	if name=$(_profiltool_value_name "$command" "$last" "$given"); then
 		_profiltool_value "$command" "$last" "$name" "$word"
