@@ -85,14 +85,14 @@ check "a command that is a directory" exits 5 "$profild" --continuous --director
 
 # --- A daemon; $daemon is its process ---
 
-# begin_daemon OPTION...: starts it in a new $directory, without windows that end by themselves.
+# begin_daemon OPTION...: starts it in a new $directory, or $again, without windows that end by themselves.
 begin_daemon() {
 	local length
 
 	for length in 3600 3500 3400; do
 		[ $((length - $(date +%s) % length)) -lt 300 ] || break
 	done
-	rm -rf "$directory"
+	[ -n "${again:-}" ] || rm -rf "$directory"
 	: >"$work/daemon.err"
 	"${pdeathsig[@]}" "$profild" --continuous --verbose --directory "$directory" --window "$length" "$@" 2>>"$work/daemon.err" &
 	daemon=$!
@@ -196,6 +196,14 @@ check "the metrics name it, too" wait_for grep -qxF \
 check "the metrics count them" grep -qx "profil_triggers_refused_total 1" "$work/metrics.prom"
 check "no more files than that" test "$(files signal | wc -l)" -eq 3
 end_daemon
+again=yes begin_daemon --trigger-limit 3
+kill -USR2 "$daemon"
+check "those before a new start count, too" logged "trigger signal: not kept, because 3 were in the last hour"
+end_daemon
+again=yes begin_daemon --trigger-before 1 --trigger-after 0 --trigger-limit 4
+kill -USR2 "$daemon"
+check "but no others" logged "trigger signal: wrote"
+end_daemon
 
 begin_daemon --trigger-after 300
 kill -USR2 "$daemon"
@@ -219,6 +227,7 @@ cat >"$command" <<-END
 	grep -E '^(Cap[^B]..|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
 	env | sort >"$work/slow.env"
 	ls /proc/self/fd >"$work/slow.fds"
+	{ printf 1234567890123456 >/proc/\$PPID/fd/3; } 2>"$work/slow.watcher"
 	cat "$work/never" &
 	echo \$! >"$work/slow.left"
 	echo >>"$work/slow.runs"
@@ -247,6 +256,7 @@ without_rights() {
 check "it runs without capabilities, and cannot get any" without_rights
 check "it has no variables of profild's" test -z "$(grep -vE '^(PATH|PWD|OLDPWD|SHLVL|_)=' "$work/slow.env")"
 check "it has no descriptors of profild's" test "$(paste -sd ' ' "$work/slow.fds")" = "0 1 2 3" # 3: ls
+check "it cannot report triggers by the watcher's" grep -q "Permission denied" "$work/slow.watcher"
 gone() {
 	! kill -0 "$(cat "$1")" 2>/dev/null
 }

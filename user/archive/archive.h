@@ -82,6 +82,13 @@ struct archive_trigger {
 int archive_write_trigger(const char *directory, const char *host, struct archive_trigger *trigger,
 			  char *path, size_t size, struct error *e);
 
+/*
+ * Stores when triggers came whose files are there, from since_s to until_s: of the last `most` of
+ * them, in any order; and 0 in the rest of times_s. Returns 0 or -errno with e set.
+ */
+int archive_find_triggers(const char *directory, const char *host, uint64_t since_s,
+			  uint64_t until_s, uint64_t *times_s, size_t most, struct error *e);
+
 /* --- Listing: user/archive/list.c --- */
 
 struct archive_window {

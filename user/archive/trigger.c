@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "archive/archive.h"
 #include "archive/tree.h"
@@ -109,5 +110,24 @@ int archive_write_trigger(const char *directory, const char *host, struct archiv
 	}
 	tree_close(&tree);
 	profile_free(sum);
+	return err;
+}
+
+int archive_find_triggers(const char *directory, const char *host, uint64_t since_s,
+			  uint64_t until_s, uint64_t *times_s, size_t most, struct error *e)
+{
+	struct tree tree;
+	size_t count = 0;
+	int err = tree_open(&tree, directory, host, false, e);
+
+	memset(times_s, 0, most * sizeof(*times_s));
+	err = err ?: tree_scan(&tree, since_s, until_s, false, e);
+	for (size_t i = 0; i < tree.count && !err; i++) {
+		const struct window_name *w = &tree.windows[i].name;
+
+		if (w->trigger && w->start_s >= since_s && w->start_s <= until_s)
+			times_s[count++ % most] = w->start_s;
+	}
+	tree_close(&tree);
 	return err;
 }

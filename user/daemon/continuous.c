@@ -33,6 +33,7 @@
 #include "util/number.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
+#define HOUR_NS (3600 * NS_PER_S)
 
 struct recorder {
 	const struct continuous_options *o;
@@ -45,8 +46,9 @@ struct recorder {
 	struct archive_trigger trigger; /* its seconds are being recorded; kind 0: there is none */
 	uint64_t trigger_end_ns;	/* when they end */
 	uint64_t begin_ns;		/* of the recording, as now_ns() */
-	uint64_t trigger_ns[TRIGGERS_HOUR_MAX]; /* when the last ones came; 0: never */
-	bool refuses;				/* too many came: it was logged */
+	/* Of those that an hour may have: when each is an hour ago. */
+	uint64_t trigger_free_ns[TRIGGERS_HOUR_MAX];
+	bool refuses; /* too many came: it was logged */
 	struct capture *capture;
 	struct user_names users;
 	struct symbol_cache *symbols;
@@ -65,8 +67,9 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 			 uint64_t seen_ns)
 {
 	const struct trigger_options *o = &r->o->triggers;
-	uint64_t now = now_ns(), *oldest = &r->trigger_ns[0];
-	uint64_t late_ns = now - (seen_ns > r->begin_ns ? seen_ns : r->begin_ns);
+	uint64_t now = now_ns(), *first = &r->trigger_free_ns[0];
+	uint64_t since_ns = seen_ns > r->begin_ns ? seen_ns : r->begin_ns;
+	uint64_t late_ns = now > since_ns ? now - since_ns : 0; /* the watcher is not trusted */
 	uint64_t time_ns = clock_ns(CLOCK_REALTIME) - late_ns;
 
 	if (!r->o->limits.times_s) {
@@ -78,9 +81,9 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 		return;
 	}
 	for (unsigned int i = 1; i < o->per_hour; i++)
-		if (r->trigger_ns[i] < *oldest)
-			oldest = &r->trigger_ns[i];
-	if (*oldest && now - *oldest < 3600 * NS_PER_S) {
+		if (r->trigger_free_ns[i] < *first)
+			first = &r->trigger_free_ns[i];
+	if (*first > now) {
 		r->state->triggers_refused++;
 		/* One that comes again and again is logged once, but a person gets an answer. */
 		if (!r->refuses || kind == WINDOW_TRIGGER_SIGNAL)
@@ -89,18 +92,34 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 		r->refuses = true;
 		return;
 	}
-	*oldest = now;
+	*first = now + HOUR_NS;
 	r->refuses = false;
 	r->trigger = (struct archive_trigger){
 		.kind = kind,
 		.what = text,
 		.time_ns = time_ns,
-		.since_ns = time_ns - o->before_ns,
+		.since_ns = time_ns > o->before_ns ? time_ns - o->before_ns : 0,
 		.until_ns = time_ns + o->after_ns,
 	};
 	r->trigger_end_ns = now + (late_ns < o->after_ns ? o->after_ns - late_ns : 0);
 	log_note("trigger %s: keeps %" PRIu64 " seconds before and %" PRIu64 " after it", text,
 		 o->before_ns / NS_PER_S, o->after_ns / NS_PER_S);
+}
+
+/* Those of the last hour count, whoever recorded them: profild may start again and again. */
+static int count_triggers(struct recorder *r, struct error *e)
+{
+	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, times_s[TRIGGERS_HOUR_MAX];
+	uint64_t hour_s = HOUR_NS / NS_PER_S;
+	int err =
+		archive_find_triggers(r->o->directory, r->host, now_s > hour_s ? now_s - hour_s : 0,
+				      now_s, times_s, r->o->triggers.per_hour, e);
+
+	for (unsigned int i = 0; i < r->o->triggers.per_hour && !err; i++)
+		if (times_s[i])
+			r->trigger_free_ns[i] =
+				now_ns() + HOUR_NS - (now_s - times_s[i]) * NS_PER_S;
+	return err;
 }
 
 /* When windows have all of a trigger's seconds, or recording ends: has the keeper write its file.
@@ -354,8 +373,10 @@ static int record_windows(struct recorder *r, struct error *e)
 		if (poll(fds, 2, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for signals");
 		while (watcher_read(&r->watcher, &event))
-			take_trigger(r, r->o->triggers.list[event.number].kind,
-				     r->o->triggers.list[event.number].text, event.seen_ns);
+			/* The watcher has no privileges, and no power over this process. */
+			if (event.number < r->o->triggers.count)
+				take_trigger(r, r->o->triggers.list[event.number].kind,
+					     r->o->triggers.list[event.number].text, event.seen_ns);
 		take_signals(r);
 		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
 			r->cut = true;
@@ -456,6 +477,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 		return error_set(e, errno, "cannot watch for signals");
 	err = check_keeping(r, e);
 	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
+	err = err ?: count_triggers(r, e);
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
 	err = err ?: watcher_start(&r->watcher, &r->o->triggers, e);

@@ -302,6 +302,8 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 	if (getppid() != recorder)
 		_exit(1);
 	prctl(PR_SET_NAME, "profild-watcher");
+	/* Its commands have its user ID: by /proc they could write to the pipe, or change it. */
+	prctl(PR_SET_DUMPABLE, 0);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (dup2(out, STDERR_FILENO + 1) < 0)
