@@ -672,6 +672,31 @@ static void test_names_read_again(void **state)
 	process_table_free(&table);
 }
 
+/* A thread with more names than are kept: which it had when is in doubt from then on. */
+static void test_too_many_names(void **state)
+{
+	static const uint64_t times[] = { 5, 10 * THREAD_NAMES_MAX - 5, 10000 };
+	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
+	struct process_table table = { .everyone = true };
+	struct counts counts = { 0 };
+	char text[256] = "", name[16];
+
+	(void)state;
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
+	for (int i = 0; i < 3 * THREAD_NAMES_MAX; i++) {
+		snprintf(name, sizeof(name), "name%d", i);
+		assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, name, 10 * i, 10 * i),
+				 0);
+	}
+	assert_int_equal(table.thread_count, THREAD_NAMES_MAX + 1);
+	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
+	assert_int_equal(counts_group_ticks(&counts), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_string_equal(text, "name0:1 name63:1 name191:1? ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
 /* The outermost frames are dropped while they are in no code, if all mappings are known. */
 static int collect_depth(const struct capture_sample *sample, void *context)
 {
@@ -860,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_exec_in_doubt),
 		cmocka_unit_test(test_names_by_time),
 		cmocka_unit_test(test_names_read_again),
+		cmocka_unit_test(test_too_many_names),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
 		cmocka_unit_test(test_images_of_users),

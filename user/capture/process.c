@@ -441,6 +441,7 @@ int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t ti
 	if (time_ns > thread->since_ns && thread->older < THREAD_NAMES_MAX &&
 	    table->thread_count < THREADS_MAX)
 		return add_thread(table, tid, maybe_ns, time_ns, comm);
+	thread->in_doubt |= time_ns > thread->since_ns;
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }
@@ -470,10 +471,11 @@ struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t 
 	if (!thread)
 		return answer;
 	answer.comm = thread->comm;
+	answer.in_doubt = thread->in_doubt;
 	if (thread->younger == INDEX_NONE)
 		return answer;
 	younger = &table->threads[thread->younger];
-	answer.in_doubt = younger->maybe_ns <= time_ns && time_ns < younger->since_ns;
+	answer.in_doubt |= younger->maybe_ns <= time_ns && time_ns < younger->since_ns;
 	answer.until_ns = younger->maybe_ns > time_ns ? younger->maybe_ns : younger->since_ns;
 	return answer;
 }

@@ -97,7 +97,7 @@ struct process {
 /*
  * A thread under one of its names. So that a thread that changes its name all the time costs
  * little, there are at most THREAD_NAMES_MAX of a TID, and THREADS_MAX of all: then a new name
- * replaces the last.
+ * replaces the last, and is in doubt.
  */
 #define THREAD_NAMES_MAX 64
 #define THREADS_MAX	 (1U << 17)
@@ -111,6 +111,7 @@ struct thread {
 	uint64_t ended_ns; /* 0: it runs, as far as is known */
 	uint32_t older;	   /* how many are older, with this tid */
 	bool sampled;	   /* for capture/forget.h */
+	bool in_doubt;	   /* it had other names meanwhile */
 	char comm[COMM_SIZE];
 };
 
@@ -257,7 +258,7 @@ struct mapping_answer space_mapping_at(const struct address_space *space, uint64
 struct name_answer {
 	const char *comm;
 	uint64_t until_ns;
-	bool in_doubt; /* it may have had the next one already */
+	bool in_doubt; /* it may have had another one */
 };
 
 /*
