@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A libFuzzer target for the reader of one format, FUZZ_FORMAT. For any file, reading ends with an
- * error or with a consistent profile that every writer accepts.
+ * error or with a consistent profile that every writer accepts; so does a part of its time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "format/format.h"
+#include "profile/filter.h"
 #include "whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -41,7 +42,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		format->read(&in, p, &e);
 		check_locations(p);
 		check_samples(p);
+		check_ticks(p);
 		write_all(p);
+		/* The first half of what was recorded, or what is outside of it. */
+		if (p->ticks.count) {
+			struct time_interval half = profile_recorded(p);
+
+			half.until_ns = half.since_ns + (half.until_ns - half.since_ns) / 2;
+			if (profile_filter_times(p, &half, size % 2))
+				abort();
+			check_samples(p);
+			check_ticks(p);
+			write_all(p);
+		}
 	}
 	profile_free(p);
 	return 0;

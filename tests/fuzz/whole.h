@@ -55,4 +55,21 @@ static inline void check_samples(const struct profile *p)
 			"an extra's image");
 }
 
+/* A sample has at most as many times as it counts. */
+static inline void check_ticks(const struct profile *p)
+{
+	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
+
+	require(counts, "memory");
+	for (size_t i = 0; i < p->ticks.count; i++) {
+		require(p->ticks.numbers[i] < p->sample_count, "a tick's sample");
+		counts[p->ticks.numbers[i]]++;
+	}
+	for (size_t i = 0; i < p->sample_count; i++)
+		require(!counts[i] || p->values[i * p->value_type_count + PROFILE_SAMPLES] >=
+					      (int64_t)counts[i],
+			"the number of a sample's times");
+	free(counts);
+}
+
 #endif
