@@ -250,7 +250,8 @@ static struct unwind_copy *make_copy(uint64_t pc, const uint64_t *words, uint32_
 	copy->registers[UNWIND_SP_NUMBER] = copy->begin = STACK_AT;
 	copy->registers[UNWIND_REGISTERS] = pc;
 	copy->size = count * sizeof(*words);
-	memcpy(copy->bytes, words, copy->size);
+	if (count)
+		memcpy(copy->bytes, words, copy->size);
 	return copy;
 }
 
