@@ -72,7 +72,7 @@ COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
 PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c gperftools.c maps.c segments.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
-GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
+GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 

@@ -14,25 +14,15 @@
 #include <bpf/bpf_helpers.h>
 
 #include "member.h"
+#include "member_map.h"
 #include "order.h"
 
 /* Set by user space before the load. */
-const volatile bool everyone = false;	  /* all ticks are counted; there are no members */
-const volatile bool one_thread = false;	  /* members are threads, not processes */
 const volatile bool inherit = false;	  /* children of members become members */
 const volatile bool ends_at_exec = false; /* a member that calls exec is removed */
 /* The CPU time of members is added up, and fork and exit records go to user space. */
 const volatile bool has_account = false;
-/* The inode of user space's PID namespace; 0: the initial one. */
-const volatile __u32 pid_namespace = 0;
 const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs need */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MEMBERS_MAX);
-	__type(key, __u32);
-	__type(value, struct member);
-} members SEC(".maps");
 
 /*
  * A bit for each PID of the initial PID namespace; 0: that process has no member. The bit of a
@@ -67,43 +57,6 @@ struct {
 } member_records SEC(".maps");
 
 struct member_account account SEC(".data.account");
-
-/* Returns the PID or TID in user space's PID namespace; 0: the task is not in it. */
-static __noinline __u32 search_number(struct task_struct *task)
-{
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	unsigned int level = BPF_CORE_READ(pid, level);
-	struct upid upid;
-
-	for (unsigned int i = 0; i < 33 && i <= level; i++) { /* MAX_PID_NS_LEVEL is 32 */
-		if (bpf_core_read(&upid.nr, sizeof(upid.nr), &pid->numbers[i].nr) ||
-		    bpf_core_read(&upid.ns, sizeof(upid.ns), &pid->numbers[i].ns))
-			break;
-		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace)
-			return upid.nr;
-	}
-	return 0;
-}
-
-static __always_inline __u32 tid_of(struct task_struct *task)
-{
-	return pid_namespace ? search_number(task) : task->pid;
-}
-
-static __always_inline __u32 tgid_of(struct task_struct *task)
-{
-	return pid_namespace ? search_number(BPF_CORE_READ(task, group_leader)) : task->tgid;
-}
-
-static __always_inline __u32 number_of(struct task_struct *task)
-{
-	return one_thread ? tid_of(task) : tgid_of(task);
-}
-
-static __always_inline struct member *find_member(__u32 number)
-{
-	return bpf_map_lookup_elem(&members, &number);
-}
 
 /*
  * Whether a task may be a member's. If it is not, this reads one cache line, while find_member()

@@ -4,6 +4,7 @@
  * stack, by thread and mode.
  */
 #include "count.h"
+#include "group.h"
 #include "tick.h"
 #include "unwind.h"
 
@@ -263,10 +264,6 @@ int test_stacks(const __u64 *arguments)
  * finding the kernel types that they read makes the load longer.
  */
 
-/* Set by user space before the load. */
-const volatile __u64 group = 0;		 /* ID of the control group */
-const volatile bool group_is_v1 = false; /* in the v1 hierarchy with perf_event */
-
 /* The program that counts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -274,35 +271,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } counting SEC(".maps");
-
-/* Groups more than this below the root are not found. */
-#define GROUP_LEVELS 64
-
-/* Whether the thread is in the control group, or in one below it. */
-static __always_inline bool is_in_group(struct task_struct *task)
-{
-	struct css_set *set = BPF_CORE_READ(task, cgroups);
-	struct cgroup *own, *at;
-	int level;
-
-	if (group_is_v1) {
-		__u32 controller = bpf_core_enum_value(enum cgroup_subsys_id, perf_event_cgrp_id);
-		struct cgroup_subsys_state *state;
-
-		bpf_core_read(&state, sizeof(state), &set->subsys[controller]);
-		own = BPF_CORE_READ(state, cgroup);
-	} else {
-		own = BPF_CORE_READ(set, dfl_cgrp);
-	}
-	level = BPF_CORE_READ(own, level);
-	for (int i = 0; i < GROUP_LEVELS && i <= level; i++) {
-		if (bpf_core_read(&at, sizeof(at), &own->ancestors[i]))
-			break;
-		if (BPF_CORE_READ(at, kn, id) == group)
-			return true;
-	}
-	return false;
-}
 
 SEC("?perf_event")
 int group_event(struct bpf_perf_event_data *ctx)

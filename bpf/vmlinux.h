@@ -110,8 +110,25 @@ struct signal_struct {
 	int nr_threads; /* threads that have not been released */
 };
 
+/* The queue of a CPU. */
+struct rq {
+	__u64 clock;	  /* the scheduler's, when it was last looked at */
+	__u64 clock_task; /* without the time that interrupts and the host took */
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
 struct sched_entity {
+	__u64 exec_start;	/* by clock_task: up to when a running thread's time is summed up */
 	__u64 sum_exec_runtime; /* CPU time: ns */
+	struct cfs_rq *cfs_rq;	/* of its CPU, also of a thread of another class */
+};
+
+struct sched_info {
+	__u64 run_delay;   /* for how long it was runnable and waited for a CPU: ns */
+	__u64 last_queued; /* by clock: since when it waits; 0: it does not */
 };
 
 struct kernfs_node {
@@ -148,7 +165,11 @@ struct task_struct {
 	unsigned int flags;
 	int on_cpu;
 	struct sched_entity se;
+	struct sched_info sched_info;
+	int exit_state;	       /* not 0: it has ended, or is about to */
+	unsigned long nvcsw;   /* how often it gave up its CPU by itself */
 	const __u64 *cpus_ptr; /* a bit for each CPU */
+	char comm[16];
 	unsigned int in_execve : 1;
 	int pid;
 	int tgid;

@@ -13,7 +13,7 @@ tree=${PROFIL_TREE:-$top}
 layers='bpf kmod util dcpi capture lib profile symbol record format archive push report cli tool,daemon'
 
 # Headers that the build generates, and the one layer that may include each.
-generated='sample.skel.h:capture tick.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
+generated='sample.skel.h:capture profil.skel.h:capture wall.skel.h:capture profile.pb-c.h:format
 	otlp.pb-c.h:push pyroscope.pb-c.h:push flame_graph.js.h:report flame_graph.css.h:report'
 
 # System headers that only these layers may include.

@@ -65,7 +65,7 @@ $(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h
 	@mkdir -p $(@D)
 	$(Q)sed '/^\\.*\\$$/d' $< >$@
 
-lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil)
+lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil wall)
 	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
 		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \

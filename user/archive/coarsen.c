@@ -89,6 +89,8 @@ int coarsen_simplify(struct profile *p, bool tasks)
 		p->samples[i].labels = map[p->samples[i].labels];
 	for (size_t i = 0; i < p->arc_count && !err; i++)
 		p->arcs[i].labels = map[p->arcs[i].labels];
+	for (size_t i = 0; i < p->wall_count; i++)
+		p->walls[i].labels = map[p->walls[i].labels];
 	free(map);
 	return err;
 }

@@ -97,6 +97,8 @@ static int tag_samples(const struct reading *r, const struct archive_window *w, 
 	}
 	for (size_t i = 0; i < p->sample_count && !err; i++)
 		p->samples[i].labels = map[p->samples[i].labels];
+	for (size_t i = 0; i < p->wall_count && !err; i++)
+		p->walls[i].labels = map[p->walls[i].labels];
 	free(map);
 	return err;
 }

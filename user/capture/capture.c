@@ -29,6 +29,7 @@
 #include "capture/target.h"
 #include "capture/tick.h"
 #include "capture/tick_cost.h"
+#include "capture/wall.h"
 #include "util/clock.h"
 #include "util/memory.h"
 
@@ -46,6 +47,7 @@ struct capture {
 	struct profil_range range;	/* of the histogram */
 	struct event_set events;	/* in use, or else tick */
 	struct tick tick;
+	struct wall wall;
 	struct members members; /* whose ticks count, unless everyone's do */
 	struct sideband *sideband;
 	struct process_table processes;
@@ -200,6 +202,22 @@ static int begin_members(struct capture *c, struct error *e)
 	return err ?: members_look(&c->members, e);
 }
 
+/* Loads the account of wall time, before the members are followed: it follows their exits, too. */
+static int open_wall(struct capture *c, struct error *e)
+{
+	const struct wall_settings settings = {
+		.everyone = counts_everyone(c),
+		.one_thread = c->options.target == CAPTURE_THREAD,
+		.members = has_histogram(c) ? profil_program_object(&c->profil)
+					    : sample_program_object(&c->sample),
+		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
+		.group_is_v1 = c->group.is_v1,
+	};
+	int err = wall_open(&c->wall, &settings, e);
+
+	return err ?: watch(c, wall_fd(&c->wall), e);
+}
+
 static int begin_ticks(struct capture *c, struct error *e)
 {
 	const struct bpf_program *program = has_histogram(c) ? profil_program_on_tick(&c->profil)
@@ -214,6 +232,10 @@ static int begin_ticks(struct capture *c, struct error *e)
 /* The account of CPU time begins here. */
 static int begin_account(struct capture *c, struct error *e)
 {
+	int err = c->options.wall ? wall_begin(&c->wall, e) : 0;
+
+	if (err)
+		return err;
 	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->start_ns = c->next_start_ns = now_ns();
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
@@ -414,6 +436,8 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: take_snapshot(c, e);
 		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
 	}
+	if (options->wall)
+		err = err ?: open_wall(c, e);
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_ticks(c, e);
 	err = err ?: begin_account(c, e);
@@ -451,6 +475,9 @@ int capture_handle(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_read(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
+	err = c->options.wall ? wall_handle(&c->wall, e) : 0;
+	if (err)
+		return err;
 	until_ns = now_ns();
 	if (members_read(&c->members, take_member_record, c) ||
 	    sideband_read(c->sideband, until_ns, take_record, c))
@@ -603,7 +630,7 @@ static int take_window(struct capture *c)
 
 int capture_cut(struct capture *c, struct error *e)
 {
-	uint64_t ns, lost, dropped, own_ns;
+	uint64_t ns = 0, lost, dropped, own_ns;
 	int err;
 
 	/* From here on ticks are of the next window. */
@@ -616,7 +643,8 @@ int capture_cut(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
-	err = read_cpu_time(c, &ns, e);
+	err = c->options.wall ? wall_look(&c->wall, e) : 0;
+	err = err ?: read_cpu_time(c, &ns, e);
 	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
 	err = err ?: capture_handle(c, e);
@@ -638,7 +666,13 @@ int capture_cut(struct capture *c, struct error *e)
 		err = make_room(c);
 	else if (!c->target_execed)
 		err = snapshot_again(&c->processes, c->stop_ns);
-	if (err || jit_look_again(&c->processes) || take_window(c))
+	if (err || jit_look_again(&c->processes))
+		return error_no_memory(e);
+	/* Before the processes that have ended are forgotten. */
+	err = c->options.wall ? wall_cut(&c->wall, &c->processes, e) : 0;
+	if (err)
+		return err;
+	if (take_window(c))
 		return error_no_memory(e);
 	stack_account_clear(&c->stacks);
 	c->in_doubt = 0;
@@ -671,6 +705,7 @@ void capture_free(struct capture *c)
 		return;
 	events_close(&c->events);
 	tick_end(&c->tick);
+	wall_free(&c->wall);
 	members_free(&c->members);
 	sample_program_free(&c->sample);
 	unwind_free(&c->unwind);
@@ -725,6 +760,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.stacks_truncated = c->stacks.truncated,
 		.stacks_user = c->stacks.user,
 		.stacks_complete = c->stacks.complete,
+		.wall_lost = c->wall.exits_lost,
 	};
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && events_count_time(&c->events))
@@ -788,6 +824,12 @@ uint64_t capture_period_ns(const struct capture *c)
 unsigned int capture_frequency(const struct capture *c)
 {
 	return c->options.frequency;
+}
+
+const struct capture_wall *capture_wall(const struct capture *c, size_t *count)
+{
+	*count = c->wall.row_count;
+	return c->wall.rows;
 }
 
 int capture_command_status(const struct capture *c)

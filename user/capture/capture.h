@@ -58,6 +58,7 @@ struct capture_options {
 	unwind_reader *read_rows;
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool windows;		 /* capture_cut() will be called; no histogram */
+	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool always_on; /* little memory and CPU time, at some 100 Hz; with labels of the system */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
@@ -135,6 +136,7 @@ struct capture_totals {
 	uint64_t stacks_truncated; /* samples cut off at the limit, without their root */
 	uint64_t stacks_user;	   /* samples with frames in user space */
 	uint64_t stacks_complete;  /* of these: up to the program's start; 0 with FP */
+	uint64_t wall_lost; /* threads that ended unseen: their time is unknown, or missing */
 };
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
@@ -257,6 +259,28 @@ struct capture_sample {
 int capture_each_sample(struct capture *c,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context);
+
+/*
+ * The wall time of a thread in the window: from its birth or the window's begin to its exit or the
+ * window's end. wall_ns = ran_ns + runnable_ns + blocked_ns + unknown_ns, by the scheduler's clock.
+ */
+struct capture_wall {
+	pid_t pid, tid;	       /* these as in capture_sample; */
+	uint32_t generation;   /* 0 if the process is unknown */
+	char comm[16];	       /* the thread's name at the end */
+	char process_comm[16]; /* its leader's */
+	uint32_t uid;
+	const char *cgroup;
+	bool is_older;
+	uint64_t wall_ns;
+	uint64_t ran_ns;      /* CPU time */
+	uint64_t runnable_ns; /* it waited for a CPU */
+	uint64_t blocked_ns;  /* it waited for something else, or was stopped */
+	uint64_t unknown_ns;  /* at most this long: its end was lost */
+};
+
+/* Returns *count of them; 0 without options.wall. Valid until the next cut or capture_stop(). */
+const struct capture_wall *capture_wall(const struct capture *c, size_t *count);
 
 /* The same for the mappings of the first target, those of its own executable first. */
 int capture_each_mapping(const struct capture *c,

@@ -557,8 +557,14 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 			width * sizeof(*p->arc_values));
 	}
 	p->arc_count = count;
+	count = 0;
+	for (size_t i = 0; i < p->wall_count; i++)
+		if (kept[p->walls[i].labels])
+			p->walls[count++] = p->walls[i];
+	p->wall_count = count;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
+	index_free(&p->wall_index);
 out:
 	free(numbers);
 	free(kept);
@@ -628,9 +634,10 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	}
 	p->sample_count = kept;
 	tick_list_renumber(ticks, numbers);
-	p->arc_count = 0;
+	p->arc_count = p->wall_count = 0;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
+	index_free(&p->wall_index);
 
 	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;
 	p->all_duration_ns = p->all_duration_ns ?: duration_ns;

@@ -58,9 +58,9 @@ struct profile_label_filter {
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
 
 /*
- * Removes the samples and arcs that the filter excludes; p->all_samples becomes the number of
- * samples before that. Afterwards, no sample may be added. Sets *lacking (may be NULL) to the name
- * of a label that the filter asks for and no sample has, or to NULL. Returns 0 or -ENOMEM.
+ * Removes the samples, arcs and wall times that the filter excludes; p->all_samples becomes the
+ * number of samples before that. Afterwards, no sample may be added. Sets *lacking (may be NULL) to
+ * the name of a label that the filter asks for and no sample has, or to NULL. Returns 0 or -ENOMEM.
  */
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking);
@@ -73,7 +73,8 @@ struct time_interval profile_recorded(const struct profile *p);
 
 /*
  * Keeps the ticks whose times lie in an interval, or outside of it, and the samples that have some.
- * These then count the ticks that are left: p has the values of its clock alone, and no arcs. Ticks
+ * These then count the ticks that are left: p has the values of its clock alone, and neither arcs
+ * nor wall times. Ticks
  * without a time are removed. time_ns and duration_ns become those of the part of the recording
  * that is left, where a hole does not count; all_samples and all_duration_ns are set as by the
  * other filters. Afterwards, no sample may be added. Returns 0 or -ENOMEM; p must have times.

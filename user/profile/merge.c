@@ -460,7 +460,7 @@ static void translate_row(struct merge *m, const int64_t *values)
 		m->row[m->values[i]] = values[i];
 }
 
-/* Merges labels, samples and arcs. */
+/* Merges labels, samples, arcs and wall times. */
 static int merge_samples(struct merge *m)
 {
 	const struct profile *from = m->from;
@@ -496,6 +496,12 @@ static int merge_samples(struct merge *m)
 		arc.labels = m->labels[arc.labels];
 		translate_row(m, from->arc_values + i * from->value_type_count);
 		err = profile_add_arc(m->to, &arc, m->row);
+	}
+	for (size_t i = 0; i < from->wall_count && !err; i++) {
+		struct profile_wall wall = from->walls[i];
+
+		wall.labels = m->labels[wall.labels];
+		err = profile_add_wall(m->to, &wall);
 	}
 	return err;
 }
@@ -538,6 +544,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->times_lost, from->times_lost);
 	add_u64(&t->in_doubt, from->in_doubt);
+	add_u64(&t->wall_lost, from->wall_lost);
 	add_u64(&t->cpu_ns, from->cpu_ns);
 	add_u64(&t->interrupts, from->interrupts);
 	add_u64(&t->own_ns, from->own_ns);

@@ -31,6 +31,8 @@ void merge_cache_free(struct merge_cache *cache);
  * Values add up where type and unit are equal; what only one profile has counts 0 in the other.
  * Profiles of different events keep them apart: "samples" is then called by its event in both.
  *
+ * Wall times add up where labels are equal.
+ *
  * Times: the earliest start, the sum of the durations; those of ticks, where all profiles are of
  * one host. Accounts add up, and are unknown when one of them is. Event, period, host and command
  * stay when they are equal, and else become unknown, with a warning for the period. The bucket is

@@ -58,6 +58,7 @@ void profile_free(struct profile *p)
 	tick_list_free(&p->ticks);
 	free(p->arcs);
 	free(p->arc_values);
+	free(p->walls);
 	free(p->comments);
 	free(p->warnings);
 	for (size_t i = 0; i < p->extra_count; i++)
@@ -76,6 +77,7 @@ void profile_free(struct profile *p)
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 	index_free(&p->extra_index);
+	index_free(&p->wall_index);
 	free(p);
 }
 
@@ -595,6 +597,46 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 	for (size_t i = 0; values && i < p->value_type_count; i++)
 		add_i64(&p->arc_values[id * p->value_type_count + i], values[i]);
 	return 0;
+}
+
+static bool wall_equal(const void *array, uint32_t id, const void *key)
+{
+	return ((const struct profile_wall *)array)[id].labels == *(const uint32_t *)key;
+}
+
+static void sum_wall(struct profile_wall *to, const struct profile_wall *from)
+{
+	add_u64(&to->threads, from->threads);
+	add_u64(&to->wall_ns, from->wall_ns);
+	add_u64(&to->ran_ns, from->ran_ns);
+	add_u64(&to->runnable_ns, from->runnable_ns);
+	add_u64(&to->blocked_ns, from->blocked_ns);
+	add_u64(&to->unknown_ns, from->unknown_ns);
+}
+
+int profile_add_wall(struct profile *p, const struct profile_wall *wall)
+{
+	uint64_t hash = hash_u64(wall->labels, 0);
+	uint32_t id = index_find(&p->wall_index, hash, wall_equal, p->walls, &wall->labels);
+
+	if (id == INDEX_NONE) {
+		if (RESERVE(p, walls, wall_room, p->wall_count + 1) ||
+		    index_add(&p->wall_index, hash, p->wall_count))
+			return -ENOMEM;
+		id = p->wall_count++;
+		p->walls[id] = (struct profile_wall){ .labels = wall->labels };
+	}
+	sum_wall(&p->walls[id], wall);
+	return 0;
+}
+
+struct profile_wall profile_wall_sum(const struct profile *p)
+{
+	struct profile_wall sum = { .labels = PROFILE_NONE };
+
+	for (size_t i = 0; i < p->wall_count; i++)
+		sum_wall(&sum, &p->walls[i]);
+	return sum;
 }
 
 static bool extra_equal(const void *array, uint32_t id, const void *key)

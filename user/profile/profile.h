@@ -167,6 +167,16 @@ struct profile_extra {
 	size_t size;	    /* without that NUL */
 };
 
+/*
+ * The wall time of the threads that share labels: wall_ns = ran_ns + runnable_ns + blocked_ns +
+ * unknown_ns. runnable: they waited for a CPU; unknown: at most this long, as their end was lost.
+ */
+struct profile_wall {
+	uint32_t labels;
+	uint64_t threads;
+	uint64_t wall_ns, ran_ns, runnable_ns, blocked_ns, unknown_ns;
+};
+
 struct profile_lost {
 	const char *cause;
 	uint64_t count;
@@ -188,7 +198,8 @@ struct profile_totals {
 	uint64_t excluded;
 	uint64_t kernel;     /* how many of the counted came in the kernel */
 	uint64_t times_lost; /* how many of the counted have no time, for want of room */
-	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
+	uint64_t in_doubt;  /* how many of the counted are named by what may have changed by then */
+	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
 	struct profile_lost *lost;
 	size_t lost_count;
 	size_t lost_room;
@@ -277,6 +288,9 @@ struct profile {
 		arc_values; /* arc i's are arc_values[i * value_type_count .. + value_type_count] */
 	size_t arc_value_room;
 
+	struct profile_wall *walls; /* one for each labels; none: not recorded */
+	size_t wall_count, wall_room;
+
 	const char **comments; /* free text that the format carried */
 	size_t comment_count, comment_room;
 	const char **warnings; /* what a reader ignored: one sentence each */
@@ -292,7 +306,7 @@ struct profile {
 	struct profile_tag **tag_lists;
 	size_t tag_list_count, tag_list_room;
 	struct index string_index, image_index, location_index, line_index, function_index,
-		label_index, tag_index, sample_index, arc_index, extra_index;
+		label_index, tag_index, sample_index, arc_index, extra_index, wall_index;
 };
 
 /* An empty profile, or NULL when memory runs out. Free it with profile_free(). */
@@ -394,6 +408,13 @@ int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth
  * labels and kind; adds the arc if there is none. Sums saturate. Returns 0 or -ENOMEM.
  */
 int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values);
+
+/* Adds to the wall time of threads with these labels. Sums saturate. Returns 0 or -ENOMEM. */
+int profile_add_wall(struct profile *p, const struct profile_wall *wall);
+
+/* The sum of the wall times of all threads; labels is PROFILE_NONE. */
+struct profile_wall profile_wall_sum(const struct profile *p);
+
 int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
 		      size_t size);
 int profile_add_lost(struct profile *p, const char *cause, uint64_t count);

@@ -239,19 +239,13 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_UNIT] = make_unit,		  [TAG_USER] = make_user,
 };
 
-static int add_sample(const struct capture_sample *sample, void *context)
+/* Returns 0 or -ENOMEM. */
+static int label_id(struct capture_profile *b, const struct capture_sample *sample, uint32_t *id)
 {
-	struct capture_profile *b = context;
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
 	struct profile_labels labels = { .kernel = sample->kernel, .tags = tags };
-	int64_t values[2];
-	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
-	int err = 0;
 
-	profile_set_ticks(b->p, sample->count, values);
-	for (uint32_t i = 0; i < sample->depth && !err; i++)
-		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	if (b->users) {
 		/*
 		 * A window of an archive. Processes that began in it get no PID, so that many short
@@ -278,7 +272,55 @@ static int add_sample(const struct capture_sample *sample, void *context)
 				(struct profile_tag){ tag_kinds[TAG_PROCESS].key,
 						      sample->process_comm, 0, "" };
 	}
-	err = err ?: profile_add_labels(b->p, &labels, &label);
+	return profile_add_labels(b->p, &labels, id);
+}
+
+static int add_walls(struct capture_profile *b)
+{
+	size_t count;
+	const struct capture_wall *walls = capture_wall(b->c, &count);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct capture_wall *from = &walls[i];
+		/* Its labels are those of a sample. */
+		const struct capture_sample thread = {
+			.pid = from->pid,
+			.tid = from->tid,
+			.generation = from->generation,
+			.comm = from->comm,
+			.process_comm = from->process_comm,
+			.cgroup = from->cgroup,
+			.uid = from->uid,
+			.cpu = UINT32_MAX,
+			.is_older = from->is_older,
+		};
+		struct profile_wall wall = {
+			.threads = 1,
+			.wall_ns = from->wall_ns,
+			.ran_ns = from->ran_ns,
+			.runnable_ns = from->runnable_ns,
+			.blocked_ns = from->blocked_ns,
+			.unknown_ns = from->unknown_ns,
+		};
+
+		err = label_id(b, &thread, &wall.labels);
+		err = err ?: profile_add_wall(b->p, &wall);
+	}
+	return err;
+}
+
+static int add_sample(const struct capture_sample *sample, void *context)
+{
+	struct capture_profile *b = context;
+	int64_t values[2];
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
+	int err = 0;
+
+	profile_set_ticks(b->p, sample->count, values);
+	for (uint32_t i = 0; i < sample->depth && !err; i++)
+		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
+	err = err ?: label_id(b, sample, &label);
 	err = err ?: profile_sample(b->p, locations, sample->depth, label, &number);
 	if (err)
 		return err;
@@ -337,6 +379,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->kernel = from.kernel;
 	t->times_lost = from.times_lost;
 	t->in_doubt = from.in_doubt;
+	t->wall_lost = from.wall_lost;
 	t->cpu_ns = from.cpu_ns;
 	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
 	t->interrupt_ns = from.interrupt_ns;
@@ -417,7 +460,8 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 			return error_no_memory(e);
 		b->modules[b->module_count++] = i;
 	}
-	if (capture_each_mapping(b->c, add_mapping, b) || capture_each_sample(b->c, add_sample, b))
+	if (capture_each_mapping(b->c, add_mapping, b) ||
+	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
 	return 0;
 }

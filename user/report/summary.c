@@ -120,6 +120,32 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 			prefix, t->in_doubt);
 }
 
+/*
+ * wall: 12 threads, 36.012 s = ran 10.000 s + waited for a CPU 1.000 s + blocked 25.012 s
+ * A part is of the sum that the samples before it are of: it has no prefix "in all".
+ */
+static void print_wall(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_wall sum = profile_wall_sum(p);
+	uint64_t lost = p->totals.wall_lost;
+
+	if (!p->wall_count)
+		return;
+	fprintf(out,
+		"%swall: %" PRIu64 " thread%s, %.3f s = ran %.3f s + waited for a CPU %.3f s + "
+		"blocked %.3f s",
+		prefix, sum.threads, sum.threads == 1 ? "" : "s", in_seconds(sum.wall_ns),
+		in_seconds(sum.ran_ns), in_seconds(sum.runnable_ns), in_seconds(sum.blocked_ns));
+	if (sum.unknown_ns)
+		fprintf(out, " + unknown %.3f s", in_seconds(sum.unknown_ns));
+	fputc('\n', out);
+	if (lost)
+		fprintf(out,
+			"%s%" PRIu64 " thread%s ended unseen, as there was no room for so many at "
+			"once: what is known of their time is \"unknown\", the rest is missing\n",
+			prefix, lost, lost == 1 ? "" : "s");
+}
+
 static void print_ns(uint64_t ns, FILE *out)
 {
 	if (ns < 1000)
@@ -238,6 +264,7 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
 	print_run(p, all, target, out);
 	print_account(p, all, out);
+	print_wall(p, prefix, out);
 	print_cost(p, all, out);
 	if (t->stacks_truncated) {
 		text_percent(percent, t->stacks_truncated, t->counted);

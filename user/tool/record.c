@@ -31,7 +31,7 @@ struct record_options {
 	} offset;
 	uint64_t bufsiz; /* 0: not given */
 	struct tool_naming naming;
-	bool no_inline, no_times;
+	bool no_inline, no_times, wall;
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -88,6 +88,8 @@ static const struct option_spec options[] = {
 	  option_text, MEMBER(output) },
 	{ "format", 'f', "FORMAT", "what to write; else by FILE's name: x.pb.gz, x.prof, ...",
 	  option_text, MEMBER(format) },
+	{ "wall", 0, NULL, "account for each thread's time: ran, waited for a CPU, blocked", NULL,
+	  MEMBER(wall) },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
@@ -332,7 +334,7 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 				  "clock. Else the host of this virtual machine took the time",
 				  due, ticks);
 	}
-	if (p->totals.counted == 0) {
+	if (p->totals.counted == 0 && !p->wall_count) {
 		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
 		waits_warn(r->target, &idle);
 		return EXIT_NO_SAMPLES;
@@ -485,6 +487,7 @@ static int run_record(int argc, char **argv)
 	if (r.signals < 0)
 		return tool_fail(&e);
 	c = tool_capture_options(&o.target);
+	c.wall = o.wall;
 	c.scale = o.scale;
 	c.offset = o.offset.address;
 	c.bufsiz = o.bufsiz;

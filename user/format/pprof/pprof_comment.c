@@ -58,6 +58,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(kernel),
 	ACCOUNT_MEMBER(times_lost),
 	ACCOUNT_MEMBER(in_doubt),
+	ACCOUNT_MEMBER(wall_lost),
 	ACCOUNT_MEMBER(cpu_ns),
 	ACCOUNT_MEMBER(bpf_ns_per_tick),
 	ACCOUNT_MEMBER(interrupt_ns),

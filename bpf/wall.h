@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the programs of the account of wall time and user space, so it includes nothing. */
+#ifndef PROFIL_BPF_WALL_H
+#define PROFIL_BPF_WALL_H
+
+#define WALL_COMM_SIZE 16
+
+enum wall_state {
+	WALL_BLOCKED,
+	WALL_WAITS, /* for a CPU */
+	WALL_RUNS,
+};
+
+enum wall_flags {
+	WALL_EXITED = 1,   /* these are its last values */
+	WALL_OUTSIDE = 2,  /* it is not in the control group */
+	WALL_EXITING = 4,  /* it may have passed send_exit(), before that was attached */
+	WALL_UNSTEADY = 8, /* its values changed whenever they were read: one may be out of date */
+};
+
+/*
+ * What the kernel has added up for a thread until now_ns. CPU time is without what interrupts and
+ * the host of a virtual machine took while the thread ran, where the kernel can tell.
+ */
+struct wall_thread {
+	unsigned long long task;     /* the address of its task: another thread may get it later */
+	unsigned long long start_ns; /* CLOCK_MONOTONIC; exec gives a thread that of the leader */
+	unsigned long long now_ns;   /* the scheduler's clock */
+	unsigned long long ran_ns;
+	unsigned long long waited_ns; /* for a CPU */
+	unsigned long long blocks;    /* how often it gave up its CPU by itself */
+	unsigned int pid, tid;	      /* in user space's PID namespace */
+	unsigned int state;	      /* enum wall_state */
+	unsigned int flags;	      /* enum wall_flags */
+	char comm[WALL_COMM_SIZE];
+	char process_comm[WALL_COMM_SIZE];
+};
+
+/* Threads that end between two readings of the buffer: 9,000. */
+#define WALL_RING_BYTES (1U << 20)
+
+/* What the programs and user space tell each other while they run. */
+struct wall_shared {
+	long long clock_offset;	      /* from CLOCK_MONOTONIC to the scheduler's clock */
+	unsigned long long cpu_clock; /* of the CPU that read_clock ran on, */
+	unsigned int cpu;	      /* whose number this is */
+	unsigned int unused;
+	unsigned long long exits_lost; /* the ring buffer was full */
+};
+
+#endif

@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# --wall: for each thread, the time in the recording is what it ran, waited for a CPU and was blocked, in nanoseconds.
+#
+# What is right: progs/waits.c reads the kernel's own account of its threads, before and after the recording begins,
+# and before and after it ends. So each number lies between two others, however busy the machine is.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+waits=$PROFIL_BUILD/tests/progs/waits
+python=$(python3 -c 'import sys; print(sys.executable)') # python3 may be a script that starts others
+
+# has_lines COUNT FILE
+has_lines() {
+	[ "$(wc -l <"$2")" -ge "$1" ]
+}
+
+# look NAME: has a program of `begin` write a line about its threads.
+look() {
+	local lines
+	lines=$(wc -l <"$work/$1.out")
+	send_line "$1" look
+	wait_for has_lines $((lines + 1)) "$work/$1.out"
+}
+
+# wall NAME RECORDING THREAD EXPRESSION: a Python expression about the wall time `w` of a recording of one thread, with
+# `least` and `most`, which are the kernel's of that thread: between the looks before and after its begin, and its end.
+wall() {
+	python3 - "$work/$1.out" "$work/$2.json" "$3" "$4" <<'EOF2'
+import json, sys
+looks = [json.loads(l)[sys.argv[3]] for l in open(sys.argv[1]) if l[0] == "{"][-4:]
+w = json.load(open(sys.argv[2]))["wall"]
+before, begun, ending, ended = looks
+least = {"ran_ns": ending["ran_ns"] - begun["ran_ns"]}
+# The first sleep that has ended may have begun before.
+least["blocked_ns"] = ending["blocked_ns"] - begun["blocked_ns"] - 1000000
+most = {k: ended[k] - before[k] for k in ("ran_ns",)}
+least["wall_ns"] = ending["since_ns"] - begun["until_ns"]
+most["wall_ns"] = ended["until_ns"] - before["since_ns"]
+parts = w["ran_ns"] + w["runnable_ns"] + w["blocked_ns"] + w["unknown_ns"]
+closes = w["wall_ns"] == parts
+# Adjusting CLOCK_MONOTONIC makes it faster or slower than the scheduler's by 0.05 % at most.
+def between(key):
+	return least[key] - 1000 <= w[key] * 1.0005 and w[key] * .9995 <= most[key] + 1000
+value = eval(sys.argv[4])
+if not value:
+	print(w, least, most, looks)
+sys.exit(not value)
+EOF2
+}
+
+# record_waits NAME OPTION...: records threads of $program for some time, with looks before and after.
+record_waits() {
+	local name=$1
+	shift
+	look "$program"
+	record_begin "$name" record --wall --json "$@"
+	look "$program"
+	sleep 0.4 # how long is recorded: any time is right
+	look "$program"
+	kill -INT "$recorder"
+	wait "$recorder"
+	status=$?
+	look "$program"
+}
+
+# tid NAME THREAD: prints the number of a thread.
+tid() {
+	python3 -c 'import json, sys
+print(json.loads(open(sys.argv[1]).readlines()[1])[sys.argv[2]]["tid"])' "$work/$1.out" "$2"
+}
+
+# --- A thread ---
+
+program=threads
+begin threads "$waits" spin spin idle sleep never
+look threads
+for thread in spin spin2 idle sleep never; do
+	record_waits "$thread" -t "$(tid threads "$thread")"
+	check "wall time of a thread is what it ran, waited and was blocked, exactly: $thread" \
+		wall threads "$thread" "$thread" "closes and w['threads'] == 1"
+	check "wall time of a thread is the recording's length: $thread" \
+		wall threads "$thread" "$thread" "between('wall_ns')"
+	check "what a thread ran is what the kernel says: $thread" \
+		wall threads "$thread" "$thread" "between('ran_ns')"
+done
+for thread in spin spin2 idle; do
+	check "a thread that never gives up its CPU is never blocked: $thread" \
+		wall threads "$thread" "$thread" "w['blocked_ns'] == 0"
+done
+check "a thread that sleeps is blocked at least as long as it has slept" \
+	wall threads sleep sleep "least['blocked_ns'] - 1000 <= w['blocked_ns'] * 1.0005"
+check "a thread that never switches is blocked all the time" \
+	wall threads never never "w['blocked_ns'] == w['wall_ns'] > 0"
+check "a thread without a sample has wall time, and is recorded well" test "$status" -eq 0
+
+# --- Processes, a command, a control group, everything ---
+
+closes="w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns']"
+
+# sums EXPRESSION NAME: the same of all threads of a recording; `elapsed` is at least as long as that took.
+sums() {
+	python3 - "$work/$2.json" "$1" "${elapsed:-0}" <<'EOF2'
+import json, os, sys
+j = json.load(open(sys.argv[1]))
+w, elapsed, cpus = j["wall"], int(sys.argv[3]), os.cpu_count()
+value = eval(sys.argv[2])
+if not value:
+	print(w, elapsed)
+sys.exit(not value)
+EOF2
+}
+
+record_waits process -p "$pid"
+check "wall time of a process is that of all its threads" sums "w['threads'] == 6 and $closes" process
+check "the summary has the wall time" exits 0 "$profiltool" record --wall -p "$pid" -d 0.1
+check "the summary names its parts" \
+	grep -Eq 'wall: 6 threads, [0-9.]+ s = ran [0-9.]+ s \+ waited for a CPU [0-9.]+ s \+ blocked [0-9.]+ s' "$work/err"
+kill "$pid"
+
+check "threads that begin and end meanwhile are in it, each once" exits 0 "$profiltool" record --wall --json -- \
+	"$python" -c 'import threading
+for _ in range(500):
+	thread = threading.Thread(target=int)
+	thread.start()
+	thread.join()'
+cp "$work/out" "$work/command.json"
+check "they are 500 and the main thread" sums "w['threads'] == 501 and not w['unknown_ns'] and $closes" command
+check "processes that begin and end meanwhile are in it, each once" exits 0 "$profiltool" record --wall --json -- \
+	sh -c 'i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done'
+cp "$work/out" "$work/children.json"
+check "they are 100 and their parent" sums "w['threads'] == 101 and not w['unknown_ns'] and $closes" children
+
+program=crowd
+begin crowd "$waits" many many many many many many many many many many
+record_waits crowd -p "$pid"
+check "10,000 threads are in it" sums "w['threads'] == 10001 and not w['unknown_ns'] and $closes" crowd
+check "10,000 threads that never switch are blocked all the time" \
+	sums "w['ran_ns'] + w['runnable_ns'] <= w['wall_ns'] / 10000" crowd
+kill "$pid"
+
+since=$(date +%s%N)
+check "the whole machine" exits 0 "$profiltool" record --wall --json -a -d 0.3
+elapsed=$(($(date +%s%N) - since))
+cp "$work/out" "$work/machine.json"
+check "the whole machine runs no longer than its CPUs" \
+	sums "0 < w['ran_ns'] <= cpus * elapsed and w['threads'] > 10 and $closes" machine
+
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
+if make_control_group; then
+	mkdir "$group/in"
+	begin grouped sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$group/in" "$waits" never sleep
+	program=grouped
+	record_waits group --cgroup "$group/in"
+	check "threads of a control group, and no others" sums "w['threads'] == 3 and $closes" group
+	kill "$pid"
+else
+	skip "threads of a control group, and no others" "no control group can be made here"
+fi
+
+# --- Ends that are lost ---
+
+# While profiltool is stopped, more threads end than its buffer holds. Every one is counted: with its time, or as lost.
+begin many "$python" -c 'import sys, threading
+print("ready", flush=True)
+for line in sys.stdin:
+	for _ in range(15000):
+		thread = threading.Thread(target=int)
+		thread.start()
+		thread.join()
+	print("done", flush=True)'
+record_begin lost record --wall --json -p "$pid"
+kill -STOP "$recorder"
+send_line many go
+wait_for grep -q done "$work/many.out"
+kill -CONT "$recorder"
+kill -INT "$recorder"
+wait "$recorder"
+check "each thread that ended unseen is counted" \
+	sums "w['lost'] > 0 and w['threads'] + w['lost'] == 15001 and $closes" lost
+check "the summary says so" grep -q 'threads ended unseen, as there was no room for so many at once' "$work/lost.err"
+
+finish

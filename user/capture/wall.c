@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/wall.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/members.h"
+#include "capture/program.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "wall.skel.h"
+
+_Static_assert(WALL_COMM_SIZE == COMM_SIZE, "names have no room");
+
+/* --- Threads --- */
+
+/*
+ * Whether `thread` is the one that was `before`. Another thread that gets the address of its task
+ * begins later. After an exec, a thread may have the number and the earlier start of the leader.
+ */
+static bool is_same(const struct wall_thread *before, const struct wall_thread *thread)
+{
+	return before->task == thread->task && thread->start_ns <= before->start_ns;
+}
+
+static bool is_before(const void *array, uint32_t number, const void *key)
+{
+	return is_same((const struct wall_thread *)array + number, key);
+}
+
+static struct wall_thread *find_thread(const struct wall_threads *threads,
+				       const struct wall_thread *thread)
+{
+	uint32_t number = index_find(&threads->index, hash_u64(thread->task, 0), is_before,
+				     threads->list, thread);
+
+	return number == INDEX_NONE ? NULL : &threads->list[number];
+}
+
+static int add_thread(struct wall_threads *threads, const struct wall_thread *thread)
+{
+	if (array_reserve(&threads->list, &threads->room, threads->count + 1,
+			  sizeof(*threads->list)) ||
+	    index_add(&threads->index, hash_u64(thread->task, 0), threads->count))
+		return -ENOMEM;
+	threads->list[threads->count++] = *thread;
+	return 0;
+}
+
+static void clear_threads(struct wall_threads *threads)
+{
+	free(threads->list);
+	index_free(&threads->index);
+	*threads = (struct wall_threads){ 0 };
+}
+
+/* --- The programs --- */
+
+static int take_exit(void *context, void *data, size_t size)
+{
+	struct wall *wall = context;
+
+	return size < sizeof(struct wall_thread) ? 0 : add_thread(&wall->ended, data);
+}
+
+/* Arguments of load_wall(), for program_load(). */
+struct loading {
+	struct wall *wall;
+	const struct wall_settings *settings;
+};
+
+static int load_wall(void *object)
+{
+	const struct loading *loading = object;
+	const struct wall_settings *settings = loading->settings;
+	struct wall_bpf *bpf = wall_bpf__open();
+	int err = 0;
+
+	if (!bpf)
+		return -errno;
+	bpf->rodata->everyone = settings->everyone;
+	bpf->rodata->one_thread = settings->one_thread;
+	bpf->rodata->pid_namespace = members_pid_namespace();
+	bpf->rodata->group = settings->group;
+	bpf->rodata->group_is_v1 = settings->group_is_v1;
+	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
+	if (!settings->everyone)
+		err = bpf_map__reuse_fd(bpf->maps.members, bpf_map__fd(bpf_object__find_map_by_name(
+								   settings->members, "members")));
+	err = err ?: wall_bpf__load(bpf);
+	if (err)
+		wall_bpf__destroy(bpf);
+	else
+		loading->wall->bpf = bpf;
+	return err;
+}
+
+/* Whether a struct of the kernel has a member. */
+static bool has_member(const struct btf *btf, const char *name, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	const struct btf_type *type = btf__type_by_id(btf, id);
+
+	for (int i = 0; id > 0 && i < btf_vlen(type); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member) == 0)
+			return true;
+	return false;
+}
+
+/* Names what the kernel lacks, if it is known, as the cause why the programs cannot be loaded. */
+static void explain_lack(struct error *e)
+{
+	static const struct {
+		const char *type, *member, *option;
+	} needed[] = {
+		{ "sched_info", "run_delay", "CONFIG_SCHED_INFO" },
+		{ "sched_entity", "cfs_rq", "CONFIG_FAIR_GROUP_SCHED" },
+	};
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	for (size_t i = 0; btf && i < sizeof(needed) / sizeof(*needed); i++) {
+		if (has_member(btf, needed[i].type, needed[i].member))
+			continue;
+		error_set_kind(e, ERROR_KERNEL_LACKS, ENOTSUP,
+			       "this kernel keeps no account of wall time: it was built without %s",
+			       needed[i].option);
+		error_hint(e, "record without --wall, or use a kernel with %s", needed[i].option);
+		break;
+	}
+	btf__free(btf);
+}
+
+int wall_open(struct wall *wall, const struct wall_settings *settings, struct error *e)
+{
+	struct loading loading = { wall, settings };
+	int err = program_load(load_wall, &loading, e);
+
+	if (err) {
+		if (e->kind == ERROR_KERNEL_LACKS)
+			explain_lack(e);
+		return err;
+	}
+	wall->ring =
+		ring_buffer__new(bpf_map__fd(wall->bpf->maps.wall_exits), take_exit, wall, NULL);
+	return wall->ring ? 0 : error_set(e, errno, "cannot map the ends of threads");
+}
+
+int wall_fd(const struct wall *wall)
+{
+	return ring_buffer__epoll_fd(wall->ring);
+}
+
+/* --- The scheduler's clock --- */
+
+#define CLOCK_TRIES 8
+
+/*
+ * Measures the distance of the scheduler's clock from CLOCK_MONOTONIC, which changes slowly. The
+ * kernel updates its CPU's clock when a thread reads its own CPU time. Of several readings the one
+ * with the least distance is the best: the others were interrupted, and the clock updated again.
+ */
+static int measure_clock(struct wall *wall, struct error *e)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	struct wall_shared *shared = &wall->bpf->data_shared->shared;
+	int64_t offset = INT64_MAX;
+
+	for (int i = 0; i < CLOCK_TRIES || (offset == INT64_MAX && i < 100 * CLOCK_TRIES); i++) {
+		int cpu = sched_getcpu(), err;
+		uint64_t before = now_ns();
+		int64_t distance;
+
+		clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		err = bpf_prog_test_run_opts(bpf_program__fd(wall->bpf->progs.read_clock),
+					     &options);
+		if (err)
+			return error_set(e, -err, "cannot read the scheduler's clock");
+		distance = shared->cpu_clock - before;
+		if (shared->cpu == (unsigned int)cpu && distance < offset)
+			offset = distance;
+	}
+	if (offset == INT64_MAX)
+		return error_set(e, EAGAIN,
+				 "cannot read the scheduler's clock: this thread does "
+				 "not stay on a CPU");
+	shared->clock_offset = offset;
+	wall->next_clock_ns = now_ns() + NS_PER_S;
+	return 0;
+}
+
+/* --- Looks --- */
+
+/* Asks the kernel about all threads. */
+static int look_at_threads(struct wall *wall, struct wall_threads *threads, struct error *e)
+{
+	struct wall_thread buffer[256];
+	size_t size = 0; /* of what is in the buffer */
+	int fd, err = measure_clock(wall, e);
+	ssize_t n = 0;
+
+	if (err)
+		return err;
+	fd = bpf_iter_create(wall->look);
+	if (fd < 0)
+		return error_set(e, errno, "cannot list the threads");
+	do {
+		n = read(fd, (char *)buffer + size, sizeof(buffer) - size);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			err = error_set(e, errno, "cannot read the threads' times");
+		if (n <= 0)
+			continue;
+		size += n;
+		for (size_t i = 0; i < size / sizeof(*buffer) && !err; i++)
+			if (add_thread(threads, &buffer[i]))
+				err = error_no_memory(e);
+		memmove(buffer, buffer + size / sizeof(*buffer), size % sizeof(*buffer));
+		size %= sizeof(*buffer);
+	} while (n && !err);
+	close(fd);
+	return err;
+}
+
+int wall_begin(struct wall *wall, struct error *e)
+{
+	struct wall_threads ended;
+	uint64_t begin_ns = now_ns();
+	int fd, err = measure_clock(wall, e);
+
+	if (err)
+		return err;
+	fd = program_attach(wall->bpf->progs.send_exit);
+	if (fd < 0)
+		return error_set_kind(e, ERROR_KERNEL_LACKS, -fd,
+				      "cannot follow the ends of threads (%s)",
+				      bpf_program__section_name(wall->bpf->progs.send_exit));
+	wall->exits = fd;
+	fd = bpf_link_create(bpf_program__fd(wall->bpf->progs.read_threads), 0, BPF_TRACE_ITER,
+			     NULL);
+	if (fd < 0)
+		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot list the threads");
+	wall->look = fd;
+	err = look_at_threads(wall, &wall->last, e) ?: wall_handle(wall, e);
+	if (err)
+		return err;
+	/* Threads that ended before the look came to them are not in the account. */
+	ended = wall->ended;
+	wall->ended = (struct wall_threads){ 0 };
+	for (size_t i = 0; i < ended.count && !err; i++)
+		if (find_thread(&wall->last, &ended.list[i]) || ended.list[i].start_ns > begin_ns)
+			err = add_thread(&wall->ended, &ended.list[i]);
+	clear_threads(&ended);
+	wall->begin_ns = begin_ns;
+	wall->begin_offset = wall->bpf->data_shared->shared.clock_offset;
+	return err ? error_no_memory(e) : 0;
+}
+
+int wall_handle(struct wall *wall, struct error *e)
+{
+	/* Threads that end use it: it drifts by 0.5 ms a second at most, and mostly by far less. */
+	int err = now_ns() < wall->next_clock_ns ? 0 : measure_clock(wall, e);
+
+	if (err)
+		return err;
+	err = ring_buffer__consume(wall->ring);
+	return err < 0 ? error_set(e, -err, "cannot read the ends of threads") : 0;
+}
+
+/* --- Windows --- */
+
+/* In wall_thread.flags, of `last`: the thread has a row of the window. */
+#define HAS_ROW (1U << 31)
+
+/* Whom the thread belongs to, as capture_sample has it. */
+static int name_row(struct wall *wall, struct process_table *table,
+		    const struct wall_thread *thread, struct capture_wall *row)
+{
+	uint64_t time_ns = thread->now_ns - wall->bpf->data_shared->shared.clock_offset;
+	const struct process *process = process_at(table, thread->pid, time_ns);
+
+	row->pid = thread->pid;
+	row->tid = thread->tid;
+	row->uid = UINT32_MAX;
+	memcpy(row->comm, thread->comm, sizeof(row->comm));
+	memcpy(row->process_comm, thread->process_comm, sizeof(row->process_comm));
+	if (!process)
+		return 0;
+	row->generation = process->generation;
+	row->is_older = process->begin_ns <= wall->begin_ns;
+	row->uid = process->uid;
+	if (process->group == INDEX_NONE)
+		return 0;
+	if (!wall->groups[process->group])
+		wall->groups[process->group] = strdup(table->groups[process->group]);
+	row->cgroup = wall->groups[process->group];
+	return row->cgroup ? 0 : -ENOMEM;
+}
+
+/* When the thread began, by the scheduler's clock. */
+static uint64_t born_ns(const struct wall *wall, const struct wall_thread *thread, uint64_t now)
+{
+	int64_t drift = wall->bpf->data_shared->shared.clock_offset - wall->begin_offset;
+	double part = (double)(thread->start_ns - wall->begin_ns) / (double)(now - wall->begin_ns);
+
+	return thread->start_ns + wall->begin_offset + (int64_t)((double)drift * part);
+}
+
+/*
+ * Adds a row: from `before`, or the thread's birth, to `after`. `is_lost`: it ended at some time
+ * between them, which is all that is known.
+ */
+static int add_row(struct wall *wall, struct process_table *table, struct wall_thread *before,
+		   const struct wall_thread *after, bool is_lost)
+{
+	uint64_t now = now_ns(), since_ns;
+	struct capture_wall *row;
+	int64_t rest;
+
+	if (before)
+		before->flags |= HAS_ROW;
+	if (after->flags & WALL_OUTSIDE)
+		return 0;
+	if (array_reserve(&wall->rows, &wall->row_room, wall->row_count + 1, sizeof(*wall->rows)))
+		return -ENOMEM;
+	row = &wall->rows[wall->row_count++];
+	*row = (struct capture_wall){ 0 };
+	/* exec hid the begin of a thread that was no leader. */
+	is_lost |= !before && after->start_ns < wall->begin_ns;
+	if (before)
+		since_ns = before->now_ns;
+	else if (is_lost)
+		since_ns = wall->begin_ns + wall->begin_offset;
+	else
+		since_ns = born_ns(wall, after, now);
+	row->wall_ns = after->now_ns > since_ns ? after->now_ns - since_ns : 0;
+	if (is_lost) {
+		row->unknown_ns = row->wall_ns;
+		return name_row(wall, table, after, row);
+	}
+	row->ran_ns = after->ran_ns - (before ? before->ran_ns : 0);
+	row->runnable_ns = after->waited_ns - (before ? before->waited_ns : 0);
+	rest = row->wall_ns - row->ran_ns - row->runnable_ns;
+	if (rest < 0) /* readings of several clocks differ by less than a microsecond */
+		row->wall_ns = row->ran_ns + row->runnable_ns;
+	/*
+	 * CPU time is without what interrupts and the host of a virtual machine took meanwhile, as
+	 * far as the kernel accounts for these, and that time is not kept for each thread. But of a
+	 * thread that did not block it is known not to be blocked.
+	 */
+	else if (before && before->blocks == after->blocks && before->state != WALL_BLOCKED &&
+		 after->state != WALL_BLOCKED)
+		row->unknown_ns = rest;
+	else
+		row->blocked_ns = rest;
+	return name_row(wall, table, after, row);
+}
+
+static void clear_rows(struct wall *wall)
+{
+	for (size_t i = 0; i < wall->group_count; i++)
+		free(wall->groups[i]);
+	free(wall->groups);
+	wall->groups = NULL;
+	wall->group_count = wall->row_count = 0;
+}
+
+int wall_look(struct wall *wall, struct error *e)
+{
+	/* No later than the look: who is not found in it was born since then. */
+	wall->look_ns = now_ns();
+	return look_at_threads(wall, &wall->now, e) ?: wall_handle(wall, e);
+}
+
+int wall_cut(struct wall *wall, struct process_table *table, struct error *e)
+{
+	const struct wall_shared *shared = &wall->bpf->data_shared->shared;
+	struct wall_threads *threads = &wall->now;
+	uint64_t lost = shared->exits_lost;
+	int err = 0;
+
+	clear_rows(wall);
+	wall->groups = calloc(table->group_count + 1, sizeof(*wall->groups));
+	if (!err && !wall->groups)
+		err = error_no_memory(e);
+	wall->group_count = table->group_count;
+	for (size_t i = 0; i < wall->ended.count && !err; i++) {
+		const struct wall_thread *thread = &wall->ended.list[i];
+
+		if (add_row(wall, table, find_thread(&wall->last, thread), thread, false))
+			err = error_no_memory(e);
+	}
+	for (size_t i = 0; i < threads->count && !err; i++) {
+		struct wall_thread *thread = &threads->list[i];
+		struct wall_thread *before = find_thread(&wall->last, thread);
+
+		/* It has sent its last values, but the kernel has not released it. */
+		if ((before && before->flags & WALL_EXITED) || find_thread(&wall->ended, thread)) {
+			thread->flags |= WALL_EXITED;
+			if (before)
+				before->flags |= HAS_ROW;
+		} else if (add_row(wall, table, before, thread, false)) {
+			err = error_no_memory(e);
+		}
+	}
+	for (size_t i = 0; i < wall->last.count && !err; i++) {
+		struct wall_thread *thread = &wall->last.list[i], end = *thread;
+
+		/* One that was exiting already may have done so before the account began. */
+		if (thread->flags & (HAS_ROW | WALL_EXITED | WALL_EXITING))
+			continue;
+		end.now_ns = wall->look_ns + shared->clock_offset;
+		if (add_row(wall, table, thread, &end, true))
+			err = error_no_memory(e);
+	}
+	wall->exits_lost = lost - wall->exits_lost_before;
+	wall->exits_lost_before = lost;
+	clear_threads(&wall->last);
+	clear_threads(&wall->ended);
+	wall->last = wall->now;
+	wall->now = (struct wall_threads){ 0 };
+	wall->begin_ns = wall->look_ns;
+	wall->begin_offset = shared->clock_offset;
+	return err;
+}
+
+void wall_free(struct wall *wall)
+{
+	ring_buffer__free(wall->ring);
+	if (wall->look)
+		close(wall->look);
+	if (wall->exits)
+		close(wall->exits);
+	wall_bpf__destroy(wall->bpf);
+	clear_threads(&wall->last);
+	clear_threads(&wall->now);
+	clear_threads(&wall->ended);
+	clear_rows(wall);
+	free(wall->rows);
+	*wall = (struct wall){ 0 };
+}
