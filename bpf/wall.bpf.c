@@ -25,26 +25,34 @@ struct wall_shared shared SEC(".data.shared");
 
 /* Values of a thread that change together. */
 struct sums {
-	__u64 ran, run_since, waited, waits_since, clock, clock_task;
+	__u64 ran, run_since, waited, waits_since;
+	int on_cpu;
 };
 
 static __always_inline void read_sums(const volatile struct task_struct *task, struct sums *sums)
 {
-	const struct rq *rq = BPF_CORE_READ((struct task_struct *)task, se.cfs_rq, rq);
-
 	sums->ran = task->se.sum_exec_runtime;
 	sums->run_since = task->se.exec_start;
 	sums->waited = task->sched_info.run_delay;
 	sums->waits_since = task->sched_info.last_queued;
-	sums->clock = BPF_CORE_READ(rq, clock);
-	sums->clock_task = BPF_CORE_READ(rq, clock_task);
+	sums->on_cpu = task->on_cpu;
 }
 
 static __always_inline bool sums_equal(const struct sums *a, const struct sums *b)
 {
 	return a->ran == b->ran && a->run_since == b->run_since && a->waited == b->waited &&
-	       a->waits_since == b->waits_since && a->clock == b->clock &&
-	       a->clock_task == b->clock_task;
+	       a->waits_since == b->waits_since && a->on_cpu == b->on_cpu;
+}
+
+/*
+ * The time that interrupts and the host have taken from the thread's CPU: exec_start is by the
+ * CPU's clock without it.
+ */
+static __always_inline __u64 taken_ns(struct task_struct *task)
+{
+	const struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+
+	return BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task);
 }
 
 /* The scheduler changes the values of a thread that runs on another CPU while they are read. */
@@ -52,15 +60,16 @@ static __always_inline bool sums_equal(const struct sums *a, const struct sums *
 
 static __always_inline void read_thread(struct task_struct *task, struct wall_thread *to)
 {
+	struct task_struct *leader = task->group_leader;
 	struct sums sums, again;
-	__u64 clock_ns;
+	__u64 clock_ns, since, taken = 0;
 	bool steady = false;
-	int on_cpu;
 
 	read_sums(task, &again);
 	for (int i = 0; i < READ_TRIES && !steady; i++) {
 		sums = again;
-		on_cpu = *(volatile int *)&task->on_cpu;
+		if (sums.on_cpu)
+			taken = taken_ns(task);
 		read_sums(task, &again);
 		steady = sums_equal(&sums, &again);
 	}
@@ -75,23 +84,21 @@ static __always_inline void read_thread(struct task_struct *task, struct wall_th
 	to->tid = tid_of(task);
 	to->state = WALL_BLOCKED;
 	to->flags = steady ? 0 : WALL_UNSTEADY;
-	/*
-	 * last_queued is 0 but while it waits. exec_start is by the CPU's clock without the time
-	 * that the host or interrupts have taken.
-	 */
-	if (sums.waits_since) {
+	since = sums.run_since + taken;
+	if (sums.waits_since) { /* 0 but while it waits for a CPU */
 		to->state = WALL_WAITS;
 		if (clock_ns > sums.waits_since)
 			to->waited_ns += clock_ns - sums.waits_since;
-	} else if (on_cpu) {
-		__u64 since = sums.run_since + sums.clock - sums.clock_task;
-
+	} else if (sums.on_cpu) {
 		to->state = WALL_RUNS;
 		if (clock_ns > since)
 			to->ran_ns += clock_ns - since;
 	}
 	bpf_probe_read_kernel_str(to->comm, sizeof(to->comm), task->comm);
-	BPF_CORE_READ_STR_INTO(&to->process_comm, task, group_leader, comm);
+	if (leader == task)
+		__builtin_memcpy(to->process_comm, to->comm, sizeof(to->comm));
+	else
+		bpf_probe_read_kernel_str(to->process_comm, sizeof(to->process_comm), leader->comm);
 }
 
 static __always_inline bool is_counted(struct task_struct *task)
