@@ -310,6 +310,9 @@ static uint64_t born_ns(const struct wall *wall, const struct wall_thread *threa
 	return thread->start_ns + wall->begin_offset + (int64_t)((double)drift * part);
 }
 
+/* By how much the readings of several clocks may differ. */
+#define CLOCKS_NS 10000
+
 /*
  * Adds a row: from `before`, or the thread's birth, to `after`. `is_lost`: it ended at some time
  * between them, which is all that is known.
@@ -319,6 +322,7 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 {
 	uint64_t now = now_ns(), since_ns;
 	struct capture_wall *row;
+	bool may_have_blocked;
 	int64_t rest;
 
 	if (before)
@@ -342,21 +346,22 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 		row->unknown_ns = row->wall_ns;
 		return name_row(wall, table, after, row);
 	}
-	row->ran_ns = after->ran_ns - (before ? before->ran_ns : 0);
-	row->runnable_ns = after->waited_ns - (before ? before->waited_ns : 0);
-	rest = row->wall_ns - row->ran_ns - row->runnable_ns;
-	if (rest < 0) /* readings of several clocks differ by less than a microsecond */
-		row->wall_ns = row->ran_ns + row->runnable_ns;
 	/*
 	 * CPU time is without what interrupts and the host of a virtual machine took meanwhile, as
 	 * far as the kernel accounts for these, and that time is not kept for each thread. But of a
 	 * thread that did not block it is known not to be blocked.
 	 */
-	else if (before && before->blocks == after->blocks && before->state != WALL_BLOCKED &&
-		 after->state != WALL_BLOCKED)
-		row->unknown_ns = rest;
-	else
+	may_have_blocked = !before || before->blocks != after->blocks ||
+			   before->state == WALL_BLOCKED || after->state == WALL_BLOCKED;
+	row->ran_ns = after->ran_ns - (before ? before->ran_ns : 0);
+	row->runnable_ns = after->waited_ns - (before ? before->waited_ns : 0);
+	rest = row->wall_ns - row->ran_ns - row->runnable_ns;
+	if (rest < CLOCKS_NS && (rest < 0 || !may_have_blocked))
+		row->wall_ns = row->ran_ns + row->runnable_ns;
+	else if (may_have_blocked)
 		row->blocked_ns = rest;
+	else
+		row->unknown_ns = rest;
 	return name_row(wall, table, after, row);
 }
 

@@ -29,6 +29,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_DURATION] = "the duration",
 	[ASPECT_HOST] = "the host",
 	[ASPECT_COMMAND] = "the command",
+	[ASPECT_WALL] = "wall times",
 	[ASPECT_ACCOUNT] = "the account of ticks",
 	[ASPECT_COMMENTS] = "comments",
 };
@@ -113,6 +114,7 @@ unsigned int loss_aspects(const struct profile *p)
 	found |= p->duration_ns ? KEEPS(DURATION) : 0;
 	found |= *p->host ? KEEPS(HOST) : 0;
 	found |= *p->command ? KEEPS(COMMAND) : 0;
+	found |= p->wall_count ? KEEPS(WALL) : 0;
 	found |= p->totals.known ? KEEPS(ACCOUNT) : 0;
 	found |= p->comment_count ? KEEPS(COMMENTS) : 0;
 	return found;

@@ -231,6 +231,7 @@ struct reader {
 	const char *thread_key;		       /* key of the label that names the thread */
 	uint8_t *unknown;		       /* EXTRA_UNKNOWN */
 	size_t unknown_size, unknown_room;
+	struct range walls;	 /* of PPROF_WALL */
 	struct wire_field ticks; /* PPROF_TICKS; id 0: not in the file */
 	uint32_t *samples;	 /* the number of each in the profile, or PROFILE_NONE */
 	size_t sample_count, sample_room;
@@ -398,7 +399,7 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 		r->ticks = *f;
 		return 0;
 	}
-	if (f->id >= PPROF_FIELD_UNKNOWN) {
+	if (f->id >= PPROF_FIELD_UNKNOWN && f->id != PPROF_WALL) {
 		if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
 			return error_no_memory(r->e);
 		if (r->unknown_size == 0)
@@ -407,7 +408,7 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 		r->unknown_size += size;
 		return 0;
 	}
-	range = &r->ranges[f->id];
+	range = f->id == PPROF_WALL ? &r->walls : &r->ranges[f->id];
 	range->start = range->start ?: f->start;
 	range->end = end;
 	switch (f->id) {
@@ -488,7 +489,8 @@ struct field_kind {
 
 static int read_fields(struct reader *r, const struct field_kind *kind)
 {
-	struct wire w = { r->ranges[kind->id].start, r->ranges[kind->id].end };
+	const struct range *range = kind->id == PPROF_WALL ? &r->walls : &r->ranges[kind->id];
+	struct wire w = { range->start, range->end };
 	int err = 0;
 
 	while (wire_left(&w) && !err) {
@@ -730,7 +732,7 @@ static int add_location(struct reader *r, const uint8_t *at, const void *message
 
 #define TAG(id, type) ((id) << 3 | (type))
 
-/* Fields of Sample and Label */
+/* Fields of Sample, Label and Wall */
 enum {
 	SAMPLE_LOCATION_ID = 1,
 	SAMPLE_VALUE = 2,
@@ -738,7 +740,13 @@ enum {
 	LABEL_KEY = 1,
 	LABEL_STR = 2,
 	LABEL_NUM = 3,
-	LABEL_NUM_UNIT = 4
+	LABEL_NUM_UNIT = 4,
+	WALL_THREADS = 1,
+	WALL_RAN = 2,
+	WALL_LABEL = 3,
+	WALL_RUNNABLE = 4,
+	WALL_BLOCKED = 5,
+	WALL_UNKNOWN = 6
 };
 
 /* Some writers give pid and tid this unit. */
@@ -923,6 +931,63 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	return 0;
 }
 
+/* Adds a Wall. */
+static int read_wall(struct reader *r, const struct wire_field *f)
+{
+	struct profile_labels labels = { .comm = "" };
+	struct profile_wall wall = { 0 };
+	struct wire w = f->content;
+	int err = 0;
+
+	r->tag_count = 0;
+	while (wire_left(&w) && !err) {
+		struct wire_field field;
+		const char *reason = take_field(&w, &field);
+
+		if (reason)
+			return fail_at(r, field.start, "the wall time is corrupt: %s", reason);
+		switch (TAG(field.id, field.type)) {
+		case TAG(WALL_THREADS, WIRE_VARINT):
+			wall.threads = field.number;
+			break;
+		case TAG(WALL_RAN, WIRE_VARINT):
+			wall.ran_ns = field.number;
+			break;
+		case TAG(WALL_RUNNABLE, WIRE_VARINT):
+			wall.runnable_ns = field.number;
+			break;
+		case TAG(WALL_BLOCKED, WIRE_VARINT):
+			wall.blocked_ns = field.number;
+			break;
+		case TAG(WALL_UNKNOWN, WIRE_VARINT):
+			wall.unknown_ns = field.number;
+			break;
+		case TAG(WALL_LABEL, WIRE_BYTES):
+			err = add_label(r, &field, &labels);
+			break;
+		default:
+			if (field.id <= WALL_UNKNOWN)
+				return fail_at(r, field.start, "the wall time is corrupt");
+			r->unknown_inside = true;
+		}
+	}
+	if (err)
+		return err;
+	if (!wall.threads)
+		return fail_at(r, f->start, "the wall time is of no thread");
+	wall.wall_ns = wall.ran_ns;
+	if (__builtin_add_overflow(wall.wall_ns, wall.runnable_ns, &wall.wall_ns) ||
+	    __builtin_add_overflow(wall.wall_ns, wall.blocked_ns, &wall.wall_ns) ||
+	    __builtin_add_overflow(wall.wall_ns, wall.unknown_ns, &wall.wall_ns) ||
+	    wall.wall_ns > INT64_MAX)
+		return fail_at(r, f->start, "the wall time is longer than all years");
+	labels.tags = r->tags;
+	labels.tag_count = r->tag_count;
+	if (profile_add_labels(r->p, &labels, &wall.labels) || profile_add_wall(r->p, &wall))
+		return error_no_memory(r->e);
+	return 0;
+}
+
 /* Adds the times of ticks, of samples that have been read. */
 static int read_ticks(struct reader *r)
 {
@@ -1031,6 +1096,7 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 		{ PPROF_FUNCTION, &profil__pprof__function__descriptor, add_function, NULL },
 		{ PPROF_LOCATION, &profil__pprof__location__descriptor, add_location, NULL },
 		{ PPROF_SAMPLE, .read = read_sample },
+		{ PPROF_WALL, .read = read_wall },
 	};
 	struct reader r = { .in = in, .p = p, .e = e, .thread_key = PPROF_COMM };
 	int err;
@@ -1072,7 +1138,7 @@ const struct format format_pprof = {
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(MODE) |
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) |
 		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(TICK_TIMES) | KEEPS(DURATION) |
-		 KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
+		 KEEPS(WALL) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
 	.detect = pprof_detect,
 	.read = pprof_read,
 	.write = pprof_write,

@@ -385,6 +385,43 @@ static void write_sample(struct writer *w, size_t i)
 	written(w, to + w->label_size);
 }
 
+/* --- Wall times --- */
+
+/* The largest field of Wall but for its labels. */
+#define WALL_FIELDS_MAX (5 * (1 + WIRE_VARINT_MAX))
+
+static void write_walls(struct writer *w)
+{
+	const struct profile *p = w->p;
+
+	for (size_t i = 0; i < p->wall_count && !w->err; i++) {
+		const struct profile_wall *wall = &p->walls[i];
+		uint8_t fields[WALL_FIELDS_MAX], *end = fields, *to;
+		uint8_t tag[WIRE_VARINT_MAX];
+		size_t size, tag_size;
+
+		set_labels(w, &p->labels[wall->labels]);
+		w->label_number = wall->labels;
+		end = put_number(end, 1, wall->threads);
+		end = put_number(end, 2, wall->ran_ns);
+		end = put_number(end, 4, wall->runnable_ns);
+		end = put_number(end, 5, wall->blocked_ns);
+		end = put_number(end, 6, wall->unknown_ns);
+		size = end - fields + w->label_size;
+		tag_size = wire_put_varint(tag, PPROF_WALL << 3 | WIRE_BYTES) - tag;
+		to = reserve(w, tag_size + WIRE_VARINT_MAX + size);
+		if (!to)
+			return;
+		memcpy(to, tag, tag_size);
+		to = wire_put_varint(to + tag_size, size);
+		memcpy(to, fields, end - fields);
+		to += end - fields;
+		if (w->label_size)
+			memcpy(to, w->labels, w->label_size);
+		written(w, to + w->label_size);
+	}
+}
+
 /* --- Times of ticks --- */
 
 /* Times are rounded down to this: enough to find a spike of some ms, and easy to compress. */
@@ -706,6 +743,7 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 			write_sample(w, w->order[i]);
 		if (!w->err)
 			write_ticks(w);
+		write_walls(w);
 		if (!w->err)
 			write_mappings(w);
 		if (!w->err)
