@@ -51,6 +51,12 @@ sys.exit(not value)
 EOF2
 }
 
+# json_of KEY FILE: prints a member.
+json_of() {
+	python3 -c 'import json, sys
+print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$@"
+}
+
 # record_waits NAME OPTION...: records threads of $program for some time, with looks before and after.
 record_waits() {
 	local name=$1
@@ -95,6 +101,45 @@ check "a thread that sleeps is blocked at least as long as it has slept" \
 check "a thread that never switches is blocked all the time" \
 	wall threads never never "w['blocked_ns'] == w['wall_ns'] > 0"
 check "a thread without a sample has wall time, and is recorded well" test "$status" -eq 0
+
+# --- Files ---
+
+record_waits file -p "$pid" -o "$work/file.pb.gz"
+check "report reads it" exits 0 "$profiltool" report --json --by thread "$work/file.pb.gz"
+cp "$work/out" "$work/rows.json"
+check "report has the wall time that was recorded" test "$(json_of wall "$work/file.json")" = "$(json_of wall "$work/rows.json")"
+check "each thread has a row, also without a sample, and all rows add up to the whole" python3 - "$work/rows.json" <<'EOF2'
+import json, sys
+j = json.load(open(sys.argv[1]))
+parts = ("ran_ns", "runnable_ns", "blocked_ns", "unknown_ns")
+walls = [row["wall"] for row in j["rows"]]
+names = sorted(row["name"] for row in j["rows"])
+right = names == ["idle", "never", "sleep", "spin", "spin", "waits"] and \
+	all(w["threads"] == 1 and w["wall_ns"] == sum(w[p] for p in parts) for w in walls) and \
+	all(sum(w[k] for w in walls) == j["wall"][k] for k in ("threads", "wall_ns") + parts)
+if not right:
+	print(j)
+sys.exit(not right)
+EOF2
+for by in process comm; do
+	check "report --by $by has columns for it" exits 0 "$profiltool" report --by $by "$work/file.pb.gz"
+	check "these are seconds: --by $by" grep -Eq '^samples  +%  +wall/s  +ran/s  +waited/s  +blocked/s ' "$work/out"
+done
+check "tables of functions have none" exits 0 "$profiltool" report "$work/file.pb.gz"
+check "as functions do not wait" grep -q '^samples  *%  *cum%  *function' "$work/out"
+check "the summary of a report has it" grep -q 'wall: 6 threads, ' "$work/err"
+check "merge adds it up" exits 0 "$profiltool" merge -o "$work/twice.pb.gz" "$work/file.pb.gz" "$work/file.pb.gz"
+"$profiltool" report --json "$work/twice.pb.gz" >"$work/twice.json" 2>/dev/null
+check "twice the same is twice as much" python3 - "$work/file.json" "$work/twice.json" <<'EOF2'
+import json, sys
+one, two = (json.load(open(f))["wall"] for f in sys.argv[1:])
+sys.exit(two != {k: 2 * v for k, v in one.items()})
+EOF2
+check "convert names what other formats cannot hold" exits 0 "$profiltool" convert "$work/file.pb.gz" "$work/file.folded"
+check "as the wall times" says 'wall times'
+check "a thread without samples alone is no empty file" exits 0 "$profiltool" record --wall -o "$work/never.pb.gz" \
+	-d 0.1 -t "$(tid threads never)"
+check "nor is its report" exits 0 "$profiltool" report --by thread "$work/never.pb.gz"
 
 # --- Processes, a command, a control group, everything ---
 

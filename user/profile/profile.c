@@ -604,7 +604,7 @@ static bool wall_equal(const void *array, uint32_t id, const void *key)
 	return ((const struct profile_wall *)array)[id].labels == *(const uint32_t *)key;
 }
 
-static void sum_wall(struct profile_wall *to, const struct profile_wall *from)
+void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from)
 {
 	add_u64(&to->threads, from->threads);
 	add_u64(&to->wall_ns, from->wall_ns);
@@ -626,7 +626,7 @@ int profile_add_wall(struct profile *p, const struct profile_wall *wall)
 		id = p->wall_count++;
 		p->walls[id] = (struct profile_wall){ .labels = wall->labels };
 	}
-	sum_wall(&p->walls[id], wall);
+	profile_sum_wall(&p->walls[id], wall);
 	return 0;
 }
 
@@ -635,7 +635,7 @@ struct profile_wall profile_wall_sum(const struct profile *p)
 	struct profile_wall sum = { .labels = PROFILE_NONE };
 
 	for (size_t i = 0; i < p->wall_count; i++)
-		sum_wall(&sum, &p->walls[i]);
+		profile_sum_wall(&sum, &p->walls[i]);
 	return sum;
 }
 

@@ -412,6 +412,9 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 /* Adds to the wall time of threads with these labels. Sums saturate. Returns 0 or -ENOMEM. */
 int profile_add_wall(struct profile *p, const struct profile_wall *wall);
 
+/* Adds `from` to the times of `to`, whose labels stay. */
+void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from);
+
 /* The sum of the wall times of all threads; labels is PROFILE_NONE. */
 struct profile_wall profile_wall_sum(const struct profile *p);
 

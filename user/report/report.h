@@ -18,6 +18,9 @@
  * disturb a terminal by \xNN, JSON replaces invalid UTF-8 by U+FFFD.
  */
 
+/* Wall time of which nothing is known is printed from here on: rounded, it is 0.001 s. */
+#define REPORT_UNKNOWN_NS 500000
+
 struct report_table_options {
 	struct rows_options rows;
 	size_t limit;	    /* rows at most; 0: all */

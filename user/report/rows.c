@@ -19,6 +19,7 @@ struct collector {
 	struct rows *r;
 	const size_t *values; /* `count` numbers of values */
 	size_t count, column; /* the column of the first value */
+	bool wants_walls;
 	const char **names;   /* row_process_names(), where nodes are divided by labels */
 };
 
@@ -75,6 +76,34 @@ static const char *comm_of(const struct collector *c, uint32_t id)
 	    (l->tid == l->pid || !(c->o->view->fields & ROW_THREAD)))
 		return c->names[id];
 	return l->comm;
+}
+
+/* Adds the wall times of threads to those of their nodes, which may be new. Returns 0 or -ENOMEM.
+ */
+static int add_walls(struct collector *c, const struct callgraph_places *places)
+{
+	const struct profile *p = c->p;
+	struct callgraph *graph = &c->r->graph;
+	uint32_t *nodes = calloc(p->wall_count, sizeof(*nodes));
+	int err = nodes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->wall_count && !err; i++) {
+		uint32_t labels = p->walls[i].labels;
+		size_t before = graph->node_count;
+
+		nodes[i] = CALLGRAPH_NONE;
+		if (places->labels && !places->labels[labels])
+			continue;
+		err = callgraph_find(graph, &places->keys[labels], &nodes[i]);
+		if (graph->node_count > before)
+			graph->nodes[before].labels = labels;
+	}
+	c->r->walls = err ? NULL : calloc(graph->node_count + 1, sizeof(*c->r->walls));
+	for (size_t i = 0; i < p->wall_count && c->r->walls; i++)
+		if (nodes[i] != CALLGRAPH_NONE)
+			profile_sum_wall(&c->r->walls[nodes[i]], &p->walls[i]);
+	free(nodes);
+	return c->r->walls ? 0 : -ENOMEM;
 }
 
 /* Excludes code and threads that are not wanted from the counts. Returns 0 or -ENOMEM. */
@@ -136,6 +165,8 @@ static int add_values(struct collector *c)
 			places.keys[i] = key_of_labels(c, i);
 	}
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
+	if (!err && c->wants_walls && places.keys && c->p->wall_count)
+		err = add_walls(c, &places);
 	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
 	/* A row for each node that has none yet. */
 	for (; !err && r->count < r->graph.node_count; r->count++) {
@@ -234,6 +265,8 @@ int rows_compare(const void *one, const void *other)
 	int order = compare_u64(magnitude(b->counts->self), magnitude(a->counts->self));
 
 	order = order ?: compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
+	if (!order && a->wall && b->wall)
+		order = compare_u64(b->wall->wall_ns, a->wall->wall_ns);
 	if (!order && a->name)
 		order = strcmp(a->name, b->name);
 	return order ?: callgraph_key_compare(a->key, b->key);
@@ -271,9 +304,10 @@ int rows_finish(struct rows *r)
 
 		for (size_t j = 0; j < r->column_count; j++)
 			empty &= !counts[j].self && !counts[j].weight;
-		if (empty)
+		if (empty && !(r->walls && r->walls[i].threads))
 			continue;
 		r->rows[kept] = r->rows[i];
+		r->rows[kept].wall = r->walls ? &r->walls[i] : NULL;
 		r->rows[kept].key = &r->graph.nodes[i].key;
 		r->rows[kept++].counts = counts;
 	}
@@ -343,6 +377,8 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 	int err = rows_begin(r, o, count);
 
 	r->graph.options.counts_calls = calls;
+	/* They are of threads, not of code. */
+	c.wants_walls = !(r->view->fields & ROW_CODE) && !o->image;
 	if (!err)
 		err = values ? add_values(&c) : -ENOMEM;
 	free(values);
@@ -356,6 +392,7 @@ void rows_free(struct rows *r)
 	for (size_t i = 0; r->columns && i < r->column_count; i++)
 		free(r->columns[i].title);
 	free(r->columns);
+	free(r->walls);
 	free(r->rows);
 	callgraph_free(&r->graph);
 	*r = (struct rows){ 0 };

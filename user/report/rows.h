@@ -27,6 +27,8 @@ struct row {
 	const char *name;
 	const char *comm; /* of the thread; of the process: its main thread's; "": unknown */
 	const struct callgraph_cost *counts; /* one for each column */
+	/* Of the threads in it; NULL: rows_collect() was not asked, or none are known. */
+	const struct profile_wall *wall;
 	int64_t cumulative; /* self in the first column: sum of this row and those before it */
 
 	/* private to rows.c */
@@ -46,6 +48,8 @@ struct rows {
 	size_t count, room;
 	struct row_column *columns;
 	size_t column_count;
+	/* One for each row, in another order, of views by labels; NULL: they are unknown. */
+	struct profile_wall *walls;
 	bool stacks; /* false: every total equals self */
 	bool by_total;
 
@@ -69,9 +73,9 @@ struct rows_options {
 
 /*
  * Collects the rows of a profile. The first column is o->value, the others are the other values
- * that count an event each; a profile of one clock has one column. Rows without a count are
- * omitted, sums saturate. Rows are ordered by the magnitudes of self, then total of the first
- * column, largest first; then by name, image and the other fields.
+ * that count an event each; a profile of one clock has one column. Rows without a count or wall
+ * time are omitted, sums saturate. Rows are ordered by the magnitudes of self, then total of the
+ * first column, largest first; then by wall time, name, image and the other fields.
  *
  * Totals are those of callgraph_count(): by stacks if any sample has one (profile_stacks()), else
  * by recorded calls whose costs are known. Calls from a row to itself do not count.

@@ -136,7 +136,7 @@ static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 		"blocked %.3f s",
 		prefix, sum.threads, sum.threads == 1 ? "" : "s", in_seconds(sum.wall_ns),
 		in_seconds(sum.ran_ns), in_seconds(sum.runnable_ns), in_seconds(sum.blocked_ns));
-	if (sum.unknown_ns)
+	if (sum.unknown_ns >= REPORT_UNKNOWN_NS)
 		fprintf(out, " + unknown %.3f s", in_seconds(sum.unknown_ns));
 	fputc('\n', out);
 	if (lost)

@@ -83,30 +83,30 @@ static struct json_object *selected_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
-static struct json_object *wall_object(const struct profile *p)
+struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost)
 {
-	const struct profile_wall sum = profile_wall_sum(p);
 	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "threads", json_object_new_uint64(sum.threads));
+	int err = json_add(object, "threads", json_object_new_uint64(wall->threads));
 
-	err = err ?: json_add(object, "wall_ns", json_object_new_uint64(sum.wall_ns));
-	err = err ?: json_add(object, "ran_ns", json_object_new_uint64(sum.ran_ns));
-	err = err ?: json_add(object, "runnable_ns", json_object_new_uint64(sum.runnable_ns));
-	err = err ?: json_add(object, "blocked_ns", json_object_new_uint64(sum.blocked_ns));
-	err = err ?: json_add(object, "unknown_ns", json_object_new_uint64(sum.unknown_ns));
-	if (!err && p->totals.wall_lost)
-		err = json_add(object, "lost", json_object_new_uint64(p->totals.wall_lost));
+	err = err ?: json_add(object, "wall_ns", json_object_new_uint64(wall->wall_ns));
+	err = err ?: json_add(object, "ran_ns", json_object_new_uint64(wall->ran_ns));
+	err = err ?: json_add(object, "runnable_ns", json_object_new_uint64(wall->runnable_ns));
+	err = err ?: json_add(object, "blocked_ns", json_object_new_uint64(wall->blocked_ns));
+	err = err ?: json_add(object, "unknown_ns", json_object_new_uint64(wall->unknown_ns));
+	if (!err && lost)
+		err = json_add(object, "lost", json_object_new_uint64(lost));
 	return json_checked(object, err);
 }
 
 void totals_json(struct json_writer *w, const struct profile *p)
 {
+	const struct profile_wall wall = profile_wall_sum(p);
 	const struct profile_totals *t = &p->totals;
 
 	if (p->all_samples)
 		json_member(w, "selected", selected_object(p));
 	if (p->wall_count)
-		json_member(w, "wall", wall_object(p));
+		json_member(w, "wall", wall_json(&wall, t->wall_lost));
 	if (!t->known)
 		return;
 	json_member(w, "ticks", json_object_new_uint64(t->ticks));

@@ -5,6 +5,9 @@
 #include "profile/profile.h"
 #include "report/json_writer.h"
 
+/* An object of wall times; lost: threads that ended unseen. NULL: memory ran out. */
+struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost);
+
 /* Writes the account of ticks and their cost; nothing if the profile has no account. */
 void totals_json(struct json_writer *w, const struct profile *p);
 

@@ -136,7 +136,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
 	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count) &&
-	       !rows_count_calls(p, &o->view.rows);
+	       !p->wall_count && !rows_count_calls(p, &o->view.rows);
 }
 
 static int check_options(const struct report_options *o, struct error *e)

@@ -12,7 +12,7 @@
 #include "report/totals_json.h"
 
 /* Columns of numbers for the first column of the rows; the others have two each. */
-#define NUMBERS_MAX 4
+#define NUMBERS_MAX 9
 
 /* The contents of a column of numbers. */
 enum content {
@@ -21,6 +21,11 @@ enum content {
 	CUMULATIVE_PERCENT,
 	TOTAL,
 	TOTAL_PERCENT,
+	WALL,
+	RAN,
+	WAITED,
+	BLOCKED,
+	UNKNOWN,
 };
 
 struct flat_column {
@@ -47,6 +52,14 @@ static const char *flat_cell(const void *context, size_t number, size_t column,
 	if (column >= f->numbers)
 		return row_field_text(f->r->view, row, column - f->numbers, buffer);
 	c = &f->contents[column];
+	if (c->content >= WALL) {
+		const uint64_t ns[] = { row->wall->wall_ns, row->wall->ran_ns,
+					row->wall->runnable_ns, row->wall->blocked_ns,
+					row->wall->unknown_ns };
+
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)ns[c->content - WALL] / 1e9);
+		return buffer;
+	}
 	count = &row->counts[c->column];
 	all = f->r->columns[c->column].samples;
 	switch (c->content) {
@@ -65,6 +78,8 @@ static const char *flat_cell(const void *context, size_t number, size_t column,
 	case TOTAL_PERCENT:
 		text_percent(buffer, count->total, all);
 		break;
+	default:
+		break;
 	}
 	return buffer;
 }
@@ -82,7 +97,7 @@ static void add_column(struct flat *f, enum content content, size_t column, cons
 	f->columns[f->numbers++] = (struct table_column){
 		.title = title,
 		.is_hot = content == SELF_PERCENT && column == 0,
-		.is_optional = column > 0,
+		.is_optional = column > 0 || content == RAN,
 	};
 }
 
@@ -124,7 +139,16 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	} else {
 		add_column(&f, SELF, 0, r.columns->title);
 		add_column(&f, SELF_PERCENT, 0, "%");
-		add_column(&f, CUMULATIVE_PERCENT, 0, "cum%");
+		if (!r.walls)
+			add_column(&f, CUMULATIVE_PERCENT, 0, "cum%");
+	}
+	if (r.walls) {
+		add_column(&f, WALL, 0, "wall/s");
+		add_column(&f, RAN, 0, "ran/s");
+		add_column(&f, WAITED, 0, "waited/s");
+		add_column(&f, BLOCKED, 0, "blocked/s");
+		if (profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS)
+			add_column(&f, UNKNOWN, 0, "unknown/s");
 	}
 	for (size_t i = 1; i < r.column_count; i++) {
 		add_column(&f, SELF, i, r.columns[i].title);
@@ -155,6 +179,8 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	err = err ?: json_add(object, "self", json_object_new_int64(self));
 	err = err ?: json_add(object, "self_percent", json_percent(self, r->columns->samples));
 	err = err ?: json_add(object, "total", json_object_new_int64(row->counts->total));
+	if (!err && row->wall)
+		err = json_add(object, "wall", wall_json(row->wall, 0));
 	if (err || r->column_count == 1)
 		return json_checked(object, err);
 	values = json_object_new_object();
