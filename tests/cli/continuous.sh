@@ -326,6 +326,22 @@ check "the windows have its own CPU time" json "abs(j['cpu_nanoseconds_total'] /
 check "--status --json: samples" json \
 	"j['samples_total'] == $("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')" \
 	"$work/status"
+check "windows have the wall time of all threads, which --status adds up" python3 - "$work/status" \
+	<("$profiltool" report --json "$work/all.pb.gz" 2>/dev/null) <<'EOF'
+import json, sys
+status, report = (json.load(open(f)) for f in sys.argv[1:])
+wall = report["wall"]
+parts = ("ran", "runnable", "blocked", "unknown")
+right = all(wall[part + "_ns"] == status["wall_%s_nanoseconds_total" % part] for part in parts) and \
+	wall["wall_ns"] == sum(wall[part + "_ns"] for part in parts) and \
+	wall["ran_ns"] > 0 and 0 < status["wall_threads"] <= wall["threads"]
+if not right:
+	print(wall, status)
+sys.exit(not right)
+EOF
+check "report --by user has the wall time of windows" sh -c \
+	'"$1" report --by user "$2" 2>/dev/null | grep -Eq "^samples +% +wall/s +ran/s +waited/s +blocked/s .*user"' - \
+	"$profiltool" "$work/all.pb.gz"
 check "metrics are what node_exporter reads" python3 -c '
 import re, sys
 lines = open(sys.argv[1]).read().split("\n")

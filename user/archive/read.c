@@ -138,7 +138,7 @@ static bool is_uncut(const struct window_choice *c, struct profile *p, int *err)
 		return false;
 	}
 	if (q->rest)
-		p->sample_count = p->duration_ns = 0;
+		p->sample_count = p->wall_count = p->duration_ns = 0;
 	/* Windows that begin and end with the interval do so within a second or two. */
 	add_u64(&end_ns, p->duration_ns);
 	return p->sample_count && (p->time_ns + COVERAGE_SLACK_NS < cut.since_ns ||

@@ -318,7 +318,7 @@ static uint64_t born_ns(const struct wall *wall, const struct wall_thread *threa
  * between them, which is all that is known.
  */
 static int add_row(struct wall *wall, struct process_table *table, struct wall_thread *before,
-		   const struct wall_thread *after, bool is_lost)
+		   struct wall_thread *after, bool is_lost)
 {
 	uint64_t now = now_ns(), since_ns;
 	struct capture_wall *row;
@@ -347,10 +347,17 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 		return name_row(wall, table, after, row);
 	}
 	/*
+	 * What was added for a thread that ran or waited at the last look may be more, by a
+	 * microsecond or what the host took just then, than what the kernel has added up since.
+	 *
 	 * CPU time is without what interrupts and the host of a virtual machine took meanwhile, as
 	 * far as the kernel accounts for these, and that time is not kept for each thread. But of a
 	 * thread that did not block it is known not to be blocked.
 	 */
+	if (before && after->ran_ns < before->ran_ns)
+		after->ran_ns = before->ran_ns;
+	if (before && after->waited_ns < before->waited_ns)
+		after->waited_ns = before->waited_ns;
 	may_have_blocked = !before || before->blocks != after->blocks ||
 			   before->state == WALL_BLOCKED || after->state == WALL_BLOCKED;
 	row->ran_ns = after->ran_ns - (before ? before->ran_ns : 0);
@@ -394,7 +401,7 @@ int wall_cut(struct wall *wall, struct process_table *table, struct error *e)
 		err = error_no_memory(e);
 	wall->group_count = table->group_count;
 	for (size_t i = 0; i < wall->ended.count && !err; i++) {
-		const struct wall_thread *thread = &wall->ended.list[i];
+		struct wall_thread *thread = &wall->ended.list[i];
 
 		if (add_row(wall, table, find_thread(&wall->last, thread), thread, false))
 			err = error_no_memory(e);

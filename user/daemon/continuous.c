@@ -246,6 +246,7 @@ static void note_unread(const char *path, const char *why, void *context)
 static void account_window(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
+	const struct profile_wall wall = profile_wall_sum(p);
 	struct capture_tables tables;
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -281,6 +282,12 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->stacks_user += t.stacks_user;
 	s->stacks_complete += t.stacks_complete;
 	s->machine_ns += t.machine_ns;
+	s->wall_threads = wall.threads;
+	s->ran_ns += wall.ran_ns;
+	s->runnable_ns += wall.runnable_ns;
+	s->blocked_ns += wall.blocked_ns;
+	s->unknown_ns += wall.unknown_ns;
+	s->wall_lost += t.wall_lost;
 	s->unwind_bytes = tables.bytes;
 	s->unwind_room_bytes = tables.room_bytes;
 	s->unwind_no_room = tables.no_room;
@@ -432,7 +439,7 @@ static int check_keeping(const struct recorder *r, struct error *e)
 
 static int start_recorder(struct recorder *r, struct error *e)
 {
-	const struct capture_options options = {
+	struct capture_options options = {
 		.target = CAPTURE_SYSTEM,
 		.event = r->o->event,
 		.frequency = r->o->frequency,
@@ -442,8 +449,10 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
 		.always_on = true,
+		.wall = true,
 	};
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
+	struct error problem;
 	uint64_t number;
 	sigset_t signals;
 	int err;
@@ -483,6 +492,14 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: watcher_start(&r->watcher, &r->o->triggers, e);
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
+	if (err && e->kind == ERROR_KERNEL_LACKS) {
+		/* If that was for the account of wall time, the rest is recorded without it. */
+		options.wall = false;
+		problem = *e;
+		err = capture_start(&options, &r->capture, e);
+		if (!err)
+			log_problem(&problem);
+	}
 	if (err)
 		return err;
 	r->begin_ns = now_ns();

@@ -70,6 +70,16 @@ static const struct field {
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
 	COUNTER(machine_ns, "machine_nanoseconds_total", "Time of all CPUs, idle or not"),
+	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window"),
+	COUNTER(ran_ns, "wall_ran_nanoseconds_total", "CPU time of all threads"),
+	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total",
+		"Time in which threads waited for a CPU"),
+	COUNTER(blocked_ns, "wall_blocked_nanoseconds_total",
+		"Time in which threads waited for something else"),
+	COUNTER(unknown_ns, "wall_unknown_nanoseconds_total",
+		"Time of threads of which neither is known"),
+	COUNTER(wall_lost, "wall_lost_threads_total",
+		"Threads that ended unseen: too many at once"),
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
 	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was"),
 	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
@@ -272,6 +282,12 @@ static void print_state(const struct state *s, bool running, const char *path)
 	if (s->stacks_complete)
 		printf("%-16s %.1f %% of those in user space\n", "whole stacks",
 		       100.0 * s->stacks_complete / s->stacks_user);
+	if (s->wall_threads)
+		printf("%-16s %" PRIu64
+		       " in the last window; ran %.2f s, waited for a CPU %.2f s\n",
+		       "threads", s->wall_threads, s->ran_ns / 1e9, s->runnable_ns / 1e9);
+	if (s->wall_lost)
+		printf("%-16s %" PRIu64 " ended unseen, too many at once\n", "", s->wall_lost);
 	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild", "CPU time",
 	       s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9);
 	if (s->machine_ns)

@@ -29,6 +29,9 @@ struct state {
 	uint64_t machine_ns;			  /* time of all CPUs */
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
 	uint64_t unwind_no_room;		  /* images that have no room there */
+	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
+	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
+	uint64_t wall_lost; /* threads that ended unseen */
 	uint64_t dcpi_failed, dcpi_dropped;
 	uint64_t triggers_refused; /* too many in an hour, or no keeper */
 	/* The keeper's */
