@@ -55,7 +55,7 @@ check "each table counts its own time alone" tables \
 check "rows are left out and reported" tables \
 	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
 	top -p "$shares" --tables 1 -d 1 -F 3999 -E 1 --user
-check "by thread" tables 't[0][0][3:] == ["pid", "tid", "name"] and t[0][1][4:] == ["'"$burner"'", "shares"]' \
+check "by thread" tables 't[0][0][3:] == ["wait%", "pid", "tid", "name"] and t[0][1][5:] == ["'"$burner"'", "shares"]' \
 	top -p "$shares" --tables 1 -d 1 -F 3999 --by thread
 check "sorted by name" tables 'column(t[0], "function") == sorted(column(t[0], "function"))' \
 	top -p "$shares" --tables 1 -d 0.5 --sort name

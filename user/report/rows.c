@@ -20,7 +20,7 @@ struct collector {
 	const size_t *values; /* `count` numbers of values */
 	size_t count, column; /* the column of the first value */
 	bool wants_walls;
-	const char **names;   /* row_process_names(), where nodes are divided by labels */
+	const char **names; /* row_process_names(), where nodes are divided by labels */
 };
 
 static bool is_wanted_image(const struct collector *c, uint32_t location)
@@ -165,7 +165,9 @@ static int add_values(struct collector *c)
 			places.keys[i] = key_of_labels(c, i);
 	}
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
-	if (!err && c->wants_walls && places.keys && c->p->wall_count)
+	/* They are of threads, not of code. */
+	if (!err && c->wants_walls && c->p->wall_count && places.keys && !c->o->image &&
+	    !(r->view->fields & ROW_CODE))
 		err = add_walls(c, &places);
 	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
 	/* A row for each node that has none yet. */
@@ -233,7 +235,13 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 	     size_t column)
 {
 	struct collector c = {
-		.p = p, .o = o, .r = r, .values = &value, .count = 1, .column = column
+		.p = p,
+		.o = o,
+		.r = r,
+		.values = &value,
+		.count = 1,
+		.column = column,
+		.wants_walls = o->walls,
 	};
 
 	return add_values(&c);
@@ -373,12 +381,17 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
 	bool calls = rows_count_calls(p, o);
 	size_t count = values && !calls ? rows_values(p, o->value, values) : 1;
-	struct collector c = { .p = p, .o = o, .r = r, .values = values, .count = count };
+	struct collector c = {
+		.p = p,
+		.o = o,
+		.r = r,
+		.values = values,
+		.count = count,
+		.wants_walls = true,
+	};
 	int err = rows_begin(r, o, count);
 
 	r->graph.options.counts_calls = calls;
-	/* They are of threads, not of code. */
-	c.wants_walls = !(r->view->fields & ROW_CODE) && !o->image;
 	if (!err)
 		err = values ? add_values(&c) : -ENOMEM;
 	free(values);

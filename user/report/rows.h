@@ -27,7 +27,7 @@ struct row {
 	const char *name;
 	const char *comm; /* of the thread; of the process: its main thread's; "": unknown */
 	const struct callgraph_cost *counts; /* one for each column */
-	/* Of the threads in it; NULL: rows_collect() was not asked, or none are known. */
+	/* Of the threads in it; NULL: not asked for, of code, or unknown. */
 	const struct profile_wall *wall;
 	int64_t cumulative; /* self in the first column: sum of this row and those before it */
 
@@ -69,6 +69,7 @@ struct rows_options {
 	const struct symbol_extent *extents;	 /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */
+	bool walls;	 /* with wall times; rows_collect() has them in any case */
 };
 
 /*

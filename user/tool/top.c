@@ -89,11 +89,10 @@ static int parse_sort(const char *value, void *member, struct error *e)
 			o->sort = i;
 			return 0;
 		}
-	return error_set(
-		e, 0,
-		"--sort takes self, total, name, image, or of perf's keys one of " TOOL_SORT_KEYS
-		", or several as comm,dso,sym, not \"%s\"",
-		value);
+	return error_set(e, 0,
+			 "--sort takes self, total, name, image, wait, or of perf's keys one "
+			 "of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
+			 value);
 }
 
 #define MEMBER(name) offsetof(struct top_options, name)
@@ -109,7 +108,7 @@ static const struct option_spec options[] = {
 	  parse_half_life, MEMBER(half_life) },
 	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(view) },
 	{ "sort", 's', "KEY",
-	  "order rows by self (default), total, name or image; or what rows are, by perf's "
+	  "order rows by self (default), total, name, image or wait; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
 	  parse_sort, 0 },
 	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL, MEMBER(lines) },

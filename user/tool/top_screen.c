@@ -291,6 +291,8 @@ static int take_table_key(struct screen *s, int key)
 		l->sort = (l->sort + 1) % LIVE_SORTS;
 		if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
 			l->sort++;
+		if (l->sort == LIVE_BY_WAIT && !l->rows.walls)
+			l->sort = LIVE_BY_SELF;
 		return live_collect(l);
 	case '\t':
 		return show_rows(s, l->view[1].name ? l->view + 1 : row_views);

@@ -13,7 +13,8 @@
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
 /*
- * The profile is compacted when it has grown by this many samples: most of them have faded by then.
+ * The profile is compacted when it has grown by this many samples: most of them have faded by then;
+ * or by this many labels, which all threads have that begin meanwhile.
  */
 #define MOST_SAMPLES 16384
 
@@ -56,12 +57,17 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
 	options = tool_capture_options(&w->target);
-	options.windows = true;
+	options.windows = options.wall = true;
 	capabilities_raise();
 	err = capture_start(&options, &w->capture, e);
+	if (err && e->kind == ERROR_KERNEL_LACKS) { /* perhaps for the wall time alone */
+		options.wall = false;
+		err = capture_start(&options, &w->capture, e);
+	}
 	capabilities_lower();
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
+	w->labels_before = w->live.p->label_count;
 	w->read_ns = now_ns();
 	return err;
 }
@@ -83,7 +89,7 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 	profile_free(w->live.p);
 	w->live.p = p;
 	w->live.tried = p->location_count; /* windows have names */
-	w->live.elapsed_ns = p->duration_ns;
+	w->live.elapsed_ns = w->live.wall_ns = p->duration_ns;
 	if (p->value_type_count <= PROFILE_CPU || !profile_is_clock_time(p, PROFILE_CPU))
 		return error_set(e, 0, "%s: the profile has no CPU time: use profiltool report",
 				 name);
@@ -161,13 +167,15 @@ int watch_update(struct watch *w, struct error *e)
 
 	if (!err && w->ended) {
 		end_capture(w);
-	} else if (!err && w->live.p->sample_count - w->samples_before > MOST_SAMPLES) {
+	} else if (!err && (w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
+			    w->live.p->label_count - w->labels_before > MOST_SAMPLES)) {
 		/* Drop the samples that have faded, with their locations, images and open files. */
 		capture_profile_end(w->growth);
 		w->growth = NULL;
 		err = live_compact(&w->live) ? error_no_memory(e) : 0;
 		err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 		w->samples_before = w->live.p->sample_count;
+		w->labels_before = w->live.p->label_count;
 	}
 
 	capabilities_raise_for_names();

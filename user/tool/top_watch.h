@@ -27,7 +27,8 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before; /* of the profile, after it was compacted or the capture began */
+	/* Of the profile, after it was compacted or the capture began. */
+	size_t samples_before, labels_before;
 	uint64_t read_ns, own_cpu_ns;
 };
 

@@ -15,6 +15,9 @@
 /* A sample that has faded to this part of a tick is dropped. */
 #define FADED (1.0 / 1024)
 
+/* Threads without samples have a row if they waited for a CPU for this part of the time. */
+#define WAIT_LEAST 0.0005
+
 /*
  * Looking up names may take this share of a CPU, more with source lines; at the start, when many
  * are new, half a second. Unused time is saved up to NAMING_MOST_NS.
@@ -24,7 +27,7 @@
 #define NAMING_FIRST_NS ((int64_t)NS_PER_S / 2)
 #define NAMING_MOST_NS	((int64_t)(100 * NS_PER_MS))
 
-const char *const live_sort_names[] = { "self", "total", "name", "image", NULL };
+const char *const live_sort_names[] = { "self", "total", "name", "image", "wait", NULL };
 
 int live_init(struct live *l, uint64_t half_life_ns)
 {
@@ -64,6 +67,9 @@ void live_fade(struct live *l, uint64_t ns)
 			*weight = 0;
 	}
 	l->elapsed_ns = l->elapsed_ns * factor + ns;
+	l->p->wall_count = 0;
+	index_free(&l->p->wall_index);
+	l->wall_ns = ns;
 }
 
 int live_name(struct live *l, struct error *e)
@@ -117,6 +123,8 @@ static int compare_shown(const void *one, const void *other, void *context)
 
 	if (l->sort == LIVE_BY_TOTAL)
 		order = compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
+	else if (l->sort == LIVE_BY_WAIT && a->wall)
+		order = compare_u64(b->wall->runnable_ns, a->wall->runnable_ns);
 	else if (l->sort == LIVE_BY_NAME)
 		order = strcmp(name_of(a), name_of(b));
 	else if (l->sort == LIVE_BY_IMAGE && a->key->image)
@@ -145,6 +153,7 @@ int live_collect(struct live *l)
 		.generation = l->generation,
 		.tid = l->tid,
 		.comm = l->comm,
+		.walls = true,
 	};
 	const struct row *row = live_row(l);
 	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
@@ -165,6 +174,9 @@ int live_collect(struct live *l)
 	for (size_t i = 0; i < l->rows.count && !err; i++) {
 		const struct row *r = &l->rows.rows[i];
 
+		if (!r->counts->self && !r->counts->total && r->wall &&
+		    r->wall->runnable_ns < l->wall_ns * WAIT_LEAST)
+			continue;
 		if (!l->pattern || matches_pattern(l, r->name) || matches_pattern(l, r->comm) ||
 		    matches_pattern(l, r->key->image))
 			shown[l->shown_count++] = i;

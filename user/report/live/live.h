@@ -23,6 +23,7 @@ enum live_sort {
 	LIVE_BY_TOTAL, /* with stacks */
 	LIVE_BY_NAME,
 	LIVE_BY_IMAGE, /* threads and processes: by number */
+	LIVE_BY_WAIT,  /* for a CPU, where that is known: threads and processes */
 	LIVE_SORTS,
 };
 
@@ -34,6 +35,7 @@ struct live {
 	uint64_t half_life_ns; /* 0: each interval shows only its own samples */
 	bool lines;	       /* look up source lines and inlined functions too */
 	double elapsed_ns;     /* time watched, faded like the samples */
+	uint64_t wall_ns;      /* that of wall times, which do not fade: since the last update */
 
 	const struct row_view *view;
 	enum live_sort sort;
@@ -60,7 +62,10 @@ struct live {
 int live_init(struct live *l, uint64_t half_life_ns);
 void live_free(struct live *l);
 
-/* Fades the samples by `ns`, the time since the last call. Call it before adding samples. */
+/*
+ * Fades the samples by `ns`, the time since the last call, and removes wall times. Call it before
+ * adding those of that time.
+ */
 void live_fade(struct live *l, uint64_t ns);
 
 /*
@@ -130,9 +135,10 @@ struct live_table_options {
 /*
  * Prints the table of the shown rows; in a pipe, a last line sums up those after first + count.
  *
- *     [samples] self% [total%] cpu% function image
+ *     [samples] self% [total%] cpu% [wait%] function image
  *
- * Without stacks self% is called %. cpu% is of one CPU. samples is there if nothing fades.
+ * Without stacks self% is called %. cpu% is of one CPU. samples is there if nothing fades, wait% if
+ * rows are threads or processes: how many of them waited for a CPU, in percent of one.
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 

@@ -126,6 +126,12 @@ int live_compact(struct live *l)
 			err = profile_add_sample(c.to, c.frames, sample->depth, labels,
 						 &p->values[i * p->value_type_count]);
 	}
+	for (size_t i = 0; i < p->wall_count && !err; i++) {
+		struct profile_wall wall = p->walls[i];
+
+		err = profile_add_labels(c.to, &p->labels[wall.labels], &wall.labels);
+		err = err ?: profile_add_wall(c.to, &wall);
+	}
 	rows_free(&l->rows);
 	l->shown_count = 0;
 	profile_free(p);

@@ -123,6 +123,7 @@ enum content {
 	SELF,
 	TOTAL,
 	CPU,
+	WAIT,
 	NUMBERS_MAX
 };
 
@@ -161,6 +162,10 @@ static const char *live_cell(const void *context, size_t number, size_t column,
 		break;
 	case CPU:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", percent(self, l->elapsed_ns));
+		break;
+	case WAIT:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
+			 percent(row->wall->runnable_ns, l->wall_ns));
 		break;
 	case NUMBERS_MAX:
 		return "";
@@ -210,6 +215,8 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	if (l->rows.stacks)
 		add_number(&c, TOTAL, "total%");
 	add_number(&c, CPU, "cpu%");
+	if (l->rows.walls)
+		add_number(&c, WAIT, "wait%");
 	fields = row_field_columns(l->view, c.columns + c.numbers);
 	t.column_count = c.numbers + fields;
 	/* The text before the last takes all remaining columns. */
@@ -251,6 +258,9 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 		err = err ?: json_add(row, "self_percent", json_decimal(percent(self, all), 2));
 		err = err ?: json_add(row, "total_percent", json_decimal(percent(total, all), 2));
 		err = err ?: json_add(row, "cpu_percent", json_decimal(cpu, 1));
+		if (!err && r->wall)
+			err = json_add(row, "wait_percent",
+				       json_decimal(percent(r->wall->runnable_ns, l->wall_ns), 1));
 		err = json_append(rows, json_checked(row, err));
 	}
 	err = json_add(object, "rows", json_checked(rows, err));
