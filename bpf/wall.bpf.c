@@ -83,7 +83,7 @@ static __always_inline void read_thread(struct task_struct *task, struct wall_th
 	to->pid = tgid_of(task);
 	to->tid = tid_of(task);
 	to->state = WALL_BLOCKED;
-	to->flags = steady ? 0 : WALL_UNSTEADY;
+	to->flags = 0;
 	since = sums.run_since + taken;
 	if (sums.waits_since) { /* 0 but while it waits for a CPU */
 		to->state = WALL_WAITS;

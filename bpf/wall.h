@@ -12,10 +12,9 @@ enum wall_state {
 };
 
 enum wall_flags {
-	WALL_EXITED = 1,   /* these are its last values */
-	WALL_OUTSIDE = 2,  /* it is not in the control group */
-	WALL_EXITING = 4,  /* it may have passed send_exit(), before that was attached */
-	WALL_UNSTEADY = 8, /* its values changed whenever they were read: one may be out of date */
+	WALL_EXITED = 1,  /* these are its last values */
+	WALL_OUTSIDE = 2, /* it is not in the control group */
+	WALL_EXITING = 4, /* it may have passed send_exit(), before that was attached */
 };
 
 /*

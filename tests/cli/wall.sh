@@ -190,6 +190,14 @@ check "processes that begin and end meanwhile are in it, each once" exits 0 "$pr
 cp "$work/out" "$work/children.json"
 check "they are 100 and their parent" sums "w['threads'] == 101 and not w['unknown_ns'] and $closes" children
 
+check "a thread that calls exec in place of the first one goes on" exits 0 "$profiltool" record --wall --json -- \
+	"$python" -c 'import os, threading
+threading.Thread(target=os.execv, args=("/bin/sleep", ["sleep", "0.3"])).start()
+threading.Event().wait()'
+cp "$work/out" "$work/exec.json"
+check "and sleeps afterwards" \
+	sums "w['threads'] == 2 and not w['unknown_ns'] and w['blocked_ns'] * 1.0005 >= 300000000 and $closes" exec
+
 program=crowd
 begin crowd "$waits" many many many many many many many many many many
 record_waits crowd -p "$pid"

@@ -310,6 +310,22 @@ static uint64_t born_ns(const struct wall *wall, const struct wall_thread *threa
 	return thread->start_ns + wall->begin_offset + (int64_t)((double)drift * part);
 }
 
+/*
+ * When a thread that was no leader called exec, if it was born in the window: exec has given it the
+ * leader's number and start, and its own are gone. The leader had ended just before. 0: unknown.
+ */
+static uint64_t exec_ns(const struct wall *wall, const struct wall_thread *thread)
+{
+	for (size_t i = wall->ended.count; i-- > 0;) {
+		const struct wall_thread *leader = &wall->ended.list[i];
+
+		if (leader->tid == thread->tid && leader->start_ns == thread->start_ns &&
+		    leader->task != thread->task)
+			return leader->now_ns;
+	}
+	return 0;
+}
+
 /* By how much the readings of several clocks may differ. */
 #define CLOCKS_NS 10000
 
@@ -333,14 +349,15 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 		return -ENOMEM;
 	row = &wall->rows[wall->row_count++];
 	*row = (struct capture_wall){ 0 };
-	/* exec hid the begin of a thread that was no leader. */
-	is_lost |= !before && after->start_ns < wall->begin_ns;
 	if (before)
 		since_ns = before->now_ns;
-	else if (is_lost)
-		since_ns = wall->begin_ns + wall->begin_offset;
+	else if (after->start_ns < wall->begin_ns)
+		since_ns = exec_ns(wall, after);
 	else
 		since_ns = born_ns(wall, after, now);
+	is_lost |= !since_ns;
+	if (!since_ns)
+		since_ns = wall->begin_ns + wall->begin_offset;
 	row->wall_ns = after->now_ns > since_ns ? after->now_ns - since_ns : 0;
 	if (is_lost) {
 		row->unknown_ns = row->wall_ns;
