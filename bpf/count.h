@@ -133,13 +133,54 @@ static __u64 entering_pc(struct task_struct *task)
 	return ((struct pt_regs *)bpf_task_pt_regs(task))->PC_REGISTER;
 }
 
-/* Leaves the time of a tick that was counted in a place of a bucket. */
-static __always_inline void note_time(__u64 now, __u32 bucket, int place)
+/*
+ * Whether the kernel has what threads_waiting() reads: CONFIG_FAIR_GROUP_SCHED. Other ways to a
+ * CPU's run queue need CONFIG_KALLSYMS_ALL, or a lock.
+ */
+static __always_inline bool has_run_queue(void)
+{
+	return bpf_core_field_exists(struct sched_entity, cfs_rq) &&
+	       bpf_core_field_exists(struct cfs_rq, rq) &&
+	       bpf_core_field_exists(struct rq, nr_running);
+}
+
+/*
+ * How many threads wait for this CPU while the task runs: all in its run queue but the task itself,
+ * and those that sleep there. No lock is needed for a number; this CPU's other interrupts are
+ * disabled, and another CPU that adds or removes a thread makes it one more or one less.
+ */
+static __always_inline __u32 threads_waiting(struct task_struct *task)
+{
+	__u32 queued, asleep = 0;
+	struct cfs_rq *cfs;
+	struct rq *rq;
+
+	if (!has_run_queue())
+		return 0;
+	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	queued = BPF_CORE_READ(rq, nr_running);
+	if (queued < 2)
+		return 0;
+	cfs = __builtin_preserve_access_index(&rq->cfs);
+	if (bpf_core_field_exists(cfs->h_nr_runnable))
+		asleep = BPF_CORE_READ(cfs, h_nr_queued) - BPF_CORE_READ(cfs, h_nr_runnable);
+	else if (bpf_core_field_exists(cfs->h_nr_delayed))
+		asleep = BPF_CORE_READ(cfs, h_nr_delayed);
+	return asleep < queued ? queued - asleep - 1 : 0;
+}
+
+/*
+ * Leaves the time of a tick that was counted in a place of a bucket, and adds how many waited at it
+ * to the sum of that place.
+ */
+static __always_inline void note_tick(__u64 now, __u32 bucket, int place, __u64 *sum, __u64 waiting)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct sample_times *own = bpf_map_lookup_elem(&times, &cpu);
 	__u64 written;
 
+	if (waiting)
+		__sync_fetch_and_add(sum, waiting);
 	if (!own)
 		return;
 	written = own->written;
@@ -158,28 +199,28 @@ static __always_inline void note_time(__u64 now, __u32 bucket, int place)
  * the same pc and ID; the reader sums them.
  */
 static bool count_in_bucket(struct sample_bucket *bucket, __u32 number, __u64 pc, __u64 id,
-			    __u64 now)
+			    __u64 now, __u32 waiting)
 {
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct sample *sample = &bucket->samples[i];
 
 		if (sample->pc == pc && sample->id == id) {
 			__sync_fetch_and_add(&sample->count, 1);
-			note_time(now, number, i);
+			note_tick(now, number, i, &bucket->waiting[i], waiting);
 			return true;
 		}
 		if (sample->pc == 0 && __sync_val_compare_and_swap(&sample->pc, 0, pc) == 0) {
 			sample->first_ns = now;
 			add_and_order(&sample->count, 1);
 			sample->id = id;
-			note_time(now, number, i);
+			note_tick(now, number, i, &bucket->waiting[i], waiting);
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool count_in_table(__u64 pc, __u64 id, __u64 now, __u32 bank)
+static bool count_in_table(__u64 pc, __u64 id, __u64 now, __u32 waiting, __u32 bank)
 {
 	__u32 home = ((pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93) >> 32;
 
@@ -195,7 +236,7 @@ static bool count_in_table(__u64 pc, __u64 id, __u64 now, __u32 bank)
 		 * pc 0, a jump to NULL, would look like a free slot: it goes through the ring
 		 * buffer
 		 */
-		if (pc && count_in_bucket(bucket, key, pc, id, now))
+		if (pc && count_in_bucket(bucket, key, pc, id, now, waiting))
 			return true;
 	}
 	return false;
@@ -220,23 +261,23 @@ static void count_sent(bool sent, __u32 bank)
 		counter->ring_full++;
 }
 
-static __always_inline void count_pc(__u64 pc, __u64 id)
+static __always_inline void count_pc(__u64 pc, __u64 id, __u32 waiting)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u32 bank = current_bank();
-	struct sample *sample;
+	struct sample_record *record;
 
-	if (count_in_table(pc, id, now, bank))
+	if (count_in_table(pc, id, now, waiting, bank))
 		return;
-	sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
-	if (sample) {
-		sample->pc = pc;
-		sample->id = id;
-		sample->first_ns = now;
-		sample->count = 1;
-		bpf_ringbuf_submit(sample, ring_wakeup(SAMPLE_RING_BYTES));
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (record) {
+		record->pc = pc;
+		record->id = id;
+		record->time_ns = now;
+		record->waiting = waiting;
+		bpf_ringbuf_submit(record, ring_wakeup(SAMPLE_RING_BYTES));
 	}
-	count_sent(sample, bank);
+	count_sent(record, bank);
 }
 
 /* --- Call stacks --- */
@@ -326,14 +367,14 @@ static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, _
 
 		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position)) {
 			__sync_fetch_and_add(&entry->count, 1);
-			note_time(now, number, i);
+			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
 			return true;
 		}
 		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0) {
 			if (!add_stack(entry, stack, now, used, bank))
 				return false;
-			note_time(now, number, i);
+			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
 			return true;
 		}
 	}

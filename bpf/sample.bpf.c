@@ -17,7 +17,7 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 
 	if (!id)
 		return;
-	count_pc((kernel ? entering_pc(task) : 0) ?: pc, id);
+	count_pc((kernel ? entering_pc(task) : 0) ?: pc, id, threads_waiting(task));
 	if (start)
 		count_time(start);
 }
@@ -77,11 +77,12 @@ static __always_inline struct stack_scratch *own_scratch(void)
 	return bpf_map_lookup_elem(&scratch, &cpu);
 }
 
-static __always_inline void begin_stack(struct stack *stack, __u64 id)
+static __always_inline void begin_stack(struct stack_sample *sample, __u64 id, __u32 waiting)
 {
-	stack->id = id;
+	sample->waiting = waiting;
+	sample->stack.id = id;
 	if (notes_cpu)
-		stack->cpu = bpf_get_smp_processor_id();
+		sample->stack.cpu = bpf_get_smp_processor_id();
 }
 
 /* --- On a perf event --- */
@@ -95,14 +96,15 @@ int sample(struct bpf_perf_event_data *ctx)
 
 static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, bool cfi)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	bool kernel = in_kernel(ctx);
-	__u64 start = begin_timing(), id = id_of_tick(bpf_get_current_task_btf(), kernel);
+	__u64 start = begin_timing(), id = id_of_tick(task, kernel);
 	struct stack_scratch *own = own_scratch();
 	long size;
 
 	if (!id || !own)
 		return;
-	begin_stack(&own->sample.stack, id);
+	begin_stack(&own->sample, id, threads_waiting(task));
 	size = kernel ? get_frames(ctx, own->sample.stack.pcs, 0) : 0;
 	complete_stack(ctx, own, cfi, ctx->regs.PC_REGISTER, kernel, size);
 	if (start)
@@ -178,7 +180,7 @@ static __always_inline void tick_stack(__u64 *ctx, bool cfi)
 	id = id_of_tick(task, at.kernel);
 	if (!id)
 		return;
-	begin_stack(&own->sample.stack, id);
+	begin_stack(&own->sample, id, threads_waiting(task));
 	size = at.kernel ? get_kernel_frames(ctx, &own->sample.stack, at.pc) : 0;
 	complete_stack(ctx, own, cfi, at.pc, at.kernel, size);
 	if (start)
@@ -199,11 +201,22 @@ int tick_stacks_cfi(__u64 *ctx)
 	return 0;
 }
 
+/* Run once, by BPF_PROG_TEST_RUN: whether this kernel lets ticks know how many threads wait. */
+SEC("?raw_tp")
+int knows_waiting(void *ctx)
+{
+	(void)ctx;
+	return has_run_queue();
+}
+
 /* --- In tests: counts without ticks, by BPF_PROG_TEST_RUN --- */
 
-/* The arguments of the two programs: `ticks` of them, of so many different pcs from `first` on. */
+/*
+ * The arguments of the two programs: `ticks` of them, of so many different pcs from `first` on, at
+ * each of which so many threads wait.
+ */
 struct test_run {
-	__u64 first, different, ticks, id;
+	__u64 first, different, ticks, id, waiting;
 };
 
 #define TEST_DEPTH  4
@@ -211,14 +224,15 @@ struct test_run {
 
 static long test_pc(__u32 i, struct test_run *run)
 {
-	count_pc(run->first + i % run->different, run->id);
+	count_pc(run->first + i % run->different, run->id, run->waiting);
 	return 0;
 }
 
 SEC("?raw_tp")
 int test_pcs(const __u64 *arguments)
 {
-	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3] };
+	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3],
+				arguments[4] };
 
 	if (run.different)
 		bpf_loop(run.ticks, test_pc, &run, 0);
@@ -234,7 +248,7 @@ static long test_stack(__u32 i, struct test_run *run)
 	if (!own)
 		return 1;
 	stack = &own->sample.stack;
-	begin_stack(stack, run->id);
+	begin_stack(&own->sample, run->id, run->waiting);
 	stack->kernel_depth = 0;
 	stack->user_depth = TEST_DEPTH;
 	stack->end = UNWIND_BY_KERNEL;
@@ -249,7 +263,8 @@ static long test_stack(__u32 i, struct test_run *run)
 SEC("?raw_tp")
 int test_stacks(const __u64 *arguments)
 {
-	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3] };
+	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3],
+				arguments[4] };
 
 	if (run.different)
 		bpf_loop(run.ticks, test_stack, &run, 0);

@@ -42,15 +42,22 @@ static inline unsigned int sample_id_exec(unsigned long long id)
 }
 
 /*
- * A slot of the table, and a record of the ring buffer. In the table, the CPU that claims a slot
- * writes pc first and id last: the sample is valid once id is not 0. Two samples may have the same
- * pc and id: sum them.
+ * A slot of the table. The CPU that claims a slot writes pc first and id last: the sample is valid
+ * once id is not 0. Two samples may have the same pc and id: sum them.
  */
 struct sample {
 	unsigned long long pc; /* 0: the slot is free */
 	unsigned long long id;
 	unsigned long long first_ns; /* CLOCK_MONOTONIC of its first tick */
 	unsigned long long count;
+};
+
+/* A tick that has no room in the table: a record of the ring buffer. */
+struct sample_record {
+	unsigned long long pc;
+	unsigned long long id;
+	unsigned long long time_ns;
+	unsigned long long waiting; /* as in struct sample_bucket */
 };
 
 #define SAMPLE_PER_BUCKET 3
@@ -62,7 +69,11 @@ struct sample {
  */
 struct sample_bucket {
 	unsigned long long ticks; /* whose home is here, wherever they are counted */
-	unsigned long long unused[3];
+	/*
+	 * Of each sample: how many threads waited for the CPU at its ticks, summed over these.
+	 * Times the period, that is for how long they waited in all.
+	 */
+	unsigned long long waiting[SAMPLE_PER_BUCKET];
 	struct sample samples[SAMPLE_PER_BUCKET];
 };
 
@@ -134,13 +145,14 @@ struct stack_entry {
 
 struct stack_bucket {
 	unsigned long long ticks;
-	unsigned long long unused[3];
+	unsigned long long waiting[SAMPLE_PER_BUCKET];
 	struct stack_entry entries[SAMPLE_PER_BUCKET];
 };
 
 /* A record of the ring buffer; it ends with its last frame. */
 struct stack_sample {
 	unsigned long long time_ns;
+	unsigned long long waiting;
 	struct stack stack;
 };
 

@@ -167,6 +167,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->process = process_key(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
 	copy->cpu = stack->cpu;
+	copy->waiting = scratch->sample.waiting;
 	copy->in_system_call = is_in_system_call(regs);
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
 	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */

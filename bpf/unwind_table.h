@@ -146,7 +146,7 @@ struct unwind_copy {
 	unsigned int in_system_call; /* 1: the pc is after the instruction, as after a call */
 	unsigned int no_stack;	     /* see UNWIND_NO_STACK */
 	unsigned int cpu;	     /* as in struct stack */
-	unsigned int unused;
+	unsigned int waiting;	     /* as in struct stack_sample */
 	unsigned long long kernel_pcs[127];
 	unsigned char bytes[UNWIND_COPY_BYTES];
 };

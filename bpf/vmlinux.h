@@ -110,14 +110,26 @@ struct signal_struct {
 	int nr_threads; /* threads that have not been released */
 };
 
-/* The queue of a CPU. */
-struct rq {
-	__u64 clock;	  /* the scheduler's, when it was last looked at */
-	__u64 clock_task; /* without the time that interrupts and the host took */
+struct rq;
+
+/*
+ * A queue of threads that are runnable, or of groups of them. The first counts that follow are of
+ * the threads in it and in all groups below it. Since 6.12, a thread that goes to sleep may stay in
+ * the queue for a while (sched_delayed).
+ */
+struct cfs_rq {
+	unsigned int h_nr_queued,
+		h_nr_runnable;	   /* since 6.14: with those that sleep, and without */
+	unsigned int h_nr_delayed; /* in 6.13 and late 6.12: those that sleep */
+	struct rq *rq;		   /* of the CPU; with CONFIG_FAIR_GROUP_SCHED */
 };
 
-struct cfs_rq {
-	struct rq *rq;
+/* What runs on a CPU, and waits for it. */
+struct rq {
+	unsigned int nr_running; /* threads of all scheduling classes, but the idle one */
+	struct cfs_rq cfs;	 /* the uppermost */
+	__u64 clock;		 /* the scheduler's, when it was last looked at */
+	__u64 clock_task;	 /* without the time that interrupts and the host took */
 };
 
 struct sched_entity {

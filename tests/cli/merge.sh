@@ -152,7 +152,7 @@ check "the time is right all the same" test \
 	"$("$profiltool" dump --json "$work/x.pb.gz" | python3 -c '
 import json, sys
 j = json.load(sys.stdin)
-print([v["type"] for v in j["values"]], "period_ns" in j)')" = "['samples', 'cpu'] False"
+print([v["type"] for v in j["values"]], "period_ns" in j)')" = "['samples', 'cpu', 'delay'] False"
 cat >"$work/ir.callgrind" <<END
 # callgrind format
 version: 1
@@ -173,7 +173,7 @@ import json, sys
 j = json.load(sys.stdin)
 print(*sorted(v["type"] for v in j["values"]))'
 }
-check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz")"
+check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz") delay"
 
 # --- Errors ---
 

@@ -122,6 +122,7 @@ static void add_ticks(struct counts *counts, uint64_t pc, uint64_t id, const uin
 	struct counted tick = {
 		.id = id,
 		.count = 1,
+		.waiting = 5,
 		.user_depth = 1,
 		.cpu = COUNTED_NO_CPU,
 	};
@@ -137,8 +138,9 @@ static void test_counts_table(void **state)
 {
 	uint64_t id = sample_id_make(1, 10, 11), kernel;
 	struct sample_bucket table[] = {
-		{ .ticks = 3, .samples = { make_sample(0x1000, id, 3) } },
-		{ .samples = { make_sample(0x1000, id, 4),
+		{ .ticks = 3, .waiting = { 10 }, .samples = { make_sample(0x1000, id, 3) } },
+		{ .waiting = { 2, 6 },
+		  .samples = { make_sample(0x1000, id, 4),
 			       make_sample(0x1000, id | SAMPLE_ID_KERNEL, 5),
 			       { .pc = 0x2000 } } }, /* claimed, its id not written yet */
 	};
@@ -150,7 +152,9 @@ static void test_counts_table(void **state)
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts.samples[0].count, 7);
 	assert_int_equal(counts.samples[0].first_ns, 96);
+	assert_int_equal(counts.samples[0].waiting, 12);
 	assert_int_equal(counts.samples[1].count, 5);
+	assert_int_equal(counts.samples[1].waiting, 6);
 	assert_int_equal(numbers[0], 0);
 	assert_int_equal(numbers[1], TICK_REMOVED);
 	assert_int_equal(numbers[SAMPLE_PER_BUCKET], 0);
@@ -532,7 +536,16 @@ static void test_mapped_over(void **state)
 	process_table_free(&table);
 }
 
-/* A sample whose ticks came at several times, one of them at an unknown time. */
+static int collect_waiting(const struct capture_sample *sample, void *context)
+{
+	snprintf((char *)context + strlen(context), 64, "%u ", (unsigned int)sample->waiting);
+	return 0;
+}
+
+/*
+ * A sample whose ticks came at several times, one of them at an unknown time. What waited is
+ * divided in proportion to the ticks; the parts add up.
+ */
 static void test_ticks_by_time(void **state)
 {
 	static const uint64_t times[] = { 250, 150, 160, 50, 260, 199, 200, 40 };
@@ -556,6 +569,9 @@ static void test_ticks_by_time(void **state)
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
 	assert_string_equal(text, "0:2 0:3 1:1 1:1? 2:1 0:1? ");
+	*text = '\0';
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_waiting, text), 0);
+	assert_string_equal(text, "8 14 4 5 4 5 "); /* 40 in all */
 	counts_free(&counts);
 	process_table_free(&table);
 }

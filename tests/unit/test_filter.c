@@ -311,6 +311,32 @@ static void test_times_of_values(void **state)
 	profile_free(p);
 }
 
+/* Delay is kept in proportion to the ticks, wherever it was among the values. */
+static void test_times_of_delay(void **state)
+{
+	const struct time_interval interval = { 1000, 1050 };
+
+	(void)state;
+	for (int others = 0; others < 2; others++) {
+		struct profile *p = make_times(others);
+		size_t width = p->value_type_count;
+
+		assert_int_equal(profile_add_value_type(p, "delay", "nanoseconds"), 0);
+		assert_int_equal(profile_widen_values(p, width), 0);
+		p->values[width] = 41; /* of the 10 ticks of `a` */
+		p->default_value = width + 1;
+		assert_int_equal(profile_filter_times(p, &interval, false), 0);
+		assert_int_equal(p->value_type_count, 3);
+		assert_string_equal(p->value_types[2].type, "delay");
+		assert_int_equal(p->default_value, 3);
+		assert_int_equal(p->sample_count, 1);
+		assert_int_equal(p->values[0], 5);
+		assert_int_equal(p->values[1], 35);
+		assert_int_equal(p->values[2], 20);
+		profile_free(p);
+	}
+}
+
 static void test_times_twice(void **state)
 {
 	const struct time_interval first = { 1000, 1060 }, second = { 1040, 1100 };
@@ -332,7 +358,8 @@ int main(void)
 		cmocka_unit_test(test_patterns),	 cmocka_unit_test(test_sum_stays),
 		cmocka_unit_test(test_arcs_are_removed), cmocka_unit_test(test_no_pattern),
 		cmocka_unit_test(test_hostile),		 cmocka_unit_test(test_times),
-		cmocka_unit_test(test_times_of_values),	 cmocka_unit_test(test_times_twice),
+		cmocka_unit_test(test_times_of_values),	 cmocka_unit_test(test_times_of_delay),
+		cmocka_unit_test(test_times_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

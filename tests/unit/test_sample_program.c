@@ -34,6 +34,7 @@
 #define DEPTH	 4 /* of the stacks that the program makes, whose callers are the same */
 #define CALLER	 0x300000
 #define ID	 (SAMPLE_ID_VALID | 77)
+#define WAITING	 3 /* threads, at each tick */
 
 static void load(struct sample_program *sample, const struct sample_settings *settings,
 		 struct counts *counts)
@@ -52,7 +53,7 @@ static void load(struct sample_program *sample, const struct sample_settings *se
 static void count(const struct sample_program *sample, uint64_t from, uint64_t different,
 		  uint64_t ticks)
 {
-	uint64_t arguments[] = { FIRST_PC + from, different, ticks, ID };
+	uint64_t arguments[] = { FIRST_PC + from, different, ticks, ID, WAITING };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
 
 	assert_int_equal(
@@ -71,6 +72,7 @@ static void check_counts(const struct counts *counts, bool stacks, uint64_t diff
 		const uint64_t *pcs = counts->pcs + s->first_pc;
 
 		assert_true(s->id == ID);
+		assert_int_equal(s->waiting, s->count * WAITING);
 		assert_int_equal(s->kernel_depth, 0);
 		assert_int_equal(s->user_depth, stacks ? DEPTH : 1);
 		assert_in_range(pcs[0], FIRST_PC, FIRST_PC + different - 1);

@@ -832,6 +832,11 @@ const struct capture_wall *capture_wall(const struct capture *c, size_t *count)
 	return c->wall.rows;
 }
 
+bool capture_knows_waiting(const struct capture *c)
+{
+	return c->sample.knows_waiting;
+}
+
 int capture_command_status(const struct capture *c)
 {
 	return c->command.ended ? c->command.status : -1;

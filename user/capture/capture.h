@@ -186,6 +186,9 @@ const char *capture_event_name(const struct capture *c);
 uint64_t capture_period_ns(const struct capture *c);
 unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */
 
+/* True if `waiting` of samples is known: the kernel lets ticks read it. */
+bool capture_knows_waiting(const struct capture *c);
+
 /* 32 when the first target runs in 32-bit mode, else 64. */
 unsigned int capture_bits(const struct capture *c);
 
@@ -239,7 +242,8 @@ struct capture_sample {
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
 	uint64_t count;			    /* of ticks in the window, for which all this is true */
 	const uint64_t *times;		    /* CLOCK_MONOTONIC, of each; NULL: they were lost */
-	bool in_doubt; /* it may be another by then: records or times were lost */
+	uint64_t waiting; /* how many threads waited for the CPU, summed over these ticks */
+	bool in_doubt;	  /* it may be another by then: records or times were lost */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;

@@ -68,6 +68,7 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	if (number == INDEX_NONE)
 		return append(counts, &key, hash);
 	counts->samples[number].count += sample.count;
+	counts->samples[number].waiting += sample.waiting;
 	if (sample.first_ns < counts->samples[number].first_ns)
 		counts->samples[number].first_ns = sample.first_ns;
 	return 0;
@@ -85,8 +86,8 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 		     uint32_t *numbers)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
-		const struct sample *from =
-			&table[i / SAMPLE_PER_BUCKET].samples[i % SAMPLE_PER_BUCKET];
+		const struct sample_bucket *bucket = &table[i / SAMPLE_PER_BUCKET];
+		const struct sample *from = &bucket->samples[i % SAMPLE_PER_BUCKET];
 		struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
 		uint64_t count, pc;
 
@@ -99,18 +100,21 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 		pc = from->pc;
 		sample.first_ns = from->first_ns;
 		sample.count = count;
+		sample.waiting = bucket->waiting[i % SAMPLE_PER_BUCKET];
 		if (counts_add(counts, &sample, &pc, &numbers[i]))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static struct counted counted_stack(const struct stack *stack, uint64_t first_ns, uint64_t count)
+static struct counted counted_stack(const struct stack *stack, uint64_t first_ns, uint64_t count,
+				    uint64_t waiting)
 {
 	return (struct counted){
 		.id = stack->id,
 		.first_ns = first_ns,
 		.count = count,
+		.waiting = waiting,
 		.kernel_depth = stack->kernel_depth,
 		.user_depth = stack->user_depth,
 		.end = stack->end,
@@ -123,8 +127,8 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 		      const struct stack_chunk *arena, uint32_t *numbers)
 {
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
-		const struct stack_entry *entry =
-			&stacks[i / SAMPLE_PER_BUCKET].entries[i % SAMPLE_PER_BUCKET];
+		const struct stack_bucket *bucket = &stacks[i / SAMPLE_PER_BUCKET];
+		const struct stack_entry *entry = &bucket->entries[i % SAMPLE_PER_BUCKET];
 		/* The position is written last, and read first. */
 		uint64_t position = __atomic_load_n(&entry->position, __ATOMIC_ACQUIRE);
 		uint64_t count = position ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
@@ -136,7 +140,8 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 		numbers[i] = TICK_REMOVED;
 		if (!count)
 			continue;
-		sample = counted_stack(stack, entry->first_ns, count);
+		sample = counted_stack(stack, entry->first_ns, count,
+				       bucket->waiting[i % SAMPLE_PER_BUCKET]);
 		if (counts_add(counts, &sample, (const uint64_t *)stack->pcs, &numbers[i]))
 			return -ENOMEM;
 	}
@@ -145,7 +150,8 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 
 int counts_add_record(struct counts *counts, const struct stack_sample *record)
 {
-	const struct counted sample = counted_stack(&record->stack, record->time_ns, 1);
+	const struct counted sample =
+		counted_stack(&record->stack, record->time_ns, 1, record->waiting);
 
 	return counts_add_tick(counts, &sample, (const uint64_t *)record->stack.pcs);
 }

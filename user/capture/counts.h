@@ -10,11 +10,12 @@
 
 #define COUNTED_NO_CPU UINT16_MAX
 
-/* A stack, or a pc, of one thread in one mode, with its count. */
+/* A stack, or a pc, of one thread in one mode, with its counts. */
 struct counted {
 	uint64_t id; /* bpf/sample.h */
 	uint64_t first_ns;
 	uint64_t count;
+	uint64_t waiting; /* how many threads waited for the CPU, summed over its ticks */
 	/* Its pcs, leaf first: the kernel's from counts.pcs[first_pc] on, then the user's. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;
@@ -34,7 +35,7 @@ struct counts {
 };
 
 /*
- * Adds a sample: its count, if one with the same pcs, ID and CPU is there. `pcs`: kernel_depth +
+ * Adds a sample: its counts, if one with the same pcs, ID and CPU is there. `pcs`: kernel_depth +
  * user_depth of them; first_pc is ignored. From the first caller on that cannot be an address of
  * user space the frames are dropped: the frame pointers were wrong. *number: its number in samples.
  * Returns 0 or -ENOMEM, as do the calls below.

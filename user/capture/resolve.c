@@ -121,11 +121,12 @@ static const char *name_thread(const struct visitor *v, pid_t pid, pid_t tid, st
 }
 
 /*
- * Visits the ticks of a sample from times[0] on, for which it is the same; without times, all
- * `count` of them. Sets *visited to how many. Returns what visit() returned.
+ * Visits the ticks of a sample from times[0] on, for which it is the same; without times, the last
+ * ones. `before`: how many were visited. Sets *visited to how many it visits. Returns what visit()
+ * returned.
  */
 static int visit_ticks(struct visitor *v, const struct counted *sample, const uint64_t *pcs,
-		       const uint64_t *times, size_t count, size_t *visited)
+		       const uint64_t *times, size_t count, uint64_t before, size_t *visited)
 {
 	struct moment moment = { times ? times[0] : sample->first_ns, UINT64_MAX, false };
 	struct process *process =
@@ -172,6 +173,9 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		out.count = count;
 		moment.in_doubt |= moment.until_ns != UINT64_MAX;
 	}
+	/* A part of the sum, in proportion to the ticks: all parts together are the whole. */
+	out.waiting = (unsigned __int128)sample->waiting * (before + out.count) / sample->count -
+		      (unsigned __int128)sample->waiting * before / sample->count;
 	out.in_doubt = moment.in_doubt;
 	*visited = out.count;
 	return v->visit(&out, v->context);
@@ -200,9 +204,10 @@ int resolve_each(const struct counts *counts, struct process_table *processes, b
 
 		times = counts_times(counts, i, &timed);
 		for (size_t k = 0; k < timed && !err; k += visited)
-			err = visit_ticks(&v, sample, pcs, times + k, timed - k, &visited);
+			err = visit_ticks(&v, sample, pcs, times + k, timed - k, k, &visited);
 		if (!err && sample->count > timed)
-			err = visit_ticks(&v, sample, pcs, NULL, sample->count - timed, &visited);
+			err = visit_ticks(&v, sample, pcs, NULL, sample->count - timed, timed,
+					  &visited);
 	}
 	free(v.cache);
 	return err;

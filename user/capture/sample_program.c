@@ -118,16 +118,16 @@ static void unmap(void *memory, size_t size)
 
 static int take_ring_sample(void *counts, void *data, size_t size)
 {
-	const struct sample *from = data;
-	struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
+	const struct sample_record *from = data;
+	struct counted sample = { .count = 1, .user_depth = 1, .cpu = COUNTED_NO_CPU };
 	uint64_t pc;
 
 	if (size < sizeof(*from))
 		return 0;
 	pc = from->pc;
 	sample.id = from->id;
-	sample.first_ns = from->first_ns;
-	sample.count = 1;
+	sample.first_ns = from->time_ns;
+	sample.waiting = from->waiting;
 	return counts_add_tick(counts, &sample, &pc);
 }
 
@@ -223,6 +223,7 @@ static int choose_maps(const struct sample_program *sample)
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
 	bpf_program__set_autoload(choose_program(sample), true);
+	bpf_program__set_autoload(bpf->progs.knows_waiting, true);
 	if (settings->group)
 		bpf_program__set_autoload(choose_filter(sample), true);
 	bpf_map__set_autocreate(bpf->maps.counting, settings->group);
@@ -254,6 +255,7 @@ static int choose_maps(const struct sample_program *sample)
 static int load_sample(void *object)
 {
 	struct sample_program *sample = object;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
 	uint32_t key = 0, counting;
 	int err;
 
@@ -267,6 +269,10 @@ static int load_sample(void *object)
 		err = bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key, &counting,
 					  BPF_ANY);
 	}
+	err = err
+		      ?: bpf_prog_test_run_opts(bpf_program__fd(sample->bpf->progs.knows_waiting),
+						&run);
+	sample->knows_waiting = run.retval;
 	if (err) {
 		sample_bpf__destroy(sample->bpf);
 		sample->bpf = NULL;

@@ -26,6 +26,7 @@ enum format_aspect {
 	ASPECT_LABEL,	/* the text of PROFILE_LABEL_KEY */
 	ASPECT_TAGS,	/* other labels */
 	ASPECT_VALUES,	/* several values for each sample */
+	ASPECT_DELAY,	/* beside them: for how long threads waited for the CPU */
 	ASPECT_CALLS,	/* call counts of caller and callee */
 	ASPECT_COSTS,	/* inclusive costs of calls */
 	ASPECT_JUMPS,

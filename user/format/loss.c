@@ -18,6 +18,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_LABEL] = "the label",
 	[ASPECT_TAGS] = "labels",
 	[ASPECT_VALUES] = "more than one value",
+	[ASPECT_DELAY] = "the delay",
 	[ASPECT_CALLS] = "call counts",
 	[ASPECT_COSTS] = "inclusive costs of calls",
 	[ASPECT_JUMPS] = "jumps",
@@ -85,8 +86,11 @@ static unsigned int label_aspects(const struct profile *p)
 unsigned int loss_aspects(const struct profile *p)
 {
 	unsigned int found = location_aspects(p) | label_aspects(p);
-	size_t width = p->value_type_count;
+	size_t width = p->value_type_count, delay = profile_delay(p);
 
+	for (size_t i = 0; i < p->sample_count && delay < width; i++)
+		if (p->values[i * width + delay])
+			found |= KEEPS(DELAY);
 	for (size_t i = 0; i < p->sample_count; i++)
 		if (p->samples[i].depth > 1)
 			found |= KEEPS(STACKS);
@@ -102,7 +106,7 @@ unsigned int loss_aspects(const struct profile *p)
 		if (p->arc_values[i])
 			found |= KEEPS(COSTS);
 	for (size_t i = 0; i < p->value_type_count; i++)
-		width -= p->period_ns && profile_is_clock_time(p, i);
+		width -= i == delay || (p->period_ns && profile_is_clock_time(p, i));
 	found |= width > 1 ? KEEPS(VALUES) : 0;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (p->value_types[i].period)
@@ -123,10 +127,13 @@ unsigned int loss_aspects(const struct profile *p)
 bool loss_list(const struct profile *p, unsigned int aspects, const struct format *format,
 	       const struct format_options *options, char *text, size_t size)
 {
-	unsigned int lost = aspects & ~format->keeps;
+	unsigned int values = KEEPS(VALUES) | KEEPS(DELAY), lost = aspects & ~format->keeps;
 	const char *extras = NULL; /* another format whose extras the profile has */
 	size_t used = 0;
 
+	if (lost & KEEPS(DELAY) && !(format->keeps & KEEPS(VALUES)) && p->value_type_count > 1 &&
+	    profile_value(p, options->value) == profile_delay(p))
+		lost = (lost & ~values) | KEEPS(VALUES); /* the others are lost */
 	for (size_t i = 0; i < p->extra_count && !extras; i++)
 		if (strcmp(p->extras[i].format, format->name) != 0)
 			extras = p->extras[i].format;

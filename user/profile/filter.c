@@ -581,18 +581,27 @@ struct time_interval profile_recorded(const struct profile *p)
 	return all;
 }
 
+/* Keeps the values of a clock, and delay, which becomes the last one. */
 static void drop_other_values(struct profile *p)
 {
-	size_t kept = 1, width = p->value_type_count;
+	size_t kept = 1, width = p->value_type_count, delay = profile_delay(p);
 
 	if (width > PROFILE_CPU && p->period_ns && profile_is_clock_time(p, PROFILE_CPU))
 		kept++;
+	if (delay < kept)
+		delay = width;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		size_t to = i * (kept + (delay < width));
 
-	for (size_t i = 0; i < p->sample_count; i++)
-		memmove(p->values + i * kept, p->values + i * width, kept * sizeof(*p->values));
-	p->value_type_count = kept;
+		memmove(p->values + to, p->values + i * width, kept * sizeof(*p->values));
+		if (delay < width)
+			p->values[to + kept] = p->values[i * width + delay];
+	}
 	if (p->default_value > kept)
-		p->default_value = 0;
+		p->default_value = p->default_value == delay + 1 ? kept + 1 : 0;
+	if (delay < width)
+		p->value_types[kept++] = p->value_types[delay];
+	p->value_type_count = kept;
 }
 
 int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside)
@@ -603,7 +612,8 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
 	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
 	struct tick_list *ticks = &p->ticks;
-	size_t kept = 0;
+	size_t kept = 0, delay;
+	int64_t *values;
 
 	if (!counts || !numbers) {
 		free(counts);
@@ -612,6 +622,7 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	}
 	note_all(p);
 	drop_other_values(p);
+	delay = profile_delay(p);
 	add_u64(&all.until_ns, p->duration_ns);
 	for (size_t i = 0; i < ticks->count; i++) {
 		bool inside = ticks->times[i] >= since_ns && ticks->times[i] < until_ns;
@@ -629,8 +640,14 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 		numbers[i] = counts[i] ? kept : TICK_REMOVED;
 		if (!counts[i])
 			continue;
+		values = p->values + i * p->value_type_count;
+		if (delay < p->value_type_count && values[PROFILE_SAMPLES] > 0)
+			values[delay] =
+				(__int128)values[delay] * counts[i] / values[PROFILE_SAMPLES];
 		p->samples[kept] = p->samples[i];
-		profile_set_ticks(p, counts[i], p->values + kept++ * p->value_type_count);
+		values = memmove(p->values + kept++ * p->value_type_count, values,
+				 p->value_type_count * sizeof(*values));
+		profile_set_ticks(p, counts[i], values);
 	}
 	p->sample_count = kept;
 	tick_list_renumber(ticks, numbers);

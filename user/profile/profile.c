@@ -153,6 +153,22 @@ void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
 		values[PROFILE_CPU] = INT64_MAX;
 }
 
+size_t profile_delay(const struct profile *p)
+{
+	size_t i = profile_find_value(p, PROFILE_DELAY_TYPE);
+
+	return i < p->value_type_count && strcmp(p->value_types[i].unit, "nanoseconds") == 0
+		       ? i
+		       : p->value_type_count;
+}
+
+bool profile_has_delay(const struct profile *p)
+{
+	return (*p->event || p->totals.known) && p->value_type_count == PROFILE_DELAY + 1 &&
+	       profile_delay(p) == PROFILE_DELAY && profile_is_clock_time(p, PROFILE_CPU) &&
+	       strcmp(p->value_types[PROFILE_SAMPLES].type, "samples") == 0;
+}
+
 bool profile_is_clock_time(const struct profile *p, size_t value)
 {
 	const struct profile_value_type *t = p->value_types;

@@ -125,8 +125,10 @@ struct profile_sample {
 
 /*
  * What one value of each sample counts, in which unit; views show one of them. A profile of one
- * clock has samples/count, and mostly cpu/nanoseconds (profile_add_clock()), before any others; a
- * profile of several events has a type for each, named after the event, with the unit count.
+ * clock has samples/count, and mostly cpu/nanoseconds (profile_add_clock()), before any others; one
+ * that was recorded here then has delay/nanoseconds: for how long threads waited for the CPU
+ * meanwhile. A profile of several events has a type for each, named after the event, with the unit
+ * count.
  */
 struct profile_value_type {
 	const char *type;  /* samples, cpu, ... or an event: cycles, Ir, ... */
@@ -329,8 +331,11 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
 /* Numbers of the values of a clock. */
 enum {
 	PROFILE_SAMPLES,
-	PROFILE_CPU
+	PROFILE_CPU,
+	PROFILE_DELAY /* where it was added behind the others; else see profile_delay() */
 };
+
+#define PROFILE_DELAY_TYPE "delay"
 
 /*
  * Adds the value types of a clock, as the first: samples/count and, if p->period_ns is known, the
@@ -340,6 +345,15 @@ int profile_add_clock(struct profile *p);
 
 /* Sets the two values of a clock in a sample's row, for this number of ticks; they saturate. */
 void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values);
+
+/*
+ * Returns the number of the value delay/nanoseconds, or value_type_count: in a merged profile it
+ * may be any.
+ */
+size_t profile_delay(const struct profile *p);
+
+/* True if the profile is a recording with the values samples, cpu and delay, and no others. */
+bool profile_has_delay(const struct profile *p);
 
 /* True if a value is the CPU time of another one, which counts: it follows from the period. */
 bool profile_is_clock_time(const struct profile *p, size_t value);

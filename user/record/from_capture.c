@@ -313,11 +313,13 @@ static int add_walls(struct capture_profile *b)
 static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct capture_profile *b = context;
-	int64_t values[2];
+	int64_t values[3];
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
 	int err = 0;
 
 	profile_set_ticks(b->p, sample->count, values);
+	if (__builtin_mul_overflow(sample->waiting, b->p->period_ns, &values[PROFILE_DELAY]))
+		values[PROFILE_DELAY] = INT64_MAX;
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	err = err ?: label_id(b, sample, &label);
@@ -431,8 +433,11 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		p->stacks = stacks == CAPTURE_STACKS_CFI ? "cfi" : "fp";
 	err = profile_string(p, capture_event_name(c), &p->event);
 	err = err ?: profile_string(p, machine.nodename, &p->host);
-	if (!err && !p->value_type_count)
+	if (!err && !p->value_type_count) {
 		err = profile_add_clock(p);
+		if (!err && p->period_ns && capture_knows_waiting(c))
+			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
+	}
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
 	if (err) {

@@ -23,8 +23,9 @@ int profile_from_window(struct capture *c, struct user_names *users, struct prof
 
 /*
  * As profile_from_capture(), for a capture that is still running: adds its windows to a profile, as
- * values of profile_add_clock(). A profile that has samples already must have these value types. p
- * and c must outlive capture_profile_end(), which takes NULL, too.
+ * values of profile_add_clock() and, if the kernel lets ticks know it, delay. A profile that has
+ * samples already must have these value types. p and c must outlive capture_profile_end(), which
+ * takes NULL, too.
  */
 struct capture_profile;
 int capture_profile_begin(struct capture_profile **b, struct profile *p, struct capture *c,

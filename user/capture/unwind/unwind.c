@@ -1310,6 +1310,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 		.id = copy->id,
 		.first_ns = copy->time_ns,
 		.count = 1,
+		.waiting = copy->waiting,
 		.kernel_depth = copy->kernel_depth,
 		.cpu = copy->cpu,
 	};

@@ -241,7 +241,8 @@ static int gather_groups(struct writer *w, struct error *e)
 	int err = find_copies(groups, p) ? error_no_memory(e) : 0;
 
 	for (uint32_t value = 0; value < p->value_type_count && !err; value++) {
-		if (profile_is_clock_time(p, value))
+		/* Times are no events that a file counts. */
+		if (profile_is_clock_time(p, value) || value == profile_delay(p))
 			continue;
 		for (size_t i = 0; i < p->sample_count && !err; i++)
 			err = add_sample(groups, p, i, value, e);

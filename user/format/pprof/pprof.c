@@ -1069,6 +1069,9 @@ static int finish_profile(struct reader *r)
 		return error_no_memory(r->e);
 	if (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count"))
 		return error_no_memory(r->e);
+	/* As write_default_type() writes it for others. */
+	if (type && profile_has_delay(p) && profile_find_value(p, type) == PROFILE_CPU)
+		type = NULL;
 	p->names_default = type && profile_find_value(p, type) < p->value_type_count;
 	p->default_value =
 		1 + (p->names_default ? profile_find_value(p, type) : pprof_default_value(p));
@@ -1136,9 +1139,10 @@ const struct format format_pprof = {
 	.is_signed = true,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(MODE) |
-		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) |
-		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(TICK_TIMES) | KEEPS(DURATION) |
-		 KEEPS(WALL) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
+		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(DELAY) | KEEPS(EVENT) |
+		 KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(TICK_TIMES) |
+		 KEEPS(DURATION) | KEEPS(WALL) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) |
+		 KEEPS(COMMENTS),
 	.detect = pprof_detect,
 	.read = pprof_read,
 	.write = pprof_write,

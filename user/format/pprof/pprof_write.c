@@ -234,6 +234,7 @@ static size_t write_period(struct writer *w, const char *extra)
 /*
  * Readers show the last type by default. They should show the same type as profiltool, or the time
  * of these samples; for a file by another writer, the same as before unless the user chose one.
+ * A recording names the CPU time, as delay is the last.
  */
 static void write_default_type(struct writer *w)
 {
@@ -247,6 +248,8 @@ static void write_default_type(struct writer *w)
 	    (shown < last && shown != pprof_default_value(p)) ||
 	    (!from_pprof && shown < last && !profile_is_clock_time(p, last)))
 		type = p->value_types[shown].type;
+	if (shown == PROFILE_SAMPLES && !w->options->value && profile_has_delay(p))
+		type = p->value_types[PROFILE_CPU].type;
 	if (type)
 		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));
 }

@@ -8,13 +8,17 @@
 #include "profile/build_id.h"
 #include "report/text.h"
 
-/* True if the only values are samples and their CPU time: then no `value` lines are printed. */
+/*
+ * True if the only values are samples and their CPU time, and the delay of a recording, which is
+ * printed as a label: then no `value` lines are printed.
+ */
 static bool has_one_value(const struct profile *p)
 {
 	size_t count = profile_value(p, NULL);
 
 	for (size_t i = 0; i < p->value_type_count; i++)
-		if (i != count && !profile_is_clock_time(p, i))
+		if (i != count && !profile_is_clock_time(p, i) &&
+		    !(profile_has_delay(p) && i == PROFILE_DELAY))
 			return false;
 	return p->value_type_count == 0 || strcmp(p->value_types[count].type, "samples") == 0;
 }
@@ -126,11 +130,12 @@ static void dump_header(const struct profile *p, FILE *out)
 		dump_string("comment", p->comments[i], out);
 }
 
-static void dump_labels(const struct profile_labels *l, FILE *out)
+/* delay_ns: of the sample; 0: none. */
+static void dump_labels(const struct profile_labels *l, int64_t delay_ns, FILE *out)
 {
 	const char *gap = " [";
 
-	if (!l->pid && !l->tid && !l->comm[0] && !l->kernel && !l->tag_count)
+	if (!l->pid && !l->tid && !l->comm[0] && !l->kernel && !l->tag_count && !delay_ns)
 		return;
 	if (l->pid || l->tid) {
 		fprintf(out, "%s%" PRIu32 "/%" PRIu32, gap, l->pid, l->tid);
@@ -161,6 +166,8 @@ static void dump_labels(const struct profile_labels *l, FILE *out)
 		}
 		gap = " ";
 	}
+	if (delay_ns)
+		fprintf(out, "%sdelay=%" PRId64 "ns", gap, delay_ns);
 	fputc(']', out);
 }
 
@@ -222,7 +229,7 @@ static void dump_arcs(const struct profile *p, bool calls, FILE *out)
 		}
 		fprintf(out, " 0x%" PRIx64 " 0x%" PRIx64, p->locations[a->from].address,
 			p->locations[a->to].address);
-		dump_labels(&p->labels[a->labels], out);
+		dump_labels(&p->labels[a->labels], 0, out);
 		dump_names(p, ends, 2, out);
 		fputc('\n', out);
 	}
@@ -251,6 +258,7 @@ static int dump_times(const struct profile *p, FILE *out)
 
 int report_dump(const struct profile *p, FILE *out)
 {
+	bool has_delay = profile_has_delay(p) && has_one_value(p);
 	char build_id[BUILD_ID_TEXT_SIZE];
 
 	dump_header(p, out);
@@ -276,12 +284,14 @@ int report_dump(const struct profile *p, FILE *out)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		const uint32_t *frames = p->frames + s->first_frame;
+		const int64_t *values = p->values + i * p->value_type_count;
 
-		dump_values(p, p->values + i * p->value_type_count, out);
+		dump_values(p, values, out);
 		for (uint32_t j = 0; j < s->depth; j++)
 			fprintf(out, " 0x%" PRIx64, profile_file_pc(p, frames[j], j));
 		if (s->labels < p->label_count)
-			dump_labels(&p->labels[s->labels], out);
+			dump_labels(&p->labels[s->labels], has_delay ? values[PROFILE_DELAY] : 0,
+				    out);
 		dump_names(p, frames, s->depth, out);
 		fputc('\n', out);
 	}

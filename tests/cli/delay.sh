@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Who makes others wait for a CPU: the delay that is charged to the code that runs meanwhile.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip "delay is recorded" "recording needs root"
+	finish
+fi
+cpu=$(python3 -S -c 'import os; print(max(os.sched_getaffinity(0)))')
+
+# --- The sum, and the kernel's own account of all threads ---
+
+# exact THREADS: with so many threads that want one CPU, the delay of a recording of the machine is for how long all its
+# threads have waited for one, by their run_delay. A virtual machine has no ticks while its host takes a CPU away,
+# which run_delay includes; a tick that is late for it may still come.
+exact() {
+	start_ready "$progs/queues" "$cpu" "$1" 0
+	record_begin "$1" record -a -F 997 -o "$work/$1.pb.gz" --json
+	python3 -S - "$progs/run_delay" "$work/run_delay.json" <<'EOF_PYTHON' || return
+import json, subprocess, sys
+def stolen():
+	return {words[0]: int(words[8]) for words in map(str.split, open("/proc/stat")) if words[0].startswith("cpu")}
+before = stolen()
+account = json.loads(subprocess.check_output([sys.argv[1], "5"]))
+after = stolen()
+seconds = (account["until_ns"] - account["since_ns"]) / 1e9
+account["stolen"] = max(after[cpu] - before[cpu] for cpu in after if cpu != "cpu") / 100 / seconds
+json.dump(account, open(sys.argv[2], "w"))
+EOF_PYTHON
+	kill -INT "$recorder"
+	wait "$recorder" || return
+	stop "$pid"
+	python3 -S - "$profiltool" "$work/$1.pb.gz" "$work/run_delay.json" <<'EOF_PYTHON'
+import json, re, subprocess, sys
+profiltool, file, exact = sys.argv[1], sys.argv[2], json.load(open(sys.argv[3]))
+header = subprocess.check_output([profiltool, "dump", file], text=True)
+began = int(re.search(r"^time_ns (\d+)", header, re.M).group(1))
+since, until = ("+%.6fs" % ((exact[end] - began) / 1e9) for end in ("since_ns", "until_ns"))
+report = subprocess.check_output([profiltool, "report", "--json", "--value", "delay", "--since", since, "--until", until, file])
+delay = sum(function["self"] for function in json.loads(report)["functions"])
+print(exact, "delay", delay, delay / exact["delay_ns"])
+assert exact["delay_ns"] > 3e9
+assert 0.95 * (1 - exact["stolen"]) <= delay / exact["delay_ns"] <= 1.05
+EOF_PYTHON
+}
+for threads in 2 10 50; do
+	check "$threads threads want a CPU: the delay is for how long threads wait" exact $threads
+done
+
+# --- Whose code it is ---
+
+start_ready "$progs/queues" "$cpu" 2 4
+batch=$work/batch.pb.gz
+check "record a process whose threads want one CPU" exits 0 until_used "$pid" 1000 "$profiltool" record -g -F 499 -p "$pid" -o "$batch"
+stop "$pid"
+check "the batch job makes others wait" exits 0 "$profiltool" report --json --value delay "$batch"
+check "the batch job makes others wait: it is first" json "j['functions'][0]['name'] == 'batch_job'" "$work/out"
+check "samples are shown without --value" grep -qE '^ *self +self% +total +total% +function' <("$profiltool" report "$batch")
+check "dump prints the delay of a stack" grep -qE '^[0-9]+ 0x.* delay=[0-9]+ns\]' <("$profiltool" dump "$batch")
+"$profiltool" dump --json "$batch" >"$work/batch.json"
+check "dump --json has all three values" json "[v['type'] for v in j['values']] == ['samples', 'cpu', 'delay']" \
+	"$work/batch.json"
+check "the delay is so many ticks' time" json "all(s['values'][2] % j['period_ns'] == 0 for s in j['stacks'])" \
+	"$work/batch.json"
+
+# total VALUE REPORT_OPTION...: prints the sum over all functions.
+total() {
+	"$profiltool" report --json --value "$@" 2>/dev/null |
+		python3 -S -c 'import json, sys; print(sum(f["self"] for f in json.load(sys.stdin)["functions"]))'
+}
+all=$(total delay "$batch")
+
+# Each sample's delay is divided in proportion to the ticks, less than a nanosecond is lost.
+two_halves() {
+	local first second samples
+	first=$(total delay --until +0.5s "$batch")
+	second=$(total delay --since +0.5s "$batch")
+	samples=$("$profiltool" dump "$batch" | grep -c '^[0-9]* 0x')
+	echo "$first + $second, of $all"
+	[ "$first" -gt 0 ] && [ "$second" -gt 0 ] && [ $((first + second)) -le "$all" ] &&
+		[ $((first + second + samples)) -ge "$all" ]
+}
+check "two parts of the time add up" two_halves
+check "merge adds the delay" exits 0 "$profiltool" merge "$batch" "$batch" -o "$work/sum.pb.gz"
+check "merge adds the delay: twice as much" test "$(total delay "$work/sum.pb.gz")" -eq $((2 * all))
+check "a flame graph by delay" exits 0 "$profiltool" flamegraph --value delay -o "$work/a.svg" "$batch"
+check "Callgrind files keep it" exits 0 "$profiltool" convert "$batch" "$work/a.callgrind"
+check "Callgrind files keep it: the sum" test "$(total delay "$work/a.callgrind")" -eq "$all"
+check "folded files have one value" exits 0 "$profiltool" convert "$batch" "$work/a.folded"
+check "folded files have one value: the delay is lost" says "the delay"
+check "folded files have the value that is asked for" exits 0 "$profiltool" convert --value delay "$batch" "$work/b.folded"
+check "folded files have the value that is asked for: the sum" \
+	test "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$work/b.folded")" -eq "$all"
+finish
