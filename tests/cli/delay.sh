@@ -95,4 +95,33 @@ check "folded files have one value: the delay is lost" says "the delay"
 check "folded files have the value that is asked for" exits 0 "$profiltool" convert --value delay "$batch" "$work/b.folded"
 check "folded files have the value that is asked for: the sum" \
 	test "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$work/b.folded")" -eq "$all"
+check "report has columns of the delay" grep -qE '^ *self +self% +total +total% +delay s +delay% +function' \
+	<("$profiltool" report --delay "$batch" 2>/dev/null)
+check "a summary says for how long threads waited" grep -qE 'delay: threads waited [0-9.]+ s for a CPU' \
+	<("$profiltool" report "$batch" 2>&1)
+check "JSON has the delay" exits 0 "$profiltool" report --json "$batch"
+check "JSON has the delay: of each row, and the sum" json \
+	"j['delay_ns'] == $all == sum(f['delay_ns'] for f in j['functions'])" "$work/out"
+check_rows <<'EOF'
+NAME a tree has no columns of the delay
+RUN "$profiltool" report --tree --delay "$batch"
+STATUS 2
+EXPECT --delay is for tables; others take --value delay
+
+NAME what has no delay has no columns of it
+RUN "$profiltool" report --delay "$work/a.folded"
+STATUS 2
+EXPECT the profile has no value "delay"
+EOF
+
+# --- Now ---
+
+start_ready "$progs/waits" "$cpu" 2 4
+check "top sorts by delay" exits 0 "$profiltool" top --sort delay --tables 2 -d 0.5 -p "$pid"
+check "top sorts by delay: the batch job is first" awk '/delay%/ { title = NR } title && NR == title + 1 {
+	found += / batch_job / } END { exit !found }' "$work/out"
+check "top's JSON has it" exits 0 "$profiltool" top --json --tables 1 -p "$pid"
+check "top's JSON has it: in all and of each row" json "(j['delay_percent'] > 0 and
+	all('delay_percent' in row for row in j['rows']))" "$work/out"
+stop "$pid"
 finish

@@ -167,7 +167,7 @@ by_definitions() {
 }
 check "what is sent is, by their definitions, what the window has" by_definitions
 
-# A recording of this machine: each function has as many samples there as here.
+# A recording of this machine: each function has as many samples there as here, and as much delay.
 recorded_window() {
 	local day file status
 	rm -rf "$archive"
@@ -183,17 +183,19 @@ recorded_window() {
 	push_to "http://127.0.0.1:$port" && counted "sent 1" &&
 		"$top/tests/push/decode.py" otlp "$build/push/proto" "$got/1.body" >"$work/decoded" &&
 		"$top/tests/push/decode.py" leaves "$build/push/proto" "$got/1.body" >"$work/leaves.json" &&
-		python3 - "$work/report.json" "$work/leaves.json" <<-'END'
+		"$top/tests/push/decode.py" delays "$build/push/proto" "$got/1.body" >"$work/delays.json" &&
+		python3 - "$work/report.json" "$work/leaves.json" "$work/delays.json" <<-'END'
 			import collections, json, sys
-			here = collections.Counter()
-			for f in json.load(open(sys.argv[1]))["functions"]:
-			    here[f["name"]] += f["self"]
-			there = json.load(open(sys.argv[2]))
-			unnamed = there.pop("", 0)
-			print(unnamed, {name: (here[name], count) for name, count in there.items() if here[name] != count})
-			# The report calls locations without a name by their addresses.
-			assert all(here[name] == count for name, count in there.items())
-			assert sum(here.values()) == sum(there.values()) + unnamed and len(there) > 1
+			for key, file in ("self", sys.argv[2]), ("delay_ns", sys.argv[3]):
+			    here = collections.Counter()
+			    for f in json.load(open(sys.argv[1]))["functions"]:
+			        here[f["name"]] += f[key]
+			    there = json.load(open(file))
+			    unnamed = there.pop("", 0)
+			    print(unnamed, {name: (here[name], count) for name, count in there.items() if here[name] != count})
+			    # The report calls locations without a name by their addresses.
+			    assert all(here[name] == count for name, count in there.items())
+			    assert sum(here.values()) == sum(there.values()) + unnamed and (len(there) > 1 or key != "self")
 		END
 }
 check_recorded "so it is for a recording" recorded_window

@@ -212,6 +212,7 @@ in_order() {
 }
 check "in order" wait_for in_order
 check "s: by image" key s '^functions by image'
+check "s: by delay" key s '^functions by delay'
 check "s: by self again" key s '^functions by self'
 check "Space freezes" key Space FROZEN
 rows() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * queues CPU BATCH SERVERS: threads that wait for one CPU. `BATCH` of them compute all the time, and
- * `SERVERS` of them for some 0.2 ms after each millisecond of sleep. Prints "ready" when all run.
+ * queues CPU BATCH SERVERS: threads that wait for one CPU. `BATCH` of them compute all the time,
+ * and `SERVERS` of them for some 0.2 ms after each millisecond of sleep. Prints "ready" when all
+ * run.
  */
 #include <pthread.h>
 #include <sched.h>

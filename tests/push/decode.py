@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """decode.py otlp PROTO BODY..., decode.py pyroscope PROFILTOOL BODY...: prints what the servers' own definitions,
-and readers of their files, find in requests: a line for each sample, "SERVICE [ATTRIBUTES] COUNT STACK".
-decode.py leaves PROTO BODY prints the samples of each function of an OTLP request as JSON; "" has those without a
-name."""
+and readers of their files, find in requests: a line for each sample, "SERVICE [ATTRIBUTES] COUNT STACK"; a delay is "COUNT ns".
+decode.py leaves|delays PROTO BODY prints the samples, or the delay, of each function of an OTLP request as JSON; ""
+has those without a name."""
 import collections
 import gzip
 import json
@@ -28,15 +28,20 @@ def count(sample):
     return sample.values[0] if sample.values else len(sample.timestamps_unix_nano)
 
 
-def leaves(proto, body):
+def leaves(proto, body, kind="samples"):
     r = otlp_request(proto, body)
     d = r.dictionary
     counts = collections.Counter()
-    for s in (s for rp in r.resource_profiles for sp in rp.scope_profiles for p in sp.profiles for s in p.samples):
+    for s in (s for rp in r.resource_profiles for sp in rp.scope_profiles for p in sp.profiles for s in p.samples
+              if d.string_table[p.sample_type.type_strindex] == kind):
         stack = d.stack_table[s.stack_index].location_indices
         lines = d.location_table[stack[0]].lines if stack else []
         counts[d.string_table[d.function_table[lines[0].function_index].name_strindex] if lines else ""] += count(s)
     print(json.dumps(counts))
+
+
+def delays(proto, body):
+    leaves(proto, body, "delay")
 
 
 def otlp(proto, body):
@@ -78,7 +83,8 @@ def otlp(proto, body):
             for p in sp.profiles:
                 types = [text[i] for t in (p.sample_type, p.period_type)
                          for i in (t.type_strindex, t.unit_strindex)]
-                assert types == ["samples", "count", "cpu", "nanoseconds"], types
+                assert types in [t + ["cpu", "nanoseconds"] for t in (["samples", "count"], ["delay", "nanoseconds"])]
+                unit = " ns" if types[0] == "delay" else ""
                 assert p.period > 10 ** 6 and p.duration_nano > 10 ** 9 and p.time_unix_nano > 10 ** 18
                 assert len(p.profile_id) == 16 and p.profile_id not in ids
                 ids.add(p.profile_id)
@@ -87,7 +93,7 @@ def otlp(proto, body):
                     times = [t - p.time_unix_nano for t in s.timestamps_unix_nano]
                     assert times == sorted(times) and all(0 <= t < p.duration_nano for t in times)
                     when = f" from {times[0] / 1e9} to {times[-1] / 1e9}" if times else ""
-                    print(f"{resource} [{attributes(s.attribute_indices)}] {count(s)}{when} {stack}")
+                    print(f"{resource} [{attributes(s.attribute_indices)}] {count(s)}{unit}{when} {stack}")
 
 
 def pyroscope(profiltool, body):
@@ -107,4 +113,4 @@ def pyroscope(profiltool, body):
 
 for path in sys.argv[3:]:
     with open(path, "rb") as source:
-        {"leaves": leaves, "otlp": otlp, "pyroscope": pyroscope}[sys.argv[1]](sys.argv[2], source.read())
+        {"leaves": leaves, "delays": delays, "otlp": otlp, "pyroscope": pyroscope}[sys.argv[1]](sys.argv[2], source.read())

@@ -463,15 +463,17 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 }
 
 /*
- * Writes a sample. Ticks whose times are known go as these times alone, which readers count: the
- * profiler of OpenTelemetry sends all of its own so. Those of the others are a second Sample.
+ * Writes a sample. With `ticks`, a value that counts them: those whose times are known go as these
+ * times alone, which readers count: the profiler of OpenTelemetry sends all of its own so. Those of
+ * the others are a second Sample.
  */
-static void put_sample(struct writer *w, struct request_bytes *to, size_t number, int64_t value)
+static void put_sample(struct writer *w, struct request_bytes *to, size_t number, int64_t value,
+		       bool ticks)
 {
 	const struct profile_sample *s = &w->p->samples[number];
 	const struct label_attributes *attributes = attributes_of(w, s->labels);
 	size_t first = w->ticks.first ? w->ticks.first[number] : 0;
-	size_t times = w->ticks.first ? w->ticks.first[number + 1] - first : 0;
+	size_t times = ticks && w->ticks.first ? w->ticks.first[number + 1] - first : 0;
 	Profil__Otlp__Sample message = PROFIL__OTLP__SAMPLE__INIT;
 	Profil__Otlp__Stack stack = PROFIL__OTLP__STACK__INIT;
 
@@ -507,8 +509,8 @@ static Profil__Otlp__ValueType value_type(struct writer *w, const char *type, co
 	return message;
 }
 
-/* Writes the fields of a Profile, except its samples. */
-static void put_profile_head(struct writer *w, struct request_bytes *to, size_t service,
+/* Writes the fields of a Profile, except its samples. `number`: of no other in the request. */
+static void put_profile_head(struct writer *w, struct request_bytes *to, size_t number,
 			     size_t value)
 {
 	const struct profile *p = w->p;
@@ -518,7 +520,7 @@ static void put_profile_head(struct writer *w, struct request_bytes *to, size_t 
 	uint8_t id[PROFILE_ID_SIZE], *end;
 	size_t size;
 
-	request_profile_id(p, service, id);
+	request_profile_id(p, number, id);
 	message.sample_type = &type;
 	message.time_unix_nano = p->time_ns;
 	message.duration_nano = p->duration_ns;
@@ -539,9 +541,12 @@ static void put_profile_head(struct writer *w, struct request_bytes *to, size_t 
 
 #define ATTRIBUTES_MAX 3
 
-/* Writes a service's ResourceProfiles. Its attributes are few, and do not use the dictionary. */
+/*
+ * Writes a service's ResourceProfiles: a Profile, and one of the delay, if that has bytes. Its
+ * attributes are few, and do not use the dictionary.
+ */
 static void put_service(struct writer *w, struct request_bytes *request, const struct service *s,
-			const struct request_bytes *profile)
+			const struct request_bytes *profile, const struct request_bytes *delay)
 {
 	struct request_bytes resource_profiles = { 0 }, scope_profiles = { 0 };
 	Profil__Otlp__Resource resource = PROFIL__OTLP__RESOURCE__INIT;
@@ -579,6 +584,8 @@ static void put_service(struct writer *w, struct request_bytes *request, const s
 	scope.version = (char *)PROFIL_VERSION;
 	put_message(w, &scope_profiles, SCOPE_PROFILES_SCOPE, &scope.base);
 	put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, profile->at, profile->size);
+	if (delay->size)
+		put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, delay->at, delay->size);
 	put_bytes(w, &resource_profiles, RESOURCE_PROFILES_SCOPE, scope_profiles.at,
 		  scope_profiles.size);
 	put_bytes(w, request, REQUEST_RESOURCE_PROFILES, resource_profiles.at,
@@ -612,17 +619,18 @@ static void begin_dictionary(struct writer *w)
 /* Makes the request, not yet compressed. */
 static int make_request(const struct profile *p, struct request_bytes *request, struct error *e)
 {
-	size_t value = profile_value(p, NULL);
+	size_t value = profile_value(p, NULL), delay = profile_delay(p);
 	struct services services = { 0 };
 	struct writer w = { .p = p, .e = e };
-	struct request_bytes *profiles = NULL; /* of each service */
+	struct request_bytes *profiles = NULL, *delays = NULL; /* of each service */
 
 	w.err = services_find(p, value, &services, e);
 	w.mappings = calloc(p->mapping_count + 1, sizeof(*w.mappings));
 	w.locations = calloc(p->location_count + 1, sizeof(*w.locations));
 	w.labels = calloc(p->label_count + 1, sizeof(*w.labels));
 	profiles = calloc(services.count + 1, sizeof(*profiles));
-	if (!w.mappings || !w.locations || !w.labels || !profiles)
+	delays = calloc(services.count + 1, sizeof(*delays));
+	if (!w.mappings || !w.locations || !w.labels || !profiles || !delays)
 		fail(&w);
 	if (p->ticks.count && value == PROFILE_SAMPLES &&
 	    tick_list_group(&p->ticks, p->sample_count, &w.ticks))
@@ -633,19 +641,28 @@ static int make_request(const struct profile *p, struct request_bytes *request, 
 	for (size_t i = 0; i < services.count; i++)
 		put_profile_head(&w, &profiles[i], i, value);
 	for (size_t i = 0; i < p->sample_count && !w.err; i++) {
-		int64_t counted = p->values[i * p->value_type_count + value];
+		const int64_t *values = &p->values[i * p->value_type_count];
+		size_t service = services.of_sample[i];
 
-		if (counted)
-			put_sample(&w, &profiles[services.of_sample[i]], i, counted);
+		if (values[value])
+			put_sample(&w, &profiles[service], i, values[value], true);
+		if (delay == p->value_type_count || delay == value || !values[delay])
+			continue;
+		if (!delays[service].size)
+			put_profile_head(&w, &delays[service], services.count + service, delay);
+		put_sample(&w, &delays[service], i, values[delay], false);
 	}
 	for (size_t i = 0; i < services.count; i++)
 		if (services.items[i].total)
-			put_service(&w, request, &services.items[i], &profiles[i]);
+			put_service(&w, request, &services.items[i], &profiles[i], &delays[i]);
 	put_bytes(&w, request, REQUEST_DICTIONARY, w.dictionary.at, w.dictionary.size);
 out:
 	for (size_t i = 0; profiles && i < services.count; i++)
 		request_bytes_free(&profiles[i]);
+	for (size_t i = 0; delays && i < services.count; i++)
+		request_bytes_free(&delays[i]);
 	free(profiles);
+	free(delays);
 	services_free(&services);
 	request_bytes_free(&w.dictionary);
 	free(w.texts);

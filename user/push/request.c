@@ -14,11 +14,11 @@ static void put_big_endian(uint8_t *to, uint64_t value, size_t size)
 		to[i] = value >> 8 * (size - 1 - i);
 }
 
-void request_profile_id(const struct profile *p, size_t service, uint8_t id[static PROFILE_ID_SIZE])
+void request_profile_id(const struct profile *p, size_t number, uint8_t id[static PROFILE_ID_SIZE])
 {
 	put_big_endian(id, p->time_ns, 8);
 	put_big_endian(id + 8, crc32(0, (const uint8_t *)p->host, strlen(p->host)), 4);
-	put_big_endian(id + 12, service + 1, 4);
+	put_big_endian(id + 12, number + 1, 4);
 }
 
 bool request_is_utf8(const char *text)

@@ -39,11 +39,10 @@ extern const struct push_protocol push_pyroscope;
 #define PROFILE_ID_SIZE 16
 
 /*
- * An ID of a window's profile of a service: the same whenever it is sent, and different for others
- * and on other hosts.
+ * An ID of a window's profile, by its number in the window: the same whenever it is sent, and
+ * different for others and on other hosts.
  */
-void request_profile_id(const struct profile *p, size_t service,
-			uint8_t id[static PROFILE_ID_SIZE]);
+void request_profile_id(const struct profile *p, size_t number, uint8_t id[static PROFILE_ID_SIZE]);
 
 /*
  * Copies a text; bytes that are not UTF-8, which servers refuse, become U+FFFD. Returns NULL when

@@ -380,17 +380,18 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
 	bool calls = rows_count_calls(p, o);
-	size_t count = values && !calls ? rows_values(p, o->value, values) : 1;
-	struct collector c = {
-		.p = p,
-		.o = o,
-		.r = r,
-		.values = values,
-		.count = count,
-		.wants_walls = true,
-	};
-	int err = rows_begin(r, o, count);
+	size_t count = values && !calls ? rows_values(p, o->value, values) : 1, delay = 0;
+	struct collector c = { .p = p, .o = o, .r = r, .values = values, .wants_walls = true };
+	int err;
 
+	if (o->delay && values && !calls && profile_delay(p) < p->value_type_count &&
+	    values[0] != profile_delay(p)) {
+		delay = count;
+		values[count++] = profile_delay(p);
+	}
+	c.count = count;
+	err = rows_begin(r, o, count);
+	r->delay = delay;
 	r->graph.options.counts_calls = calls;
 	if (!err)
 		err = values ? add_values(&c) : -ENOMEM;

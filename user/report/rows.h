@@ -50,7 +50,8 @@ struct rows {
 	size_t column_count;
 	/* One for each row, in another order, of views by labels; NULL: they are unknown. */
 	struct profile_wall *walls;
-	bool stacks; /* false: every total equals self */
+	size_t delay; /* the column of the delay; 0: there is none, or it is the first */
+	bool stacks;  /* false: every total equals self */
 	bool by_total;
 
 	/* private to rows.c */
@@ -70,6 +71,7 @@ struct rows_options {
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */
 	bool walls;	 /* with wall times; rows_collect() has them in any case */
+	bool delay;	 /* a column of the delay, too, if the profile has it: the last */
 };
 
 /*
@@ -111,9 +113,9 @@ int rows_compare(const void *one, const void *other);
 void rows_free(struct rows *r);
 
 /*
- * Stores in `values` the numbers of the values that rows_collect() makes columns of, in their
- * order: profile_value(p, type) is the first. There is room for value_type_count + 1. Returns how
- * many they are, at least 1.
+ * Stores in `values` the numbers of the values that rows_collect() makes columns of, without
+ * o->delay, in their order: profile_value(p, type) is the first. There is room for value_type_count
+ * + 1. Returns how many they are, at least 1.
  */
 size_t rows_values(const struct profile *p, const char *type, size_t *values);
 

@@ -275,6 +275,9 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 			t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
 	}
 	stack_ends_print(p, all, out);
+	if (profile_delay(p) < p->value_type_count && profile_total(p, PROFILE_DELAY_TYPE) > 0)
+		fprintf(out, "%sdelay: threads waited %.3f s for a CPU while this ran\n", prefix,
+			in_seconds(profile_total(p, PROFILE_DELAY_TYPE)));
 	return print_values(p, value, prefix, out);
 }
 

@@ -107,6 +107,9 @@ void totals_json(struct json_writer *w, const struct profile *p)
 		json_member(w, "selected", selected_object(p));
 	if (p->wall_count)
 		json_member(w, "wall", wall_json(&wall, t->wall_lost));
+	if (profile_delay(p) < p->value_type_count)
+		json_member(w, "delay_ns",
+			    json_object_new_int64(profile_total(p, PROFILE_DELAY_TYPE)));
 	if (!t->known)
 		return;
 	json_member(w, "ticks", json_object_new_uint64(t->ticks));

@@ -83,6 +83,8 @@ static const struct option_spec options[] = {
 	  offsetof(struct report_options, for_perf) },
 	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
 	  offsetof(struct report_options, for_perf) },
+	{ "delay", 0, NULL, "columns of how long threads waited for a CPU meanwhile", NULL,
+	  offsetof(struct report_options, view.rows.delay) },
 	TOOL_INPUT_OPTION(struct report_options, reading),
 	TOOL_QUERY_OPTIONS(struct report_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
@@ -154,6 +156,9 @@ static int check_options(const struct report_options *o, struct error *e)
 			       by->name);
 	else if (is_tree(o) && o->view.rows.by_total)
 		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
+	else if (o->view.rows.delay && (is_tree(o) || o->against || o->view.step_ns))
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "--delay is for tables; others take --value delay");
 	else if (o->tree && o->view.rows.image)
 		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
 	else if (o->view.step_ns && o->view.rows.image)
@@ -259,6 +264,8 @@ static int run_report(int argc, char **argv)
 		return tool_fail(&e);
 
 	err = tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
+	if (!err && rows->delay)
+		err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
 	if (!err && !tool_has_image(p, rows->image))
 		err = tool_no_image(rows->image, &e);
 	err = err ?: tool_filter(p, &o.filter, rows->value, &o.filtered, &e);

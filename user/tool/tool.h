@@ -266,7 +266,7 @@ struct tool_view {
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
-	  option_text, offsetof(type, member.rows.value) },                                         \
+	  option_text, offsetof(type, member.rows.value) },                                        \
 	{ "limit", 'E', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
 	  offsetof(type, member.limit) },                                                          \
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }

@@ -89,10 +89,11 @@ static int parse_sort(const char *value, void *member, struct error *e)
 			o->sort = i;
 			return 0;
 		}
-	return error_set(e, 0,
-			 "--sort takes self, total, name, image, wait, or of perf's keys one "
-			 "of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
-			 value);
+	return error_set(
+		e, 0,
+		"--sort takes self, total, name, image, wait, delay, or of perf's keys one "
+		"of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
+		value);
 }
 
 #define MEMBER(name) offsetof(struct top_options, name)
@@ -108,7 +109,8 @@ static const struct option_spec options[] = {
 	  parse_half_life, MEMBER(half_life) },
 	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(view) },
 	{ "sort", 's', "KEY",
-	  "order rows by self (default), total, name, image or wait; or what rows are, by perf's "
+	  "order rows by self (default), total, name, image, wait or delay; or what rows are, by "
+	  "perf's "
 	  "keys: " TOOL_SORT_KEYS,
 	  parse_sort, 0 },
 	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL, MEMBER(lines) },
@@ -180,6 +182,14 @@ static int show_live(const struct top_options *o, int signals)
 		return tool_refuse(&e);
 	}
 	tool_warn_of_clock(&o->target);
+	if (o->sort == LIVE_BY_DELAY && profile_delay(w.live.p) == w.live.p->value_type_count) {
+		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
+			       "this kernel does not let ticks know who waits for a CPU");
+		error_hint(&e, "it requires CONFIG_FAIR_GROUP_SCHED; or use another --sort");
+		unrecorded_free(&unrecorded);
+		watch_free(&w);
+		return tool_fail(&e);
+	}
 	live_show(&w.live, o->view);
 	w.live.sort = o->sort;
 	w.live.lines |= o->lines;
@@ -258,7 +268,9 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 	if (!err) {
 		live_show(&w.live, o->view);
 		w.live.sort = o->sort;
-		if (live_collect(&w.live))
+		if (o->sort == LIVE_BY_DELAY)
+			err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
+		if (!err && live_collect(&w.live))
 			err = error_no_memory(&e);
 		else if (o->plain)
 			err = print_table(&w, o, &e);

@@ -31,7 +31,7 @@ static const char help[] =
 	"  c            what calls the function; needs stacks: profiltool top -g\n"
 	"  n            in code: the next hot line\n"
 	"  Space, f     freeze, and go on\n"
-	"  s            sort by: self, total (with stacks), name, image\n"
+	"  s            sort by: self, total (with stacks), name, image, delay\n"
 	"  Tab          rows: functions, images, addresses, sources, lines, threads,\n"
 	"               processes\n"
 	"  t P i F      rows: threads, processes, images, functions\n"

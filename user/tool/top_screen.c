@@ -292,6 +292,8 @@ static int take_table_key(struct screen *s, int key)
 		if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
 			l->sort++;
 		if (l->sort == LIVE_BY_WAIT && !l->rows.walls)
+			l->sort++;
+		if (l->sort == LIVE_BY_DELAY && !l->rows.delay)
 			l->sort = LIVE_BY_SELF;
 		return live_collect(l);
 	case '\t':

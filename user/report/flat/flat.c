@@ -21,6 +21,7 @@ enum content {
 	CUMULATIVE_PERCENT,
 	TOTAL,
 	TOTAL_PERCENT,
+	SECONDS,
 	WALL,
 	RAN,
 	WAITED,
@@ -78,6 +79,9 @@ static const char *flat_cell(const void *context, size_t number, size_t column,
 	case TOTAL_PERCENT:
 		text_percent(buffer, count->total, all);
 		break;
+	case SECONDS:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->self / 1e9);
+		break;
 	default:
 		break;
 	}
@@ -97,7 +101,7 @@ static void add_column(struct flat *f, enum content content, size_t column, cons
 	f->columns[f->numbers++] = (struct table_column){
 		.title = title,
 		.is_hot = content == SELF_PERCENT && column == 0,
-		.is_optional = column > 0 || content == RAN,
+		.is_optional = (column > 0 && column != f->r->delay) || content == RAN,
 	};
 }
 
@@ -151,8 +155,10 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 			add_column(&f, UNKNOWN, 0, "unknown/s");
 	}
 	for (size_t i = 1; i < r.column_count; i++) {
-		add_column(&f, SELF, i, r.columns[i].title);
-		add_column(&f, SELF_PERCENT, i, "%");
+		bool delay = i == r.delay;
+
+		add_column(&f, delay ? SECONDS : SELF, i, delay ? "delay s" : r.columns[i].title);
+		add_column(&f, SELF_PERCENT, i, delay ? "delay%" : "%");
 	}
 	t.columns = f.columns;
 	t.column_count = f.numbers + row_field_columns(r.view, f.columns + f.numbers);
@@ -173,6 +179,7 @@ out:
 static struct json_object *row_object(const struct rows *r, const struct row *row)
 {
 	struct json_object *object = json_object_new_object(), *values;
+	size_t columns = r->column_count - (r->delay > 0);
 	int64_t self = row->counts->self;
 	int err = row_fields_json(r->view, row, object);
 
@@ -181,11 +188,14 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	err = err ?: json_add(object, "total", json_object_new_int64(row->counts->total));
 	if (!err && row->wall)
 		err = json_add(object, "wall", wall_json(row->wall, 0));
-	if (err || r->column_count == 1)
+	if (!err && r->delay)
+		err = json_add(object, "delay_ns",
+			       json_object_new_int64(row->counts[r->delay].self));
+	if (err || columns == 1)
 		return json_checked(object, err);
 	values = json_object_new_object();
 	err = json_add(object, "values", values);
-	for (size_t i = 0; i < r->column_count && !err; i++)
+	for (size_t i = 0; i < columns && !err; i++)
 		err = json_add_named(values, r->columns[i].title,
 				     json_object_new_int64(row->counts[i].self));
 	return json_checked(object, err);
@@ -193,13 +203,16 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
+	struct rows_options options = o->rows;
 	struct json_object *rest;
 	struct json_writer w;
 	size_t shown, i;
 	int64_t self = 0;
 	struct rows r;
-	int err = rows_collect(&r, p, &o->rows);
+	int err;
 
+	options.delay = true;
+	err = rows_collect(&r, p, &options);
 	if (err) {
 		rows_free(&r);
 		return err;

@@ -15,7 +15,7 @@
  *     self  self%  total  total%  function  image
  *
  * A profile of several events has two more columns for each, its count and %, before the function;
- * a narrow terminal shows as many of them as fit.
+ * a narrow terminal shows as many of them as fit. options->rows.delay adds `delay s  delay%`.
  *
  * Columns are at least two blanks apart. Function names contain blanks (C++) and may be of any
  * length: a script finds the image, a base name, in the last column, and the function between it

@@ -27,7 +27,7 @@
 #define NAMING_FIRST_NS ((int64_t)NS_PER_S / 2)
 #define NAMING_MOST_NS	((int64_t)(100 * NS_PER_MS))
 
-const char *const live_sort_names[] = { "self", "total", "name", "image", "wait", NULL };
+const char *const live_sort_names[] = { "self", "total", "name", "image", "wait", "delay", NULL };
 
 int live_init(struct live *l, uint64_t half_life_ns)
 {
@@ -57,14 +57,17 @@ void live_free(struct live *l)
 void live_fade(struct live *l, uint64_t ns)
 {
 	double factor = l->half_life_ns ? exp2(-(double)ns / l->half_life_ns) : 0;
+	size_t width = l->p->value_type_count, delay = profile_delay(l->p);
 	int64_t least = l->p->period_ns * FADED;
 
 	for (size_t i = 0; i < l->p->sample_count; i++) {
-		int64_t *weight = &l->p->values[i * l->p->value_type_count + PROFILE_CPU];
+		int64_t *values = &l->p->values[i * width];
 
-		*weight *= factor;
-		if (*weight <= least)
-			*weight = 0;
+		values[PROFILE_CPU] *= factor;
+		if (values[PROFILE_CPU] <= least)
+			values[PROFILE_CPU] = 0;
+		if (delay < width)
+			values[delay] *= values[PROFILE_CPU] ? factor : 0;
 	}
 	l->elapsed_ns = l->elapsed_ns * factor + ns;
 	l->p->wall_count = 0;
@@ -121,7 +124,10 @@ static int compare_shown(const void *one, const void *other, void *context)
 	const struct row *b = &l->rows.rows[*(const size_t *)other];
 	int order = 0;
 
-	if (l->sort == LIVE_BY_TOTAL)
+	if (l->sort == LIVE_BY_DELAY && l->rows.delay)
+		order = compare_u64(magnitude(b->counts[l->rows.delay].self),
+				    magnitude(a->counts[l->rows.delay].self));
+	else if (l->sort == LIVE_BY_TOTAL)
 		order = compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
 	else if (l->sort == LIVE_BY_WAIT && a->wall)
 		order = compare_u64(b->wall->runnable_ns, a->wall->runnable_ns);
@@ -156,14 +162,19 @@ int live_collect(struct live *l)
 		.walls = true,
 	};
 	const struct row *row = live_row(l);
+	size_t delay = profile_delay(l->p);
 	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
 	size_t *shown;
 	int err;
 
 	rows_free(&l->rows);
-	err = rows_begin(&l->rows, &o, 1);
+	err = rows_begin(&l->rows, &o, delay < l->p->value_type_count ? 2 : 1);
 	if (!err && l->p->value_type_count)
 		err = rows_add(&l->rows, l->p, &o, PROFILE_CPU, 0);
+	if (!err && delay < l->p->value_type_count) {
+		l->rows.delay = 1;
+		err = rows_add(&l->rows, l->p, &o, delay, 1);
+	}
 	err = err ?: rows_finish(&l->rows);
 	/* List the rows that match the pattern, in the order of l->sort. */
 	shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));

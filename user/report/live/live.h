@@ -24,6 +24,7 @@ enum live_sort {
 	LIVE_BY_NAME,
 	LIVE_BY_IMAGE, /* threads and processes: by number */
 	LIVE_BY_WAIT,  /* for a CPU, where that is known: threads and processes */
+	LIVE_BY_DELAY, /* if the profile has it; only then it is shown */
 	LIVE_SORTS,
 };
 
@@ -135,10 +136,11 @@ struct live_table_options {
 /*
  * Prints the table of the shown rows; in a pipe, a last line sums up those after first + count.
  *
- *     [samples] self% [total%] cpu% [wait%] function image
+ *     [samples] self% [total%] cpu% [wait%] [delay%] function image
  *
- * Without stacks self% is called %. cpu% is of one CPU. samples is there if nothing fades, wait% if
- * rows are threads or processes: how many of them waited for a CPU, in percent of one.
+ * Without stacks self% is called %. cpu% is of one CPU; delay% is of the time for which one thread
+ * waits. samples is there if nothing fades, wait% if rows are threads or processes: how many of
+ * them waited for a CPU, in percent of one.
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 

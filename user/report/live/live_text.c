@@ -124,6 +124,7 @@ enum content {
 	TOTAL,
 	CPU,
 	WAIT,
+	DELAY,
 	NUMBERS_MAX
 };
 
@@ -166,6 +167,10 @@ static const char *live_cell(const void *context, size_t number, size_t column,
 	case WAIT:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
 			 percent(row->wall->runnable_ns, l->wall_ns));
+		break;
+	case DELAY:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
+			 percent(row->counts[l->rows.delay].self, l->elapsed_ns));
 		break;
 	case NUMBERS_MAX:
 		return "";
@@ -217,6 +222,8 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	add_number(&c, CPU, "cpu%");
 	if (l->rows.walls)
 		add_number(&c, WAIT, "wait%");
+	if (l->sort == LIVE_BY_DELAY && l->rows.delay)
+		add_number(&c, DELAY, "delay%");
 	fields = row_field_columns(l->view, c.columns + c.numbers);
 	t.column_count = c.numbers + fields;
 	/* The text before the last takes all remaining columns. */
@@ -247,6 +254,12 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	err = err ?: json_add(object, "kernel", json_object_new_uint64(kernel / period));
 	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
 	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
+	if (!err && l->rows.delay) {
+		double delay = l->rows.columns[l->rows.delay].samples;
+
+		err = json_add(object, "delay_percent",
+			       json_decimal(percent(delay, l->elapsed_ns), 1));
+	}
 	err = err ?: json_add(object, "by", json_text(l->view->name));
 	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
 		const struct row *r = row_at(l, i);
@@ -261,6 +274,12 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 		if (!err && r->wall)
 			err = json_add(row, "wait_percent",
 				       json_decimal(percent(r->wall->runnable_ns, l->wall_ns), 1));
+		if (!err && l->rows.delay) {
+			double delay = r->counts[l->rows.delay].self;
+
+			err = json_add(row, "delay_percent",
+				       json_decimal(percent(delay, l->elapsed_ns), 1));
+		}
 		err = json_append(rows, json_checked(row, err));
 	}
 	err = json_add(object, "rows", json_checked(rows, err));
