@@ -19,6 +19,7 @@ const volatile __u64 bank_words = 0;		      /* the distance of two banks in the 
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
 const volatile __u32 banks = 1;			      /* of each table; or SAMPLE_BANKS */
 const volatile bool notes_cpu = false;		      /* samples of different CPUs differ */
+const volatile __u32 victims = SAMPLE_ALL_VICTIMS;    /* enum sample_victims */
 
 /* Written by user space at any time: the bank in which ticks count. */
 volatile __u32 bank_in_use SEC(".data.banks");
@@ -151,12 +152,17 @@ static __always_inline bool has_run_queue(void)
  */
 static __always_inline __u32 threads_waiting(struct task_struct *task)
 {
-	__u32 queued, asleep = 0;
+	__u32 queued, asleep = 0, cpu = bpf_get_smp_processor_id();
+	struct sample_times *own;
 	struct cfs_rq *cfs;
 	struct rq *rq;
 
 	if (!has_run_queue())
 		return 0;
+	if (victims) { /* count_victims() has counted them */
+		own = bpf_map_lookup_elem(&times, &cpu);
+		return own ? own->victims : 0;
+	}
 	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
 	queued = BPF_CORE_READ(rq, nr_running);
 	if (queued < 2)

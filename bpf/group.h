@@ -14,8 +14,8 @@ const volatile bool group_is_v1 = false; /* in the v1 hierarchy with perf_event 
 /* Groups more than this below the root are not found. */
 #define GROUP_LEVELS 64
 
-/* Whether the thread is in the control group, or in one below it. */
-static __always_inline bool is_in_group(struct task_struct *task)
+/* Whether the thread is in a control group, or in one below it. */
+static __always_inline bool is_in_group(struct task_struct *task, __u64 group, bool group_is_v1)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	struct cgroup *own, *at;

@@ -176,7 +176,8 @@ _Static_assert(SAMPLE_BUCKETS *SAMPLE_PER_BUCKET <= 1U << SAMPLE_SLOT_BITS, "slo
 struct sample_times {
 	unsigned long long written; /* how many so far, by the CPU */
 	unsigned long long lost;
-	unsigned long long unused[6];
+	unsigned long long victims; /* how many of them wait at the tick under way */
+	unsigned long long unused[5];
 	unsigned long long read; /* how many so far, by user space: in a cache line of its own */
 	unsigned long long unused_too[7];
 	unsigned long long ticks[SAMPLE_TIMES];
@@ -191,6 +192,16 @@ struct sample_counters {
 	unsigned long long timed_ns;  /* the sum of their run times */
 	unsigned long long unused[3];
 };
+
+/* Whose waits count: of a process, of threads of one name, or in a control group. */
+enum sample_victims {
+	SAMPLE_ALL_VICTIMS,
+	SAMPLE_VICTIM_PID,
+	SAMPLE_VICTIM_COMM,
+	SAMPLE_VICTIM_GROUP,
+};
+
+#define SAMPLE_COMM_SIZE 16
 
 /* Which ticks are counted. */
 #define SAMPLE_USER   1 /* in user mode */

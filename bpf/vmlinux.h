@@ -124,18 +124,25 @@ struct cfs_rq {
 	struct rq *rq;		   /* of the CPU; with CONFIG_FAIR_GROUP_SCHED */
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 /* What runs on a CPU, and waits for it. */
 struct rq {
-	unsigned int nr_running; /* threads of all scheduling classes, but the idle one */
-	struct cfs_rq cfs;	 /* the uppermost */
-	__u64 clock;		 /* the scheduler's, when it was last looked at */
-	__u64 clock_task;	 /* without the time that interrupts and the host took */
+	unsigned int nr_running;    /* threads of all scheduling classes, but the idle one */
+	struct cfs_rq cfs;	    /* the uppermost */
+	struct list_head cfs_tasks; /* all of its threads, by se.group_node */
+	__u64 clock;		    /* the scheduler's, when it was last looked at */
+	__u64 clock_task;	    /* without the time that interrupts and the host took */
 };
 
 struct sched_entity {
 	__u64 exec_start;	/* by clock_task: up to when a running thread's time is summed up */
 	__u64 sum_exec_runtime; /* CPU time: ns */
 	struct cfs_rq *cfs_rq;	/* of its CPU, also of a thread of another class */
+	struct list_head group_node;
+	unsigned char sched_delayed; /* since 6.12: it sleeps, and is still in the queue */
 };
 
 struct sched_info {

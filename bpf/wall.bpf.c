@@ -118,7 +118,7 @@ int read_threads(struct bpf_iter__task *ctx)
 	read_thread(task, &thread);
 	if (task->flags & PF_EXITING)
 		thread.flags |= WALL_EXITING;
-	if (group && !is_in_group(task))
+	if (group && !is_in_group(task, group, group_is_v1))
 		thread.flags |= WALL_OUTSIDE;
 	bpf_seq_write(ctx->meta->seq, &thread, sizeof(thread));
 	return 0;
@@ -139,7 +139,7 @@ int send_exit(const __u64 *ctx)
 	}
 	read_thread(task, thread);
 	thread->flags |= WALL_EXITED;
-	if (group && !is_in_group(task))
+	if (group && !is_in_group(task, group, group_is_v1))
 		thread->flags |= WALL_OUTSIDE;
 	bpf_ringbuf_submit(thread,
 			   bpf_ringbuf_query(&wall_exits, BPF_RB_AVAIL_DATA) > WALL_RING_BYTES / 16

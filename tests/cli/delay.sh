@@ -14,22 +14,22 @@ cpu=$(python3 -S -c 'import os; print(max(os.sched_getaffinity(0)))')
 
 # --- The sum, and the kernel's own account of all threads ---
 
-# exact THREADS: with so many threads that want one CPU, the delay of a recording of the machine is for how long all its
-# threads have waited for one, by their run_delay. A virtual machine has no ticks while its host takes a CPU away,
+# exact THREADS [PID]: with so many threads that want one CPU, the delay of a recording of the machine is for how long all
+# its threads have waited for one, by their run_delay, or those of this process. A virtual machine has no ticks while its host takes a CPU away,
 # which run_delay includes; a tick that is late for it may still come.
 exact() {
 	start_ready "$progs/queues" "$cpu" "$1" 0
-	record_begin "$1" record -a -F 997 -o "$work/$1.pb.gz" --json
-	python3 -S - "$progs/run_delay" "$work/run_delay.json" <<'EOF_PYTHON' || return
+	record_begin "$1" record -a -F 997 -o "$work/$1.pb.gz" --json ${2:+--victim "pid:$2"}
+	python3 -S - "$work/run_delay.json" "$progs/run_delay" 5 ${2:+"$2"} <<'EOF_PYTHON' || return
 import json, subprocess, sys
 def stolen():
 	return {words[0]: int(words[8]) for words in map(str.split, open("/proc/stat")) if words[0].startswith("cpu")}
 before = stolen()
-account = json.loads(subprocess.check_output([sys.argv[1], "5"]))
+account = json.loads(subprocess.check_output(sys.argv[2:]))
 after = stolen()
 seconds = (account["until_ns"] - account["since_ns"]) / 1e9
 account["stolen"] = max(after[cpu] - before[cpu] for cpu in after if cpu != "cpu") / 100 / seconds
-json.dump(account, open(sys.argv[2], "w"))
+json.dump(account, open(sys.argv[1], "w"))
 EOF_PYTHON
 	kill -INT "$recorder"
 	wait "$recorder" || return
@@ -50,6 +50,43 @@ EOF_PYTHON
 for threads in 2 10 50; do
 	check "$threads threads want a CPU: the delay is for how long threads wait" exact $threads
 done
+
+# --- Of whom ---
+
+start_ready "$progs/queues" "$cpu" 3 0
+victim=$pid
+check "--victim pid: the delay is for how long this process waits" exact 10 "$victim"
+check "--victim comm: nobody has the name" exits 0 "$profiltool" record -a -d 0.5 --json --victim comm:nobody
+check "--victim comm: none waits" json "j['counted'] > 0 and j['delay_ns'] == 0" "$work/out"
+check "--victim comm: threads of this name" exits 0 until_used "$victim" 300 "$profiltool" record -p "$victim" --json \
+	--victim comm:queues
+check "--victim comm: they wait" json "j['delay_ns'] > 0" "$work/out"
+check "--victim cgroup: those in it and below it" exits 0 until_used "$victim" 300 "$profiltool" record -p "$victim" \
+	--json --victim cgroup:/
+check "--victim cgroup: they wait" json "j['delay_ns'] > 0" "$work/out"
+check "--victim by the scheduler's tick" exits 0 until_used "$victim" 300 "$profiltool" record -p "$victim" -e tick \
+	--json --victim "pid:$victim" -o "$work/victim.pb.gz"
+check "--victim by the scheduler's tick: they wait" json "j['delay_ns'] > 0" "$work/out"
+check "the file says who the victim is" grep -qx "comment victim=pid:$victim" <("$profiltool" dump "$work/victim.pb.gz")
+stop "$victim"
+check "--victim: a process that is gone" exits 1 "$profiltool" record -a -d 0.1 --victim "pid:$victim"
+check "--victim: a process that is gone: said" says "there is no such process"
+check_rows <<'EOF'
+NAME --victim takes no PID alone
+RUN "$profiltool" record -a -d 0.1 --victim 7
+STATUS 2
+EXPECT --victim takes pid:PID, comm:NAME (a thread's, of 15 bytes at most) or cgroup:PATH, not "7"
+
+NAME --victim takes no name that no thread can have
+RUN "$profiltool" record -a -d 0.1 --victim comm:0123456789abcdef
+STATUS 2
+EXPECT --victim takes pid:PID
+
+NAME the histogram keeps no delay
+RUN "$profiltool" record -p $$ -d 0.1 --scale 0x10000 --victim comm:queues
+STATUS 2
+EXPECT --scale keeps no delay: it excludes --victim
+EOF
 
 # --- Whose code it is ---
 
@@ -116,7 +153,7 @@ EOF
 
 # --- Now ---
 
-start_ready "$progs/waits" "$cpu" 2 4
+start_ready "$progs/queues" "$cpu" 2 4
 check "top sorts by delay" exits 0 "$profiltool" top --sort delay --tables 2 -d 0.5 -p "$pid"
 check "top sorts by delay: the batch job is first" awk '/delay%/ { title = NR } title && NR == title + 1 {
 	found += / batch_job / } END { exit !found }' "$work/out"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * run_delay SECONDS: prints for how long all threads of the machine have run, and have waited for a
- * CPU, meanwhile, by the kernel's own account: sum_exec_runtime and run_delay, with the waits under
- * way. since_ns, until_ns: from when and up to when, since the epoch.
+ * run_delay SECONDS [PID]: prints for how long all threads of the machine, or of a process, have
+ * run, and have waited for a CPU, meanwhile, by the kernel's own account: sum_exec_runtime and
+ * run_delay, with the waits under way. since_ns, until_ns: from when and up to when, since the
+ * epoch.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -37,12 +38,16 @@ static int read_threads(const struct run_delay_bpf *bpf, struct thread_account *
 	return size;
 }
 
+static unsigned long long only_pid; /* 0: all processes */
+
 /* Adds what a thread has done since `before`, in which it may be by its TID. */
 static void add_thread(struct thread_account *sum, const struct thread_account *thread,
 		       const struct thread_account *before)
 {
 	const struct thread_account none = { 0 }, *from = &before[thread->tid];
 
+	if (only_pid && thread->pid != only_pid)
+		return;
 	if (from->start_ns != thread->start_ns)
 		from = &none; /* it is newer */
 	sum->ran_ns += thread->ran_ns - from->ran_ns;
@@ -81,10 +86,11 @@ int main(int argc, char **argv)
 	struct timespec since, until;
 	int map;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: run_delay SECONDS\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: run_delay SECONDS [PID]\n");
 		return 2;
 	}
+	only_pid = argc > 2 ? atoi(argv[2]) : 0;
 	/* What it reads at one time must not be interrupted by those that it reads. */
 	if (!before || !after || !bpf || run_delay_bpf__attach(bpf) ||
 	    sched_setscheduler(0, SCHED_FIFO, &first)) {

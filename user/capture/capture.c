@@ -57,6 +57,7 @@ struct capture {
 	struct target *targets;
 	size_t target_count;
 	struct cgroup group; /* fd -1: none */
+	struct sample_victim victim;
 	int epoll;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: the last reading */
 	uint64_t next_cpus_ns;		      /* when to look for CPUs again */
@@ -333,6 +334,7 @@ static const struct address_space *first_space(const struct capture *c)
 static int load_sample_as_asked(struct capture *c, struct error *e)
 {
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
+	int err;
 	const struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
 			 (kernel ? SAMPLE_KERNEL_PC : 0),
@@ -341,6 +343,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.everyone = counts_everyone(c),
 		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
 		.group_is_v1 = c->group.is_v1,
+		.victim = c->victim,
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
@@ -353,7 +356,47 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
-	return sample_program_load(&c->sample, &settings, &c->gathered, e);
+	err = sample_program_load(&c->sample, &settings, &c->gathered, e);
+	if (!err && c->victim.kind && !c->sample.knows_waiting) {
+		err = error_set_kind(e, ERROR_KERNEL_LACKS, EOPNOTSUPP,
+				     "this kernel does not let ticks know who waits for a CPU");
+		error_hint(e, "it requires CONFIG_FAIR_GROUP_SCHED; or omit --victim");
+	}
+	return err;
+}
+
+/* Sets c->victim as the options say. */
+static int choose_victim(struct capture *c, struct error *e)
+{
+	struct cgroup group = { .path = c->options.victim_name };
+	int err;
+
+	switch (c->options.victim) {
+	case CAPTURE_ALL_VICTIMS:
+		return 0;
+	case CAPTURE_VICTIM_PID:
+		if (members_pid_namespace())
+			return error_set(e, 0,
+					 "the process that waits cannot be found by its PID in a "
+					 "PID namespace");
+		c->victim.kind = SAMPLE_VICTIM_PID;
+		c->victim.pid = c->options.victim_pid;
+		return target_check(c->options.victim_pid, false, false, e);
+	case CAPTURE_VICTIM_COMM:
+		c->victim.kind = SAMPLE_VICTIM_COMM;
+		snprintf(c->victim.comm, sizeof(c->victim.comm), "%s", c->options.victim_name);
+		return 0;
+	case CAPTURE_VICTIM_CGROUP:
+		err = cgroup_open(&group, e);
+		if (err)
+			return err;
+		close(group.fd);
+		c->victim.kind = SAMPLE_VICTIM_GROUP;
+		c->victim.group = group.id;
+		c->victim.group_is_v1 = group.is_v1;
+		return 0;
+	}
+	return 0;
 }
 
 /* Falls back to frame pointers where the kernel rejects the walk by call frame information. */
@@ -418,6 +461,8 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		if (!err && cgroup_has_all(&c->group))
 			c->options.target = CAPTURE_SYSTEM;
 	}
+	if (!err)
+		err = choose_victim(c, e);
 	if (options->target == CAPTURE_PROCESSES || is_thread)
 		for (size_t i = 0; i < options->pid_count && !err; i++)
 			err = target_check(options->pids[i], is_thread, options->kernel, e);

@@ -41,6 +41,14 @@ enum capture_target {
 	CAPTURE_CGROUP,	   /* the threads in a control group and in those below it */
 };
 
+/* Whose waits for a CPU are counted. */
+enum capture_victim {
+	CAPTURE_ALL_VICTIMS,
+	CAPTURE_VICTIM_PID,    /* a process's */
+	CAPTURE_VICTIM_COMM,   /* those of threads of one name */
+	CAPTURE_VICTIM_CGROUP, /* those in a control group and in those below it */
+};
+
 #define CAPTURE_UNWIND_MIB_MAX 4096
 
 struct capture_options {
@@ -51,9 +59,13 @@ struct capture_options {
 	bool command_to_stderr; /* the command's standard output is standard error */
 	const char *cgroup;	/* see capture/cgroup.h */
 	enum capture_event event;
-	unsigned int frequency;	    /* Hz; with CAPTURE_TICK, 0 or the kernel's */
-	bool inherit;		    /* follow child processes; new threads are always followed */
-	bool user, kernel;	    /* which ticks to count; neither: all, at the user pc */
+	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's */
+	enum capture_victim victim;
+	pid_t victim_pid;
+	const char
+		*victim_name; /* of the threads, or as cgroup; valid until capture_start() ends */
+	bool inherit;	      /* follow child processes; new threads are always followed */
+	bool user, kernel;    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */

@@ -189,10 +189,21 @@ static struct bpf_program *choose_filter(const struct sample_program *sample)
 	return sample->settings.tick ? bpf->progs.group_tick : bpf->progs.group_event;
 }
 
+/* The program that counts which victims wait; NULL: all that wait count. */
+static struct bpf_program *choose_victims(const struct sample_program *sample)
+{
+	const struct sample_bpf *bpf = sample->bpf;
+
+	if (!sample->settings.victim.kind)
+		return NULL;
+	return sample->settings.tick ? bpf->progs.victims_tick : bpf->progs.victims_event;
+}
+
 /* Chooses the programs and maps to load, their sizes and settings. */
 static int choose_maps(const struct sample_program *sample)
 {
 	const struct sample_settings *settings = &sample->settings;
+	const struct sample_victim *victim = &settings->victim;
 	struct sample_bpf *bpf = sample->bpf;
 	bool stacks = settings->stacks;
 	uint32_t ring_bytes;
@@ -226,7 +237,14 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_program__set_autoload(bpf->progs.knows_waiting, true);
 	if (settings->group)
 		bpf_program__set_autoload(choose_filter(sample), true);
-	bpf_map__set_autocreate(bpf->maps.counting, settings->group);
+	bpf->rodata->victims = victim->kind;
+	bpf->rodata->victim_pid = victim->pid;
+	memcpy((char *)bpf->rodata->victim_comm, victim->comm, sizeof(victim->comm));
+	bpf->rodata->victim_group = victim->group;
+	bpf->rodata->victim_group_is_v1 = victim->group_is_v1;
+	if (victim->kind)
+		bpf_program__set_autoload(choose_victims(sample), true);
+	bpf_map__set_autocreate(bpf->maps.counting, settings->group || victim->kind);
 	if (!settings->everyone)
 		members_choose(bpf->obj, true);
 	bpf_map__set_autocreate(bpf->maps.table, !stacks);
@@ -256,18 +274,25 @@ static int load_sample(void *object)
 {
 	struct sample_program *sample = object;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
-	uint32_t key = 0, counting;
 	int err;
 
 	sample->bpf = sample_bpf__open();
 	if (!sample->bpf)
 		return -errno;
 	err = choose_maps(sample) ?: sample_bpf__load(sample->bpf);
-	if (!err && sample->settings.group) {
-		/* Connects the filter of the control group to the program that counts. */
-		counting = bpf_program__fd(choose_program(sample));
-		err = bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key, &counting,
-					  BPF_ANY);
+	if (!err && (sample->settings.group || sample->settings.victim.kind)) {
+		/* Connects the filter of the control group, the victims' program, and this one. */
+		const struct bpf_program *next[] = {
+			choose_victims(sample) ?: choose_program(sample),
+			choose_program(sample),
+		};
+
+		for (uint32_t key = 0; key < sizeof(next) / sizeof(*next) && !err; key++) {
+			int fd = bpf_program__fd(next[key]);
+
+			err = bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key,
+						  &fd, BPF_ANY);
+		}
 	}
 	err = err
 		      ?: bpf_prog_test_run_opts(bpf_program__fd(sample->bpf->progs.knows_waiting),
@@ -345,7 +370,7 @@ void sample_program_free(struct sample_program *sample)
 
 const struct bpf_program *sample_program_on_tick(const struct sample_program *sample)
 {
-	return choose_filter(sample) ?: choose_program(sample);
+	return choose_filter(sample) ?: choose_victims(sample) ?: choose_program(sample);
 }
 
 struct bpf_object *sample_program_object(const struct sample_program *sample)

@@ -13,12 +13,19 @@ struct bpf_program;
 
 /* Which ticks to count, and how. */
 struct sample_settings {
-	uint32_t sides;		  /* SAMPLE_USER, ... */
-	bool stacks;		  /* record call stacks, not pcs: by frame pointers, */
-	struct unwind *unwind;	  /* or, if not NULL, by call frame information */
-	bool everyone;		  /* count all ticks, else members': capture/members.h */
-	uint64_t group;		  /* with everyone: only threads in this control group; 0: all */
-	bool group_is_v1;	  /* the group is in a cgroup v1 hierarchy */
+	uint32_t sides;	       /* SAMPLE_USER, ... */
+	bool stacks;	       /* record call stacks, not pcs: by frame pointers, */
+	struct unwind *unwind; /* or, if not NULL, by call frame information */
+	bool everyone;	       /* count all ticks, else members': capture/members.h */
+	uint64_t group;	       /* with everyone: only threads in this control group; 0: all */
+	bool group_is_v1;      /* the group is in a cgroup v1 hierarchy */
+	struct sample_victim {
+		enum sample_victims kind;
+		uint32_t pid;
+		char comm[SAMPLE_COMM_SIZE];
+		uint64_t group;
+		bool group_is_v1;
+	} victim;		  /* whose waits count */
 	bool one_thread, inherit; /* for members: see bpf/members.h */
 	const struct tick *tick;  /* run at the scheduler's tick; NULL: at perf events */
 	bool windows;		  /* ticks go on when one ends: there are two banks of each table */

@@ -19,6 +19,9 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/* Of a thread: TASK_COMM_LEN. */
+#define VICTIM_NAME_SIZE 16
+
 struct record_options {
 	struct tool_target target;
 	uint64_t duration_ns; /* 0: until the end */
@@ -30,11 +33,41 @@ struct record_options {
 		bool given;
 	} offset;
 	uint64_t bufsiz; /* 0: not given */
+	struct victim {
+		enum capture_victim kind;
+		const char *text; /* as given; NULL: all that wait */
+		const char *name;
+		pid_t pid;
+	} victim;
 	struct tool_naming naming;
 	bool no_inline, no_times, wall;
 	bool json, quiet, verbose;
 	long limit;
 };
+
+static int parse_victim(const char *value, void *member, struct error *e)
+{
+	struct victim *victim = &((struct record_options *)member)->victim;
+	const char *name = strchr(value, ':');
+	uint64_t pid;
+
+	*victim = (struct victim){ .text = value, .name = name ? name + 1 : "" };
+	if (strncmp(value, "pid:", 4) == 0 && number_parse(victim->name, 1, INT32_MAX, &pid) == 0) {
+		victim->kind = CAPTURE_VICTIM_PID;
+		victim->pid = pid;
+	} else if (strncmp(value, "comm:", 5) == 0 && *victim->name &&
+		   strlen(victim->name) < VICTIM_NAME_SIZE) {
+		victim->kind = CAPTURE_VICTIM_COMM;
+	} else if (strncmp(value, "cgroup:", 7) == 0 && *victim->name) {
+		victim->kind = CAPTURE_VICTIM_CGROUP;
+	} else {
+		return error_set(e, 0,
+				 "--victim takes pid:PID, comm:NAME (a thread's, of %d bytes at "
+				 "most) or cgroup:PATH, not \"%s\"",
+				 VICTIM_NAME_SIZE - 1, value);
+	}
+	return 0;
+}
 
 static int parse_duration(const char *value, void *member, struct error *e)
 {
@@ -96,6 +129,8 @@ static const struct option_spec options[] = {
 	  parse_offset, MEMBER(offset) },
 	{ "bufsiz", 0, "BYTES", "with --scale: 2 for each cell (as the text needs)", parse_bufsiz,
 	  MEMBER(bufsiz) },
+	{ "victim", 0, "WHO", "delay is of these threads alone: pid:PID, comm:NAME or cgroup:PATH",
+	  parse_victim, 0 },
 	{ "limit", 'E', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
 	  MEMBER(limit) },
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
@@ -158,6 +193,8 @@ static int check_target(const struct record_options *o, char **command, struct e
 	else if (o->scale && (o->target.user || o->target.kernel))
 		why = "--scale counts every tick, at its pc in user space: it excludes --user "
 		      "and --kernel";
+	else if (o->scale && o->victim.kind)
+		why = "--scale keeps no delay: it excludes --victim";
 	else if (o->scale && o->target.stacks)
 		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
@@ -393,6 +430,18 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 	return write_err ? EXIT_FAILED : code;
 }
 
+static int note_victim(struct profile *p, const char *victim)
+{
+	char *text;
+	int err;
+
+	if (asprintf(&text, "victim=%s", victim) < 0)
+		return -ENOMEM;
+	err = profile_add_comment(p, text);
+	free(text);
+	return err;
+}
+
 /* Stores the command with its arguments as they were given. Returns 0 or -ENOMEM. */
 static int note_command(struct profile *p, char *const *command)
 {
@@ -433,6 +482,8 @@ static int record_target(struct recording *r, const struct record_options *o,
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	err = capture_stop(r->capture, &e) ?: profile_from_capture(r->capture, &p, &e);
 	if (!err && command && note_command(p, what->command))
+		err = error_no_memory(&e);
+	if (!err && o->victim.text && note_victim(p, o->victim.text))
 		err = error_no_memory(&e);
 	if (err) {
 		code = tool_fail(&e);
@@ -488,6 +539,9 @@ static int run_record(int argc, char **argv)
 		return tool_fail(&e);
 	c = tool_capture_options(&o.target);
 	c.wall = o.wall;
+	c.victim = o.victim.kind;
+	c.victim_pid = o.victim.pid;
+	c.victim_name = o.victim.name;
 	c.scale = o.scale;
 	c.offset = o.offset.address;
 	c.bufsiz = o.bufsiz;
