@@ -38,6 +38,17 @@ static inline bool is_in_system_call(const struct pt_regs *regs)
 	return regs->syscallno >= 0;
 }
 
+/* The number of the system call; negative: an exception. And its first argument. */
+static inline long system_call_number(const struct pt_regs *regs)
+{
+	return regs->syscallno;
+}
+
+static inline __u64 system_call_argument(const struct pt_regs *regs)
+{
+	return regs->orig_x0;
+}
+
 /* Writes the registers by their numbers in DWARF, which is their order: x0 to x30, sp. */
 static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
 {

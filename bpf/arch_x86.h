@@ -35,6 +35,17 @@ static inline bool is_in_system_call(const struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
+/* The number of the system call; negative: an exception. And its first argument. */
+static inline long system_call_number(const struct pt_regs *regs)
+{
+	return regs->orig_ax;
+}
+
+static inline __u64 system_call_argument(const struct pt_regs *regs)
+{
+	return regs->di;
+}
+
 /* Writes the registers by their numbers in DWARF. */
 static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
 {

@@ -271,6 +271,8 @@ int test_stacks(const __u64 *arguments)
 	return 0;
 }
 
+#include "waits.h" /* uses get_frames() */
+
 /*
  * --- A control group ---
  *
@@ -401,5 +403,21 @@ int victims_tick(__u64 *ctx)
 		count_victims(task);
 		bpf_tail_call(ctx, &counting, 1);
 	}
+	return 0;
+}
+
+/* --- Waits --- */
+
+SEC("?tp_btf/sched_switch")
+int switch_stacks(__u64 *ctx)
+{
+	note_switch(ctx, false);
+	return 0;
+}
+
+SEC("?tp_btf/sched_switch")
+int switch_stacks_cfi(__u64 *ctx)
+{
+	note_switch(ctx, true);
 	return 0;
 }

@@ -31,6 +31,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
 	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 enum {
@@ -39,12 +40,17 @@ enum {
 };
 
 enum {
+	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_F_INNER_MAP = 1U << 12,
 };
 
 enum {
 	BPF_F_USER_STACK = 1U << 8,
+};
+
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1U << 0,
 };
 
 enum {
@@ -150,6 +156,25 @@ struct sched_info {
 	__u64 last_queued; /* by clock: since when it waits; 0: it does not */
 };
 
+struct inode {
+	__u16 i_mode;
+	__u32 i_flags;
+	__u32 i_rdev;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct kernfs_node {
 	__u64 id;
 };
@@ -190,6 +215,8 @@ struct task_struct {
 	const __u64 *cpus_ptr; /* a bit for each CPU */
 	char comm[16];
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
+	struct files_struct *files;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent, *group_leader;

@@ -67,6 +67,7 @@ basics() {
 	run pid-dump profiltool dump --json pid.pb.gz
 	begin stacks chains kernel
 	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
+	run wall profiltool record --wall -a -d 0.4 -F 997 --json
 	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
 	kill -KILL "$target"
 	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait

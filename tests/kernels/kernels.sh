@@ -22,6 +22,13 @@ found() {
 	ran "$1" && recorded "whole and ($2)" "$results/$1.json"
 }
 
+# closes: the account of wall time adds up, and there are waits.
+closes() {
+	ran wall && json "(lambda w: w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'] and
+		w['blocked_by']['kernel'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'])(j['wall'])" \
+		"$results/wall.json"
+}
+
 # near A B PERCENT: an expression: A is within so much of B. For a clock that is exact, so that there is
 # no chance about it.
 near() {
@@ -96,6 +103,7 @@ check_basics() {
 	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
 		samples('burn_*') > 0.9 * j['counted'] and \
 		$(near ticked "$(cpu_ns tick)" 4) and $(near ticked 1.4e9 6)"
+	check "$k: the account of wall time closes, and has reasons" closes
 	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '${system_call}getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \

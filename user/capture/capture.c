@@ -51,7 +51,9 @@ struct capture {
 	struct members members; /* whose ticks count, unless everyone's do */
 	struct sideband *sideband;
 	struct process_table processes;
-	struct counts counts;	/* the last window's */
+	struct counts counts; /* the last window's */
+	struct counts waits;
+	char no_waits[256];	/* why the kernel cannot follow them; "": it can */
 	struct counts gathered; /* from ring buffers: the next one's */
 	struct command command;
 	struct target *targets;
@@ -235,6 +237,9 @@ static int begin_account(struct capture *c, struct error *e)
 {
 	int err = c->options.wall ? wall_begin(&c->wall, e) : 0;
 
+	if (!err && c->options.waits)
+		err = waits_begin(&c->sample.waits, wall_clock_offset(&c->wall),
+				  has_unwind(c) ? &c->unwind : NULL, e);
 	if (err)
 		return err;
 	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -348,6 +353,8 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
 		.windows = c->options.windows,
+		.waits = c->options.waits,
+		.waits_percent = c->options.waits_percent,
 		.always_on = c->options.always_on,
 	};
 
@@ -399,18 +406,31 @@ static int choose_victim(struct capture *c, struct error *e)
 	return 0;
 }
 
-/* Falls back to frame pointers where the kernel rejects the walk by call frame information. */
+static int load_sample_again(struct capture *c, struct error *e)
+{
+	sample_program_free(&c->sample);
+	unwind_free(&c->unwind);
+	*e = (struct error){ 0 };
+	return load_sample_as_asked(c, e);
+}
+
+/*
+ * Does without waits where the kernel cannot follow them, and falls back to frame pointers where it
+ * rejects the walk by call frame information.
+ */
 static int load_sample(struct capture *c, struct error *e)
 {
 	int err = load_sample_as_asked(c, e);
 
+	if (err && c->options.waits && e->kind == ERROR_KERNEL_LACKS) {
+		snprintf(c->no_waits, sizeof(c->no_waits), "%.255s", e->what);
+		c->options.waits = false;
+		err = load_sample_again(c, e);
+	}
 	if (err && c->options.stacks == CAPTURE_STACKS_AUTO && e->kind == ERROR_KERNEL_LACKS) {
-		sample_program_free(&c->sample);
-		unwind_free(&c->unwind);
 		c->options.stacks = CAPTURE_STACKS_FP;
 		c->processes.notes_changes = false;
-		*e = (struct error){ 0 };
-		err = load_sample_as_asked(c, e);
+		err = load_sample_again(c, e);
 	}
 	err = err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 	if (!err && has_unwind(c)) {
@@ -485,6 +505,9 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: open_wall(c, e);
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_ticks(c, e);
+	if (!err && c->options.waits)
+		err = waits_attach(&c->sample.waits, c->sample.bpf, has_unwind(c),
+				   c->sample.cpu_count, e);
 	err = err ?: begin_account(c, e);
 	if (!wants_mappings) /* not before: with many threads it takes long */
 		err = err ?: take_snapshot(c, e);
@@ -646,7 +669,7 @@ static int take_window(struct capture *c)
 {
 	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel);
 	int64_t moved;
-	int err;
+	int err = 0;
 
 	counts_free(&c->counts);
 	c->counts = c->gathered;
@@ -654,7 +677,10 @@ static int take_window(struct capture *c)
 	if (has_histogram(c))
 		return cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
 				 &c->counts);
-	err = sample_program_take(&c->sample, &c->counts, &c->window);
+	if (c->stopped && c->options.waits)
+		err = waits_take(&c->sample.waits, c->sample.arena, &c->waits)
+			      ?: counts_group_ticks(&c->waits);
+	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
 	 * A tick that went through a ring buffer is in the window in which it was read. Those that
 	 * were read before the cut, or are still to be read, are moved from one window's ticks to
@@ -688,7 +714,10 @@ int capture_cut(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
-	err = c->options.wall ? wall_look(&c->wall, e) : 0;
+	if (c->stopped && c->options.waits)
+		err = waits_stop(&c->sample.waits, wall_clock_offset(&c->wall), e);
+	if (!err && c->options.wall)
+		err = wall_look(&c->wall, e);
 	err = err ?: read_cpu_time(c, &ns, e);
 	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
@@ -760,6 +789,7 @@ void capture_free(struct capture *c)
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
 	counts_free(&c->gathered);
+	counts_free(&c->waits);
 	stack_account_free(&c->stacks);
 	command_release(&c->command);
 	for (size_t i = 0; i < c->target_count; i++)
@@ -810,6 +840,14 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && events_count_time(&c->events))
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
+	if (c->options.waits) {
+		const struct wait_counters waits = waits_counters(&c->sample.waits);
+
+		totals->waits = waits.waits;
+		totals->waits_spared = waits.spared;
+		totals->waits_lost = waits.no_storage;
+		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
+	}
 	if (has_histogram(c)) {
 		const struct profil_state *state = profil_client_state(&c->histogram);
 
@@ -931,5 +969,26 @@ int capture_each_sample(struct capture *c,
 	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
 	return resolve_each(&c->counts, &c->processes, incomplete,
+			    c->options.always_on ? c->start_ns : 0, visit, context);
+}
+
+const char *capture_no_waits(const struct capture *c)
+{
+	return c->no_waits[0] ? c->no_waits : NULL;
+}
+
+bool capture_has_waits(const struct capture *c)
+{
+	return c->options.waits;
+}
+
+int capture_each_wait(struct capture *c,
+		      int (*visit)(const struct capture_sample *sample, void *context),
+		      void *context)
+{
+	/* The records of an earlier window that were lost have been read again. */
+	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
+
+	return resolve_each(&c->waits, &c->processes, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
 }

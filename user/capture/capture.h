@@ -71,7 +71,9 @@ struct capture_options {
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool windows;		 /* capture_cut() will be called; no histogram */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
+	bool waits;	/* also of threads, by stack and reason; with stacks, without windows */
 	bool always_on; /* little memory and CPU time, at some 100 Hz; with labels of the system */
+	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
 	 * the user pc, until it calls exec. With bufsiz 0 it covers the program's own text.
@@ -131,10 +133,14 @@ struct capture_totals {
 	uint64_t mapping_records_lost; /* sideband records that the kernel dropped */
 	uint64_t times_lost;	       /* of ticks that are counted */
 	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
-	uint64_t dropped;	       /* child processes not recorded: too many at once */
-	pid_t crowded;		       /* a process with more mappings than are kept; 0: none */
-	uint64_t bpf_ns_per_tick;      /* 0: not measured */
-	uint64_t interrupt_ns;	       /* one tick's interrupt without the program; 0: unknown */
+	uint64_t waits;		       /* of threads, with options.waits; */
+	uint64_t waits_spared;	  /* of these: without a stack, as that would have cost too much; */
+	uint64_t waits_lost;	  /* and in no account, for want of memory */
+	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */
+	uint64_t dropped;	  /* child processes not recorded: too many at once */
+	pid_t crowded;		  /* a process with more mappings than are kept; 0: none */
+	uint64_t bpf_ns_per_tick; /* 0: not measured */
+	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
 	uint64_t interrupts; /* that the clock made, on all CPUs; 0: unknown, or none of its own */
 	uint64_t machine_ns; /* number of CPUs with the clock, times the duration */
 	uint64_t cpu_ns;     /* CPU time of the targets, from the kernel; 0: unknown */
@@ -297,6 +303,17 @@ struct capture_wall {
 
 /* Returns *count of them; 0 without options.wall. Valid until the next cut or capture_stop(). */
 const struct capture_wall *capture_wall(const struct capture *c, size_t *count);
+/* Whether waits are recorded; if options.waits asked for them in vain, why, else NULL. */
+bool capture_has_waits(const struct capture *c);
+const char *capture_no_waits(const struct capture *c);
+
+/*
+ * The same for the waits of threads: `count` is in nanoseconds, `cpu` the reason (enum
+ * wait_reason).
+ */
+int capture_each_wait(struct capture *c,
+		      int (*visit)(const struct capture_sample *wait, void *context),
+		      void *context);
 
 /* The same for the mappings of the first target, those of its own executable first. */
 int capture_each_mapping(const struct capture *c,

@@ -153,11 +153,11 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
+	out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));
-	if (v->begin_ns) { /* cpu, uid and cgroup: only recordings that are always on need them */
-		out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
+	if (v->begin_ns) { /* uid and cgroup: only recordings that are always on need them */
 		out.uid = process ? process->uid : UINT32_MAX;
 		out.is_older = process && process->begin_ns <= v->begin_ns;
 		if (process && process->group != INDEX_NONE)

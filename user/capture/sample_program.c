@@ -258,7 +258,15 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
+	bpf->rodata->wait_percent = settings->waits_percent;
+	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_counters, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
 	err = prepare_unwind(sample);
+	if (settings->waits)
+		err = err ?: waits_choose(bpf, settings->unwind, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.times, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
@@ -363,6 +371,7 @@ void sample_program_free(struct sample_program *sample)
 	unmap(sample->counters, counters_size(sample));
 	unmap(sample->times, times_size(sample));
 	tick_list_free(&sample->slots);
+	waits_free(&sample->waits);
 	program_barrier_close(&sample->barrier);
 	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };

@@ -7,6 +7,7 @@
 #include "capture/program.h"
 #include "capture/tick.h"
 #include "capture/unwind/unwind.h"
+#include "capture/waits.h"
 
 struct bpf_object;
 struct bpf_program;
@@ -29,7 +30,9 @@ struct sample_settings {
 	bool one_thread, inherit; /* for members: see bpf/members.h */
 	const struct tick *tick;  /* run at the scheduler's tick; NULL: at perf events */
 	bool windows;		  /* ticks go on when one ends: there are two banks of each table */
-	bool always_on;		  /* for a recording without an end, at some 100 Hz: small tables */
+	bool waits;		  /* of threads are recorded, too: with `stacks`, one window */
+	unsigned int waits_percent; /* see struct capture_options */
+	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */
 };
 
 /* The BPF program `sample` and the memory that it shares. Zero-initialised is none. */
@@ -54,6 +57,7 @@ struct sample_program {
 	size_t slots_max;		  /* the memory for them is limited */
 	uint64_t no_room;		  /* times that did not get any */
 	uint64_t times_lost;		  /* up to the last window */
+	struct waits waits;
 	struct program_barrier barrier;
 	size_t cpu_count;
 	struct ring_buffer *ring;

@@ -194,6 +194,11 @@ static int measure_clock(struct wall *wall, struct error *e)
 	return 0;
 }
 
+int64_t wall_clock_offset(const struct wall *wall)
+{
+	return wall->bpf->data_shared->shared.clock_offset;
+}
+
 /* --- Looks --- */
 
 /* Asks the kernel about all threads. */

@@ -53,6 +53,9 @@ int wall_open(struct wall *wall, const struct wall_settings *settings, struct er
 /* A descriptor that is readable when many threads have ended; owned by wall. */
 int wall_fd(const struct wall *wall);
 
+/* From CLOCK_MONOTONIC to the scheduler's clock, as measured last. */
+int64_t wall_clock_offset(const struct wall *wall);
+
 /* The account begins: members_add() has been called for those that run. */
 int wall_begin(struct wall *wall, struct error *e);
 

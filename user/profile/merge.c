@@ -544,6 +544,10 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->times_lost, from->times_lost);
 	add_u64(&t->in_doubt, from->in_doubt);
+	add_u64(&t->waits, from->waits);
+	add_u64(&t->waits_spared, from->waits_spared);
+	add_u64(&t->waits_lost, from->waits_lost);
+	add_u64(&t->waits_cost_ns, from->waits_cost_ns);
 	add_u64(&t->wall_lost, from->wall_lost);
 	add_u64(&t->cpu_ns, from->cpu_ns);
 	add_u64(&t->interrupts, from->interrupts);

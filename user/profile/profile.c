@@ -162,11 +162,23 @@ size_t profile_delay(const struct profile *p)
 		       : p->value_type_count;
 }
 
+bool profile_is_recording(const struct profile *p)
+{
+	if ((!*p->event && !p->totals.known) || p->value_type_count <= PROFILE_CPU ||
+	    !profile_is_clock_time(p, PROFILE_CPU) ||
+	    strcmp(p->value_types[PROFILE_SAMPLES].type, "samples") != 0)
+		return false;
+	for (size_t i = PROFILE_CPU + 1; i < p->value_type_count; i++)
+		if (strcmp(p->value_types[i].type, PROFILE_DELAY_TYPE) != 0 &&
+		    strcmp(p->value_types[i].type, PROFILE_WALL_TYPE) != 0)
+			return false;
+	return true;
+}
+
 bool profile_has_delay(const struct profile *p)
 {
-	return (*p->event || p->totals.known) && p->value_type_count == PROFILE_DELAY + 1 &&
-	       profile_delay(p) == PROFILE_DELAY && profile_is_clock_time(p, PROFILE_CPU) &&
-	       strcmp(p->value_types[PROFILE_SAMPLES].type, "samples") == 0;
+	return profile_is_recording(p) && p->value_type_count == PROFILE_DELAY + 1 &&
+	       profile_delay(p) == PROFILE_DELAY;
 }
 
 bool profile_is_clock_time(const struct profile *p, size_t value)

@@ -200,7 +200,11 @@ struct profile_totals {
 	uint64_t excluded;
 	uint64_t kernel;     /* how many of the counted came in the kernel */
 	uint64_t times_lost; /* how many of the counted have no time, for want of room */
-	uint64_t in_doubt;  /* how many of the counted are named by what may have changed by then */
+	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
+	uint64_t waits;	   /* of threads: see PROFILE_WALL_TYPE */
+	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much */
+	uint64_t waits_lost;	/* and in no account, for want of memory */
+	uint64_t waits_cost_ns; /* what following them took of CPU time, about */
 	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
 	struct profile_lost *lost;
 	size_t lost_count;
@@ -336,6 +340,7 @@ enum {
 };
 
 #define PROFILE_DELAY_TYPE "delay"
+#define PROFILE_WALL_TYPE  "wall" /* the time of all states of threads: nanoseconds */
 
 /*
  * Adds the value types of a clock, as the first: samples/count and, if p->period_ns is known, the
@@ -351,6 +356,9 @@ void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
  * may be any.
  */
 size_t profile_delay(const struct profile *p);
+
+/* True if the profile is a recording: its values are samples, cpu, and maybe delay and wall. */
+bool profile_is_recording(const struct profile *p);
 
 /* True if the profile is a recording with the values samples, cpu and delay, and no others. */
 bool profile_has_delay(const struct profile *p);

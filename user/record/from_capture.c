@@ -9,11 +9,16 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "bpf/wait.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
 #include "record/cgroup_name.h"
+#include "record/wait_place.h"
 #include "util/array.h"
 #include "util/file.h"
+
+/* Values of a sample: of a clock, and PROFILE_WALL_TYPE. */
+#define VALUES_MAX 4
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
@@ -31,6 +36,8 @@ struct capture_profile {
 	struct index mapping_index;
 	struct user_names *users;	  /* of a window; NULL: of a whole recording */
 	bool keeps_times;		  /* of ticks */
+	size_t wall;			  /* number of the value; 0: waits were not recorded */
+	struct wait_places places;	  /* with waits */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
@@ -310,16 +317,62 @@ static int add_walls(struct capture_profile *b)
 	return err;
 }
 
+/* Sets *id to the location that stands for a state: a function of no image. */
+static int state_location(const struct capture_profile *b, const char *name, uint32_t *id)
+{
+	struct profile_function function = { .name = name, .system_name = name, .file = "" };
+	struct profile_line line = { 0 };
+
+	return profile_add_function(b->p, &function, &line.function)
+		       ?: profile_add_line_location(b->p, 0, PROFILE_NONE, &line, 1, id);
+}
+
+static int add_wait(const struct capture_sample *wait, void *context)
+{
+	struct capture_profile *b = context;
+	enum wait_reason reason = wait->cpu & ~WAIT_BEFORE;
+	int64_t values[VALUES_MAX] = { 0 };
+	/* The leaf is the state. */
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number;
+	char state[THREAD_STATE_SIZE];
+	int err;
+
+	wait_places_frame(&b->places, wait, state);
+	err = state_location(b, state, &locations[0]);
+	/* At a fault the pc is that of the instruction; in a system call it is after it. */
+	for (uint32_t i = 0; i < wait->depth && !err; i++)
+		err = location_id(b, &wait->frames[i], i > 0 || reason != WAIT_FAULT,
+				  &locations[i + 1]);
+	err = err ?: label_id(b, wait, &label);
+	err = err ?: profile_sample(b->p, locations, wait->depth + 1, label, &number);
+	if (err)
+		return err;
+	values[b->wall] = wait->count > INT64_MAX ? INT64_MAX : (int64_t)wait->count;
+	profile_add_values(b->p, number, values);
+	return 0;
+}
+
+static int note_wait(const struct capture_sample *wait, void *context)
+{
+	struct capture_profile *b = context;
+
+	return wait_places_note(&b->places, wait, true);
+}
+
 static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct capture_profile *b = context;
-	int64_t values[3];
+	int64_t values[VALUES_MAX] = { 0 };
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
 	int err = 0;
 
 	profile_set_ticks(b->p, sample->count, values);
 	if (__builtin_mul_overflow(sample->waiting, b->p->period_ns, &values[PROFILE_DELAY]))
 		values[PROFILE_DELAY] = INT64_MAX;
+	if (b->wall) {
+		values[b->wall] = values[PROFILE_CPU];
+		err = wait_places_note(&b->places, sample, false);
+	}
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	err = err ?: label_id(b, sample, &label);
@@ -381,6 +434,10 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->kernel = from.kernel;
 	t->times_lost = from.times_lost;
 	t->in_doubt = from.in_doubt;
+	t->waits = from.waits;
+	t->waits_spared = from.waits_spared;
+	t->waits_lost = from.waits_lost;
+	t->waits_cost_ns = from.waits_cost_ns;
 	t->wall_lost = from.wall_lost;
 	t->cpu_ns = from.cpu_ns;
 	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
@@ -438,6 +495,10 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		if (!err && p->period_ns && capture_knows_waiting(c))
 			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
 	}
+	if (!err && capture_has_waits(c)) {
+		b->wall = p->value_type_count;
+		err = profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds");
+	}
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
 	if (err) {
@@ -468,6 +529,9 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	if (capture_each_mapping(b->c, add_mapping, b) ||
 	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
+	if (b->wall &&
+	    (capture_each_wait(b->c, note_wait, b) || capture_each_wait(b->c, add_wait, b)))
+		return error_no_memory(e);
 	return 0;
 }
 
@@ -479,6 +543,7 @@ void capture_profile_end(struct capture_profile *b)
 	index_free(&b->image_index);
 	free(b->modules);
 	index_free(&b->mapping_index);
+	wait_places_free(&b->places);
 	free(b);
 }
 

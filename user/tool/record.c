@@ -41,6 +41,7 @@ struct record_options {
 	} victim;
 	struct tool_naming naming;
 	bool no_inline, no_times, wall;
+	unsigned int overhead; /* percent */
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -110,6 +111,17 @@ static int parse_bufsiz(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int parse_overhead(const char *value, void *member, struct error *e)
+{
+	uint64_t percent;
+
+	if (number_parse(value, 0, 100, &percent))
+		return error_set(
+			e, 0, "--max-overhead takes a percentage from 0 to 100, not \"%s\"", value);
+	*(unsigned int *)member = percent;
+	return 0;
+}
+
 #define MEMBER(name) offsetof(struct record_options, name)
 
 static const struct option_spec options[] = {
@@ -123,6 +135,9 @@ static const struct option_spec options[] = {
 	  option_text, MEMBER(format) },
 	{ "wall", 0, NULL, "account for each thread's time: ran, waited for a CPU, blocked", NULL,
 	  MEMBER(wall) },
+	{ "max-overhead", 0, "PERCENT",
+	  "with --wall: stacks of waits may take this much of the CPUs (2); 0: any", parse_overhead,
+	  MEMBER(overhead) },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
@@ -478,6 +493,9 @@ static int record_target(struct recording *r, const struct record_options *o,
 		return tool_refuse(&e);
 	}
 	tool_warn_of_clock(&o->target);
+	if (capture_no_waits(r->capture))
+		tool_warn("--wall: without reasons and stacks of waits, which need Linux 5.18: %s",
+			  capture_no_waits(r->capture));
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	err = capture_stop(r->capture, &e) ?: profile_from_capture(r->capture, &p, &e);
@@ -517,7 +535,7 @@ out:
 
 static int run_record(int argc, char **argv)
 {
-	struct record_options o = { .limit = -1 };
+	struct record_options o = { .limit = -1, .overhead = 2 };
 	struct recording r = { 0 };
 	struct capture_options c;
 	const struct format *format;
@@ -538,10 +556,13 @@ static int run_record(int argc, char **argv)
 	if (r.signals < 0)
 		return tool_fail(&e);
 	c = tool_capture_options(&o.target);
-	c.wall = o.wall;
 	c.victim = o.victim.kind;
 	c.victim_pid = o.victim.pid;
 	c.victim_name = o.victim.name;
+	c.wall = c.waits = o.wall;
+	c.waits_percent = o.overhead;
+	if (o.wall && c.stacks == CAPTURE_NO_STACKS)
+		c.stacks = CAPTURE_STACKS_AUTO;
 	c.scale = o.scale;
 	c.offset = o.offset.address;
 	c.bufsiz = o.bufsiz;

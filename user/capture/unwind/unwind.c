@@ -1302,9 +1302,20 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	return u->past.known ? &u->past.space : NULL;
 }
 
-static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
+int unwind_walk(struct unwind *u, const struct unwind_copy *copy, struct unwind_found *found)
 {
 	const struct unwind_space *space = find_space(u, copy);
+
+	if (!space)
+		return -ENOMEM;
+	unwind_copy_walk(copy, &u->tables, space, found);
+	if (found->end == UNWIND_NO_MAPPING && !space->count)
+		found->end = UNWIND_NO_PROCESS;
+	return 0;
+}
+
+static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
+{
 	struct unwind_found found;
 	struct counted sample = {
 		.id = copy->id,
@@ -1315,12 +1326,10 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 		.cpu = copy->cpu,
 	};
 
-	if (!space)
+	if (unwind_walk(u, copy, &found))
 		return -ENOMEM;
-	unwind_copy_walk(copy, &u->tables, space, &found);
 	sample.user_depth = found.user_depth;
-	sample.end =
-		found.end == UNWIND_NO_MAPPING && !space->count ? UNWIND_NO_PROCESS : found.end;
+	sample.end = found.end;
 	sample.by_frame_pointer = found.by_frame_pointer;
 	return counts_add_tick(u->counts, &sample, found.pcs);
 }

@@ -1070,7 +1070,8 @@ static int finish_profile(struct reader *r)
 	if (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count"))
 		return error_no_memory(r->e);
 	/* As write_default_type() writes it for others. */
-	if (type && profile_has_delay(p) && profile_find_value(p, type) == PROFILE_CPU)
+	if (type && profile_is_recording(p) && p->value_type_count > PROFILE_CPU + 1 &&
+	    profile_find_value(p, type) == PROFILE_CPU)
 		type = NULL;
 	p->names_default = type && profile_find_value(p, type) < p->value_type_count;
 	p->default_value =

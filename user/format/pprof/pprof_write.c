@@ -248,7 +248,8 @@ static void write_default_type(struct writer *w)
 	    (shown < last && shown != pprof_default_value(p)) ||
 	    (!from_pprof && shown < last && !profile_is_clock_time(p, last)))
 		type = p->value_types[shown].type;
-	if (shown == PROFILE_SAMPLES && !w->options->value && profile_has_delay(p))
+	if (shown == PROFILE_SAMPLES && !w->options->value && last > PROFILE_CPU &&
+	    profile_is_recording(p))
 		type = p->value_types[PROFILE_CPU].type;
 	if (type)
 		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Waits of threads: shared by the sample programs and user space. */
+#ifndef PROFIL_BPF_WAIT_H
+#define PROFIL_BPF_WAIT_H
+
+#include "unwind_table.h"
+
+/*
+ * For what a thread waits. X(NUMBER, name): the name is shown, and is the value of --reason.
+ * WAIT_CPU is no block: the thread could run, and another one has its CPU.
+ */
+#define WAIT_REASON_LIST(X)     \
+	X(OTHER, "other")       \
+	X(CPU, "cpu")           \
+	X(LOCK, "lock")         \
+	X(SLEEP, "sleep")       \
+	X(CHILD, "child")       \
+	X(SOCKET, "socket")     \
+	X(ACCEPT, "accept")     \
+	X(PIPE, "pipe")         \
+	X(TERMINAL, "terminal") \
+	X(FILE, "file")         \
+	X(EVENT, "event")       \
+	X(DISK, "disk")         \
+	X(FAULT, "fault")       \
+	X(POLL, "poll")         \
+	X(SIGNAL, "signal")     \
+	X(IPC, "ipc")           \
+	X(STOPPED, "stopped")   \
+	X(KERNEL, "kernel")
+
+enum wait_reason {
+#define WAIT_ENUM(number, name) WAIT_##number,
+	WAIT_REASON_LIST(WAIT_ENUM)
+#undef WAIT_ENUM
+	WAIT_REASONS,
+	/* In the list of system calls: by the kind of the descriptor, the first argument. */
+	WAIT_BY_DESCRIPTOR,
+};
+
+/* The system calls whose numbers are below it have their reason in a list. */
+#define WAIT_SYSTEM_CALLS 512
+
+/*
+ * Where waits are added up. The first WAIT_REASONS entries are those for which there was no room;
+ * the others have a stack (sample.h), with the reason in place of the CPU: a hash table, as that of
+ * the stacks at ticks.
+ */
+struct wait_entry {
+	unsigned long long hash;     /* 0: the entry is free */
+	unsigned long long position; /* of the stack's first word in the arena */
+	unsigned long long first_ns; /* CLOCK_MONOTONIC: the first wait */
+	unsigned long long count;
+	unsigned long long blocked_ns;
+	unsigned long long runnable_ns; /* then, and with WAIT_CPU instead, it waited for a CPU */
+};
+
+#define WAIT_ENTRIES (1U << 15)
+#define WAIT_PROBES  8
+
+/* Set in the reason of a stack: the thread waited already when the recording began. */
+#define WAIT_BEFORE 0x100
+
+/* A thread that waited already when the recording began: what user space walks its stack with. */
+struct wait_before {
+	unsigned long long id; /* sample.h */
+	unsigned long long registers[UNWIND_COPY_REGISTERS];
+	unsigned int slot; /* of its wait */
+	unsigned int unused;
+};
+
+#define WAIT_TIMED_PART 8 /* the run time of one switch in so many is measured */
+
+/* Of a CPU: 64 bytes, so that no two CPUs share a cache line. */
+struct wait_counters {
+	unsigned long long begin_ns;   /* by the scheduler's clock: of the first switch */
+	unsigned long long waits;      /* of threads that are recorded: how many began, */
+	unsigned long long walks;      /* of how many the stack was walked, */
+	unsigned long long spared;     /* or left out, as the program took too much time, */
+	unsigned long long no_storage; /* and how many are in no account, for want of memory */
+	unsigned long long timed;      /* switches whose run time was measured: one in 8 */
+	unsigned long long timed_ns;   /* the sum of their run times */
+	unsigned long long unused;
+};
+
+#endif

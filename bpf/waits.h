@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Waits: a program at each switch from thread to thread adds up for how long the one that goes on
+ * had waited, by the stack with which it had left its CPU and by the reason.
+ *
+ * How long it was blocked, and how long it could run and waited for a CPU, follows from the
+ * kernel's own account of the latter (sched_info): no program runs at wake-ups.
+ */
+#ifndef PROFIL_BPF_WAITS_H
+#define PROFIL_BPF_WAITS_H
+
+#include "group.h"
+#include "unwind.h"
+#include "wait.h"
+
+/*
+ * A thread's last stacks. Threads wait in few places: where the registers, and then all return
+ * addresses that the walk had found are the same, so is the stack.
+ */
+#define WAIT_PLACES 4
+#define WAIT_FRAMES 96
+
+/* Words of the stack that are read at once: a read costs more than what it copies. */
+#define WAIT_WINDOW_WORDS 128
+
+struct wait_place {
+	__u64 pc, sp;
+	__u64 file;		  /* the address, where the reason follows from it; else 0 */
+	__u32 slot;		  /* in `waits` */
+	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR */
+	__u16 frames;		  /* 0: the place is free */
+	__u16 words[WAIT_FRAMES]; /* where each caller's return address is: words from sp on */
+};
+
+struct wait_task {
+	__u64 since_ns;	    /* when it left its CPU, by the scheduler's clock; 0: it has not */
+	__u64 runnable_ns;  /* how long it had waited for CPUs by then */
+	__u32 slot;	    /* where this wait will be added */
+	__u32 exec;	    /* the program that the slots are of */
+	__u32 own_slots[2]; /* waits without a stack: for a CPU, and of a kernel thread */
+	__u32 next_place;   /* to be overwritten next */
+	__u32 unused;
+	struct wait_place places[WAIT_PLACES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wait_task);
+} wait_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WAIT_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct wait_entry);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct wait_counters);
+} wait_counters SEC(".maps");
+
+/* Not that of ticks, which an NMI may bring at any time. */
+struct wait_scratch {
+	struct stack_scratch stack;
+	struct wait_place place; /* of the stack that is walked */
+	__u64 window[WAIT_WINDOW_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct wait_scratch);
+} wait_scratch SEC(".maps");
+
+/* What begin_waits() works on: it may be preempted, and so needs scratch memory of its own. */
+struct wait_begin {
+	struct stack stack;
+	struct wait_before before;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wait_begin);
+} wait_begin SEC(".maps");
+
+/* Set by user space before the load. */
+const volatile __u8 wait_reasons[WAIT_SYSTEM_CALLS] = {}; /* by the number of the system call */
+const volatile __u32 wait_percent = 0; /* how much of each CPU's time it may take; 0: any */
+
+/* Written by user space before it runs the iterators: CLOCK_MONOTONIC to the scheduler's clock. */
+volatile __s64 wait_clock_offset = 0;
+
+/* --- Reasons --- */
+
+#define S_ANON_INODE 0x80000 /* in i_flags: an event, timer, poll set and the like; or no type */
+
+/* Returns the file of a descriptor; NULL: none. */
+static __always_inline struct file *file_of(const struct task_struct *task, __u32 number)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file *file = NULL;
+
+	if (number < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), &table->fd[number]);
+	return file;
+}
+
+static __always_inline __u16 reason_of_file(struct file *file)
+{
+	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	__u32 mode, major;
+
+	if (!inode)
+		return WAIT_OTHER;
+	mode = BPF_CORE_READ(inode, i_mode) & 0170000;
+	if (!mode || BPF_CORE_READ(inode, i_flags) & S_ANON_INODE)
+		return WAIT_EVENT;
+	switch (mode) {
+	case 0140000:
+		return WAIT_SOCKET;
+	case 0010000:
+		return WAIT_PIPE;
+	case 0020000:
+		major = BPF_CORE_READ(inode, i_rdev) >> 20;
+		/* tty, console, and the slaves of pseudo terminals */
+		return major == 4 || major == 5 || (major >= 136 && major < 144) ? WAIT_TERMINAL
+										 : WAIT_FILE;
+	default:
+		return WAIT_FILE;
+	}
+}
+
+#define TASK_STOPPED_OR_TRACED (4 | 8)
+
+/* Why a thread with this state leaves its CPU; perhaps WAIT_BY_DESCRIPTOR. */
+static __always_inline __u16 wait_reason(struct task_struct *task, const struct pt_regs *regs,
+					 __u32 state)
+{
+	long number = system_call_number(regs);
+
+	if (state & TASK_STOPPED_OR_TRACED)
+		return WAIT_STOPPED;
+	if (task->flags & PF_KTHREAD)
+		return WAIT_KERNEL;
+	if (number < 0)
+		return WAIT_FAULT;
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		return WAIT_DISK;
+	if (number >= WAIT_SYSTEM_CALLS)
+		return WAIT_OTHER;
+	return wait_reasons[number & (WAIT_SYSTEM_CALLS - 1)];
+}
+
+/* --- Stacks --- */
+
+/* Returns the number of the stack's entry in `waits`; if there is no room, that of its reason. */
+__noinline __u32 find_wait(struct stack *stack)
+{
+	__u64 hash, position, before, *used = words_at(0);
+	__u32 key;
+
+	if (!stack || !used)
+		return 0;
+	hash = hash_stack(stack);
+	for (__u32 i = 0; i < WAIT_PROBES; i++) {
+		struct wait_entry *entry;
+
+		key = WAIT_REASONS + ((hash >> 32) + i) % (WAIT_ENTRIES - WAIT_REASONS);
+		entry = bpf_map_lookup_elem(&waits, &key);
+		if (!entry)
+			break;
+		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position))
+			return key;
+		if (entry->hash || *used + STACK_WORDS_MAX >= arena_words ||
+		    __sync_val_compare_and_swap(&entry->hash, 0, hash))
+			continue;
+		before = __sync_fetch_and_add(used, stack_words(stack));
+		position = before + 1;
+		if (before + STACK_WORDS_MAX >= arena_words || !write_stack(stack, position))
+			break;
+		entry->first_ns = bpf_ktime_get_ns();
+		write_in_order(&entry->position, position);
+		return key;
+	}
+	return (stack->cpu & 0xff) < WAIT_REASONS ? stack->cpu & 0xff : 0;
+}
+
+/* The entry for waits of the thread with this ID without a stack. */
+static __always_inline __u32 find_wait_without_stack(struct stack *stack, __u64 id, __u16 reason)
+{
+	stack->id = id;
+	stack->kernel_depth = stack->user_depth = 0;
+	stack->end = stack->by_frame_pointer = 0;
+	stack->cpu = reason;
+	return find_wait(stack);
+}
+
+/* Whether all return addresses of the place's stack are where they were. */
+__noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *place)
+{
+	struct wait_entry *entry;
+	const __u64 *stack;
+	__u64 window_at = 1;
+	__u32 key;
+
+	if (!scratch || !place)
+		return 0;
+	key = place->slot;
+	entry = bpf_map_lookup_elem(&waits, &key);
+	stack = entry ? words_at(entry->position) : NULL;
+	if (!stack)
+		return 0;
+	for (__u32 i = 0; i < WAIT_FRAMES && i + 1 < place->frames; i++) {
+		__u64 at = place->sp + place->words[i] * 8ULL, index = (at - window_at) / 8;
+
+		if (index >= WAIT_WINDOW_WORDS) {
+			index = 0;
+			window_at = at;
+			if (bpf_probe_read_user(scratch->window, sizeof(scratch->window),
+						(void *)at) && /* near the end of the stack */
+			    bpf_probe_read_user(scratch->window, 8, (void *)at))
+				return 0;
+		}
+		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
+		if (index >= WAIT_WINDOW_WORDS)
+			return 0;
+		if (scratch->window[index] != stack[STACK_HEAD_WORDS + 1 + i])
+			return 0;
+	}
+	return 1;
+}
+
+/* As walk_frames(), and notes where the return addresses are. */
+__noinline int walk_wait_frames(struct wait_scratch *scratch)
+{
+	struct wait_place *place;
+	struct walk *walk;
+	bool plain = true;
+
+	if (!scratch)
+		return 0;
+	walk = &scratch->stack.walk;
+	place = &scratch->place;
+	for (__u32 i = 0; i < STACK_DEPTH_MAX; i++) {
+		__u64 word;
+
+		scratch->stack.sample.stack.pcs[i] = walk->pc + walk->mark;
+		if (step(walk)) {
+			place->frames = plain ? i + 1 : 0;
+			return i + 1;
+		}
+		word = (walk->sp - 8 - place->sp) / 8;
+		plain &= !walk->mark && word <= 0xffff && i < WAIT_FRAMES;
+		if (i < WAIT_FRAMES)
+			place->words[i] = word;
+	}
+	walk->end = UNWIND_TRUNCATED;
+	place->frames = plain ? STACK_DEPTH_MAX : 0;
+	return STACK_DEPTH_MAX;
+}
+
+/* Walks the thread's stack. Returns the entry for its wait. */
+static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
+				       struct task_struct *task, const struct pt_regs *regs,
+				       bool cfi)
+{
+	struct stack *stack = &scratch->stack.sample.stack;
+	struct walk *walk = &scratch->stack.walk;
+	struct wait_place *place = &scratch->place;
+
+	stack->kernel_depth = stack->user_depth = 0;
+	stack->by_frame_pointer = 0;
+	stack->end = UNWIND_BY_KERNEL;
+	place->frames = 0;
+	if (cfi && !is_32_bit_mode(regs->MODE_REGISTER)) {
+		take_registers(walk, regs);
+		stack->end = UNWIND_NO_PROCESS;
+		if (take_process(walk, process_key(stack->id)) || take_ancestor(walk, task)) {
+			walk->at = (struct unwind_mapping){ 0 };
+			walk->image_number = ~0U;
+			walk->window_words = 0;
+			walk->interrupted = 1;
+			walk->mark = walk->by_frame_pointer = walk->framed = 0;
+			stack->user_depth = walk_wait_frames(scratch);
+			stack->end = walk->end;
+			stack->by_frame_pointer = walk->by_frame_pointer;
+		}
+	}
+	if (!stack->user_depth)
+		stack->user_depth = get_frames(ctx, stack->pcs, BPF_F_USER_STACK) / sizeof(__u64);
+	return find_wait(stack);
+}
+
+static __always_inline struct wait_counters *own_wait_counters(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&wait_counters, &cpu);
+}
+
+/*
+ * Whether the program has taken as much of this CPU's time as it may, so that it spares stacks. The
+ * time of all switches is estimated by that of one in 8.
+ */
+static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now)
+{
+	const __u64 burst_ns = 10000000;
+
+	if (!counters->begin_ns)
+		counters->begin_ns = now;
+	return wait_percent && counters->timed_ns * WAIT_TIMED_PART >
+				       (now - counters->begin_ns) / 100 * wait_percent + burst_ns;
+}
+
+/* --- Waits --- */
+
+/* How long the task has waited for CPUs, the wait under way included. */
+static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 now)
+{
+	__u64 delay = task->sched_info.run_delay, queued = task->sched_info.last_queued;
+
+	return queued && now > queued ? delay + now - queued : delay;
+}
+
+/* Adds up the wait that ends now. */
+static __always_inline void end_wait(const struct task_struct *task, struct wait_task *wait,
+				     __u64 now)
+{
+	__u32 key = wait->slot;
+	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
+	__u64 since = wait->since_ns, all = now > since ? now - since : 0, runnable;
+
+	wait->since_ns = 0;
+	if (!entry)
+		return;
+	runnable = key == wait->own_slots[0] || key == WAIT_CPU
+			   ? all
+			   : runnable_ns(task, now) - wait->runnable_ns;
+	if (runnable > all)
+		runnable = all;
+	__sync_fetch_and_add(&entry->count, 1);
+	if (runnable)
+		__sync_fetch_and_add(&entry->runnable_ns, runnable);
+	if (all > runnable)
+		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
+}
+
+/* Returns the wait of a thread of which waits are recorded; NULL: they are not. */
+static __always_inline struct wait_task *own_wait(struct task_struct *task,
+						  struct wait_counters *counters)
+{
+	const struct member *member;
+	struct wait_task *wait;
+
+	if (!everyone) {
+		if (!may_be_member(task))
+			return NULL;
+		member = find_member(one_thread ? tid_of(task) : tgid_of(task));
+		if (!member || member->state != MEMBER_COUNTS)
+			return NULL;
+	}
+	if (group && !is_in_group(task, group, group_is_v1))
+		return NULL;
+	wait = bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!wait)
+		counters->no_storage++;
+	else if (wait->exec != (__u32)task->self_exec_id) {
+		/* Another program: none of the stacks are its. */
+		wait->exec = task->self_exec_id;
+		wait->own_slots[0] = wait->own_slots[1] = 0;
+		for (int i = 0; i < WAIT_PLACES; i++)
+			wait->places[i].frames = 0;
+	}
+	return wait;
+}
+
+static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u32 state, __u64 now,
+				       bool cfi)
+{
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
+	struct wait_counters *counters = own_wait_counters();
+	struct file *file = NULL;
+	struct wait_place *place;
+	struct wait_task *wait;
+	struct stack *stack;
+	__u64 id;
+	__u16 reason;
+
+	if (!scratch || !counters)
+		return;
+	wait = own_wait(task, counters);
+	if (!wait)
+		return;
+	counters->waits++;
+	stack = &scratch->stack.sample.stack;
+	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
+	wait->runnable_ns = task->sched_info.run_delay;
+	if (!state) {
+		if (!wait->own_slots[0])
+			wait->own_slots[0] = find_wait_without_stack(stack, id, WAIT_CPU);
+		wait->slot = wait->own_slots[0];
+		wait->since_ns = now;
+		return;
+	}
+	reason = wait_reason(task, regs, state);
+	if (reason == WAIT_KERNEL) {
+		if (!wait->own_slots[1])
+			wait->own_slots[1] = find_wait_without_stack(stack, id, WAIT_KERNEL);
+		wait->slot = wait->own_slots[1];
+		wait->since_ns = now;
+		return;
+	}
+	if (reason == WAIT_BY_DESCRIPTOR)
+		file = file_of(task, system_call_argument(regs));
+	if (is_over_budget(counters, now)) {
+		counters->spared++;
+		wait->slot = find_wait_without_stack(
+			stack, id, reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason);
+		wait->since_ns = now;
+		return;
+	}
+	for (int i = 0; i < WAIT_PLACES; i++) {
+		place = &wait->places[i];
+		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
+		    place->reason == reason && place->file == (__u64)file &&
+		    is_at_place(scratch, place)) {
+			wait->slot = place->slot;
+			wait->since_ns = now;
+			return;
+		}
+	}
+	counters->walks++;
+	place = &scratch->place;
+	place->pc = regs->PC_REGISTER;
+	place->sp = regs->sp;
+	place->reason = reason;
+	place->file = (__u64)file;
+	stack->id = id;
+	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
+	wait->slot = place->slot = walk_wait(ctx, scratch, task, regs, cfi);
+	if (place->frames && place->slot >= WAIT_REASONS && is_at_place(scratch, place)) {
+		wait->places[wait->next_place & (WAIT_PLACES - 1)] = *place;
+		wait->next_place++;
+	}
+	wait->since_ns = now;
+}
+
+static __always_inline void note_switch(__u64 *ctx, bool cfi)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	__u32 state = ctx[3];
+	__u64 start = begin_timing(), now = next->se.cfs_rq->rq->clock;
+	struct wait_counters *counters;
+	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, next, NULL, 0);
+
+	if (wait && wait->since_ns)
+		end_wait(next, wait, now);
+	/* A thread that was preempted can run, whatever its state. */
+	if (prev->pid && !(state & TASK_DEAD))
+		begin_wait(ctx, prev, ctx[0] ? 0 : state, now, cfi);
+	counters = start ? own_wait_counters() : NULL;
+	if (counters) {
+		counters->timed++;
+		counters->timed_ns += bpf_ktime_get_ns() - start;
+	}
+}
+
+/*
+ * At the beginning, for each thread: one that waits already has done so at least since now. Writes
+ * the registers of those that may have a stack.
+ */
+SEC("?iter/task")
+int begin_waits(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct wait_counters *counters = own_wait_counters();
+	struct wait_before *before;
+	struct wait_begin *begin;
+	const struct pt_regs *regs;
+	struct wait_task *wait;
+	__u64 now = bpf_ktime_get_ns() + wait_clock_offset;
+	__u32 zero = 0, state;
+	__u16 reason = WAIT_CPU;
+
+	begin = bpf_map_lookup_elem(&wait_begin, &zero);
+	if (!task || !begin || !counters || task->on_cpu || task->__state & TASK_DEAD)
+		return 0;
+	before = &begin->before;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	wait = own_wait(task, counters);
+	if (!wait || wait->since_ns)
+		return 0;
+	state = task->__state;
+	if (state)
+		reason = wait_reason(task, regs, state);
+	if (reason == WAIT_BY_DESCRIPTOR)
+		reason = reason_of_file(file_of(task, system_call_argument(regs)));
+	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
+	wait->runnable_ns = runnable_ns(task, now);
+	wait->slot = before->slot =
+		find_wait_without_stack(&begin->stack, before->id, reason | WAIT_BEFORE);
+	if (reason == WAIT_CPU)
+		wait->own_slots[0] = wait->slot;
+	wait->since_ns = now;
+	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER))
+		return 0;
+	copy_registers(before->registers, regs);
+	before->registers[UNWIND_REGISTERS] = regs->PC_REGISTER;
+	bpf_seq_write(ctx->meta->seq, before, sizeof(*before));
+	return 0;
+}
+
+/* At the end: adds up the waits that are under way. */
+SEC("?iter/task")
+int end_waits(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct wait_task *wait;
+
+	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
+	if (wait && wait->since_ns)
+		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/waits.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "bpf/member.h"
+#include "capture/program.h"
+#include "capture/unwind/unwind.h"
+#include "capture/unwind/unwind_copy.h"
+#include "sample.skel.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* For what a thread waits in a system call. Those that this machine has not are left out. */
+static const struct {
+	long number;
+	enum wait_reason reason;
+} system_calls[] = {
+	{ SYS_futex, WAIT_LOCK },
+	{ SYS_flock, WAIT_LOCK },
+	{ SYS_nanosleep, WAIT_SLEEP },
+	{ SYS_clock_nanosleep, WAIT_SLEEP },
+	{ SYS_wait4, WAIT_CHILD },
+	{ SYS_waitid, WAIT_CHILD },
+	{ SYS_clone, WAIT_CHILD }, /* as vfork() */
+	{ SYS_ppoll, WAIT_POLL },
+	{ SYS_pselect6, WAIT_POLL },
+	{ SYS_epoll_pwait, WAIT_POLL },
+	{ SYS_io_getevents, WAIT_POLL },
+	{ SYS_accept, WAIT_ACCEPT },
+	{ SYS_accept4, WAIT_ACCEPT },
+	{ SYS_connect, WAIT_SOCKET },
+	{ SYS_recvfrom, WAIT_SOCKET },
+	{ SYS_recvmsg, WAIT_SOCKET },
+	{ SYS_recvmmsg, WAIT_SOCKET },
+	{ SYS_sendto, WAIT_SOCKET },
+	{ SYS_sendmsg, WAIT_SOCKET },
+	{ SYS_sendmmsg, WAIT_SOCKET },
+	{ SYS_read, WAIT_BY_DESCRIPTOR },
+	{ SYS_readv, WAIT_BY_DESCRIPTOR },
+	{ SYS_pread64, WAIT_BY_DESCRIPTOR },
+	{ SYS_preadv, WAIT_BY_DESCRIPTOR },
+	{ SYS_preadv2, WAIT_BY_DESCRIPTOR },
+	{ SYS_write, WAIT_BY_DESCRIPTOR },
+	{ SYS_writev, WAIT_BY_DESCRIPTOR },
+	{ SYS_pwrite64, WAIT_BY_DESCRIPTOR },
+	{ SYS_pwritev, WAIT_BY_DESCRIPTOR },
+	{ SYS_pwritev2, WAIT_BY_DESCRIPTOR },
+	{ SYS_splice, WAIT_BY_DESCRIPTOR },
+	{ SYS_openat, WAIT_FILE }, /* a pipe with a name waits for its other end */
+	{ SYS_ioctl, WAIT_BY_DESCRIPTOR },
+	{ SYS_fcntl, WAIT_LOCK }, /* of a file's range */
+	{ SYS_fsync, WAIT_DISK },
+	{ SYS_fdatasync, WAIT_DISK },
+	{ SYS_sync, WAIT_DISK },
+	{ SYS_syncfs, WAIT_DISK },
+	{ SYS_sync_file_range, WAIT_DISK },
+	{ SYS_msync, WAIT_DISK },
+	{ SYS_rt_sigtimedwait, WAIT_SIGNAL },
+	{ SYS_rt_sigsuspend, WAIT_SIGNAL },
+	{ SYS_msgrcv, WAIT_IPC },
+	{ SYS_msgsnd, WAIT_IPC },
+	{ SYS_semop, WAIT_IPC },
+	{ SYS_semtimedop, WAIT_IPC },
+	{ SYS_mq_timedreceive, WAIT_IPC },
+	{ SYS_mq_timedsend, WAIT_IPC },
+#ifdef SYS_poll /* arm64 has only the newer ones */
+	{ SYS_poll, WAIT_POLL },
+	{ SYS_select, WAIT_POLL },
+	{ SYS_epoll_wait, WAIT_POLL },
+	{ SYS_pause, WAIT_SIGNAL },
+	{ SYS_open, WAIT_FILE },
+	{ SYS_vfork, WAIT_CHILD },
+#endif
+#ifdef SYS_clone3
+	{ SYS_clone3, WAIT_CHILD },
+#endif
+#ifdef SYS_epoll_pwait2
+	{ SYS_epoll_pwait2, WAIT_POLL },
+#endif
+#ifdef SYS_io_uring_enter
+	{ SYS_io_uring_enter, WAIT_POLL },
+#endif
+#ifdef SYS_futex_waitv
+	{ SYS_futex_waitv, WAIT_LOCK },
+#endif
+};
+
+static size_t whole_pages(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+static size_t entries_size(void)
+{
+	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_entry));
+}
+
+static size_t counters_size(const struct waits *w)
+{
+	return whole_pages(w->cpus * sizeof(struct wait_counters));
+}
+
+int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
+{
+	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
+		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
+	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
+				  true);
+	bpf_program__set_autoload(bpf->progs.begin_waits, true);
+	bpf_program__set_autoload(bpf->progs.end_waits, true);
+	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
+		       ?: bpf_map__set_max_entries(bpf->maps.wait_scratch, cpus);
+}
+
+/*
+ * Walks the stack of a thread that waits. A thread that goes on meanwhile overwrites it: then its
+ * wait has ended, and the stack is dropped.
+ */
+static int walk_before(struct waits *w, const struct wait_before *from, struct unwind *unwind,
+		       struct unwind_copy *copy)
+{
+	struct iovec to = { copy->bytes, sizeof(copy->bytes) }, stack = { NULL, to.iov_len };
+	struct waits_before *before;
+	struct unwind_found found;
+	ssize_t size;
+
+	copy->time_ns = now_ns();
+	copy->id = copy->process = from->id;
+	memcpy(copy->registers, from->registers, sizeof(copy->registers));
+	copy->begin = from->registers[UNWIND_SP_NUMBER];
+	stack.iov_base = (void *)copy->begin;
+	do { /* up to the end of the stack */
+		size = process_vm_readv(sample_id_tgid(from->id), &to, 1, &stack, 1, 0);
+		stack.iov_len /= 2;
+	} while (size < 0 && errno == EFAULT && stack.iov_len >= 64);
+	copy->size = size > 0 ? size : 0;
+	if (unwind_walk(unwind, copy, &found))
+		return -ENOMEM;
+	if (from->slot < WAIT_REASONS || !copy->size ||
+	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
+		return 0;
+	if (array_reserve(&w->before, &w->before_room, w->before_count + 1, sizeof(*before)))
+		return -ENOMEM;
+	before = &w->before[w->before_count];
+	*before = (struct waits_before){
+		.slot = from->slot,
+		.depth = found.user_depth,
+		.end = found.end,
+		.by_frame_pointer = found.by_frame_pointer,
+		.pcs = malloc(found.user_depth * sizeof(*before->pcs)),
+	};
+	if (!before->pcs)
+		return -ENOMEM;
+	memcpy(before->pcs, found.pcs, found.user_depth * sizeof(*before->pcs));
+	w->before_count++;
+	return 0;
+}
+
+/*
+ * Runs an iterator for each thread of the machine. With `unwind`: walks the stacks of those that it
+ * writes, when it has seen all. Returns 0 or -errno.
+ */
+static int run_for_each(struct waits *w, int link, struct unwind *unwind)
+{
+	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
+	int fd = bpf_iter_create(link), err = fd < 0 ? fd : unwind && !copy ? -ENOMEM : 0;
+	struct wait_before *all = NULL;
+	size_t room = 0, size = 0;
+	ssize_t n = 1;
+
+	while (!err && n) {
+		const size_t step = 64 * sizeof(*all);
+
+		if (array_reserve(&all, &room, (size + step) / sizeof(*all) + 1, sizeof(*all))) {
+			err = -ENOMEM;
+			break;
+		}
+		n = read(fd, (char *)all + size, step);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			err = -errno;
+		size += n > 0 ? n : 0;
+	}
+	for (size_t i = 0; unwind && !err && i < size / sizeof(*all); i++)
+		err = walk_before(w, &all[i], unwind, copy);
+	if (fd >= 0)
+		close(fd);
+	free(all);
+	free(copy);
+	return err;
+}
+
+static int attach_iterator(const struct bpf_program *program, int *link)
+{
+	int fd = bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_ITER, NULL);
+
+	if (fd >= 0)
+		*link = fd;
+	return fd < 0 ? fd : 0;
+}
+
+int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,
+		 struct error *e)
+{
+	int err, fd;
+
+	w->clock_offset = (volatile int64_t *)&bpf->bss->wait_clock_offset;
+	w->cpus = cpus;
+	w->entries = mmap(NULL, entries_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  bpf_map__fd(bpf->maps.waits), 0);
+	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
+			   bpf_map__fd(bpf->maps.wait_counters), 0);
+	if (w->entries == MAP_FAILED || w->counters == MAP_FAILED) {
+		err = errno;
+		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
+		w->counters = w->counters == MAP_FAILED ? NULL : w->counters;
+		return program_out_of(e, err, "cannot map the waits of the BPF program");
+	}
+	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
+	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
+	if (!err) {
+		fd = program_attach(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks);
+		if (fd < 0)
+			err = fd;
+		else
+			w->program = fd;
+	}
+	return err ? error_set(e, -err, "cannot follow the switches from thread to thread") : 0;
+}
+
+int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e)
+{
+	int err;
+
+	*w->clock_offset = clock_offset;
+	err = run_for_each(w, w->begin, unwind);
+	return err ? error_set(e, -err, "cannot list the threads that wait") : 0;
+}
+
+static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reason,
+		     const struct stack *stack, const uint64_t *pcs, struct counts *counts)
+{
+	struct counted wait = {
+		.id = stack->id,
+		.first_ns = entry->first_ns,
+		.count = ns,
+		.user_depth = stack->user_depth,
+		.end = stack->end,
+		.by_frame_pointer = stack->by_frame_pointer,
+		.cpu = reason,
+	};
+	uint32_t number;
+
+	return ns ? counts_add(counts, &wait, pcs, &number) : 0;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = ((const struct waits_before *)a)->slot;
+	uint32_t y = ((const struct waits_before *)b)->slot;
+
+	return (x > y) - (x < y);
+}
+
+int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
+{
+	int err;
+
+	*w->clock_offset = clock_offset;
+	err = run_for_each(w, w->end, NULL);
+	close(w->program);
+	w->program = 0;
+	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
+}
+
+int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts)
+{
+	size_t next = 0;
+	int err = 0;
+
+	if (w->before_count)
+		qsort(w->before, w->before_count, sizeof(*w->before), compare_slots);
+	for (size_t i = 0; i < WAIT_ENTRIES && !err; i++) {
+		const struct wait_entry *entry = &w->entries[i];
+		uint64_t position = entry->position;
+		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
+		const struct stack *stack;
+		const uint64_t *pcs;
+		struct stack head = { .id = SAMPLE_ID_VALID, .cpu = i };
+
+		if (!entry->count)
+			continue;
+		stack = (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS];
+		if (position)
+			memcpy(&head, stack, offsetof(struct stack, pcs));
+		pcs = (const uint64_t *)stack->pcs;
+		while (next < w->before_count && w->before[next].slot < i)
+			next++;
+		if (next < w->before_count && w->before[next].slot == i) {
+			head.user_depth = w->before[next].depth;
+			head.end = w->before[next].end;
+			head.by_frame_pointer = w->before[next].by_frame_pointer;
+			pcs = w->before[next].pcs;
+		}
+		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts);
+		err = err ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, &head, pcs, counts);
+	}
+	return err;
+}
+
+struct wait_counters waits_counters(const struct waits *w)
+{
+	struct wait_counters sum = { 0 };
+
+	for (size_t i = 0; i < w->cpus; i++) {
+		sum.waits += w->counters[i].waits;
+		sum.walks += w->counters[i].walks;
+		sum.spared += w->counters[i].spared;
+		sum.no_storage += w->counters[i].no_storage;
+		sum.timed += w->counters[i].timed;
+		sum.timed_ns += w->counters[i].timed_ns;
+	}
+	return sum;
+}
+
+void waits_free(struct waits *w)
+{
+	const int links[] = { w->program, w->begin, w->end };
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+		if (links[i])
+			close(links[i]);
+	for (size_t i = 0; i < w->before_count; i++)
+		free(w->before[i].pcs);
+	free(w->before);
+	if (w->entries)
+		munmap(w->entries, entries_size());
+	if (w->counters)
+		munmap(w->counters, counters_size(w));
+	*w = (struct waits){ 0 };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_WAITS_H
+#define PROFIL_CAPTURE_WAITS_H
+
+#include "bpf/wait.h"
+#include "capture/counts.h"
+#include "util/error.h"
+
+struct sample_bpf;
+struct unwind;
+
+/* The stack of a thread that waited when the recording began. */
+struct waits_before {
+	uint32_t slot; /* of its wait, in entries */
+	uint32_t depth;
+	uint8_t end, by_frame_pointer;
+	uint64_t *pcs;
+};
+
+/* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
+struct waits {
+	int program, begin, end; /* descriptors of attached programs; 0: none */
+	struct wait_entry *entries;
+	struct wait_counters *counters;
+	size_t cpus;
+	struct waits_before *before; /* by slot, ascending, once it has ended */
+	size_t before_count, before_room;
+	volatile int64_t *clock_offset; /* of the programs */
+};
+
+/* Before the load of the sample program: chooses the programs and maps. Returns 0 or -errno. */
+int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus);
+
+/* After the load and the choice of members: waits that begin from now on are followed. */
+int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,
+		 struct error *e);
+
+/*
+ * And those that are under way, as from now on. `unwind`, or NULL: walks their stacks.
+ * clock_offset, also below: see struct wall_shared.
+ */
+int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e);
+
+/* Ends it: waits under way are added up to now. */
+int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
+
+/*
+ * Adds them to `counts`: the count of each is its nanoseconds, its cpu the reason (enum
+ * wait_reason, maybe with WAIT_BEFORE). A stack whose thread then waited for a CPU has another one,
+ * with WAIT_CPU. The arena is still that of the waits. Returns 0 or -ENOMEM.
+ */
+int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts);
+
+/* The sums of the counters of all CPUs. */
+struct wait_counters waits_counters(const struct waits *w);
+
+void waits_free(struct waits *w);
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "profile/thread_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const thread_state_names[THREAD_STATES] = {
+	[THREAD_RAN] = "ran",	[THREAD_RUNNABLE] = "runnable",	  [THREAD_BLOCKED] = "blocked",
+	[THREAD_IDLE] = "idle", [THREAD_UNDECIDED] = "undecided",
+};
+
+#define RUNNABLE_FRAME "[waiting for a CPU]"
+
+void thread_state_frame(enum thread_state state, const char *reason,
+			char text[static THREAD_STATE_SIZE])
+{
+	if (state == THREAD_RUNNABLE)
+		snprintf(text, THREAD_STATE_SIZE, RUNNABLE_FRAME);
+	else
+		snprintf(text, THREAD_STATE_SIZE, "[%s: %s]", thread_state_names[state], reason);
+}
+
+enum thread_state thread_state_of(const char *name, const char **reason, size_t *size)
+{
+	size_t all = strlen(name);
+
+	*reason = NULL;
+	if (*name != '[')
+		return THREAD_RAN;
+	if (strcmp(name, RUNNABLE_FRAME) == 0)
+		return THREAD_RUNNABLE;
+	for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++) {
+		size_t length = strlen(thread_state_names[state]);
+
+		if (strncmp(name + 1, thread_state_names[state], length) != 0 ||
+		    strncmp(name + 1 + length, ": ", 2) != 0 || name[all - 1] != ']')
+			continue;
+		*reason = name + length + 3;
+		*size = all - length - 4;
+		return state;
+	}
+	return THREAD_RAN;
+}
+
+enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,
+				       const char **reason, size_t *size)
+{
+	const struct profile_location *leaf =
+		sample->depth ? &p->locations[p->frames[sample->first_frame]] : NULL;
+
+	return thread_state_of(leaf && leaf->line_count
+				       ? p->functions[p->lines[leaf->first_line].function].name
+				       : "",
+			       reason, size);
+}
+
+bool profile_thread_times(const struct profile *p, struct thread_times *times)
+{
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+
+	*times = (struct thread_times){ 0 };
+	if (wall == p->value_type_count)
+		return false;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t value = p->values[i * p->value_type_count + wall];
+		const char *reason;
+		size_t size, k = 0;
+		enum thread_state state = profile_sample_state(p, &p->samples[i], &reason, &size);
+
+		if (value <= 0)
+			continue;
+		times->states[state] += value;
+		if (!reason)
+			continue;
+		while (k < times->reason_count &&
+		       (times->reasons[k].size != size ||
+			strncmp(times->reasons[k].name, reason, size) != 0))
+			k++;
+		if (k == THREAD_REASONS_MAX) /* a file from elsewhere: the last has the rest */
+			k--;
+		else if (k == times->reason_count)
+			times->reasons[times->reason_count++] =
+				(struct thread_reason){ reason, size, { 0 } };
+		times->reasons[k].states[state] += value;
+	}
+	return true;
+}

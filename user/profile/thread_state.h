@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_PROFILE_THREAD_STATE_H
+#define PROFIL_PROFILE_THREAD_STATE_H
+
+#include "profile/profile.h"
+
+/*
+ * What a thread did in the time of a sample. All but the first are leaf frames, whose text says the
+ * state and, in brackets with it, for what the thread waited: [blocked: lock].
+ */
+enum thread_state {
+	THREAD_RAN,
+	THREAD_RUNNABLE,  /* it could run, and waited for a CPU */
+	THREAD_BLOCKED,	  /* in the middle of work */
+	THREAD_IDLE,	  /* it waited for work */
+	THREAD_UNDECIDED, /* one of these two: it cannot be told which */
+	THREAD_STATES,
+};
+
+/* As --state has them: ran, runnable, blocked, idle, undecided. */
+extern const char *const thread_state_names[THREAD_STATES];
+
+#define THREAD_STATE_SIZE 64
+
+/* Writes the text of a frame. Not for THREAD_RAN. */
+void thread_state_frame(enum thread_state state, const char *reason,
+			char text[static THREAD_STATE_SIZE]);
+
+/*
+ * Returns the state that a frame of this name stands for. *reason: receives for what the thread
+ * waited, `*size` bytes within the name; NULL: it did not, or waited for a CPU.
+ */
+enum thread_state thread_state_of(const char *name, const char **reason, size_t *size);
+
+/* The same for a sample, by its leaf. */
+enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,
+				       const char **reason, size_t *size);
+
+/* The most reasons that are told apart. */
+#define THREAD_REASONS_MAX 64
+
+/* The time of all samples by state, and of waits by their reason. */
+struct thread_times {
+	uint64_t states[THREAD_STATES];
+	struct thread_reason {
+		const char *name; /* size bytes, in the profile */
+		size_t size;
+		uint64_t states[THREAD_STATES];
+	} reasons[THREAD_REASONS_MAX]; /* in the order of the samples */
+	size_t reason_count;
+};
+
+/* Returns false if the profile has no waits. */
+bool profile_thread_times(const struct profile *p, struct thread_times *times);
+
+#endif
