@@ -76,7 +76,7 @@ static struct profile *make_profile(void)
 /* The sum of the remaining samples' counts, of which each is another bit. */
 static uint64_t kept(const char *focus, const char *ignore)
 {
-	const struct profile_filter filter = { focus, ignore };
+	const struct profile_filter filter = { .focus = focus, .ignore = ignore };
 	struct profile *p = make_profile();
 	uint64_t sum = 0, magnitudes = 0;
 	struct profile_filtered filtered = { 0 };
@@ -189,7 +189,8 @@ static void test_hostile(void **state)
 
 static void test_no_pattern(void **state)
 {
-	const struct profile_filter focus = { .focus = "a(b" }, ignore = { "main", "[z-a]" };
+	const struct profile_filter focus = { .focus = "a(b" },
+				    ignore = { .focus = "main", .ignore = "[z-a]" };
 	struct profile *p = make_profile();
 	struct profile_filtered filtered = { 0 };
 	struct error e;

@@ -231,6 +231,19 @@ static void note_all(struct profile *p)
 	p->all_cpu_ns = all.cpu_ns;
 }
 
+static bool is_in_state(const struct profile *p, const struct profile_sample *sample,
+			const struct profile_filter *filter)
+{
+	const char *reason;
+	size_t size;
+	enum thread_state state = profile_sample_state(p, sample, &reason, &size);
+
+	if (filter->states && !(filter->states & 1U << state))
+		return false;
+	return !filter->reason || (reason && strlen(filter->reason) == size &&
+				   strncmp(filter->reason, reason, size) == 0);
+}
+
 int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e)
 {
@@ -240,7 +253,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	uint32_t *numbers; /* of each sample afterwards */
 	int err;
 
-	if (!filter->focus && !filter->ignore)
+	if (!filter->focus && !filter->ignore && !filter->states && !filter->reason)
 		return 0;
 	if (!filtered->values)
 		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));
@@ -259,7 +272,8 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		const int64_t *values = p->values + i * width;
 		enum profile_stacks stacks;
 
-		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore))) {
+		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore)) &&
+		    is_in_state(p, s, filter)) {
 			numbers[i] = kept;
 			p->samples[kept] = *s;
 			memmove(p->values + kept++ * width, values, width * sizeof(*values));

@@ -4,6 +4,7 @@
 
 #include "profile/profile.h"
 #include "profile/tags.h"
+#include "profile/thread_state.h"
 
 /*
  * Zero-initialised: keep everything. Patterns are extended regular expressions, regex(7), without
@@ -12,6 +13,9 @@
 struct profile_filter {
 	const char *focus;  /* keep only samples with a matching function in their stack */
 	const char *ignore; /* remove samples with a matching function in their stack */
+	/* Keep only samples in one of these states: bits 1 << enum thread_state; 0: in any. */
+	unsigned int states;
+	const char *reason; /* keep only waits for this */
 };
 
 /*

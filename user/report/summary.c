@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/pc_name.h"
+#include "profile/thread_state.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
@@ -124,6 +125,65 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
  * wall: 12 threads, 36.012 s = ran 10.000 s + waited for a CPU 1.000 s + blocked 25.012 s
  * A part is of the sum that the samples before it are of: it has no prefix "in all".
  */
+static int compare_reasons(const void *a, const void *b, void *state)
+{
+	uint64_t x = ((const struct thread_reason *)a)->states[*(const int *)state];
+	uint64_t y = ((const struct thread_reason *)b)->states[*(const int *)state];
+
+	return (x < y) - (x > y);
+}
+
+/*
+ * Prints for what threads waited:
+ * waits: blocked 1.2 s (child 1.1, disk 0.1); idle 20.0 s (poll 20.0); undecided 0.6 s (lock 0.6)
+ * and what it cost to follow them.
+ */
+static void print_waits(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	struct thread_times times;
+	const char *before = "waits: ";
+	char percent[TEXT_PERCENT_SIZE];
+
+	if (!profile_thread_times(p, &times))
+		return;
+	fputs(prefix, out);
+	for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++) {
+		const char *gap = " (";
+
+		fprintf(out, "%s%s %.3f s", before, thread_state_names[state],
+			in_seconds(times.states[state]));
+		before = "; ";
+		qsort_r(times.reasons, times.reason_count, sizeof(*times.reasons), compare_reasons,
+			&state);
+		for (size_t i = 0; i < times.reason_count && times.reasons[i].states[state]; i++) {
+			const struct thread_reason *r = &times.reasons[i];
+
+			fprintf(out, "%s%.*s %.3f", gap, (int)r->size, r->name,
+				in_seconds(r->states[state]));
+			gap = ", ";
+		}
+		if (*gap == ',')
+			fputc(')', out);
+	}
+	fputc('\n', out);
+	if (t->waits && t->waits_cost_ns && t->machine_ns) {
+		text_percent(percent, t->waits_cost_ns, t->machine_ns);
+		fprintf(out, "%scost of waits: %" PRIu64 " followed, %s %% of the machine's CPUs\n",
+			prefix, t->waits, percent);
+	}
+	if (t->waits_spared) {
+		text_percent(percent, t->waits_spared, t->waits);
+		fprintf(out,
+			"%s%s %% of the waits have a reason, but no stack, which would have cost "
+			"more than --max-overhead\n",
+			prefix, percent);
+	}
+	if (t->waits_lost)
+		fprintf(out, "%s%" PRIu64 " waits are in no reason, for want of memory\n", prefix,
+			t->waits_lost);
+}
+
 static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_wall sum = profile_wall_sum(p);
@@ -265,6 +325,7 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 	print_run(p, all, target, out);
 	print_account(p, all, out);
 	print_wall(p, prefix, out);
+	print_waits(p, prefix, out);
 	print_cost(p, all, out);
 	if (t->stacks_truncated) {
 		text_percent(percent, t->stacks_truncated, t->counted);

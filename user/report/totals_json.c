@@ -2,9 +2,11 @@
 #include "report/totals_json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/thread_state.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
@@ -98,6 +100,44 @@ struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost)
 	return json_checked(object, err);
 }
 
+/* Adds for what threads waited to the account of wall time. */
+static int add_waits(struct json_object *object, const struct profile *p, uint64_t blocked_ns)
+{
+	const struct profile_totals *t = &p->totals;
+	struct json_object *by = json_object_new_object();
+	struct thread_times times;
+	uint64_t told = 0;
+	int err = 0;
+
+	if (!profile_thread_times(p, &times)) {
+		json_object_put(by);
+		return 0;
+	}
+	for (size_t i = 0; i < times.reason_count && !err; i++) {
+		const struct thread_reason *r = &times.reasons[i];
+		char name[THREAD_STATE_SIZE];
+		uint64_t ns = 0;
+
+		for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++)
+			ns += r->states[state];
+		snprintf(name, sizeof(name), "%.*s", (int)r->size, r->name);
+		err = json_add(by, name, json_object_new_uint64(ns));
+		told += ns;
+	}
+	/* Where nothing was selected: what is in the account, and in no wait. */
+	if (!err && !p->all_samples && blocked_ns > told)
+		err = json_add(by, "unknown", json_object_new_uint64(blocked_ns - told));
+	err = json_add(object, "blocked_by", json_checked(by, err));
+	err = err ?: json_add(object, "idle_ns", json_object_new_uint64(times.states[THREAD_IDLE]));
+	err = err
+		      ?: json_add(object, "undecided_ns",
+				  json_object_new_uint64(times.states[THREAD_UNDECIDED]));
+	err = err ?: json_add(object, "waits", json_object_new_uint64(t->waits));
+	err = err ?: json_add(object, "waits_spared", json_object_new_uint64(t->waits_spared));
+	err = err ?: json_add(object, "waits_lost", json_object_new_uint64(t->waits_lost));
+	return err ?: json_add(object, "waits_cost_ns", json_object_new_uint64(t->waits_cost_ns));
+}
+
 void totals_json(struct json_writer *w, const struct profile *p)
 {
 	const struct profile_wall wall = profile_wall_sum(p);
@@ -105,8 +145,11 @@ void totals_json(struct json_writer *w, const struct profile *p)
 
 	if (p->all_samples)
 		json_member(w, "selected", selected_object(p));
-	if (p->wall_count)
-		json_member(w, "wall", wall_json(&wall, t->wall_lost));
+	if (p->wall_count) {
+		struct json_object *object = wall_json(&wall, t->wall_lost);
+
+		json_member(w, "wall", json_checked(object, add_waits(object, p, wall.blocked_ns)));
+	}
 	if (profile_delay(p) < p->value_type_count)
 		json_member(w, "delay_ns",
 			    json_object_new_int64(profile_total(p, PROFILE_DELAY_TYPE)));

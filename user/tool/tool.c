@@ -217,17 +217,65 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
-	double all = profile_magnitude(p, value);
-	char percent[TEXT_PERCENT_SIZE], what[512];
-	int err = profile_filter(p, filter, filtered, e);
+	const bool waits = filter->states || filter->reason;
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE), used = 0;
+	char percent[TEXT_PERCENT_SIZE], what[512] = "";
+	double all;
+	int err;
 
-	if (err || (!filter->focus && !filter->ignore))
+	if (waits && wall == p->value_type_count) {
+		error_set_kind(e, ERROR_USAGE, 0, "the profile has no waits of threads");
+		error_hint(e, "profiltool record --wall records them");
+		return -ENOENT;
+	}
+	if (waits && !value)
+		p->default_value = wall + 1;
+	all = profile_magnitude(p, value);
+	err = profile_filter(p, filter, filtered, e);
+	if (err || (!filter->focus && !filter->ignore && !waits))
 		return err;
-	snprintf(what, sizeof(what), "%s%s%s%s%s", filter->focus ? "--focus " : "",
-		 filter->focus ?: "", filter->focus && filter->ignore ? " " : "",
-		 filter->ignore ? "--ignore " : "", filter->ignore ?: "");
+	if (filter->focus)
+		used = snprintf(what, sizeof(what), "--focus %s", filter->focus);
+	if (filter->ignore && used < sizeof(what))
+		used += snprintf(what + used, sizeof(what) - used, "%s--ignore %s", used ? " " : "",
+				 filter->ignore);
+	for (int i = 0; i < THREAD_STATES && used < sizeof(what); i++)
+		if (filter->states & 1U << i)
+			used += snprintf(what + used, sizeof(what) - used, "%s--state %s",
+					 used ? " " : "", thread_state_names[i]);
+	if (filter->reason && used < sizeof(what))
+		snprintf(what + used, sizeof(what) - used, "%s--reason %s", used ? " " : "",
+			 filter->reason);
 	text_percent(percent, profile_magnitude(p, value), all);
 	tool_warn("%s keeps %s %% of the samples", what, percent);
+	return 0;
+}
+
+int tool_option_state(const char *value, void *member, struct error *e)
+{
+	unsigned int *states = member;
+	char list[128] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < THREAD_STATES; i++) {
+		if (strcmp(value, thread_state_names[i]) == 0) {
+			*states |= 1U << i;
+			return 0;
+		}
+		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+				 thread_state_names[i]);
+	}
+	return error_set(e, 0, "--state takes one of %s, not \"%s\"", list, value);
+}
+
+int tool_option_idle(const char *value, void *member, struct error *e)
+{
+	unsigned int *states = member;
+
+	if (strcmp(value, "hide") == 0)
+		*states = ((1U << THREAD_STATES) - 1) & ~(1U << THREAD_IDLE);
+	else if (strcmp(value, "show") != 0)
+		return error_set(e, 0, "--idle takes show or hide, not \"%s\"", value);
 	return 0;
 }
 

@@ -288,10 +288,24 @@ const struct row_view *tool_view_of_keys(const char *keys);
 	{ "focus", 0, "REGEX", "only samples with a function in their stack that matches",         \
 	  option_text, offsetof(type, member.focus) },                                             \
 	{ "ignore", 0, "REGEX", "no samples with a function in their stack that matches",          \
-	  option_text, offsetof(type, member.ignore) }
+	  option_text, offsetof(type, member.ignore) },                                            \
+	{ "state", 0, "STATE",                                                                     \
+	  "with waits: only time in this state: ran, runnable, blocked, idle, undecided",          \
+	  tool_option_state, offsetof(type, member.states) },                                      \
+	{ "reason", 0, "REASON", "with waits: only those for this: lock, pipe, disk, ...",         \
+	  option_text, offsetof(type, member.reason) },                                            \
+	{ "idle", 0, "show|hide", "with waits: whether to show those for work", tool_option_idle,  \
+	  offsetof(type, member.states) }
 /* clang-format on */
 
-/* Filters by --focus and --ignore with profile_filter(), and prints the share that is kept. */
+/* Parsers for the member `unsigned int states`, of --state and --idle. */
+int tool_option_state(const char *value, void *member, struct error *e);
+int tool_option_idle(const char *value, void *member, struct error *e);
+
+/*
+ * Filters by --focus and the like with profile_filter(), and prints the share that is kept. Where
+ * states are chosen, their time is the value that is shown unless `value` asks for another.
+ */
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/thread_state.h"
+
 #define KERNEL_HUE 25
 #define NEIGHBOURS 8 /* hues that the functions of one image have */
 
@@ -111,16 +113,32 @@ void flame_graph_choose_hues(struct flame_graph *g)
 	}
 }
 
+/* The state of a thread that the frame stands for. */
+static enum thread_state state_of(const struct call_frame *f)
+{
+	const char *reason;
+	size_t size;
+
+	return thread_state_of(f->name, &reason, &size);
+}
+
 unsigned int flame_graph_hue(const struct flame_graph *g, const struct call_frame *f)
 {
+	/* Red for what is blocked, orange for what waits for a CPU. */
+	static const unsigned int states[THREAD_STATES] = {
+		[THREAD_RUNNABLE] = 30, [THREAD_BLOCKED] = 0, [THREAD_UNDECIDED] = 300
+	};
 	unsigned int own = stable_hash(f->name) % NEIGHBOURS;
+
+	if (state_of(f) != THREAD_RAN)
+		return own + states[state_of(f)];
 
 	return own + (f->kernel ? KERNEL_HUE : hues[place_of(g, text_basename(f->image))]);
 }
 
 const char *flame_graph_class(const struct call_frame *f)
 {
-	if (!*f->image)
+	if (!*f->image || state_of(f) == THREAD_IDLE) /* grey */
 		return "who";
 	if (!f->named)
 		return "unnamed";

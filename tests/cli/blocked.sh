@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# record --wall: for what threads wait, and where. The program measures how long it was blocked, as the kernel's
+# account has it.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
+
+# record NAME MICROSECONDS SECONDS OPTION...
+record() {
+	local name=$1 us=$2 seconds=$3
+	shift 3
+	begin "$name" "$progs/blocked" "$us" "$seconds"
+	record_begin "$name" record --wall --max-overhead 0 --json -q -o "$work/$name.pb.gz" -p "$pid" "$@"
+	send_line "$name" go
+	wait "$pid"
+	wait "$recorder"
+}
+
+# agrees NAME: whether for each kind the waits for that reason in its function are as long as the program says: to 2 %,
+# and 5 us for each, in which the clock and the account are read.
+agrees() {
+	grep -qE '^signal [0-9]' "$work/$1.out" || return
+	"$profiltool" dump --json "$work/$1.pb.gz" >"$work/dumped" || return
+	python3 -c '
+import json, sys
+j = json.load(open(sys.argv[2]))
+wall = [v["type"] for v in j["values"]].index("wall")
+told, fits = {}, True
+for s in j["stacks"]:
+	names = [n for f in s.get("functions", []) for n in f]
+	state = next((n for n in names if n.startswith("[")), "")
+	for n in names:
+		if n.startswith("wait_") and state.endswith(": " + n[5:] + "]"):
+			told[n[5:]] = told.get(n[5:], 0) + s["values"][wall]
+for line in open(sys.argv[1]):
+	kind, *rest = line.split()
+	if len(rest) != 2:
+		continue
+	ns, times = map(int, rest)
+	seen = told.get(kind, 0)
+	print("%s: %.6f s told by the program, %.6f s recorded, %d times" % (kind, ns / 1e9, seen / 1e9, times))
+	fits &= abs(seen - ns) <= .02 * ns + 5000 * times
+sys.exit(not fits or not told)' "$work/$1.out" "$work/dumped"
+}
+
+# exits_0_and_prints PATTERN COMMAND...: its output is in $work/printed.
+exits_0_and_prints() {
+	local pattern=$1
+	shift
+	"$@" >"$work/printed" 2>"$work/err" && grep -q -- "$pattern" "$work/printed" && return
+	cat "$work/printed" "$work/err"
+	return 1
+}
+
+# lacks TEXT FILE
+lacks() {
+	! grep -F -- "$1" "$2"
+}
+
+for us in 20 1000 50000; do
+	check "waits of $us us: recorded" record "us$us" $us 3
+	check "waits of $us us: for each reason, and where, as long as the program says" agrees "us$us"
+done
+
+# --- A thread that waits all the time ---
+
+# Its wait begins before the recording, and goes on after it.
+begin late "$progs/blocked" 1000 1
+record_begin late record --wall --json -q -o "$work/late.pb.gz" -p "$pid" -d 1
+check "a wait that is under way at both ends: recorded" wait "$recorder"
+# all_blocked NAME: it has one thread, which was blocked all the time, up to a millisecond at each end.
+all_blocked() {
+	json "(lambda w: w['threads'] == 1 and w['wall_ns'] >= 1e9 and w['ran_ns'] == 0 and
+		w['blocked_ns'] == w['wall_ns'] and
+		abs(w['blocked_by']['pipe'] - w['blocked_ns']) < 2e6)(j['wall'])" "$work/$1.json"
+}
+check "a wait that is under way at both ends: its whole time, by its reason" all_blocked late
+check "its stack is whole" exits_0_and_prints "_IO_file_underflow" "$profiltool" report -q --tree "$work/late.pb.gz"
+check "which may be idle, or stuck" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q "$work/late.pb.gz"
+
+if make_control_group; then
+	echo "$pid" >"$group/cgroup.procs"
+	check "--cgroup" exits 0 "$profiltool" record --wall --json -q -o "$work/group.pb.gz" --cgroup "$group" -d 1
+	cp "$work/out" "$work/group.json"
+	check "--cgroup: no thread outside of it" all_blocked group
+else
+	skip "--cgroup" "no control group can be made here"
+fi
+
+# --- Asked ---
+
+state=$work/us1000.pb.gz
+check "--reason: waits for this alone" exits_0_and_prints "wait_lock" "$profiltool" report -q --reason lock "$state"
+check "--reason: no others" lacks "wait_pipe" "$work/printed"
+check "--state ran: no waits" exits_0_and_prints "blocked" "$profiltool" report -q --state ran "$state"
+check "--state ran: no waits" lacks ": pipe]" "$work/printed"
+check_rows <<EOF
+NAME --state: what it takes
+RUN $profiltool report --state asleep $state
+STATUS 2
+EXPECT --state takes one of ran, runnable, blocked, idle, undecided, not "asleep"
+
+NAME --idle: what it takes
+RUN $profiltool report --idle=no $state
+STATUS 2
+EXPECT --idle takes show or hide, not "no"
+
+NAME --max-overhead: what it takes
+RUN $profiltool record --wall --max-overhead 101 -p 1
+STATUS 2
+EXPECT --max-overhead takes a percentage from 0 to 100, not "101"
+
+NAME a recording without waits
+RUN $profiltool report --state blocked $top/tests/data/gperftools/basic.prof
+STATUS 2
+EXPECT the profile has no waits of threads
+EXPECT profiltool record --wall records them
+EOF
+finish
