@@ -702,8 +702,16 @@ static int take_window(struct capture *c)
 int capture_cut(struct capture *c, struct error *e)
 {
 	uint64_t ns = 0, lost, dropped, own_ns;
-	int err;
+	int err = 0;
 
+	/* First, as it takes some milliseconds: ticks of the next window must not come to this one.
+	 */
+	if (c->stopped && c->options.waits)
+		err = waits_stop(&c->sample.waits, wall_clock_offset(&c->wall), e);
+	if (!err && c->options.wall)
+		err = wall_look(&c->wall, e);
+	if (err)
+		return err;
 	/* From here on ticks are of the next window. */
 	c->start_ns = c->next_start_ns;
 	c->start_time_ns = c->next_start_time_ns;
@@ -714,11 +722,7 @@ int capture_cut(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
-	if (c->stopped && c->options.waits)
-		err = waits_stop(&c->sample.waits, wall_clock_offset(&c->wall), e);
-	if (!err && c->options.wall)
-		err = wall_look(&c->wall, e);
-	err = err ?: read_cpu_time(c, &ns, e);
+	err = read_cpu_time(c, &ns, e);
 	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
 	err = err ?: capture_handle(c, e);
