@@ -154,11 +154,12 @@ bool row_function_is(const struct profile_function *f, const char *name)
 	return name_is(f->name, name) || name_is(f->system_name, name);
 }
 
-/* A name of a process, and how much its samples under this name weigh. */
+/* A name of a process, how much its samples under this name weigh, and for how long it had it. */
 struct process_name {
 	uint32_t pid, generation;
 	const char *name;
 	magnitude_sum weight;
+	uint64_t wall_ns;
 };
 
 static bool is_of_process(const void *array, uint32_t id, const void *key)
@@ -179,10 +180,14 @@ int row_process_names(const struct profile *p, const char **names)
 {
 	struct process_name *all = calloc(p->label_count + 1, sizeof(*all));
 	magnitude_sum *weights = calloc(p->label_count + 1, sizeof(*weights));
+	uint64_t *walls = calloc(p->label_count + 1, sizeof(*walls));
 	struct index by_name = { 0 }, chosen = { 0 };
 	size_t value = profile_value(p, NULL);
 	uint32_t count = 0, number, best;
-	int err = all && weights ? 0 : -ENOMEM;
+	int err = all && weights && walls ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->wall_count && !err; i++)
+		walls[p->walls[i].labels] += p->walls[i].wall_ns;
 
 	for (size_t i = 0; i < p->sample_count && !err; i++)
 		if (p->samples[i].labels < p->label_count)
@@ -191,7 +196,7 @@ int row_process_names(const struct profile *p, const char **names)
 	for (uint32_t id = 0; id < p->label_count && !err; id++) {
 		const struct profile_labels *l = &p->labels[id];
 		struct process_name key = { l->pid, l->generation, profile_tag_text(l, TAG_PROCESS),
-					    0 };
+					    0, 0 };
 		uint64_t hash;
 
 		names[id] = l->comm;
@@ -208,12 +213,15 @@ int row_process_names(const struct profile *p, const char **names)
 			err = index_add(&by_name, hash, number);
 		}
 		all[number].weight += weights[id];
+		all[number].wall_ns += walls[id];
 	}
 	for (number = 0; number < count && !err; number++) {
 		uint64_t hash = hash_u64(all[number].pid, all[number].generation);
 
 		best = index_find(&chosen, hash, is_of_process, all, &all[number]);
-		if (best != INDEX_NONE && all[best].weight > all[number].weight)
+		if (best != INDEX_NONE && (all[best].weight > all[number].weight ||
+					   (all[best].weight == all[number].weight &&
+					    all[best].wall_ns > all[number].wall_ns)))
 			continue;
 		if (best != INDEX_NONE)
 			index_remove(&chosen, hash, best);
@@ -221,7 +229,7 @@ int row_process_names(const struct profile *p, const char **names)
 	}
 	for (uint32_t id = 0; id < p->label_count && !err; id++) {
 		const struct profile_labels *l = &p->labels[id];
-		struct process_name key = { l->pid, l->generation, l->comm, 0 };
+		struct process_name key = { l->pid, l->generation, l->comm, 0, 0 };
 		uint64_t hash = hash_u64(l->pid, l->generation);
 
 		if (!l->pid)
@@ -237,6 +245,7 @@ int row_process_names(const struct profile *p, const char **names)
 	index_free(&by_name);
 	index_free(&chosen);
 	free(weights);
+	free(walls);
 	free(all);
 	return err;
 }
