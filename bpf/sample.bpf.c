@@ -315,7 +315,7 @@ int group_tick(__u64 *ctx)
  * counts. It goes through the threads in the run queue of its CPU. That needs no lock: this CPU
  * changes the list with interrupts disabled, and so that a reader finds each step complete. Another
  * CPU may remove the thread at which the reader is, and it reads on in that CPU's list, or at that
- * thread alone, up to VICTIMS_MAX. Their memory stays: a thread is freed by RCU. At 32,000 ticks of
+ * thread alone, up to VICTIMS_MAX. Their memory stays: a thread is freed by RCU. At 64,000 ticks of
  * two busy CPUs, what it found was wrong by one at 10 of them.
  */
 

@@ -155,7 +155,7 @@ __noinline int copy_stack(struct unwind_copy *copy)
 
 /* Sends a copy of the stack for user space to walk. Returns false if it cannot be sent. */
 static __always_inline bool send_copy(struct stack_scratch *scratch, const struct pt_regs *regs,
-				      bool published)
+				      bool published, __u32 wait)
 {
 	struct unwind_copy *copy = &scratch->copy;
 	const struct stack *stack = &scratch->sample.stack;
@@ -168,6 +168,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->kernel_depth = stack->kernel_depth;
 	copy->cpu = stack->cpu;
 	copy->waiting = scratch->sample.waiting;
+	copy->wait = wait;
 	copy->in_system_call = is_in_system_call(regs);
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
 	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */
@@ -243,7 +244,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 		    (!is_reading_rows && !may_be_outdated(stack->id)))
 			return depth;
 	}
-	return send_copy(scratch, regs, published) ? WALK_SENT : depth;
+	return send_copy(scratch, regs, published, 0) ? WALK_SENT : depth;
 }
 
 /* Every tick is counted in the `ticks` of a bucket: one that was sent as a copy, in the first. */

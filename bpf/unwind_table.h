@@ -147,6 +147,8 @@ struct unwind_copy {
 	unsigned int no_stack;	     /* see UNWIND_NO_STACK */
 	unsigned int cpu;	     /* as in struct stack */
 	unsigned int waiting;	     /* as in struct stack_sample */
+	unsigned int wait; /* not of a tick, but of this entry of waits (bpf/wait.h); else 0 */
+	unsigned int unused;
 	unsigned long long kernel_pcs[127];
 	unsigned char bytes[UNWIND_COPY_BYTES];
 };

@@ -58,8 +58,9 @@ struct wait_entry {
 #define WAIT_ENTRIES (1U << 15)
 #define WAIT_PROBES  8
 
-/* Set in the reason of a stack: the thread waited already when the recording began. */
-#define WAIT_BEFORE 0x100
+/* Set in the reason of a stack: user space walks it. Its one frame makes the entry unlike others.
+ */
+#define WAIT_COPIED 0x100
 
 /* A thread that waited already when the recording began: what user space walks its stack with. */
 struct wait_before {

@@ -269,7 +269,22 @@ __noinline int walk_wait_frames(struct wait_scratch *scratch)
 	return STACK_DEPTH_MAX;
 }
 
-/* Walks the thread's stack. Returns the entry for its wait. */
+/* The entry for a wait whose stack user space walks. */
+static __always_inline __u32 find_copied_wait(struct stack *stack)
+{
+	stack->kernel_depth = 0;
+	stack->user_depth = 1;
+	stack->end = UNWIND_NO_PROCESS;
+	stack->by_frame_pointer = 0;
+	stack->cpu |= WAIT_COPIED;
+	stack->pcs[0] = bpf_ktime_get_ns();
+	return find_wait(stack);
+}
+
+/*
+ * Walks the thread's stack, or sends a copy of it where its mappings are not published, as
+ * walk_user_stack() does. Returns the entry for its wait.
+ */
 static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 				       struct task_struct *task, const struct pt_regs *regs,
 				       bool cfi)
@@ -277,6 +292,8 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct walk *walk = &scratch->stack.walk;
 	struct wait_place *place = &scratch->place;
+	bool published;
+	__u32 slot;
 
 	stack->kernel_depth = stack->user_depth = 0;
 	stack->by_frame_pointer = 0;
@@ -284,8 +301,8 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	place->frames = 0;
 	if (cfi && !is_32_bit_mode(regs->MODE_REGISTER)) {
 		take_registers(walk, regs);
-		stack->end = UNWIND_NO_PROCESS;
-		if (take_process(walk, process_key(stack->id)) || take_ancestor(walk, task)) {
+		published = take_process(walk, process_key(stack->id)) || take_ancestor(walk, task);
+		if (published) {
 			walk->at = (struct unwind_mapping){ 0 };
 			walk->image_number = ~0U;
 			walk->window_words = 0;
@@ -294,10 +311,17 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 			stack->user_depth = walk_wait_frames(scratch);
 			stack->end = walk->end;
 			stack->by_frame_pointer = walk->by_frame_pointer;
+			if (stack->end != UNWIND_NO_MAPPING ||
+			    (!is_reading_rows && !may_be_outdated(stack->id)))
+				return find_wait(stack);
 		}
+		place->frames = 0;
+		slot = find_copied_wait(stack);
+		if (slot >= WAIT_REASONS && send_copy(&scratch->stack, regs, published, slot))
+			return slot;
+		stack->cpu &= ~WAIT_COPIED;
 	}
-	if (!stack->user_depth)
-		stack->user_depth = get_frames(ctx, stack->pcs, BPF_F_USER_STACK) / sizeof(__u64);
+	stack->user_depth = get_frames(ctx, stack->pcs, BPF_F_USER_STACK) / sizeof(__u64);
 	return find_wait(stack);
 }
 
@@ -509,13 +533,17 @@ int begin_waits(struct bpf_iter__task *ctx)
 		reason = reason_of_file(file_of(task, system_call_argument(regs)));
 	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	wait->runnable_ns = runnable_ns(task, now);
-	wait->slot = before->slot =
-		find_wait_without_stack(&begin->stack, before->id, reason | WAIT_BEFORE);
-	if (reason == WAIT_CPU)
-		wait->own_slots[0] = wait->slot;
-	wait->since_ns = now;
-	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER))
+	begin->stack.id = before->id;
+	begin->stack.cpu = reason;
+	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER)) {
+		wait->slot = find_wait_without_stack(&begin->stack, before->id, reason);
+		if (reason == WAIT_CPU)
+			wait->own_slots[0] = wait->slot;
+		wait->since_ns = now;
 		return 0;
+	}
+	wait->slot = before->slot = find_copied_wait(&begin->stack);
+	wait->since_ns = now;
 	copy_registers(before->registers, regs);
 	before->registers[UNWIND_REGISTERS] = regs->PC_REGISTER;
 	bpf_seq_write(ctx->meta->seq, before, sizeof(*before));

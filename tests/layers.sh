@@ -155,7 +155,8 @@ rule_reserved() {
 # A subdirectory of a layer holds one format, one view, or the readers of one kind of file. It includes its
 # own files and those of its layer that are in no subdirectory, but no other subdirectory's. Of the files
 # that are in none, only these include headers of subdirectories.
-include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/format/format.c
+include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/capture/waits.c
+	user/format/format.c
 	user/symbol/elf.c user/symbol/file_cache.c user/symbol/symbol.c'
 
 # subdirectory_of FILE: sets $subdirectory; empty: the file is in none.

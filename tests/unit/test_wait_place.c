@@ -108,7 +108,6 @@ static void test_reasons(void **state)
 	EXPECT("[blocked: child]", NULL, { "wM", 1, WAIT_CHILD, { { 0 } } });
 	EXPECT("[idle: kernel]", NULL, { "", 1, WAIT_KERNEL, { { 0 } } });
 	EXPECT("[waiting for a CPU]", NULL, { "rM", 1, WAIT_CPU, { { 0 } } });
-	EXPECT("[blocked: disk]", NULL, { "rM", 1, WAIT_DISK | WAIT_BEFORE, { { 0 } } });
 }
 
 int main(void)

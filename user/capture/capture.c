@@ -363,6 +363,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
+	c->unwind.waits = &c->sample.waits;
 	err = sample_program_load(&c->sample, &settings, &c->gathered, e);
 	if (!err && c->victim.kind && !c->sample.knows_waiting) {
 		err = error_set_kind(e, ERROR_KERNEL_LACKS, EOPNOTSUPP,

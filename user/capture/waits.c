@@ -123,6 +123,27 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 		       ?: bpf_map__set_max_entries(bpf->maps.wait_scratch, cpus);
 }
 
+int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *found)
+{
+	struct waits_walked *walked;
+
+	if (array_reserve(&w->walked, &w->walked_room, w->walked_count + 1, sizeof(*walked)))
+		return -ENOMEM;
+	walked = &w->walked[w->walked_count];
+	*walked = (struct waits_walked){
+		.slot = slot,
+		.depth = found->user_depth,
+		.end = found->end,
+		.by_frame_pointer = found->by_frame_pointer,
+		.pcs = malloc((found->user_depth + 1) * sizeof(*walked->pcs)),
+	};
+	if (!walked->pcs)
+		return -ENOMEM;
+	memcpy(walked->pcs, found->pcs, found->user_depth * sizeof(*walked->pcs));
+	w->walked_count++;
+	return 0;
+}
+
 /*
  * Walks the stack of a thread that waits. A thread that goes on meanwhile overwrites it: then its
  * wait has ended, and the stack is dropped.
@@ -131,7 +152,6 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 		       struct unwind_copy *copy)
 {
 	struct iovec to = { copy->bytes, sizeof(copy->bytes) }, stack = { NULL, to.iov_len };
-	struct waits_before *before;
 	struct unwind_found found;
 	ssize_t size;
 
@@ -150,21 +170,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 	if (from->slot < WAIT_REASONS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
 		return 0;
-	if (array_reserve(&w->before, &w->before_room, w->before_count + 1, sizeof(*before)))
-		return -ENOMEM;
-	before = &w->before[w->before_count];
-	*before = (struct waits_before){
-		.slot = from->slot,
-		.depth = found.user_depth,
-		.end = found.end,
-		.by_frame_pointer = found.by_frame_pointer,
-		.pcs = malloc(found.user_depth * sizeof(*before->pcs)),
-	};
-	if (!before->pcs)
-		return -ENOMEM;
-	memcpy(before->pcs, found.pcs, found.user_depth * sizeof(*before->pcs));
-	w->before_count++;
-	return 0;
+	return waits_add_walked(w, from->slot, &found);
 }
 
 /*
@@ -266,8 +272,8 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 
 static int compare_slots(const void *a, const void *b)
 {
-	uint32_t x = ((const struct waits_before *)a)->slot;
-	uint32_t y = ((const struct waits_before *)b)->slot;
+	uint32_t x = ((const struct waits_walked *)a)->slot;
+	uint32_t y = ((const struct waits_walked *)b)->slot;
 
 	return (x > y) - (x < y);
 }
@@ -288,8 +294,8 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 	size_t next = 0;
 	int err = 0;
 
-	if (w->before_count)
-		qsort(w->before, w->before_count, sizeof(*w->before), compare_slots);
+	if (w->walked_count)
+		qsort(w->walked, w->walked_count, sizeof(*w->walked), compare_slots);
 	for (size_t i = 0; i < WAIT_ENTRIES && !err; i++) {
 		const struct wait_entry *entry = &w->entries[i];
 		uint64_t position = entry->position;
@@ -304,13 +310,17 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 		if (position)
 			memcpy(&head, stack, offsetof(struct stack, pcs));
 		pcs = (const uint64_t *)stack->pcs;
-		while (next < w->before_count && w->before[next].slot < i)
+		if (head.cpu & WAIT_COPIED) {
+			head.cpu &= ~WAIT_COPIED;
+			head.user_depth = 0;
+		}
+		while (next < w->walked_count && w->walked[next].slot < i)
 			next++;
-		if (next < w->before_count && w->before[next].slot == i) {
-			head.user_depth = w->before[next].depth;
-			head.end = w->before[next].end;
-			head.by_frame_pointer = w->before[next].by_frame_pointer;
-			pcs = w->before[next].pcs;
+		if (next < w->walked_count && w->walked[next].slot == i) {
+			head.user_depth = w->walked[next].depth;
+			head.end = w->walked[next].end;
+			head.by_frame_pointer = w->walked[next].by_frame_pointer;
+			pcs = w->walked[next].pcs;
 		}
 		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts);
 		err = err ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, &head, pcs, counts);
@@ -340,9 +350,9 @@ void waits_free(struct waits *w)
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])
 			close(links[i]);
-	for (size_t i = 0; i < w->before_count; i++)
-		free(w->before[i].pcs);
-	free(w->before);
+	for (size_t i = 0; i < w->walked_count; i++)
+		free(w->walked[i].pcs);
+	free(w->walked);
 	if (w->entries)
 		munmap(w->entries, entries_size());
 	if (w->counters)

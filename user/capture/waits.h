@@ -8,9 +8,10 @@
 
 struct sample_bpf;
 struct unwind;
+struct unwind_found;
 
-/* The stack of a thread that waited when the recording began. */
-struct waits_before {
+/* A stack that was walked here: of a thread that waited when the recording began, or of a copy. */
+struct waits_walked {
 	uint32_t slot; /* of its wait, in entries */
 	uint32_t depth;
 	uint8_t end, by_frame_pointer;
@@ -23,8 +24,8 @@ struct waits {
 	struct wait_entry *entries;
 	struct wait_counters *counters;
 	size_t cpus;
-	struct waits_before *before; /* by slot, ascending, once it has ended */
-	size_t before_count, before_room;
+	struct waits_walked *walked; /* by slot, ascending, once it has ended */
+	size_t walked_count, walked_room;
 	volatile int64_t *clock_offset; /* of the programs */
 };
 
@@ -41,12 +42,15 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
  */
 int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e);
 
+/* Adds the stack of an entry. Returns 0 or -ENOMEM. */
+int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *found);
+
 /* Ends it: waits under way are added up to now. */
 int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
 
 /*
  * Adds them to `counts`: the count of each is its nanoseconds, its cpu the reason (enum
- * wait_reason, maybe with WAIT_BEFORE). A stack whose thread then waited for a CPU has another one,
+ * wait_reason). A stack whose thread then waited for a CPU has another one,
  * with WAIT_CPU. The arena is still that of the waits. Returns 0 or -ENOMEM.
  */
 int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts);

@@ -330,7 +330,7 @@ static int state_location(const struct capture_profile *b, const char *name, uin
 static int add_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
-	enum wait_reason reason = wait->cpu & ~WAIT_BEFORE;
+	enum wait_reason reason = wait->cpu;
 	int64_t values[VALUES_MAX] = { 0 };
 	/* The leaf is the state. */
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number;

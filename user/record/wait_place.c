@@ -97,7 +97,7 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *sa
 	frames = place_of(sample, &hash);
 	if (frames > thread->highest)
 		thread->highest = frames;
-	if (!is_wait || !may_be_idle(sample->cpu & ~WAIT_BEFORE))
+	if (!is_wait || !may_be_idle(sample->cpu))
 		return 0;
 	if (!thread->has_place || frames < thread->lowest) {
 		thread->has_place = true;
@@ -118,7 +118,7 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 		WAIT_REASON_LIST(WAIT_NAME)
 #undef WAIT_NAME
 	};
-	enum wait_reason reason = wait->cpu & ~WAIT_BEFORE;
+	enum wait_reason reason = wait->cpu;
 	enum thread_state state = THREAD_UNDECIDED;
 	uint32_t number =
 		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);

@@ -17,6 +17,7 @@
 #include "capture/program.h"
 #include "capture/snapshot.h"
 #include "capture/unwind/unwind_copy.h"
+#include "capture/waits.h"
 #include "capture/unwind/unwind_space.h"
 #include "bpf/member.h" /* of the skeleton */
 #include "sample.skel.h"
@@ -1328,6 +1329,8 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 
 	if (unwind_walk(u, copy, &found))
 		return -ENOMEM;
+	if (copy->wait)
+		return waits_add_walked(u->waits, copy->wait, &found);
 	sample.user_depth = found.user_depth;
 	sample.end = found.end;
 	sample.by_frame_pointer = found.by_frame_pointer;

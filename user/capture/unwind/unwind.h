@@ -8,6 +8,7 @@
 #include "capture/unwind/unwind_tables.h"
 
 struct ring_buffer;
+struct waits;
 
 /*
  * Fills the tables with which the BPF program walks stacks (bpf/unwind_table.h): the rows of each
@@ -17,7 +18,8 @@ struct ring_buffer;
 struct unwind {
 	unwind_reader *read;
 	struct process_table *processes;
-	struct counts *counts; /* receives the stacks that are walked here */
+	struct counts *counts; /* receives the stacks that are walked here, */
+	struct waits *waits;   /* or this, those of waits */
 	bool always_on;	       /* the recording may take little time only */
 
 	/* Private to the files of this directory: */
