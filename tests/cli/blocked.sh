@@ -79,8 +79,8 @@ all_blocked() {
 		abs(w['blocked_by']['pipe'] - w['blocked_ns']) < 2e6)(j['wall'])" "$work/$1.json"
 }
 check "a wait that is under way at both ends: its whole time, by its reason" all_blocked late
-check "its stack is whole" exits_0_and_prints "_IO_file_underflow" "$profiltool" report -q --tree "$work/late.pb.gz"
-check "which may be idle, or stuck" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q "$work/late.pb.gz"
+check "its stack is whole" exits_0_and_prints "_IO_file_underflow" "$profiltool" report -q --value wall --tree "$work/late.pb.gz"
+check "which may be idle, or stuck" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --value wall "$work/late.pb.gz"
 
 if make_control_group; then
 	echo "$pid" >"$group/cgroup.procs"
@@ -90,6 +90,33 @@ if make_control_group; then
 else
 	skip "--cgroup" "no control group can be made here"
 fi
+
+# --- Two processes that switch all the time ---
+
+cat >"$work/switch.py" <<'EOF'
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+	while os.read(there[0], 1) == b"x":
+		os.write(back[1], b"x")
+	os._exit(0)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+	os.write(there[1], b"x")
+	os.read(back[0], 1)
+os.write(there[1], b"e")
+os.wait()
+EOF
+check "what costs too much" exits 0 "$profiltool" record --wall --max-overhead 1 --json -q -o "$work/switch.pb.gz" -- \
+	python3 -S "$work/switch.py"
+cp "$work/out" "$work/switch.json"
+# Without their stacks, the waits have their reason, and the account is as exact.
+check "what costs too much: stacks are left out, and nothing else" json "(lambda w: w['waits_spared'] > 0 and
+	w['waits_lost'] == 0 and w['blocked_by']['pipe'] > 0.9 * (w['blocked_ns'] - w['blocked_by']['child']) > 0 and
+	w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'])(j['wall'])" "$work/switch.json"
+check "what costs too much: it is said" exits 0 "$profiltool" report "$work/switch.pb.gz"
+check "what costs too much: it is said" says "have a reason, but no stack"
 
 # --- Asked ---
 

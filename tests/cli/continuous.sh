@@ -279,10 +279,11 @@ for i in {1..20}; do
 	"$work/$i/removed"
 	rm -r "${work:?}/$i"
 done
-# What begins late in a window may have no tick there.
-wait_for sh -c '[ "$(date +%-N)" -lt 300000000 ]'
-"${nobody[@]}" "$work/$burns" 1 2 >"$work/burns.out"
-burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
+# What begins late in a window may have no tick there: one of several has.
+for i in {1..6}; do
+	"${nobody[@]}" "$work/$burns" 1 0.35
+done >"$work/burns.out"
+burnt_ns=$(awk '/^cpu_ns/ { sum += $2 } END { printf "%.0f", sum }' "$work/burns.out")
 sh -c 'exit 0' # a process of its own
 end_daemon
 check "SIGTERM ends it in order" test "$status" -eq 0

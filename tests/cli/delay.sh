@@ -44,7 +44,9 @@ report = subprocess.check_output([profiltool, "report", "--json", "--value", "de
 delay = sum(function["self"] for function in json.loads(report)["functions"])
 print(exact, "delay", delay, delay / exact["delay_ns"])
 assert exact["delay_ns"] > 3e9
-assert 0.95 * (1 - exact["stolen"]) <= delay / exact["delay_ns"] <= 1.05
+# An interval has its share of the ticks' delay, whatever waited just then. With threads that sleep counted as waiting, it
+# is more by half.
+assert 0.85 * (1 - exact["stolen"]) <= delay / exact["delay_ns"] <= 1.15
 EOF_PYTHON
 }
 for threads in 2 10 50; do

@@ -66,7 +66,7 @@ fi
 
 # marked FILE: how many samples are marked as taken in the kernel.
 marked() {
-	"$profiltool" dump "$1" | awk '/\[.* kernel\]/ { sum += $1 } END { print sum + 0 }'
+	"$profiltool" dump "$1" | awk '/\[.* kernel[] ]/ { sum += $1 } END { print sum + 0 }'
 }
 check "ticks in the kernel are marked so" test "$(marked "$work/all.pb.gz")" = \
 	"$(dumped kernel "$work/all.pb.gz")"

@@ -228,6 +228,7 @@ cat >"$command" <<-END
 	env | sort >"$work/slow.env"
 	ls /proc/self/fd >"$work/slow.fds"
 	{ printf 1234567890123456 >/proc/\$PPID/fd/3; } 2>"$work/slow.watcher"
+	echo \$\$ >"$work/slow.pid"
 	cat "$work/never" &
 	echo \$! >"$work/slow.left"
 	echo >>"$work/slow.runs"
@@ -280,10 +281,14 @@ runs_again
 watcher() {
 	pgrep -P "$daemon" -x profild-watcher
 }
+touch "$work/hangs"
+runs_again
 first=$(watcher)
 kill -KILL "$first"
 check "the watcher is killed: said" logged "the process that looks for triggers has ended"
-check "the watcher is killed: so is its command" wait_for gone "$work/slow.left"
+check "the watcher is killed: so is its command" wait_for gone "$work/slow.pid"
+rm "$work/hangs"
+end_started "$(cat "$work/slow.left")" # what the command had started is nobody's now
 kill -USR1 "$daemon"
 check "the watcher is killed: there is another" wait_for watcher
 runs_again

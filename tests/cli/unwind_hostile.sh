@@ -107,7 +107,7 @@ free_buffers
 check "stacks, and a storm of mappings: others' are whole" victim_is_whole stacks
 # only_own: whether the user's frames of those are addresses of user space, as root's dump has them.
 only_own() {
-	"$profiltool" dump "$work/stacks.pb.gz" | grep '/unwinder\|loop+' | grep -v ' kernel\]' >"$work/own"
+	"$profiltool" dump "$work/stacks.pb.gz" | grep '/unwinder\|loop+' | grep -v ' kernel[] ]' >"$work/own"
 	[ -s "$work/own" ] && ! grep 0xffff "$work/own"
 }
 check "stacks: none comes to an address of the kernel's" only_own

@@ -127,7 +127,7 @@ for by in process comm; do
 	check "these are seconds: --by $by" grep -Eq '^samples  +%  +wall/s  +ran/s  +waited/s  +blocked/s ' "$work/out"
 done
 check "tables of functions have none" exits 0 "$profiltool" report "$work/file.pb.gz"
-check "as functions do not wait" grep -q '^samples  *%  *cum%  *function' "$work/out"
+check "as functions do not wait" grep -q '^self  *self%  *total  *total%  *function' "$work/out"
 check "the summary of a report has it" grep -q 'wall: 6 threads, ' "$work/err"
 check "merge adds it up" exits 0 "$profiltool" merge -o "$work/twice.pb.gz" "$work/file.pb.gz" "$work/file.pb.gz"
 "$profiltool" report --json "$work/twice.pb.gz" >"$work/twice.json" 2>/dev/null
