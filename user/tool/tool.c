@@ -214,6 +214,9 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 	return -ENOENT;
 }
 
+/* Of struct profile_filter's states. */
+#define WITHOUT_IDLE (((1U << THREAD_STATES) - 1) & ~(1U << THREAD_IDLE))
+
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
@@ -239,8 +242,11 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	if (filter->ignore && used < sizeof(what))
 		used += snprintf(what + used, sizeof(what) - used, "%s--ignore %s", used ? " " : "",
 				 filter->ignore);
+	if (filter->states == WITHOUT_IDLE && used < sizeof(what))
+		used += snprintf(what + used, sizeof(what) - used, "%s--idle=hide",
+				 used ? " " : "");
 	for (int i = 0; i < THREAD_STATES && used < sizeof(what); i++)
-		if (filter->states & 1U << i)
+		if (filter->states != WITHOUT_IDLE && filter->states & 1U << i)
 			used += snprintf(what + used, sizeof(what) - used, "%s--state %s",
 					 used ? " " : "", thread_state_names[i]);
 	if (filter->reason && used < sizeof(what))
@@ -273,7 +279,7 @@ int tool_option_idle(const char *value, void *member, struct error *e)
 	unsigned int *states = member;
 
 	if (strcmp(value, "hide") == 0)
-		*states = ((1U << THREAD_STATES) - 1) & ~(1U << THREAD_IDLE);
+		*states = WITHOUT_IDLE;
 	else if (strcmp(value, "show") != 0)
 		return error_set(e, 0, "--idle takes show or hide, not \"%s\"", value);
 	return 0;
