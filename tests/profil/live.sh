@@ -37,7 +37,7 @@ int main(void)
 {
 	watched = cells;
 	expect(profil_hot(cells) == 0, "on: %m");
-	due = burn(50);
+	due = burn(300);
 	return wrong;
 }
 END
