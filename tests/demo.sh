@@ -31,4 +31,4 @@ run "$profiltool" -p "$pid" -F 999 -d 3 -E 10 -o "$work/perl.pb.gz"
 printf '\nThe profile is a file that go tool pprof and our own commands read:\n'
 run "$profiltool" report -E 3 "$work/perl.pb.gz"
 printf '\nNow a program of yours: profiltool -p PID   (%s; or: make install)\n' "$profiltool"
-printf 'Five problems solved with it, step by step: man -l user/tool/profil-tutorial.7\n'
+printf 'Problems solved with it, step by step: man -l user/tool/profil-tutorial.7\n'
