@@ -232,7 +232,7 @@ cat >"$command" <<-END
 	cat "$work/never" &
 	echo \$! >"$work/slow.left"
 	echo >>"$work/slow.runs"
-	[ ! -e "$work/hangs" ] || cat "$work/never"
+	[ ! -e "$work/hangs" ] || exec cat "$work/never"
 	exit "\$(cat "$work/slow.exit")"
 END
 chmod 755 "$command"
