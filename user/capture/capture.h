@@ -283,7 +283,7 @@ int capture_each_sample(struct capture *c,
 			void *context);
 
 /*
- * The wall time of a thread in the window: from its birth or the window's begin to its exit or the
+ * The wall time of a thread in the window: from its start or the window's begin to its exit or the
  * window's end. wall_ns = ran_ns + runnable_ns + blocked_ns + unknown_ns, by the scheduler's clock.
  */
 struct capture_wall {

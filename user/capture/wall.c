@@ -335,7 +335,7 @@ static uint64_t exec_ns(const struct wall *wall, const struct wall_thread *threa
 #define CLOCKS_NS 10000
 
 /*
- * Adds a row: from `before`, or the thread's birth, to `after`. `is_lost`: it ended at some time
+ * Adds a row: from `before`, or the thread's start, to `after`. `is_lost`: it ended at some time
  * between them, which is all that is known.
  */
 static int add_row(struct wall *wall, struct process_table *table, struct wall_thread *before,

@@ -13,7 +13,7 @@ enum thread_state {
 	THREAD_RUNNABLE,  /* it could run, and waited for a CPU */
 	THREAD_BLOCKED,	  /* in the middle of work */
 	THREAD_IDLE,	  /* it waited for work */
-	THREAD_UNDECIDED, /* one of these two: it cannot be told which */
+	THREAD_UNDECIDED, /* one of these two: which is unknown */
 	THREAD_STATES,
 };
 
