@@ -128,6 +128,9 @@ check "--reason: waits for this alone" exits_0_and_prints "wait_lock" "$profilto
 check "--reason: no others" lacks "wait_pipe" "$work/printed"
 check "--state ran: no waits" exits_0_and_prints "blocked" "$profiltool" report -q --state ran "$state"
 check "--state ran: no waits" lacks ": pipe]" "$work/printed"
+check "--state with --idle=hide" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --state undecided \
+	--idle=hide "$work/late.pb.gz"
+check "--idle=hide chooses no other states" exits 4 "$profiltool" report -q --state blocked --idle=hide "$work/late.pb.gz"
 check_rows <<EOF
 NAME --state: what it takes
 RUN $profiltool report --state asleep $state

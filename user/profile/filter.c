@@ -238,7 +238,8 @@ static bool is_in_state(const struct profile *p, const struct profile_sample *sa
 	size_t size;
 	enum thread_state state = profile_sample_state(p, sample, &reason, &size);
 
-	if (filter->states && !(filter->states & 1U << state))
+	if ((filter->states && !(filter->states & 1U << state)) ||
+	    (filter->hide_idle && state == THREAD_IDLE))
 		return false;
 	return !filter->reason || (reason && strlen(filter->reason) == size &&
 				   strncmp(filter->reason, reason, size) == 0);
@@ -253,7 +254,8 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	uint32_t *numbers; /* of each sample afterwards */
 	int err;
 
-	if (!filter->focus && !filter->ignore && !filter->states && !filter->reason)
+	if (!filter->focus && !filter->ignore && !filter->states && !filter->hide_idle &&
+	    !filter->reason)
 		return 0;
 	if (!filtered->values)
 		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));

@@ -15,6 +15,7 @@ struct profile_filter {
 	const char *ignore; /* remove samples with a matching function in their stack */
 	/* Keep only samples in one of these states: bits 1 << enum thread_state; 0: in any. */
 	unsigned int states;
+	bool hide_idle;	    /* remove waits for work */
 	const char *reason; /* keep only waits for this */
 };
 

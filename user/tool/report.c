@@ -134,11 +134,18 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 	return err;
 }
 
-/* True if there is nothing to print. Recorded calls are printed even without samples. */
+/*
+ * True if there is nothing to print. Recorded calls and the account of threads are printed even
+ * without samples; but not where a filter, which chooses samples, found none.
+ */
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
+	const struct row_view *by = o->view.rows.view;
+	bool of_code = is_tree(o) || !by || by->fields & ROW_CODE;
+
 	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count) &&
-	       !p->wall_count && !rows_count_calls(p, &o->view.rows);
+	       !(p->wall_count && !(of_code && o->filtered.values)) &&
+	       !rows_count_calls(p, &o->view.rows);
 }
 
 static int check_options(const struct report_options *o, struct error *e)

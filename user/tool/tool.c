@@ -214,13 +214,10 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 	return -ENOENT;
 }
 
-/* Of struct profile_filter's states. */
-#define WITHOUT_IDLE (((1U << THREAD_STATES) - 1) & ~(1U << THREAD_IDLE))
-
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
-	const bool waits = filter->states || filter->reason;
+	const bool waits = filter->states || filter->hide_idle || filter->reason;
 	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE), used = 0;
 	char percent[TEXT_PERCENT_SIZE], what[512] = "";
 	double all;
@@ -242,13 +239,13 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	if (filter->ignore && used < sizeof(what))
 		used += snprintf(what + used, sizeof(what) - used, "%s--ignore %s", used ? " " : "",
 				 filter->ignore);
-	if (filter->states == WITHOUT_IDLE && used < sizeof(what))
-		used += snprintf(what + used, sizeof(what) - used, "%s--idle=hide",
-				 used ? " " : "");
 	for (int i = 0; i < THREAD_STATES && used < sizeof(what); i++)
-		if (filter->states != WITHOUT_IDLE && filter->states & 1U << i)
+		if (filter->states & 1U << i)
 			used += snprintf(what + used, sizeof(what) - used, "%s--state %s",
 					 used ? " " : "", thread_state_names[i]);
+	if (filter->hide_idle && used < sizeof(what))
+		used += snprintf(what + used, sizeof(what) - used, "%s--idle=hide",
+				 used ? " " : "");
 	if (filter->reason && used < sizeof(what))
 		snprintf(what + used, sizeof(what) - used, "%s--reason %s", used ? " " : "",
 			 filter->reason);
@@ -276,11 +273,10 @@ int tool_option_state(const char *value, void *member, struct error *e)
 
 int tool_option_idle(const char *value, void *member, struct error *e)
 {
-	unsigned int *states = member;
+	bool *hide = member;
 
-	if (strcmp(value, "hide") == 0)
-		*states = WITHOUT_IDLE;
-	else if (strcmp(value, "show") != 0)
+	*hide = strcmp(value, "hide") == 0;
+	if (!*hide && strcmp(value, "show") != 0)
 		return error_set(e, 0, "--idle takes show or hide, not \"%s\"", value);
 	return 0;
 }

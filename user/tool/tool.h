@@ -295,11 +295,13 @@ const struct row_view *tool_view_of_keys(const char *keys);
 	{ "reason", 0, "REASON", "with waits: only those for this: lock, pipe, disk, ...",         \
 	  option_text, offsetof(type, member.reason) },                                            \
 	{ "idle", 0, "show|hide", "with waits: whether to show those for work", tool_option_idle,  \
-	  offsetof(type, member.states) }
+	  offsetof(type, member.hide_idle) }
 /* clang-format on */
 
-/* Parsers for the member `unsigned int states`, of --state and --idle. */
+/* Parser for the member `unsigned int states`, of --state. */
 int tool_option_state(const char *value, void *member, struct error *e);
+
+/* Parser for the member `bool hide_idle`, of --idle. */
 int tool_option_idle(const char *value, void *member, struct error *e);
 
 /*
