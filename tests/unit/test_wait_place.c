@@ -23,11 +23,20 @@ struct wait {
 	pid_t tid;
 	enum wait_reason reason;
 	struct capture_frame frames[FRAMES_MAX];
+	enum unwind_end end;
 };
+
+#define CUT_WAIT(stack, tid, reason, end)          \
+	{                                          \
+		stack, tid, reason, { { 0 } }, end \
+	}
+#define WAIT(stack, tid, reason) CUT_WAIT(stack, tid, reason, UNWIND_COMPLETE)
 
 static struct capture_sample sample_of(struct wait *wait)
 {
-	struct capture_sample sample = { .pid = 1, .tid = wait->tid, .cpu = wait->reason };
+	struct capture_sample sample = {
+		.pid = 1, .tid = wait->tid, .cpu = wait->reason, .end = wait->end
+	};
 
 	for (const char *c = wait->stack; *c; c++)
 		wait->frames[sample.depth++] = (struct capture_frame){
@@ -43,7 +52,7 @@ static struct capture_sample sample_of(struct wait *wait)
  * frame. */
 static void expect(const char *frame, const char *tick, struct wait *waits, size_t count)
 {
-	struct wait ticked = { .stack = tick ?: "", .tid = waits[0].tid };
+	struct wait ticked = { .stack = tick ?: "", .tid = waits[0].tid, .end = UNWIND_COMPLETE };
 	struct wait_places places = { 0 };
 	char text[THREAD_STATE_SIZE];
 	struct capture_sample sample;
@@ -70,44 +79,42 @@ static void expect(const char *frame, const char *tick, struct wait *waits, size
 static void test_loop(void **state)
 {
 	(void)state;
-	EXPECT("[idle: poll]", NULL, { "eLM", 1, WAIT_POLL, { { 0 } } },
-	       { "rHLM", 1, WAIT_SOCKET, { { 0 } } });
-	EXPECT("[blocked: socket]", NULL, { "rHLM", 1, WAIT_SOCKET, { { 0 } } },
-	       { "eLM", 1, WAIT_POLL, { { 0 } } });
+	EXPECT("[idle: poll]", NULL, WAIT("eLM", 1, WAIT_POLL), WAIT("rHLM", 1, WAIT_SOCKET));
+	EXPECT("[blocked: socket]", NULL, WAIT("rHLM", 1, WAIT_SOCKET), WAIT("eLM", 1, WAIT_POLL));
 	/* How many frames of the library there are does not matter. */
-	EXPECT("[idle: lock]", NULL, { "fgheLM", 1, WAIT_LOCK, { { 0 } } },
-	       { "rHLM", 1, WAIT_LOCK, { { 0 } } });
+	EXPECT("[idle: lock]", NULL, WAIT("fgheLM", 1, WAIT_LOCK), WAIT("rHLM", 1, WAIT_LOCK));
 	/* A thread of a pool that only runs between its waits. */
-	EXPECT("[idle: lock]", "WHLM", { "fgLM", 1, WAIT_LOCK, { { 0 } } });
+	EXPECT("[idle: lock]", "WHLM", WAIT("fgLM", 1, WAIT_LOCK));
 }
 
 static void test_undecided(void **state)
 {
 	(void)state;
 	/* It never did anything else. */
-	EXPECT("[undecided: lock]", NULL, { "fLM", 1, WAIT_LOCK, { { 0 } } });
-	EXPECT("[undecided: lock]", "sLM", { "fLM", 1, WAIT_LOCK, { { 0 } } });
-	EXPECT("[undecided: poll]", NULL, { "fLM", 1, WAIT_POLL, { { 0 } } });
-	EXPECT("[idle: accept]", NULL, { "fLM", 1, WAIT_ACCEPT, { { 0 } } });
+	EXPECT("[undecided: lock]", NULL, WAIT("fLM", 1, WAIT_LOCK));
+	EXPECT("[undecided: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
+	EXPECT("[undecided: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
+	EXPECT("[idle: accept]", NULL, WAIT("fLM", 1, WAIT_ACCEPT));
 	/* Two places are as low. */
-	EXPECT("[undecided: pipe]", "XYZM", { "rAM", 1, WAIT_PIPE, { { 0 } } },
-	       { "wBM", 1, WAIT_PIPE, { { 0 } } });
+	EXPECT("[undecided: pipe]", "XYZM", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
 	/* What other threads do says nothing of it. */
-	EXPECT("[undecided: pipe]", NULL, { "rAM", 1, WAIT_PIPE, { { 0 } } },
-	       { "rBAM", 2, WAIT_PIPE, { { 0 } } });
+	EXPECT("[undecided: pipe]", NULL, WAIT("rAM", 1, WAIT_PIPE), WAIT("rBAM", 2, WAIT_PIPE));
+	/* Its stack, or that of another wait, lacks its outer frames. */
+	EXPECT("[undecided: poll]", NULL, CUT_WAIT("eL", 1, WAIT_POLL, UNWIND_NO_ROWS),
+	       WAIT("rHLM", 1, WAIT_SOCKET));
+	EXPECT("[idle: poll]", NULL, WAIT("eLM", 1, WAIT_POLL),
+	       CUT_WAIT("e", 1, WAIT_POLL, UNWIND_UNREADABLE), WAIT("rHLM", 1, WAIT_SOCKET));
 	/* Without a stack. */
-	EXPECT("[undecided: pipe]", NULL, { "", 1, WAIT_PIPE, { { 0 } } },
-	       { "rBAM", 1, WAIT_PIPE, { { 0 } } });
+	EXPECT("[undecided: pipe]", NULL, WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
 }
 
 static void test_reasons(void **state)
 {
 	(void)state;
-	EXPECT("[blocked: disk]", NULL, { "rM", 1, WAIT_DISK, { { 0 } } },
-	       { "eLM", 1, WAIT_POLL, { { 0 } } });
-	EXPECT("[blocked: child]", NULL, { "wM", 1, WAIT_CHILD, { { 0 } } });
-	EXPECT("[idle: kernel]", NULL, { "", 1, WAIT_KERNEL, { { 0 } } });
-	EXPECT("[waiting for a CPU]", NULL, { "rM", 1, WAIT_CPU, { { 0 } } });
+	EXPECT("[blocked: disk]", NULL, WAIT("rM", 1, WAIT_DISK), WAIT("eLM", 1, WAIT_POLL));
+	EXPECT("[blocked: child]", NULL, WAIT("wM", 1, WAIT_CHILD));
+	EXPECT("[idle: kernel]", NULL, WAIT("", 1, WAIT_KERNEL));
+	EXPECT("[waiting for a CPU]", NULL, WAIT("rM", 1, WAIT_CPU));
 }
 
 int main(void)

@@ -69,13 +69,20 @@ static uint32_t place_of(const struct capture_sample *sample, uint64_t *hash)
 	return sample->depth - i;
 }
 
+/* Of a stack without its outer frames, it is not known how low its place is. */
+static bool has_place(const struct capture_sample *sample)
+{
+	return sample->user_depth &&
+	       (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL);
+}
+
 int wait_places_note(struct wait_places *places, const struct capture_sample *sample, bool is_wait)
 {
 	uint32_t number, frames;
 	struct wait_thread *thread;
 	uint64_t hash;
 
-	if (!sample->user_depth)
+	if (!has_place(sample))
 		return 0;
 	number = index_find(&places->index, thread_hash(sample), thread_equal, places->threads,
 			    sample);
@@ -132,7 +139,7 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 		state = THREAD_IDLE;
 	} else if (!may_be_idle(reason)) {
 		state = THREAD_BLOCKED;
-	} else if (number != INDEX_NONE && wait->user_depth) {
+	} else if (number != INDEX_NONE && has_place(wait)) {
 		const struct wait_thread *thread = &places->threads[number];
 
 		if (place_of(wait, &hash) > thread->lowest)
