@@ -25,8 +25,8 @@ cross="gcc-$(gcc -dumpversion 2>/dev/null | cut -d. -f1)-aarch64-linux-gnu qemu-
 debug="flex bison bc dwarves libssl-dev"
 # To build and check the rpm packages besides.
 rpm="rpm rpmlint"
-# What CI checks besides.
-lint="clang-format clang-tidy codespell cppcheck shellcheck reuse"
+# What CI checks besides; the two last are for the tutorial, and start a database server on this machine.
+lint="clang-format clang-tidy codespell cppcheck shellcheck reuse curl postgresql"
 
 case "${1:-}" in
 build) wanted=$build ;;

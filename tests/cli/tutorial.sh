@@ -15,7 +15,7 @@ export TZ=UTC # as on the page
 missing_programs() {
 	local program
 
-	for program in redis-server redis-cli redis-benchmark gcc gprof awk node; do
+	for program in redis-server redis-cli redis-benchmark gcc gprof awk node curl pgbench; do
 		grep -qw -e "$program" "$1"/*/command && ! command -v "$program" >/dev/null &&
 			echo "$program"
 	done
@@ -79,6 +79,7 @@ if ! command -v mandoc >/dev/null; then
 	skip "the commands work" "no mandoc"
 	finish
 fi
+chmod 711 "$work" # a server as another user has its directory in it
 steps=$work/steps
 mandoc -Tascii "$page" | col -bx | "$top/tests/tutorial.py" split "$steps"
 
