@@ -24,18 +24,23 @@ struct wait {
 	enum wait_reason reason;
 	struct capture_frame frames[FRAMES_MAX];
 	enum unwind_end end;
+	bool once; /* or it waited there several times */
 };
 
-#define CUT_WAIT(stack, tid, reason, end)          \
-	{                                          \
-		stack, tid, reason, { { 0 } }, end \
+#define CUT_WAIT(stack, tid, reason, end)                 \
+	{                                                 \
+		stack, tid, reason, { { 0 } }, end, false \
 	}
 #define WAIT(stack, tid, reason) CUT_WAIT(stack, tid, reason, UNWIND_COMPLETE)
 
 static struct capture_sample sample_of(struct wait *wait)
 {
 	struct capture_sample sample = {
-		.pid = 1, .tid = wait->tid, .cpu = wait->reason, .end = wait->end
+		.pid = 1,
+		.tid = wait->tid,
+		.cpu = wait->reason,
+		.end = wait->end,
+		.waiting = wait->once ? 1 : 2,
 	};
 
 	for (const char *c = wait->stack; *c; c++)
@@ -95,6 +100,9 @@ static void test_undecided(void **state)
 	EXPECT("[undecided: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
 	EXPECT("[undecided: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
 	EXPECT("[idle: accept]", NULL, WAIT("fLM", 1, WAIT_ACCEPT));
+	/* It came there once: that is no return. */
+	EXPECT("[undecided: lock]", "sHLM",
+	       { "fLM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
 	/* Two places are as low. */
 	EXPECT("[undecided: pipe]", "XYZM", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
 	/* What other threads do says nothing of it. */

@@ -260,7 +260,8 @@ struct capture_sample {
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
 	uint64_t count;			    /* of ticks in the window, for which all this is true */
 	const uint64_t *times;		    /* CLOCK_MONOTONIC, of each; NULL: they were lost */
-	uint64_t waiting; /* how many threads waited for the CPU, summed over these ticks */
+	uint64_t waiting; /* how many threads waited for the CPU, summed over these ticks; or: how
+			     many waits */
 	bool in_doubt;	  /* it may be another by then: records or times were lost */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */

@@ -15,7 +15,8 @@ struct counted {
 	uint64_t id; /* bpf/sample.h */
 	uint64_t first_ns;
 	uint64_t count;
-	uint64_t waiting; /* how many threads waited for the CPU, summed over its ticks */
+	uint64_t waiting; /* how many threads waited for the CPU, summed over its ticks; or: how
+			     many waits */
 	/* Its pcs, leaf first: the kernel's from counts.pcs[first_pc] on, then the user's. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;

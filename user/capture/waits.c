@@ -260,6 +260,7 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 		.id = stack->id,
 		.first_ns = entry->first_ns,
 		.count = ns,
+		.waiting = entry->count,
 		.user_depth = stack->user_depth,
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,

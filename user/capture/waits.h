@@ -49,9 +49,9 @@ int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *
 int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
 
 /*
- * Adds them to `counts`: the count of each is its nanoseconds, its cpu the reason (enum
- * wait_reason). A stack whose thread then waited for a CPU has another one,
- * with WAIT_CPU. The arena is still that of the waits. Returns 0 or -ENOMEM.
+ * Adds them to `counts`: the count of each is its nanoseconds, its `waiting` how many waits these
+ * were, its cpu the reason (enum wait_reason). A stack whose thread then waited for a CPU has
+ * another one, with WAIT_CPU. The arena is still that of the waits. Returns 0 or -ENOMEM.
  */
 int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts);
 

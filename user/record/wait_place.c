@@ -12,6 +12,7 @@ struct wait_thread {
 	uint32_t generation;
 	uint32_t lowest;  /* the fewest frames of a place where it may have waited for work */
 	uint64_t hash;	  /* of that place */
+	uint64_t waits;	  /* how many were there */
 	uint32_t highest; /* the most frames of any stack */
 	bool has_place;
 	bool several; /* several places have as few frames */
@@ -110,9 +111,11 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *sa
 		thread->has_place = true;
 		thread->lowest = frames;
 		thread->hash = hash;
+		thread->waits = sample->waiting;
 		thread->several = false;
-	} else if (frames == thread->lowest && hash != thread->hash) {
-		thread->several = true;
+	} else if (frames == thread->lowest) {
+		thread->waits += sample->waiting;
+		thread->several |= hash != thread->hash;
 	}
 	return 0;
 }
@@ -145,7 +148,8 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 		if (place_of(wait, &hash) > thread->lowest)
 			state = THREAD_BLOCKED;
 		else if (!thread->several &&
-			 (thread->highest > thread->lowest || reason == WAIT_ACCEPT))
+			 ((thread->highest > thread->lowest && thread->waits > 1) ||
+			  reason == WAIT_ACCEPT))
 			state = THREAD_IDLE;
 	}
 	thread_state_frame(state, names[reason], text);
