@@ -67,6 +67,10 @@ for us in 20 1000 50000; do
 	check "waits of $us us: for each reason, and where, as long as the program says" agrees "us$us"
 done
 
+# Nothing is spared here; the first wait of a thread may lack a stack.
+check "stacks of waits reach the program's start" json "(lambda w: w['waits_complete_ns'] >=
+	0.99 * w['waits_user_ns'] > 0)(j['wall'])" "$work/us1000.json"
+
 # --- A thread that waits all the time ---
 
 # Its wait begins before the recording, and goes on after it.

@@ -204,7 +204,9 @@ struct profile_totals {
 	uint64_t waits;	   /* of threads: see PROFILE_WALL_TYPE */
 	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much */
 	uint64_t waits_lost;	/* and in no account, for want of memory */
-	uint64_t waits_cost_ns; /* what following them took of CPU time, about */
+	uint64_t waits_user_ns; /* time of waits that are to have a user stack, with CFI; */
+	uint64_t waits_complete_ns; /* and of those whose stack reaches its start */
+	uint64_t waits_cost_ns;	    /* what following them took of CPU time, about */
 	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
 	struct profile_lost *lost;
 	size_t lost_count;

@@ -347,6 +347,12 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	err = err ?: profile_sample(b->p, locations, wait->depth + 1, label, &number);
 	if (err)
 		return err;
+	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
+	    capture_stacks(b->c) == CAPTURE_STACKS_CFI) {
+		b->p->totals.waits_user_ns += wait->count;
+		if (wait->end == UNWIND_COMPLETE)
+			b->p->totals.waits_complete_ns += wait->count;
+	}
 	values[b->wall] = wait->count > INT64_MAX ? INT64_MAX : (int64_t)wait->count;
 	profile_add_values(b->p, number, values);
 	return 0;

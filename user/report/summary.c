@@ -172,6 +172,11 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 		fprintf(out, "%scost of waits: %" PRIu64 " followed, %s %% of the machine's CPUs\n",
 			prefix, t->waits, percent);
 	}
+	if (t->waits_user_ns) {
+		text_percent(percent, t->waits_complete_ns, t->waits_user_ns);
+		fprintf(out, "%s%s %% of their time has a stack that reaches the program's start\n",
+			prefix, percent);
+	}
 	if (t->waits_spared) {
 		text_percent(percent, t->waits_spared, t->waits);
 		fprintf(out,

@@ -135,6 +135,10 @@ static int add_waits(struct json_object *object, const struct profile *p, uint64
 	err = err ?: json_add(object, "waits", json_object_new_uint64(t->waits));
 	err = err ?: json_add(object, "waits_spared", json_object_new_uint64(t->waits_spared));
 	err = err ?: json_add(object, "waits_lost", json_object_new_uint64(t->waits_lost));
+	err = err ?: json_add(object, "waits_user_ns", json_object_new_uint64(t->waits_user_ns));
+	err = err
+		      ?: json_add(object, "waits_complete_ns",
+				  json_object_new_uint64(t->waits_complete_ns));
 	return err ?: json_add(object, "waits_cost_ns", json_object_new_uint64(t->waits_cost_ns));
 }
 

@@ -61,6 +61,8 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(waits),
 	ACCOUNT_MEMBER(waits_spared),
 	ACCOUNT_MEMBER(waits_lost),
+	ACCOUNT_MEMBER(waits_user_ns),
+	ACCOUNT_MEMBER(waits_complete_ns),
 	ACCOUNT_MEMBER(waits_cost_ns),
 	ACCOUNT_MEMBER(wall_lost),
 	ACCOUNT_MEMBER(cpu_ns),
