@@ -53,10 +53,41 @@ struct wait_entry {
 	unsigned long long count;
 	unsigned long long blocked_ns;
 	unsigned long long runnable_ns; /* then, and with WAIT_CPU instead, it waited for a CPU */
+	/*
+	 * What has no struct wait_record yet, of the sums: short waits of one bucket of time. Only
+	 * the thread's own switches write this.
+	 */
+	unsigned long long kept_end_ns; /* of the last of them, by the scheduler's clock; 0: none */
+	unsigned int kept_blocked_ns, kept_runnable_ns;
 };
 
 #define WAIT_ENTRIES (1U << 15)
 #define WAIT_PROBES  8
+
+/*
+ * When a thread waited: a ring of each CPU, which only this CPU fills and only user space empties,
+ * as struct sample_times. A wait of WAIT_BUCKET_NS or more has a record of its own; of shorter
+ * ones, all that end in the same bucket of time have one: at most 100 a second and entry. A record
+ * that finds no room is lost, and its time stays in the sums of the entry. The entries without a
+ * stack have no records.
+ */
+#define WAIT_BUCKET_NS 10000000
+#define WAIT_RECORDS   (1U << 14)
+
+struct wait_record {
+	unsigned long long end_ns; /* by the scheduler's clock */
+	unsigned long long blocked_ns;
+	unsigned long long runnable_ns; /* behind it, up to end_ns */
+	unsigned long long slot;
+};
+
+struct wait_ring {
+	unsigned long long written; /* how many so far, by the CPU */
+	unsigned long long unused[7];
+	unsigned long long read; /* how many so far, by user space: in a cache line of its own */
+	unsigned long long unused_too[7];
+	struct wait_record records[WAIT_RECORDS];
+};
 
 /* Set in the reason of a stack: user space walks it. Its one frame makes the entry unlike others.
  */

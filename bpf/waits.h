@@ -66,6 +66,14 @@ struct {
 	__type(value, struct wait_counters);
 } wait_counters SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct wait_ring);
+} wait_rings SEC(".maps");
+
 /* Not that of ticks, which an NMI may bring at any time. */
 struct wait_scratch {
 	struct stack_scratch stack;
@@ -356,9 +364,52 @@ static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 n
 	return queued && now > queued ? delay + now - queued : delay;
 }
 
-/* Adds up the wait that ends now. */
+__noinline int write_wait(__u32 slot, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct wait_ring *ring = bpf_map_lookup_elem(&wait_rings, &cpu);
+	struct wait_record *record;
+	__u64 written;
+
+	if (!ring)
+		return 0;
+	written = ring->written;
+	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS)
+		return 0;
+	record = &ring->records[written % WAIT_RECORDS];
+	record->end_ns = end_ns;
+	record->blocked_ns = blocked_ns;
+	record->runnable_ns = runnable_ns;
+	record->slot = slot;
+	write_in_order(&ring->written, written + 1);
+	return 0;
+}
+
+/* Writes when a wait was that ends now, or keeps it with others of its bucket of time. */
+static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u64 now,
+				      __u64 blocked_ns, __u64 runnable_ns)
+{
+	__u64 kept = entry->kept_end_ns;
+
+	if (kept && kept / WAIT_BUCKET_NS != now / WAIT_BUCKET_NS) {
+		write_wait(slot, kept, entry->kept_blocked_ns, entry->kept_runnable_ns);
+		entry->kept_end_ns = entry->kept_blocked_ns = entry->kept_runnable_ns = 0;
+	}
+	if (blocked_ns + runnable_ns >= WAIT_BUCKET_NS) {
+		write_wait(slot, now, blocked_ns, runnable_ns);
+	} else {
+		entry->kept_end_ns = now;
+		entry->kept_blocked_ns += blocked_ns;
+		entry->kept_runnable_ns += runnable_ns;
+	}
+}
+
+/*
+ * Adds up the wait that ends now. seq: where to write when it was; NULL: in a switch, which writes
+ * to the CPU's ring.
+ */
 static __always_inline void end_wait(const struct task_struct *task, struct wait_task *wait,
-				     __u64 now)
+				     __u64 now, struct seq_file *seq)
 {
 	__u32 key = wait->slot;
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
@@ -377,6 +428,15 @@ static __always_inline void end_wait(const struct task_struct *task, struct wait
 		__sync_fetch_and_add(&entry->runnable_ns, runnable);
 	if (all > runnable)
 		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
+	if (key < WAIT_REASONS)
+		return;
+	if (seq) {
+		const struct wait_record record = { now, all - runnable, runnable, key };
+
+		bpf_seq_write(seq, &record, sizeof(record));
+	} else {
+		keep_wait(entry, key, now, all - runnable, runnable);
+	}
 }
 
 /* Returns the wait of a thread of which waits are recorded; NULL: they are not. */
@@ -490,7 +550,7 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, next, NULL, 0);
 
 	if (wait && wait->since_ns)
-		end_wait(next, wait, now);
+		end_wait(next, wait, now, NULL);
 	/* A thread that was preempted can run, whatever its state. */
 	if (prev->pid && !(state & TASK_DEAD))
 		begin_wait(ctx, prev, ctx[0] ? 0 : state, now, cfi);
@@ -550,7 +610,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* At the end: adds up the waits that are under way. */
+/* At the end: adds up the waits that are under way, and writes when they were. */
 SEC("?iter/task")
 int end_waits(struct bpf_iter__task *ctx)
 {
@@ -559,7 +619,7 @@ int end_waits(struct bpf_iter__task *ctx)
 
 	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
 	if (wait && wait->since_ns)
-		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset);
+		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset, ctx->meta->seq);
 	return 0;
 }
 

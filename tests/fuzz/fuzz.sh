@@ -30,7 +30,8 @@ make_seeds() {
 	local format
 
 	start_ready "$progs/shares" 2 &&
-		"$profiltool" -q -p "$pid" -F 99 -d 0.5 -o "$work/seed.pb.gz" >/dev/null || return
+		"$profiltool" -q -p "$pid" -F 99 -d 0.5 -o "$work/seed.pb.gz" >/dev/null &&
+		"$profiltool" record --wall -q -p "$pid" -d 0.5 -o "$work/waits.pb.gz" >/dev/null || return
 	stop "$pid"
 	printf '%s\n' 'main;work;leaf 3' 'main;work 2' 'main;leaf 1' >"$work/stacks.folded"
 	cat >"$work/calls.callgrind" <<-END
@@ -65,7 +66,7 @@ make_seeds() {
 	END
 	for format in "${formats[@]}"; do
 		mkdir -p "$work/seeds.$format"
-		for seed in "$work"/seed.pb.gz "$work"/stacks.folded "$work"/calls.callgrind; do
+		for seed in "$work"/seed.pb.gz "$work"/waits.pb.gz "$work"/stacks.folded "$work"/calls.callgrind; do
 			"$profiltool" convert -f "$format" "$seed" "$work/converted" 2>/dev/null
 			# One file, or a directory of them
 			find "$work/converted" -type f -size -64k 2>/dev/null | while IFS= read -r file; do
@@ -75,7 +76,7 @@ make_seeds() {
 		done
 	done
 	mkdir "$work/seeds.input"
-	cp "$work"/seed.pb.gz "$work"/stacks.folded "$work"/calls.callgrind "$work/seeds.input"
+	cp "$work"/seed.pb.gz "$work"/waits.pb.gz "$work"/stacks.folded "$work"/calls.callgrind "$work/seeds.input"
 	printf 'one\r\ntwo\n\nthree' | gzip >"$work/seeds.input/lines.gz"
 }
 

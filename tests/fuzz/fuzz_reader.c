@@ -43,9 +43,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		check_locations(p);
 		check_samples(p);
 		check_ticks(p);
+		check_waits(p);
 		write_all(p);
 		/* The first half of what was recorded, or what is outside of it. */
-		if (p->ticks.count) {
+		if (p->ticks.count || p->waits.count) {
 			struct time_interval half = profile_recorded(p);
 
 			half.until_ns = half.since_ns + (half.until_ns - half.since_ns) / 2;
@@ -53,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 				abort();
 			check_samples(p);
 			check_ticks(p);
+			check_waits(p);
 			write_all(p);
 		}
 	}

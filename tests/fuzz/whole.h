@@ -72,4 +72,27 @@ static inline void check_ticks(const struct profile *p)
 	free(counts);
 }
 
+/* A sample has no longer waits than its value, and none is after all time. */
+static inline void check_waits(const struct profile *p)
+{
+	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	uint64_t *sums = calloc(p->sample_count + 1, sizeof(*sums));
+
+	require(sums, "memory");
+	require(wall < width || !p->waits.count, "waits without a value");
+	for (size_t i = 0; i < p->waits.count; i++) {
+		const struct timed_wait *wait = &p->waits.waits[i];
+
+		require(wait->sample < p->sample_count, "a wait's sample");
+		require(wait->length_ns <= INT64_MAX - wait->since_ns, "a wait's end");
+		require(!__builtin_add_overflow(sums[wait->sample], wait->length_ns,
+						&sums[wait->sample]),
+			"the sum of waits");
+	}
+	for (size_t i = 0; i < p->sample_count; i++)
+		require(!sums[i] || p->values[i * width + wall] >= (int64_t)sums[i],
+			"the length of a sample's waits");
+	free(sums);
+}
+
 #endif

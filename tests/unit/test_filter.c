@@ -353,14 +353,106 @@ static void test_times_twice(void **state)
 	profile_free(p);
 }
 
+/*
+ * The recording of make_times() with the value wall: two waits of a thread, which was blocked from
+ * 1010 to 1040 and from 1080 to 1120, and had to wait for a CPU then from 1040 to 1050. 5 ns of it
+ * have no time.
+ */
+static struct profile *make_waits(void)
+{
+	static const char *const states[] = { "[blocked: lock]", "[waiting for a CPU]" };
+	const int64_t values[][3] = { { 0, 0, 75 }, { 0, 0, 10 } };
+	struct profile_labels thread = { .pid = 7, .tid = 8, .comm = "web" };
+	struct profile_wall wall = { .threads = 1, .ran_ns = 1, .wall_ns = 1 };
+	struct profile *p = make_times(false);
+	uint32_t labels, frame, sample[2];
+
+	assert_int_equal(profile_add_value_type(p, "wall", "nanoseconds"), 0);
+	assert_int_equal(profile_widen_values(p, 2), 0);
+	for (size_t i = 0; i < p->sample_count; i++)
+		p->values[3 * i + 2] = p->values[3 * i + 1];
+	assert_int_equal(profile_add_labels(p, &thread, &labels), 0);
+	for (int i = 0; i < 2; i++) {
+		struct profile_function f = { states[i], states[i], "", 0 };
+		struct profile_line line = { 0 };
+
+		assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+		assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &frame),
+				 0);
+		assert_int_equal(profile_sample(p, &frame, 1, labels, &sample[i]), 0);
+		profile_add_values(p, sample[i], values[i]);
+	}
+	wall.labels = labels;
+	assert_int_equal(profile_add_wall(p, &wall), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[0], 1010, 30), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[1], 1040, 10), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[0], 1080, 40), 0);
+	return p;
+}
+
+/* The account of the thread, and its waits, in a part: "runnable + blocked: since+length ...". */
+static void check_waits(uint64_t since, uint64_t until, bool outside, const char *expected)
+{
+	const struct time_interval interval = { since, until };
+	struct profile *p = make_waits();
+	char text[128] = "";
+	size_t used = 0;
+
+	assert_int_equal(profile_filter_times(p, &interval, outside), 0);
+	assert_int_equal(p->value_type_count, 3);
+	assert_string_equal(p->value_types[2].type, "wall");
+	if (p->wall_count)
+		used = snprintf(text, sizeof(text), "%d + %d:", (int)p->walls[0].runnable_ns,
+				(int)p->walls[0].blocked_ns);
+	for (size_t i = 0; i < p->waits.count; i++)
+		used += snprintf(text + used, sizeof(text) - used, " %d+%d",
+				 (int)p->waits.waits[i].since_ns, (int)p->waits.waits[i].length_ns);
+	assert_string_equal(text, expected);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t waited = 0;
+
+		for (size_t k = 0; k < p->waits.count; k++)
+			if (p->waits.waits[k].sample == i)
+				waited += p->waits.waits[k].length_ns;
+		assert_int_equal(p->values[3 * i + 2], p->values[3 * i + 1] + waited);
+	}
+	profile_free(p);
+}
+
+static void test_times_of_waits(void **state)
+{
+	struct time_interval recorded;
+	struct profile *p = make_waits();
+
+	(void)state;
+	recorded = profile_recorded(p);
+	assert_int_equal(recorded.until_ns, 1120);
+	profile_free(p);
+	check_waits(1000, 1120, false, "10 + 70: 1010+30 1040+10 1080+40");
+	check_waits(1020, 1045, false, "5 + 20: 1020+20 1040+5");
+	check_waits(1100, 2000, false, "0 + 20: 1100+20");
+	check_waits(1050, 1080, false, "");
+	check_waits(1020, 1030, true, "10 + 60: 1010+10 1030+10 1040+10 1080+40");
+	check_waits(1000, 1040, true, "10 + 40: 1040+10 1080+40");
+	check_waits(1000, 1120, true, "");
+	/* Where waits have no times, wall is unknown of a part. */
+	p = make_waits();
+	p->waits.count = 0;
+	recorded = (struct time_interval){ 1000, 1050 };
+	assert_int_equal(profile_filter_times(p, &recorded, false), 0);
+	assert_int_equal(p->value_type_count, 2);
+	assert_int_equal(p->wall_count, 0);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns),	 cmocka_unit_test(test_sum_stays),
-		cmocka_unit_test(test_arcs_are_removed), cmocka_unit_test(test_no_pattern),
-		cmocka_unit_test(test_hostile),		 cmocka_unit_test(test_times),
-		cmocka_unit_test(test_times_of_values),	 cmocka_unit_test(test_times_of_delay),
-		cmocka_unit_test(test_times_twice),
+		cmocka_unit_test(test_times_of_waits), cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_sum_stays),      cmocka_unit_test(test_arcs_are_removed),
+		cmocka_unit_test(test_no_pattern),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_times),	       cmocka_unit_test(test_times_of_values),
+		cmocka_unit_test(test_times_of_delay), cmocka_unit_test(test_times_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,91 @@ static void read_times(void **state)
 	bytes_free(&b);
 }
 
+/* A file whose two samples have the value 70 and 7 of "wall", and these bytes for their waits. */
+static struct bytes file_with_waits(const uint8_t *waits, size_t size)
+{
+	struct bytes b = { 0 };
+
+	MESSAGE(&b, TYPE, 1, 1, 2, 2);
+	MESSAGE(&b, SAMPLE, 1, 40, 2, 70);
+	MESSAGE(&b, SAMPLE, 1, 41, 2, 7);
+	MESSAGE(&b, LOCATION, 1, 40, 3, 0x401000);
+	MESSAGE(&b, LOCATION, 1, 41, 3, 0x402000);
+	add_text(&b, STRING, "");
+	add_text(&b, STRING, "wall");
+	add_text(&b, STRING, "nanoseconds");
+	add_varint(&b, PPROF_WAITS << 3 | 2);
+	add_varint(&b, size);
+	bytes_add(&b, waits, size);
+	return b;
+}
+
+#define CHECK_BAD_WAITS(reason, ...)                                    \
+	do {                                                            \
+		const uint8_t waits[] = { __VA_ARGS__ };                \
+		struct bytes b = file_with_waits(waits, sizeof(waits)); \
+                                                                        \
+		read_bad(pprof, &b, reason);                            \
+		bytes_free(&b);                                         \
+	} while (0)
+
+/* The unit, the latest end and the number; begins, lengths and samples. */
+static void reject_bad_waits(void **state)
+{
+	static const uint8_t good[] = { 10, 100, 1, 5, 2, 1 };
+	struct bytes without = small_file();
+
+	(void)state;
+	CHECK_BAD_WAITS("the times of waits are truncated", 10);
+	CHECK_BAD_WAITS("the times of waits are truncated", 10, 100, 1, 5, 2);
+	CHECK_BAD_WAITS("the times of waits are truncated", 10, 100, 1, 0x80, 0x80, 1);
+	CHECK_BAD_WAITS("the times of waits are truncated", 10, 100, 1, 5, 0x80, 1);
+	CHECK_BAD_WAITS("the times of waits are truncated", 10, 100, 2, 5, 0, 2, 2, 1, 0x80);
+	CHECK_BAD_WAITS("the times of waits are truncated", 10, 100, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0xff, 1);
+	CHECK_BAD_WAITS("beyond all years", 0, 100, 0);
+	CHECK_BAD_WAITS("beyond all years", 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff, 1, 0);
+	CHECK_BAD_WAITS("a wait is later than the last one", 10, 100, 1, 101, 0, 1);
+	CHECK_BAD_WAITS("a wait is later than the last one", 10, 100, 1, 99, 2, 1);
+	CHECK_BAD_WAITS("a wait is later than the last one", 10, 100, 2, 5, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0xff, 0xff, 1, 1, 1, 1, 1);
+	CHECK_BAD_WAITS("a wait is later than the last one", 10, 100, 1, 5, 0xff, 0xff, 0xff, 0xff,
+			0xff, 0xff, 0xff, 0xff, 0xff, 1, 1);
+	CHECK_BAD_WAITS("a sample that is not in the file", 10, 100, 1, 5, 2, 0);
+	CHECK_BAD_WAITS("a sample that is not in the file", 10, 100, 1, 5, 2, 3);
+	/* One alone, and two together. */
+	CHECK_BAD_WAITS("longer waits than its value", 10, 100, 1, 5, 8, 1);
+	CHECK_BAD_WAITS("longer waits than its value", 1, 100, 1, 5, 8, 2);
+	CHECK_BAD_WAITS("longer waits than its value", 10, 100, 2, 5, 0, 4, 4, 1, 1);
+	add_strings(&without);
+	add_varint(&without, PPROF_WAITS << 3 | 2);
+	add_varint(&without, sizeof(good));
+	bytes_add(&without, good, sizeof(good));
+	read_bad(pprof, &without, "there are times of waits, but no value \"wall\"");
+	bytes_free(&without);
+}
+
+static void read_waits(void **state)
+{
+	/* From 50 on for 20, and for 7 of the other sample; from 1000 on for 50. */
+	static const uint8_t waits[] = { 1, 0xe9, 0x08, 3, 50, 0, 0xb6, 0x07, 20, 7, 50, 1, 2, 1 };
+	struct bytes b = file_with_waits(waits, sizeof(waits));
+	struct profile *p = profile_new();
+
+	(void)state;
+	assert_int_equal(read_salvage(&b, b.size, p), 0);
+	assert_false(p->salvaged);
+	assert_int_equal(p->waits.count, 3);
+	assert_int_equal(p->waits.waits[0].since_ns, 50);
+	assert_int_equal(p->waits.waits[0].length_ns, 20);
+	assert_int_equal(p->waits.waits[1].sample, 1);
+	assert_int_equal(p->waits.waits[2].since_ns, 1000);
+	assert_int_equal(p->waits.waits[2].length_ns, 50);
+	profile_free(p);
+	bytes_free(&b);
+}
+
 static void reject_truncated(void **state)
 {
 	struct bytes b = small_file();
@@ -479,6 +564,8 @@ int main(void)
 		cmocka_unit_test(reject_samples),
 		cmocka_unit_test(reject_large_message),
 		cmocka_unit_test(read_times),
+		cmocka_unit_test(reject_bad_waits),
+		cmocka_unit_test(read_waits),
 		cmocka_unit_test(reject_bad_times),
 		cmocka_unit_test(reject_truncated),
 		cmocka_unit_test(not_of_this_format),

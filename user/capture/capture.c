@@ -545,6 +545,8 @@ int capture_handle(struct capture *c, struct error *e)
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	err = c->options.wall ? wall_handle(&c->wall, e) : 0;
+	if (!err && c->options.waits && waits_read(&c->sample.waits, wall_clock_offset(&c->wall)))
+		err = error_no_memory(e);
 	if (err)
 		return err;
 	until_ns = now_ns();
@@ -680,7 +682,7 @@ static int take_window(struct capture *c)
 				 &c->counts);
 	if (c->stopped && c->options.waits)
 		err = waits_take(&c->sample.waits, c->sample.arena, &c->waits)
-			      ?: counts_group_ticks(&c->waits);
+			      ?: counts_group_waits(&c->waits);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
 	 * A tick that went through a ring buffer is in the window in which it was read. Those that

@@ -248,6 +248,8 @@ struct capture_mapping {
 
 const struct capture_image *capture_images(const struct capture *c, size_t *count);
 
+struct timed_wait;
+
 struct capture_frame {
 	uint64_t pc;			       /* in a caller: the return address */
 	const struct capture_mapping *mapping; /* NULL: unknown, or in the kernel */
@@ -260,6 +262,8 @@ struct capture_sample {
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
 	uint64_t count;			    /* of ticks in the window, for which all this is true */
 	const uint64_t *times;		    /* CLOCK_MONOTONIC, of each; NULL: they were lost */
+	const struct timed_wait *waits;	    /* instead, of waits: wait_count of them, or NULL */
+	size_t wait_count;
 	uint64_t waiting; /* how many threads waited for the CPU, summed over these ticks; or: how
 			     many waits */
 	bool in_doubt;	  /* it may be another by then: records or times were lost */
@@ -310,7 +314,7 @@ const char *capture_no_waits(const struct capture *c);
 
 /*
  * The same for the waits of threads: `count` is in nanoseconds, `cpu` the reason (enum
- * wait_reason).
+ * wait_reason); `waits` when they were, by CLOCK_MONOTONIC, which may be unknown for a part.
  */
 int capture_each_wait(struct capture *c,
 		      int (*visit)(const struct capture_sample *wait, void *context),

@@ -172,6 +172,22 @@ const uint64_t *counts_times(const struct counts *counts, size_t number, size_t 
 	return *count ? groups->times + groups->first[number] : NULL;
 }
 
+int counts_group_waits(struct counts *counts)
+{
+	int err = wait_list_group(&counts->waits, counts->count, &counts->wait_groups);
+
+	wait_list_free(&counts->waits);
+	return err;
+}
+
+const struct timed_wait *counts_waits(const struct counts *counts, size_t number, size_t *count)
+{
+	const struct wait_groups *groups = &counts->wait_groups;
+
+	*count = groups->first ? groups->first[number + 1] - groups->first[number] : 0;
+	return *count ? groups->waits + groups->first[number] : NULL;
+}
+
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
 {
 	uint64_t sum = 0;
@@ -192,5 +208,7 @@ void counts_free(struct counts *counts)
 	index_free(&counts->index);
 	tick_list_free(&counts->ticks);
 	tick_groups_free(&counts->groups);
+	wait_list_free(&counts->waits);
+	wait_groups_free(&counts->wait_groups);
 	*counts = (struct counts){ 0 };
 }

@@ -7,6 +7,7 @@
 #include "bpf/sample.h"
 #include "util/index.h"
 #include "util/tick_list.h"
+#include "util/wait_list.h"
 
 #define COUNTED_NO_CPU UINT16_MAX
 
@@ -33,6 +34,9 @@ struct counts {
 	struct index index;
 	struct tick_list ticks;	   /* CLOCK_MONOTONIC; of as many as have a time */
 	struct tick_groups groups; /* by sample, once counts_group_ticks() was called */
+	/* Instead, with counts in nanoseconds: when waits were; grouped by counts_group_waits(). */
+	struct wait_list waits;
+	struct wait_groups wait_groups;
 };
 
 /*
@@ -61,12 +65,16 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 /* Adds one tick from the ring buffer. */
 int counts_add_record(struct counts *counts, const struct stack_sample *record);
 
-/* Groups the ticks by sample, when all have been added. */
+/* Groups the ticks by sample, when all have been added; and the same for waits. */
 int counts_group_ticks(struct counts *counts);
+int counts_group_waits(struct counts *counts);
 
 /* Returns the times of a sample's ticks, the earliest first; *count: how many, at most its count.
  */
 const uint64_t *counts_times(const struct counts *counts, size_t number, size_t *count);
+
+/* The same for waits. */
+const struct timed_wait *counts_waits(const struct counts *counts, size_t number, size_t *count);
 
 /* Returns the sum of all counts; *kernel receives the part in the kernel. */
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);

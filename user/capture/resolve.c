@@ -121,14 +121,20 @@ static const char *name_thread(const struct visitor *v, pid_t pid, pid_t tid, st
 }
 
 /*
- * Visits the ticks of a sample from times[0] on, for which it is the same; without times, the last
- * ones. `before`: how many were visited. Sets *visited to how many it visits. Returns what visit()
- * returned.
+ * Visits the ticks of a sample from times[0] on, or the waits from waits[0] on, for which it is the
+ * same; without either, the last ones. `before`: how much of its count was visited. Sets *visited
+ * to how many it visits. Returns what visit() returned.
  */
 static int visit_ticks(struct visitor *v, const struct counted *sample, const uint64_t *pcs,
-		       const uint64_t *times, size_t count, uint64_t before, size_t *visited)
+		       const uint64_t *times, const struct timed_wait *waits, size_t count,
+		       uint64_t before, size_t *visited)
 {
-	struct moment moment = { times ? times[0] : sample->first_ns, UINT64_MAX, false };
+	struct moment moment = {
+		.time_ns = times   ? times[0]
+			   : waits ? waits[0].since_ns
+				   : sample->first_ns,
+		.until_ns = UINT64_MAX,
+	};
 	struct process *process =
 		process_at(v->processes, sample_id_tgid(sample->id), moment.time_ns);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
@@ -140,6 +146,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
 		.end = sample->end,
 		.times = times,
+		.waits = waits,
 	};
 
 	if (process) {
@@ -168,6 +175,10 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		do
 			out.count++;
 		while (out.count < count && times[out.count] < moment.until_ns);
+	} else if (waits) {
+		do
+			out.count += waits[out.wait_count++].length_ns;
+		while (out.wait_count < count && waits[out.wait_count].since_ns < moment.until_ns);
 	} else {
 		/* Their times were lost: they may have come after a change. */
 		out.count = count;
@@ -177,7 +188,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	out.waiting = (unsigned __int128)sample->waiting * (before + out.count) / sample->count -
 		      (unsigned __int128)sample->waiting * before / sample->count;
 	out.in_doubt = moment.in_doubt;
-	*visited = out.count;
+	*visited = waits ? out.wait_count : out.count;
 	return v->visit(&out, v->context);
 }
 
@@ -200,13 +211,21 @@ int resolve_each(const struct counts *counts, struct process_table *processes, b
 	for (size_t i = 0; i < counts->count && !err; i++) {
 		const struct counted *sample = &counts->samples[i];
 		const uint64_t *pcs = counts->pcs + sample->first_pc, *times;
-		size_t timed, visited = 0;
+		const struct timed_wait *waits;
+		size_t timed, wait_count, visited = 0;
 
 		times = counts_times(counts, i, &timed);
 		for (size_t k = 0; k < timed && !err; k += visited)
-			err = visit_ticks(&v, sample, pcs, times + k, timed - k, k, &visited);
+			err = visit_ticks(&v, sample, pcs, times + k, NULL, timed - k, k, &visited);
+		waits = counts_waits(counts, i, &wait_count);
+		for (size_t k = 0; k < wait_count && !err; k += visited) {
+			err = visit_ticks(&v, sample, pcs, NULL, waits + k, wait_count - k, timed,
+					  &visited);
+			for (size_t j = k; j < k + visited; j++)
+				timed += waits[j].length_ns;
+		}
 		if (!err && sample->count > timed)
-			err = visit_ticks(&v, sample, pcs, NULL, sample->count - timed, timed,
+			err = visit_ticks(&v, sample, pcs, NULL, NULL, sample->count - timed, timed,
 					  &visited);
 	}
 	free(v.cache);

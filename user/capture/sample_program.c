@@ -262,6 +262,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_counters, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_rings, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
 	err = prepare_unwind(sample);

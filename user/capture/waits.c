@@ -18,6 +18,10 @@
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/memory.h"
+
+/* When waits were may take 1 / this of the memory until the recording ends. */
+#define TIMES_SHARE 8
 
 /* For what a thread waits in a system call. Those that this machine has not are left out. */
 static const struct {
@@ -111,6 +115,11 @@ static size_t counters_size(const struct waits *w)
 	return whole_pages(w->cpus * sizeof(struct wait_counters));
 }
 
+static size_t rings_size(const struct waits *w)
+{
+	return whole_pages(w->cpus * sizeof(struct wait_ring));
+}
+
 int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 {
 	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
@@ -120,6 +129,7 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
+		       ?: bpf_map__set_max_entries(bpf->maps.wait_rings, cpus)
 		       ?: bpf_map__set_max_entries(bpf->maps.wait_scratch, cpus);
 }
 
@@ -174,35 +184,31 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 }
 
 /*
- * Runs an iterator for each thread of the machine. With `unwind`: walks the stacks of those that it
- * writes, when it has seen all. Returns 0 or -errno.
+ * Runs an iterator for each thread of the machine. *all receives what it writes, which the caller
+ * free()s: *count structures of this size. Returns 0 or -errno.
  */
-static int run_for_each(struct waits *w, int link, struct unwind *unwind)
+static int run_for_each(int link, size_t one, void *all, size_t *count)
 {
-	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
-	int fd = bpf_iter_create(link), err = fd < 0 ? fd : unwind && !copy ? -ENOMEM : 0;
-	struct wait_before *all = NULL;
+	int fd = bpf_iter_create(link), err = fd < 0 ? fd : 0;
+	const size_t step = 8192;
+	char *bytes = NULL;
 	size_t room = 0, size = 0;
 	ssize_t n = 1;
 
 	while (!err && n) {
-		const size_t step = 64 * sizeof(*all);
-
-		if (array_reserve(&all, &room, (size + step) / sizeof(*all) + 1, sizeof(*all))) {
+		if (array_reserve(&bytes, &room, size + step, 1)) {
 			err = -ENOMEM;
 			break;
 		}
-		n = read(fd, (char *)all + size, step);
+		n = read(fd, bytes + size, step);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			err = -errno;
 		size += n > 0 ? n : 0;
 	}
-	for (size_t i = 0; unwind && !err && i < size / sizeof(*all); i++)
-		err = walk_before(w, &all[i], unwind, copy);
 	if (fd >= 0)
 		close(fd);
-	free(all);
-	free(copy);
+	*(char **)all = bytes;
+	*count = size / one;
 	return err;
 }
 
@@ -226,8 +232,12 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			  bpf_map__fd(bpf->maps.waits), 0);
 	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(bpf->maps.wait_counters), 0);
-	if (w->entries == MAP_FAILED || w->counters == MAP_FAILED) {
+	w->rings = mmap(NULL, rings_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(bpf->maps.wait_rings), 0);
+	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
+	if (w->entries == MAP_FAILED || w->counters == MAP_FAILED || w->rings == MAP_FAILED) {
 		err = errno;
+		w->rings = w->rings == MAP_FAILED ? NULL : w->rings;
 		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
 		w->counters = w->counters == MAP_FAILED ? NULL : w->counters;
 		return program_out_of(e, err, "cannot map the waits of the BPF program");
@@ -246,15 +256,56 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 
 int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e)
 {
-	int err;
+	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
+	struct wait_before *all = NULL;
+	size_t count = 0;
+	int err = unwind && !copy ? -ENOMEM : 0;
 
 	*w->clock_offset = clock_offset;
-	err = run_for_each(w, w->begin, unwind);
+	err = err ?: run_for_each(w->begin, sizeof(*all), &all, &count);
+	for (size_t i = 0; unwind && !err && i < count; i++)
+		err = walk_before(w, &all[i], unwind, copy);
+	free(all);
+	free(copy);
 	return err ? error_set(e, -err, "cannot list the threads that wait") : 0;
 }
 
+/* What has no room is in the sums alone. Returns 0 or -ENOMEM. */
+static int add_timed(struct waits *w, const struct wait_record *record, int64_t clock_offset)
+{
+	if (w->timed_count == w->timed_max)
+		return 0;
+	if (array_reserve(&w->timed, &w->timed_room, w->timed_count + 1, sizeof(*w->timed)))
+		return -ENOMEM;
+	w->timed[w->timed_count++] =
+		(struct waits_timed){ record->end_ns - clock_offset, record->blocked_ns,
+				      record->runnable_ns, record->slot };
+	return 0;
+}
+
+int waits_read(struct waits *w, int64_t clock_offset)
+{
+	int err = 0;
+
+	for (size_t cpu = 0; cpu < w->cpus && !err; cpu++) {
+		struct wait_ring *from = &w->rings[cpu];
+		uint64_t written = __atomic_load_n(&from->written, __ATOMIC_ACQUIRE);
+		uint64_t read = from->read;
+
+		for (; read < written && !err; read++)
+			err = add_timed(w, &from->records[read % WAIT_RECORDS], clock_offset);
+		__atomic_store_n(&from->read, read, __ATOMIC_RELEASE);
+	}
+	return err;
+}
+
+/*
+ * Adds `ns` of waits to the samples. *number receives the sample's number; TICK_REMOVED if there
+ * was none.
+ */
 static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reason,
-		     const struct stack *stack, const uint64_t *pcs, struct counts *counts)
+		     const struct stack *stack, const uint64_t *pcs, struct counts *counts,
+		     uint32_t *number)
 {
 	struct counted wait = {
 		.id = stack->id,
@@ -266,9 +317,9 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = reason,
 	};
-	uint32_t number;
 
-	return ns ? counts_add(counts, &wait, pcs, &number) : 0;
+	*number = TICK_REMOVED;
+	return ns ? counts_add(counts, &wait, pcs, number) : 0;
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -281,10 +332,15 @@ static int compare_slots(const void *a, const void *b)
 
 int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
 {
+	struct wait_record *all = NULL;
+	size_t count = 0;
 	int err;
 
 	*w->clock_offset = clock_offset;
-	err = run_for_each(w, w->end, NULL);
+	err = run_for_each(w->end, sizeof(*all), &all, &count);
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_timed(w, &all[i], clock_offset);
+	free(all);
 	close(w->program);
 	w->program = 0;
 	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
@@ -292,13 +348,18 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
 
 int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts)
 {
+	struct {
+		uint32_t blocked, runnable;
+	} *numbers = calloc(WAIT_ENTRIES, sizeof(*numbers)); /* of each entry's samples */
 	size_t next = 0;
-	int err = 0;
+	int err = numbers ? 0 : -ENOMEM;
 
 	if (w->walked_count)
 		qsort(w->walked, w->walked_count, sizeof(*w->walked), compare_slots);
 	for (size_t i = 0; i < WAIT_ENTRIES && !err; i++) {
 		const struct wait_entry *entry = &w->entries[i];
+		const struct wait_record kept = { entry->kept_end_ns, entry->kept_blocked_ns,
+						  entry->kept_runnable_ns, i };
 		uint64_t position = entry->position;
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 		const struct stack *stack;
@@ -323,9 +384,26 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 			head.by_frame_pointer = w->walked[next].by_frame_pointer;
 			pcs = w->walked[next].pcs;
 		}
-		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts);
-		err = err ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, &head, pcs, counts);
+		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts,
+				&numbers[i].blocked);
+		err = err
+			      ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, &head, pcs, counts,
+					   &numbers[i].runnable);
+		if (!err && kept.end_ns)
+			err = add_timed(w, &kept, *w->clock_offset);
 	}
+	for (size_t i = 0; i < w->timed_count && !err; i++) {
+		const struct waits_timed *t = &w->timed[i];
+		uint64_t runnable_ns = t->end_ns - t->runnable_ns;
+
+		if (t->blocked_ns)
+			err = wait_list_add(&counts->waits, numbers[t->slot].blocked,
+					    runnable_ns - t->blocked_ns, t->blocked_ns);
+		if (t->runnable_ns && !err)
+			err = wait_list_add(&counts->waits, numbers[t->slot].runnable, runnable_ns,
+					    t->runnable_ns);
+	}
+	free(numbers);
 	return err;
 }
 
@@ -354,6 +432,9 @@ void waits_free(struct waits *w)
 	for (size_t i = 0; i < w->walked_count; i++)
 		free(w->walked[i].pcs);
 	free(w->walked);
+	free(w->timed);
+	if (w->rings)
+		munmap(w->rings, rings_size(w));
 	if (w->entries)
 		munmap(w->entries, entries_size());
 	if (w->counters)

@@ -18,6 +18,12 @@ struct waits_walked {
 	uint64_t *pcs;
 };
 
+/* As a struct wait_record, with CLOCK_MONOTONIC. */
+struct waits_timed {
+	uint64_t end_ns, blocked_ns, runnable_ns;
+	uint32_t slot;
+};
+
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
 	int program, begin, end; /* descriptors of attached programs; 0: none */
@@ -26,7 +32,10 @@ struct waits {
 	size_t cpus;
 	struct waits_walked *walked; /* by slot, ascending, once it has ended */
 	size_t walked_count, walked_room;
-	volatile int64_t *clock_offset; /* of the programs */
+	struct wait_ring *rings; /* for each possible CPU */
+	struct waits_timed *timed;
+	size_t timed_count, timed_room, timed_max; /* the memory for them is limited */
+	volatile int64_t *clock_offset;		   /* of the programs */
 };
 
 /* Before the load of the sample program: chooses the programs and maps. Returns 0 or -errno. */
@@ -45,13 +54,17 @@ int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, st
 /* Adds the stack of an entry. Returns 0 or -ENOMEM. */
 int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *found);
 
+/* Reads when waits were. Returns 0 or -ENOMEM. */
+int waits_read(struct waits *w, int64_t clock_offset);
+
 /* Ends it: waits under way are added up to now. */
 int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
 
 /*
  * Adds them to `counts`: the count of each is its nanoseconds, its `waiting` how many waits these
  * were, its cpu the reason (enum wait_reason). A stack whose thread then waited for a CPU has
- * another one, with WAIT_CPU. The arena is still that of the waits. Returns 0 or -ENOMEM.
+ * another one, with WAIT_CPU. When they were is in counts.waits; without room for that, a part of
+ * it. The arena is still that of the waits. Returns 0 or -ENOMEM.
  */
 int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts);
 

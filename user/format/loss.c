@@ -26,7 +26,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_PERIOD] = "the period",
 	[ASPECT_EVENT_PERIOD] = "the period in events",
 	[ASPECT_TIME] = "the start time",
-	[ASPECT_TICK_TIMES] = "the times of ticks",
+	[ASPECT_TICK_TIMES] = "the times of ticks and waits",
 	[ASPECT_DURATION] = "the duration",
 	[ASPECT_HOST] = "the host",
 	[ASPECT_COMMAND] = "the command",
@@ -114,7 +114,7 @@ unsigned int loss_aspects(const struct profile *p)
 	found |= *p->event ? KEEPS(EVENT) : 0;
 	found |= p->period_ns ? KEEPS(PERIOD) : 0;
 	found |= p->time_ns ? KEEPS(TIME) : 0;
-	found |= p->ticks.count ? KEEPS(TICK_TIMES) : 0;
+	found |= p->ticks.count || p->waits.count ? KEEPS(TICK_TIMES) : 0;
 	found |= p->duration_ns ? KEEPS(DURATION) : 0;
 	found |= *p->host ? KEEPS(HOST) : 0;
 	found |= *p->command ? KEEPS(COMMAND) : 0;

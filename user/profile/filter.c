@@ -290,6 +290,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	}
 	p->sample_count = kept;
 	tick_list_renumber(&p->ticks, numbers);
+	wait_list_renumber(&p->waits, numbers);
 	for (size_t i = 0; i < p->arc_count; i++)
 		filtered->calls |= p->arcs[i].kind == PROFILE_CALL;
 	p->arc_count = 0;
@@ -447,8 +448,10 @@ static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 		if (!err)
 			profile_add_values(p, numbers[i], values + i * width);
 	}
-	if (!err)
+	if (!err) {
 		tick_list_renumber(&p->ticks, numbers);
+		wait_list_renumber(&p->waits, numbers);
+	}
 	free(numbers);
 	free(samples);
 	free(frames);
@@ -564,6 +567,7 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	}
 	p->sample_count = count;
 	tick_list_renumber(&p->ticks, numbers);
+	wait_list_renumber(&p->waits, numbers);
 	count = 0;
 	for (size_t i = 0; i < p->arc_count; i++) {
 		if (!kept[p->arcs[i].labels])
@@ -587,6 +591,13 @@ out:
 	return 0;
 }
 
+static void extend_by_wait(struct time_interval *interval, const struct timed_wait *wait)
+{
+	interval_extend(interval, wait->since_ns);
+	if (wait->length_ns)
+		interval_extend(interval, wait->since_ns + wait->length_ns - 1);
+}
+
 struct time_interval profile_recorded(const struct profile *p)
 {
 	struct time_interval all = { p->time_ns, p->time_ns };
@@ -594,30 +605,132 @@ struct time_interval profile_recorded(const struct profile *p)
 	add_u64(&all.until_ns, p->duration_ns);
 	for (size_t i = 0; i < p->ticks.count; i++)
 		interval_extend(&all, p->ticks.times[i]);
+	for (size_t i = 0; i < p->waits.count; i++)
+		extend_by_wait(&all, &p->waits.waits[i]);
 	return all;
 }
 
-/* Keeps the values of a clock, and delay, which becomes the last one. */
+/*
+ * True if the wall time of a part of the recording is known: waits have times, or there are none.
+ */
+static bool has_wall_times(const struct profile *p)
+{
+	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+
+	if (wall == width || p->waits.count)
+		return wall < width;
+	for (size_t i = 0; i < p->sample_count; i++)
+		if (p->values[i * width + wall] && !p->values[i * width + PROFILE_SAMPLES])
+			return false;
+	return true;
+}
+
+/* Keeps the values of a clock, and then delay and wall, of which the times are known. */
 static void drop_other_values(struct profile *p)
 {
-	size_t kept = 1, width = p->value_type_count, delay = profile_delay(p);
+	size_t width = p->value_type_count, kept[4] = { PROFILE_SAMPLES }, count = 1;
+	size_t others[] = { profile_delay(p), profile_find_value(p, PROFILE_WALL_TYPE) };
+	size_t clock, default_value = 0;
+	struct profile_value_type types[4] = { 0 };
 
 	if (width > PROFILE_CPU && p->period_ns && profile_is_clock_time(p, PROFILE_CPU))
-		kept++;
-	if (delay < kept)
-		delay = width;
+		kept[count++] = PROFILE_CPU;
+	if (!has_wall_times(p))
+		others[1] = width;
+	clock = count;
+	for (size_t i = 0; i < 2; i++)
+		if (others[i] < width && others[i] >= clock)
+			kept[count++] = others[i];
 	for (size_t i = 0; i < p->sample_count; i++) {
-		size_t to = i * (kept + (delay < width));
+		int64_t row[4] = { 0 };
 
-		memmove(p->values + to, p->values + i * width, kept * sizeof(*p->values));
-		if (delay < width)
-			p->values[to + kept] = p->values[i * width + delay];
+		for (size_t k = 0; k < count; k++)
+			row[k] = p->values[i * width + kept[k]];
+		memcpy(p->values + i * count, row, count * sizeof(*row));
 	}
-	if (p->default_value > kept)
-		p->default_value = p->default_value == delay + 1 ? kept + 1 : 0;
-	if (delay < width)
-		p->value_types[kept++] = p->value_types[delay];
-	p->value_type_count = kept;
+	for (size_t k = 0; k < count; k++) {
+		types[k] = p->value_types[kept[k]];
+		if (p->default_value == kept[k] + 1)
+			default_value = k + 1;
+	}
+	memcpy(p->value_types, types, count * sizeof(*types));
+	p->default_value = default_value;
+	p->value_type_count = count;
+}
+
+/* Sets a value of a sample, of which `part` of `all` ticks are left. */
+static void keep_part(int64_t *value, uint64_t part, int64_t all)
+{
+	*value = all > 0 ? (__int128)*value * part / all : 0;
+}
+
+static uint64_t thread_hash(const struct profile_labels *l)
+{
+	return hash_u64((uint64_t)l->pid << 32 | l->generation, l->tid);
+}
+
+struct thread_walls {
+	const struct profile *p;
+	const struct profile_labels *labels; /* of the thread that is looked for */
+};
+
+static bool is_of_thread(const void *array, uint32_t number, const void *key)
+{
+	const struct thread_walls *w = key;
+	const struct profile_labels *a =
+		&w->p->labels[((const struct profile_wall *)array)[number].labels];
+
+	return a->tid == w->labels->tid && a->pid == w->labels->pid &&
+	       a->generation == w->labels->generation;
+}
+
+/*
+ * Replaces the threads' account by what the samples that are left say of them: the time in which
+ * they ran is that of their ticks. Drops it where the profile does not tell when they waited.
+ */
+static int cut_walls(struct profile *p)
+{
+	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t count = wall < width ? p->wall_count : 0, kept = 0;
+	struct index threads = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		p->walls[i].wall_ns = p->walls[i].ran_ns = p->walls[i].runnable_ns = 0;
+		p->walls[i].blocked_ns = p->walls[i].unknown_ns = 0;
+		err = index_add(&threads, thread_hash(&p->labels[p->walls[i].labels]), i);
+	}
+	for (size_t i = 0; i < p->sample_count && count && !err; i++) {
+		const struct thread_walls key = { p, &p->labels[p->samples[i].labels] };
+		uint32_t number =
+			index_find(&threads, thread_hash(key.labels), is_of_thread, p->walls, &key);
+		uint64_t ns = magnitude(p->values[i * width + wall]), *to;
+		const char *reason;
+		size_t size;
+
+		if (number == INDEX_NONE)
+			continue;
+		switch (profile_sample_state(p, &p->samples[i], &reason, &size)) {
+		case THREAD_RAN:
+			to = &p->walls[number].ran_ns;
+			break;
+		case THREAD_RUNNABLE:
+			to = &p->walls[number].runnable_ns;
+			break;
+		default:
+			to = &p->walls[number].blocked_ns;
+			break;
+		}
+		add_u64(to, ns);
+		add_u64(&p->walls[number].wall_ns, ns);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (p->walls[i].wall_ns)
+			p->walls[kept++] = p->walls[i];
+	p->wall_count = kept;
+	index_free(&threads);
+	index_free(&p->wall_index);
+	return err;
 }
 
 int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside)
@@ -625,20 +738,23 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	struct time_interval all = { p->time_ns, p->time_ns };
 	uint64_t duration_ns, since_ns = interval->since_ns, until_ns = interval->until_ns,
 			      inside_ns;
-	uint64_t *counts = calloc(p->sample_count + 1, sizeof(*counts));
+	struct {
+		uint64_t ticks, waited_ns;
+	} *left = calloc(p->sample_count + 1, sizeof(*left)); /* of each sample */
 	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
 	struct tick_list *ticks = &p->ticks;
-	size_t kept = 0, delay;
+	struct wait_list waits = { 0 };
+	size_t kept = 0, width, delay, wall;
+	int err = left && numbers ? 0 : -ENOMEM;
 	int64_t *values;
 
-	if (!counts || !numbers) {
-		free(counts);
-		free(numbers);
-		return -ENOMEM;
-	}
+	if (err)
+		goto out;
 	note_all(p);
 	drop_other_values(p);
+	width = p->value_type_count;
 	delay = profile_delay(p);
+	wall = profile_find_value(p, PROFILE_WALL_TYPE);
 	add_u64(&all.until_ns, p->duration_ns);
 	for (size_t i = 0; i < ticks->count; i++) {
 		bool inside = ticks->times[i] >= since_ns && ticks->times[i] < until_ns;
@@ -646,31 +762,62 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 		interval_extend(&all, ticks->times[i]);
 		if (inside == outside)
 			continue;
-		counts[ticks->numbers[i]]++;
+		left[ticks->numbers[i]].ticks++;
 		ticks->numbers[kept] = ticks->numbers[i];
 		ticks->times[kept++] = ticks->times[i];
 	}
 	ticks->count = kept;
+	for (size_t i = 0; i < p->waits.count && !err; i++) {
+		const struct timed_wait *wait = &p->waits.waits[i];
+		uint64_t end_ns = wait->since_ns + wait->length_ns;
+		const struct time_interval rest[] = { { 0, since_ns }, { until_ns, UINT64_MAX } };
+
+		extend_by_wait(&all, wait);
+		for (int part = 0; part < (outside ? 2 : 1) && !err; part++) {
+			const struct time_interval *keep = outside ? &rest[part] : interval;
+			uint64_t from = wait->since_ns, to = end_ns;
+
+			from = from > keep->since_ns ? from : keep->since_ns;
+			to = to < keep->until_ns ? to : keep->until_ns;
+			if (from >= to || wall == width)
+				continue;
+			add_u64(&left[wait->sample].waited_ns, to - from);
+			err = wait_list_add(&waits, wait->sample, from, to - from);
+		}
+	}
+	if (err)
+		goto out;
+	wait_list_free(&p->waits);
+	p->waits = waits;
+	waits = (struct wait_list){ 0 };
 	kept = 0;
 	for (size_t i = 0; i < p->sample_count; i++) {
-		numbers[i] = counts[i] ? kept : TICK_REMOVED;
-		if (!counts[i])
+		bool empty = !left[i].ticks && !left[i].waited_ns;
+		int64_t all_ticks;
+
+		numbers[i] = empty ? TICK_REMOVED : kept;
+		if (empty)
 			continue;
-		values = p->values + i * p->value_type_count;
-		if (delay < p->value_type_count && values[PROFILE_SAMPLES] > 0)
-			values[delay] =
-				(__int128)values[delay] * counts[i] / values[PROFILE_SAMPLES];
 		p->samples[kept] = p->samples[i];
-		values = memmove(p->values + kept++ * p->value_type_count, values,
-				 p->value_type_count * sizeof(*values));
-		profile_set_ticks(p, counts[i], values);
+		values = memmove(p->values + kept++ * width, p->values + i * width,
+				 width * sizeof(*values));
+		all_ticks = values[PROFILE_SAMPLES];
+		if (delay < width)
+			keep_part(&values[delay], left[i].ticks, all_ticks);
+		if (wall < width) {
+			keep_part(&values[wall], left[i].ticks, all_ticks);
+			if (__builtin_add_overflow(values[wall], left[i].waited_ns, &values[wall]))
+				values[wall] = INT64_MAX;
+		}
+		profile_set_ticks(p, left[i].ticks, values);
 	}
 	p->sample_count = kept;
 	tick_list_renumber(ticks, numbers);
-	p->arc_count = p->wall_count = 0;
+	wait_list_renumber(&p->waits, numbers);
+	p->arc_count = 0;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
-	index_free(&p->wall_index);
+	err = cut_walls(p);
 
 	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;
 	p->all_duration_ns = p->all_duration_ns ?: duration_ns;
@@ -687,9 +834,11 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 			p->time_ns = until_ns;
 		p->duration_ns = duration_ns - inside_ns;
 	}
-	free(counts);
+out:
+	wait_list_free(&waits);
+	free(left);
 	free(numbers);
-	return 0;
+	return err;
 }
 
 void profile_filtered_free(struct profile_filtered *filtered)

@@ -77,12 +77,13 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 struct time_interval profile_recorded(const struct profile *p);
 
 /*
- * Keeps the ticks whose times lie in an interval, or outside of it, and the samples that have some.
- * These then count the ticks that are left: p has the values of its clock alone, and neither arcs
- * nor wall times. Ticks
- * without a time are removed. time_ns and duration_ns become those of the part of the recording
- * that is left, where a hole does not count; all_samples and all_duration_ns are set as by the
- * other filters. Afterwards, no sample may be added. Returns 0 or -ENOMEM; p must have times.
+ * Keeps the ticks whose times lie in an interval, or outside of it, the parts of waits that do, and
+ * the samples that have some. These then count what is left: p has the values of its clock alone,
+ * delay, and wall if waits have times; no arcs; and of threads the wall time that the samples have.
+ * Ticks and waits without a time are removed. time_ns and duration_ns become those of the part of
+ * the recording that is left, where a hole does not count; all_samples and all_duration_ns are set
+ * as by the other filters. Afterwards, no sample may be added. Returns 0 or -ENOMEM; p must have
+ * times.
  */
 int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside);
 

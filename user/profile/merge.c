@@ -486,6 +486,12 @@ static int merge_samples(struct merge *m)
 	for (size_t i = 0; i < from->ticks.count && m->one_host && !err; i++)
 		err = tick_list_add(&m->to->ticks, numbers[from->ticks.numbers[i]],
 				    from->ticks.times[i]);
+	for (size_t i = 0; i < from->waits.count && m->one_host && !err; i++) {
+		const struct timed_wait *wait = &from->waits.waits[i];
+
+		err = wait_list_add(&m->to->waits, numbers[wait->sample], wait->since_ns,
+				    wait->length_ns);
+	}
 	free(numbers);
 	free(frames);
 	for (size_t i = 0; i < from->arc_count && !err; i++) {
@@ -602,7 +608,7 @@ static int merge_header(struct merge *m)
 
 	m->one_host = m->first || (*to->host && strcmp(to->host, from->host) == 0);
 	if (!m->one_host)
-		to->ticks.count = 0;
+		to->ticks.count = to->waits.count = 0;
 	if (m->first) {
 		to->period_ns = from->period_ns;
 		to->frequency = from->frequency;

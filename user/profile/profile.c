@@ -56,6 +56,7 @@ void profile_free(struct profile *p)
 	free(p->samples);
 	free(p->values);
 	tick_list_free(&p->ticks);
+	wait_list_free(&p->waits);
 	free(p->arcs);
 	free(p->arc_values);
 	free(p->walls);

@@ -10,6 +10,7 @@
 #include "util/index.h"
 #include "util/sum.h"
 #include "util/tick_list.h"
+#include "util/wait_list.h"
 
 /*
  * The profile in memory. Every reader makes one, every writer takes one, every report works on
@@ -290,6 +291,12 @@ struct profile {
 	 * sample has at most as many as it counts; the times of the others are unknown.
 	 */
 	struct tick_list ticks;
+	/*
+	 * When the waits were that the PROFILE_WALL_TYPE of samples sums up, by the same clock;
+	 * none of other samples. The lengths of a sample's are at most its value; when the rest was
+	 * is unknown.
+	 */
+	struct wait_list waits;
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *

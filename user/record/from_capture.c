@@ -355,7 +355,14 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	}
 	values[b->wall] = wait->count > INT64_MAX ? INT64_MAX : (int64_t)wait->count;
 	profile_add_values(b->p, number, values);
-	return 0;
+	for (size_t i = 0; i < wait->wait_count && !err; i++) {
+		const struct timed_wait *from = &wait->waits[i];
+		uint64_t since_ns = from->since_ns > b->start_ns ? from->since_ns - b->start_ns : 0;
+
+		err = wait_list_add(&b->p->waits, number, b->start_time_ns + since_ns,
+				    from->length_ns);
+	}
+	return err;
 }
 
 static int note_wait(const struct capture_sample *wait, void *context)

@@ -115,7 +115,7 @@ struct tool_reading {
 
 /* clang-format off */
 #define TOOL_NO_TIMES_OPTION(offset)                                                              \
-	{ "no-times", 0, NULL, "pprof: leave out when each tick came", NULL, offset }
+	{ "no-times", 0, NULL, "pprof: leave out when ticks came and waits were", NULL, offset }
 /* clang-format on */
 
 /* clang-format off */

@@ -233,6 +233,7 @@ struct reader {
 	size_t unknown_size, unknown_room;
 	struct range walls;	 /* of PPROF_WALL */
 	struct wire_field ticks; /* PPROF_TICKS; id 0: not in the file */
+	struct wire_field waits; /* PPROF_WAITS; the same */
 	uint32_t *samples;	 /* the number of each in the profile, or PROFILE_NONE */
 	size_t sample_count, sample_room;
 	bool dropped;	     /* corrupt data was dropped: warned of once */
@@ -397,6 +398,12 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 		if (r->ticks.id)
 			return fail_at(r, f->start, "the times of ticks are there twice");
 		r->ticks = *f;
+		return 0;
+	}
+	if (f->id == PPROF_WAITS && f->type == WIRE_BYTES) {
+		if (r->waits.id)
+			return fail_at(r, f->start, "the times of waits are there twice");
+		r->waits = *f;
 		return 0;
 	}
 	if (f->id >= PPROF_FIELD_UNKNOWN && f->id != PPROF_WALL) {
@@ -988,32 +995,100 @@ static int read_wall(struct reader *r, const struct wire_field *f)
 	return 0;
 }
 
-/* Adds the times of ticks, of samples that have been read. */
-static int read_ticks(struct reader *r)
+/* What is before the times of a field, of which each has so many numbers. */
+struct times_head {
+	uint64_t unit, last, count;
+	struct wire rest;
+};
+
+static int read_times_head(struct reader *r, const struct wire_field *f, size_t numbers,
+			   const char *what, struct times_head *head)
 {
-	struct wire codes = r->ticks.content, w = codes;
+	*head = (struct times_head){ .rest = f->content };
+	if (!f->id)
+		return 0;
+	if (!wire_take_varint(&head->rest, &head->unit) ||
+	    !wire_take_varint(&head->rest, &head->last) ||
+	    !wire_take_varint(&head->rest, &head->count) ||
+	    head->count > wire_left(&head->rest) / numbers)
+		return fail_at(r, f->start, "the times of %s are truncated", what);
+	if (!head->unit || head->last > (INT64_MAX - r->p->time_ns) / head->unit)
+		return fail_at(r, f->start, "the times of %s are beyond all years", what);
+	return 0;
+}
+
+/* Adds the times of waits, of samples that have been read. */
+static int read_waits(struct reader *r, const struct times_head *head)
+{
+	struct profile *p = r->p;
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	struct wire begins = head->rest, lengths = begins, numbers;
+	uint64_t later, length, number, since = 0;
+	uint64_t *left; /* of each sample of the profile: how much of its value has no time */
+	int err = 0;
+
+	if (!head->count)
+		return 0;
+	if (wall == p->value_type_count)
+		return fail_at(r, r->waits.start,
+			       "there are times of waits, but no value \"" PROFILE_WALL_TYPE "\"");
+	for (uint64_t i = 0; i < head->count; i++)
+		if (!wire_take_varint(&lengths, &later))
+			return fail_at(r, lengths.at, "the times of waits are truncated");
+	numbers = lengths;
+	for (uint64_t i = 0; i < head->count; i++)
+		if (!wire_take_varint(&numbers, &later))
+			return fail_at(r, numbers.at, "the times of waits are truncated");
+	left = calloc(p->sample_count + 1, sizeof(*left));
+	if (!left)
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t value = p->values[i * p->value_type_count + wall];
+
+		left[i] = value > 0 ? value : 0;
+	}
+	for (uint64_t i = 0; i < head->count && !err; i++) {
+		const uint8_t *at = numbers.at;
+		uint32_t sample = PROFILE_NONE;
+
+		wire_take_varint(&begins, &later);
+		wire_take_varint(&lengths, &length);
+		if (!wire_take_varint(&numbers, &number))
+			err = fail_at(r, at, "the times of waits are truncated");
+		else if (later > head->last - since || length > head->last - since - later)
+			err = fail_at(r, at, "a wait is later than the last one");
+		else if (!number || number > r->sample_count)
+			err = fail_at(r, at, "a wait is of a sample that is not in the file");
+		else
+			sample = r->samples[number - 1];
+		since += later;
+		if (err || sample == PROFILE_NONE)
+			continue;
+		if (length * head->unit > left[sample])
+			err = fail_at(r, at, "a sample has longer waits than its value");
+		else if (wait_list_add(&p->waits, sample, p->time_ns + since * head->unit,
+				       length * head->unit))
+			err = error_no_memory(r->e);
+		left[sample] -= length * head->unit;
+	}
+	free(left);
+	return err;
+}
+
+/* The same of ticks. */
+static int read_ticks(struct reader *r, const struct times_head *head)
+{
 	struct tick_choice *choice = r->in->options.ticks;
 	struct profile *p = r->p;
-	struct time_interval recorded = { p->time_ns, p->time_ns };
-	uint64_t unit, last, count, later, code, time = 0;
+	uint64_t unit = head->unit, last = head->last, count = head->count, later, code, time = 0;
+	struct wire codes = head->rest, w = codes;
 	uint32_t *counted; /* of each sample of the profile */
 	size_t seen = 0;
 	int err = 0;
 
-	if (!r->ticks.id)
+	if (!head->count)
 		return 0;
-	if (!wire_take_varint(&w, &unit) || !wire_take_varint(&w, &last) ||
-	    !wire_take_varint(&w, &count) || count > wire_left(&w) / 2)
-		return fail_at(r, r->ticks.start, "the times of ticks are truncated");
-	if (!unit || last > (INT64_MAX - p->time_ns) / unit)
-		return fail_at(r, r->ticks.start, "the times of ticks are beyond all years");
-	if (choice) {
-		add_u64(&recorded.until_ns, p->duration_ns);
-		interval_extend(&recorded, p->time_ns + last * unit);
-		choice->choose(choice, &recorded);
-	}
 	/* The samples of all ticks come after the times of all. */
-	codes = w;
 	for (uint64_t i = 0; i < count; i++)
 		if (!wire_take_varint(&codes, &later))
 			return fail_at(r, codes.at, "the times of ticks are truncated");
@@ -1048,6 +1123,29 @@ static int read_ticks(struct reader *r)
 	}
 	free(counted);
 	return err;
+}
+
+/* Reads the times of ticks, or of those that are asked for, and of waits. */
+static int read_times(struct reader *r)
+{
+	struct tick_choice *choice = r->in->options.ticks;
+	struct profile *p = r->p;
+	struct time_interval recorded = { p->time_ns, p->time_ns };
+	struct times_head ticks, waits;
+	int err = read_times_head(r, &r->ticks, 2, "ticks", &ticks);
+
+	err = err ?: read_times_head(r, &r->waits, 3, "waits", &waits);
+	if (err)
+		return err;
+	if (choice && (r->ticks.id || r->waits.id)) {
+		add_u64(&recorded.until_ns, p->duration_ns);
+		if (r->ticks.id)
+			interval_extend(&recorded, p->time_ns + ticks.last * ticks.unit);
+		if (waits.last * waits.unit > recorded.until_ns - p->time_ns)
+			recorded.until_ns = p->time_ns + waits.last * waits.unit;
+		choice->choose(choice, &recorded);
+	}
+	return read_ticks(r, &ticks) ?: read_waits(r, &waits);
 }
 
 /* --- The file --- */
@@ -1116,7 +1214,7 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	err = err ?: settle_period(&r);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
 		err = read_fields(&r, &kinds[i]);
-	err = err ?: salvage(&r, read_ticks(&r));
+	err = err ?: salvage(&r, read_times(&r));
 	err = err ?: finish_profile(&r);
 	free_ids(&r.mappings);
 	free_ids(&r.functions);

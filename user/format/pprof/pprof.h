@@ -26,8 +26,9 @@ enum pprof_field {
 	PPROF_DEFAULT_SAMPLE_TYPE = 14,
 	PPROF_DOC_URL = 15,
 	PPROF_FIELD_UNKNOWN = 16, /* and above; their tags are not ASCII */
-	PPROF_TICKS = 1001,	  /* of profiltool alone, and so is the next */
+	PPROF_TICKS = 1001,	  /* of profiltool alone, and so are the next */
 	PPROF_WALL = 1002,
+	PPROF_WAITS = 1003,
 };
 
 /*

@@ -33,6 +33,11 @@ struct writer_tick {
 	uint32_t sample;
 };
 
+struct writer_wait {
+	uint64_t since, length; /* of WAIT_UNIT_NS */
+	uint32_t sample;
+};
+
 struct writer {
 	const struct profile *p;
 	const struct format_options *options;
@@ -64,7 +69,7 @@ struct writer {
 	struct writer_tick *ticks; /* in order of time */
 	size_t tick_count;
 	uint32_t *order;  /* samples, in the order in which they are written */
-	uint32_t *places; /* the reverse, of those with ticks */
+	uint32_t *places; /* the reverse */
 
 	Profil__Pprof__Line *lines;
 	size_t line_room;
@@ -476,8 +481,10 @@ static void sort_ticks(struct writer *w)
 		w->order[numbered++] = sample;
 	}
 	for (size_t i = 0; i < p->sample_count; i++)
-		if (w->places[i] == PROFILE_NONE)
+		if (w->places[i] == PROFILE_NONE) {
+			w->places[i] = numbered;
 			w->order[numbered++] = i;
+		}
 }
 
 /* The number of a tick in its list: profile.proto. *seen: how many samples had ticks before. */
@@ -531,6 +538,79 @@ static void write_ticks(struct writer *w)
 	}
 	for (size_t i = 0; i < w->tick_count; i++)
 		put_time(w, sample_code(w, &w->ticks[i], &seen));
+}
+
+/* --- Times of waits --- */
+
+/* As short as waits that matter alone; what is left over goes to the sample's next wait. */
+#define WAIT_UNIT_NS 10000ULL
+
+static int earliest_wait_first(const void *left, const void *right)
+{
+	const struct writer_wait *a = left, *b = right;
+
+	if (a->since != b->since)
+		return a->since < b->since ? -1 : 1;
+	return a->sample < b->sample ? -1 : a->sample > b->sample;
+}
+
+/* As write_ticks(). */
+static void write_waits(struct writer *w)
+{
+	const struct profile *p = w->p;
+	size_t room = w->options->no_times ? 0 : p->waits.count, count = 0, size;
+	struct writer_wait *waits = malloc((room + 1) * sizeof(*waits));
+	uint64_t *left_ns = calloc(p->sample_count + 1, sizeof(*left_ns));
+	uint64_t before = 0, last = 0;
+	uint8_t *to;
+
+	if (!waits || !left_ns)
+		fail(w, error_no_memory(w->e));
+	for (size_t i = 0; i < room && !w->err; i++) {
+		const struct timed_wait *from = &p->waits.waits[i];
+		uint64_t ns = from->length_ns;
+		uint64_t since_ns = from->since_ns > p->time_ns ? from->since_ns - p->time_ns : 0;
+
+		add_u64(&ns, left_ns[from->sample]);
+		left_ns[from->sample] = ns % WAIT_UNIT_NS;
+		if (ns < WAIT_UNIT_NS)
+			continue;
+		waits[count] = (struct writer_wait){ since_ns / WAIT_UNIT_NS, ns / WAIT_UNIT_NS,
+						     from->sample };
+		if (waits[count].since + waits[count].length > last)
+			last = waits[count].since + waits[count].length;
+		count++;
+	}
+	if (w->err || !count)
+		goto out;
+	qsort(waits, count, sizeof(*waits), earliest_wait_first);
+	size = wire_varint_size(WAIT_UNIT_NS) + wire_varint_size(last) + wire_varint_size(count);
+	for (size_t i = 0; i < count; i++) {
+		size += wire_varint_size(waits[i].since - before) +
+			wire_varint_size(waits[i].length) +
+			wire_varint_size(w->places[waits[i].sample] + 1);
+		before = waits[i].since;
+	}
+	to = reserve(w, 5 * WIRE_VARINT_MAX);
+	if (!to)
+		goto out;
+	to = wire_put_varint(to, PPROF_WAITS << 3 | WIRE_BYTES);
+	to = wire_put_varint(to, size);
+	to = wire_put_varint(to, WAIT_UNIT_NS);
+	to = wire_put_varint(to, last);
+	written(w, wire_put_varint(to, count));
+	before = 0;
+	for (size_t i = 0; i < count; i++) {
+		put_time(w, waits[i].since - before);
+		before = waits[i].since;
+	}
+	for (size_t i = 0; i < count; i++)
+		put_time(w, waits[i].length);
+	for (size_t i = 0; i < count; i++)
+		put_time(w, w->places[waits[i].sample] + 1);
+out:
+	free(waits);
+	free(left_ns);
 }
 
 /* --- Mappings, locations, functions --- */
@@ -747,6 +827,8 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 			write_sample(w, w->order[i]);
 		if (!w->err)
 			write_ticks(w);
+		if (!w->err)
+			write_waits(w);
 		write_walls(w);
 		if (!w->err)
 			write_mappings(w);
