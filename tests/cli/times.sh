@@ -146,6 +146,13 @@ EOF
 check "slots without a tick have rows" json "([(r['samples'], r['cpus']) for r in j['rows']] ==
 	[(0, 0)] * 6 + [(50, 1)] * 3 + [(0, 0)] * 3)" \
 	<("$profiltool" report -q --json --by time:50ms --since +2s --until +2.6s --comm burst spike.pb.gz)
+# A hundred days from 11:06 on, of which each has a tick.
+echo '0 86400000 100 17 17 web main;serve' | times long.pb.gz 8640000000
+at_most_60_rows() {
+	run report -q --by time long.pb.gz
+	awk 'NR > 1 { sum += $1 } END { print NR - 1, sum; exit !(NR > 30 && NR <= 61 && sum == 100) }' out
+}
+check "--by time alone has 60 rows at most, however long was recorded" at_most_60_rows
 check "JSON of slots has times in UTC" json "(j['by'] == 'time' and j['step_s'] == 0.01 and len(j['rows']) == 600 and
 	j['rows'][230] == {'time': '2026-11-18T11:06:42.300Z', 'samples': 12, 'cpu_s': 0.012, 'cpus': 1.2})" \
 	<(TZ=Asia/Kolkata "$profiltool" report -q --json --by time:10ms spike.pb.gz)

@@ -415,9 +415,10 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 
 int query_check_times(const char *path, uint64_t timed, const struct profile *p, struct error *e)
 {
-	uint64_t samples = profile_amount(p).samples;
+	uint64_t samples = profile_amount(p).samples, waits_ns = 0, untimed_ns = 0;
+	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
 
-	if (!timed) {
+	if (!timed && !p->waits.count) {
 		error_set(e, 0, "%s has no times of ticks", path);
 		error_hint(e, "profiltool record writes them to pprof files, without --no-times");
 		return -EINVAL;
@@ -425,6 +426,17 @@ int query_check_times(const char *path, uint64_t timed, const struct profile *p,
 	if (timed < samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples have no time, and are missing",
 			  path, samples - timed, samples);
+	for (size_t i = 0; i < p->sample_count && p->waits.count && wall < width; i++)
+		if (!p->values[i * width + PROFILE_SAMPLES])
+			add_u64(&waits_ns, magnitude(p->values[i * width + wall]));
+	untimed_ns = waits_ns;
+	for (size_t i = 0; i < p->waits.count; i++)
+		untimed_ns -= p->waits.waits[i].length_ns < untimed_ns ? p->waits.waits[i].length_ns
+								       : untimed_ns;
+	/* Files hold them in units of 10 us. */
+	if (untimed_ns >= NS_PER_MS && untimed_ns / p->sample_count >= 10000)
+		tool_warn("%s: %.3f of %.3f s of waits have no time, and are missing", path,
+			  (double)untimed_ns / 1e9, (double)waits_ns / 1e9);
 	return 0;
 }
 

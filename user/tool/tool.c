@@ -281,10 +281,15 @@ int tool_option_idle(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static bool has_times(const struct profile *p)
+{
+	return p->ticks.count || p->waits.count;
+}
+
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e)
 {
 	if (row_view_has_tag(view, p) || !p->sample_count ||
-	    (view->fields & ROW_OF_TAG(TAG_TIME) && p->ticks.count))
+	    (view->fields & ROW_OF_TAG(TAG_TIME) && has_times(p)))
 		return 0;
 	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
 	if (view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
@@ -404,7 +409,7 @@ int tool_print(const struct profile *p, const struct tool_view *view, struct err
 	struct report_table_options options = tool_table_options(view);
 	int err;
 
-	if (by && by->fields & ROW_OF_TAG(TAG_TIME) && (view->step_ns || p->ticks.count)) {
+	if (by && by->fields & ROW_OF_TAG(TAG_TIME) && (view->step_ns || has_times(p))) {
 		err = print_timeline(p, view, e);
 		tool_flush();
 		return err;

@@ -256,6 +256,29 @@ static int dump_times(const struct profile *p, FILE *out)
 	return 0;
 }
 
+/* Of each sample: when its waits began, and for how long they were. */
+static int dump_waits(const struct profile *p, FILE *out)
+{
+	struct wait_groups groups;
+
+	if (!p->waits.count)
+		return 0;
+	if (wait_list_group(&p->waits, p->sample_count, &groups))
+		return -ENOMEM;
+	fputs("waits:\n", out);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (groups.first[i] == groups.first[i + 1])
+			continue;
+		fprintf(out, "%zu", i + 1);
+		for (size_t k = groups.first[i]; k < groups.first[i + 1]; k++)
+			fprintf(out, " %.5f+%.5f", (groups.waits[k].since_ns - p->time_ns) / 1e9,
+				groups.waits[k].length_ns / 1e9);
+		fputc('\n', out);
+	}
+	wait_groups_free(&groups);
+	return 0;
+}
+
 int report_dump(const struct profile *p, FILE *out)
 {
 	bool has_delay = profile_has_delay(p) && has_one_value(p);
@@ -295,7 +318,7 @@ int report_dump(const struct profile *p, FILE *out)
 		dump_names(p, frames, s->depth, out);
 		fputc('\n', out);
 	}
-	if (dump_times(p, out))
+	if (dump_times(p, out) || dump_waits(p, out))
 		return -ENOMEM;
 	dump_arcs(p, true, out);
 	dump_arcs(p, false, out);

@@ -184,15 +184,32 @@ static void write_times(struct json_dump *d, const struct tick_groups *groups, s
 	fputs(" ]", d->w.out);
 }
 
+/* Of a sample: when its waits began, in ns since time_ns, and for how long they were. */
+static void write_waits(struct json_dump *d, const struct wait_groups *groups, size_t sample)
+{
+	const char *gap = ", \"waits_ns\": [ ";
+
+	if (!groups->first || groups->first[sample] == groups->first[sample + 1])
+		return;
+	for (size_t k = groups->first[sample]; k < groups->first[sample + 1]; k++) {
+		fprintf(d->w.out, "%s[%" PRIu64 ", %" PRIu64 "]", gap,
+			groups->waits[k].since_ns - d->p->time_ns, groups->waits[k].length_ns);
+		gap = ", ";
+	}
+	fputs(" ]", d->w.out);
+}
+
 static void write_profile(struct json_dump *d)
 {
 	const struct profile *p = d->p;
 	struct json_writer *w = &d->w;
 	struct json_object *object;
 	struct tick_groups groups = { 0 };
+	struct wait_groups waits = { 0 };
 	int err;
 
-	if (p->ticks.count && tick_list_group(&p->ticks, p->sample_count, &groups))
+	if ((p->ticks.count && tick_list_group(&p->ticks, p->sample_count, &groups)) ||
+	    (p->waits.count && wait_list_group(&p->waits, p->sample_count, &waits)))
 		w->err = -ENOMEM;
 	json_member_text(w, "format", p->format);
 	if (p->bits) {
@@ -239,9 +256,11 @@ static void write_profile(struct json_dump *d)
 		write_values(d, row);
 		write_labels(d, s->labels);
 		write_times(d, &groups, i);
+		write_waits(d, &waits, i);
 		fputs(" }", w->out);
 	}
 	tick_groups_free(&groups);
+	wait_groups_free(&waits);
 	json_end_list(w);
 	json_begin_list(w, "mappings");
 	for (size_t i = 0; i < p->mapping_count && !w->err; i++)

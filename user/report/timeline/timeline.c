@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "profile/tags.h"
+#include "profile/thread_state.h"
 #include "report/json_writer.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -19,6 +20,18 @@ struct slot {
 	uint64_t start_ns;
 	uint64_t samples;
 	uint64_t recorded_ns; /* how much of it */
+	uint64_t runnable_ns; /* waits for a CPU, and */
+	uint64_t blocked_ns;  /* for something else */
+};
+
+enum column {
+	SAMPLES,
+	CPU_TIME,
+	CPUS,
+	WAITED,
+	BLOCKED,
+	TIME,
+	COLUMNS,
 };
 
 struct timeline {
@@ -26,7 +39,17 @@ struct timeline {
 	const struct timeline_options *o;
 	struct slot *slots;
 	size_t count;
+	enum column shown[COLUMNS];
 };
+
+static uint64_t count_slots(const struct time_interval *interval, uint64_t step_ns)
+{
+	uint64_t first = interval->since_ns / step_ns;
+
+	return interval->until_ns > interval->since_ns
+		       ? (interval->until_ns - 1) / step_ns + 1 - first
+		       : 0;
+}
 
 uint64_t timeline_step(const struct time_interval *interval)
 {
@@ -35,12 +58,17 @@ uint64_t timeline_step(const struct time_interval *interval)
 		10000, 30000, 60000, 300000, 600000, 1800000, 3600000, 6 * 3600000, 24 * 3600000,
 	};
 	const size_t count = sizeof(steps_ms) / sizeof(*steps_ms);
-	uint64_t length_ms = (interval->until_ns - interval->since_ns) / NS_PER_MS;
-	size_t i = 0;
+	const uint64_t day_ns = steps_ms[count - 1] * NS_PER_MS;
+	uint64_t days;
 
-	while (i + 1 < count && length_ms > MOST_SLOTS * steps_ms[i])
-		i++;
-	return steps_ms[i] * NS_PER_MS;
+	for (size_t i = 0; i < count; i++)
+		if (count_slots(interval, steps_ms[i] * NS_PER_MS) <= MOST_SLOTS)
+			return steps_ms[i] * NS_PER_MS;
+	/* Where it does not begin at a multiple, the last slot may be one too many. */
+	days = count_slots(interval, day_ns) / MOST_SLOTS;
+	while (count_slots(interval, days * day_ns) > MOST_SLOTS)
+		days++;
+	return days * day_ns;
 }
 
 static void count_ticks(struct timeline *t, uint64_t time_ns, uint64_t ticks)
@@ -73,19 +101,82 @@ static int count_untimed(struct timeline *t)
 	return 0;
 }
 
+/* Adds for how long so many waits last that take all of a slot. */
+static void add_whole(uint64_t *sum, uint64_t waits, uint64_t step_ns)
+{
+	uint64_t ns;
+
+	add_u64(sum, __builtin_mul_overflow(waits, step_ns, &ns) ? UINT64_MAX : ns);
+}
+
+/*
+ * Adds each wait to the slots that it lasts in: a part to the first and the last one; how many last
+ * all the time in those between is summed up at the end, as a file may have long waits by the
+ * million. Returns 0 or -ENOMEM.
+ */
+static int add_waits(struct timeline *t)
+{
+	const struct profile *p = t->p;
+	uint64_t step_ns = t->o->step_ns, begin_ns = t->slots[0].start_ns;
+	uint64_t end_ns = begin_ns + t->count * step_ns;
+	struct {
+		int64_t runnable, blocked;
+	} *changes = calloc(t->count + 1, sizeof(*changes)), whole = { 0 };
+
+	if (!changes)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->waits.count; i++) {
+		const struct timed_wait *wait = &p->waits.waits[i];
+		uint64_t since_ns = wait->since_ns, until_ns = since_ns + wait->length_ns;
+		uint64_t first, last;
+		const char *reason;
+		size_t size;
+		bool runnable = profile_sample_state(p, &p->samples[wait->sample], &reason,
+						     &size) == THREAD_RUNNABLE;
+
+		since_ns = since_ns > begin_ns ? since_ns : begin_ns;
+		until_ns = until_ns < end_ns ? until_ns : end_ns;
+		if (since_ns >= until_ns)
+			continue;
+		first = (since_ns - begin_ns) / step_ns;
+		last = (until_ns - 1 - begin_ns) / step_ns;
+		for (uint64_t k = first; k <= last; k += last > first ? last - first : 1) {
+			struct slot *slot = &t->slots[k];
+			uint64_t from = since_ns > slot->start_ns ? since_ns : slot->start_ns;
+			uint64_t to = slot->start_ns + step_ns;
+
+			to = to < until_ns ? to : until_ns;
+			add_u64(runnable ? &slot->runnable_ns : &slot->blocked_ns, to - from);
+		}
+		if (last > first) {
+			changes[first + 1].runnable += runnable;
+			changes[first + 1].blocked += !runnable;
+			changes[last].runnable -= runnable;
+			changes[last].blocked -= !runnable;
+		}
+	}
+	for (size_t k = 0; k < t->count; k++) {
+		whole.runnable += changes[k].runnable;
+		whole.blocked += changes[k].blocked;
+		add_whole(&t->slots[k].runnable_ns, whole.runnable, step_ns);
+		add_whole(&t->slots[k].blocked_ns, whole.blocked, step_ns);
+	}
+	free(changes);
+	return 0;
+}
+
 static int make_slots(struct timeline *t)
 {
 	const struct timeline_options *o = t->o;
-	const struct time_interval *last = &o->spans[o->span_count - 1];
-	uint64_t first = o->spans[0].since_ns / o->step_ns, end = first;
+	const struct time_interval all = { o->spans[0].since_ns,
+					   o->spans[o->span_count - 1].until_ns };
+	uint64_t first = all.since_ns / o->step_ns;
 	size_t kept = 0;
 	int err;
 
-	if (last->until_ns > o->spans[0].since_ns)
-		end = (last->until_ns - 1) / o->step_ns + 1;
-	if (end - first > TIMELINE_SLOTS_MAX)
+	t->count = count_slots(&all, o->step_ns);
+	if (t->count > TIMELINE_SLOTS_MAX)
 		return -E2BIG;
-	t->count = end - first;
 	t->slots = calloc(t->count + 1, sizeof(*t->slots));
 	if (!t->slots)
 		return -ENOMEM;
@@ -105,9 +196,10 @@ static int make_slots(struct timeline *t)
 	}
 	for (size_t i = 0; i < t->p->ticks.count; i++)
 		count_ticks(t, t->p->ticks.times[i], 1);
-	err = count_untimed(t);
+	err = count_untimed(t) ?: add_waits(t);
 	for (size_t i = 0; i < t->count; i++)
-		if (t->slots[i].samples || t->slots[i].recorded_ns)
+		if (t->slots[i].samples || t->slots[i].recorded_ns || t->slots[i].runnable_ns ||
+		    t->slots[i].blocked_ns)
 			t->slots[kept++] = t->slots[i];
 	t->count = o->limit && o->limit < kept ? o->limit : kept;
 	return err;
@@ -150,33 +242,42 @@ static const char *slot_time(const struct timeline *t, const struct slot *slot, 
 	return buffer;
 }
 
-enum column {
-	SAMPLES,
-	CPU_TIME,
-	CPUS,
-	TIME,
+static const struct table_column columns[COLUMNS] = {
+	[SAMPLES] = { .title = "samples" },   [CPU_TIME] = { .title = "cpu s" },
+	[CPUS] = { .title = "CPUs" },	      [WAITED] = { .title = "waited/s" },
+	[BLOCKED] = { .title = "blocked/s" }, [TIME] = { .title = "time", .is_text = true },
 };
+
+/* A number of seconds, with a decimal point whatever the locale has. */
+static const char *seconds_text(double seconds, char buffer[TABLE_CELL_SIZE])
+{
+	uint64_t ms = (uint64_t)(seconds * 1000 + 0.5);
+
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64 ".%03" PRIu64, ms / 1000, ms % 1000);
+	return buffer;
+}
 
 static const char *slot_cell(const void *context, size_t number, size_t column,
 			     char buffer[TABLE_CELL_SIZE])
 {
 	const struct timeline *t = context;
 	const struct slot *slot = &t->slots[number];
-	uint64_t ms = (uint64_t)(cpu_s(t, slot) * 1000 + 0.5);
 
-	/* Without a period, the time follows the samples. */
-	switch (column && !t->p->period_ns ? TIME : (enum column)column) {
+	switch (t->shown[column]) {
 	case SAMPLES:
 		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, slot->samples);
 		return buffer;
 	case CPU_TIME:
-		/* The locale may have another decimal point. */
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64 ".%03" PRIu64, ms / 1000, ms % 1000);
-		return buffer;
+		return seconds_text(cpu_s(t, slot), buffer);
 	case CPUS:
 		text_decimal(buffer, busy_cpus(t, slot));
 		return buffer;
+	case WAITED:
+		return seconds_text((double)slot->runnable_ns / 1e9, buffer);
+	case BLOCKED:
+		return seconds_text((double)slot->blocked_ns / 1e9, buffer);
 	case TIME:
+	case COLUMNS:
 		break;
 	}
 	return slot_time(t, slot, false, buffer);
@@ -184,21 +285,11 @@ static const char *slot_cell(const void *context, size_t number, size_t column,
 
 int timeline_print(const struct profile *p, const struct timeline_options *o, FILE *out)
 {
-	static const struct table_column with_period[] = {
-		[SAMPLES] = { .title = "samples" },
-		[CPU_TIME] = { .title = "cpu s" },
-		[CPUS] = { .title = "CPUs" },
-		[TIME] = { .title = "time", .is_text = true },
-	};
-	static const struct table_column without[] = {
-		{ .title = "samples" },
-		{ .title = "time", .is_text = true },
-	};
 	struct timeline t = { .p = p, .o = o };
+	struct table_column shown[COLUMNS];
 	int err = make_slots(&t);
 	struct table table = {
-		.columns = p->period_ns ? with_period : without,
-		.column_count = p->period_ns ? 4 : 2,
+		.columns = shown,
 		.row_count = t.count,
 		.cell = slot_cell,
 		.context = &t,
@@ -206,6 +297,13 @@ int timeline_print(const struct profile *p, const struct timeline_options *o, FI
 		.color = o->color,
 	};
 
+	for (enum column c = 0; c < COLUMNS; c++) {
+		if (((c == CPU_TIME || c == CPUS) && !p->period_ns) ||
+		    ((c == WAITED || c == BLOCKED) && !p->waits.count))
+			continue;
+		shown[table.column_count] = columns[c];
+		t.shown[table.column_count++] = c;
+	}
 	err = err ?: table_print(&table, out);
 	free(t.slots);
 	return err;
@@ -221,6 +319,12 @@ static struct json_object *slot_object(const struct timeline *t, const struct sl
 	if (!err && t->p->period_ns) {
 		err = json_add(object, "cpu_s", json_decimal(cpu_s(t, slot), 3));
 		err = err ?: json_add(object, "cpus", json_decimal(busy_cpus(t, slot), 2));
+	}
+	if (!err && t->p->waits.count) {
+		err = json_add(object, "runnable_ns", json_object_new_uint64(slot->runnable_ns));
+		err = err
+			      ?: json_add(object, "blocked_ns",
+					  json_object_new_uint64(slot->blocked_ns));
 	}
 	return json_checked(object, err);
 }

@@ -10,10 +10,16 @@
  *
  *     samples  cpu s  CPUs  time
  *
- * Ticks are counted where they came; samples with TAG_TIME, whose ticks have no times, in the slot
- * of that time. CPUs: how many were busy, which is CPU time by the part of the slot that was
- * recorded. Slots in which nothing was recorded have no row. What depends on the period is missing
- * if that is unknown.
+ * Where waits of threads have times, there are two more columns:
+ *
+ *     samples  cpu s  CPUs  waited/s  blocked/s  time
+ *
+ * for how long all threads together waited for a CPU in it, or for something else.
+ *
+ * Ticks are counted where they came, waits in each slot that they last in; samples with TAG_TIME,
+ * whose ticks have no times, in the slot of that time. CPUs: how many were busy, which is CPU time
+ * by the part of the slot that was recorded. Slots in which nothing was recorded have no row. What
+ * depends on the period is missing if that is unknown.
  */
 
 #define TIMELINE_SLOTS_MAX 1000000
@@ -28,7 +34,7 @@ struct timeline_options {
 	bool color;
 };
 
-/* The shortest of some round lengths that makes at most 60 slots of an interval. */
+/* The shortest of some round lengths, or of any number of days, that makes at most 60 slots. */
 uint64_t timeline_step(const struct time_interval *interval);
 
 /* Return 0 or -ENOMEM; or -E2BIG: more than TIMELINE_SLOTS_MAX slots. */
