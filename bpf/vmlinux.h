@@ -177,6 +177,7 @@ struct files_struct {
 
 struct kernfs_node {
 	__u64 id;
+	const char *name;
 };
 
 struct cgroup {
@@ -187,6 +188,21 @@ struct cgroup {
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
+};
+
+/* The quota of a control group, with CONFIG_CFS_BANDWIDTH. Times are in ns. */
+struct cfs_bandwidth {
+	__s64 period;
+	__u64 quota; /* ~0: none */
+	int nr_periods, nr_throttled;
+	__u64 throttled_time;
+};
+
+/* A control group with the controller cpu, with CONFIG_CGROUP_SCHED. */
+struct task_group {
+	struct cgroup_subsys_state css; /* without a cgroup: of autogroup */
+	struct task_group *parent;	/* NULL: it is the root */
+	struct cfs_bandwidth cfs_bandwidth;
 };
 
 /* The numbers differ between kernels: read with bpf_core_enum_value(). */
@@ -210,6 +226,7 @@ struct task_struct {
 	int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
+	struct task_group *sched_task_group;
 	int exit_state;	       /* not 0: it has ended, or is about to */
 	unsigned long nvcsw;   /* how often it gave up its CPU by itself */
 	const __u64 *cpus_ptr; /* a bit for each CPU */

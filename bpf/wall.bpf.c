@@ -21,6 +21,13 @@ struct {
 	__uint(max_entries, WALL_RING_BYTES);
 } wall_exits SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WALL_GROUPS);
+	__type(key, __u64); /* ID: the inode's number */
+	__type(value, struct wall_group);
+} wall_groups SEC(".maps");
+
 struct wall_shared shared SEC(".data.shared");
 
 /* Values of a thread that change together. */
@@ -101,6 +108,75 @@ static __always_inline void read_thread(struct task_struct *task, struct wall_th
 		bpf_probe_read_kernel_str(to->process_comm, sizeof(to->process_comm), leader->comm);
 }
 
+/* Finds a group, or adds it: `now` is what its quota has done so far. NULL: no room. */
+static __always_inline struct wall_group *find_group(__u64 id, const struct wall_throttled *now)
+{
+	static const struct wall_group none;
+	struct wall_group *found = bpf_map_lookup_elem(&wall_groups, &id);
+
+	if (found)
+		return found;
+	bpf_map_update_elem(&wall_groups, &id, &none, BPF_NOEXIST);
+	found = bpf_map_lookup_elem(&wall_groups, &id);
+	if (found)
+		found->first = *now;
+	else
+		__sync_fetch_and_add(&shared.groups_lost, 1);
+	return found;
+}
+
+/*
+ * Notes what quotas have done to a control group and those above it: the same that their cpu.stat
+ * reports, also of a group that is removed when its last thread has ended. Groups without a quota
+ * are noted where one below has a quota, for their names. enters: a thread has entered
+ * it just now.
+ */
+static __always_inline void note_quotas(struct task_group *at, bool enters)
+{
+	bool is_limited = false;
+
+	for (int i = 0; i < WALL_GROUP_LEVELS; i++) {
+		struct task_group *parent = BPF_CORE_READ(at, parent);
+		__u64 quota = BPF_CORE_READ(at, cfs_bandwidth.quota);
+		struct wall_throttled now = { 0 };
+		struct wall_group *group;
+		struct kernfs_node *node;
+
+		if (!parent) /* the root has no quota */
+			return;
+		now.throttled_periods = BPF_CORE_READ(at, cfs_bandwidth.nr_throttled);
+		is_limited |= quota != WALL_NO_QUOTA || now.throttled_periods;
+		if (is_limited) {
+			now.periods = BPF_CORE_READ(at, cfs_bandwidth.nr_periods);
+			now.ns = BPF_CORE_READ(at, cfs_bandwidth.throttled_time);
+			node = BPF_CORE_READ(at, css.cgroup, kn);
+			group = find_group(BPF_CORE_READ(node, id), &now);
+			if (!group)
+				return;
+			group->parent = BPF_CORE_READ(parent, parent)
+						? BPF_CORE_READ(parent, css.cgroup, kn, id)
+						: 0;
+			group->quota_ns = quota;
+			group->period_ns = BPF_CORE_READ(at, cfs_bandwidth.period);
+			group->last = now;
+			group->look = shared.look;
+			if (!enters && !group->name[0])
+				bpf_probe_read_kernel_str(group->name, sizeof(group->name),
+							  BPF_CORE_READ(node, name));
+		}
+		at = parent;
+	}
+}
+
+/* The thread's group of the controller cpu; NULL: the kernel has no quotas. */
+static __always_inline struct task_group *group_of(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->sched_task_group) ||
+	    !bpf_core_field_exists(struct task_group, cfs_bandwidth.throttled_time))
+		return NULL;
+	return BPF_CORE_READ(task, sched_task_group);
+}
+
 static __always_inline bool is_counted(struct task_struct *task)
 {
 	return everyone || find_member(number_of(task));
@@ -111,6 +187,7 @@ int read_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct wall_thread thread;
+	struct task_group *own;
 
 	/* A thread that has an exit_state has passed send_exit(). */
 	if (!task || task->exit_state || !is_counted(task))
@@ -120,6 +197,12 @@ int read_threads(struct bpf_iter__task *ctx)
 		thread.flags |= WALL_EXITING;
 	if (group && !is_in_group(task, group, group_is_v1))
 		thread.flags |= WALL_OUTSIDE;
+	own = group_of(task);
+	/* Threads of one process follow each other, and are mostly in one group. */
+	if (own && (__u64)own != shared.last_group && !(thread.flags & WALL_OUTSIDE)) {
+		shared.last_group = (__u64)own;
+		note_quotas(own, false);
+	}
 	bpf_seq_write(ctx->meta->seq, &thread, sizeof(thread));
 	return 0;
 }
@@ -129,9 +212,13 @@ int send_exit(const __u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct wall_thread *thread;
+	struct task_group *own;
 
 	if (!is_counted(task))
 		return 0;
+	own = group_of(task);
+	if (own && (!group || is_in_group(task, group, group_is_v1)))
+		note_quotas(own, false);
 	thread = bpf_ringbuf_reserve(&wall_exits, sizeof(*thread), 0);
 	if (!thread) {
 		__sync_fetch_and_add(&shared.exits_lost, 1);
@@ -145,6 +232,35 @@ int send_exit(const __u64 *ctx)
 			   bpf_ringbuf_query(&wall_exits, BPF_RB_AVAIL_DATA) > WALL_RING_BYTES / 16
 				   ? BPF_RB_FORCE_WAKEUP
 				   : BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* A group that is made while threads are followed: what its quota will have done is of that time.
+ */
+SEC("tp_btf/cgroup_mkdir")
+int note_new_group(const __u64 *ctx)
+{
+	struct cgroup *made = (void *)ctx[0];
+	const struct wall_throttled none = { 0 };
+	struct wall_group *found = find_group(BPF_CORE_READ(made, kn, id), &none);
+
+	if (found)
+		found->look = shared.look;
+	return 0;
+}
+
+/* What the quota of a group has done before a thread enters it is not of that thread. */
+SEC("tp_btf/cgroup_attach_task")
+int note_entered_group(const __u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[2];
+	struct task_group *own;
+
+	if (!is_counted(task))
+		return 0;
+	own = group_of(task);
+	if (own)
+		note_quotas(own, true);
 	return 0;
 }
 

@@ -35,16 +35,44 @@ struct wall_thread {
 	char process_comm[WALL_COMM_SIZE];
 };
 
+/* Of the name of a control group. A longer one is truncated. */
+#define WALL_GROUP_NAME_SIZE 128
+
+/* How many groups there is room for, and at how many levels below the root. */
+#define WALL_GROUPS	  2048
+#define WALL_GROUP_LEVELS 16
+
+/* What a quota has done since its control group was made. */
+struct wall_throttled {
+	unsigned long long ns; /* of all CPUs' run queues */
+	unsigned int periods, throttled_periods;
+};
+
+/* A control group with a quota of CPU time, or one above it, as the kernel had it last. */
+struct wall_group {
+	unsigned long long parent;   /* ID; 0: the root */
+	unsigned long long quota_ns; /* in each period, of all CPUs; WALL_NO_QUOTA: none */
+	unsigned long long period_ns;
+	struct wall_throttled first, last; /* when it was first seen, and last */
+	unsigned int look;		   /* wall_shared.look, then */
+	unsigned int unused;
+	char name[WALL_GROUP_NAME_SIZE]; /* "": no thread of the target was seen in it */
+};
+
+#define WALL_NO_QUOTA (~0ULL)
+
 /* Threads that end between two readings of the buffer: 9,000. */
 #define WALL_RING_BYTES (1U << 20)
 
 /* What the programs and user space tell each other while they run. */
 struct wall_shared {
-	long long clock_offset;	      /* from CLOCK_MONOTONIC to the scheduler's clock */
-	unsigned long long cpu_clock; /* of the CPU that read_clock ran on, */
-	unsigned int cpu;	      /* whose number this is */
-	unsigned int unused;
-	unsigned long long exits_lost; /* the ring buffer was full */
+	long long clock_offset;		/* from CLOCK_MONOTONIC to the scheduler's clock */
+	unsigned long long cpu_clock;	/* of the CPU that read_clock ran on, */
+	unsigned int cpu;		/* whose number this is */
+	unsigned int look;		/* how often user space has looked */
+	unsigned long long exits_lost;	/* the ring buffer was full */
+	unsigned long long groups_lost; /* times that a group found no room */
+	unsigned long long last_group;	/* address of the one that the iterator saw last */
 };
 
 #endif

@@ -21,6 +21,26 @@ make_control_group() {
 	trap '[ "$BASHPID" = $$ ] && { remove_control_groups; cleanup; }' EXIT
 }
 
+# make_quota_group: makes $group where the controller cpu is, so that it can have a quota. Fails if it cannot.
+make_quota_group() {
+	place=$(mount_of cgroup cpu)
+	place=${place:-$(mount_of cgroup2 '.*')}
+	group=
+	[ -n "$place" ] && group=$(mktemp -d "$place/profil-test.XXXXXX" 2>/dev/null) || return
+	groups=("$group")
+	trap '[ "$BASHPID" = $$ ] && { remove_control_groups; cleanup; }' EXIT
+	[ -e "$group/cpu.cfs_quota_us" ] || [ -e "$group/cpu.max" ] && [ -e "$group/cpu.stat" ]
+}
+
+# set_quota GROUP QUOTA PERIOD: in microseconds.
+set_quota() {
+	if [ -e "$1/cpu.max" ]; then
+		echo "$2 $3" >"$1/cpu.max"
+	else
+		echo "$3" >"$1/cpu.cfs_period_us" && echo "$2" >"$1/cpu.cfs_quota_us"
+	fi
+}
+
 remove_control_groups() {
 	local directory
 

@@ -335,7 +335,8 @@ wall = report["wall"]
 parts = ("ran", "runnable", "blocked", "unknown")
 right = all(wall[part + "_ns"] == status["wall_%s_nanoseconds_total" % part] for part in parts) and \
 	wall["wall_ns"] == sum(wall[part + "_ns"] for part in parts) and \
-	wall["ran_ns"] > 0 and 0 < status["wall_threads"] <= wall["threads"]
+	wall["ran_ns"] > 0 and 0 < status["wall_threads"] <= wall["threads"] and \
+	wall["throttled_ns"] == sum(g["throttled_ns"] for g in wall["throttled"]) == status["wall_throttled_nanoseconds_total"]
 if not right:
 	print(wall, status)
 sys.exit(not right)

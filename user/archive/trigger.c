@@ -33,7 +33,9 @@ static int cut(struct profile *p, const struct archive_trigger *trigger)
 	*t = (struct profile_totals){ .lost = t->lost,
 				      .lost_room = t->lost_room,
 				      .stack_ends = t->stack_ends,
-				      .stack_end_room = t->stack_end_room };
+				      .stack_end_room = t->stack_end_room,
+				      .throttled = t->throttled,
+				      .throttled_room = t->throttled_room };
 	return 0;
 }
 

@@ -843,6 +843,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.stacks_user = c->stacks.user,
 		.stacks_complete = c->stacks.complete,
 		.wall_lost = c->wall.exits_lost,
+		.throttled_lost = c->wall.quotas_lost,
 	};
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && events_count_time(&c->events))
@@ -920,6 +921,12 @@ const struct capture_wall *capture_wall(const struct capture *c, size_t *count)
 {
 	*count = c->wall.row_count;
 	return c->wall.rows;
+}
+
+const struct capture_throttled *capture_throttled(const struct capture *c, size_t *count)
+{
+	*count = c->wall.throttled_count;
+	return c->wall.throttled;
 }
 
 bool capture_knows_waiting(const struct capture *c)

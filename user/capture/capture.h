@@ -154,7 +154,8 @@ struct capture_totals {
 	uint64_t stacks_truncated; /* samples cut off at the limit, without their root */
 	uint64_t stacks_user;	   /* samples with frames in user space */
 	uint64_t stacks_complete;  /* of these: up to the program's start; 0 with FP */
-	uint64_t wall_lost; /* threads that ended unseen: their time is unknown, or missing */
+	uint64_t wall_lost;	 /* threads that ended unseen: their time is unknown, or missing */
+	uint64_t throttled_lost; /* times that a control group with a quota found no room */
 };
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
@@ -305,6 +306,19 @@ struct capture_wall {
 	uint64_t blocked_ns;  /* it waited for something else, or was stopped */
 	uint64_t unknown_ns;  /* at most this long: its end was lost */
 };
+
+/*
+ * A control group that its quota stopped in the window. While all of its threads wait, the kernel
+ * counts the time once for each CPU on which some of them do.
+ */
+struct capture_throttled {
+	char *cgroup;		      /* path below the root, of the controller cpu */
+	uint64_t quota_ns, period_ns; /* at the end; quota_ns 0: none any more */
+	uint64_t periods, throttled_periods, throttled_ns;
+};
+
+/* As capture_wall(): those to which threads of the target belonged, or above them. */
+const struct capture_throttled *capture_throttled(const struct capture *c, size_t *count);
 
 /* Returns *count of them; 0 without options.wall. Valid until the next cut or capture_stop(). */
 const struct capture_wall *capture_wall(const struct capture *c, size_t *count);

@@ -89,6 +89,11 @@ static int load_wall(void *object)
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	bpf->rodata->group = settings->group;
 	bpf->rodata->group_is_v1 = settings->group_is_v1;
+	/* A kernel without control groups has no such tracepoints. */
+	if (access("/proc/self/cgroup", F_OK)) {
+		bpf_program__set_autoload(bpf->progs.note_new_group, false);
+		bpf_program__set_autoload(bpf->progs.note_entered_group, false);
+	}
 	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
 	if (!settings->everyone)
 		err = bpf_map__reuse_fd(bpf->maps.members, bpf_map__fd(bpf_object__find_map_by_name(
@@ -211,6 +216,8 @@ static int look_at_threads(struct wall *wall, struct wall_threads *threads, stru
 
 	if (err)
 		return err;
+	wall->bpf->data_shared->shared.look++;
+	wall->bpf->data_shared->shared.last_group = 0;
 	fd = bpf_iter_create(wall->look);
 	if (fd < 0)
 		return error_set(e, errno, "cannot list the threads");
@@ -231,6 +238,118 @@ static int look_at_threads(struct wall *wall, struct wall_threads *threads, stru
 	return err;
 }
 
+/* --- Quotas --- */
+
+static int compare_quotas(const void *one, const void *other)
+{
+	const struct wall_quota *a = one, *b = other;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static const struct wall_group *find_quota(const struct wall_quotas *quotas, uint64_t id)
+{
+	const struct wall_quota key = { .id = id }, *found = NULL;
+
+	if (quotas->count)
+		found = bsearch(&key, quotas->list, quotas->count, sizeof(key), compare_quotas);
+	return found ? &found->group : NULL;
+}
+
+/*
+ * Reads what the programs have noted of control groups, after the threads were read. Removes from
+ * the map those that none of them is in: no thread of the target is left there.
+ */
+static int read_quotas(struct wall *wall, struct error *e)
+{
+	const struct wall_shared *shared = &wall->bpf->data_shared->shared;
+	struct wall_quotas *quotas = &wall->quotas;
+	int map = bpf_map__fd(wall->bpf->maps.wall_groups);
+	struct wall_quota quota;
+	const void *before = NULL;
+
+	quotas->count = 0;
+	for (; bpf_map_get_next_key(map, before, &quota.id) == 0;
+	     before = &quotas->list[quotas->count - 1].id) {
+		if (bpf_map_lookup_elem(map, &quota.id, &quota.group))
+			return error_set(e, errno, "cannot read the quotas of control groups");
+		if (array_reserve(&quotas->list, &quotas->room, quotas->count + 1, sizeof(quota)))
+			return error_no_memory(e);
+		quotas->list[quotas->count++] = quota;
+	}
+	for (size_t i = 0; i < quotas->count; i++)
+		if (quotas->list[i].group.look != shared->look)
+			bpf_map_delete_elem(map, &quotas->list[i].id);
+	if (quotas->count)
+		qsort(quotas->list, quotas->count, sizeof(quota), compare_quotas);
+	return 0;
+}
+
+/* Its path, from the names of the groups above it. Returns NULL if memory ran out. */
+static char *quota_path(const struct wall_quotas *quotas, const struct wall_group *group)
+{
+	char path[WALL_GROUP_LEVELS * WALL_GROUP_NAME_SIZE + 1], *begin = path + sizeof(path) - 1;
+
+	*begin = '\0';
+	for (int level = 0; group && level < WALL_GROUP_LEVELS; level++) {
+		size_t size = strnlen(group->name, sizeof(group->name) - 1);
+
+		begin -= size + 1;
+		*begin = '/';
+		memcpy(begin + 1, group->name, size);
+		group = group->parent ? find_quota(quotas, group->parent) : NULL;
+	}
+	return strdup(begin);
+}
+
+static void clear_throttled(struct wall *wall)
+{
+	for (size_t i = 0; i < wall->throttled_count; i++)
+		free(wall->throttled[i].cgroup);
+	wall->throttled_count = 0;
+}
+
+/*
+ * What quotas did in the window. Of a group in which the target had no thread when it began, that
+ * begins when the group was made, or a thread entered it.
+ */
+static int cut_quotas(struct wall *wall)
+{
+	const struct wall_quotas *quotas = &wall->quotas;
+	struct wall_quotas last = wall->last_quotas;
+
+	clear_throttled(wall);
+	for (size_t i = 0; i < quotas->count; i++) {
+		const struct wall_group *group = &quotas->list[i].group;
+		const struct wall_group *seen = find_quota(&last, quotas->list[i].id);
+		const struct wall_throttled *now = &group->last,
+					    *before = seen ? &seen->last : &group->first;
+		struct capture_throttled *row;
+
+		if (!*group->name ||
+		    (now->ns == before->ns && now->throttled_periods == before->throttled_periods))
+			continue;
+		if (array_reserve(&wall->throttled, &wall->throttled_room,
+				  wall->throttled_count + 1, sizeof(*row)))
+			return -ENOMEM;
+		row = &wall->throttled[wall->throttled_count];
+		*row = (struct capture_throttled){
+			.cgroup = quota_path(quotas, group),
+			.quota_ns = group->quota_ns == WALL_NO_QUOTA ? 0 : group->quota_ns,
+			.period_ns = group->period_ns,
+			.periods = now->periods - before->periods,
+			.throttled_periods = now->throttled_periods - before->throttled_periods,
+			.throttled_ns = now->ns - before->ns,
+		};
+		if (!row->cgroup)
+			return -ENOMEM;
+		wall->throttled_count++;
+	}
+	wall->last_quotas = wall->quotas;
+	wall->quotas = last; /* its memory is used again */
+	return 0;
+}
+
 int wall_begin(struct wall *wall, struct error *e)
 {
 	struct wall_threads ended;
@@ -245,14 +364,28 @@ int wall_begin(struct wall *wall, struct error *e)
 				      "cannot follow the ends of threads (%s)",
 				      bpf_program__section_name(wall->bpf->progs.send_exit));
 	wall->exits = fd;
+	for (size_t i = 0; i < WALL_GROUP_PROGRAMS; i++) {
+		const struct bpf_program *program =
+			i ? wall->bpf->progs.note_new_group : wall->bpf->progs.note_entered_group;
+
+		fd = bpf_program__autoload(program) ? program_attach(program) : 0;
+		if (fd < 0)
+			return error_set_kind(e, ERROR_KERNEL_LACKS, -fd,
+					      "cannot follow control groups (%s)",
+					      bpf_program__section_name(program));
+		wall->group_fds[i] = fd;
+	}
 	fd = bpf_link_create(bpf_program__fd(wall->bpf->progs.read_threads), 0, BPF_TRACE_ITER,
 			     NULL);
 	if (fd < 0)
 		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot list the threads");
 	wall->look = fd;
 	err = look_at_threads(wall, &wall->last, e) ?: wall_handle(wall, e);
+	err = err ?: read_quotas(wall, e);
 	if (err)
 		return err;
+	wall->last_quotas = wall->quotas;
+	wall->quotas = (struct wall_quotas){ 0 };
 	/* Threads that ended before the look came to them are not in the account. */
 	ended = wall->ended;
 	wall->ended = (struct wall_threads){ 0 };
@@ -407,7 +540,7 @@ int wall_look(struct wall *wall, struct error *e)
 {
 	/* No later than the look: who is not found in it was born since then. */
 	wall->look_ns = now_ns();
-	return look_at_threads(wall, &wall->now, e) ?: wall_handle(wall, e);
+	return look_at_threads(wall, &wall->now, e) ?: wall_handle(wall, e) ?: read_quotas(wall, e);
 }
 
 int wall_cut(struct wall *wall, struct process_table *table, struct error *e)
@@ -451,8 +584,13 @@ int wall_cut(struct wall *wall, struct process_table *table, struct error *e)
 		if (add_row(wall, table, thread, &end, true))
 			err = error_no_memory(e);
 	}
+	if (!err && cut_quotas(wall))
+		err = error_no_memory(e);
 	wall->exits_lost = lost - wall->exits_lost_before;
 	wall->exits_lost_before = lost;
+	lost = shared->groups_lost;
+	wall->quotas_lost = lost - wall->quotas_lost_before;
+	wall->quotas_lost_before = lost;
 	clear_threads(&wall->last);
 	clear_threads(&wall->ended);
 	wall->last = wall->now;
@@ -469,11 +607,18 @@ void wall_free(struct wall *wall)
 		close(wall->look);
 	if (wall->exits)
 		close(wall->exits);
+	for (size_t i = 0; i < WALL_GROUP_PROGRAMS; i++)
+		if (wall->group_fds[i])
+			close(wall->group_fds[i]);
 	wall_bpf__destroy(wall->bpf);
 	clear_threads(&wall->last);
 	clear_threads(&wall->now);
 	clear_threads(&wall->ended);
 	clear_rows(wall);
 	free(wall->rows);
+	clear_throttled(wall);
+	free(wall->throttled);
+	free(wall->last_quotas.list);
+	free(wall->quotas.list);
 	*wall = (struct wall){ 0 };
 }

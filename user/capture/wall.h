@@ -26,25 +26,44 @@ struct wall_threads {
 	struct index index;
 };
 
+/* They follow which control groups are made, and which threads enter. */
+#define WALL_GROUP_PROGRAMS 2
+
+/* A control group with a quota, or above one. */
+struct wall_quota {
+	uint64_t id;
+	struct wall_group group;
+};
+
+/* Sorted by ID. */
+struct wall_quotas {
+	struct wall_quota *list;
+	size_t count, room;
+};
+
 /* The account of wall time. Zero-initialised is none. */
 struct wall {
 	struct wall_bpf *bpf;
 	int look, exits; /* descriptors of the iterator, and of the program at exits; 0: none */
+	int group_fds[WALL_GROUP_PROGRAMS]; /* of those that follow control groups */
 	struct ring_buffer *ring;
 	struct wall_threads last;  /* as they were when the window began */
 	struct wall_threads ended; /* since then: their last values */
-	uint64_t exits_lost_before;
+	uint64_t exits_lost_before, quotas_lost_before;
 	uint64_t next_clock_ns; /* when to measure the scheduler's clock again */
 	uint64_t begin_ns;	/* of the window: CLOCK_MONOTONIC */
 	int64_t begin_offset;
-	struct wall_threads now; /* at the last wall_look(), */
-	uint64_t look_ns;	 /* which was then: CLOCK_MONOTONIC */
+	struct wall_threads now;		/* at the last wall_look(), */
+	uint64_t look_ns;			/* which was then: CLOCK_MONOTONIC */
+	struct wall_quotas last_quotas, quotas; /* when the window began, and at the last look */
 	/* The last window: */
 	struct capture_wall *rows;
 	size_t row_count, row_room;
-	uint64_t exits_lost;
+	uint64_t exits_lost, quotas_lost;
 	char **groups; /* copies of table->groups[], which may be forgotten; NULL: not needed */
 	size_t group_count;
+	struct capture_throttled *throttled;
+	size_t throttled_count, throttled_room;
 };
 
 /* Loads the programs. Returns 0 or a negative errno with *e set, as do the calls below. */

@@ -288,6 +288,9 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->blocked_ns += wall.blocked_ns;
 	s->unknown_ns += wall.unknown_ns;
 	s->wall_lost += t.wall_lost;
+	for (size_t i = 0; i < p->totals.throttled_count; i++)
+		s->throttled_ns += p->totals.throttled[i].throttled_ns;
+	s->throttled_lost += t.throttled_lost;
 	s->unwind_bytes = tables.bytes;
 	s->unwind_room_bytes = tables.room_bytes;
 	s->unwind_no_room = tables.no_room;

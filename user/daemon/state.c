@@ -78,6 +78,10 @@ static const struct field {
 		"Time in which threads waited for something else"),
 	COUNTER(unknown_ns, "wall_unknown_nanoseconds_total",
 		"Time of threads of which neither is known"),
+	COUNTER(throttled_ns, "wall_throttled_nanoseconds_total",
+		"Time in which quotas stopped control groups, on all CPUs"),
+	COUNTER(throttled_lost, "wall_throttled_lost_total",
+		"Times that a control group with a quota found no room to be followed"),
 	COUNTER(wall_lost, "wall_lost_threads_total",
 		"Threads that ended unseen: too many at once"),
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
@@ -286,6 +290,9 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s %" PRIu64
 		       " in the last window; ran %.2f s, waited for a CPU %.2f s\n",
 		       "threads", s->wall_threads, s->ran_ns / 1e9, s->runnable_ns / 1e9);
+	if (s->throttled_ns)
+		printf("%-16s %.2f s, by quotas of control groups\n", "throttled",
+		       s->throttled_ns / 1e9);
 	if (s->wall_lost)
 		printf("%-16s %" PRIu64 " ended unseen, too many at once\n", "", s->wall_lost);
 	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild", "CPU time",

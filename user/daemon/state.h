@@ -31,7 +31,9 @@ struct state {
 	uint64_t unwind_no_room;		  /* images that have no room there */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
-	uint64_t wall_lost; /* threads that ended unseen */
+	uint64_t wall_lost;	 /* threads that ended unseen */
+	uint64_t throttled_ns;	 /* that quotas stopped control groups */
+	uint64_t throttled_lost; /* times that a group found no room */
 	uint64_t dcpi_failed, dcpi_dropped;
 	uint64_t triggers_refused; /* too many in an hour, or no keeper */
 	/* The keeper's */

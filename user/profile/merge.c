@@ -536,6 +536,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	if (!from->known || !(t->known || first)) {
 		free(t->lost);
 		free(t->stack_ends);
+		free(t->throttled);
 		*t = (struct profile_totals){ 0 };
 		return 0;
 	}
@@ -557,6 +558,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->waits_complete_ns, from->waits_complete_ns);
 	add_u64(&t->waits_cost_ns, from->waits_cost_ns);
 	add_u64(&t->wall_lost, from->wall_lost);
+	add_u64(&t->throttled_lost, from->throttled_lost);
 	add_u64(&t->cpu_ns, from->cpu_ns);
 	add_u64(&t->interrupts, from->interrupts);
 	add_u64(&t->own_ns, from->own_ns);
@@ -573,6 +575,9 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	if (t->stack_end_count)
 		qsort(t->stack_ends, t->stack_end_count, sizeof(*t->stack_ends),
 		      compare_stack_ends);
+	for (size_t i = 0; i < from->throttled_count; i++)
+		if (profile_add_throttled(p, &from->throttled[i]))
+			return -ENOMEM;
 	for (size_t i = 0; i < from->lost_count; i++)
 		if (profile_add_lost(p, from->lost[i].cause, from->lost[i].count))
 			return -ENOMEM;

@@ -45,6 +45,7 @@ void profile_free(struct profile *p)
 	free(p->strings);
 	free(p->totals.lost);
 	free(p->totals.stack_ends);
+	free(p->totals.throttled);
 	free(p->value_types);
 	free(p->images);
 	free(p->mappings);
@@ -736,6 +737,31 @@ int profile_add_stack_end(struct profile *p, const char *cause, const char *imag
 			  sizeof(*t->stack_ends)))
 		return -ENOMEM;
 	t->stack_ends[t->stack_end_count++] = entry;
+	return 0;
+}
+
+int profile_add_throttled(struct profile *p, const struct profile_throttled *throttled)
+{
+	struct profile_totals *t = &p->totals;
+	struct profile_throttled *to;
+	const char *cgroup;
+	size_t i = 0;
+
+	if (profile_string(p, throttled->cgroup, &cgroup))
+		return -ENOMEM;
+	while (i < t->throttled_count && t->throttled[i].cgroup != cgroup)
+		i++;
+	if (i == t->throttled_count) {
+		if (array_reserve(&t->throttled, &t->throttled_room, i + 1, sizeof(*t->throttled)))
+			return -ENOMEM;
+		t->throttled[t->throttled_count++] = (struct profile_throttled){ .cgroup = cgroup };
+	}
+	to = &t->throttled[i];
+	to->quota_ns = throttled->quota_ns;
+	to->period_ns = throttled->period_ns;
+	add_u64(&to->periods, throttled->periods);
+	add_u64(&to->throttled_periods, throttled->throttled_periods);
+	add_u64(&to->throttled_ns, throttled->throttled_ns);
 	return 0;
 }
 

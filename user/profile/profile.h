@@ -192,6 +192,16 @@ struct profile_stack_end {
 	uint64_t count;
 };
 
+/*
+ * A control group that its quota stopped while threads of the recording were in it or below it. The
+ * time is that of all CPUs on which its threads waited for that.
+ */
+struct profile_throttled {
+	const char *cgroup;	      /* its path */
+	uint64_t quota_ns, period_ns; /* of CPU time in each period; quota_ns 0: none at the end */
+	uint64_t periods, throttled_periods, throttled_ns;
+};
+
 /* The account of the recording: ticks = counted + out_of_range + excluded + the sum of lost. */
 struct profile_totals {
 	bool known; /* false: the file did not carry it */
@@ -209,6 +219,9 @@ struct profile_totals {
 	uint64_t waits_complete_ns; /* and of those whose stack reaches its start */
 	uint64_t waits_cost_ns;	    /* what following them took of CPU time, about */
 	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
+	uint64_t throttled_lost; /* times that a control group with a quota found no room */
+	struct profile_throttled *throttled;
+	size_t throttled_count, throttled_room;
 	struct profile_lost *lost;
 	size_t lost_count;
 	size_t lost_room;
@@ -455,6 +468,9 @@ int profile_add_lost(struct profile *p, const char *cause, uint64_t count);
 
 /* Adds to that cause's stacks in that image. Returns 0 or -ENOMEM. */
 int profile_add_stack_end(struct profile *p, const char *cause, const char *image, uint64_t count);
+
+/* Adds to what is known of that control group; its quota is the added one. */
+int profile_add_throttled(struct profile *p, const struct profile_throttled *throttled);
 int profile_add_comment(struct profile *p, const char *text);
 
 /* Adds a warning about what a reader ignored; equal ones are kept once. */

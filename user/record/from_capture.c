@@ -434,6 +434,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	};
 	struct profile_totals *t = &p->totals;
 	const struct capture_stack_end *ends;
+	const struct capture_throttled *throttled;
 	const struct capture_image *images;
 	struct capture_totals from;
 	size_t count, image_count;
@@ -452,6 +453,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->waits_lost = from.waits_lost;
 	t->waits_cost_ns = from.waits_cost_ns;
 	t->wall_lost = from.wall_lost;
+	t->throttled_lost = from.throttled_lost;
 	t->cpu_ns = from.cpu_ns;
 	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
 	t->interrupt_ns = from.interrupt_ns;
@@ -467,6 +469,20 @@ static int add_account(struct profile *p, const struct capture *c)
 	if ((from.no_cell && profile_add_lost(p, "no_cell", from.no_cell)) ||
 	    profile_add_lost(p, "ring_full", from.ring_full))
 		return -ENOMEM;
+	throttled = capture_throttled(c, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_throttled group = {
+			.cgroup = throttled[i].cgroup,
+			.quota_ns = throttled[i].quota_ns,
+			.period_ns = throttled[i].period_ns,
+			.periods = throttled[i].periods,
+			.throttled_periods = throttled[i].throttled_periods,
+			.throttled_ns = throttled[i].throttled_ns,
+		};
+
+		if (profile_add_throttled(p, &group))
+			return -ENOMEM;
+	}
 	images = capture_images(c, &image_count);
 	ends = capture_stack_ends(c, &count);
 	for (size_t i = 0; i < count; i++) {

@@ -211,6 +211,60 @@ static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 			prefix, lost, lost == 1 ? "" : "s");
 }
 
+static int compare_throttled(const void *one, const void *other)
+{
+	const struct profile_throttled *const *a = one, *const *b = other;
+
+	return compare_u64((*b)->throttled_ns, (*a)->throttled_ns)
+		       ?: strcmp((*a)->cgroup, (*b)->cgroup);
+}
+
+/* The control groups that are named, at most. */
+#define THROTTLED_SHOWN 5
+
+/*
+ * throttled by quota: 3.200 s in 36 of 40 periods, /system.slice/foo.service (cpu.max 50000 100000)
+ * Returns 0 or -ENOMEM.
+ */
+static int print_throttled(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	const struct profile_throttled **groups = calloc(t->throttled_count + 1, sizeof(*groups));
+	uint64_t rest_ns = 0;
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->throttled_count; i++)
+		groups[i] = &t->throttled[i];
+	qsort(groups, t->throttled_count, sizeof(*groups), compare_throttled);
+	for (size_t i = 0; i < t->throttled_count; i++) {
+		const struct profile_throttled *g = groups[i];
+
+		if (i >= THROTTLED_SHOWN) {
+			add_u64(&rest_ns, g->throttled_ns);
+			continue;
+		}
+		fprintf(out, "%sthrottled by quota: %.3f s in %" PRIu64 " of %" PRIu64 " periods, ",
+			prefix, in_seconds(g->throttled_ns), g->throttled_periods, g->periods);
+		text_print(g->cgroup, out);
+		if (g->quota_ns)
+			fprintf(out, " (cpu.max %" PRIu64 " %" PRIu64 ")\n", g->quota_ns / 1000,
+				g->period_ns / 1000);
+		else
+			fputs(" (it has no quota any more)\n", out);
+	}
+	if (t->throttled_count > THROTTLED_SHOWN)
+		fprintf(out, "%sthrottled by quota: %.3f s in %zu other control groups\n", prefix,
+			in_seconds(rest_ns), t->throttled_count - THROTTLED_SHOWN);
+	if (t->throttled_lost)
+		fprintf(out,
+			"%sthrottled by quota: more control groups with quotas than are followed "
+			"at once; some are missing\n",
+			prefix);
+	free(groups);
+	return 0;
+}
+
 static void print_ns(uint64_t ns, FILE *out)
 {
 	if (ns < 1000)
@@ -330,6 +384,8 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 	print_run(p, all, target, out);
 	print_account(p, all, out);
 	print_wall(p, prefix, out);
+	if (print_throttled(p, all, out))
+		return -ENOMEM;
 	print_waits(p, prefix, out);
 	print_cost(p, all, out);
 	if (t->stacks_truncated) {

@@ -10,6 +10,7 @@
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
+#include "util/sum.h"
 #include "report/text.h"
 
 /* {CAUSE: COUNT}. Entries with the same cause become one member. */
@@ -100,6 +101,41 @@ struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost)
 	return json_checked(object, err);
 }
 
+/* Adds what quotas of control groups did to the account of wall time. */
+static int add_throttled(struct json_object *object, const struct profile_totals *t)
+{
+	struct json_object *list = json_object_new_array();
+	uint64_t sum_ns = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < t->throttled_count && !err; i++) {
+		const struct profile_throttled *g = &t->throttled[i];
+		struct json_object *group = json_object_new_object();
+
+		add_u64(&sum_ns, g->throttled_ns);
+		err = json_add(group, "cgroup", json_text(g->cgroup));
+		err = err
+			      ?: json_add(group, "quota_us",
+					  json_object_new_uint64(g->quota_ns / 1000));
+		err = err
+			      ?: json_add(group, "period_us",
+					  json_object_new_uint64(g->period_ns / 1000));
+		err = err ?: json_add(group, "periods", json_object_new_uint64(g->periods));
+		err = err
+			      ?: json_add(group, "throttled_periods",
+					  json_object_new_uint64(g->throttled_periods));
+		err = err
+			      ?: json_add(group, "throttled_ns",
+					  json_object_new_uint64(g->throttled_ns));
+		err = json_append(list, json_checked(group, err));
+	}
+	err = json_add(object, "throttled", json_checked(list, err));
+	err = err ?: json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
+	if (!err && t->throttled_lost)
+		err = json_add(object, "throttled_lost", json_object_new_uint64(t->throttled_lost));
+	return err;
+}
+
 /* Adds for what threads waited to the account of wall time. */
 static int add_waits(struct json_object *object, const struct profile *p, uint64_t blocked_ns)
 {
@@ -151,8 +187,9 @@ void totals_json(struct json_writer *w, const struct profile *p)
 		json_member(w, "selected", selected_object(p));
 	if (p->wall_count) {
 		struct json_object *object = wall_json(&wall, t->wall_lost);
+		int err = add_throttled(object, t) ?: add_waits(object, p, wall.blocked_ns);
 
-		json_member(w, "wall", json_checked(object, add_waits(object, p, wall.blocked_ns)));
+		json_member(w, "wall", json_checked(object, err));
 	}
 	if (profile_delay(p) < p->value_type_count)
 		json_member(w, "delay_ns",

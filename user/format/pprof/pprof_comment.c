@@ -11,10 +11,12 @@
 #define PREFIX	  "profil:"
 #define LOST	  "lost."
 #define STACK_END "stack_end."
+#define THROTTLED "throttled="
 
 /* Bounds on untrusted input: each new entry is searched for among all. */
 #define LOST_MAX       256
 #define STACK_ENDS_MAX 256
+#define THROTTLED_MAX  4096
 #define TYPES_MAX      1024
 
 /* A member of a structure that is written as KEY=VALUE unless it is "" or 0. */
@@ -65,6 +67,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(waits_complete_ns),
 	ACCOUNT_MEMBER(waits_cost_ns),
 	ACCOUNT_MEMBER(wall_lost),
+	ACCOUNT_MEMBER(throttled_lost),
 	ACCOUNT_MEMBER(cpu_ns),
 	ACCOUNT_MEMBER(bpf_ns_per_tick),
 	ACCOUNT_MEMBER(interrupt_ns),
@@ -144,6 +147,15 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 	for (size_t i = 0; t->known && i < t->stack_end_count && i < STACK_ENDS_MAX && !err; i++)
 		err = emit(&o, PREFIX STACK_END "%s=%" PRIu64 " %s", t->stack_ends[i].cause,
 			   t->stack_ends[i].count, t->stack_ends[i].image);
+	for (size_t i = 0; t->known && i < t->throttled_count && i < THROTTLED_MAX && !err; i++) {
+		const struct profile_throttled *g = &t->throttled[i];
+
+		err = emit(&o,
+			   PREFIX THROTTLED "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+					    " %" PRIu64 " %s",
+			   g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns,
+			   g->period_ns, g->cgroup);
+	}
 	/* For formats whose slots have the target's width and byte order. */
 	if (!err && p->bits == 32)
 		err = emit(&o, PREFIX "bits=32");
@@ -221,6 +233,29 @@ static int read_stack_end(struct profile *p, struct text rest, bool *taken)
 	return 0;
 }
 
+/* NS THROTTLED_PERIODS PERIODS QUOTA PERIOD PATH */
+static int read_throttled(struct profile *p, struct text rest, bool *taken)
+{
+	uint64_t numbers[5];
+	struct profile_throttled group;
+
+	*taken = p->totals.throttled_count < THROTTLED_MAX;
+	for (size_t i = 0; i < COUNT(numbers) && *taken; i++)
+		*taken = take_number(&rest, 10, &numbers[i]) && take(&rest, " ");
+	*taken = *taken && !is_empty(&rest);
+	if (!*taken)
+		return 0;
+	group = (struct profile_throttled){ .throttled_ns = numbers[0],
+					    .throttled_periods = numbers[1],
+					    .periods = numbers[2],
+					    .quota_ns = numbers[3],
+					    .period_ns = numbers[4] };
+	if (profile_string_n(p, rest.at, rest.end - rest.at, &group.cgroup) ||
+	    profile_add_throttled(p, &group))
+		return -ENOMEM;
+	return 0;
+}
+
 int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 {
 	struct text rest = text_of(text), after;
@@ -232,6 +267,8 @@ int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 		return read_lost(p, rest, taken);
 	if (take(&rest, STACK_END))
 		return read_stack_end(p, rest, taken);
+	if (take(&rest, THROTTLED))
+		return read_throttled(p, rest, taken);
 	if (strcmp(rest.at, "bits=32") == 0) {
 		p->bits = 32;
 		return 0;
