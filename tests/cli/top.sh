@@ -275,6 +275,17 @@ check "with samples that grow" wait_for grows
 check "Down scrolls no further than there is" key Down '^burn_sixty in '
 check "q: back" key q '^functions by self'
 check "c without stacks: what it needs" key c 'profiltool top -g'
+check "w: the states of threads" key w '^States of processes in '
+check "with their sums" shows '^2 threads, [0-9.]+ s = ran [0-9.]+ s \+ waited for a CPU [0-9.]+ s \+ blocked [0-9.]+ s'
+check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
+check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
+tm resize-window -x 80 -y 24
+check "states in 80 columns" shows '^wall/s +ran/s +waited/s +blocked/s +pid +tid +name'
+tm resize-window -x 40 -y 10
+check "states in 40 columns" shows '^wall/s +ran/s +waited/s'
+tm resize-window -x 100 -y 30
+check "P there: of each process" key P '^States of processes in '
+check "q there: back" key q '^functions by self'
 
 tm resize-window -x 50 -y 12
 check "a narrow terminal" shows '^ +% +cpu% +function +image'

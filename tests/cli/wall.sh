@@ -152,6 +152,30 @@ check "and says for how much of the time" json \
 	"[r['name'] for r in j['rows'] if r['wait_percent'] > 0].count('spin') == 2" "$work/out"
 check "top prints it in a column" exits 0 "$profiltool" top -p "$pid" --by thread --tables 1
 check "of its table" grep -Eq '^samples +% +cpu% +wait% +pid +tid +name' "$work/out"
+check "top --states prints what threads did" exits 0 "$profiltool" top -p "$pid" --states --by thread --tables 2 -d 0.5
+check "ran, waited and blocked are the wall time of each thread, and of all" python3 - "$work/out" <<'EOF2'
+import re, sys
+right = True
+tables = [t for t in open(sys.argv[1]).read().split("\n\n") if t.strip()]
+for table in tables:
+	lines = table.splitlines()
+	of_all = [float(n) for n in re.findall(r"([0-9.]+) s\b", lines[3])]
+	title = lines[4].split()
+	rows = [[float(n) for n in line.split()[:title.index("pid")]] for line in lines[5:]]
+	# Numbers are rounded to milliseconds.
+	right &= len(rows) == 6 and lines[3].startswith("6 threads, ") and \
+		all(abs(r[0] - sum(r[1:])) < 0.003 for r in rows + [of_all]) and \
+		all(abs(of_all[i] - sum(r[i] for r in rows)) < 0.005 for i in range(4))
+if not right or len(tables) != 2:
+	print(open(sys.argv[1]).read())
+sys.exit(not right or len(tables) != 2)
+EOF2
+check "of a file with waits, for what they were blocked, too" sh -c \
+	'"$1" top --states --plain "$2" 2>/dev/null | grep -Eq "^blocked by: .*sleep [0-9.]+ s"' - "$profiltool" "$work/file.pb.gz"
+check "a file without them has no states" exits 1 "$profiltool" top --states --plain - <<<"main 3"
+check "top --json has the account of each row" exits 0 "$profiltool" top -p "$pid" --by thread --tables 1 --json
+check "to the nanosecond" json "all(w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns']
+	for w in [j['wall']] + [r['wall'] for r in j['rows']])" "$work/out"
 check "functions do not wait" exits 0 "$profiltool" top -p "$pid" --tables 1
 check "so their table has no such column" grep -Eq '^samples +% +cpu% +function +image' "$work/out"
 

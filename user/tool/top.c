@@ -28,7 +28,7 @@ struct top_options {
 	enum live_sort sort;
 	long limit;
 	uint64_t tables; /* to print; 0: until the end */
-	bool lines, json, plain;
+	bool lines, json, plain, states;
 };
 
 static int parse_delay(const char *value, void *member, struct error *e)
@@ -114,6 +114,8 @@ static const struct option_spec options[] = {
 	  "keys: " TOOL_SORT_KEYS,
 	  parse_sort, 0 },
 	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL, MEMBER(lines) },
+	{ "states", 0, NULL, "show for how long threads ran, waited for a CPU and were blocked",
+	  NULL, MEMBER(states) },
 	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
 	  MEMBER(plain) },
 	{ "stdio", 0, NULL, "the same as --plain", NULL, MEMBER(plain) },
@@ -134,8 +136,12 @@ static int print_table(struct watch *w, const struct top_options *o, struct erro
 	if (o->json) {
 		err = live_json(&w->live, &w->status, limit, stdout);
 	} else {
-		err = live_header(&w->live, &w->status, LIVE_HEADER_LINES, 0, stdout);
-		err = err ?: live_table(&w->live, &table, stdout);
+		err = live_header(&w->live, &w->status,
+				  o->states ? LIVE_HEADER_LINES - 1 : LIVE_HEADER_LINES, 0, stdout);
+		if (!err && o->states)
+			err = live_states(&w->live, o->view, 0, false, limit, stdout);
+		else
+			err = err ?: live_table(&w->live, &table, stdout);
 		putchar('\n');
 	}
 	return err ? error_no_memory(e) : 0;
@@ -190,13 +196,22 @@ static int show_live(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_fail(&e);
 	}
+	if (o->states && !w.has_wall) {
+		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
+			       "this kernel keeps no account of the states of threads");
+		error_hint(&e, "it requires CONFIG_SCHED_INFO and CONFIG_FAIR_GROUP_SCHED: "
+			       "profiltool check");
+		unrecorded_free(&unrecorded);
+		watch_free(&w);
+		return tool_fail(&e);
+	}
 	live_show(&w.live, o->view);
 	w.live.sort = o->sort;
 	w.live.lines |= o->lines;
 	if (o->plain)
 		err = print_tables(&w, o, signals, &complete, &e);
 	else
-		err = screen_run(&w, signals, o->delay_ns, &e);
+		err = screen_run(&w, signals, o->delay_ns, o->states, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	if (err) {
@@ -270,12 +285,16 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 		w.live.sort = o->sort;
 		if (o->sort == LIVE_BY_DELAY)
 			err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
+		if (!err && o->states && !p->wall_count) {
+			err = error_set(&e, 0, "%s: it has no states of threads", name);
+			error_hint(&e, "profiltool record --wall records them");
+		}
 		if (!err && live_collect(&w.live))
 			err = error_no_memory(&e);
 		else if (o->plain)
 			err = print_table(&w, o, &e);
 		else
-			err = screen_run(&w, signals, o->delay_ns, &e);
+			err = screen_run(&w, signals, o->delay_ns, o->states, &e);
 	}
 	recording_release_signals();
 	if (err) {
@@ -318,6 +337,8 @@ static int run_top(int argc, char **argv)
 	}
 	o.target.all |= kinds == 0;
 	o.plain |= o.json || o.tables || !terminal_is_fit();
+	if (o.states && o.view->fields & ROW_CODE)
+		o.view = row_view_by_name("process");
 	if (o.plain && !o.half_life.given)
 		o.half_life.ns = 0;
 	tool_skip_targets(&o.target);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/thread_state.h"
 #include "report/annotate/annotate.h"
 #include "report/annotate/annotation.h"
 #include "report/calls/call_view.h"
@@ -30,6 +31,8 @@ static const char help[] =
 	"  Enter        of a function: its code; else: the functions of the row\n"
 	"  c            what calls the function; needs stacks: profiltool top -g\n"
 	"  n            in code: the next hot line\n"
+	"  w            what threads did since the last update: ran, waited for a CPU,\n"
+	"               or were blocked; there, t and P: of each thread, or process\n"
 	"  Space, f     freeze, and go on\n"
 	"  s            sort by: self, total (with stacks), name, image, delay\n"
 	"  Tab          rows: functions, images, addresses, sources, lines, threads,\n"
@@ -96,6 +99,15 @@ static int print_callers(struct pane *pane, struct live *l, unsigned int width, 
 	return err;
 }
 
+static int print_states(struct pane *pane, struct live *l, unsigned int width, FILE *out,
+			struct error *e)
+{
+	struct thread_times times;
+
+	pane->fixed = profile_thread_times(l->p, &times) ? 4 : 3;
+	return live_states(l, pane->view, width, true, SIZE_MAX, out) ? error_no_memory(e) : 0;
+}
+
 int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e)
 {
 	uint64_t start = now_ns(), now;
@@ -114,6 +126,8 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 		err = print_code(pane, l, width, out, e);
 	else if (pane->kind == PANE_CALLERS)
 		err = print_callers(pane, l, width, out, e);
+	else if (pane->kind == PANE_STATES)
+		err = print_states(pane, l, width, out, e);
 	else
 		fputs(help, out);
 	if (fclose(out) && !err)
@@ -125,7 +139,8 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 	free(pane->text);
 	pane->text = text;
 	now = now_ns();
-	pane->due_ns = now + (now - start) * REST;
+	/* The states of threads are those of one update: each is shown. */
+	pane->due_ns = pane->kind == PANE_STATES ? 0 : now + (now - start) * REST;
 	/* The offset of each line, and of the end. */
 	pane->count = 0;
 	for (;;) {
@@ -152,7 +167,13 @@ int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const stru
 	int err = 0;
 
 	*pane = (struct pane){ .kind = kind };
-	if (kind == PANE_CALLERS && !l->rows.stacks)
+	/* Those of the rows that are shown, if these are threads or processes. */
+	pane->view = row_view_by_name(l->view->fields & ROW_THREAD ? "thread" : "process");
+	if (kind == PANE_STATES && !l->p->wall_count)
+		err = error_set(e, 0, "no wall times: %s",
+				l->p->sample_count ? "neither this kernel nor this profile has them"
+						   : "nothing was recorded yet");
+	else if (kind == PANE_CALLERS && !l->rows.stacks)
 		err = error_set(e, 0, "callers are known with call stacks: profiltool top -g");
 	else if (row && (copy_text(&pane->function, row->key->function ?: row->name) ||
 			 copy_text(&pane->image, row->key->image)))

@@ -15,8 +15,10 @@ struct pane {
 		PANE_HELP,
 		PANE_CODE,    /* a function's instructions with their samples */
 		PANE_CALLERS, /* what calls it */
+		PANE_STATES,  /* what threads did since the last update */
 	} kind;
-	char *function, *image; /* image: NULL: any */
+	const struct row_view *view; /* of states: threads or processes */
+	char *function, *image;	     /* image: NULL: any */
 	char *text;
 	size_t *lines; /* where each begins in the text; one more at its end */
 	size_t count, room;

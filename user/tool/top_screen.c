@@ -146,10 +146,15 @@ static void draw_bottom(const struct screen *s)
 {
 	static const char *const table_keys[] = { "? help",   "q quit",	   "Enter code",
 						  "Tab rows", "s sort",	   "Space freeze",
-						  "/ filter", "c callers", NULL };
+						  "/ filter", "c callers", "w states",
+						  NULL };
 	static const char *const pane_keys[] = { "q back", "n next hot line", "Space freeze",
 						 NULL };
-	const char *const *keys = s->pane.kind ? pane_keys : table_keys;
+	static const char *const states_keys[] = { "q back", "t threads", "P processes",
+						   "Space freeze", NULL };
+	const char *const *keys = s->pane.kind == PANE_STATES ? states_keys
+				  : s->pane.kind	      ? pane_keys
+							      : table_keys;
 	size_t used = 0;
 	const struct row *row = live_row(&s->w->live);
 	const char *why = row && !s->pane.kind ? live_unnamed(&s->w->live, row) : NULL;
@@ -195,11 +200,12 @@ static void update_pane(struct screen *s)
 static void open_pane(struct screen *s, enum pane_kind kind)
 {
 	struct live *l = &s->w->live;
-	const struct row *row = kind == PANE_HELP ? NULL : live_row(l);
+	const bool of_row = kind == PANE_CODE || kind == PANE_CALLERS;
+	const struct row *row = of_row ? live_row(l) : NULL;
 	struct error e;
 	size_t hot;
 
-	if (kind != PANE_HELP && (!row || !row->name))
+	if (of_row && (!row || !row->name))
 		return;
 	if (kind == PANE_CODE) {
 		snprintf(s->message, sizeof(s->message), "reading the code ...");
@@ -287,6 +293,9 @@ static int take_table_key(struct screen *s, int key)
 	case 'c':
 		open_pane(s, PANE_CALLERS);
 		return 0;
+	case 'w':
+		open_pane(s, PANE_STATES);
+		return 0;
 	case 's':
 		l->sort = (l->sort + 1) % LIVE_SORTS;
 		if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
@@ -373,6 +382,14 @@ static int take_key(struct screen *s, int key)
 	case KEY_LEFT:
 		pane_close(pane);
 		return 0;
+	case 't':
+	case 'P':
+		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
+		if (pane->kind == PANE_STATES) {
+			pane->width = 0; /* the text is out of date */
+			update_pane(s);
+		}
+		return 0;
 	case 'n':
 		middle = pane_room(s) / 2 + pane->fixed;
 		hot = pane_next_hot(pane, pane->top + middle);
@@ -385,7 +402,7 @@ static int take_key(struct screen *s, int key)
 	}
 }
 
-int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
+int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, struct error *e)
 {
 	struct screen s = {
 		.w = w,
@@ -402,6 +419,10 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
 			{ .fd = s.terminal.signals, .events = POLLIN },
 		};
 
+		if (states && w->live.p->wall_count) {
+			open_pane(&s, PANE_STATES);
+			states = false;
+		}
 		if (s.pane.kind && s.pane.width != (unsigned int)COLS)
 			update_pane(&s);
 		if (s.pane.kind)

@@ -65,6 +65,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 		err = capture_start(&options, &w->capture, e);
 	}
 	capabilities_lower();
+	w->has_wall = options.wall;
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
 	w->labels_before = w->live.p->label_count;

@@ -17,6 +17,7 @@
 struct watch {
 	struct live live;
 	struct live_status status;
+	bool has_wall;	      /* wall times are recorded */
 	bool any;	      /* a sample was counted */
 	bool ended;	      /* all targets have ended */
 	uint64_t cpu_ns;      /* of the targets */

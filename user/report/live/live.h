@@ -144,6 +144,15 @@ struct live_table_options {
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 
+/*
+ * Prints what threads did since the last update: for how long those of each row of the view, which
+ * is of threads or processes, ran, waited for a CPU and were blocked. Only those of the process and
+ * thread that is shown. Two lines about all of them, a third if the profile has the reasons of
+ * waits, and a table. count: rows at most.
+ */
+int live_states(const struct live *l, const struct row_view *view, unsigned int width, bool color,
+		size_t count, FILE *out);
+
 /* Prints header and table as one JSON object on one line. count: rows at most. */
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out);
 

@@ -10,6 +10,7 @@
 #include "report/row_fields.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "report/totals_json.h"
 
 /* Widths on a screen, where columns that change with every text would be hard to follow. */
 #define NUMBER_WIDTH 6
@@ -260,6 +261,11 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 		err = json_add(object, "delay_percent",
 			       json_decimal(percent(delay, l->elapsed_ns), 1));
 	}
+	if (!err && l->p->wall_count) {
+		const struct profile_wall wall = profile_wall_sum(l->p);
+
+		err = json_add(object, "wall", wall_json(&wall, 0));
+	}
 	err = err ?: json_add(object, "by", json_text(l->view->name));
 	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
 		const struct row *r = row_at(l, i);
@@ -274,6 +280,8 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 		if (!err && r->wall)
 			err = json_add(row, "wait_percent",
 				       json_decimal(percent(r->wall->runnable_ns, l->wall_ns), 1));
+		if (!err && r->wall)
+			err = json_add(row, "wall", wall_json(r->wall, 0));
 		if (!err && l->rows.delay) {
 			double delay = r->counts[l->rows.delay].self;
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/thread_state.h"
+#include "report/live/live.h"
+#include "report/report.h"
+#include "report/row_fields.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "util/sum.h"
+
+/* The columns of numbers, in the order of the account. unknown: only if there is any. */
+enum {
+	WALL,
+	RAN,
+	WAITED,
+	BLOCKED,
+	UNKNOWN,
+	NUMBERS
+};
+
+struct states {
+	struct rows rows;
+	size_t *order; /* numbers of rows */
+	size_t count;
+	size_t numbers; /* how many columns of numbers */
+	struct table_column columns[NUMBERS + ROW_FIELDS_MAX];
+};
+
+static const char *states_cell(const void *context, size_t number, size_t column,
+			       char buffer[TABLE_CELL_SIZE])
+{
+	const struct states *s = context;
+	const struct row *row = &s->rows.rows[s->order[number]];
+	const uint64_t ns[NUMBERS] = { row->wall->wall_ns, row->wall->ran_ns,
+				       row->wall->runnable_ns, row->wall->blocked_ns,
+				       row->wall->unknown_ns };
+
+	if (column >= s->numbers)
+		return row_field_text(s->rows.view, row, column - s->numbers, buffer);
+	snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)ns[column] / 1e9);
+	return buffer;
+}
+
+/* By what waited longest for a CPU, then by what ran most. */
+static int compare_states(const void *one, const void *other, void *context)
+{
+	const struct rows *rows = context;
+	const struct row *a = &rows->rows[*(const size_t *)one];
+	const struct row *b = &rows->rows[*(const size_t *)other];
+	int order = compare_u64(b->wall->runnable_ns, a->wall->runnable_ns);
+
+	order = order ?: compare_u64(b->wall->ran_ns, a->wall->ran_ns);
+	return order ?: rows_compare(a, b);
+}
+
+/* Prints a line, of which what does not fit is cut off. Returns 0 or -ENOMEM. */
+__attribute__((format(printf, 3, 4))) static int print_line(unsigned int width, FILE *out,
+							    const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+	int size;
+
+	va_start(arguments, format);
+	size = vasprintf(&line, format, arguments);
+	va_end(arguments);
+	if (size < 0)
+		return -ENOMEM;
+	if (width)
+		text_shorten_line(line, width > 4 ? width : 4);
+	fprintf(out, "%s\n", line);
+	free(line);
+	return 0;
+}
+
+static uint64_t blocked_ns(const struct thread_reason *reason)
+{
+	uint64_t ns = 0;
+
+	for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++)
+		add_u64(&ns, reason->states[state]);
+	return ns;
+}
+
+static int compare_reasons(const void *one, const void *other)
+{
+	return compare_u64(blocked_ns(other), blocked_ns(one));
+}
+
+/* Prints the account of all rows, and for what they waited if that was recorded. */
+static int print_sum(const struct live *l, const struct states *s, unsigned int width, FILE *out)
+{
+	struct profile_wall sum = { 0 };
+	struct thread_times times;
+	char unknown[64] = "", waits[1024] = "";
+	size_t used = 0;
+	int err;
+
+	for (size_t i = 0; i < s->count; i++)
+		profile_sum_wall(&sum, s->rows.rows[s->order[i]].wall);
+	if (sum.unknown_ns >= REPORT_UNKNOWN_NS)
+		snprintf(unknown, sizeof(unknown), " + unknown %.3f s",
+			 (double)sum.unknown_ns / 1e9);
+	err = print_line(width, out,
+			 "%" PRIu64 " thread%s, %.3f s = ran %.3f s + waited for a CPU %.3f s + "
+			 "blocked %.3f s%s",
+			 sum.threads, sum.threads == 1 ? "" : "s", (double)sum.wall_ns / 1e9,
+			 (double)sum.ran_ns / 1e9, (double)sum.runnable_ns / 1e9,
+			 (double)sum.blocked_ns / 1e9, unknown);
+	if (err || !profile_thread_times(l->p, &times))
+		return err;
+	qsort(times.reasons, times.reason_count, sizeof(*times.reasons), compare_reasons);
+	for (size_t i = 0; i < times.reason_count && used < sizeof(waits); i++)
+		used += snprintf(waits + used, sizeof(waits) - used, "%s%.*s %.3f s",
+				 used ? ", " : "", (int)times.reasons[i].size,
+				 times.reasons[i].name,
+				 (double)blocked_ns(&times.reasons[i]) / 1e9);
+	return print_line(width, out, "blocked by: %s", waits);
+}
+
+int live_states(const struct live *l, const struct row_view *view, unsigned int width, bool color,
+		size_t count, FILE *out)
+{
+	static const char *const titles[] = { "wall/s", "ran/s", "waited/s", "blocked/s",
+					      "unknown/s" };
+	const struct rows_options o = {
+		.view = view,
+		.pid = l->pid,
+		.generation = l->generation,
+		.tid = l->tid,
+		.comm = l->comm,
+		.walls = true,
+	};
+	struct states s = { .numbers = UNKNOWN };
+	struct table t = {
+		.columns = s.columns,
+		.cell = states_cell,
+		.context = &s,
+		.width = width,
+		.color = color,
+	};
+	int err = rows_begin(&s.rows, &o, 1);
+
+	if (!err && l->p->value_type_count)
+		err = rows_add(&s.rows, l->p, &o, PROFILE_CPU, 0);
+	err = err ?: rows_finish(&s.rows);
+	s.order = calloc(s.rows.count + 1, sizeof(*s.order));
+	if (!s.order)
+		err = -ENOMEM;
+	for (size_t i = 0; i < s.rows.count && !err; i++) {
+		const struct row *row = &s.rows.rows[i];
+
+		if (!row->wall || !row->wall->wall_ns)
+			continue;
+		if (row->wall->unknown_ns >= REPORT_UNKNOWN_NS)
+			s.numbers = NUMBERS;
+		s.order[s.count++] = i;
+	}
+	if (!err) {
+		qsort_r(s.order, s.count, sizeof(*s.order), compare_states, &s.rows);
+		err = print_line(width, out, "States of %s in %.3f s, most waits for a CPU first",
+				 view->plural, (double)l->wall_ns / 1e9);
+		err = err ?: print_sum(l, &s, width, out);
+	}
+	for (size_t i = 0; i < s.numbers; i++)
+		s.columns[i] = (struct table_column){ .title = titles[i], .width = width ? 6 : 0 };
+	t.column_count = s.numbers + row_field_columns(view, s.columns + s.numbers);
+	t.row_count = s.count < count ? s.count : count;
+	err = err ?: table_print(&t, out);
+	if (!err)
+		row_print_more(view, s.count - t.row_count, "", out);
+	rows_free(&s.rows);
+	free(s.order);
+	return err;
+}
