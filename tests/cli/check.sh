@@ -63,6 +63,9 @@ says_refusal() {
 check "as root: succeeds" exits 0 "$tool" check
 check "as root: the recording" line ok recording "works: [1-9][0-9]* ticks"
 check "as root: the scheduler's tick" line ok tick "-e tick works: [1-9][0-9]* Hz"
+check "as root: delay" line ok delay "threads wait for their CPU"
+check "as root: the account of wall time" line ok "wall time" "record --wall works"
+check "as root: what threads wait for" line ok waits "for what threads are blocked"
 check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
 check "as root: nothing is said besides" test ! -s "$work/err"
 check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +(->|\+ ) ' "$work/out")" -eq 0

@@ -168,6 +168,41 @@ static void try_tick(struct requirements *r)
 	capture_free(c);
 }
 
+/* Adds whether the states of threads can be recorded, and for what they wait. */
+static void try_wall(struct requirements *r)
+{
+	const pid_t self = getpid();
+	struct capture_options options = {
+		.pids = &self,
+		.pid_count = 1,
+		.frequency = TRIAL_HZ,
+		.stacks = CAPTURE_STACKS_FP, /* reads no files */
+		.wall = true,
+		.waits = true,
+	};
+	struct capture *c = NULL;
+	struct requirement *q;
+	struct error e;
+
+	if (capture_start(&options, &c, &e)) {
+		add_failure(r, "wall time", &e)->state = REQUIREMENT_LIMITED;
+		return;
+	}
+	requirement_add(r, "wall time", REQUIREMENT_OK,
+			"record --wall works: how long each thread ran, waited for a CPU and was "
+			"blocked");
+	if (capture_no_waits(c)) {
+		q = requirement_add(r, "waits", REQUIREMENT_LIMITED,
+				    "for what threads are blocked, and where, is unknown: %s",
+				    capture_no_waits(c));
+		error_hint(&q->finding, "boot Linux 5.18 or newer");
+	} else {
+		requirement_add(r, "waits", REQUIREMENT_OK,
+				"for what threads are blocked, and where, is recorded, too");
+	}
+	capture_free(c);
+}
+
 int requirements_try(const struct requirement_facts *f, struct requirements *r, struct error *e)
 {
 	const pid_t self = getpid();
@@ -201,6 +236,18 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 				" ns each",
 				totals.ticks, totals.duration_ns / 1e9, totals.bpf_ns_per_tick);
 		try_tick(r);
+		if (capture_knows_waiting(c))
+			requirement_add(r, "delay", REQUIREMENT_OK,
+					"ticks know how many threads wait for their CPU");
+		else
+			error_hint(&requirement_add(r, "delay", REQUIREMENT_LIMITED,
+						    "ticks do not know how many threads wait for "
+						    "their CPU: the kernel was built without "
+						    "CONFIG_FAIR_GROUP_SCHED")
+					    ->finding,
+				   "boot a kernel of a distribution, or one built with "
+				   "CONFIG_FAIR_GROUP_SCHED=y");
+		try_wall(r);
 	}
 	capture_free(c);
 	return err;
