@@ -129,6 +129,24 @@ done
 check "tables of functions have none" exits 0 "$profiltool" report "$work/file.pb.gz"
 check "as functions do not wait" grep -q '^self  *self%  *total  *total%  *function' "$work/out"
 check "the summary of a report has it" grep -q 'wall: 6 threads, ' "$work/err"
+check "dump prints them" exits 0 "$profiltool" dump "$work/file.pb.gz"
+cp "$work/out" "$work/dump"
+check "dump prints them as JSON" exits 0 "$profiltool" dump --json "$work/file.pb.gz"
+check "each thread has a line, and an element, with times that add up" python3 - "$work/dump" "$work/out" "$work/file.json" <<'EOF2'
+import json, re, sys
+text, j, recorded = open(sys.argv[1]).read(), json.load(open(sys.argv[2])), json.load(open(sys.argv[3]))
+lines = text[text.index("\nwalls:\n") + 8:].splitlines()
+rows = [tuple(map(int, re.findall(r"\d+", line.split("[")[0]))) for line in lines if "=" in line]
+keys = ("threads", "wall_ns", "ran_ns", "runnable_ns", "blocked_ns", "unknown_ns")
+right = len(rows) == 6 and rows == [tuple(w[k] for k in keys) for w in j["walls"]] and \
+	all(r[1] == sum(r[2:]) for r in rows) and \
+	all(sum(w[k] for w in j["walls"]) == recorded["wall"][k] for k in keys) and \
+	sorted(w["labels"]["comm"] for w in j["walls"]) == ["idle", "never", "sleep", "spin", "spin", "waits"] and \
+	"\ndelay_ns %d\n" % recorded["delay_ns"] in text and j["delay_ns"] == recorded["delay_ns"]
+if not right:
+	print(text, recorded)
+sys.exit(not right)
+EOF2
 check "merge adds it up" exits 0 "$profiltool" merge -o "$work/twice.pb.gz" "$work/file.pb.gz" "$work/file.pb.gz"
 "$profiltool" report --json "$work/twice.pb.gz" >"$work/twice.json" 2>/dev/null
 check "twice the same is twice as much" python3 - "$work/file.json" "$work/twice.json" <<'EOF2'

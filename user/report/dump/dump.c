@@ -82,6 +82,25 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("own_ns", t->own_ns, out);
 	if (t->machine_ns)
 		dump_number("machine_ns", t->machine_ns, out);
+	if (t->waits) {
+		dump_number("waits", t->waits, out);
+		dump_number("waits_spared", t->waits_spared, out);
+		dump_number("waits_lost", t->waits_lost, out);
+		dump_number("waits_cost_ns", t->waits_cost_ns, out);
+	}
+	if (t->wall_lost)
+		dump_number("wall_lost", t->wall_lost, out);
+	for (size_t i = 0; i < t->throttled_count; i++) {
+		const struct profile_throttled *g = &t->throttled[i];
+
+		fprintf(out,
+			"throttled_ns %" PRIu64 " in %" PRIu64 " of %" PRIu64
+			" periods, cpu.max %" PRIu64 " %" PRIu64 " ",
+			g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns / 1000,
+			g->period_ns / 1000);
+		text_print(g->cgroup, out);
+		fputc('\n', out);
+	}
 }
 
 static void dump_header(const struct profile *p, FILE *out)
@@ -125,6 +144,8 @@ static void dump_header(const struct profile *p, FILE *out)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
 	dump_totals(p, out);
+	if (profile_delay(p) < p->value_type_count)
+		fprintf(out, "delay_ns %" PRId64 "\n", profile_total(p, PROFILE_DELAY_TYPE));
 	fprintf(out, "samples %" PRId64 "\n", profile_total(p, NULL));
 	for (size_t i = 0; i < p->comment_count; i++)
 		dump_string("comment", p->comments[i], out);
@@ -279,6 +300,24 @@ static int dump_waits(const struct profile *p, FILE *out)
 	return 0;
 }
 
+/* THREADS, then nanoseconds: of wall time = ran + waited for a CPU + blocked + unknown. */
+static void dump_walls(const struct profile *p, FILE *out)
+{
+	if (p->wall_count)
+		fputs("walls:\n", out);
+	for (size_t i = 0; i < p->wall_count; i++) {
+		const struct profile_wall *w = &p->walls[i];
+
+		fprintf(out,
+			"%" PRIu64 " %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64
+			" + %" PRIu64,
+			w->threads, w->wall_ns, w->ran_ns, w->runnable_ns, w->blocked_ns,
+			w->unknown_ns);
+		dump_labels(&p->labels[w->labels], 0, out);
+		fputc('\n', out);
+	}
+}
+
 int report_dump(const struct profile *p, FILE *out)
 {
 	bool has_delay = profile_has_delay(p) && has_one_value(p);
@@ -320,6 +359,7 @@ int report_dump(const struct profile *p, FILE *out)
 	}
 	if (dump_times(p, out) || dump_waits(p, out))
 		return -ENOMEM;
+	dump_walls(p, out);
 	dump_arcs(p, true, out);
 	dump_arcs(p, false, out);
 	if (p->extra_count)

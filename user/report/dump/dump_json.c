@@ -266,6 +266,23 @@ static void write_profile(struct json_dump *d)
 	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
 		json_element(w, mapping_object(p, &p->mappings[i]));
 	json_end_list(w);
+	if (p->wall_count) {
+		json_begin_list(w, "walls");
+		for (size_t i = 0; i < p->wall_count; i++) {
+			const struct profile_wall *wall = &p->walls[i];
+
+			json_next_element(w);
+			fprintf(w->out,
+				"{ \"threads\": %" PRIu64 ", \"wall_ns\": %" PRIu64
+				", \"ran_ns\": %" PRIu64 ", \"runnable_ns\": %" PRIu64
+				", \"blocked_ns\": %" PRIu64 ", \"unknown_ns\": %" PRIu64,
+				wall->threads, wall->wall_ns, wall->ran_ns, wall->runnable_ns,
+				wall->blocked_ns, wall->unknown_ns);
+			write_labels(d, wall->labels);
+			fputs(" }", w->out);
+		}
+		json_end_list(w);
+	}
 	if (p->arc_count) {
 		write_arcs(d, "calls", true);
 		write_arcs(d, "jumps", false);
