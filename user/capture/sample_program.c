@@ -18,14 +18,6 @@
 /* The times of ticks that wait for the end of the window may take 1 / this of the memory. */
 #define TIMES_SHARE 8
 
-/* The sizes of the maps that are mapped here: whole pages. */
-static size_t whole_pages(size_t size)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return (size + page - 1) / page * page;
-}
-
 static size_t bank_count(const struct sample_program *sample)
 {
 	return sample->settings.windows ? SAMPLE_BANKS : 1;

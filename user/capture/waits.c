@@ -98,13 +98,6 @@ static const struct {
 #endif
 };
 
-static size_t whole_pages(size_t size)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return (size + page - 1) / page * page;
-}
-
 static size_t entries_size(void)
 {
 	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_entry));

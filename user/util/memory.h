@@ -2,7 +2,17 @@
 #ifndef PROFIL_UTIL_MEMORY_H
 #define PROFIL_UTIL_MEMORY_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
+
+/* The size of a mapping that holds so many bytes. */
+static inline size_t whole_pages(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
 
 /*
  * How many bytes this process could use now without swapping: the machine's available memory, but
