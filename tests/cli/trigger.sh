@@ -294,7 +294,11 @@ check "the watcher is killed: there is another" wait_for watcher
 runs_again
 echo 1 >"$work/slow.exit"
 check "the watcher is killed: triggers come again" wait_for logged_times 3 "trigger command:$command:1: wrote"
+touch "$work/hangs"
+runs_again
+cp "$work/slow.left" "$work/left"
 end_daemon
+check "the end of profild ends a command, and what it has started" wait_for gone "$work/left"
 check "the end ends it" test -z "$(pgrep -x profild-watcher -P "$daemon")"
 
 # --- Load and pressure ---

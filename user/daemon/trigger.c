@@ -295,10 +295,11 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 {
 	uint64_t next_ns = now_ns();
 	struct watcher_event event;
-	sigset_t all;
+	sigset_t all, term;
 	struct error e;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* SIGTERM is waited for below: it ends the commands, too, with what they have started. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != recorder)
 		_exit(1);
 	prctl(PR_SET_NAME, "profild-watcher");
@@ -306,6 +307,8 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 	prctl(PR_SET_DUMPABLE, 0);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
 	if (dup2(out, STDERR_FILENO + 1) < 0)
 		_exit(1);
 	out = STDERR_FILENO + 1;
@@ -343,7 +346,12 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 			until.tv_sec = left / NS_PER_S;
 			until.tv_nsec = left % NS_PER_S;
 		}
-		nanosleep(&until, NULL);
+		if (sigtimedwait(&term, NULL, &until) == SIGTERM) {
+			for (size_t i = 0; i < count; i++)
+				if (watches[i].pid) /* not waited for: nobody else has its number */
+					kill(-watches[i].pid, SIGKILL);
+			_exit(0);
+		}
 	}
 }
 
@@ -391,7 +399,8 @@ void watcher_stop(struct watcher *w)
 
 	if (w->pid <= 0)
 		return;
-	kill(w->pid, SIGKILL); /* its child, not waited for yet */
+	kill(w->pid, SIGTERM); /* its child, not waited for yet */
+	kill(w->pid, SIGCONT); /* if somebody has stopped it */
 	waitid(P_PID, w->pid, &info, WEXITED);
 	close(w->fd);
 	w->pid = 0;
