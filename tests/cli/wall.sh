@@ -147,6 +147,9 @@ if not right:
 	print(text, recorded)
 sys.exit(not right)
 EOF2
+check "report selects a thread that only waits" exits 0 "$profiltool" report --value wall --comm sleep "$work/file.pb.gz"
+check "and says how much of the wall time that is" grep -Eq \
+	'the labels that are asked for have [1-9][0-9.]* % of the wall time and [0-9.]+ % of the samples' "$work/err"
 check "merge adds it up" exits 0 "$profiltool" merge -o "$work/twice.pb.gz" "$work/file.pb.gz" "$work/file.pb.gz"
 "$profiltool" report --json "$work/twice.pb.gz" >"$work/twice.json" 2>/dev/null
 check "twice the same is twice as much" python3 - "$work/file.json" "$work/twice.json" <<'EOF2'

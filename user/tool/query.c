@@ -307,13 +307,29 @@ static void warn_of_lacking(const char *lacking)
 }
 
 /* name: NULL: the archive. */
-static void print_selected(const char *name, const struct profile *p)
+/*
+ * all_wall_ns: the sum of PROFILE_WALL_TYPE before; 0: it has none. Threads that only waited have
+ * no samples.
+ */
+static void print_selected(const char *name, const struct profile *p, int64_t all_wall_ns)
 {
-	char percent[TEXT_PERCENT_SIZE];
+	char percent[TEXT_PERCENT_SIZE], wall[TEXT_PERCENT_SIZE + 32] = "";
 
 	text_percent(percent, profile_amount(p).samples, p->all_samples);
-	tool_warn("%s%sthe labels that are asked for have %s %% of the samples", name ?: "",
-		  name ? ": " : "", percent);
+	if (all_wall_ns > 0) {
+		text_percent(wall, profile_total(p, PROFILE_WALL_TYPE), all_wall_ns);
+		strcat(wall, " % of the wall time and ");
+	}
+	tool_warn("%s%sthe labels that are asked for have %s%s %% of the samples", name ?: "",
+		  name ? ": " : "", wall, percent);
+}
+
+/* The wall time of all samples; 0: the profile has no such value. */
+static int64_t all_wall_ns(const struct profile *p)
+{
+	bool has_wall = profile_find_value(p, PROFILE_WALL_TYPE) < p->value_type_count;
+
+	return has_wall ? profile_total(p, PROFILE_WALL_TYPE) : 0;
 }
 
 /* Slots of time can be no shorter than windows without times, and ticks of one host. */
@@ -394,7 +410,7 @@ int query_read_interval(const char *path, const struct tool_query *q,
 		tool_warn("%s", result.p->warnings[i]);
 	print_coverage(&result, quiet, interval);
 	if (!quiet && result.p->all_samples && !profile_label_filter_is_empty(&q->labels))
-		print_selected(NULL, result.p);
+		print_selected(NULL, result.p, 0); /* windows have no waits */
 	warn_of_lacking(result.lacking);
 	*p = result.p;
 out:
@@ -513,6 +529,7 @@ int query_filter(const char *path, const struct tool_query *q, struct query_choi
 		 bool quiet, struct profile *p, struct error *e)
 {
 	const char *lacking;
+	int64_t wall_ns;
 	int err = 0;
 
 	path = tool_input_name(path);
@@ -527,10 +544,11 @@ int query_filter(const char *path, const struct tool_query *q, struct query_choi
 	}
 	if (err || profile_label_filter_is_empty(&q->labels))
 		return err;
+	wall_ns = all_wall_ns(p);
 	if (profile_filter_labels(p, &q->labels, &lacking))
 		return error_no_memory(e);
 	if (!quiet && p->all_samples)
-		print_selected(path, p);
+		print_selected(path, p, wall_ns);
 	warn_of_lacking(lacking);
 	return 0;
 }
