@@ -13,6 +13,33 @@ diff_of() {
 	"$profiltool" diff "$@" 2>"$work/err"
 }
 
+# --- Two recordings with waits: one waits twice as long ---
+
+for name in one two; do
+	seconds=0.2
+	[ $name = one ] || seconds=0.4
+	exits 0 "$profiltool" record --wall -F 999 -o "$work/wait-$name.pb.gz" -- \
+		sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; exec sleep '$seconds
+done
+waits=("$work/wait-one.pb.gz" "$work/wait-two.pb.gz")
+check "diff compares the time of waits" exits 0 "$profiltool" diff --value wall --json --normalize time "${waits[@]}"
+check "a wait that became longer is a row" json \
+	"[(r['old_seconds'] >= 0.2, r['new_seconds'] >= 0.4) for r in j['rows'] if r['name'].endswith(': sleep]')] == [(True, True)]" \
+	"$work/out"
+check "waits are compared by their rate" exits 0 "$profiltool" diff --value wall "${waits[@]}"
+check "their times are in seconds" grep -Eq '^ *old s +old ms/s +new s +new ms/s +diff ms/s ' "$work/out"
+check "in the summary, too" says ' s of wall time; '
+check "a row has the seconds of both" grep -Eq '^ *0\.[2-9][0-9]{2} .* 0\.[4-9][0-9]{2} .*: sleep\]' "$work/out"
+check "a diff of samples names the value of waits" exits 0 "$profiltool" diff "${waits[@]}"
+check "which compares them" says "both have waits: --value wall compares them"
+for name in one two; do
+	exits 0 "$profiltool" record --wall -o "$work/idle-$name.pb.gz" -- sleep 0.1
+done
+check "without samples there is nothing else to compare" exits 4 "$profiltool" diff "$work/idle-one.pb.gz" "$work/idle-two.pb.gz"
+check "and the messages say how" says "--value wall compares their waits"
+check "a flame graph shows both" exits 0 "$profiltool" flamegraph --value wall --diff "${waits[@]}" -o "$work/wait.svg"
+check "in seconds" grep -Eq '^0\.[4-9][0-9]{2} s, [0-9.]+ %; old 0\.[2-9][0-9]{2} s, [0-9.]+ %' "$work/wait.svg"
+
 # --- Two builds in separate directories: 60, 30, 10 % become 30, 60, 10 % ---
 
 mkdir "$work/old" "$work/new"

@@ -171,6 +171,23 @@ static bool has_negative(const struct profile *p, const char *type)
 	return found;
 }
 
+bool comparison_is_of_times(const struct comparison *c)
+{
+	static const char *const types[] = { PROFILE_WALL_TYPE, PROFILE_DELAY_TYPE };
+
+	for (size_t side = 0; side < SIDES; side++) {
+		const struct profile *p = c->profiles[side];
+		size_t value = profile_value(p, c->value);
+
+		if (value >= p->value_type_count ||
+		    strcmp(p->value_types[value].unit, "nanoseconds") != 0 ||
+		    (strcmp(p->value_types[value].type, types[0]) != 0 &&
+		     strcmp(p->value_types[value].type, types[1]) != 0))
+			return false;
+	}
+	return true;
+}
+
 int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,
 		    struct error *e)
@@ -186,7 +203,8 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		.amount = o->amount,
 	};
 	if (c->amount == AMOUNT_AUTO) {
-		bool selected = earlier->all_samples || later->all_samples;
+		bool selected =
+			earlier->all_samples || later->all_samples || comparison_is_of_times(c);
 		bool has_rate = meanings[OLD].seconds > 0 && meanings[NEW].seconds > 0 &&
 				earlier->duration_ns && later->duration_ns;
 

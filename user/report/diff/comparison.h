@@ -20,7 +20,8 @@ enum comparison_side {
 enum comparison_amount {
 	/*
 	 * AMOUNT_RATE if samples were selected and the profiles hold what it needs: what is left
-	 * out of them can have changed as much, so that a share of the rest says nothing. Else
+	 * out of them can have changed as much, so that a share of the rest says nothing. So it is
+	 * with the time of waits, of which a longer one makes all others smaller. Else
 	 * AMOUNT_SHARE.
 	 */
 	AMOUNT_AUTO,
@@ -66,6 +67,9 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,
 		    struct error *e);
 void comparison_free(struct comparison *c);
+
+/* True if what is compared is a sum of times, as of waits, not one of samples. */
+bool comparison_is_of_times(const struct comparison *c);
 
 /* The time in seconds that a side's samples stand for; 0: unknown. */
 double comparison_seconds(const struct comparison *c, enum comparison_side side);

@@ -63,6 +63,17 @@ static const char *print_amount(const struct comparison *c, double value, bool i
 	return buffer;
 }
 
+/* Times in seconds. */
+static const char *print_self(const struct comparison *c, int64_t self,
+			      char buffer[TABLE_CELL_SIZE])
+{
+	if (comparison_is_of_times(c))
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)self / 1e9);
+	else
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, self);
+	return buffer;
+}
+
 static const char *diff_cell(const void *context, size_t number, size_t column,
 			     char buffer[TABLE_CELL_SIZE])
 {
@@ -74,11 +85,9 @@ static const char *diff_cell(const void *context, size_t number, size_t column,
 		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
 	switch (d->contents[column]) {
 	case OLD_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, row->row->counts[OLD].self);
-		return buffer;
+		return print_self(d->c, row->row->counts[OLD].self, buffer);
 	case NEW_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, row->row->counts[NEW].self);
-		return buffer;
+		return print_self(d->c, row->row->counts[NEW].self, buffer);
 	case OLD_AMOUNT:
 		return print_amount(d->c, row->amount[OLD], false, buffer);
 	case NEW_AMOUNT:
@@ -132,6 +141,7 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 		[AMOUNT_RATE] = { "old", "old ms/s", "new", "new ms/s", "diff ms/s", "range%",
 				  "p" },
 	};
+	const bool is_of_times = comparison_is_of_times(c);
 	struct diff d = { .c = c };
 	struct table t = {
 		.columns = d.columns,
@@ -147,10 +157,15 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 
 	for (int i = 0; i < NUMBERS_MAX; i++) {
 		if ((i == RANGE && o->width && o->width < NARROW) ||
-		    (i == SIGNIFICANCE && !c->has_p))
+		    (i == SIGNIFICANCE && !c->has_p) ||
+		    /* They would be there twice. */
+		    (is_of_times && c->amount == AMOUNT_TIME && (i == OLD_SELF || i == NEW_SELF)))
 			continue;
 		d.columns[d.numbers] = (struct table_column){
-			.title = titles[c->amount][i],
+			.title = !is_of_times	 ? titles[c->amount][i]
+				 : i == OLD_SELF ? "old s"
+				 : i == NEW_SELF ? "new s"
+						 : titles[c->amount][i],
 			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
 			.is_optional = i == OLD_SELF || i == NEW_SELF,
 		};
@@ -173,10 +188,16 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 
 	fprintf(out, "%s%s: ", prefix, side == OLD ? "old" : "new");
 	text_print(name, out);
-	fprintf(out, ": %" PRId64 " ", profile_total(p, c->value));
-	text_print(counted ?: "", out);
+	if (comparison_is_of_times(c)) {
+		fprintf(out, ": %.3f s of ", (double)profile_total(p, c->value) / 1e9);
+		text_print(p->value_types[profile_value(p, c->value)].type, out);
+		fputs(" time", out);
+	} else {
+		fprintf(out, ": %" PRId64 " ", profile_total(p, c->value));
+		text_print(counted ?: "", out);
+	}
 	if (p->event[0] && counted && strcmp(p->event, counted) != 0) {
-		fputs(" of ", out);
+		fputs(comparison_is_of_times(c) ? "; " : " of ", out);
 		text_print(p->event, out);
 	}
 	if (p->period_ns)
@@ -197,18 +218,25 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
 			 FILE *out)
 {
-	static const char *const amounts[] = {
-		[AMOUNT_SHARE] = "shares of all samples",
-		[AMOUNT_TIME] = "CPU time",
-		[AMOUNT_RATE] = "CPU time in each second of the recordings",
+	const bool is_of_times = comparison_is_of_times(c);
+	const char *const amounts[] = {
+		[AMOUNT_SHARE] = is_of_times ? "shares of all of it" : "shares of all samples",
+		[AMOUNT_TIME] = is_of_times ? "the time itself" : "CPU time",
+		[AMOUNT_RATE] = is_of_times ? "the time in each second of the recordings"
+					    : "CPU time in each second of the recordings",
 	};
-	size_t all = c->count + c->omitted;
+	size_t all = c->count + c->omitted, side = OLD;
 	bool selected = c->profiles[OLD]->all_samples || c->profiles[NEW]->all_samples;
 
 	print_side(c, OLD, prefix, names[OLD], out);
 	print_side(c, NEW, prefix, names[NEW], out);
 	fprintf(out, "%scompared: %s%s\n", prefix, amounts[c->amount],
-		selected && c->amount == AMOUNT_SHARE ? " that are selected" : "");
+		selected && c->amount == AMOUNT_SHARE && !is_of_times ? " that are selected" : "");
+	while (side < SIDES && profile_find_value(c->profiles[side], PROFILE_WALL_TYPE) <
+				       c->profiles[side]->value_type_count)
+		side++;
+	if (side == SIDES && !is_of_times)
+		fprintf(out, "%sboth have waits: --value wall compares them\n", prefix);
 	if (!c->has_p)
 		return;
 	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",

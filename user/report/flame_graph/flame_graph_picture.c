@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/flame_graph/flame_graph_parts.h"
 
@@ -42,6 +43,23 @@ static double width_of(const struct flame_graph *g, uint32_t node)
 	return (double)part * (WIDTH - 2 * MARGIN) / (double)whole;
 }
 
+/* Times are printed in seconds. */
+static int print_total(const struct picture *p, uint32_t node, size_t column)
+{
+	int64_t total = flame_graph_total(p->g, node, column);
+
+	if (strcmp(p->g->unit, "nanoseconds") == 0) {
+		/* The locale may have another decimal point. */
+		uint64_t ms = magnitude(total) / 1000000;
+
+		fprintf(p->out, "%s%" PRIu64 ".%03u s", total < 0 ? "-" : "", ms / 1000,
+			(unsigned int)(ms % 1000));
+		return 0;
+	}
+	fprintf(p->out, "%" PRId64 " ", total);
+	return flame_graph_print_xml(p->g->unit, p->out);
+}
+
 /* Prints what browsers show under the pointer. */
 static int print_title(const struct picture *p, uint32_t node)
 {
@@ -57,12 +75,17 @@ static int print_title(const struct picture *p, uint32_t node)
 		err = err ?: flame_graph_print_xml(f->image, p->out);
 	}
 	text_percent(part, flame_graph_total(g, node, NEW), g->tree.samples[NEW]);
-	fprintf(p->out, "\n%" PRId64 " ", flame_graph_total(g, node, NEW));
-	err = err ?: flame_graph_print_xml(g->unit, p->out);
+	fputc('\n', p->out);
+	err = err ?: print_total(p, node, NEW);
 	fprintf(p->out, ", %s %%", part);
 	if (g->compared) {
 		text_percent(part, flame_graph_total(g, node, OLD), g->tree.samples[OLD]);
-		fprintf(p->out, "; old %s %%", part);
+		fputs("; old ", p->out);
+		if (strcmp(g->unit, "nanoseconds") == 0) {
+			err = err ?: print_total(p, node, OLD);
+			fputs(", ", p->out);
+		}
+		fprintf(p->out, "%s %%", part);
 	}
 	fputs("</title>", p->out);
 	return err;
