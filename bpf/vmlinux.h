@@ -228,7 +228,8 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct task_group *sched_task_group;
 	int exit_state;	       /* not 0: it has ended, or is about to */
-	unsigned long nvcsw;   /* how often it gave up its CPU by itself */
+	unsigned long nvcsw;   /* how often it gave up its CPU by itself, */
+	unsigned long nivcsw;  /* and how often it had to */
 	const __u64 *cpus_ptr; /* a bit for each CPU */
 	char comm[16];
 	unsigned int in_execve : 1;

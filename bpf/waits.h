@@ -39,7 +39,7 @@ struct wait_task {
 	__u32 exec;	    /* the program that the slots are of */
 	__u32 own_slots[2]; /* waits without a stack: for a CPU, and of a kernel thread */
 	__u32 next_place;   /* to be overwritten next */
-	__u32 unused;
+	__u32 exited;	    /* its account of wall time has ended */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -458,6 +458,8 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	wait = bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!wait)
 		counters->no_storage++;
+	else if (wait->exited)
+		return NULL;
 	else if (wait->exec != (__u32)task->self_exec_id) {
 		/* Another program: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
@@ -541,6 +543,32 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	wait->since_ns = now;
 }
 
+/*
+ * Adds the first wait of a thread that runs for the first time: since its creation it could run. Of
+ * threads that were there before the recording, begin_waits() has made an entry.
+ */
+static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
+	struct wait_counters *counters = own_wait_counters();
+	__u64 since = task->sched_info.last_queued;
+	struct wait_task *wait;
+
+	if (!scratch || !counters || !since)
+		return;
+	wait = own_wait(task, counters);
+	if (!wait)
+		return;
+	counters->waits++;
+	wait->own_slots[0] = find_wait_without_stack(
+		&scratch->stack.sample.stack,
+		sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)), WAIT_CPU);
+	wait->slot = wait->own_slots[0];
+	wait->since_ns = since;
+	end_wait(task, wait, now, NULL);
+}
+
 static __always_inline void note_switch(__u64 *ctx, bool cfi)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
@@ -551,6 +579,8 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 
 	if (wait && wait->since_ns)
 		end_wait(next, wait, now, NULL);
+	else if (!wait && !next->nvcsw && !next->nivcsw && next->pid)
+		add_first_wait(next, now);
 	/* A thread that was preempted can run, whatever its state. */
 	if (prev->pid && !(state & TASK_DEAD))
 		begin_wait(ctx, prev, ctx[0] ? 0 : state, now, cfi);
@@ -559,6 +589,18 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 		counters->timed++;
 		counters->timed_ns += bpf_ktime_get_ns() - start;
 	}
+}
+
+/* The account of wall time ends here: the rest of the exit may wait, too. */
+SEC("?tp_btf/sched_process_exit")
+int end_of_waits(const __u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
+
+	if (wait)
+		wait->exited = true;
+	return 0;
 }
 
 /*

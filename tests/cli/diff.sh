@@ -15,6 +15,7 @@ diff_of() {
 
 # --- Two recordings with waits: one waits twice as long ---
 
+# shellcheck disable=SC2016 # for the inner shell
 for name in one two; do
 	seconds=0.2
 	[ $name = one ] || seconds=0.4

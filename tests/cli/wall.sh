@@ -231,6 +231,24 @@ for _ in range(500):
 	thread.start()
 	thread.join()'
 cp "$work/out" "$work/command.json"
+check "recorded to a file, too" exits 0 "$profiltool" record --wall -o "$work/brief.pb.gz" -- \
+	"$python" -c 'import threading
+for _ in range(500):
+	thread = threading.Thread(target=int)
+	thread.start()
+	thread.join()'
+"$profiltool" dump --json "$work/brief.pb.gz" >"$work/brief.json"
+check "the first wait of a new thread for a CPU is among the waits" python3 - "$work/brief.json" <<'EOF2'
+import json, sys
+j = json.load(open(sys.argv[1]))
+seen = {s["labels"]["tid"] for s in j["stacks"] if any("[waiting for a CPU]" in f for f in s["functions"])}
+waited = {w["labels"]["tid"] for w in j["walls"] if w["runnable_ns"]}
+# A thread that others interrupt while it ends may wait between the end of its waits, and of its account.
+missing = waited - seen
+if len(missing) > 0.02 * len(waited):
+	print(len(missing), "of", len(waited))
+sys.exit(len(missing) > 0.02 * len(waited))
+EOF2
 check "they are 500 and the main thread" sums "w['threads'] == 501 and not w['unknown_ns'] and $closes" command
 check "processes that begin and end meanwhile are in it, each once" exits 0 "$profiltool" record --wall --json -- \
 	sh -c 'i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done'

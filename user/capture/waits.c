@@ -119,6 +119,7 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
 	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
 				  true);
+	bpf_program__set_autoload(bpf->progs.end_of_waits, true);
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
@@ -243,6 +244,13 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			err = fd;
 		else
 			w->program = fd;
+	}
+	if (!err) {
+		fd = program_attach(bpf->progs.end_of_waits);
+		if (fd < 0)
+			err = fd;
+		else
+			w->exits = fd;
 	}
 	return err ? error_set(e, -err, "cannot follow the switches from thread to thread") : 0;
 }
@@ -417,7 +425,7 @@ struct wait_counters waits_counters(const struct waits *w)
 
 void waits_free(struct waits *w)
 {
-	const int links[] = { w->program, w->begin, w->end };
+	const int links[] = { w->program, w->exits, w->begin, w->end };
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])

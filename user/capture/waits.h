@@ -26,7 +26,7 @@ struct waits_timed {
 
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
-	int program, begin, end; /* descriptors of attached programs; 0: none */
+	int program, exits, begin, end; /* descriptors of attached programs; 0: none */
 	struct wait_entry *entries;
 	struct wait_counters *counters;
 	size_t cpus;
