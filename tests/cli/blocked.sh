@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# record --wall: for what threads wait, and where. The program measures how long it was blocked, as the kernel's
-# account has it.
+# record --wall: for what threads wait, and where. The program measures how long it was blocked, by the kernel's own
+# switches and wake-ups.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
@@ -20,9 +20,9 @@ record() {
 	wait "$recorder"
 }
 
-# agrees NAME: whether for each kind the waits for that reason in its function are as long as the program says: no longer
-# than 2 % and 5 us for each, in which the clock and the account are read; and not much shorter, as what the host takes
-# while the program runs is told as blocked.
+# agrees NAME: whether for each kind the waits for that reason in its function are as long as the program says, within 2 %
+# and 5 us for each. The kernel may lose the event of a switch: the wait, which is not followed then, is among those in
+# the account whose reason is unknown.
 agrees() {
 	grep -qE '^signal [0-9]' "$work/$1.out" || return
 	"$profiltool" dump --json "$work/$1.pb.gz" >"$work/dumped" || return
@@ -30,7 +30,7 @@ agrees() {
 import json, sys
 j = json.load(open(sys.argv[2]))
 wall = [v["type"] for v in j["values"]].index("wall")
-told, fits = {}, True
+told, fits, missing = {}, True, 0
 for s in j["stacks"]:
 	names = [n for f in s.get("functions", []) for n in f]
 	state = next((n for n in names if n.startswith("[")), "")
@@ -39,13 +39,16 @@ for s in j["stacks"]:
 			told[n[5:]] = told.get(n[5:], 0) + s["values"][wall]
 for line in open(sys.argv[1]):
 	kind, *rest = line.split()
-	if len(rest) != 2:
+	if len(rest) != 3:
 		continue
-	ns, times = map(int, rest)
+	least, most, times = map(int, rest)
 	seen = told.get(kind, 0)
-	print("%s: %.6f s told by the program, %.6f s recorded, %d times" % (kind, ns / 1e9, seen / 1e9, times))
-	fits &= .85 * ns - 5000 * times <= seen <= 1.02 * ns + 5000 * times
-sys.exit(not fits or not told)' "$work/$1.out" "$work/dumped"
+	print("%s: %.6f to %.6f s told by the program, %.6f s recorded, %d times" % (kind, least / 1e9, most / 1e9, seen / 1e9, times))
+	fits &= seen <= 1.02 * most + 5000 * times
+	missing += max(0, .98 * least - 5000 * times - seen)
+unknown = json.load(open(sys.argv[3]))["wall"]["blocked_by"].get("unknown", 0)
+print("missing: %.6f s, for an unknown reason: %.6f s" % (missing / 1e9, unknown / 1e9))
+sys.exit(not fits or not told or missing > unknown)' "$work/$1.out" "$work/dumped" "$work/$1.json"
 }
 
 # exits_0_and_prints PATTERN COMMAND...: its output is in $work/printed.
@@ -118,12 +121,17 @@ EOF
 check "what costs too much" exits 0 "$profiltool" record --wall --max-overhead 1 --json -q -o "$work/switch.pb.gz" -- \
 	python3 -S "$work/switch.py"
 cp "$work/out" "$work/switch.json"
-# Without their stacks, the waits have their reason, and the account is as exact.
-check "what costs too much: stacks are left out, and nothing else" json "(lambda w: w['waits_spared'] > 0 and
+# Without their stacks, the waits have their reason, and the account is as exact. On a busy machine they may switch too
+# rarely for that.
+check "what costs too much: stacks are left out, and nothing else" json "(lambda w:
+	(w['waits_spared'] > 0 or w['waits_cost_ns'] <= 10e6 + 0.01 * w['wall_ns']) and
 	w['waits_lost'] == 0 and w['blocked_by']['pipe'] > 0.9 * (w['blocked_ns'] - w['blocked_by'].get('child', 0)) > 0 and
 	w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'])(j['wall'])" "$work/switch.json"
 check "what costs too much: it is said" exits 0 "$profiltool" report "$work/switch.pb.gz"
-check "what costs too much: it is said" says "have a reason, but no stack"
+is_said() {
+	json "j['wall']['waits_spared'] == 0" "$work/switch.json" || says "have a reason, but no stack"
+}
+check "what costs too much: it is said" is_said
 
 # --- Asked ---
 
