@@ -152,7 +152,7 @@ static __always_inline bool has_run_queue(void)
  */
 static __always_inline __u32 threads_waiting(struct task_struct *task)
 {
-	__u32 queued, asleep = 0, cpu = bpf_get_smp_processor_id();
+	__u32 queued, runnable, asleep = 0, cpu = bpf_get_smp_processor_id();
 	struct sample_times *own;
 	struct cfs_rq *cfs;
 	struct rq *rq;
@@ -168,10 +168,14 @@ static __always_inline __u32 threads_waiting(struct task_struct *task)
 	if (queued < 2)
 		return 0;
 	cfs = __builtin_preserve_access_index(&rq->cfs);
-	if (bpf_core_field_exists(cfs->h_nr_runnable))
-		asleep = BPF_CORE_READ(cfs, h_nr_queued) - BPF_CORE_READ(cfs, h_nr_runnable);
-	else if (bpf_core_field_exists(cfs->h_nr_delayed))
+	if (bpf_core_field_exists(cfs->h_nr_runnable)) {
+		/* Another CPU that adds a thread counts it as runnable before it is queued. */
+		runnable = BPF_CORE_READ(cfs, h_nr_runnable);
+		asleep = BPF_CORE_READ(cfs, h_nr_queued);
+		asleep -= runnable < asleep ? runnable : asleep;
+	} else if (bpf_core_field_exists(cfs->h_nr_delayed)) {
 		asleep = BPF_CORE_READ(cfs, h_nr_delayed);
+	}
 	return asleep < queued ? queued - asleep - 1 : 0;
 }
 
