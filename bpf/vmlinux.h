@@ -139,8 +139,9 @@ struct rq {
 	unsigned int nr_running;    /* threads of all scheduling classes, but the idle one */
 	struct cfs_rq cfs;	    /* the uppermost */
 	struct list_head cfs_tasks; /* all of its threads, by se.group_node */
-	__u64 clock;		    /* the scheduler's, when it was last looked at */
-	__u64 clock_task;	    /* without the time that interrupts and the host took */
+	int cpu;
+	__u64 clock;	  /* the scheduler's, when it was last looked at */
+	__u64 clock_task; /* without the time that interrupts and the host took */
 };
 
 struct sched_entity {

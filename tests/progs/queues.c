@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * queues CPU BATCH SERVERS: threads that wait for one CPU. `BATCH` of them compute all the time,
- * and `SERVERS` of them for some 0.2 ms after each millisecond of sleep. Prints "ready" when all
- * run.
+ * and `SERVERS` of them for some 0.2 ms, and then wake the next one and sleep until they are woken:
+ * half of them at a time. No timer wakes them: the interrupt of a tick would, at the same time.
+ * Prints "ready" when all have run.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-static pthread_barrier_t all;
+static atomic_int running;
 
 static void spin(unsigned long rounds)
 {
@@ -21,26 +24,35 @@ static void spin(unsigned long rounds)
 
 static void *batch_job(void *unused)
 {
-	pthread_barrier_wait(&all);
+	running++;
 	for (;;)
 		for (volatile unsigned long i = 0; i < 1000000; i++)
 			;
 	return unused;
 }
 
-static void *serve(void *unused)
+static int (*servers)[2]; /* a pipe of each */
+static int server_count;
+
+static void *serve(void *argument)
 {
-	pthread_barrier_wait(&all);
-	for (;;) {
+	int number = (int)(intptr_t)argument, next = (number + 1) % server_count;
+	char byte = 'x';
+
+	running++;
+	if (number % 2 == 0 && write(servers[next][1], &byte, 1) != 1)
+		exit(1);
+	while (read(servers[number][0], &byte, 1) == 1) {
 		spin(100000);
-		usleep(1000);
+		if (write(servers[next][1], &byte, 1) != 1)
+			exit(1);
 	}
-	return unused;
+	exit(1);
 }
 
 int main(int argc, char **argv)
 {
-	int batch = argc > 2 ? atoi(argv[2]) : 0, servers = argc > 3 ? atoi(argv[3]) : 0;
+	int batch = argc > 2 ? atoi(argv[2]) : 0;
 	pthread_t thread;
 	cpu_set_t cpus;
 
@@ -50,17 +62,25 @@ int main(int argc, char **argv)
 	}
 	CPU_ZERO(&cpus);
 	CPU_SET(atoi(argv[1]), &cpus);
-	pthread_barrier_init(&all, NULL, batch + servers + 1);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus)) {
-		perror("waits");
+		perror("queues");
 		return 1;
 	}
-	for (int i = 0; i < batch + servers; i++)
-		if (pthread_create(&thread, NULL, i < batch ? batch_job : serve, NULL)) {
-			perror("waits");
+	server_count = atoi(argv[3]);
+	servers = calloc(server_count + 1, sizeof(*servers));
+	for (int i = 0; i < server_count; i++)
+		if (!servers || pipe(servers[i])) {
+			perror("queues");
 			return 1;
 		}
-	pthread_barrier_wait(&all);
+	for (int i = 0; i < batch + server_count; i++)
+		if (pthread_create(&thread, NULL, i < batch ? batch_job : serve,
+				   (void *)(intptr_t)(i - batch))) {
+			perror("queues");
+			return 1;
+		}
+	while (running < batch + server_count)
+		usleep(1000);
 	puts("ready");
 	fflush(stdout);
 	pause();

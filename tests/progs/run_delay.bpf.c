@@ -21,8 +21,8 @@ static __always_inline struct thread_account account_of(struct task_struct *task
 		.tid = BPF_CORE_READ(task, pid),
 		.pid = BPF_CORE_READ(task, tgid),
 		.start_ns = BPF_CORE_READ(task, start_time),
-		.ran_ns = BPF_CORE_READ(task, se.sum_exec_runtime),
 		.delay_ns = BPF_CORE_READ(task, sched_info.run_delay),
+		.cpu = BPF_CORE_READ(task, se.cfs_rq, rq, cpu),
 	};
 	__u64 since = BPF_CORE_READ(task, sched_info.last_queued),
 	      now = BPF_CORE_READ(task, se.cfs_rq, rq, clock);
