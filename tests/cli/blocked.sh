@@ -133,6 +133,20 @@ is_said() {
 }
 check "what costs too much: it is said" is_said
 
+# --- More stacks than there is room for ---
+
+check "too many different stacks of waits" exits 0 "$profiltool" record --wall --max-overhead 0 --json \
+	-o "$work/places.pb.gz" -- "$progs/places"
+check "too many different stacks of waits: it is said how many have none" \
+	says "of the waits have a reason, but neither stack nor thread: there was no room"
+cp "$work/out" "$work/places.json"
+check "too many different stacks of waits: their reason is right, and so is the account" json "(lambda w:
+	0 < w['waits_no_room'] < w['waits'] and w['blocked_by']['sleep'] > 0.9 * w['blocked_ns'] and
+	w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'])(j['wall'])" "$work/places.json"
+check "too many different stacks of waits: the file keeps the number" test \
+	"$(grep -o '"waits_no_room": *[0-9]*' <("$profiltool" report --json "$work/places.pb.gz" 2>/dev/null))" = \
+	"$(grep -o '"waits_no_room": *[0-9]*' "$work/places.json")"
+
 # --- Asked ---
 
 state=$work/us1000.pb.gz

@@ -853,6 +853,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 
 		totals->waits = waits.waits;
 		totals->waits_spared = waits.spared;
+		totals->waits_no_room = waits_no_room(&c->sample.waits);
 		totals->waits_lost = waits.no_storage;
 		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
 	}

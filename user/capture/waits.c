@@ -423,6 +423,15 @@ struct wait_counters waits_counters(const struct waits *w)
 	return sum;
 }
 
+uint64_t waits_no_room(const struct waits *w)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; w->entries && i < WAIT_REASONS; i++)
+		sum += w->entries[i].count;
+	return sum;
+}
+
 void waits_free(struct waits *w)
 {
 	const int links[] = { w->program, w->exits, w->begin, w->end };

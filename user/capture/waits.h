@@ -71,6 +71,9 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 /* The sums of the counters of all CPUs. */
 struct wait_counters waits_counters(const struct waits *w);
 
+/* How many waits have a reason alone: there was no room for their thread and stack. */
+uint64_t waits_no_room(const struct waits *w);
+
 void waits_free(struct waits *w);
 
 #endif

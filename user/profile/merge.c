@@ -553,6 +553,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->in_doubt, from->in_doubt);
 	add_u64(&t->waits, from->waits);
 	add_u64(&t->waits_spared, from->waits_spared);
+	add_u64(&t->waits_no_room, from->waits_no_room);
 	add_u64(&t->waits_lost, from->waits_lost);
 	add_u64(&t->waits_user_ns, from->waits_user_ns);
 	add_u64(&t->waits_complete_ns, from->waits_complete_ns);

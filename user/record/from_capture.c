@@ -450,6 +450,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->in_doubt = from.in_doubt;
 	t->waits = from.waits;
 	t->waits_spared = from.waits_spared;
+	t->waits_no_room = from.waits_no_room;
 	t->waits_lost = from.waits_lost;
 	t->waits_cost_ns = from.waits_cost_ns;
 	t->wall_lost = from.wall_lost;

@@ -184,6 +184,13 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 			"more than --max-overhead\n",
 			prefix, percent);
 	}
+	if (t->waits_no_room) {
+		text_percent(percent, t->waits_no_room, t->waits);
+		fprintf(out,
+			"%s%s %% of the waits have a reason, but neither stack nor thread: there "
+			"was no room for so many different ones\n",
+			prefix, percent);
+	}
 	if (t->waits_lost)
 		fprintf(out, "%s%" PRIu64 " waits are in no reason, for want of memory\n", prefix,
 			t->waits_lost);

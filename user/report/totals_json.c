@@ -170,6 +170,7 @@ static int add_waits(struct json_object *object, const struct profile *p, uint64
 				  json_object_new_uint64(times.states[THREAD_UNDECIDED]));
 	err = err ?: json_add(object, "waits", json_object_new_uint64(t->waits));
 	err = err ?: json_add(object, "waits_spared", json_object_new_uint64(t->waits_spared));
+	err = err ?: json_add(object, "waits_no_room", json_object_new_uint64(t->waits_no_room));
 	err = err ?: json_add(object, "waits_lost", json_object_new_uint64(t->waits_lost));
 	err = err ?: json_add(object, "waits_user_ns", json_object_new_uint64(t->waits_user_ns));
 	err = err

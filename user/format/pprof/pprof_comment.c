@@ -62,6 +62,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(in_doubt),
 	ACCOUNT_MEMBER(waits),
 	ACCOUNT_MEMBER(waits_spared),
+	ACCOUNT_MEMBER(waits_no_room),
 	ACCOUNT_MEMBER(waits_lost),
 	ACCOUNT_MEMBER(waits_user_ns),
 	ACCOUNT_MEMBER(waits_complete_ns),
