@@ -133,6 +133,19 @@ is_said() {
 }
 check "what costs too much: it is said" is_said
 
+# --- Threads that end ---
+
+cat >"$work/ends.py" <<'EOF'
+import os
+for _ in range(5):
+	children = [os.fork() or os._exit(0) for _ in range(200)]
+	for child in children:
+		os.waitpid(child, 0)
+EOF
+check "processes that end" exits 0 "$profiltool" record --wall --max-overhead 0 --json -q -- python3 -S "$work/ends.py"
+check "processes that end: what has a reason is no longer than the account says" json "(lambda w:
+	sum(w['blocked_by'].values()) <= 1.001 * w['blocked_ns'])(j['wall'])" "$work/out"
+
 # --- More stacks than there is room for ---
 
 check "too many different stacks of waits" exits 0 "$profiltool" record --wall --max-overhead 0 --json \
