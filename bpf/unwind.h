@@ -84,6 +84,22 @@ static __always_inline bool take_ancestor(struct walk *walk, struct task_struct 
 	return false;
 }
 
+/*
+ * Prepares the walk of a thread whose registers it has. Returns false if the mappings of its
+ * process are not published.
+ */
+static __always_inline bool begin_user_walk(struct walk *walk, struct task_struct *task, __u64 id)
+{
+	if (!take_process(walk, process_key(id)) && !take_ancestor(walk, task))
+		return false;
+	walk->at = (struct unwind_mapping){ 0 };
+	walk->image_number = ~0U; /* its rows may have been moved since the last stack */
+	walk->window_words = 0;
+	walk->interrupted = 1;
+	walk->mark = walk->by_frame_pointer = walk->framed = 0;
+	return true;
+}
+
 SEC("?iter/task")
 int list_exec_numbers(struct bpf_iter__task *ctx)
 {
@@ -228,13 +244,8 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	take_registers(walk, regs);
 	stack->end = UNWIND_NO_PROCESS;
 	depth = WALK_BY_KERNEL;
-	published = take_process(walk, process_key(stack->id)) || take_ancestor(walk, task);
+	published = begin_user_walk(walk, task, stack->id);
 	if (published) {
-		walk->at = (struct unwind_mapping){ 0 };
-		walk->image_number = ~0U; /* its rows may have been moved since the last tick */
-		walk->window_words = 0;
-		walk->interrupted = 1;
-		walk->mark = walk->by_frame_pointer = walk->framed = 0;
 		depth = walk_frames(scratch);
 		stack->end = walk->end;
 		stack->by_frame_pointer = walk->by_frame_pointer;

@@ -309,13 +309,8 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	place->frames = 0;
 	if (cfi && !is_32_bit_mode(regs->MODE_REGISTER)) {
 		take_registers(walk, regs);
-		published = take_process(walk, process_key(stack->id)) || take_ancestor(walk, task);
+		published = begin_user_walk(walk, task, stack->id);
 		if (published) {
-			walk->at = (struct unwind_mapping){ 0 };
-			walk->image_number = ~0U;
-			walk->window_words = 0;
-			walk->interrupted = 1;
-			walk->mark = walk->by_frame_pointer = walk->framed = 0;
 			stack->user_depth = walk_wait_frames(scratch);
 			stack->end = walk->end;
 			stack->by_frame_pointer = walk->by_frame_pointer;
