@@ -65,6 +65,9 @@ enum {
 /* In task_struct.flags: the thread is exiting. */
 #define PF_EXITING 0x00000004
 
+/* In task_struct.__state: the thread waits, and no signal ends that. */
+#define TASK_UNINTERRUPTIBLE 0x00000002
+
 /* In task_struct.__state: the thread runs no more once it has left its CPU. */
 #define TASK_DEAD 0x00000080
 

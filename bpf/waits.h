@@ -218,7 +218,7 @@ __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *plac
 {
 	struct wait_entry *entry;
 	const __u64 *stack;
-	__u64 window_at = 1;
+	__u64 window_at = 1, callers;
 	__u32 key;
 
 	if (!scratch || !place)
@@ -228,8 +228,10 @@ __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *plac
 	stack = entry ? words_at(entry->position) : NULL;
 	if (!stack)
 		return 0;
+	callers = STACK_HEAD_WORDS + ((const struct stack *)stack)->kernel_depth + 1;
 	for (__u32 i = 0; i < WAIT_FRAMES && i + 1 < place->frames; i++) {
 		__u64 at = place->sp + place->words[i] * 8ULL, index = (at - window_at) / 8;
+		__u64 caller = callers + i;
 
 		if (index >= WAIT_WINDOW_WORDS) {
 			index = 0;
@@ -239,13 +241,46 @@ __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *plac
 			    bpf_probe_read_user(scratch->window, 8, (void *)at))
 				return 0;
 		}
-		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
-		if (index >= WAIT_WINDOW_WORDS)
+		/* makes the compiler use the registers that it checks */
+		asm("" : "+r"(index), "+r"(caller));
+		if (index >= WAIT_WINDOW_WORDS || caller >= STACK_WORDS_MAX)
 			return 0;
-		if (scratch->window[index] != stack[STACK_HEAD_WORDS + 1 + i])
+		if (scratch->window[index] != stack[caller])
 			return 0;
 	}
 	return 1;
+}
+
+/* The entry for the kernel frames in the scratch memory and the user frames of a place's stack. */
+__noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_place *place)
+{
+	const struct wait_entry *entry;
+	const struct stack *from;
+	struct stack *stack;
+	__u64 index, first, size;
+	__u32 key;
+
+	if (!scratch || !place)
+		return 0;
+	stack = &scratch->stack.sample.stack;
+	key = place->slot;
+	entry = bpf_map_lookup_elem(&waits, &key);
+	from = entry ? (const struct stack *)words_at(entry->position) : NULL;
+	if (!from)
+		return 0;
+	stack->cpu = from->cpu;
+	stack->end = from->end;
+	stack->by_frame_pointer = from->by_frame_pointer;
+	stack->user_depth = from->user_depth;
+	index = stack->kernel_depth;
+	first = from->kernel_depth;
+	size = from->user_depth * sizeof(*stack->pcs);
+	asm("" : "+r"(index), "+r"(first), "+r"(size));
+	if (index > STACK_DEPTH_MAX || first > STACK_DEPTH_MAX ||
+	    size > STACK_DEPTH_MAX * sizeof(*stack->pcs) ||
+	    bpf_probe_read_kernel(&stack->pcs[index], size, &from->pcs[first]))
+		return 0;
+	return find_wait(stack);
 }
 
 /* As walk_frames(), and notes where the return addresses are. */
@@ -254,15 +289,20 @@ __noinline int walk_wait_frames(struct wait_scratch *scratch)
 	struct wait_place *place;
 	struct walk *walk;
 	bool plain = true;
+	__u32 at;
 
 	if (!scratch)
 		return 0;
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
+	at = scratch->stack.sample.stack.kernel_depth;
 	for (__u32 i = 0; i < STACK_DEPTH_MAX; i++) {
-		__u64 word;
+		__u64 word, index = at + i;
 
-		scratch->stack.sample.stack.pcs[i] = walk->pc + walk->mark;
+		asm("" : "+r"(index));
+		if (index >= 2 * STACK_DEPTH_MAX)
+			return i;
+		scratch->stack.sample.stack.pcs[index] = walk->pc + walk->mark;
 		if (step(walk)) {
 			place->frames = plain ? i + 1 : 0;
 			return i + 1;
@@ -277,25 +317,30 @@ __noinline int walk_wait_frames(struct wait_scratch *scratch)
 	return STACK_DEPTH_MAX;
 }
 
-/* The entry for a wait whose stack user space walks. */
+/* The entry for a wait whose user stack user space walks. */
 static __always_inline __u32 find_copied_wait(struct stack *stack)
 {
-	stack->kernel_depth = 0;
+	__u64 index = stack->kernel_depth;
+
+	asm("" : "+r"(index));
+	if (index > STACK_DEPTH_MAX)
+		return 0;
 	stack->user_depth = 1;
 	stack->end = UNWIND_NO_PROCESS;
 	stack->by_frame_pointer = 0;
 	stack->cpu |= WAIT_COPIED;
-	stack->pcs[0] = bpf_ktime_get_ns();
+	stack->pcs[index] = bpf_ktime_get_ns();
 	return find_wait(stack);
 }
 
 /*
- * Walks the thread's stack, or sends a copy of it where its mappings are not published, as
- * walk_user_stack() does. Returns the entry for its wait.
+ * Walks the thread's user stack, or sends a copy of it where its mappings are not published, as
+ * walk_user_stack() does; kernel_size bytes of kernel frames are there already. Returns the entry
+ * for its wait.
  */
 static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 				       struct task_struct *task, const struct pt_regs *regs,
-				       bool cfi)
+				       long kernel_size, bool cfi)
 {
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct walk *walk = &scratch->stack.walk;
@@ -303,7 +348,7 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	bool published;
 	__u32 slot;
 
-	stack->kernel_depth = stack->user_depth = 0;
+	stack->user_depth = 0;
 	stack->by_frame_pointer = 0;
 	stack->end = UNWIND_BY_KERNEL;
 	place->frames = 0;
@@ -324,8 +369,47 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 			return slot;
 		stack->cpu &= ~WAIT_COPIED;
 	}
-	stack->user_depth = get_frames(ctx, stack->pcs, BPF_F_USER_STACK) / sizeof(__u64);
+	stack->user_depth =
+		get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK) / sizeof(__u64);
 	return find_wait(stack);
+}
+
+/*
+ * The entry for the stack with which the current thread, `own` and `id`, has entered the kernel,
+ * below kernel_size bytes of kernel frames. file: see struct wait_place.
+ */
+static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scratch,
+					    struct task_struct *task, struct wait_task *own,
+					    __u64 id, __u16 reason, struct file *file,
+					    long kernel_size, bool cfi,
+					    struct wait_counters *counters)
+{
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct stack *stack = &scratch->stack.sample.stack;
+	struct wait_place *place;
+
+	stack->id = id;
+	stack->kernel_depth = kernel_size / sizeof(__u64);
+	for (int i = 0; i < WAIT_PLACES; i++) {
+		place = &own->places[i];
+		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
+		    place->reason == reason && place->file == (__u64)file &&
+		    is_at_place(scratch, place))
+			return kernel_size ? find_wait_at_place(scratch, place) : place->slot;
+	}
+	counters->walks++;
+	place = &scratch->place;
+	place->pc = regs->PC_REGISTER;
+	place->sp = regs->sp;
+	place->reason = reason;
+	place->file = (__u64)file;
+	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
+	place->slot = walk_wait(ctx, scratch, task, regs, kernel_size, cfi);
+	if (place->frames && place->slot >= WAIT_REASONS && is_at_place(scratch, place)) {
+		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
+		own->next_place++;
+	}
+	return place->slot;
 }
 
 static __always_inline struct wait_counters *own_wait_counters(void)
@@ -465,6 +549,12 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	return wait;
 }
 
+/* Whether the reason alone does not say for what the thread waits: its kernel frames do. */
+static __always_inline bool has_kernel_stack(__u16 reason, __u32 state)
+{
+	return reason == WAIT_OTHER || state & TASK_UNINTERRUPTIBLE;
+}
+
 static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u32 state, __u64 now,
 				       bool cfi)
 {
@@ -473,9 +563,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
 	struct wait_counters *counters = own_wait_counters();
 	struct file *file = NULL;
-	struct wait_place *place;
 	struct wait_task *wait;
 	struct stack *stack;
+	long kernel_size = 0;
 	__u64 id;
 	__u16 reason;
 
@@ -512,29 +602,10 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 		wait->since_ns = now;
 		return;
 	}
-	for (int i = 0; i < WAIT_PLACES; i++) {
-		place = &wait->places[i];
-		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
-		    place->reason == reason && place->file == (__u64)file &&
-		    is_at_place(scratch, place)) {
-			wait->slot = place->slot;
-			wait->since_ns = now;
-			return;
-		}
-	}
-	counters->walks++;
-	place = &scratch->place;
-	place->pc = regs->PC_REGISTER;
-	place->sp = regs->sp;
-	place->reason = reason;
-	place->file = (__u64)file;
-	stack->id = id;
-	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
-	wait->slot = place->slot = walk_wait(ctx, scratch, task, regs, cfi);
-	if (place->frames && place->slot >= WAIT_REASONS && is_at_place(scratch, place)) {
-		wait->places[wait->next_place & (WAIT_PLACES - 1)] = *place;
-		wait->next_place++;
-	}
+	if (has_kernel_stack(reason, state))
+		kernel_size = get_frames(ctx, stack->pcs, 0);
+	wait->slot = find_own_stack(ctx, scratch, task, wait, id, reason, file, kernel_size, cfi,
+				    counters);
 	wait->since_ns = now;
 }
 
@@ -614,6 +685,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	__u64 now = bpf_ktime_get_ns() + wait_clock_offset;
 	__u32 zero = 0, state;
 	__u16 reason = WAIT_CPU;
+	long size;
 
 	begin = bpf_map_lookup_elem(&wait_begin, &zero);
 	if (!task || !begin || !counters || task->on_cpu || task->__state & TASK_DEAD)
@@ -638,6 +710,13 @@ int begin_waits(struct bpf_iter__task *ctx)
 			wait->own_slots[0] = wait->slot;
 		wait->since_ns = now;
 		return 0;
+	}
+	begin->stack.kernel_depth = 0;
+	if (has_kernel_stack(reason, state)) {
+		size = bpf_get_task_stack(task, begin->stack.pcs, STACK_DEPTH_MAX * sizeof(__u64),
+					  0);
+		if (size > 0)
+			begin->stack.kernel_depth = size / sizeof(__u64);
 	}
 	wait->slot = before->slot = find_copied_wait(&begin->stack);
 	wait->since_ns = now;

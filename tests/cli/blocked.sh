@@ -102,6 +102,32 @@ else
 	skip "--cgroup" "no control group can be made here"
 fi
 
+# --- Where the reason does not say what the kernel waits for ---
+
+# through FUNCTION NAME: whether all waits in FUNCTION that no signal ends have the kernel's functions above it, without
+# those of the switch to another thread.
+through() {
+	"$profiltool" dump --json "$work/$2.pb.gz" >"$work/dumped" || return
+	python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+wall = [v["type"] for v in j["values"]].index("wall")
+stacks = [[n for f in s.get("functions", []) for n in f] for s in j["stacks"] if s["values"][wall]]
+stacks = [s for s in stacks if sys.argv[2] in s and s[0] == "[blocked: child]"]
+print(*stacks, sep="\n")
+sys.exit(not stacks or not all("kernel_clone" in s[1:s.index(sys.argv[2])] and
+	"__schedule" not in s for s in stacks))' "$work/dumped" "$1"
+}
+
+check "waits in vfork(): recorded" exits 0 "$profiltool" record --wall --json -q -o "$work/vfork.pb.gz" -- \
+	sh -c "echo | $progs/woken 20000 1"
+check "waits in vfork(): have the kernel's functions" through wait_vfork vfork
+begin stuck "$progs/woken" stuck
+record_begin stuck record --wall --json -q -o "$work/stuck.pb.gz" -p "$pid" -d 1
+check "a wait in vfork() that is under way at both ends: recorded" wait "$recorder"
+check "a wait in vfork() that is under way at both ends: has the kernel's functions" through wait_stuck stuck
+send_line stuck go
+
 # --- Two processes that switch all the time ---
 
 cat >"$work/switch.py" <<'EOF'

@@ -127,7 +127,8 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 		       ?: bpf_map__set_max_entries(bpf->maps.wait_scratch, cpus);
 }
 
-int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *found)
+int waits_add_walked(struct waits *w, uint32_t slot, uint32_t kernel_depth,
+		     const struct unwind_found *found)
 {
 	struct waits_walked *walked;
 
@@ -143,7 +144,7 @@ int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *
 	};
 	if (!walked->pcs)
 		return -ENOMEM;
-	memcpy(walked->pcs, found->pcs, found->user_depth * sizeof(*walked->pcs));
+	memcpy(walked->pcs, found->pcs + kernel_depth, found->user_depth * sizeof(*walked->pcs));
 	w->walked_count++;
 	return 0;
 }
@@ -174,7 +175,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 	if (from->slot < WAIT_REASONS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
 		return 0;
-	return waits_add_walked(w, from->slot, &found);
+	return waits_add_walked(w, from->slot, 0, &found);
 }
 
 /*
@@ -313,6 +314,7 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 		.first_ns = entry->first_ns,
 		.count = ns,
 		.waiting = entry->count,
+		.kernel_depth = stack->kernel_depth,
 		.user_depth = stack->user_depth,
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
@@ -365,6 +367,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 		const struct stack *stack;
 		const uint64_t *pcs;
+		uint64_t joined[2 * STACK_DEPTH_MAX];
 		struct stack head = { .id = SAMPLE_ID_VALID, .cpu = i };
 
 		if (!entry->count)
@@ -383,7 +386,10 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 			head.user_depth = w->walked[next].depth;
 			head.end = w->walked[next].end;
 			head.by_frame_pointer = w->walked[next].by_frame_pointer;
-			pcs = w->walked[next].pcs;
+			memcpy(joined, pcs, head.kernel_depth * sizeof(*pcs));
+			memcpy(joined + head.kernel_depth, w->walked[next].pcs,
+			       head.user_depth * sizeof(*pcs));
+			pcs = joined;
 		}
 		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts,
 				&numbers[i].blocked);

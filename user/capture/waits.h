@@ -10,7 +10,8 @@ struct sample_bpf;
 struct unwind;
 struct unwind_found;
 
-/* A stack that was walked here: of a thread that waited when the recording began, or of a copy. */
+/* A user stack that was walked here: of a thread that waited when the recording began, or of a
+ * copy. */
 struct waits_walked {
 	uint32_t slot; /* of its wait, in entries */
 	uint32_t depth;
@@ -51,8 +52,10 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
  */
 int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e);
 
-/* Adds the stack of an entry. Returns 0 or -ENOMEM. */
-int waits_add_walked(struct waits *w, uint32_t slot, const struct unwind_found *found);
+/* Adds the user stack of an entry: what is found behind kernel_depth frames. Returns 0 or -ENOMEM.
+ */
+int waits_add_walked(struct waits *w, uint32_t slot, uint32_t kernel_depth,
+		     const struct unwind_found *found);
 
 /* Reads when waits were. Returns 0 or -ENOMEM. */
 int waits_read(struct waits *w, int64_t clock_offset);

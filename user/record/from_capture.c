@@ -13,6 +13,7 @@
 #include "profile/image_name.h"
 #include "profile/tags.h"
 #include "record/cgroup_name.h"
+#include "record/kernel_frames.h"
 #include "record/wait_place.h"
 #include "util/array.h"
 #include "util/file.h"
@@ -37,7 +38,8 @@ struct capture_profile {
 	struct user_names *users;	  /* of a window; NULL: of a whole recording */
 	bool keeps_times;		  /* of ticks */
 	size_t wall;			  /* number of the value; 0: waits were not recorded */
-	struct wait_places places;	  /* with waits */
+	struct wait_places places;	  /* with waits, */
+	struct kernel_frames kernel;	  /* and these of theirs */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
@@ -333,18 +335,19 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	enum wait_reason reason = wait->cpu;
 	int64_t values[VALUES_MAX] = { 0 };
 	/* The leaf is the state. */
-	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number;
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth = 1;
 	char state[THREAD_STATE_SIZE];
 	int err;
 
 	wait_places_frame(&b->places, wait, state);
 	err = state_location(b, state, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
-	for (uint32_t i = 0; i < wait->depth && !err; i++)
-		err = location_id(b, &wait->frames[i], i > 0 || reason != WAIT_FAULT,
-				  &locations[i + 1]);
+	for (uint32_t i = kernel_frames_of_switch(&b->kernel, wait); i < wait->depth && !err; i++)
+		err = location_id(b, &wait->frames[i],
+				  i != wait->depth - wait->user_depth || reason != WAIT_FAULT,
+				  &locations[depth++]);
 	err = err ?: label_id(b, wait, &label);
-	err = err ?: profile_sample(b->p, locations, wait->depth + 1, label, &number);
+	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
 	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
@@ -369,7 +372,7 @@ static int note_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
 
-	return wait_places_note(&b->places, wait, true);
+	return wait_places_note(&b->places, wait, true) ?: kernel_frames_note(&b->kernel, wait);
 }
 
 static int add_sample(const struct capture_sample *sample, void *context)
@@ -559,8 +562,8 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	if (capture_each_mapping(b->c, add_mapping, b) ||
 	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
-	if (b->wall &&
-	    (capture_each_wait(b->c, note_wait, b) || capture_each_wait(b->c, add_wait, b)))
+	if (b->wall && (capture_each_wait(b->c, note_wait, b) ||
+			kernel_frames_name_all(&b->kernel) || capture_each_wait(b->c, add_wait, b)))
 		return error_no_memory(e);
 	return 0;
 }
@@ -574,6 +577,7 @@ void capture_profile_end(struct capture_profile *b)
 	free(b->modules);
 	index_free(&b->mapping_index);
 	wait_places_free(&b->places);
+	kernel_frames_free(&b->kernel);
 	free(b);
 }
 

@@ -1330,7 +1330,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 	if (unwind_walk(u, copy, &found))
 		return -ENOMEM;
 	if (copy->wait)
-		return waits_add_walked(u->waits, copy->wait, &found);
+		return waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);
 	sample.user_depth = found.user_depth;
 	sample.end = found.end;
 	sample.by_frame_pointer = found.by_frame_pointer;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_RECORD_KERNEL_FRAMES_H
+#define PROFIL_RECORD_KERNEL_FRAMES_H
+
+#include "capture/capture.h"
+#include "profile/profile.h"
+#include "util/index.h"
+
+/*
+ * Names of the kernel frames of waits. They are read apart from those of the profile: which frames
+ * a stack has there depends on them. Zero-initialised is empty.
+ */
+struct kernel_frames {
+	struct profile *p; /* its locations are the frames; NULL: there are none */
+	struct index index;
+};
+
+/* Notes the kernel frames of a stack. Returns 0 or -ENOMEM. */
+int kernel_frames_note(struct kernel_frames *frames, const struct capture_sample *sample);
+
+/* When all are noted: finds their names. Returns 0 or -ENOMEM. */
+int kernel_frames_name_all(struct kernel_frames *frames);
+
+/* The function of a frame; "": its name cannot be found. */
+const char *kernel_frames_name(const struct kernel_frames *frames, uint64_t pc);
+
+/*
+ * How many frames of a wait's stack, from the leaf on, are those of the switch to another thread
+ * and of the BPF program that it calls.
+ */
+uint32_t kernel_frames_of_switch(const struct kernel_frames *frames,
+				 const struct capture_sample *wait);
+
+void kernel_frames_free(struct kernel_frames *frames);
+
+#endif
