@@ -3,6 +3,8 @@
 #ifndef PROFIL_BPF_ARCH_ARM64_H
 #define PROFIL_BPF_ARCH_ARM64_H
 
+#include <bpf/bpf_core_read.h>
+
 struct user_pt_regs {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
@@ -47,6 +49,13 @@ static inline long system_call_number(const struct pt_regs *regs)
 static inline __u64 system_call_argument(const struct pt_regs *regs)
 {
 	return regs->orig_x0;
+}
+
+/* The preempt count of the CPU that the current task runs on. */
+static __always_inline __u32 preempt_count(struct task_struct *task, __s64 distance)
+{
+	(void)distance;
+	return BPF_CORE_READ(task, thread_info.preempt.count);
 }
 
 /* Writes the registers by their numbers in DWARF, which is their order: x0 to x30, sp. */

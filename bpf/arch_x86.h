@@ -3,6 +3,8 @@
 #ifndef PROFIL_BPF_ARCH_X86_H
 #define PROFIL_BPF_ARCH_X86_H
 
+#include <bpf/bpf_core_read.h>
+
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long orig_ax;
@@ -44,6 +46,21 @@ static inline long system_call_number(const struct pt_regs *regs)
 static inline __u64 system_call_argument(const struct pt_regs *regs)
 {
 	return regs->di;
+}
+
+/*
+ * The preempt count of the CPU that the current task runs on. It is a per-CPU variable, at this
+ * distance from the CPU's run queue, or in struct pcpu_hot there. Its address as a symbol would
+ * require CONFIG_KALLSYMS_ALL.
+ */
+static __always_inline __u32 preempt_count(struct task_struct *task, __s64 distance)
+{
+	__u32 count = 0;
+
+	if (bpf_core_field_exists(struct pcpu_hot, preempt_count))
+		distance += bpf_core_field_offset(struct pcpu_hot, preempt_count);
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)task->se.cfs_rq->rq + distance);
+	return count;
 }
 
 /* Writes the registers by their numbers in DWARF. */

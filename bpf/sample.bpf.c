@@ -421,3 +421,17 @@ int switch_stacks_cfi(__u64 *ctx)
 	note_switch(ctx, true);
 	return 0;
 }
+
+SEC("?tp_btf/sched_waking")
+int waking_stacks(__u64 *ctx)
+{
+	note_waking(ctx, false);
+	return 0;
+}
+
+SEC("?tp_btf/sched_waking")
+int waking_stacks_cfi(__u64 *ctx)
+{
+	note_waking(ctx, true);
+	return 0;
+}

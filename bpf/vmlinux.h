@@ -219,12 +219,25 @@ struct css_set {
 	struct cgroup *dfl_cgrp;		/* in cgroup v2 */
 };
 
+/* x86, Linux 6.2 to 6.14: a per-CPU variable. */
+struct pcpu_hot {
+	int preempt_count;
+};
+
+/* arm64 has the preempt count in it. */
+struct thread_info {
+	struct {
+		__u32 count;
+	} preempt;
+};
+
 /*
  * Read the pointers in it with BPF_CORE_READ(). For each direct dereference the verifier searches
  * the whole BTF of the kernel to see whether the pointer is trusted, which adds some 3 ms to the
  * load.
  */
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;

@@ -34,6 +34,14 @@ enum wait_reason {
 	WAIT_REASON_LIST(WAIT_ENUM)
 #undef WAIT_ENUM
 	WAIT_REASONS,
+	/*
+	 * In place of a reason: the stack is that of who ended waits. A thread; a thread that is
+	 * not recorded, whose two kernel frames are its name; an interrupt.
+	 */
+	WAKER_THREAD = WAIT_REASONS,
+	WAKER_OTHER_THREAD,
+	WAKER_INTERRUPT,
+	WAIT_KINDS,
 	/* In the list of system calls: by the kind of the descriptor, the first argument. */
 	WAIT_BY_DESCRIPTOR,
 };
@@ -42,9 +50,9 @@ enum wait_reason {
 #define WAIT_SYSTEM_CALLS 512
 
 /*
- * Where waits are added up. The first WAIT_REASONS entries are those for which there was no room;
- * the others have a stack (sample.h), with the reason in place of the CPU: a hash table, as that of
- * the stacks at ticks.
+ * Where waits are added up. The first WAIT_KINDS entries are those for which there was no room; the
+ * others have a stack (sample.h), with the reason in place of the CPU: a hash table, as that of the
+ * stacks at ticks. Wakers have entries, too, for the waits that they ended.
  */
 struct wait_entry {
 	unsigned long long hash;     /* 0: the entry is free */
@@ -78,7 +86,8 @@ struct wait_record {
 	unsigned long long end_ns; /* by the scheduler's clock */
 	unsigned long long blocked_ns;
 	unsigned long long runnable_ns; /* behind it, up to end_ns */
-	unsigned long long slot;
+	unsigned int slot;
+	unsigned int waker; /* in `waits`, too; 0: unknown, or several */
 };
 
 struct wait_ring {
@@ -88,6 +97,23 @@ struct wait_ring {
 	unsigned long long unused_too[7];
 	struct wait_record records[WAIT_RECORDS];
 };
+
+/*
+ * How much of the blocked time of an entry ended by a waker: another hash table. The rest of an
+ * entry's time ended by an unknown one.
+ */
+struct wake_entry {
+	unsigned long long key; /* wake_key(); 0: the entry is free */
+	unsigned long long blocked_ns;
+};
+
+#define WAKE_ENTRIES (1U << 16)
+
+/* Of two entries: that of the wait, and that of the waker, which is never 0. */
+static inline unsigned long long wake_key(unsigned int wait, unsigned int waker)
+{
+	return (unsigned long long)wait << 32 | waker;
+}
 
 /* Set in the reason of a stack: user space walks it. Its one frame makes the entry unlike others.
  */
@@ -101,9 +127,9 @@ struct wait_before {
 	unsigned int unused;
 };
 
-#define WAIT_TIMED_PART 8 /* the run time of one switch in so many is measured */
+#define WAIT_TIMED_PART 8 /* the run time of one switch, and wake-up, in so many is measured */
 
-/* Of a CPU: 64 bytes, so that no two CPUs share a cache line. */
+/* Of a CPU: 128 bytes, so that no two CPUs share a cache line. */
 struct wait_counters {
 	unsigned long long begin_ns;   /* by the scheduler's clock: of the first switch */
 	unsigned long long waits;      /* of threads that are recorded: how many began, */
@@ -111,8 +137,9 @@ struct wait_counters {
 	unsigned long long spared;     /* or left out, as the program took too much time, */
 	unsigned long long no_storage; /* and how many are in no account, for want of memory */
 	unsigned long long timed;      /* switches whose run time was measured: one in 8 */
-	unsigned long long timed_ns;   /* the sum of their run times */
-	unsigned long long unused;
+	unsigned long long timed_ns;   /* the sum of their run times, and of wake-ups */
+	unsigned long long wakes_lost; /* waits that ended by a known waker: no room for it */
+	unsigned long long unused[8];
 };
 
 #endif

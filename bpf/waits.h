@@ -4,7 +4,8 @@
  * had waited, by the stack with which it had left its CPU and by the reason.
  *
  * How long it was blocked, and how long it could run and waited for a CPU, follows from the
- * kernel's own account of the latter (sched_info): no program runs at wake-ups.
+ * kernel's own account of the latter (sched_info). A second program, at each wake-up, notes who
+ * ends the wait.
  */
 #ifndef PROFIL_BPF_WAITS_H
 #define PROFIL_BPF_WAITS_H
@@ -37,9 +38,10 @@ struct wait_task {
 	__u64 runnable_ns;  /* how long it had waited for CPUs by then */
 	__u32 slot;	    /* where this wait will be added */
 	__u32 exec;	    /* the program that the slots are of */
-	__u32 own_slots[2]; /* waits without a stack: for a CPU, and of a kernel thread */
-	__u32 next_place;   /* to be overwritten next */
-	__u32 exited;	    /* its account of wall time has ended */
+	__u32 own_slots[3]; /* without a stack: waits for a CPU, of a kernel thread; as a waker */
+	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
+	__u32 next_place; /* to be overwritten next */
+	__u32 exited;	  /* its account of wall time has ended */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -57,6 +59,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wait_entry);
 } waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WAKE_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct wake_entry);
+} wakes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -105,8 +115,15 @@ struct {
 const volatile __u8 wait_reasons[WAIT_SYSTEM_CALLS] = {}; /* by the number of the system call */
 const volatile __u32 wait_percent = 0; /* how much of each CPU's time it may take; 0: any */
 
+/* The code in which all interrupts enter the kernel; size 0: unknown. */
+const volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
+const volatile __s64 preempt_count_distance = 0; /* see preempt_count() */
+
 /* Written by user space before it runs the iterators: CLOCK_MONOTONIC to the scheduler's clock. */
 volatile __s64 wait_clock_offset = 0;
+
+/* The same, to 100 us, kept right by the switches: these clocks drift apart. */
+volatile __s64 waker_clock_offset = 0;
 
 /* --- Reasons --- */
 
@@ -183,7 +200,7 @@ __noinline __u32 find_wait(struct stack *stack)
 	for (__u32 i = 0; i < WAIT_PROBES; i++) {
 		struct wait_entry *entry;
 
-		key = WAIT_REASONS + ((hash >> 32) + i) % (WAIT_ENTRIES - WAIT_REASONS);
+		key = WAIT_KINDS + ((hash >> 32) + i) % (WAIT_ENTRIES - WAIT_KINDS);
 		entry = bpf_map_lookup_elem(&waits, &key);
 		if (!entry)
 			break;
@@ -200,7 +217,7 @@ __noinline __u32 find_wait(struct stack *stack)
 		write_in_order(&entry->position, position);
 		return key;
 	}
-	return (stack->cpu & 0xff) < WAIT_REASONS ? stack->cpu & 0xff : 0;
+	return (stack->cpu & 0xff) < WAIT_KINDS ? stack->cpu & 0xff : 0;
 }
 
 /* The entry for waits of the thread with this ID without a stack. */
@@ -365,7 +382,7 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 		}
 		place->frames = 0;
 		slot = find_copied_wait(stack);
-		if (slot >= WAIT_REASONS && send_copy(&scratch->stack, regs, published, slot))
+		if (slot >= WAIT_KINDS && send_copy(&scratch->stack, regs, published, slot))
 			return slot;
 		stack->cpu &= ~WAIT_COPIED;
 	}
@@ -405,7 +422,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->file = (__u64)file;
 	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
 	place->slot = walk_wait(ctx, scratch, task, regs, kernel_size, cfi);
-	if (place->frames && place->slot >= WAIT_REASONS && is_at_place(scratch, place)) {
+	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
 		own->next_place++;
 	}
@@ -420,17 +437,17 @@ static __always_inline struct wait_counters *own_wait_counters(void)
 }
 
 /*
- * Whether the program has taken as much of this CPU's time as it may, so that it spares stacks. The
+ * Whether the programs have taken so much of this CPU's time; 0: any. They then spare stacks. The
  * time of all switches is estimated by that of one in 8.
  */
-static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now)
+static __always_inline bool is_over_budget(struct wait_counters *counters, __u64 now, __u32 percent)
 {
 	const __u64 burst_ns = 10000000;
 
 	if (!counters->begin_ns)
 		counters->begin_ns = now;
-	return wait_percent && counters->timed_ns * WAIT_TIMED_PART >
-				       (now - counters->begin_ns) / 100 * wait_percent + burst_ns;
+	return percent && counters->timed_ns * WAIT_TIMED_PART >
+				  (now - counters->begin_ns) / 100 * percent + burst_ns;
 }
 
 /* --- Waits --- */
@@ -443,7 +460,36 @@ static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 n
 	return queued && now > queued ? delay + now - queued : delay;
 }
 
-__noinline int write_wait(__u32 slot, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
+/* Adds a time that ended by a waker: to the waker's entry, and to that of both. */
+__noinline int add_wake(__u32 wait, __u32 waker, __u64 ns)
+{
+	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &waker);
+	__u64 key = wake_key(wait, waker), home = key * 0x9e3779b97f4a7c15 >> 32;
+	struct wait_counters *counters = own_wait_counters();
+
+	if (!entry || !counters)
+		return 0;
+	__sync_fetch_and_add(&entry->count, 1);
+	__sync_fetch_and_add(&entry->blocked_ns, ns);
+	for (__u32 i = 0; i < WAIT_PROBES; i++) {
+		__u32 number = (home + i) % WAKE_ENTRIES;
+		struct wake_entry *wake = bpf_map_lookup_elem(&wakes, &number);
+		__u64 before;
+
+		if (!wake)
+			break;
+		before = wake->key ?: __sync_val_compare_and_swap(&wake->key, 0, key);
+		if (before && before != key)
+			continue;
+		__sync_fetch_and_add(&wake->blocked_ns, ns);
+		return 1;
+	}
+	counters->wakes_lost++;
+	return 0;
+}
+
+/* pair: wake_key() of the entries of the wait and its waker. */
+__noinline int write_wait(__u64 pair, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_ring *ring = bpf_map_lookup_elem(&wait_rings, &cpu);
@@ -459,23 +505,25 @@ __noinline int write_wait(__u32 slot, __u64 end_ns, __u64 blocked_ns, __u64 runn
 	record->end_ns = end_ns;
 	record->blocked_ns = blocked_ns;
 	record->runnable_ns = runnable_ns;
-	record->slot = slot;
+	record->slot = pair >> 32;
+	record->waker = pair;
 	write_in_order(&ring->written, written + 1);
 	return 0;
 }
 
 /* Writes when a wait was that ends now, or keeps it with others of its bucket of time. */
-static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u64 now,
+static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u32 waker, __u64 now,
 				      __u64 blocked_ns, __u64 runnable_ns)
 {
 	__u64 kept = entry->kept_end_ns;
 
 	if (kept && kept / WAIT_BUCKET_NS != now / WAIT_BUCKET_NS) {
-		write_wait(slot, kept, entry->kept_blocked_ns, entry->kept_runnable_ns);
+		write_wait(wake_key(slot, 0), kept, entry->kept_blocked_ns,
+			   entry->kept_runnable_ns);
 		entry->kept_end_ns = entry->kept_blocked_ns = entry->kept_runnable_ns = 0;
 	}
 	if (blocked_ns + runnable_ns >= WAIT_BUCKET_NS) {
-		write_wait(slot, now, blocked_ns, runnable_ns);
+		write_wait(wake_key(slot, waker), now, blocked_ns, runnable_ns);
 	} else {
 		entry->kept_end_ns = now;
 		entry->kept_blocked_ns += blocked_ns;
@@ -493,8 +541,10 @@ static __always_inline void end_wait(const struct task_struct *task, struct wait
 	__u32 key = wait->slot;
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
 	__u64 since = wait->since_ns, all = now > since ? now - since : 0, runnable;
+	__u32 waker = wait->waker;
 
 	wait->since_ns = 0;
+	wait->waker = 0;
 	if (!entry)
 		return;
 	runnable = key == wait->own_slots[0] || key == WAIT_CPU
@@ -507,14 +557,16 @@ static __always_inline void end_wait(const struct task_struct *task, struct wait
 		__sync_fetch_and_add(&entry->runnable_ns, runnable);
 	if (all > runnable)
 		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
+	if (all > runnable && waker)
+		add_wake(key, waker, all - runnable);
 	if (key < WAIT_REASONS)
 		return;
 	if (seq) {
-		const struct wait_record record = { now, all - runnable, runnable, key };
+		const struct wait_record record = { now, all - runnable, runnable, key, waker };
 
 		bpf_seq_write(seq, &record, sizeof(record));
 	} else {
-		keep_wait(entry, key, now, all - runnable, runnable);
+		keep_wait(entry, key, waker, now, all - runnable, runnable);
 	}
 }
 
@@ -542,7 +594,7 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	else if (wait->exec != (__u32)task->self_exec_id) {
 		/* Another program: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
-		wait->own_slots[0] = wait->own_slots[1] = 0;
+		wait->own_slots[0] = wait->own_slots[1] = wait->own_slots[2] = 0;
 		for (int i = 0; i < WAIT_PLACES; i++)
 			wait->places[i].frames = 0;
 	}
@@ -595,7 +647,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	}
 	if (reason == WAIT_BY_DESCRIPTOR)
 		file = file_of(task, system_call_argument(regs));
-	if (is_over_budget(counters, now)) {
+	if (is_over_budget(counters, now, wait_percent)) {
 		counters->spared++;
 		wait->slot = find_wait_without_stack(
 			stack, id, reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason);
@@ -652,6 +704,10 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 		begin_wait(ctx, prev, ctx[0] ? 0 : state, now, cfi);
 	counters = start ? own_wait_counters() : NULL;
 	if (counters) {
+		__s64 offset = now - start, moved = offset - waker_clock_offset;
+
+		if (moved > 100000 || moved < -100000)
+			waker_clock_offset = offset;
 		counters->timed++;
 		counters->timed_ns += bpf_ktime_get_ns() - start;
 	}
@@ -668,6 +724,125 @@ int end_of_waits(const __u64 *ctx)
 		wait->exited = true;
 	return 0;
 }
+
+/* --- Wakers --- */
+
+/* Of waits as long as this, or longer, the waker's stack is taken. */
+#define WAKER_STACK_NS 1000000
+
+/* In the preempt count: an interrupt of a device or an NMI is being served; a softirq is. */
+#define IN_INTERRUPT 0xff0000
+#define IN_SOFTIRQ   0x100
+
+/* How many kernel frames there are up to that of an interrupt's entry; 0: there is none. */
+__noinline int find_interrupt_entry(struct stack *stack)
+{
+	if (!stack)
+		return 0;
+	for (__u32 i = 0; i < STACK_DEPTH_MAX && i < stack->kernel_depth; i++)
+		if (stack->pcs[i] - interrupt_entry < interrupt_entry_size)
+			return i + 1;
+	return 0;
+}
+
+/* The entry in `waits` of who wakes now a thread that has waited since then. */
+static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u64 since_ns,
+					struct wait_counters *counters, bool cfi)
+{
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 now = bpf_ktime_get_ns() + waker_clock_offset, id;
+	__u32 cpu = bpf_get_smp_processor_id(), count = preempt_count(task, preempt_count_distance);
+	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
+	bool kernel_thread = task->flags & PF_KTHREAD, in_doubt = false;
+	bool interrupt = count & IN_INTERRUPT || !task->pid;
+	bool takes_stack = (__s64)(now - since_ns) >= WAKER_STACK_NS;
+	struct wait_task *own;
+	struct stack *stack;
+	long size = 0;
+	int entry;
+
+	if (!scratch)
+		return 0;
+	stack = &scratch->stack.sample.stack;
+	/* These are spared first. */
+	if (takes_stack && is_over_budget(counters, now, (wait_percent + 1) / 2))
+		takes_stack = false;
+	/*
+	 * A softirq may be served at the end of an interrupt; or in a system call, for what the
+	 * thread itself has sent: then it is the waker.
+	 */
+	if (!interrupt && count & IN_SOFTIRQ) {
+		in_doubt = !kernel_thread && is_in_system_call(regs) && interrupt_entry_size;
+		interrupt = true;
+	}
+	if (takes_stack || in_doubt)
+		size = get_frames(ctx, stack->pcs, 0);
+	if (interrupt) {
+		stack->kernel_depth = size / sizeof(__u64);
+		entry = find_interrupt_entry(stack);
+		if (!in_doubt || entry) {
+			if (!takes_stack)
+				return WAKER_INTERRUPT;
+			if (entry)
+				stack->kernel_depth = entry;
+			stack->id = SAMPLE_ID_VALID;
+			stack->user_depth = 0;
+			stack->end = stack->by_frame_pointer = 0;
+			stack->cpu = WAKER_INTERRUPT;
+			return find_wait(stack);
+		}
+	}
+	/* One that has waited is recorded: that is cheaper to see. */
+	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
+	if (!own || own->exec != (__u32)task->self_exec_id)
+		own = own_wait(task, counters);
+	if (own && !takes_stack && own->own_slots[2])
+		return own->own_slots[2];
+	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
+	if (!own) {
+		stack->id = id;
+		stack->kernel_depth = SAMPLE_COMM_SIZE / sizeof(*stack->pcs);
+		stack->user_depth = 0;
+		stack->end = stack->by_frame_pointer = 0;
+		stack->cpu = WAKER_OTHER_THREAD;
+		bpf_get_current_comm(stack->pcs, SAMPLE_COMM_SIZE);
+		return find_wait(stack);
+	}
+	if (!takes_stack) {
+		own->own_slots[2] = find_wait_without_stack(stack, id, WAKER_THREAD);
+		return own->own_slots[2];
+	}
+	if (kernel_thread || has_no_stack(task)) {
+		stack->id = id;
+		stack->kernel_depth = size / sizeof(__u64);
+		stack->user_depth = 0;
+		stack->end = stack->by_frame_pointer = 0;
+		stack->cpu = WAKER_THREAD;
+		return find_wait(stack);
+	}
+	return find_own_stack(ctx, scratch, task, own, id, WAKER_THREAD, NULL, size, cfi, counters);
+}
+
+static __always_inline void note_waking(__u64 *ctx, bool cfi)
+{
+	struct task_struct *task = bpf_get_current_task_btf(), *woken = (void *)ctx[0];
+	__u64 start = begin_timing();
+	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, woken, NULL, 0);
+	struct wait_counters *counters = own_wait_counters();
+
+	if (!counters)
+		return;
+	/* Not of waits for a CPU, nor of kernel threads, which wait for work. */
+	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots[0] &&
+	    wait->slot != wait->own_slots[1] && wait->slot != WAIT_CPU &&
+	    wait->slot != WAIT_KERNEL) {
+		wait->waker = find_waker(ctx, task, wait->since_ns, counters, cfi);
+	}
+	if (start)
+		counters->timed_ns += bpf_ktime_get_ns() - start;
+}
+
+/* --- At both ends --- */
 
 /*
  * At the beginning, for each thread: one that waits already has done so at least since now. Writes
@@ -726,7 +901,11 @@ int begin_waits(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* At the end: adds up the waits that are under way, and writes when they were. */
+/*
+ * At the end: adds up the waits that are under way, and writes when they were. A thread that has
+ * exited waits for nothing: while other recordings begin or end, a few switches may not be seen,
+ * and its last wait may seem to go on.
+ */
 SEC("?iter/task")
 int end_waits(struct bpf_iter__task *ctx)
 {
@@ -734,7 +913,7 @@ int end_waits(struct bpf_iter__task *ctx)
 	struct wait_task *wait;
 
 	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
-	if (wait && wait->since_ns)
+	if (wait && wait->since_ns && !task->exit_state)
 		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset, ctx->meta->seq);
 	return 0;
 }

@@ -52,7 +52,7 @@ struct capture {
 	struct sideband *sideband;
 	struct process_table processes;
 	struct counts counts; /* the last window's */
-	struct counts waits;
+	struct counts waits, wakers;
 	char no_waits[256];	/* why the kernel cannot follow them; "": it can */
 	struct counts gathered; /* from ring buffers: the next one's */
 	struct command command;
@@ -681,8 +681,9 @@ static int take_window(struct capture *c)
 		return cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
 				 &c->counts);
 	if (c->stopped && c->options.waits)
-		err = waits_take(&c->sample.waits, c->sample.arena, &c->waits)
-			      ?: counts_group_waits(&c->waits);
+		err = waits_take(&c->sample.waits, c->sample.arena, &c->waits, &c->wakers)
+			      ?: counts_group_waits(&c->waits)
+			      ?: counts_group_ticks(&c->wakers);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
 	 * A tick that went through a ring buffer is in the window in which it was read. Those that
@@ -797,6 +798,7 @@ void capture_free(struct capture *c)
 	counts_free(&c->counts);
 	counts_free(&c->gathered);
 	counts_free(&c->waits);
+	counts_free(&c->wakers);
 	stack_account_free(&c->stacks);
 	command_release(&c->command);
 	for (size_t i = 0; i < c->target_count; i++)
@@ -856,6 +858,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		totals->waits_no_room = waits_no_room(&c->sample.waits);
 		totals->waits_lost = waits.no_storage;
 		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
+		totals->wakers_lost = waits.wakes_lost;
 	}
 	if (has_histogram(c)) {
 		const struct profil_state *state = profil_client_state(&c->histogram);
@@ -997,13 +1000,29 @@ bool capture_has_waits(const struct capture *c)
 	return c->options.waits;
 }
 
-int capture_each_wait(struct capture *c,
-		      int (*visit)(const struct capture_sample *sample, void *context),
-		      void *context)
+static int each_counted(struct capture *c, const struct counts *counts,
+			int (*visit)(const struct capture_sample *sample, void *context),
+			void *context)
 {
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
-	return resolve_each(&c->waits, &c->processes, incomplete,
+	return resolve_each(counts, &c->processes, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
+}
+
+int capture_each_wait(struct capture *c,
+		      int (*visit)(const struct capture_sample *sample, void *context),
+		      void *context)
+{
+	return each_counted(c, &c->waits, visit, context);
+}
+
+_Static_assert(CAPTURE_WAKERS_MAX == WAIT_ENTRIES, "CAPTURE_WAKERS_MAX is part of capture.h");
+
+int capture_each_waker(struct capture *c,
+		       int (*visit)(const struct capture_sample *sample, void *context),
+		       void *context)
+{
+	return each_counted(c, &c->wakers, visit, context);
 }

@@ -138,6 +138,7 @@ struct capture_totals {
 	uint64_t waits_no_room;	  /* and without stack and thread: there were too many; */
 	uint64_t waits_lost;	  /* and in no account, for want of memory */
 	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */
+	uint64_t wakers_lost;	  /* waits that ended by one for whom there was no room */
 	uint64_t dropped;	  /* child processes not recorded: too many at once */
 	pid_t crowded;		  /* a process with more mappings than are kept; 0: none */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
@@ -280,6 +281,8 @@ struct capture_sample {
 	uint32_t uid;	    /* the process's effective user; UINT32_MAX: unknown */
 	uint32_t cpu;	    /* UINT32_MAX: unknown, as without call stacks */
 	bool is_older;	    /* the process already ran when the window began */
+	/* Of a wait: the number of who ended it, 0: unknown; of a waker: its own. */
+	uint32_t waker;
 };
 
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */
@@ -334,6 +337,18 @@ const char *capture_no_waits(const struct capture *c);
 int capture_each_wait(struct capture *c,
 		      int (*visit)(const struct capture_sample *wait, void *context),
 		      void *context);
+
+/*
+ * The same for those who ended waits: `count` is the nanoseconds of waits, `cpu` one of
+ * WAKER_THREAD and the like. The two kernel frames of a WAKER_OTHER_THREAD are its name. Without a
+ * stack, depth is 0.
+ */
+int capture_each_waker(struct capture *c,
+		       int (*visit)(const struct capture_sample *waker, void *context),
+		       void *context);
+
+/* The numbers of wakers are less. */
+#define CAPTURE_WAKERS_MAX (1U << 15)
 
 /* The same for the mappings of the first target, those of its own executable first. */
 int capture_each_mapping(const struct capture *c,

@@ -23,9 +23,10 @@ struct counted {
 	uint32_t kernel_depth, user_depth;
 	uint8_t end, by_frame_pointer; /* as in struct stack, */
 	uint16_t cpu;		       /* and this, or COUNTED_NO_CPU */
+	uint32_t waker; /* of a wait: the number of who ended it; of a waker: its own; else 0 */
 };
 
-/* All samples, summed by pcs, ID and CPU. Zero-initialised is empty. */
+/* All samples, summed by pcs, ID, CPU and waker. Zero-initialised is empty. */
 struct counts {
 	struct counted *samples; /* their numbers never change */
 	size_t count, room;
@@ -40,10 +41,10 @@ struct counts {
 };
 
 /*
- * Adds a sample: its counts, if one with the same pcs, ID and CPU is there. `pcs`: kernel_depth +
- * user_depth of them; first_pc is ignored. From the first caller on that cannot be an address of
- * user space the frames are dropped: the frame pointers were wrong. *number: its number in samples.
- * Returns 0 or -ENOMEM, as do the calls below.
+ * Adds a sample: its counts, if one with the same pcs, ID, CPU and waker is there. `pcs`:
+ * kernel_depth + user_depth of them; first_pc is ignored. From the first caller on that cannot be
+ * an address of user space the frames are dropped: the frame pointers were wrong. *number: its
+ * number in samples. Returns 0 or -ENOMEM, as do the calls below.
  */
 int counts_add(struct counts *counts, const struct counted *sample, const uint64_t *pcs,
 	       uint32_t *number);

@@ -2,6 +2,7 @@
 #include "capture/program.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -129,4 +130,18 @@ void program_barrier_close(struct program_barrier *barrier)
 	if (barrier->inner)
 		close(barrier->inner);
 	*barrier = (struct program_barrier){ 0 };
+}
+
+int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offset)
+{
+	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
+	int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
+	const struct btf_type *type = btf__type_by_id(btf, section);
+
+	for (int i = 0; section > 0 && variable > 0 && i < btf_vlen(type); i++)
+		if (btf_var_secinfos(type)[i].type == (uint32_t)variable) {
+			*offset = btf_var_secinfos(type)[i].offset;
+			return 0;
+		}
+	return -ENOENT;
 }

@@ -2,6 +2,8 @@
 #ifndef PROFIL_CAPTURE_PROGRAM_H
 #define PROFIL_CAPTURE_PROGRAM_H
 
+#include <stdint.h>
+
 #include "util/error.h"
 
 /*
@@ -35,6 +37,10 @@ int program_barrier_wait(const struct program_barrier *barrier);
 void program_barrier_close(struct program_barrier *barrier);
 
 struct bpf_program;
+struct btf;
+
+/* Finds the offset of a per-CPU variable in the kernel's BTF. Returns 0 or -ENOENT. */
+int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offset);
 
 /*
  * Attaches a program to its tracepoint. Returns a descriptor that keeps it attached and that the

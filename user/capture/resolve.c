@@ -161,6 +161,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
 	out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
+	out.waker = sample->waker;
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));

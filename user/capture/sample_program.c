@@ -253,6 +253,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf->rodata->wait_percent = settings->waits_percent;
 	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wakes, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_counters, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_rings, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);

@@ -14,30 +14,15 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Finds the offset of a per-CPU variable. Returns 0 or -ENOENT. */
-static int find_cpu_variable(const struct btf *btf, const char *name, int64_t *offset)
-{
-	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
-	int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
-	const struct btf_type *type = btf__type_by_id(btf, section);
-
-	for (int i = 0; section > 0 && variable > 0 && i < btf_vlen(type); i++)
-		if (btf_var_secinfos(type)[i].type == (uint32_t)variable) {
-			*offset = btf_var_secinfos(type)[i].offset;
-			return 0;
-		}
-	return -ENOENT;
-}
-
 static int find_variables(struct tick *tick, struct error *e)
 {
 	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
 	int64_t bases;
 	int err = btf ? 0 : -errno;
 
-	err = err ?: find_cpu_variable(btf, "hrtimer_bases", &bases);
-	err = err ?: find_cpu_variable(btf, "tick_cpu_sched", &tick->timer_distance);
-	err = err ?: find_cpu_variable(btf, "__irq_regs", &tick->regs_distance);
+	err = err ?: program_cpu_variable(btf, "hrtimer_bases", &bases);
+	err = err ?: program_cpu_variable(btf, "tick_cpu_sched", &tick->timer_distance);
+	err = err ?: program_cpu_variable(btf, "__irq_regs", &tick->regs_distance);
 	btf__free(btf);
 	if (err) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, -err,

@@ -2,8 +2,10 @@
 #include "capture/waits.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -103,6 +105,11 @@ static size_t entries_size(void)
 	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_entry));
 }
 
+static size_t wakes_size(void)
+{
+	return whole_pages(WAKE_ENTRIES * sizeof(struct wake_entry));
+}
+
 static size_t counters_size(const struct waits *w)
 {
 	return whole_pages(w->cpus * sizeof(struct wait_counters));
@@ -113,6 +120,49 @@ static size_t rings_size(const struct waits *w)
 	return whole_pages(w->cpus * sizeof(struct wait_ring));
 }
 
+/*
+ * Finds the code in which interrupts enter the kernel (x86). Without the right to read it, or on
+ * other machines, it stays unknown.
+ */
+static void find_interrupt_entry(struct sample_bpf *bpf)
+{
+	FILE *in = fopen("/proc/kallsyms", "re");
+	unsigned long long start = 0, limit = 0;
+	char line[256];
+
+	while (in && !limit && fgets(line, sizeof(line), in)) {
+		if (strstr(line, " __irqentry_text_start\n"))
+			start = strtoull(line, NULL, 16);
+		else if (strstr(line, " __irqentry_text_end\n"))
+			limit = strtoull(line, NULL, 16);
+	}
+	if (in)
+		fclose(in);
+	if (start < limit) {
+		bpf->rodata->interrupt_entry = start;
+		bpf->rodata->interrupt_entry_size = limit - start;
+	}
+}
+
+/* Whether the programs can tell interrupts from threads: finds the preempt count. */
+static bool find_preempt_count(struct sample_bpf *bpf)
+{
+#ifdef __x86_64__
+	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
+	int64_t queue = 0, count = 0;
+	bool found = btf && program_cpu_variable(btf, "runqueues", &queue) == 0 &&
+		     (program_cpu_variable(btf, "__preempt_count", &count) == 0 ||
+		      program_cpu_variable(btf, "pcpu_hot", &count) == 0);
+
+	btf__free(btf);
+	bpf->rodata->preempt_count_distance = count - queue;
+	return found;
+#else
+	(void)bpf;
+	return true;
+#endif
+}
+
 int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 {
 	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
@@ -120,6 +170,11 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
 				  true);
 	bpf_program__set_autoload(bpf->progs.end_of_waits, true);
+	if (find_preempt_count(bpf)) {
+		find_interrupt_entry(bpf);
+		bpf_program__set_autoload(
+			cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, true);
+	}
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
@@ -172,7 +227,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 	copy->size = size > 0 ? size : 0;
 	if (unwind_walk(unwind, copy, &found))
 		return -ENOMEM;
-	if (from->slot < WAIT_REASONS || !copy->size ||
+	if (from->slot < WAIT_KINDS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
 		return 0;
 	return waits_add_walked(w, from->slot, 0, &found);
@@ -219,28 +274,36 @@ static int attach_iterator(const struct bpf_program *program, int *link)
 int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,
 		 struct error *e)
 {
+	const struct bpf_program *program =
+		cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks;
+	const struct bpf_program *waking =
+		cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks;
 	int err, fd;
 
 	w->clock_offset = (volatile int64_t *)&bpf->bss->wait_clock_offset;
 	w->cpus = cpus;
 	w->entries = mmap(NULL, entries_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 			  bpf_map__fd(bpf->maps.waits), 0);
+	w->wakes = mmap(NULL, wakes_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(bpf->maps.wakes), 0);
 	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(bpf->maps.wait_counters), 0);
 	w->rings = mmap(NULL, rings_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
 			bpf_map__fd(bpf->maps.wait_rings), 0);
 	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
-	if (w->entries == MAP_FAILED || w->counters == MAP_FAILED || w->rings == MAP_FAILED) {
+	if (w->entries == MAP_FAILED || w->wakes == MAP_FAILED || w->counters == MAP_FAILED ||
+	    w->rings == MAP_FAILED) {
 		err = errno;
 		w->rings = w->rings == MAP_FAILED ? NULL : w->rings;
 		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
+		w->wakes = w->wakes == MAP_FAILED ? NULL : w->wakes;
 		w->counters = w->counters == MAP_FAILED ? NULL : w->counters;
 		return program_out_of(e, err, "cannot map the waits of the BPF program");
 	}
 	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
 	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
 	if (!err) {
-		fd = program_attach(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks);
+		fd = program_attach(program);
 		if (fd < 0)
 			err = fd;
 		else
@@ -252,6 +315,13 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			err = fd;
 		else
 			w->exits = fd;
+	}
+	if (!err && bpf_program__autoload(waking)) {
+		fd = program_attach(waking);
+		if (fd < 0)
+			err = fd;
+		else
+			w->waking = fd;
 	}
 	return err ? error_set(e, -err, "cannot follow the switches from thread to thread") : 0;
 }
@@ -281,7 +351,7 @@ static int add_timed(struct waits *w, const struct wait_record *record, int64_t 
 		return -ENOMEM;
 	w->timed[w->timed_count++] =
 		(struct waits_timed){ record->end_ns - clock_offset, record->blocked_ns,
-				      record->runnable_ns, record->slot };
+				      record->runnable_ns, record->slot, record->waker };
 	return 0;
 }
 
@@ -305,7 +375,7 @@ int waits_read(struct waits *w, int64_t clock_offset)
  * Adds `ns` of waits to the samples. *number receives the sample's number; TICK_REMOVED if there
  * was none.
  */
-static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reason,
+static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reason, uint32_t waker,
 		     const struct stack *stack, const uint64_t *pcs, struct counts *counts,
 		     uint32_t *number)
 {
@@ -319,6 +389,7 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = reason,
+		.waker = waker,
 	};
 
 	*number = TICK_REMOVED;
@@ -345,31 +416,77 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
 		err = add_timed(w, &all[i], clock_offset);
 	free(all);
 	close(w->program);
-	w->program = 0;
+	if (w->waking)
+		close(w->waking);
+	w->program = w->waking = 0;
 	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
 }
 
-int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts)
+static int compare_wakes(const void *a, const void *b)
 {
-	struct {
-		uint32_t blocked, runnable;
-	} *numbers = calloc(WAIT_ENTRIES, sizeof(*numbers)); /* of each entry's samples */
-	size_t next = 0;
-	int err = numbers ? 0 : -ENOMEM;
+	uint64_t x = ((const struct wake_entry *)a)->key, y = ((const struct wake_entry *)b)->key;
 
+	return (x > y) - (x < y);
+}
+
+/* A sample of an entry's blocked time: that which one waker has ended. */
+struct wait_part {
+	uint32_t waker, number; /* the entry of the waker, and the sample's number in counts */
+	uint64_t left_ns;	/* of it, no time is known yet */
+};
+
+/*
+ * Adds when a thread was blocked to the parts of its entry: to that of the waker, and where that is
+ * unknown or has no more, to the others.
+ */
+static int add_blocked(struct counts *counts, const struct waits_timed *t, struct wait_part *parts,
+		       size_t count)
+{
+	uint64_t since_ns = t->end_ns - t->runnable_ns - t->blocked_ns, left_ns = t->blocked_ns;
+	int err = 0;
+
+	for (int any = 0; any < 2; any++)
+		for (size_t i = 0; i < count && left_ns && !err; i++) {
+			uint64_t ns = parts[i].left_ns < left_ns ? parts[i].left_ns : left_ns;
+
+			if (!ns || (!any && parts[i].waker != t->waker))
+				continue;
+			err = wait_list_add(&counts->waits, parts[i].number, since_ns, ns);
+			parts[i].left_ns -= ns;
+			left_ns -= ns;
+			since_ns += ns;
+		}
+	return err;
+}
+
+int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts,
+	       struct counts *wakers)
+{
+	/* Of each entry: its first part, and the number of its sample that waited for a CPU. */
+	struct entry_samples {
+		size_t first;
+		uint32_t runnable;
+	} *samples = calloc(WAIT_ENTRIES + 1, sizeof(*samples));
+	size_t next = 0, next_wake = 0, part_count = 0, part_room = 0;
+	struct wait_part *parts = NULL;
+	uint32_t number;
+	int err = samples ? 0 : -ENOMEM;
+
+	qsort(w->wakes, WAKE_ENTRIES, sizeof(*w->wakes), compare_wakes);
 	if (w->walked_count)
 		qsort(w->walked, w->walked_count, sizeof(*w->walked), compare_slots);
 	for (size_t i = 0; i < WAIT_ENTRIES && !err; i++) {
 		const struct wait_entry *entry = &w->entries[i];
 		const struct wait_record kept = { entry->kept_end_ns, entry->kept_blocked_ns,
-						  entry->kept_runnable_ns, i };
-		uint64_t position = entry->position;
+						  entry->kept_runnable_ns, i, 0 };
+		uint64_t position = entry->position, left_ns = entry->blocked_ns;
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 		const struct stack *stack;
 		const uint64_t *pcs;
 		uint64_t joined[2 * STACK_DEPTH_MAX];
 		struct stack head = { .id = SAMPLE_ID_VALID, .cpu = i };
 
+		samples[i].first = part_count;
 		if (!entry->count)
 			continue;
 		stack = (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS];
@@ -391,26 +508,50 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *
 			       head.user_depth * sizeof(*pcs));
 			pcs = joined;
 		}
-		err = add_entry(entry, entry->blocked_ns, head.cpu, &head, pcs, counts,
-				&numbers[i].blocked);
+		if (head.cpu >= WAKER_THREAD) {
+			err = add_entry(entry, left_ns, head.cpu, i, &head, pcs, wakers, &number);
+			continue;
+		}
+		while (next_wake < WAKE_ENTRIES && w->wakes[next_wake].key < wake_key(i, 0))
+			next_wake++;
+		for (bool last = false; !last && !err; next_wake += !last) {
+			const struct wake_entry *wake = &w->wakes[next_wake];
+			struct wait_part part = { .left_ns = left_ns }; /* the rest: unknown */
+
+			last = next_wake == WAKE_ENTRIES || wake->key >> 32 != i;
+			if (!last) {
+				part.waker = wake->key;
+				part.left_ns =
+					wake->blocked_ns < left_ns ? wake->blocked_ns : left_ns;
+			}
+			left_ns -= part.left_ns;
+			err = add_entry(entry, part.left_ns, head.cpu, part.waker, &head, pcs,
+					counts, &part.number);
+			if (!err &&
+			    array_reserve(&parts, &part_room, part_count + 1, sizeof(*parts)))
+				err = -ENOMEM;
+			if (!err)
+				parts[part_count++] = part;
+		}
 		err = err
-			      ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, &head, pcs, counts,
-					   &numbers[i].runnable);
+			      ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
+					   counts, &samples[i].runnable);
 		if (!err && kept.end_ns)
 			err = add_timed(w, &kept, *w->clock_offset);
 	}
+	if (samples)
+		samples[WAIT_ENTRIES].first = part_count;
 	for (size_t i = 0; i < w->timed_count && !err; i++) {
 		const struct waits_timed *t = &w->timed[i];
-		uint64_t runnable_ns = t->end_ns - t->runnable_ns;
+		size_t first = samples[t->slot].first;
 
-		if (t->blocked_ns)
-			err = wait_list_add(&counts->waits, numbers[t->slot].blocked,
-					    runnable_ns - t->blocked_ns, t->blocked_ns);
+		err = add_blocked(counts, t, parts + first, samples[t->slot + 1].first - first);
 		if (t->runnable_ns && !err)
-			err = wait_list_add(&counts->waits, numbers[t->slot].runnable, runnable_ns,
-					    t->runnable_ns);
+			err = wait_list_add(&counts->waits, samples[t->slot].runnable,
+					    t->end_ns - t->runnable_ns, t->runnable_ns);
 	}
-	free(numbers);
+	free(samples);
+	free(parts);
 	return err;
 }
 
@@ -425,6 +566,7 @@ struct wait_counters waits_counters(const struct waits *w)
 		sum.no_storage += w->counters[i].no_storage;
 		sum.timed += w->counters[i].timed;
 		sum.timed_ns += w->counters[i].timed_ns;
+		sum.wakes_lost += w->counters[i].wakes_lost;
 	}
 	return sum;
 }
@@ -440,7 +582,7 @@ uint64_t waits_no_room(const struct waits *w)
 
 void waits_free(struct waits *w)
 {
-	const int links[] = { w->program, w->exits, w->begin, w->end };
+	const int links[] = { w->program, w->exits, w->waking, w->begin, w->end };
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])
@@ -453,6 +595,8 @@ void waits_free(struct waits *w)
 		munmap(w->rings, rings_size(w));
 	if (w->entries)
 		munmap(w->entries, entries_size());
+	if (w->wakes)
+		munmap(w->wakes, wakes_size());
 	if (w->counters)
 		munmap(w->counters, counters_size(w));
 	*w = (struct waits){ 0 };

@@ -22,13 +22,14 @@ struct waits_walked {
 /* As a struct wait_record, with CLOCK_MONOTONIC. */
 struct waits_timed {
 	uint64_t end_ns, blocked_ns, runnable_ns;
-	uint32_t slot;
+	uint32_t slot, waker; /* in entries; waker 0: unknown, or several */
 };
 
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
-	int program, exits, begin, end; /* descriptors of attached programs; 0: none */
+	int program, exits, waking, begin, end; /* descriptors of attached programs; 0: none */
 	struct wait_entry *entries;
+	struct wake_entry *wakes;
 	struct wait_counters *counters;
 	size_t cpus;
 	struct waits_walked *walked; /* by slot, ascending, once it has ended */
@@ -67,9 +68,11 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
  * Adds them to `counts`: the count of each is its nanoseconds, its `waiting` how many waits these
  * were, its cpu the reason (enum wait_reason). A stack whose thread then waited for a CPU has
  * another one, with WAIT_CPU. When they were is in counts.waits; without room for that, a part of
- * it. The arena is still that of the waits. Returns 0 or -ENOMEM.
+ * it. Adds who ended them to `wakers`: the count of each is the nanoseconds of these waits, and its
+ * cpu WAKER_THREAD and the like. The arena is still that of the waits. Returns 0 or -ENOMEM.
  */
-int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts);
+int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts,
+	       struct counts *wakers);
 
 /* The sums of the counters of all CPUs. */
 struct wait_counters waits_counters(const struct waits *w);

@@ -558,6 +558,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->waits_user_ns, from->waits_user_ns);
 	add_u64(&t->waits_complete_ns, from->waits_complete_ns);
 	add_u64(&t->waits_cost_ns, from->waits_cost_ns);
+	add_u64(&t->wakers_lost, from->wakers_lost);
 	add_u64(&t->wall_lost, from->wall_lost);
 	add_u64(&t->throttled_lost, from->throttled_lost);
 	add_u64(&t->cpu_ns, from->cpu_ns);

@@ -172,7 +172,8 @@ bool profile_is_recording(const struct profile *p)
 		return false;
 	for (size_t i = PROFILE_CPU + 1; i < p->value_type_count; i++)
 		if (strcmp(p->value_types[i].type, PROFILE_DELAY_TYPE) != 0 &&
-		    strcmp(p->value_types[i].type, PROFILE_WALL_TYPE) != 0)
+		    strcmp(p->value_types[i].type, PROFILE_WALL_TYPE) != 0 &&
+		    strcmp(p->value_types[i].type, PROFILE_WOKE_TYPE) != 0)
 			return false;
 	return true;
 }

@@ -219,6 +219,7 @@ struct profile_totals {
 	uint64_t waits_user_ns; /* time of waits that are to have a user stack, with CFI; */
 	uint64_t waits_complete_ns; /* and of those whose stack reaches its start */
 	uint64_t waits_cost_ns;	    /* what following them took of CPU time, about */
+	uint64_t wakers_lost;	    /* waits that ended by one for whom there was no room */
 	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
 	uint64_t throttled_lost; /* times that a control group with a quota found no room */
 	struct profile_throttled *throttled;
@@ -364,6 +365,7 @@ enum {
 
 #define PROFILE_DELAY_TYPE "delay"
 #define PROFILE_WALL_TYPE  "wall" /* the time of all states of threads: nanoseconds */
+#define PROFILE_WOKE_TYPE  "woke" /* of who ended waits: how long these had been, in nanoseconds */
 
 /*
  * Adds the value types of a clock, as the first: samples/count and, if p->period_ns is known, the
@@ -380,7 +382,8 @@ void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
  */
 size_t profile_delay(const struct profile *p);
 
-/* True if the profile is a recording: its values are samples, cpu, and maybe delay and wall. */
+/* True if the profile is a recording: its values are samples, cpu, and maybe delay, wall and woke.
+ */
 bool profile_is_recording(const struct profile *p);
 
 /* True if the profile is a recording with the values samples, cpu and delay, and no others. */

@@ -28,18 +28,21 @@
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \
 	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                     \
-	X(USER, "user", "users", NULL, TAG_TEXT, false)
+	X(USER, "user", "users", NULL, TAG_TEXT, false)                            \
+	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)
 
 /*
  * Options that select samples by a tag, by a name or a shell pattern: X(NUMBER, option, metavar,
- * help, ...). --user is apart: commands that record have another option of this name.
+ * help, ...). Those that commands that record do not have are apart: they have another --user.
  */
 #define PROFILE_TAG_FILTERS(X, ...)                                                           \
 	X(UNIT, "unit", "UNIT", "only samples of this systemd unit: a name or shell pattern", \
 	  __VA_ARGS__)                                                                        \
 	X(CONTAINER, "container", "NAME", "only samples of this container", __VA_ARGS__)
-#define PROFILE_USER_FILTER(X, ...) \
-	X(USER, "user", "USER", "only samples of this user's processes", __VA_ARGS__)
+#define PROFILE_FILE_FILTERS(X, ...)                                                  \
+	X(USER, "user", "USER", "only samples of this user's processes", __VA_ARGS__) \
+	X(WAKER, "waker", "NAME",                                                     \
+	  "only waits that this thread or interrupt ended, and its stacks", __VA_ARGS__)
 
 enum tag_shown {
 	TAG_TEXT,

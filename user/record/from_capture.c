@@ -15,11 +15,12 @@
 #include "record/cgroup_name.h"
 #include "record/kernel_frames.h"
 #include "record/wait_place.h"
+#include "record/waker.h"
 #include "util/array.h"
 #include "util/file.h"
 
-/* Values of a sample: of a clock, and PROFILE_WALL_TYPE. */
-#define VALUES_MAX 4
+/* Values of a sample: of a clock, PROFILE_WALL_TYPE and PROFILE_WOKE_TYPE. */
+#define VALUES_MAX 5
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
@@ -37,9 +38,11 @@ struct capture_profile {
 	struct index mapping_index;
 	struct user_names *users;	  /* of a window; NULL: of a whole recording */
 	bool keeps_times;		  /* of ticks */
-	size_t wall;			  /* number of the value; 0: waits were not recorded */
+	size_t wall;			  /* number of the value; 0: waits were not recorded; */
+	size_t woke;			  /* and of this one */
 	struct wait_places places;	  /* with waits, */
-	struct kernel_frames kernel;	  /* and these of theirs */
+	struct kernel_frames kernel;	  /* and these of theirs; */
+	const char **wakers;		  /* and who ended them, by their numbers */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
@@ -248,8 +251,9 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_UNIT] = make_unit,		  [TAG_USER] = make_user,
 };
 
-/* Returns 0 or -ENOMEM. */
-static int label_id(struct capture_profile *b, const struct capture_sample *sample, uint32_t *id)
+/* waker: of a wait, or the sample's own name as one; NULL: none. Returns 0 or -ENOMEM. */
+static int label_id(struct capture_profile *b, const struct capture_sample *sample,
+		    const char *waker, uint32_t *id)
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
@@ -280,6 +284,9 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 			tags[labels.tag_count++] =
 				(struct profile_tag){ tag_kinds[TAG_PROCESS].key,
 						      sample->process_comm, 0, "" };
+		if (waker && *waker)
+			tags[labels.tag_count++] =
+				(struct profile_tag){ tag_kinds[TAG_WAKER].key, waker, 0, "" };
 	}
 	return profile_add_labels(b->p, &labels, id);
 }
@@ -313,7 +320,7 @@ static int add_walls(struct capture_profile *b)
 			.unknown_ns = from->unknown_ns,
 		};
 
-		err = label_id(b, &thread, &wall.labels);
+		err = label_id(b, &thread, NULL, &wall.labels);
 		err = err ?: profile_add_wall(b->p, &wall);
 	}
 	return err;
@@ -337,16 +344,22 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	/* The leaf is the state. */
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth = 1;
 	char state[THREAD_STATE_SIZE];
+	const char *waker;
 	int err;
 
 	wait_places_frame(&b->places, wait, state);
 	err = state_location(b, state, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
-	for (uint32_t i = kernel_frames_of_switch(&b->kernel, wait); i < wait->depth && !err; i++)
+	for (uint32_t i = kernel_frames_until(&b->kernel, wait, "__schedule");
+	     i < wait->depth && !err; i++)
 		err = location_id(b, &wait->frames[i],
 				  i != wait->depth - wait->user_depth || reason != WAIT_FAULT,
 				  &locations[depth++]);
-	err = err ?: label_id(b, wait, &label);
+	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
+	/* An interrupt whose stack was not taken. */
+	if (wait->waker == WAKER_INTERRUPT)
+		waker = waker_interrupt_of(reason);
+	err = err ?: label_id(b, wait, waker, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
@@ -366,6 +379,47 @@ static int add_wait(const struct capture_sample *wait, void *context)
 				    from->length_ns);
 	}
 	return err;
+}
+
+static int note_waker(const struct capture_sample *waker, void *context)
+{
+	struct capture_profile *b = context;
+
+	return waker->cpu == WAKER_OTHER_THREAD ? 0 : kernel_frames_note(&b->kernel, waker);
+}
+
+/* Before the waits, whose labels have its name. */
+static int add_waker(const struct capture_sample *from, void *context)
+{
+	struct capture_profile *b = context;
+	bool is_interrupt = from->cpu == WAKER_INTERRUPT;
+	struct capture_sample waker = *from;
+	int64_t values[VALUES_MAX] = { 0 };
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth = 0;
+	char name[WAKER_NAME_SIZE], root[WAKER_NAME_SIZE + 2];
+	int err;
+
+	waker_name(from, &b->kernel, name);
+	err = profile_string(b->p, name, &b->wakers[from->waker]);
+	if (from->cpu == WAKER_OTHER_THREAD)
+		waker.depth = waker.user_depth = 0;
+	if (from->cpu != WAKER_THREAD)
+		waker.comm = waker.process_comm = name;
+	for (uint32_t i = kernel_frames_until(&b->kernel, &waker, "try_to_wake_up");
+	     i < waker.depth && !err; i++)
+		err = location_id(b, &waker.frames[i], true, &locations[depth++]);
+	snprintf(root, sizeof(root), "[%s]", name);
+	if (is_interrupt || !depth)
+		err = err
+			      ?: state_location(b, is_interrupt ? root : "[no stack]",
+						&locations[depth++]);
+	err = err ?: label_id(b, &waker, name, &label);
+	err = err ?: profile_sample(b->p, locations, depth, label, &number);
+	if (err)
+		return err;
+	values[b->woke] = from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count;
+	profile_add_values(b->p, number, values);
+	return 0;
 }
 
 static int note_wait(const struct capture_sample *wait, void *context)
@@ -391,7 +445,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	}
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
-	err = err ?: label_id(b, sample, &label);
+	err = err ?: label_id(b, sample, NULL, &label);
 	err = err ?: profile_sample(b->p, locations, sample->depth, label, &number);
 	if (err)
 		return err;
@@ -456,6 +510,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->waits_no_room = from.waits_no_room;
 	t->waits_lost = from.waits_lost;
 	t->waits_cost_ns = from.waits_cost_ns;
+	t->wakers_lost = from.wakers_lost;
 	t->wall_lost = from.wall_lost;
 	t->throttled_lost = from.throttled_lost;
 	t->cpu_ns = from.cpu_ns;
@@ -530,7 +585,11 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	}
 	if (!err && capture_has_waits(c)) {
 		b->wall = p->value_type_count;
-		err = profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds");
+		b->woke = b->wall + 1;
+		b->wakers = calloc(CAPTURE_WAKERS_MAX, sizeof(*b->wakers));
+		err = b->wakers ? profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds")
+				: -ENOMEM;
+		err = err ?: profile_add_value_type(p, PROFILE_WOKE_TYPE, "nanoseconds");
 	}
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
@@ -562,8 +621,10 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	if (capture_each_mapping(b->c, add_mapping, b) ||
 	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
-	if (b->wall && (capture_each_wait(b->c, note_wait, b) ||
-			kernel_frames_name_all(&b->kernel) || capture_each_wait(b->c, add_wait, b)))
+	if (b->wall &&
+	    (capture_each_wait(b->c, note_wait, b) || capture_each_waker(b->c, note_waker, b) ||
+	     kernel_frames_name_all(&b->kernel) || capture_each_waker(b->c, add_waker, b) ||
+	     capture_each_wait(b->c, add_wait, b)))
 		return error_no_memory(e);
 	return 0;
 }
@@ -578,6 +639,7 @@ void capture_profile_end(struct capture_profile *b)
 	index_free(&b->mapping_index);
 	wait_places_free(&b->places);
 	kernel_frames_free(&b->kernel);
+	free(b->wakers);
 	free(b);
 }
 

@@ -59,11 +59,11 @@ const char *kernel_frames_name(const struct kernel_frames *frames, uint64_t pc)
 	return p->functions[p->lines[p->locations[number].first_line].function].name;
 }
 
-uint32_t kernel_frames_of_switch(const struct kernel_frames *frames,
-				 const struct capture_sample *wait)
+uint32_t kernel_frames_until(const struct kernel_frames *frames,
+			     const struct capture_sample *sample, const char *function)
 {
-	for (uint32_t i = 0; i < wait->depth - wait->user_depth; i++)
-		if (strcmp(kernel_frames_name(frames, wait->frames[i].pc), "__schedule") == 0)
+	for (uint32_t i = 0; i < sample->depth - sample->user_depth; i++)
+		if (strcmp(kernel_frames_name(frames, sample->frames[i].pc), function) == 0)
 			return i + 1;
 	return 0;
 }

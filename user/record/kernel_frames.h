@@ -25,11 +25,11 @@ int kernel_frames_name_all(struct kernel_frames *frames);
 const char *kernel_frames_name(const struct kernel_frames *frames, uint64_t pc);
 
 /*
- * How many frames of a wait's stack, from the leaf on, are those of the switch to another thread
- * and of the BPF program that it calls.
+ * How many frames of a stack, from the leaf on, there are up to the function that calls the BPF
+ * program, this included: __schedule for waits. 0: it is not found.
  */
-uint32_t kernel_frames_of_switch(const struct kernel_frames *frames,
-				 const struct capture_sample *wait);
+uint32_t kernel_frames_until(const struct kernel_frames *frames,
+			     const struct capture_sample *sample, const char *function);
 
 void kernel_frames_free(struct kernel_frames *frames);
 

@@ -167,7 +167,7 @@ static int add_values(struct collector *c)
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
 	/* They are of threads, not of code. */
 	if (!err && c->wants_walls && c->p->wall_count && places.keys && !c->o->image &&
-	    !(r->view->fields & ROW_CODE))
+	    !(r->view->fields & (ROW_CODE | ROW_OF_TAG(TAG_WAKER))))
 		err = add_walls(c, &places);
 	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
 	/* A row for each node that has none yet. */

@@ -194,6 +194,9 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 	if (t->waits_lost)
 		fprintf(out, "%s%" PRIu64 " waits are in no reason, for want of memory\n", prefix,
 			t->waits_lost);
+	if (t->wakers_lost)
+		fprintf(out, "%s%" PRIu64 " waits have no waker, for want of room\n", prefix,
+			t->wakers_lost);
 }
 
 static void print_wall(const struct profile *p, const char *prefix, FILE *out)

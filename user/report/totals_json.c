@@ -176,7 +176,8 @@ static int add_waits(struct json_object *object, const struct profile *p, uint64
 	err = err
 		      ?: json_add(object, "waits_complete_ns",
 				  json_object_new_uint64(t->waits_complete_ns));
-	return err ?: json_add(object, "waits_cost_ns", json_object_new_uint64(t->waits_cost_ns));
+	err = err ?: json_add(object, "waits_cost_ns", json_object_new_uint64(t->waits_cost_ns));
+	return err ?: json_add(object, "wakers_lost", json_object_new_uint64(t->wakers_lost));
 }
 
 void totals_json(struct json_writer *w, const struct profile *p)

@@ -302,7 +302,9 @@ static void print_coverage(const struct archive_result *result, bool quiet,
 
 static void warn_of_lacking(const char *lacking)
 {
-	if (lacking)
+	if (lacking && strcmp(lacking, tag_kinds[TAG_WAKER].key) == 0)
+		tool_warn("the profile has no wakers: profiltool record --wall records them");
+	else if (lacking)
 		tool_warn("no sample has a label \"%s\": profild --continuous writes it", lacking);
 }
 
@@ -544,10 +546,12 @@ int query_filter(const char *path, const struct tool_query *q, struct query_choi
 	}
 	if (err || profile_label_filter_is_empty(&q->labels))
 		return err;
+	if (q->labels.tags[TAG_WAKER])
+		tool_show_wall(p);
 	wall_ns = all_wall_ns(p);
 	if (profile_filter_labels(p, &q->labels, &lacking))
 		return error_no_memory(e);
-	if (!quiet && p->all_samples)
+	if (!quiet && p->all_samples && !q->labels.tags[TAG_WAKER]) /* waits are no samples */
 		print_selected(path, p, wall_ns);
 	warn_of_lacking(lacking);
 	return 0;

@@ -72,7 +72,7 @@ struct query_interval {
 
 /* --user has another meaning where something is recorded. */
 #define TOOL_QUERY_OPTIONS(type, member)                                                          \
-	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_USER_FILTER(TOOL_TAG_OPTION, type, member)
+	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_FILE_FILTERS(TOOL_TAG_OPTION, type, member)
 /* clang-format on */
 
 /* Parsers for the members `struct tool_query`, of --host, and `uint64_t for_ns`. */

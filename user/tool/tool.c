@@ -214,6 +214,14 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 	return -ENOENT;
 }
 
+void tool_show_wall(struct profile *p)
+{
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+
+	if (wall < p->value_type_count)
+		p->default_value = wall + 1;
+}
+
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
@@ -229,7 +237,7 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 		return -ENOENT;
 	}
 	if (waits && !value)
-		p->default_value = wall + 1;
+		tool_show_wall(p);
 	all = profile_magnitude(p, value);
 	err = profile_filter(p, filter, filtered, e);
 	if (err || (!filter->focus && !filter->ignore && !waits))
@@ -295,6 +303,8 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	if (view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
 		error_hint(e,
 			   "archives have it: --since TIME; and times, files of profiltool record");
+	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
+		error_hint(e, "profiltool record --wall records who ended waits");
 	else if (row_view_has_tag(row_view_by_name("user"), p))
 		error_hint(e, "nothing ran in one: group by another field, such as --by comm");
 	else

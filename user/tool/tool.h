@@ -317,6 +317,9 @@ int tool_option_percent(const char *value, void *member, struct error *e);
 /* Checks that a profile has the value type of --value (may be NULL). Returns 0 or -ENOENT. */
 int tool_check_value(const struct profile *p, const char *type, struct error *e);
 
+/* Makes the time of threads the value that is shown if --value is not given; if there is any. */
+void tool_show_wall(struct profile *p);
+
 /* Checks that samples have the tag of --by (view: may be NULL). Returns 0 or -ENOENT. */
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e);
 

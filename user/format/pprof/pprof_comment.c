@@ -67,6 +67,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(waits_user_ns),
 	ACCOUNT_MEMBER(waits_complete_ns),
 	ACCOUNT_MEMBER(waits_cost_ns),
+	ACCOUNT_MEMBER(wakers_lost),
 	ACCOUNT_MEMBER(wall_lost),
 	ACCOUNT_MEMBER(throttled_lost),
 	ACCOUNT_MEMBER(cpu_ns),
