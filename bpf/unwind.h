@@ -7,6 +7,7 @@
 #define PROFIL_BPF_UNWIND_H
 
 #include "count.h"
+#include "python.h"
 #include "unwind_maps.h"
 #include "walk.h"
 
@@ -33,6 +34,7 @@ struct stack_scratch {
 	struct stack_sample sample;
 	struct walk walk;
 	struct unwind_copy copy;
+	struct python_walk python;
 };
 
 struct {
@@ -124,28 +126,67 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 	begin_walk(walk);
 }
 
+/*
+ * The walk has stepped over a frame that begins at sp: writes the frames of a script that it runs,
+ * after the `depth` user frames that there are. Returns how many there are then.
+ */
+__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 sp)
+{
+	struct python_walk *python;
+	struct walk *walk;
+	__u32 at;
+
+	if (!scratch)
+		return depth;
+	walk = &scratch->walk;
+	python = &scratch->python;
+	at = scratch->sample.stack.kernel_depth;
+	if (!python->looked) {
+		python->process = process_key(scratch->sample.stack.id);
+		if (begin_python(walk, python))
+			read_python_frames(python);
+	}
+	if (!python->entry || python->entry - sp >= walk->sp - sp)
+		return depth;
+	for (__u32 i = 0; i < LANGUAGE_FRAMES_MAX && i < python->count && depth < STACK_DEPTH_MAX;
+	     i++, depth++) {
+		__u64 index = at + depth;
+
+		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
+		if (index >= 2 * STACK_DEPTH_MAX)
+			break;
+		scratch->sample.stack.pcs[index] = python->words[i];
+	}
+	read_python_frames(python);
+	return depth;
+}
+
 /* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
 __noinline int walk_frames(struct stack_scratch *scratch)
 {
 	struct walk *walk;
-	__u32 at;
+	__u32 at, depth = 0;
 
 	if (!scratch)
 		return 0;
 	walk = &scratch->walk;
 	at = scratch->sample.stack.kernel_depth;
-	for (int i = 0; i < STACK_DEPTH_MAX; i++) {
-		__u64 index = at + i;
+	scratch->python.looked = false;
+	for (int i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
+		__u64 index = at + depth, sp = walk->sp;
 
 		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
 		if (index >= 2 * STACK_DEPTH_MAX)
-			return i;
+			return depth;
 		scratch->sample.stack.pcs[index] = walk->pc + walk->mark;
+		depth++;
 		if (step(walk))
-			return i + 1;
+			return depth;
+		if (walk->image.language)
+			depth = write_script_frames(scratch, depth, sp);
 	}
 	walk->end = UNWIND_TRUNCATED;
-	return STACK_DEPTH_MAX;
+	return depth;
 }
 
 /* Whether the task's address space is already another program's (exec) or gone (exit). */

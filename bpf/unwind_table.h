@@ -98,8 +98,8 @@ struct unwind_image {
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
 	unsigned int page_shift;
-	unsigned int used; /* how often walks came to it: about one for each tick. It wraps */
-	unsigned int unused;
+	unsigned int used;     /* how often walks came to it: about one for each tick. It wraps */
+	unsigned int language; /* enum language, of which it is the interpreter */
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */
@@ -115,8 +115,8 @@ struct unwind_mapping {
 /* A process and its mappings, sorted by address. The key is sample_id_make(exec, tgid, 0). */
 struct unwind_process {
 	unsigned int first, count;
-	unsigned int asked; /* 1: a copy of a stack was sent after this was published */
-	unsigned int unused;
+	unsigned int asked;	      /* 1: a copy of a stack was sent after this was published */
+	unsigned int thread_specific; /* see struct language_image */
 };
 
 #define UNWIND_PROCESSES 16384

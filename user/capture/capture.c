@@ -986,7 +986,7 @@ int capture_each_sample(struct capture *c,
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
-	return resolve_each(&c->counts, &c->processes, incomplete,
+	return resolve_each(&c->counts, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
 }
 
@@ -1007,7 +1007,7 @@ static int each_counted(struct capture *c, const struct counts *counts,
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
-	return resolve_each(counts, &c->processes, incomplete,
+	return resolve_each(counts, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
 }
 

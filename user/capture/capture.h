@@ -252,10 +252,13 @@ struct capture_mapping {
 const struct capture_image *capture_images(const struct capture *c, size_t *count);
 
 struct timed_wait;
+struct language_code;
 
 struct capture_frame {
 	uint64_t pc;			       /* in a caller: the return address */
 	const struct capture_mapping *mapping; /* NULL: unknown, or in the kernel */
+	/* Of a script: pc is a word of bpf/language.h, and this its function; NULL: unknown */
+	const struct language_code *code;
 };
 
 /* A pc, or a stack, of one thread in one mode, and how often it was met. */

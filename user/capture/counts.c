@@ -47,7 +47,8 @@ static int append(struct counts *counts, const struct key *key, uint64_t hash)
 static uint32_t plausible_depth(const uint64_t *pcs, uint32_t depth)
 {
 	for (uint32_t i = 1; i < depth; i++)
-		if (pcs[i] == 0 || pcs[i] >= KERNEL_START)
+		if (pcs[i] == 0 ||
+		    (pcs[i] >= KERNEL_START && language_of_word(pcs[i]) == LANGUAGE_NONE))
 			return i;
 	return depth;
 }

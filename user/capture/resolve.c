@@ -23,6 +23,7 @@ struct cached_mapping {
 
 struct visitor {
 	struct process_table *processes;
+	const struct scripts *scripts;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
 	uint64_t begin_ns; /* of the window; 0: samples need no origins */
@@ -91,6 +92,16 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		bool user = space && i >= sample->kernel_depth;
 
 		frames[i].pc = pcs[i];
+		frames[i].mapping = NULL;
+		frames[i].code = NULL;
+		if (user && language_of_word(pcs[i])) {
+			frames[i].code = scripts_find(v->scripts,
+						      sample_id_make(sample_id_exec(sample->id),
+								     sample_id_tgid(sample->id), 0),
+						      language_code(pcs[i]), moment->time_ns);
+			kept = i + 1;
+			continue;
+		}
 		/* A call may be the last instruction of a mapping. */
 		frames[i].mapping = user ? find_mapping(v, space, pcs[i] - (i > 0), moment) : NULL;
 		/*
@@ -193,12 +204,13 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	return v->visit(&out, v->context);
 }
 
-int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
-		 uint64_t begin_ns,
+int resolve_each(const struct counts *counts, struct process_table *processes,
+		 const struct scripts *scripts, bool incomplete, uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context)
 {
 	struct visitor v = {
 		.processes = processes,
+		.scripts = scripts,
 		.incomplete = incomplete,
 		.begin_ns = begin_ns,
 		.visit = visit,

@@ -5,6 +5,7 @@
 #include "capture/capture.h"
 #include "capture/counts.h"
 #include "capture/process.h"
+#include "capture/scripts.h"
 
 /*
  * Calls visit for each sample, with the mappings at its pcs at the time of its first tick, and the
@@ -14,8 +15,8 @@
  * memory. begin_ns: when the window began, for what samples have in recordings that are always on;
  * 0: they need it not. Stops when visit returns non-zero, and returns that, or -ENOMEM.
  */
-int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
-		 uint64_t begin_ns,
+int resolve_each(const struct counts *counts, struct process_table *processes,
+		 const struct scripts *scripts, bool incomplete, uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context);
 
 #endif

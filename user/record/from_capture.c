@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "bpf/language.h"
 #include "bpf/wait.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
@@ -16,6 +17,7 @@
 #include "record/kernel_frames.h"
 #include "record/wait_place.h"
 #include "record/waker.h"
+#include "symbol/python.h"
 #include "util/array.h"
 #include "util/file.h"
 
@@ -197,6 +199,71 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 	return profile_add_location(b->p, address, mapping, id);
 }
 
+/* Sets *id to the location of a script's frame: a line of a function. */
+static int script_location(struct capture_profile *b, const struct capture_frame *frame,
+			   uint32_t *id)
+{
+	const struct language_code *code = frame->code;
+	char name[PYTHON_TEXT_SIZE] = "", file[PYTHON_TEXT_SIZE] = "";
+	struct profile_function function = { .name = name, .system_name = name, .file = file };
+	struct profile_mapping place = { 0 };
+	struct profile_line line = { 0 };
+	uint32_t mapping = PROFILE_NONE;
+
+	if (code) {
+		python_text(code->version, code->name, code->name_bytes, name);
+		python_text(code->version, code->file, code->file_bytes, file);
+		function.start_line = code->line;
+		line.line = python_line(code, language_instruction(frame->pc));
+	}
+	if (!*name)
+		snprintf(name, sizeof(name), "[python]");
+	if (*file &&
+	    (profile_add_image(b->p, file, NULL, 0, &place.image) || place_id(b, &place, &mapping)))
+		return -ENOMEM;
+	return profile_add_function(b->p, &function, &line.function)
+		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
+}
+
+/*
+ * The image of the interpreter whose script the stack runs: that of the frame before the script's
+ * first; NULL: it runs none.
+ */
+static const struct capture_mapping *interpreter_of(const struct capture_sample *sample)
+{
+	uint32_t first = sample->depth - sample->user_depth;
+
+	for (uint32_t i = first + 1; i < sample->depth; i++)
+		if (language_of_word(sample->frames[i].pc))
+			return sample->frames[i - 1].mapping;
+	return NULL;
+}
+
+/*
+ * Writes the locations of a sample's frames from number `from` on, without those of an interpreter,
+ * which are folded into the frames of its script. exact: number of the frame whose pc is no return
+ * address, or UINT32_MAX. Sets *depth.
+ */
+static int stack_locations(struct capture_profile *b, const struct capture_sample *sample,
+			   uint32_t from, uint32_t exact, uint32_t *locations, uint32_t *depth)
+{
+	const struct capture_mapping *interpreter = interpreter_of(sample);
+	uint32_t user = sample->depth - sample->user_depth;
+	int err = 0;
+
+	*depth = 0;
+	for (uint32_t i = from; i < sample->depth && !err; i++) {
+		const struct capture_frame *frame = &sample->frames[i];
+
+		if (i >= user && language_of_word(frame->pc))
+			err = script_location(b, frame, &locations[(*depth)++]);
+		else if (!interpreter || !frame->mapping ||
+			 frame->mapping->image != interpreter->image)
+			err = location_id(b, frame, i != exact, &locations[(*depth)++]);
+	}
+	return err;
+}
+
 typedef const char *make_tag(const struct capture_sample *sample, const struct user_names *users,
 			     char text[static CGROUP_NAME_SIZE]);
 
@@ -342,7 +409,7 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	enum wait_reason reason = wait->cpu;
 	int64_t values[VALUES_MAX] = { 0 };
 	/* The leaf is the state. */
-	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth = 1;
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth;
 	char state[THREAD_STATE_SIZE];
 	const char *waker;
 	int err;
@@ -350,17 +417,15 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	wait_places_frame(&b->places, wait, state);
 	err = state_location(b, state, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
-	for (uint32_t i = kernel_frames_until(&b->kernel, wait, "__schedule");
-	     i < wait->depth && !err; i++)
-		err = location_id(b, &wait->frames[i],
-				  i != wait->depth - wait->user_depth || reason != WAIT_FAULT,
-				  &locations[depth++]);
+	err = err ?: stack_locations(b, wait, kernel_frames_until(&b->kernel, wait, "__schedule"),
+				     reason == WAIT_FAULT ? wait->depth - wait->user_depth : UINT32_MAX,
+				     locations + 1, &depth);
 	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
 		waker = waker_interrupt_of(reason);
 	err = err ?: label_id(b, wait, waker, &label);
-	err = err ?: profile_sample(b->p, locations, depth, label, &number);
+	err = err ?: profile_sample(b->p, locations, depth + 1, label, &number);
 	if (err)
 		return err;
 	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
@@ -405,9 +470,9 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.depth = waker.user_depth = 0;
 	if (from->cpu != WAKER_THREAD)
 		waker.comm = waker.process_comm = name;
-	for (uint32_t i = kernel_frames_until(&b->kernel, &waker, "try_to_wake_up");
-	     i < waker.depth && !err; i++)
-		err = location_id(b, &waker.frames[i], true, &locations[depth++]);
+	err = err ?: stack_locations(b, &waker,
+				     kernel_frames_until(&b->kernel, &waker, "try_to_wake_up"),
+				     UINT32_MAX, locations, &depth);
 	snprintf(root, sizeof(root), "[%s]", name);
 	if (is_interrupt || !depth)
 		err = err
@@ -433,7 +498,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct capture_profile *b = context;
 	int64_t values[VALUES_MAX] = { 0 };
-	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label, number;
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], depth, label, number;
 	int err = 0;
 
 	profile_set_ticks(b->p, sample->count, values);
@@ -443,10 +508,9 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		values[b->wall] = values[PROFILE_CPU];
 		err = wait_places_note(&b->places, sample, false);
 	}
-	for (uint32_t i = 0; i < sample->depth && !err; i++)
-		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
+	err = err ?: stack_locations(b, sample, 0, 0, locations, &depth);
 	err = err ?: label_id(b, sample, NULL, &label);
-	err = err ?: profile_sample(b->p, locations, sample->depth, label, &number);
+	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
 	profile_add_values(b->p, number, values);

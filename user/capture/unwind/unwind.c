@@ -407,6 +407,7 @@ int unwind_forget_images(struct unwind *u)
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
+	err = err ?: scripts_forget(&u->scripts, u->processes);
 	return err ?: unwind_index_builds(u);
 }
 
@@ -1108,6 +1109,11 @@ static int take_copy(void *context, void *data, size_t size)
 	return 0;
 }
 
+static int take_code(void *context, void *data, size_t size)
+{
+	return scripts_add(context, data, size);
+}
+
 /*
  * While rows are read, which may take seconds, a thread takes the copies, so that the ring has
  * room.
@@ -1409,7 +1415,8 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	if (err)
 		return program_out_of(e, -err, "cannot map the tables for call stacks");
 	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
-	if (!u->ring)
+	if (!u->ring || ring_buffer__add(u->ring, bpf_map__fd(bpf->maps.language_codes), take_code,
+					 &u->scripts))
 		return program_out_of(e, errno, "cannot map the copies of stacks");
 	u->iterator = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0,
 				      BPF_TRACE_ITER, NULL);
@@ -1471,6 +1478,7 @@ void unwind_free(struct unwind *u)
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);
+	scripts_free(&u->scripts);
 	if (u->iterator > 0)
 		close(u->iterator);
 	unwind_tables_free(&u->tables);

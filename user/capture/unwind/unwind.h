@@ -4,6 +4,7 @@
 
 #include "capture/counts.h"
 #include "capture/process.h"
+#include "capture/scripts.h"
 #include "capture/unwind/unwind_space.h"
 #include "capture/unwind/unwind_tables.h"
 
@@ -56,7 +57,8 @@ struct unwind {
 	struct unwind_copy **copies;	    /* stacks to walk */
 	size_t copy_count, copy_room;
 	size_t copies_bytes; /* of their stacks */
-	int iterator;	     /* the descriptor of the program that lists exec numbers; 0: none */
+	struct scripts scripts;
+	int iterator; /* the descriptor of the program that lists exec numbers; 0: none */
 };
 
 /* Before the load: reads the rows of the known images, and sets the sizes of the maps. */

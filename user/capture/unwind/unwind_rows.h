@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "bpf/language.h"
 #include "bpf/unwind_table.h"
 #include "util/error.h"
 #include "util/read_budget.h"
@@ -38,6 +39,7 @@ struct unwind_rows {
 	size_t segment_count;
 	uint8_t build_id[UNWIND_BUILD_ID_MAX];
 	size_t build_id_size; /* 0: the file has none */
+	struct language_image language;
 };
 
 /* Frees rows and rules. Segments and build ID stay. */

@@ -116,6 +116,7 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 	};
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
 	err = bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_languages, t->room.images);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_pages, t->room.pages);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_rules, t->room.rules);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings);
@@ -141,12 +142,15 @@ static void *map_table(const struct bpf_map *map)
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 {
 	t->images = map_table(bpf->maps.unwind_images);
+	t->languages = map_table(bpf->maps.unwind_languages);
 	t->pages = map_table(bpf->maps.unwind_pages);
 	t->chunks = map_table(bpf->maps.unwind_chunks);
 	t->rules = map_table(bpf->maps.unwind_rules);
 	t->mappings = map_table(bpf->maps.unwind_mappings);
 	t->processes = bpf_map__fd(bpf->maps.unwind_processes);
-	return t->images && t->pages && t->chunks && t->rules && t->mappings ? 0 : -errno;
+	return t->images && t->languages && t->pages && t->chunks && t->rules && t->mappings
+		       ? 0
+		       : -errno;
 }
 
 static void unmap_table(void *memory, size_t size)
@@ -158,6 +162,7 @@ static void unmap_table(void *memory, size_t size)
 void unwind_tables_free(struct unwind_tables *t)
 {
 	unmap_table(t->images, t->room.images * sizeof(*t->images));
+	unmap_table(t->languages, t->room.images * sizeof(*t->languages));
 	unmap_table(t->pages, t->room.pages * sizeof(*t->pages));
 	unmap_table(t->chunks, t->room.rows * sizeof(struct unwind_row));
 	unmap_table(t->rules, t->room.rules * sizeof(*t->rules));
@@ -358,6 +363,8 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	entry->first_page = extent->pages.first;
 	entry->first_rule = extent->rules.first;
 	entry->page_shift = page_shift(rows);
+	entry->language = rows->language.language;
+	t->languages[image] = rows->language;
 	if (rows->rule_count)
 		memcpy(&t->rules[extent->rules.first], rows->rules,
 		       rows->rule_count * sizeof(*rows->rules));
@@ -529,6 +536,8 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	entry.first = fresh.first;
 	if (count)
 		memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
+	for (size_t i = 0; i < count && !entry.thread_specific; i++)
+		entry.thread_specific = t->languages[mappings[i].image].thread_specific;
 	/* The system call is a barrier: the program sees the mappings before the entry. */
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
 	if (err) {

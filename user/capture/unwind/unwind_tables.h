@@ -56,6 +56,7 @@ struct unwind_tables {
 	struct unwind_sizes users_room,
 		users_used; /* the part for users' files: not owned by root */
 	struct unwind_image *images;
+	struct language_image *languages; /* of the same numbers */
 	struct unwind_page *pages;
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;

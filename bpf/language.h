@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interpreted languages: shared by the sample programs and user space. Both include it, so it
+ * includes nothing.
+ */
+#ifndef PROFIL_BPF_LANGUAGE_H
+#define PROFIL_BPF_LANGUAGE_H
+
+enum language {
+	LANGUAGE_NONE,
+	LANGUAGE_PYTHON,
+	LANGUAGES
+};
+
+/*
+ * A frame of a script stands among the pcs of a stack as one word, behind the frame of the
+ * interpreter's function that runs it:
+ *   bit  63      always 1, which no pc of user space has
+ *   bits 62..60  the language
+ *   bits 59..43  the instruction in its code, in units of the language; all 1: unknown
+ *   bits 42..0   the address of the code object / 16
+ */
+#define LANGUAGE_INSTRUCTION_BITS    17
+#define LANGUAGE_CODE_BITS	     43
+#define LANGUAGE_INSTRUCTION_UNKNOWN ((1U << LANGUAGE_INSTRUCTION_BITS) - 1)
+
+static inline unsigned long long language_word(enum language language, unsigned long long code,
+					       unsigned long long instruction)
+{
+	if (instruction > LANGUAGE_INSTRUCTION_UNKNOWN)
+		instruction = LANGUAGE_INSTRUCTION_UNKNOWN;
+	return 1ULL << 63 | (unsigned long long)language << 60 | instruction << LANGUAGE_CODE_BITS |
+	       (code >> 4 & ((1ULL << LANGUAGE_CODE_BITS) - 1));
+}
+
+/* LANGUAGE_NONE: it is a pc. */
+static inline unsigned int language_of_word(unsigned long long word)
+{
+	unsigned int language = word >> 60 & 7;
+
+	return word >> 63 && language < LANGUAGES ? language : LANGUAGE_NONE;
+}
+
+static inline unsigned int language_instruction(unsigned long long word)
+{
+	return word >> LANGUAGE_CODE_BITS & LANGUAGE_INSTRUCTION_UNKNOWN;
+}
+
+static inline unsigned long long language_code(unsigned long long word)
+{
+	return (word & ((1ULL << LANGUAGE_CODE_BITS) - 1)) << 4;
+}
+
+/*
+ * Where Python keeps what the walk reads: offsets in bytes. The names are CPython's.
+ */
+struct python_layout {
+	unsigned long long runtime;		      /* ELF virtual address of _PyRuntime */
+	unsigned long long code_type;		      /* and of PyCode_Type */
+	unsigned short key;			      /* in _PyRuntime: autoTSSkey._key */
+	unsigned short thread_id;		      /* in PyThreadState */
+	unsigned short cframe;			      /* up to 3.12; 0: none */
+	unsigned short cframe_frame, cframe_previous; /* in _PyCFrame */
+	unsigned short frame;			      /* in PyThreadState: current_frame */
+	unsigned short frame_code, frame_previous, frame_instruction; /* in _PyInterpreterFrame */
+	unsigned short frame_entry;				      /* is_entry (3.11) or owner */
+	unsigned short entry_owner; /* the least owner of a frame that is no function's; 0: 3.11 */
+	unsigned short code_line, code_file, code_name, code_table, code_first;
+	unsigned short string_text; /* where the text of an ASCII string begins */
+	unsigned short version;	    /* such as 0x30b for 3.11 */
+};
+
+/* What is known of an image in the tables of the unwinder: of the same number there. */
+struct language_image {
+	unsigned int language; /* enum language, of which it is the interpreter */
+	/*
+	 * Of the C library: where a thread keeps its thread-specific data (pthread_setspecific(3)),
+	 * in bytes from its thread pointer; 0: it is not the C library.
+	 */
+	unsigned int thread_specific;
+	struct python_layout python;
+};
+
+/*
+ * A code object, as it was when a tick first came to it, or when another one had taken its address.
+ * `name` and `file` are string objects, `lines` is the text of the line table.
+ */
+#define LANGUAGE_NAME_BYTES  320
+#define LANGUAGE_FILE_BYTES  512
+#define LANGUAGE_LINES_BYTES 8192 /* a power of two */
+
+struct language_code {
+	unsigned long long time_ns; /* CLOCK_MONOTONIC */
+	unsigned long long process; /* sample_id_make(exec, tgid, 0) */
+	unsigned long long code;    /* its address */
+	unsigned int image;	    /* of the interpreter, in the tables */
+	unsigned int line;	    /* where it begins */
+	unsigned short version;
+	unsigned short name_bytes, file_bytes; /* 0: could not be read */
+	unsigned short lines_bytes;
+	unsigned int lines_size; /* of the line table; longer than lines_bytes: it is cut off */
+	unsigned int unused;
+	unsigned char name[LANGUAGE_NAME_BYTES];
+	unsigned char file[LANGUAGE_FILE_BYTES];
+	unsigned char lines[LANGUAGE_LINES_BYTES];
+};
+
+#define LANGUAGE_RING_BYTES (1U << 22)
+#define LANGUAGE_CODES	    (1U << 15) /* of all processes, whose names user space has */
+
+/* What the walk of a stack knows of its script. */
+#define LANGUAGE_FRAMES_MAX 127
+
+#endif
