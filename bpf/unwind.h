@@ -182,7 +182,7 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 		depth++;
 		if (step(walk))
 			return depth;
-		if (walk->image.language)
+		if (WALK_HAS_THREAD_POINTER && walk->image.language)
 			depth = write_script_frames(scratch, depth, sp);
 	}
 	walk->end = UNWIND_TRUNCATED;

@@ -107,6 +107,12 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 	return signature;
 }
 
+#ifdef UNWIND_X86
+#define WALK_HAS_THREAD_POINTER 1
+#else
+#define WALK_HAS_THREAD_POINTER 0
+#endif
+
 static __always_inline __u64 walk_thread_pointer(const struct walk *unused)
 {
 	(void)unused;

@@ -933,6 +933,11 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 	return c->wall.throttled;
 }
 
+bool capture_is_native(const struct capture *c)
+{
+	return c->options.native;
+}
+
 bool capture_knows_waiting(const struct capture *c)
 {
 	return c->sample.knows_waiting;

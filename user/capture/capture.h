@@ -69,6 +69,7 @@ struct capture_options {
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
+	bool native;		 /* keep the frames of interpreters: capture_is_native() */
 	bool windows;		 /* capture_cut() will be called; no histogram */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;	/* also of threads, by stack and reason; with stacks, without windows */
@@ -188,6 +189,9 @@ void capture_tables(const struct capture *c, struct capture_tables *tables);
 
 /* How stacks are walked: CAPTURE_STACKS_FP or _CFI; CAPTURE_NO_STACKS: not recorded. */
 enum capture_stacks capture_stacks(const struct capture *c);
+
+/* Whether the stacks of scripts keep the frames of their interpreter. */
+bool capture_is_native(const struct capture *c);
 
 /* Why some user stacks do not reach the program's start. */
 struct capture_stack_end {

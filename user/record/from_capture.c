@@ -240,14 +240,15 @@ static const struct capture_mapping *interpreter_of(const struct capture_sample 
 }
 
 /*
- * Writes the locations of a sample's frames from number `from` on, without those of an interpreter,
- * which are folded into the frames of its script. exact: number of the frame whose pc is no return
- * address, or UINT32_MAX. Sets *depth.
+ * Writes the locations of a sample's frames from number `from` on; unless they are asked for,
+ * without those of an interpreter, which are folded into the frames of its script. exact: number of
+ * the frame whose pc is no return address, or UINT32_MAX. Sets *depth.
  */
 static int stack_locations(struct capture_profile *b, const struct capture_sample *sample,
 			   uint32_t from, uint32_t exact, uint32_t *locations, uint32_t *depth)
 {
-	const struct capture_mapping *interpreter = interpreter_of(sample);
+	const struct capture_mapping *interpreter =
+		capture_is_native(b->c) ? NULL : interpreter_of(sample);
 	uint32_t user = sample->depth - sample->user_depth;
 	int err = 0;
 

@@ -170,6 +170,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.stacks = t->stacks,
 		.read_rows = cfi_read,
 		.unwind_mib = t->unwind_mib,
+		.native = t->native,
 	};
 
 	if (!c.frequency && c.event != CAPTURE_TICK)

@@ -20,7 +20,7 @@ struct tool_target {
 	const char *cgroup; /* NULL: none */
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
-	bool no_inherit, user, kernel;
+	bool no_inherit, user, kernel, native;
 	enum capture_stacks stacks;
 	unsigned int unwind_mib; /* 0: the default */
 };
@@ -44,6 +44,8 @@ struct tool_target {
 	{ "unwind-memory", 0, "MIB",                                                               \
 	  "room for call frame information of programs that start later (12)",                     \
 	  option_unwind_memory, offsetof(type, member.unwind_mib) },                          \
+	{ "native", 0, NULL, "in stacks of scripts, keep the frames of their interpreter", NULL,     \
+	  offsetof(type, member.native) },                                                         \
 	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
