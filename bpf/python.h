@@ -41,7 +41,7 @@ struct {
 volatile __u64 python_unknown_threads = 0;
 
 #define PYTHON_FRAME_BYTES 80
-#define PYTHON_CODE_BYTES  208
+#define PYTHON_CODE_BYTES  144
 
 struct python_walk {
 	bool looked; /* for Python's state, at this tick */
