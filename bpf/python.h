@@ -37,8 +37,12 @@ struct {
 	__uint(max_entries, LANGUAGE_RING_BYTES);
 } language_codes SEC(".maps");
 
-/* Of threads that run Python: what was wrong. Read by user space. */
-volatile __u64 python_unknown_threads = 0;
+/*
+ * What a program writes into its memory decides how long the walk takes: so many frames are read at
+ * a tick, and so many code objects sent. The others are sent at later ticks.
+ */
+#define PYTHON_FRAMES_MAX (2 * LANGUAGE_FRAMES_MAX)
+#define PYTHON_CODES_MAX  64
 
 #define PYTHON_FRAME_BYTES 80
 #define PYTHON_CODE_BYTES  144
@@ -52,6 +56,7 @@ struct python_walk {
 	__u64 cframe;
 	__u64 entry; /* an address in the native frame that runs `words` */
 	__u32 count;
+	__u32 frames_left, codes_left; /* at this tick */
 	struct python_layout layout;
 	__u64 words[LANGUAGE_FRAMES_MAX];
 	__u8 frame_bytes[PYTHON_FRAME_BYTES];
@@ -137,6 +142,9 @@ WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 	sent = bpf_map_lookup_elem(&language_sent, &key);
 	if (sent && *sent == mark)
 		return true;
+	if (!python->codes_left)
+		return true;
+	python->codes_left--;
 	if (send_code(python, address) == 0)
 		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
 	return true;
@@ -154,8 +162,9 @@ WALK_FUNCTION int read_python_frame(struct python_walk *python)
 	const __u8 *bytes;
 	__u32 count;
 
-	if (!python || !python->frame)
+	if (!python || !python->frame || !python->frames_left)
 		return false;
+	python->frames_left--;
 	layout = &python->layout;
 	bytes = python->frame_bytes;
 	if (bpf_probe_read_user(python->frame_bytes, PYTHON_FRAME_BYTES, (void *)python->frame)) {
@@ -216,6 +225,8 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct python_walk *python)
 	if (!walk || !python)
 		return 0;
 	python->looked = true;
+	python->frames_left = PYTHON_FRAMES_MAX;
+	python->codes_left = PYTHON_CODES_MAX;
 	python->frame = python->entry = 0;
 	number = walk->at.image;
 	image = bpf_map_lookup_elem(&unwind_languages, &number);
@@ -238,10 +249,8 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct python_walk *python)
 	    !thread)
 		return 0; /* no Python thread */
 	bpf_probe_read_user(&id, sizeof(id), (void *)thread + image->python.thread_id);
-	if (id != thread_pointer) {
-		python_unknown_threads++;
+	if (id != thread_pointer)
 		return 0;
-	}
 	if (image->python.cframe) {
 		bpf_probe_read_user(&python->cframe, sizeof(python->cframe),
 				    (void *)thread + image->python.cframe);
