@@ -300,38 +300,48 @@ __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_pl
 	return find_wait(stack);
 }
 
-/* As walk_frames(), and notes where the return addresses are. */
+/*
+ * As walk_frames(), and notes where the return addresses are. The stack of a script is not
+ * remembered: its functions are not on the native stack.
+ */
 __noinline int walk_wait_frames(struct wait_scratch *scratch)
 {
 	struct wait_place *place;
 	struct walk *walk;
 	bool plain = true;
-	__u32 at;
+	__u32 at, depth = 0, before;
 
 	if (!scratch)
 		return 0;
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
 	at = scratch->stack.sample.stack.kernel_depth;
-	for (__u32 i = 0; i < STACK_DEPTH_MAX; i++) {
-		__u64 word, index = at + i;
+	scratch->stack.python.looked = false;
+	for (__u32 i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
+		__u64 word, index = at + depth, sp = walk->sp;
 
 		asm("" : "+r"(index));
 		if (index >= 2 * STACK_DEPTH_MAX)
-			return i;
+			return depth;
 		scratch->stack.sample.stack.pcs[index] = walk->pc + walk->mark;
+		depth++;
 		if (step(walk)) {
-			place->frames = plain ? i + 1 : 0;
-			return i + 1;
+			place->frames = plain ? depth : 0;
+			return depth;
 		}
 		word = (walk->sp - 8 - place->sp) / 8;
 		plain &= !walk->mark && word <= 0xffff && i < WAIT_FRAMES;
 		if (i < WAIT_FRAMES)
 			place->words[i] = word;
+		if (WALK_HAS_THREAD_POINTER && walk->image.language) {
+			before = depth;
+			depth = write_script_frames(&scratch->stack, depth, sp);
+			plain &= depth == before;
+		}
 	}
 	walk->end = UNWIND_TRUNCATED;
-	place->frames = plain ? STACK_DEPTH_MAX : 0;
-	return STACK_DEPTH_MAX;
+	place->frames = plain ? depth : 0;
+	return depth;
 }
 
 /* The entry for a wait whose user stack user space walks. */

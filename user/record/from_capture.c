@@ -418,9 +418,11 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	wait_places_frame(&b->places, wait, state);
 	err = state_location(b, state, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
-	err = err ?: stack_locations(b, wait, kernel_frames_until(&b->kernel, wait, "__schedule"),
-				     reason == WAIT_FAULT ? wait->depth - wait->user_depth : UINT32_MAX,
-				     locations + 1, &depth);
+	err = err
+		      ?: stack_locations(
+				 b, wait, kernel_frames_until(&b->kernel, wait, "__schedule"),
+				 reason == WAIT_FAULT ? wait->depth - wait->user_depth : UINT32_MAX,
+				 locations + 1, &depth);
 	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
@@ -471,9 +473,10 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.depth = waker.user_depth = 0;
 	if (from->cpu != WAKER_THREAD)
 		waker.comm = waker.process_comm = name;
-	err = err ?: stack_locations(b, &waker,
-				     kernel_frames_until(&b->kernel, &waker, "try_to_wake_up"),
-				     UINT32_MAX, locations, &depth);
+	err = err
+		      ?: stack_locations(b, &waker,
+					 kernel_frames_until(&b->kernel, &waker, "try_to_wake_up"),
+					 UINT32_MAX, locations, &depth);
 	snprintf(root, sizeof(root), "[%s]", name);
 	if (is_interrupt || !depth)
 		err = err
