@@ -355,7 +355,7 @@ int capture_each_waker(struct capture *c,
 		       void *context);
 
 /* The numbers of wakers are less. */
-#define CAPTURE_WAKERS_MAX (1U << 15)
+#define CAPTURE_WAKERS_MAX 32768
 
 /* The same for the mappings of the first target, those of its own executable first. */
 int capture_each_mapping(const struct capture *c,
