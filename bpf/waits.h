@@ -88,6 +88,8 @@ struct {
 struct wait_scratch {
 	struct stack_scratch stack;
 	struct wait_place place; /* of the stack that is walked */
+	__u32 depth;		 /* of it, so far */
+	bool plain;		 /* it can be remembered, so far */
 	__u64 window[WAIT_WINDOW_WORDS];
 };
 
@@ -301,47 +303,58 @@ __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_pl
 }
 
 /*
- * As walk_frames(), and notes where the return addresses are. The stack of a script is not
- * remembered: its functions are not on the native stack.
+ * One frame of walk_wait_frames(), number `number` of the native ones. Returns whether it is the
+ * last. For the verifier, all state is in *scratch.
  */
-__noinline int walk_wait_frames(struct wait_scratch *scratch)
+__noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 {
 	struct wait_place *place;
 	struct walk *walk;
-	bool plain = true;
-	__u32 at, depth = 0, before;
+	__u64 word, index, sp;
+	__u32 depth;
 
 	if (!scratch)
-		return 0;
+		return 1;
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
-	at = scratch->stack.sample.stack.kernel_depth;
-	scratch->stack.python.looked = false;
-	for (__u32 i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
-		__u64 word, index = at + depth, sp = walk->sp;
-
-		asm("" : "+r"(index));
-		if (index >= 2 * STACK_DEPTH_MAX)
-			return depth;
-		scratch->stack.sample.stack.pcs[index] = walk->pc + walk->mark;
-		depth++;
-		if (step(walk)) {
-			place->frames = plain ? depth : 0;
-			return depth;
-		}
-		word = (walk->sp - 8 - place->sp) / 8;
-		plain &= !walk->mark && word <= 0xffff && i < WAIT_FRAMES;
-		if (i < WAIT_FRAMES)
-			place->words[i] = word;
-		if (WALK_HAS_THREAD_POINTER && walk->image.language) {
-			before = depth;
-			depth = write_script_frames(&scratch->stack, depth, sp);
-			plain &= depth == before;
-		}
+	depth = scratch->depth;
+	index = scratch->stack.sample.stack.kernel_depth + depth;
+	sp = walk->sp;
+	asm("" : "+r"(index));
+	if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX) {
+		walk->end = UNWIND_TRUNCATED;
+		return 1;
 	}
-	walk->end = UNWIND_TRUNCATED;
-	place->frames = plain ? depth : 0;
-	return depth;
+	scratch->stack.sample.stack.pcs[index] = walk->pc + walk->mark;
+	scratch->depth = depth + 1;
+	if (step(walk))
+		return 1;
+	word = (walk->sp - 8 - place->sp) / 8;
+	if (walk->mark || word > 0xffff || number >= WAIT_FRAMES)
+		scratch->plain = false;
+	else
+		place->words[number] = word;
+	if (WALK_HAS_THREAD_POINTER && walk->image.language) {
+		scratch->depth = write_script_frames(&scratch->stack, depth + 1, sp);
+		scratch->plain &= scratch->depth == depth + 1;
+	}
+	return 0;
+}
+
+/*
+ * As walk_frames(), and notes where the return addresses are. The stack of a script is not
+ * remembered: its functions are not on the native stack.
+ */
+static __always_inline int walk_wait_frames(struct wait_scratch *scratch)
+{
+	scratch->stack.python.looked = false;
+	scratch->depth = 0;
+	scratch->plain = true;
+	for (__u32 i = 0; i <= STACK_DEPTH_MAX; i++)
+		if (walk_wait_frame(scratch, i))
+			break;
+	scratch->place.frames = scratch->plain ? scratch->depth : 0;
+	return scratch->depth;
 }
 
 /* The entry for a wait whose user stack user space walks. */
