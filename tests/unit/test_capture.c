@@ -24,6 +24,8 @@
 
 /* --- lists of CPUs --- */
 
+static const struct scripts no_scripts;
+
 static int append_cpu(int cpu, void *text)
 {
 	sprintf((char *)text + strlen(text), "%d ", cpu);
@@ -508,7 +510,8 @@ static void test_programs_of_one_process(void **state)
 	apply(&table, &fresh);
 	add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, NO_PROCESS), 150, 2);
 	add_sample(&counts, 0x1800, sample_id_make(6, NO_PROCESS, NO_PROCESS), 350, 3);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
+			 0);
 	assert_string_equal(text, "0:2? 1:3 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -530,7 +533,8 @@ static void test_mapped_over(void **state)
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
+			 0);
 	assert_string_equal(text, "1:1 0:1? 0:1? 0:1? 1:1 0:1? 1:1 0:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -567,10 +571,12 @@ static void test_ticks_by_time(void **state)
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	add_sample(&counts, pc, id, 150, 1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
+			 0);
 	assert_string_equal(text, "0:2 0:3 1:1 1:1? 2:1 0:1? ");
 	*text = '\0';
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_waiting, text), 0);
+	assert_int_equal(
+		resolve_each(&counts, &table, &no_scripts, false, 0, collect_waiting, text), 0);
 	assert_string_equal(text, "8 14 4 5 4 5 "); /* 40 in all */
 	counts_free(&counts);
 	process_table_free(&table);
@@ -604,7 +610,8 @@ static void test_exec_in_doubt(void **state)
 		add_ticks(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), &ticks[i][1],
 			  1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
+			 0);
 	assert_string_equal(text, "0:1 0:1? 1:1? -1:1 1:1 ");
 
 	process = process_find(&table, NO_PROCESS);
@@ -614,7 +621,8 @@ static void test_exec_in_doubt(void **state)
 	apply(&table, &exec);
 	assert_int_equal(process->count, 2);
 	*text = 0;
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_images, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
+			 0);
 	assert_string_equal(text, "0:1 0:1 -1:1 -1:1 1:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -656,7 +664,8 @@ static void test_names_by_time(void **state)
 	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "another", 600, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
+			 0);
 	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -682,7 +691,8 @@ static void test_names_read_again(void **state)
 	assert_int_equal(process_name_thread(&table, 400, tid, "other", 500, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
+			 0);
 	assert_string_equal(text, "one:1 one:1? two:1 other:1? other:2 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -707,7 +717,8 @@ static void test_too_many_names(void **state)
 	assert_int_equal(table.thread_count, THREAD_NAMES_MAX + 1);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_names, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
+			 0);
 	assert_string_equal(text, "name0:1 name63:1 name191:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -739,10 +750,12 @@ static void test_frames(void **state)
 	add_stack(&counts, id, moved, 0, 5);
 	add_stack(&counts, id, at_end, 0, 2); /* behind a call at the end of the code */
 	add_stack(&counts, id, unknown, 0, 2);
-	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_depth, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_depth, text),
+			 0);
 	assert_string_equal(text, "2/3 4/4 2/2 2/2 ");
 	text[0] = '\0';
-	assert_int_equal(resolve_each(&counts, &table, true, 0, collect_depth, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, &no_scripts, true, 0, collect_depth, text),
+			 0);
 	assert_string_equal(text, "4/5 5/5 2/2 2/2 ");
 	counts_free(&counts);
 	process_table_free(&table);
