@@ -46,6 +46,7 @@ struct {
 
 #define PYTHON_FRAME_BYTES 80
 #define PYTHON_CODE_BYTES  144
+#define PYTHON_MARK_WORDS  8
 
 struct python_walk {
 	bool looked; /* for Python's state, at this tick */
@@ -61,6 +62,7 @@ struct python_walk {
 	__u64 words[LANGUAGE_FRAMES_MAX];
 	__u8 frame_bytes[PYTHON_FRAME_BYTES];
 	__u8 code_bytes[PYTHON_CODE_BYTES];
+	__u64 mark_words[PYTHON_MARK_WORDS];
 	struct language_code code;
 };
 
@@ -120,6 +122,23 @@ WALK_FUNCTION int send_code(struct python_walk *python, __u64 address)
 	return bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * Returns a hash of the beginning of a string object: its length, its hash if Python has one, and
+ * some of its text.
+ */
+WALK_FUNCTION __u64 hash_string(struct python_walk *python, __u64 address, __u64 hash)
+{
+	__u32 words;
+
+	if (!python)
+		return hash;
+	/* After the reference count and the type. */
+	words = read_object(python->mark_words, sizeof(python->mark_words), address + 16) / 8;
+	for (__u32 i = 0; i < PYTHON_MARK_WORDS && i < words; i++)
+		hash = (hash ^ python->mark_words[i]) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 32;
+}
+
 /* Returns false if the object is no code. */
 WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 {
@@ -135,10 +154,18 @@ WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 	    python_field(python->code_bytes, 8, PYTHON_CODE_BYTES) !=
 		    python->bias + layout->code_type)
 		return false;
-	mark = python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES) * 3 +
-	       python_field(python->code_bytes, layout->code_table, PYTHON_CODE_BYTES) * 5 +
-	       python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES) * 7 +
+	/*
+	 * What is compiled and freed in a loop, as templates are, has all its objects at the same
+	 * addresses each time: only the texts differ.
+	 */
+	mark = python_field(python->code_bytes, layout->code_table, PYTHON_CODE_BYTES) << 32 ^
 	       (__u32)python_field(python->code_bytes, layout->code_line, PYTHON_CODE_BYTES);
+	mark = hash_string(
+		python, python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES),
+		mark);
+	mark = hash_string(
+		python, python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES),
+		mark);
 	sent = bpf_map_lookup_elem(&language_sent, &key);
 	if (sent && *sent == mark)
 		return true;

@@ -98,7 +98,8 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 			frames[i].code = scripts_find(v->scripts,
 						      sample_id_make(sample_id_exec(sample->id),
 								     sample_id_tgid(sample->id), 0),
-						      language_code(pcs[i]), moment->time_ns);
+						      language_code(pcs[i]), moment->time_ns,
+						      &moment->until_ns);
 			kept = i + 1;
 			continue;
 		}

@@ -80,11 +80,11 @@ int scripts_add(struct scripts *s, const void *record, size_t size)
 }
 
 const struct language_code *scripts_find(const struct scripts *s, uint64_t process, uint64_t code,
-					 uint64_t time_ns)
+					 uint64_t time_ns, uint64_t *until_ns)
 {
 	const struct language_code *best = NULL;
 
-	/* The last one before; or the first, whose tick may have taken its time before. */
+	/* The last one before; or the first, whose record is of a later tick if one was lost. */
 	for (uint32_t number = find_last(s, process, code); number != INDEX_NONE;
 	     number = s->codes[number].before) {
 		const struct language_code *what = s->codes[number].what;
@@ -93,6 +93,8 @@ const struct language_code *scripts_find(const struct scripts *s, uint64_t proce
 				      ? best->time_ns > time_ns || what->time_ns > best->time_ns
 				      : what->time_ns < best->time_ns))
 			best = what;
+		if (what->time_ns > time_ns && what->time_ns < *until_ns)
+			*until_ns = what->time_ns;
 	}
 	return best;
 }

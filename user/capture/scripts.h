@@ -32,10 +32,11 @@ int scripts_add(struct scripts *s, const void *record, size_t size);
 
 /*
  * Returns what was at an address at a time: of the process with this key (bpf/unwind_table.h);
- * NULL: unknown. Valid until the next call of the others.
+ * NULL: unknown. Valid until the next call of the others. Lowers *until_ns to when something else
+ * was found there next.
  */
 const struct language_code *scripts_find(const struct scripts *s, uint64_t process, uint64_t code,
-					 uint64_t time_ns);
+					 uint64_t time_ns, uint64_t *until_ns);
 
 /* Removes those of processes that the table does not have. Returns 0 or -ENOMEM. */
 int scripts_forget(struct scripts *s, struct process_table *processes);
