@@ -204,7 +204,11 @@ void python_text(unsigned int version, const uint8_t *object, size_t size,
 		return;
 	memcpy(&length, object + 16, sizeof(length));
 	memcpy(&state, object + 32, sizeof(state));
-	if (version >= 0x30e) /* the first 16 bits say whether it is interned; before, two */
+	/*
+	 * Two bits say whether it is interned, 16 in some releases of 3.14: then those are 0 that
+	 * are of the kind, and whether it is compact, in all others.
+	 */
+	if (version >= 0x30e && !(state & 0xfffc))
 		state >>= 14;
 	kind = state >> 2 & 7;
 	compact = state >> 5 & 1;
