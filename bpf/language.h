@@ -93,6 +93,7 @@ struct language_code {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
 	unsigned long long process; /* sample_id_make(exec, tgid, 0) */
 	unsigned long long code;    /* its address */
+	unsigned long long mark;    /* of its content: others have another one */
 	unsigned int image;	    /* of the interpreter, in the tables */
 	unsigned int line;	    /* where it begins */
 	unsigned short version;

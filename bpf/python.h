@@ -84,7 +84,7 @@ static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 }
 
 /* Sends what names a code object: python->code_bytes is of it. */
-WALK_FUNCTION int send_code(struct python_walk *python, __u64 address)
+WALK_FUNCTION int send_code(struct python_walk *python, __u64 address, __u64 mark)
 {
 	const struct python_layout *layout;
 	struct language_code *code;
@@ -101,6 +101,7 @@ WALK_FUNCTION int send_code(struct python_walk *python, __u64 address)
 	code->time_ns = bpf_ktime_get_ns();
 	code->process = python->process;
 	code->code = address;
+	code->mark = mark;
 	code->image = python->image;
 	code->version = layout->version;
 	code->line = python_field(bytes, layout->code_line, PYTHON_CODE_BYTES);
@@ -160,19 +161,19 @@ WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 	 */
 	mark = python_field(python->code_bytes, layout->code_table, PYTHON_CODE_BYTES) << 32 ^
 	       (__u32)python_field(python->code_bytes, layout->code_line, PYTHON_CODE_BYTES);
-	mark = hash_string(
-		python, python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES),
-		mark);
-	mark = hash_string(
-		python, python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES),
-		mark);
+	mark = hash_string(python,
+			   python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES),
+			   mark);
+	mark = hash_string(python,
+			   python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES),
+			   mark);
 	sent = bpf_map_lookup_elem(&language_sent, &key);
 	if (sent && *sent == mark)
 		return true;
 	if (!python->codes_left)
 		return true;
 	python->codes_left--;
-	if (send_code(python, address) == 0)
+	if (send_code(python, address, mark) == 0)
 		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
 	return true;
 }

@@ -8,113 +8,141 @@
 #include "bpf/sample.h"
 #include "util/array.h"
 
-/* Of all processes. A code object takes some 500 bytes; at most 9,216. */
+/* Of all processes. A code object takes some 1,000 bytes; at most 9,216. */
 #define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
 
-struct code_key {
-	uint64_t process, code;
-};
-
-static uint64_t hash_code(uint64_t process, uint64_t code)
+static bool is_place(const void *places, uint32_t number, const void *key)
 {
-	return hash_u64(process, code);
+	const struct script_place *place = (const struct script_place *)places + number;
+	const struct script_place *wanted = key;
+
+	return place->process == wanted->process && place->code == wanted->code;
 }
 
-static bool is_code(const void *codes, uint32_t number, const void *key)
+static uint32_t find_place(const struct scripts *s, uint64_t process, uint64_t code)
 {
-	const struct language_code *what = ((const struct script_code *)codes)[number].what;
-	const struct code_key *wanted = key;
+	const struct script_place key = { .process = process, .code = code };
 
-	return what->process == wanted->process && what->code == wanted->code;
+	return index_find(&s->index, hash_u64(process, code), is_place, s->places, &key);
 }
 
-static uint32_t find_last(const struct scripts *s, uint64_t process, uint64_t code)
+static size_t size_of(const struct language_code *code)
 {
-	const struct code_key key = { process, code };
-
-	return index_find(&s->index, hash_code(process, code), is_code, s->codes, &key);
-}
-
-/* Takes over `what`. Returns 0 or -ENOMEM. */
-static int append(struct scripts *s, struct language_code *what, size_t size)
-{
-	uint32_t number = s->count, before = find_last(s, what->process, what->code);
-	uint64_t hash = hash_code(what->process, what->code);
-
-	if (array_reserve(&s->codes, &s->room, s->count + 1, sizeof(*s->codes)))
-		return -ENOMEM;
-	s->codes[number] = (struct script_code){ what, INDEX_NONE };
-	if (before != INDEX_NONE) {
-		/* The number in the index stays that of the last one. */
-		s->codes[number] = s->codes[before];
-		s->codes[before] = (struct script_code){ what, number };
-	} else if (index_add(&s->index, hash, number)) {
-		return -ENOMEM;
-	}
-	s->count++;
-	s->bytes += size;
-	return 0;
+	return offsetof(struct language_code, lines) + code->lines_bytes;
 }
 
 int scripts_add(struct scripts *s, const void *record, size_t size)
 {
 	const struct language_code *from = record;
-	const size_t head = offsetof(struct language_code, lines);
-	struct language_code *what;
+	struct script_place *place;
+	struct language_code *code;
+	uint32_t number;
+	size_t at;
 
-	if (size < head || size - head < from->lines_bytes)
+	if (size < offsetof(struct language_code, lines) || size < size_of(from))
 		return 0;
-	size = head + from->lines_bytes;
-	if (s->bytes + size > SCRIPTS_BYTES_MAX) {
+	size = size_of(from);
+	number = find_place(s, from->process, from->code);
+	if (number != INDEX_NONE) {
+		place = &s->places[number];
+		/* The BPF program has no room to remember all that it sent. */
+		if (place->codes[place->count - 1]->mark == from->mark)
+			return 0;
+	}
+	if (s->bytes + size + sizeof(*place) > SCRIPTS_BYTES_MAX) {
 		s->lost++;
 		return 0;
 	}
-	what = malloc(size);
-	if (!what)
+	code = malloc(size);
+	if (!code)
 		return -ENOMEM;
-	memcpy(what, from, size);
-	if (append(s, what, size) == 0)
-		return 0;
-	free(what);
+	memcpy(code, from, size);
+	if (number == INDEX_NONE) {
+		number = s->count;
+		if (array_reserve(&s->places, &s->room, s->count + 1, sizeof(*s->places)))
+			goto no_memory;
+		s->places[number] = (struct script_place){ code->process, code->code, NULL, 0, 0 };
+		/* The last step that can fail: a place is never empty. */
+		if (array_reserve(&s->places[number].codes, &s->places[number].room, 1,
+				  sizeof(code)))
+			goto no_memory;
+		if (index_add(&s->index, hash_u64(code->process, code->code), number)) {
+			free(s->places[number].codes);
+			goto no_memory;
+		}
+		s->count++;
+		s->bytes += sizeof(*place);
+	}
+	place = &s->places[number];
+	if (array_reserve(&place->codes, &place->room, place->count + 1, sizeof(code)))
+		goto no_memory;
+	/* Records of two CPUs may come in another order. */
+	for (at = place->count; at && place->codes[at - 1]->time_ns > code->time_ns; at--)
+		place->codes[at] = place->codes[at - 1];
+	place->codes[at] = code;
+	place->count++;
+	s->bytes += size;
+	return 0;
+
+no_memory:
+	free(code);
 	return -ENOMEM;
 }
 
 const struct language_code *scripts_find(const struct scripts *s, uint64_t process, uint64_t code,
 					 uint64_t time_ns, uint64_t *until_ns)
 {
-	const struct language_code *best = NULL;
+	uint32_t number = find_place(s, process, code);
+	const struct script_place *place;
+	size_t first = 0, limit;
 
+	if (number == INDEX_NONE)
+		return NULL;
+	place = &s->places[number];
 	/* The last one before; or the first, whose record is of a later tick if one was lost. */
-	for (uint32_t number = find_last(s, process, code); number != INDEX_NONE;
-	     number = s->codes[number].before) {
-		const struct language_code *what = s->codes[number].what;
+	for (limit = place->count; limit - first > 1;) {
+		size_t middle = first + (limit - first) / 2;
 
-		if (!best || (what->time_ns <= time_ns
-				      ? best->time_ns > time_ns || what->time_ns > best->time_ns
-				      : what->time_ns < best->time_ns))
-			best = what;
-		if (what->time_ns > time_ns && what->time_ns < *until_ns)
-			*until_ns = what->time_ns;
+		if (place->codes[middle]->time_ns <= time_ns)
+			first = middle;
+		else
+			limit = middle;
 	}
-	return best;
+	if (limit < place->count && place->codes[limit]->time_ns < *until_ns)
+		*until_ns = place->codes[limit]->time_ns;
+	return place->codes[first];
+}
+
+static void free_place(struct script_place *place)
+{
+	for (size_t i = 0; i < place->count; i++)
+		free(place->codes[i]);
+	free(place->codes);
 }
 
 int scripts_forget(struct scripts *s, struct process_table *processes)
 {
-	struct scripts kept = { .lost = s->lost };
+	struct scripts kept = { .places = s->places, .room = s->room, .lost = s->lost };
 	int err = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		struct language_code *what = s->codes[i].what;
-		bool keep = !err && process_find(processes, sample_id_tgid(what->process));
+		struct script_place *place = &s->places[i];
+		bool keep = !err && process_find(processes, sample_id_tgid(place->process));
 
 		if (keep)
-			err = append(&kept, what,
-				     offsetof(struct language_code, lines) + what->lines_bytes);
-		if (!keep || err)
-			free(what);
+			err = index_add(&kept.index, hash_u64(place->process, place->code),
+					kept.count);
+		if (!keep || err) {
+			free_place(place);
+			continue;
+		}
+		for (size_t old = 0; old + 1 < place->count; old++)
+			free(place->codes[old]);
+		place->codes[0] = place->codes[place->count - 1];
+		place->count = 1;
+		kept.bytes += sizeof(*place) + size_of(place->codes[0]);
+		kept.places[kept.count++] = *place;
 	}
-	free(s->codes);
 	index_free(&s->index);
 	*s = kept;
 	return err;
@@ -123,8 +151,8 @@ int scripts_forget(struct scripts *s, struct process_table *processes)
 void scripts_free(struct scripts *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		free(s->codes[i].what);
-	free(s->codes);
+		free_place(&s->places[i]);
+	free(s->places);
 	index_free(&s->index);
 	*s = (struct scripts){ 0 };
 }

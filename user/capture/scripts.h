@@ -2,7 +2,6 @@
 #ifndef PROFIL_CAPTURE_SCRIPTS_H
 #define PROFIL_CAPTURE_SCRIPTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,9 +9,11 @@
 #include "capture/process.h"
 #include "util/index.h"
 
-struct script_code {
-	struct language_code *what; /* up to its last byte of lines */
-	uint32_t before;	    /* number of what was at this address before, or INDEX_NONE */
+/* An address of a process, and the code objects that were there: memory is used again. */
+struct script_place {
+	uint64_t process, code;
+	struct language_code **codes; /* ordered by time; each up to its last byte of lines */
+	size_t count, room;
 };
 
 /*
@@ -20,9 +21,9 @@ struct script_code {
  * bpf/python.h. Zero-initialised is empty.
  */
 struct scripts {
-	struct script_code *codes;
+	struct script_place *places;
 	size_t count, room;
-	struct index index; /* the last one at each address */
+	struct index index; /* of the places */
 	size_t bytes;
 	uint64_t lost; /* how many had no room */
 };
@@ -38,7 +39,10 @@ int scripts_add(struct scripts *s, const void *record, size_t size);
 const struct language_code *scripts_find(const struct scripts *s, uint64_t process, uint64_t code,
 					 uint64_t time_ns, uint64_t *until_ns);
 
-/* Removes those of processes that the table does not have. Returns 0 or -ENOMEM. */
+/*
+ * Removes those of processes that the table does not have, and all but the last one of each place.
+ * Returns 0 or -ENOMEM.
+ */
 int scripts_forget(struct scripts *s, struct process_table *processes);
 
 void scripts_free(struct scripts *s);
