@@ -266,7 +266,7 @@ uint32_t python_line(const struct language_code *code, uint32_t instruction)
 		}
 		until += (first & 7) + 1;
 		if (instruction < until)
-			return kind == 15 ? 0 : line;
+			return kind == 15 || line > INT32_MAX ? 0 : line;
 		while (at < code->lines_bytes && !(code->lines[at] & 0x80))
 			at++; /* columns */
 	}
