@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py shows the call stacks that
+the script itself saw. WHAT: chains: all that are known, and no others; shares: as much of each as it used of CPU time.
+"""
+import json
+import math
+import re
+import subprocess
+import sys
+
+what, profiltool, profile, truth = sys.argv[1:]
+text = subprocess.run([profiltool, "dump", profile], check=True, capture_output=True).stdout.decode()
+truth = json.load(open(truth, encoding="utf-8"))
+found, others, whole, failed = {}, {}, 0, False
+for line in text.splitlines():
+    if not (stack := re.match(r"(\d+) 0x.* # (.*)", line)):
+        continue
+    count, frames = int(stack[1]), stack[2].split(";")
+    # Those of the script: the files of native code have other names.
+    script = [re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", frame) for frame in reversed(frames)]
+    script = [(f[1], f[3]) for f in script if f and re.search(r"\.py$|^<", f[2])]
+    names = [name for name, line in script]
+    if not script:
+        continue  # the interpreter's beginning and end
+    whole += count
+    if "spin" in names:
+        depth = names.index("spin")
+        chain = ";".join([f"{name}:{line}" for name, line in script[:depth]] + ["spin"])
+        found[chain] = found.get(chain, 0) + count
+    else:
+        others[stack[2]] = others.get(stack[2], 0) + count
+
+
+def complain(why, chain):
+    global failed
+    failed = True
+    print(why, chain[-400:])
+
+
+for chain in found.keys() - truth.keys():
+    complain(f"{found[chain]} samples in no such stack:", chain)
+if what == "chains":
+    for chain in truth.keys() - found.keys():
+        complain(f"not found, of {truth[chain]:.3f} s:", chain)
+if what == "shares":
+    samples, seconds = sum(found.values()), sum(truth.values())
+    for chain, used in truth.items():
+        expected = used / seconds
+        bound = 5 * math.sqrt(samples * expected * (1 - expected)) + 3
+        if abs(found.get(chain, 0) - samples * expected) > bound:
+            complain(f"{found.get(chain, 0)} samples, not {samples * expected:.0f} +- {bound:.0f}:", chain)
+if sum(found.values()) < .9 * whole - 10:
+    for stack, count in sorted(others.items(), key=lambda s: -s[1])[:5]:
+        complain(f"{count} samples not in spin():", stack)
+print(sum(found.values()), "of", whole, "samples in", len(found), "stacks of", len(truth))
+sys.exit(failed)

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Call stacks of Python scripts: those that the script itself sees, whole, and between the native frames in their true
+# order.
+# shellcheck disable=SC2317 # functions are called by check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/chains.sh
+. "$top/tests/chains.sh"
+
+export LC_ALL=C.UTF-8
+cd "$work" || exit
+python=/usr/bin/python3
+script=$top/tests/progs/script.py
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip "stacks of Python scripts" "recording needs root"
+	finish
+fi
+if ! "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then
+	skip "stacks of Python scripts" "$python is not Python 3.11 to 3.14"
+	finish
+fi
+
+# record_work NAME COMMAND...: records a command that prints "ready" and works after it has read a line, from then to
+# its end, with its children. Options for profiltool are in $options.
+options=()
+record_work() {
+	local name=$1
+	shift
+	begin "$name" "$@"
+	share_buffers
+	record_begin "$name" record -g "${clock[@]}" --json -o "$name.pb.gz" -p "$pid" "${options[@]}"
+	send_line "$name" go
+	wait "$recorder"
+	wait "$pid"
+	free_buffers
+	cp "$name.json" json
+	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
+}
+
+# record_script NAME KIND...: the same for the script; its truth is in NAME.truth.
+record_script() {
+	record_work "$1" "$python" "$script" "$1.truth" "${@:2}"
+}
+
+# agrees chains|shares NAME [TRUTH]
+agrees() {
+	python3 "$top/tests/cli/python.py" "$1" "$profiltool" "$2.pb.gz" "${3:-$2.truth}"
+}
+
+# --- The stacks that Python sees: functions and the lines of calls ---
+
+record_script all all
+check "the functions and lines of a script's stacks are those that Python sees" agrees chains all
+check "as much of each stack is found as the script used of CPU time" agrees shares all
+check "the account of a script's stacks adds up" recorded 'whole and j["counted"] > 0' all.json
+check "the stacks of a script reach the program's start" recorded \
+	'j["stacks"]["complete"] == j["stacks"]["user"] and j["stacks"]["truncated"] == 0' all.json
+check "native code that calls Python is between its caller and its callee" chains_are all some \
+	'.*;callbacks;call_ctypes;.*qsort.*;compare;spin(;.*)?'
+check "what native code calls back has no other place" chains_are all none '(?!.*;call_ctypes;.*qsort.*).*;compare(;.*)?'
+check "the interpreter's own functions are not in a script's stacks" chains_are all none '(.*;)?_?Py[A-Z_].*'
+record_script shares shares
+check "30 and 70 % of the time are 30 and 70 % of the samples" agrees shares shares
+options=(--native)
+record_script native callbacks
+options=()
+check "with --native the interpreter's function is between those of the script" chains_are native some \
+	'.*;callbacks;call_json;dumps;.*_PyEval_EvalFrameDefault;.*;call_json.<locals>.<lambda>;spin(;.*)?'
+check "with --native the stacks are the same" agrees chains native
+
+record_script deep deep
+check "of a recursion that is too deep for a stack the innermost functions are kept" chains_are deep most \
+	'(descend;){80,126}spin(;.*)?'
+check "a recursion that is too deep is counted as cut off" recorded 'mostly(j["stacks"]["truncated"])' deep.json
+
+record_script freed freed
+check "a function has its own name, where another one was in memory before it" agrees chains freed
+
+# --- Threads and processes ---
+
+record_script threads threads
+check "threads have the stacks of their own functions" agrees chains threads
+record_script fork fork
+check "a forked child's stacks have its functions" chains_are fork some \
+	'.*;fork;child;.*;child_work;spin(;.*)?'
+record_script spawn spawn
+check "a child that starts an interpreter of its own has its functions" chains_are spawn some \
+	'(?!.*;spawn;).*;spawn_main;.*;child_work;spin(;.*)?'
+
+# --- Ways to start a script ---
+
+"$python" -m venv --without-pip links && "$python" -m venv --without-pip --copies copies
+for kind in links copies; do
+	record_work "$kind" "$kind/bin/python3" "$script" "$kind.truth" recursion callbacks
+	check "a virtual environment's Python ($kind)" agrees chains "$kind"
+done
+cp "$script" known_module.py
+record_work module env PYTHONPATH=. "$python" -m known_module module.truth recursion
+check "a module that is run by -m" agrees chains module
+record_work command "$python" -c "import sys
+sys.path.insert(0, '.')
+import known_module
+known_module.main()" command.truth recursion
+check "a program on the command line" agrees chains command
+check "a program on the command line is in the file <string>" \
+	grep -q '"<string>"' <("$profiltool" report --by source --json command.pb.gz 2>/dev/null)
+(mkdir zip && cp "$script" zip/__main__.py && cd zip && "$python" -m zipfile -c ../known.zip __main__.py)
+record_work zip "$python" known.zip zip.truth recursion
+check "a script in a zip file" agrees chains zip
+
+# --- Files and lines ---
+
+finish
