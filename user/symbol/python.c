@@ -4,91 +4,14 @@
 #include <elf.h>
 #include <string.h>
 
+#include "symbol/python_layouts.h"
 #include "symbol/symbol_table.h"
-
-/*
- * By minor version: from the headers of each (pycore_frame.h, pycore_runtime.h, cpython/code.h).
- * They are the same in all releases of a version. tests/python_layout.sh compares them.
- */
-static const struct python_layout layouts[] = {
-	{
-		.version = 0x30b,
-		.key = 592 + 4,
-		.thread_id = 152,
-		.cframe = 56,
-		.cframe_frame = 8,
-		.cframe_previous = 16,
-		.frame_code = 32,
-		.frame_previous = 48,
-		.frame_instruction = 56,
-		.frame_entry = 68,
-		.code_line = 72,
-		.code_file = 112,
-		.code_name = 128,
-		.code_table = 136,
-		.code_first = 184,
-		.string_text = 48,
-	},
-	{
-		.version = 0x30c,
-		.key = 1544 + 4,
-		.thread_id = 136,
-		.cframe = 56,
-		.cframe_frame = 0,
-		.cframe_previous = 8,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_instruction = 56,
-		.frame_entry = 70,
-		.entry_owner = 3,
-		.code_line = 68,
-		.code_file = 112,
-		.code_name = 128,
-		.code_table = 136,
-		.code_first = 192,
-		.string_text = 40,
-	},
-	{
-		.version = 0x30d,
-		.key = 2160 + 4,
-		.thread_id = 152,
-		.frame = 72,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_instruction = 56,
-		.frame_entry = 70,
-		.entry_owner = 3,
-		.code_line = 68,
-		.code_file = 112,
-		.code_name = 128,
-		.code_table = 136,
-		.code_first = 200,
-		.string_text = 40,
-	},
-	{
-		.version = 0x30e,
-		.key = 2336 + 4,
-		.thread_id = 152,
-		.frame = 72,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_instruction = 56,
-		.frame_entry = 74,
-		.entry_owner = 3,
-		.code_line = 68,
-		.code_file = 112,
-		.code_name = 128,
-		.code_table = 136,
-		.code_first = 208,
-		.string_text = 40,
-	},
-};
 
 static const struct python_layout *layout_of(unsigned int version)
 {
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-		if (layouts[i].version == version)
-			return &layouts[i];
+	for (size_t i = 0; i < sizeof(python_layouts) / sizeof(*python_layouts); i++)
+		if (python_layouts[i].version == version)
+			return &python_layouts[i];
 	return NULL;
 }
 

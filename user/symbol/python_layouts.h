@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_PYTHON_LAYOUTS_H
+#define PROFIL_SYMBOL_PYTHON_LAYOUTS_H
+
+#include "bpf/language.h"
+
+/*
+ * By minor version: from the headers of each (pycore_frame.h, pycore_runtime.h, cpython/code.h).
+ * They are the same in all releases of a version. tests/cli/python_layout.sh compares them.
+ */
+static const struct python_layout python_layouts[] = {
+	{
+		.version = 0x30b,
+		.key = 592 + 4,
+		.thread_id = 152,
+		.cframe = 56,
+		.cframe_frame = 8,
+		.cframe_previous = 16,
+		.frame_code = 32,
+		.frame_previous = 48,
+		.frame_instruction = 56,
+		.frame_entry = 68,
+		.code_line = 72,
+		.code_file = 112,
+		.code_name = 128,
+		.code_table = 136,
+		.code_first = 184,
+		.string_text = 48,
+	},
+	{
+		.version = 0x30c,
+		.key = 1544 + 4,
+		.thread_id = 136,
+		.cframe = 56,
+		.cframe_frame = 0,
+		.cframe_previous = 8,
+		.frame_code = 0,
+		.frame_previous = 8,
+		.frame_instruction = 56,
+		.frame_entry = 70,
+		.entry_owner = 3,
+		.code_line = 68,
+		.code_file = 112,
+		.code_name = 128,
+		.code_table = 136,
+		.code_first = 192,
+		.string_text = 40,
+	},
+	{
+		.version = 0x30d,
+		.key = 2160 + 4,
+		.thread_id = 152,
+		.frame = 72,
+		.frame_code = 0,
+		.frame_previous = 8,
+		.frame_instruction = 56,
+		.frame_entry = 70,
+		.entry_owner = 3,
+		.code_line = 68,
+		.code_file = 112,
+		.code_name = 128,
+		.code_table = 136,
+		.code_first = 200,
+		.string_text = 40,
+	},
+	{
+		.version = 0x30e,
+		.key = 2336 + 4,
+		.thread_id = 152,
+		.frame = 72,
+		.frame_code = 0,
+		.frame_previous = 8,
+		.frame_instruction = 56,
+		.frame_entry = 74,
+		.entry_owner = 3,
+		.code_line = 68,
+		.code_file = 112,
+		.code_name = 128,
+		.code_table = 136,
+		.code_first = 208,
+		.string_text = 40,
+	},
+};
+
+#endif
