@@ -11,6 +11,7 @@
 
 export LC_ALL=C.UTF-8
 cd "$work" || exit
+chmod 755 "$work" # annotate shows root only sources that all may read
 python=/usr/bin/python3
 script=$top/tests/progs/script.py
 
@@ -112,5 +113,45 @@ record_work zip "$python" known.zip zip.truth recursion
 check "a script in a zip file" agrees chains zip
 
 # --- Files and lines ---
+
+"$profiltool" report --by line --json shares.pb.gz >lines.json 2>lines.err
+check "report --by line has the lines of a script" json '{(f["function"], f.get("line")) for f in j["rows"]} >= {
+	("share_30", 240), ("share_70", 244)}' lines.json
+check "annotate shows a script's source" exits 0 "$profiltool" annotate -s share_70 shares.pb.gz
+check "annotate has the samples of a script's line" grep -qE '^ *[0-9]+ +[1-9][0-9]* +100.00 +244 +spin\(7\)$' out
+check "annotate does not look for instructions of a script" [ "$(grep -c -e instructions -e ELF err)" = 0 ]
+check "nothing is said of a script's image" [ "$(grep -c script.py all.err)" = 0 ]
+cp "$script" edited.py
+record_work edited "$python" edited.py edited.truth recursion
+touch -d "1 hour" edited.py
+check "annotate of a script that was changed later" exits 0 "$profiltool" annotate -s recurse edited.pb.gz
+check "annotate says that the script was changed" says "changed since the recording began: $work/edited.py"
+check "report does not doubt the names of a script that was changed" \
+	[ "$("$profiltool" report edited.pb.gz 2>&1 | grep -c "has changed")" = 0 ]
+
+# --- Other formats ---
+
+check "Callgrind: a script's functions are in its file" \
+	grep -qE "^c?fn=.* share_70$" <("$profiltool" convert -f callgrind shares.pb.gz - 2>/dev/null)
+check "gperftools has no samples of a script, rather than at another place" exits 0 \
+	"$profiltool" convert -f gperftools all.pb.gz all.prof
+check "gperftools: that is said" says "the gperftools format cannot hold frames without an address"
+options=(-f gperftools)
+record_work prof "$python" "$script" prof.truth recursion
+options=()
+check "recorded to gperftools, the interpreter's functions are there" \
+	grep -q "_PyEval_EvalFrameDefault\|python3" <("$profiltool" report prof.pb.gz 2>/dev/null)
+"$profiltool" merge -o merged.pb.gz threads.pb.gz freed.pb.gz 2>/dev/null
+python3 -c 'import json; json.dump({**json.load(open("threads.truth")), **json.load(open("freed.truth"))},
+	open("merged.truth", "w"))'
+check "merged, the stacks are the same" agrees chains merged
+check "a flame graph has a script's functions" \
+	grep -q "<title>share_70" <("$profiltool" flamegraph -o - shares.pb.gz 2>/dev/null)
+
+# --- What has no names ---
+
+check "without -g the option is named" exits 0 "$profiltool" record -o flat.pb.gz -- \
+	"$python" -c 'for i in range(3000000): pass'
+check "without -g: it" says "recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks"
 
 finish

@@ -534,6 +534,15 @@ uint64_t profile_due(const struct profile *p);
 /* The image that a location lies in, or NULL. */
 const struct profile_image *profile_location_image(const struct profile *p, uint32_t location);
 
+/* True if it is a line of a script: its mapping is all of a file that is not mapped. */
+static inline bool profile_is_script(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+
+	return !l->address && l->line_count && l->mapping != PROFILE_NONE &&
+	       !p->mappings[l->mapping].limit && !p->mappings[l->mapping].linked;
+}
+
 /* The pc of frame `depth` (0 is the leaf) as the file it was read from holds it. */
 uint64_t profile_file_pc(const struct profile *p, uint32_t location, uint32_t depth);
 

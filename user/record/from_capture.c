@@ -218,7 +218,8 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 	}
 	if (!*name)
 		snprintf(name, sizeof(name), "[python]");
-	if (*file &&
+	/* The process chose the name: it may be that of the kernel, in brackets. */
+	if (*file && !image_is_bracketed(file) &&
 	    (profile_add_image(b->p, file, NULL, 0, &place.image) || place_id(b, &place, &mapping)))
 		return -ENOMEM;
 	return profile_add_function(b->p, &function, &line.function)

@@ -182,6 +182,15 @@ static int name_windows(struct profile *p, const struct tool_reading *reading, s
 	return naming->lines || naming->debuginfod ? tool_name(p, naming, NULL, NULL, e) : 0;
 }
 
+/* True if it is a script: the profile has the names of its functions. */
+static bool is_script(const struct profile *p, uint32_t image)
+{
+	for (uint32_t i = 0; i < p->location_count; i++)
+		if (profile_is_script(p, i) && p->mappings[p->locations[i].mapping].image == image)
+			return true;
+	return false;
+}
+
 /* Reads one profile and resolves names. Adds the aspects that the file itself holds to *aspects. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
@@ -211,7 +220,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 			const struct profile_image *g = &(*p)->images[i];
 
 			if (!g->build_id_size && g->path[0] == '/' && stat(g->path, &image) == 0 &&
-			    image.st_mtime > profile.st_mtime)
+			    image.st_mtime > profile.st_mtime && !is_script(*p, i))
 				tool_warn("%s has changed since %s was written: its names may be "
 					  "wrong",
 					  g->path, path);

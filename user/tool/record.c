@@ -247,6 +247,8 @@ static int check_output(struct record_options *o, const struct format **format, 
 		error_hint(e, "give only one of them");
 		return -EINVAL;
 	}
+	/* Without names, addresses of the interpreter are more than none. */
+	o->target.native |= o->output && !((*format)->keeps & KEEPS(NAMES));
 	o->naming.lines |= o->output && (*format)->keeps & KEEPS(LINES) && !o->no_inline;
 	return 0;
 }

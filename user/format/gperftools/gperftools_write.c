@@ -40,6 +40,12 @@ struct stack {
 	uint64_t pcs[DEPTH_MAX];
 };
 
+/* The file has no address for what a script itself takes, nor is that its native caller's. */
+static bool is_in_script(const struct profile *p, const struct profile_sample *sample)
+{
+	return sample->depth && profile_is_script(p, p->frames[sample->first_frame]);
+}
+
 /*
  * Sets *s to the sample, truncated to depth_max. Frames without an address are dropped: some
  * readers stop at a 0. Callers' pcs are return addresses, as readers expect.
@@ -52,6 +58,8 @@ static void get_stack(const struct writer *w, size_t number, uint32_t depth_max,
 
 	s->count = count;
 	s->depth = 0;
+	if (is_in_script(p, sample))
+		return;
 	for (uint32_t i = 0; i < sample->depth && s->depth < depth_max && count > 0; i++) {
 		uint32_t location = p->frames[sample->first_frame + i];
 		uint64_t pc = 0;
@@ -238,7 +246,7 @@ uint64_t gperftools_dropped_samples(const struct profile *p, const struct format
 
 		while (depth < s->depth && !p->locations[p->frames[s->first_frame + depth]].address)
 			depth++;
-		if (count > 0 && depth == s->depth)
+		if (count > 0 && (depth == s->depth || is_in_script(p, s)))
 			dropped += count;
 	}
 	return dropped;

@@ -194,13 +194,14 @@ static void print_files(const char *prefix, const char *before, const struct not
 void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
-	struct noted_files missing = { 0 }, changed = { 0 }, large = { 0 }, private = { 0 };
+	struct noted_files missing = { 0 }, changed = { 0 }, edited = { 0 }, large = { 0 },
+			   private = { 0 };
 	struct stat status;
 	bool has_image = *image == '/' && stat(image, &status) == 0;
 
-	if (!a->code.count)
+	if (!a->code.count && !a->script)
 		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
-	if (!a->code.count && a->no_code.hint[0])
+	if (!a->code.count && !a->script && a->no_code.hint[0])
 		print_note(prefix, "  ", a->no_code.hint, "", out);
 	if (a->code_places && !annotation_has_lines(a))
 		print_note(prefix, "no source lines: ", image,
@@ -218,7 +219,10 @@ void report_listing_notes(const struct annotation *a, const char *prefix, FILE *
 			add_file(&private, f);
 		else if (*f->name && !f->text)
 			add_file(&missing, f);
-		else if (f->text && has_image && f->mtime > status.st_mtime)
+		else if (f->text && a->script && (uint64_t)f->mtime > a->p->time_ns / 1000000000 &&
+			 a->p->time_ns)
+			add_file(&edited, f);
+		else if (f->text && !a->script && has_image && f->mtime > status.st_mtime)
 			add_file(&changed, f);
 	}
 	print_files(prefix, "source file not found: ", &missing,
@@ -228,6 +232,8 @@ void report_listing_notes(const struct annotation *a, const char *prefix, FILE *
 		    out);
 	print_files(prefix, "source file not read: ", &large,
 		    ": all together are limited to 64 MiB", out);
+	print_files(prefix, "changed since the recording began: ", &edited,
+		    "; line numbers may be wrong", out);
 	print_files(prefix, "changed since the program was built: ", &changed,
 		    "; line numbers may be wrong", out);
 }

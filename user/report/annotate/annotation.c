@@ -302,11 +302,16 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 	int err = function_search(p, o->function, o->image, o->value, &found, e);
 
 	*a = (struct annotation){ .p = p };
+	for (uint32_t i = 0; !err && i < p->location_count; i++)
+		a->script |= found.locations[i] && profile_is_script(p, i);
 	if (!err) {
 		a->image = found.image;
 		a->function = found.name;
 		a->extent = found.extent;
-		read_code(a, &a->no_code);
+		if (a->script)
+			error_set(&a->no_code, 0, "%s is a function of a script", a->function);
+		else
+			read_code(a, &a->no_code);
 		err = find_lines(a, p, found.locations, o, e);
 	}
 	if (!err && !a->code.count && !annotation_has_lines(a)) {

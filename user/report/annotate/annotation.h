@@ -37,6 +37,7 @@ struct annotation {
 	uint32_t image;		     /* PROFILE_NONE: unknown */
 	const char *function;	     /* its name, or NULL */
 	struct symbol_extent extent; /* 0, 0: unknown */
+	bool script;		     /* it has source lines alone */
 	bool stacks;		     /* false: totals equal self */
 	size_t *values;		     /* the numbers of the values that are counted */
 	char **titles;		     /* of each: rows_title() */
