@@ -180,16 +180,20 @@ static const char *interpreter(struct profile *p, const char *path)
 
 static void interpreters(void **state)
 {
-	static const char old[] = "before version 3.12", new[] = "-X perf (version 3.12 or later";
+	static const char old[] = "before version 3.11", stacks[] = "recorded with -g, Python 3.11",
+			  others[] = "not free-threaded", new[] = "-X perf (version 3.12 or later";
 	struct profile *p = new_profile();
 
 	(void)state;
-	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.11"), old));
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python2.7 (deleted)"), old));
 	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.9.so.1.0"), old));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.11"), stacks));
+	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.14.so.1.0"), stacks));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/python3"), stacks));
+	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.13t.so.1.0"), others));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.15"), others));
+	p->stacks = "cfi";
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.12"), new));
-	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.13t.so.1.0"), new));
-	assert_non_null(strstr(interpreter(p, "/usr/bin/python3"), new));
 	assert_null(interpreter(p, "/usr/bin/perl"));
 	assert_null(interpreter(p, "[anon]"));
 	add(p, "[anon]@py::main:/x.py /usr/bin/python3.12@eval", 1);

@@ -348,16 +348,25 @@ static const char *const python[] = { "python", "python[23]*", "libpython[23]*.s
 const char *runtime_interpreter(const struct profile *p, uint32_t image)
 {
 	unsigned int major, minor;
-	char name[64];
+	char name[64], next;
+	int known;
 
 	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches_pattern(python, name))
 		return NULL;
 	for (size_t i = 0; i < p->function_count; i++)
 		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)
 			return NULL;
-	if (sscanf(strstr(name, "python"), "python%u.%u", &major, &minor) == 2 &&
-	    (major < 3 || (major == 3 && minor < 12)))
-		return "Python before version 3.12 gives no profiler the names of its functions";
+	for (uint32_t i = 0; i < p->location_count; i++)
+		if (profile_is_script(p, i))
+			return NULL;
+	known = sscanf(strstr(name, "python"), "python%u.%u%c", &major, &minor, &next);
+	if (known >= 2 && (major < 3 || (major == 3 && minor < 11)))
+		return "Python before version 3.11 gives no profiler the names of its functions";
+	if (known >= 2 && (major > 3 || minor > 14 || (known > 2 && next == 't')))
+		return "only Python 3.11 to 3.14, not free-threaded, has its functions in the call "
+		       "stacks; or python -X perf, built with frame pointers";
+	if (strcmp(p->stacks, "cfi") != 0)
+		return "recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks";
 	return "python -X perf (version 3.12 or later, built with frame pointers), recorded with "
 	       "-g, has Python's functions in the call stacks";
 }
