@@ -172,7 +172,7 @@ for fuzzer in "$fuzzers"/fuzz_*; do
 	[[ $name != *.d ]] || continue
 	all+=("$name")
 	case $name in
-	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | push | requests | replies) ;;
+	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | push | python | requests | replies) ;;
 	*) formats+=("$name") ;;
 	esac
 done

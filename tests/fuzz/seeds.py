@@ -17,6 +17,25 @@ write("kallsyms", "kallsyms", b"ffffffff81000000 T core\nffffffff81000080 t loca
       b"ffffffff81000100 d data\nffffffff81000200 t in_module\t[nf_tables]\n"
       b"ffffffff81000300 w weak\nffffffff81000380 t program\t[bpf]\n0000000000000000 a none\n")
 
+# --- Code objects of Python: struct language_code of bpf/language.h ---
+
+
+def string(version, text, kind, ascii):
+    state = kind << 2 | 1 << 5 | ascii << 6
+    head = struct.pack("<QQQqQ", 1, 0, len(text), -1, state) + b"\0" * (8 if version == 0x30b else 0)
+    encoded = text.encode({1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[kind])
+    return head + b"\0" * (0 if ascii else 16) + encoded + b"\0" * kind
+
+
+for version in (0x30b, 0x30c, 0x30d, 0x30e):
+    for text, kind in (("main", 1), ("f\xfcr", 1), ("\u8a08", 2), ("\U0001d51f", 4)):
+        name, file = string(version, text, kind, text.isascii()), string(version, "/a.py", 1, True)
+        # All kinds of entries: short, of one line, with columns, without, with a line alone, of none
+        table = bytes.fromhex("800081" "10d81011e1" "0203f0" "02040506e8" "04f8ff")
+        write("python", f"{version:x}.{kind}.{len(text)}", struct.pack(
+            "<QQQQIIHHHHII", 1, 2, 3, 4, 5, 6, version, len(name), len(file), len(table), len(table), 0) +
+            name.ljust(320, b"\0") + file.ljust(512, b"\0") + table)
+
 # --- jitdump: jitdump-specification.txt of the kernel's tools/perf ---
 
 

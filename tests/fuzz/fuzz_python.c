@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A libFuzzer target for what the sample program copies from a process that seems to be a Python:
+ * records of code objects. For any, texts are UTF-8 that a terminal can show, lines are numbers of
+ * lines, and a record that was added is found.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/scripts.h"
+#include "symbol/python.h"
+#include "whole.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* The fuzzer's own: no process is known. */
+struct process *process_find(const struct process_table *table, pid_t pid)
+{
+	(void)table;
+	(void)pid;
+	return NULL;
+}
+
+static void check_text(unsigned int version, const uint8_t *object, size_t size)
+{
+	char text[PYTHON_TEXT_SIZE];
+	size_t more = 0;
+
+	python_text(version, object, size, text);
+	require(memchr(text, '\0', sizeof(text)), "the end of a text");
+	for (const char *c = text; *c; c++) {
+		uint8_t byte = *c;
+
+		require(byte >= 0x20 && byte != 0x7f, "a text without control characters");
+		require((byte & 0xc0) == 0x80 ? more-- : !more, "a text in UTF-8");
+		if (byte >= 0xc0)
+			more = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+	}
+	require(!more, "a whole text in UTF-8");
+}
+
+/* The record is as long as the input: what is read behind it is found by the sanitizer. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	const size_t head = offsetof(struct language_code, lines);
+	const struct language_code *found;
+	struct language_code *code;
+	struct scripts s = { 0 };
+	uint64_t until = UINT64_MAX;
+
+	code = malloc(size + 1);
+	if (!code)
+		return 0;
+	memcpy(code, bytes, size);
+	if (size >= head) {
+		/* As the program in the kernel sees to it. */
+		code->name_bytes %= LANGUAGE_NAME_BYTES + 1;
+		code->file_bytes %= LANGUAGE_FILE_BYTES + 1;
+		code->lines_bytes %= LANGUAGE_LINES_BYTES;
+	}
+	require(scripts_add(&s, code, size) == 0, "a record that is added or ignored");
+	if (size >= head && size - head >= code->lines_bytes) {
+		found = scripts_find(&s, code->process, code->code, 0, &until);
+		require(found && memcmp(found, code, head) == 0, "the record that was added");
+		check_text(found->version, found->name, found->name_bytes);
+		check_text(found->version, found->file, found->file_bytes);
+		for (uint32_t i = 0; i < 300; i++)
+			require(python_line(found, i) <= INT32_MAX, "the number of a line");
+		require(scripts_forget(&s, NULL) == 0 && !s.count && !s.bytes,
+			"that all is forgotten");
+	}
+	scripts_free(&s);
+	free(code);
+	return 0;
+}
