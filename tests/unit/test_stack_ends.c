@@ -116,14 +116,14 @@ static struct json_object *member(struct json_object *object, const char *key)
 static void test_json(void **state)
 {
 	struct profile *p = new_profile("cfi", 0);
-	struct json_object *array = stack_ends_json(&p->totals), *end;
+	struct json_object *array = stack_ends_json(p), *end;
 
 	(void)state;
 	assert_string_equal(json_object_to_json_string(array), "[ ]");
 	json_object_put(array);
 	add_end(p, "32_bit", "/bin/old", 3);
 	add_end(p, "later", "\xff\"\n", UINT64_MAX);
-	array = stack_ends_json(&p->totals);
+	array = stack_ends_json(p);
 	assert_int_equal(json_object_array_length(array), 2);
 	end = json_object_array_get_idx(array, 0);
 	assert_string_equal(json_object_get_string(member(end, "cause")), "32_bit");

@@ -5,6 +5,7 @@
 
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "symbol/runtime.h"
 #include "util/sum.h"
 
 struct cause {
@@ -43,6 +44,16 @@ static const struct cause *find_cause(const char *name)
 	return NULL;
 }
 
+/* How to make such stacks whole; or "". */
+static const char *hint_of(const struct profile *p, const struct cause *cause, const char *image)
+{
+	const char *hint = NULL;
+
+	if (cause == causes) /* code made at run time, if no runtime is found */
+		hint = runtime_frame_hint(p, image);
+	return hint ?: cause ? cause->hint : "";
+}
+
 /* The count of all entries with the cause of entry `first`; 0 if an earlier one has it. */
 static uint64_t count_cause(const struct profile_totals *t, size_t first)
 {
@@ -69,7 +80,7 @@ void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
 	text_percent(percent, t->stacks_complete, t->stacks_user);
 	fprintf(out, "%s%s %% of the user stacks reach the program's start\n", prefix, percent);
 	for (size_t i = 0; i < t->stack_end_count; i++) {
-		const char *name = t->stack_ends[i].cause, *first = NULL;
+		const char *name = t->stack_ends[i].cause, *first = NULL, *hint;
 		uint64_t count = count_cause(t, i);
 		size_t others = 0;
 
@@ -95,14 +106,16 @@ void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
 		}
 		if (others)
 			fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
-		if (cause && *cause->hint)
-			fprintf(out, ": %s", cause->hint);
+		hint = hint_of(p, cause, first ?: "");
+		if (*hint)
+			fprintf(out, ": %s", hint);
 		fputc('\n', out);
 	}
 }
 
-struct json_object *stack_ends_json(const struct profile_totals *t)
+struct json_object *stack_ends_json(const struct profile *p)
 {
+	const struct profile_totals *t = &p->totals;
 	struct json_object *array = json_object_new_array();
 	int err = 0;
 
@@ -114,7 +127,7 @@ struct json_object *stack_ends_json(const struct profile_totals *t)
 		err = json_add(object, "cause", json_text(end->cause));
 		err = err ?: json_add(object, "image", json_text(end->image));
 		err = err ?: json_add(object, "count", json_object_new_uint64(end->count));
-		err = err ?: json_add(object, "hint", json_text(cause ? cause->hint : ""));
+		err = err ?: json_add(object, "hint", json_text(hint_of(p, cause, end->image)));
 		err = json_append(array, json_checked(object, err));
 	}
 	return json_checked(array, err);

@@ -14,6 +14,6 @@
 void stack_ends_print(const struct profile *p, const char *prefix, FILE *out);
 
 /* Returns [{"cause", "image", "count", "hint"}], or NULL when memory runs out. */
-struct json_object *stack_ends_json(const struct profile_totals *t);
+struct json_object *stack_ends_json(const struct profile *p);
 
 #endif

@@ -59,7 +59,7 @@ static struct json_object *stacks_object(const struct profile *p)
 	/* How stacks end is unknown when the kernel walks them by frame pointers. */
 	if (!err && strcmp(p->stacks, "cfi") == 0) {
 		err = json_add(object, "complete", json_object_new_uint64(t->stacks_complete));
-		err = err ?: json_add(object, "ends", stack_ends_json(t));
+		err = err ?: json_add(object, "ends", stack_ends_json(p));
 	}
 	return json_checked(object, err);
 }

@@ -33,45 +33,59 @@ static const struct runtime {
 	const char *images[5]; /* file name patterns, for fnmatch(3), up to a NULL */
 	const char *hint;      /* how to make its processes write names */
 	bool snapshot;	       /* it writes them on request, so that asking again adds names */
+	const char *frames;    /* how to make its code keep frame pointers; NULL: it does */
 } runtimes[] = {
 	/* Before Java, for it also has a libjvm.so. */
-	{ "OpenJ9", { "libj9vm*.so", "libj9jit*.so" }, "start it with java -XX:+PerfTool", false },
+	{ "OpenJ9",
+	  { "libj9vm*.so", "libj9jit*.so" },
+	  "start it with java -XX:+PerfTool",
+	  false,
+	  NULL },
 	{ "Java",
 	  { "libjvm.so", "java" },
 	  "run jcmd " PID " Compiler.perfmap while it is recorded (Java 17 or later), or start it "
 	  "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
-	  true },
+	  true,
+	  "code made at run time needs frame pointers: Java keeps them with "
+	  "-XX:+PreserveFramePointer" },
 	{ "Node.js",
 	  { "node", "nodejs", "libnode.so*" },
 	  "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof",
-	  false },
+	  false,
+	  NULL },
 	{ ".NET",
 	  { "libcoreclr.so", "libclrjit.so", "dotnet" },
 	  "start it with DOTNET_PerfMapEnabled=1 in its environment",
-	  false },
+	  false,
+	  NULL },
 	{ "Mono",
 	  { "mono", "mono-sgen", "libmonosgen-*.so*", "libmono-*.so*" },
 	  "start it with mono --jitmap",
-	  false },
+	  false,
+	  NULL },
 	{ "PHP",
 	  { "php", "php[0-9]*", "php-*", "libphp*.so" },
 	  "start it with -d opcache.jit_debug=16",
-	  false },
+	  false,
+	  NULL },
 	{ "Ruby",
 	  { "ruby", "ruby[0-9]*", "libruby*.so*" },
 	  "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later)",
-	  false },
-	{ "Erlang", { "beam.smp" }, "start it with erl +JPperf true", false },
-	{ "wasmtime", { "wasmtime" }, "start it with wasmtime --profile=perfmap", false },
+	  false,
+	  NULL },
+	{ "Erlang", { "beam.smp" }, "start it with erl +JPperf true", false, NULL },
+	{ "wasmtime", { "wasmtime" }, "start it with wasmtime --profile=perfmap", false, NULL },
 	{ "PostgreSQL",
 	  { "postgres", "llvmjit.so" },
 	  "start the session with PGOPTIONS='-c jit_profiling_support=on', as a superuser",
-	  false },
+	  false,
+	  NULL },
 	{ "LuaJIT",
 	  { "luajit", "luajit-*", "libluajit*.so*" },
 	  "it writes names only when built with -DLUAJIT_USE_PERFTOOLS; luajit -jp is its own "
 	  "profiler",
-	  false },
+	  false,
+	  NULL },
 };
 
 #define RUNTIME_COUNT (sizeof(runtimes) / sizeof(*runtimes))
@@ -337,6 +351,22 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 	if (fclose(out) == 0)
 		return text;
 	free(text);
+	return NULL;
+}
+
+const char *runtime_frame_hint(const struct profile *p, const char *image)
+{
+	enum image_kind kind = image_kind(image);
+	char name[64];
+
+	if (kind != IMAGE_JIT && kind != IMAGE_ANON && kind != IMAGE_BRACKETED)
+		return NULL;
+	/* In the table's order: OpenJ9 has a libjvm.so, too. */
+	for (size_t i = 0; i < RUNTIME_COUNT; i++)
+		for (size_t j = 0; j < p->image_count; j++)
+			if (file_name(p->images[j].path, name, sizeof(name)) &&
+			    matches_pattern(runtimes[i].images, name))
+				return runtimes[i].frames;
 	return NULL;
 }
 

@@ -32,4 +32,10 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why);
  */
 const char *runtime_interpreter(const struct profile *p, uint32_t image);
 
+/*
+ * A hint for call stacks that end in an image of code made at run time: the option of a runtime in
+ * the profile that keeps frame pointers. NULL: none is known.
+ */
+const char *runtime_frame_hint(const struct profile *p, const char *image);
+
 #endif
