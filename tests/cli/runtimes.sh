@@ -69,7 +69,7 @@ rm -r bin
 check "a file, the program is gone: read" exits 0 "$profiltool" report named.pb.gz
 check "a file: the same hint" says "start it with wasmtime --profile=perfmap"
 
-# --- Java ---
+# --- Java, without asking it: that is in java.sh ---
 
 cat >Hot.java <<'EOF_JAVA'
 public class Hot {
@@ -99,7 +99,7 @@ java_asked() {
 
 	command=$(hinted "jcmd $pid Compiler.perfmap")
 	[ -n "$command" ] || return 1
-	record_begin asked record -p "$pid" -F 999 --json
+	record_begin asked record --no-ask-runtimes -p "$pid" -F 999 --json
 	JAVA_TOOL_OPTIONS=-XX:-UsePerfData $command || return 1
 	kill -INT "$recorder"
 	wait "$recorder"
@@ -109,8 +109,8 @@ java_asked() {
 
 # Its map lacks what is compiled later.
 java_old_map() {
-	: >"/tmp/perf-$pid.map"
-	record -p "$pid" -d 1
+	echo "1 1 old" >"/tmp/perf-$pid.map"
+	record --no-ask-runtimes -p "$pid" -d 1
 }
 
 java_at_exit() {
@@ -119,14 +119,14 @@ java_at_exit() {
 	options=$(hinted '-XX:\+Unlock.*AtExit')
 	[ -n "$options" ] || return 1
 	# shellcheck disable=SC2086 # a list of options
-	record -- "${java[@]}" $options Hot 2000
+	record --no-ask-runtimes -- "${java[@]}" $options Hot 2000
 }
 
 if command -v javac jcmd >/dev/null; then
 	check "Java: compiled" javac -J-XX:-UsePerfData Hot.java
 	start_ready "${mapless[@]}" "${java[@]}" Hot 600000
 	maps+=("/tmp/perf-$pid.map")
-	check "Java: recorded" record -p "$pid" -d 1 -o java.pb.gz
+	check "Java: recorded" record --no-ask-runtimes -p "$pid" -d 1 -o java.pb.gz
 	check "Java: no names" no_name
 	check "Java: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
 	check "Java: asked, as hinted" java_asked

@@ -781,6 +781,24 @@ int capture_stop(struct capture *c, struct error *e)
 	return err;
 }
 
+int capture_find_names(struct capture *c, struct error *e)
+{
+	return jit_look_again(&c->processes) ? error_no_memory(e) : 0;
+}
+
+void capture_each_nameless(const struct capture *c,
+			   void (*visit)(pid_t pid, uint32_t generation, void *context),
+			   void *context)
+{
+	for (size_t i = 0; i < c->processes.count; i++) {
+		const struct process *process = &c->processes.processes[i];
+
+		if (!process->ended && process->jit.image != INDEX_NONE &&
+		    process->jit.dump == INDEX_NONE)
+			visit(process->pid, process->generation, context);
+	}
+}
+
 void capture_free(struct capture *c)
 {
 	if (!c)

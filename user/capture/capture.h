@@ -13,7 +13,8 @@
 /*
  * Recording: runs the sample program at each tick of every CPU, sets whose ticks are counted,
  * follows the targets' children and mappings, and accounts for every tick. It never stops, traces
- * or signals a target. One thread makes all calls for one capture.
+ * or signals a target; record/ask_runtimes.h does on request. One thread makes all calls for one
+ * capture.
  */
 
 enum capture_event {
@@ -114,6 +115,20 @@ int capture_cut(struct capture *c, struct error *e);
 
 /* Stops counting, and ends the last window, or the only one. */
 int capture_stop(struct capture *c, struct error *e);
+
+/*
+ * Looks again for files with the names of code made at run time, which may have been written since
+ * capture_stop(). Before it reads the result.
+ */
+int capture_find_names(struct capture *c, struct error *e);
+
+/*
+ * Calls visit for each running process that has code made at run time and has announced no
+ * jit-PID.dump with its names. generation: see struct capture_sample.
+ */
+void capture_each_nameless(const struct capture *c,
+			   void (*visit)(pid_t pid, uint32_t generation, void *context),
+			   void *context);
 
 void capture_free(struct capture *c);
 

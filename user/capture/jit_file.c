@@ -137,6 +137,7 @@ static int take_file(struct process_table *table, struct process *process, int p
 static int look_for_map(struct process_table *table, struct process *process)
 {
 	struct jit *jit = &process->jit;
+	struct stat status;
 	char path[64];
 	int path_fd;
 
@@ -146,7 +147,14 @@ static int look_for_map(struct process_table *table, struct process *process)
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
 	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
-	return path_fd < 0 ? 0 : take_file(table, process, path_fd, path);
+	if (path_fd < 0)
+		return 0;
+	/* An empty one has no names yet, and another may take its place. */
+	if (fstat(path_fd, &status) == 0 && S_ISREG(status.st_mode) && !status.st_size) {
+		close(path_fd);
+		return 0;
+	}
+	return take_file(table, process, path_fd, path);
 }
 
 int jit_image(struct process_table *table, struct process *process,

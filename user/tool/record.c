@@ -41,6 +41,7 @@ struct record_options {
 	} victim;
 	struct tool_naming naming;
 	bool no_inline, no_times, wall;
+	bool ask_runtimes, no_ask_runtimes;
 	unsigned int overhead; /* percent */
 	bool json, quiet, verbose;
 	long limit;
@@ -156,6 +157,11 @@ static const struct option_spec options[] = {
 	  NULL, MEMBER(naming.lines) },
 	{ "no-inline", 0, NULL, "do not: name functions by symbol tables only", NULL,
 	  MEMBER(no_inline) },
+	{ "ask-runtimes", 0, NULL,
+	  "ask Java for the names of its compiled code: the default, but for -a and --cgroup", NULL,
+	  MEMBER(ask_runtimes) },
+	{ "no-ask-runtimes", 0, NULL, "do not: send nothing to any process", NULL,
+	  MEMBER(no_ask_runtimes) },
 	TOOL_NO_TIMES_OPTION(MEMBER(no_times)),
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
@@ -199,7 +205,9 @@ static int check_target(const struct record_options *o, char **command, struct e
 		if (err)
 			return err;
 	}
-	if (!o->scale && (o->offset.given || o->bufsiz))
+	if (o->ask_runtimes && o->no_ask_runtimes)
+		why = "--ask-runtimes and --no-ask-runtimes exclude each other";
+	else if (!o->scale && (o->offset.given || o->bufsiz))
 		why = "--offset and --bufsiz need --scale";
 	else if (o->scale && o->offset.given != (o->bufsiz > 0))
 		why = "--offset and --bufsiz need each other";
@@ -325,6 +333,24 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 		tool_warn("%" PRIu64
 			  " samples came through the ring buffer, the rest through the table",
 			  totals.ring);
+}
+
+/* Warns of a runtime that did not write the names of its code; with -v, prints what asking took. */
+static void warn_of_runtime(const struct asked_runtime *runtime, void *context)
+{
+	const struct record_options *o = context;
+
+	if (*runtime->why && !runtime->answers)
+		tool_warn("%s (PID %d) was asked for the names of its code in vain: %s",
+			  runtime->name, runtime->pid, runtime->why);
+	else if (*runtime->why)
+		tool_warn("%s (PID %d) was asked for the names of its code; the last time, in "
+			  "vain: %s",
+			  runtime->name, runtime->pid, runtime->why);
+	if (runtime->answers && o->verbose)
+		tool_warn("%s (PID %d) wrote the names of its code on request, %u times, in "
+			  "%.1f ms at most",
+			  runtime->name, runtime->pid, runtime->answers, runtime->longest_ns / 1e6);
 }
 
 /*
@@ -500,7 +526,12 @@ static int record_target(struct recording *r, const struct record_options *o,
 			  capture_no_waits(r->capture));
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
-	err = capture_stop(r->capture, &e) ?: profile_from_capture(r->capture, &p, &e);
+	err = capture_stop(r->capture, &e);
+	if (r->asker) {
+		runtime_asker_finish(r->asker, r->capture);
+		err = err ?: capture_find_names(r->capture, &e);
+	}
+	err = err ?: profile_from_capture(r->capture, &p, &e);
 	if (!err && command && note_command(p, what->command))
 		err = error_no_memory(&e);
 	if (!err && o->victim.text && note_victim(p, o->victim.text))
@@ -510,6 +541,8 @@ static int record_target(struct recording *r, const struct record_options *o,
 		goto out;
 	}
 	warn_of_capture(r->capture, p, o);
+	if (r->asker)
+		runtime_asker_each(r->asker, warn_of_runtime, (void *)o);
 	if (command) {
 		/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
 		status = capture_command_status(r->capture);
@@ -554,9 +587,21 @@ static int run_record(int argc, char **argv)
 		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
+	/* Processes that were named may get requests; others, of all users, only if that is asked
+	 * for. */
+	if (!o.scale && !o.no_ask_runtimes &&
+	    (o.ask_runtimes || !(o.target.all || o.target.cgroup))) {
+		r.asker = runtime_asker_new();
+		if (!r.asker) {
+			error_no_memory(&e);
+			return tool_fail(&e);
+		}
+	}
 	r.signals = recording_open_signals(&e);
-	if (r.signals < 0)
+	if (r.signals < 0) {
+		runtime_asker_free(r.asker);
 		return tool_fail(&e);
+	}
 	c = tool_capture_options(&o.target);
 	c.victim = o.victim.kind;
 	c.victim_pid = o.victim.pid;
@@ -579,6 +624,7 @@ static int run_record(int argc, char **argv)
 	r.duration_ns = o.duration_ns;
 	r.quiet = o.quiet;
 	code = record_target(&r, &o, &c, format);
+	runtime_asker_free(r.asker);
 	close(r.signals);
 	return code;
 }

@@ -92,6 +92,8 @@ int recording_run(struct recording *r, struct error *e)
 		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
 			err = error_set(e, errno, "cannot wait for samples");
 		err = err ?: capture_handle(r->capture, e);
+		if (r->asker)
+			runtime_asker_poll(r->asker, r->capture);
 	}
 	if (shown)
 		fputs("\r\033[K", stderr);

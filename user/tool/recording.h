@@ -6,14 +6,16 @@
 #include <stdint.h>
 
 #include "capture/capture.h"
+#include "record/ask_runtimes.h"
 #include "util/error.h"
 
 /* A capture from start to end, with a line of progress on a terminal. */
 struct recording {
 	struct capture *capture;
-	int signals;	      /* recording_open_signals() */
-	uint64_t duration_ns; /* 0: until something else ends it */
-	const char *target;   /* the name of the target in messages */
+	int signals;		     /* recording_open_signals() */
+	uint64_t duration_ns;	     /* 0: until something else ends it */
+	const char *target;	     /* the name of the target in messages */
+	struct runtime_asker *asker; /* NULL: ask no runtime for names */
 	bool quiet;
 
 	enum recording_end {

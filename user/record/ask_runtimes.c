@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/ask_runtimes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/target.h"
+#include "record/hotspot.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* A request must be answered within, and so must all those after the recording. */
+#define ANSWER_NS (2 * NS_PER_S)
+
+/* What a child process may need longer, to remove its file, before it is killed. */
+#define CHILD_SLACK_NS (200 * NS_PER_MS)
+
+/* The time until the first request, and between two of them: it doubles, up to a limit, */
+#define FIRST_NS (250 * NS_PER_MS)
+#define MOST_NS	 (8 * NS_PER_S)
+
+/* and is at least this many times as long as an answer took. */
+#define COST_SHARE 100
+
+#define PROCESSES_MAX 512
+#define CHILDREN_MAX  16		/* at once */
+#define LOOK_NS	      (250 * NS_PER_MS) /* between two looks for new processes */
+
+/* What a child process sends: at most PIPE_BUF bytes, which arrive whole. */
+struct report {
+	int err;
+	uint64_t took_ns;
+	char why[sizeof(((struct error *)0)->what)];
+};
+
+/* A process with code made at run time. */
+struct asked {
+	pid_t pid;
+	uint32_t generation; /* see struct capture_sample */
+	uint64_t start_ns;   /* see target_start_ns() */
+	bool is_runtime;
+	bool finished; /* it was asked after the recording, or cannot be */
+	uint64_t next_ns, interval_ns;
+	pid_t child;	   /* that asks it; 0: none */
+	int answer;	   /* a pipe from the child */
+	uint64_t began_ns; /* when it began */
+	unsigned int answers;
+	uint64_t longest_ns; /* until an answer */
+	char why[sizeof(((struct error *)0)->what)];
+};
+
+struct runtime_asker {
+	struct asked *processes;
+	size_t count, room;
+	size_t children;
+	uint64_t next_look_ns;
+	uint64_t limit_ns; /* after the recording: until when; else 0 */
+};
+
+struct runtime_asker *runtime_asker_new(void)
+{
+	return calloc(1, sizeof(struct runtime_asker));
+}
+
+/* has_reported: it ends now. Another may hang in a file system, and is left behind. */
+static void end_child(struct runtime_asker *a, struct asked *p, bool has_reported)
+{
+	close(p->answer);
+	if (!has_reported)
+		kill(p->child, SIGKILL);
+	waitpid(p->child, NULL, has_reported ? 0 : WNOHANG);
+	p->child = 0;
+	a->children--;
+}
+
+void runtime_asker_free(struct runtime_asker *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->processes[i].child)
+			end_child(a, &a->processes[i], false);
+	free(a->processes);
+	free(a);
+}
+
+static void fail(struct asked *p, const char *why)
+{
+	snprintf(p->why, sizeof(p->why), "%s", why);
+}
+
+/* Starts a child process that asks. */
+static void ask(struct runtime_asker *a, struct asked *p)
+{
+	struct report report = { 0 };
+	struct hotspot h;
+	struct error e;
+	int fds[2], err;
+
+	p->began_ns = now_ns();
+	p->next_ns = p->began_ns + p->interval_ns;
+	if (p->interval_ns < MOST_NS)
+		p->interval_ns *= 2;
+	err = hotspot_open(p->pid, &h, &e);
+	/* The PID may be another process's by now. */
+	if (!err && target_start_ns(p->pid) != p->start_ns) {
+		hotspot_close(&h);
+		return;
+	}
+	p->is_runtime |= err != -ENOENT; /* -ENOENT: it has ended meanwhile, or it is none */
+	if (err && err != -ENOENT)
+		fail(p, e.what);
+	if (err)
+		return;
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK)) {
+		fail(p, strerror(errno));
+		hotspot_close(&h);
+		return;
+	}
+	p->child = fork();
+	if (p->child == 0) {
+		uint64_t begin_ns = now_ns(), until_ns = begin_ns + ANSWER_NS;
+
+		if (a->limit_ns && a->limit_ns < until_ns)
+			until_ns = a->limit_ns;
+		report.err = hotspot_write_map(&h, until_ns, &e);
+		report.took_ns = now_ns() - begin_ns;
+		if (report.err)
+			snprintf(report.why, sizeof(report.why), "%s", e.what);
+		_exit(write(fds[1], &report, sizeof(report)) != sizeof(report));
+	}
+	hotspot_close(&h);
+	close(fds[1]);
+	if (p->child < 0) {
+		fail(p, strerror(errno));
+		close(fds[0]);
+		p->child = 0;
+		return;
+	}
+	p->answer = fds[0];
+	a->children++;
+}
+
+/* Takes the reports of children, and ends those that are late. */
+static void take_reports(struct runtime_asker *a)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		struct asked *p = &a->processes[i];
+		uint64_t now = now_ns();
+		struct report report;
+		ssize_t size;
+
+		if (!p->child)
+			continue;
+		size = read(p->answer, &report, sizeof(report));
+		if (size < 0 && now - p->began_ns < ANSWER_NS + CHILD_SLACK_NS)
+			continue;
+		end_child(a, p, size == sizeof(report));
+		if (size != sizeof(report)) /* it hangs, or the user has killed it */
+			report = (struct report){ -EIO, ANSWER_NS, "it does not answer" };
+		report.why[sizeof(report.why) - 1] = '\0';
+		fail(p, report.why);
+		p->answers += !report.err;
+		if (!report.err && report.took_ns > p->longest_ns)
+			p->longest_ns = report.took_ns;
+		if (report.took_ns > ANSWER_NS + CHILD_SLACK_NS)
+			report.took_ns = ANSWER_NS + CHILD_SLACK_NS;
+		if (p->next_ns < now + report.took_ns * COST_SHARE)
+			p->next_ns = now + report.took_ns * COST_SHARE;
+	}
+}
+
+/* Adds a process that is new. */
+static void note_process(pid_t pid, uint32_t generation, void *context)
+{
+	struct runtime_asker *a = context;
+
+	for (size_t i = 0; i < a->count; i++)
+		if (a->processes[i].pid == pid && a->processes[i].generation == generation)
+			return;
+	if (a->count == PROCESSES_MAX ||
+	    array_reserve(&a->processes, &a->room, a->count + 1, sizeof(*a->processes)))
+		return;
+	a->processes[a->count++] = (struct asked){
+		.pid = pid,
+		.generation = generation,
+		.start_ns = target_start_ns(pid),
+		.next_ns = now_ns() + FIRST_NS,
+		.interval_ns = FIRST_NS,
+	};
+}
+
+void runtime_asker_poll(struct runtime_asker *a, const struct capture *c)
+{
+	uint64_t now = now_ns();
+
+	if (now >= a->next_look_ns) {
+		capture_each_nameless(c, note_process, a);
+		a->next_look_ns = now + LOOK_NS;
+	}
+	take_reports(a);
+	for (size_t i = 0; i < a->count && a->children < CHILDREN_MAX; i++)
+		if (!a->processes[i].child && a->processes[i].next_ns <= now)
+			ask(a, &a->processes[i]);
+}
+
+void runtime_asker_finish(struct runtime_asker *a, const struct capture *c)
+{
+	struct pollfd fds[CHILDREN_MAX];
+
+	capture_each_nameless(c, note_process, a);
+	a->limit_ns = now_ns() + ANSWER_NS;
+	for (;;) {
+		uint64_t now;
+		nfds_t count = 0;
+
+		take_reports(a);
+		now = now_ns();
+		for (size_t i = 0; i < a->count; i++) {
+			struct asked *p = &a->processes[i];
+
+			if (!p->child && !p->finished && a->children < CHILDREN_MAX &&
+			    now < a->limit_ns) {
+				p->finished = true;
+				ask(a, p);
+			}
+			if (p->child)
+				fds[count++] = (struct pollfd){ p->answer, POLLIN, 0 };
+		}
+		if (!count || now >= a->limit_ns + CHILD_SLACK_NS)
+			break;
+		poll(fds, count, 20);
+	}
+	for (size_t i = 0; i < a->count; i++) {
+		struct asked *p = &a->processes[i];
+
+		if (p->child)
+			end_child(a, p, false);
+		else if (p->finished)
+			continue;
+		fail(p, "there was no time left to ask it");
+	}
+}
+
+void runtime_asker_each(const struct runtime_asker *a,
+			void (*visit)(const struct asked_runtime *runtime, void *context),
+			void *context)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asked *p = &a->processes[i];
+		struct asked_runtime runtime = {
+			.name = "Java",
+			.pid = p->pid,
+			.answers = p->answers,
+			.longest_ns = p->longest_ns,
+			.why = p->why,
+		};
+
+		if (p->is_runtime)
+			visit(&runtime, context);
+	}
+}
