@@ -61,7 +61,8 @@ while read -r name hint; do
 	check "$name: no other" exits 1 grep "without a name.*;.*;.*:" err
 done <<'EOF_NAMES'
 node Node.js (PID
-php-fpm8.2 start it with -d opcache.jit_debug=16
+php-fpm8.2 start it with -d opcache.jit_debug=16 (regular expressions: their code gets no names, -d pcre.jit=0
+ruby3.3 start it with ruby --yjit --yjit-perf (Ruby 3.3 or later
 dotnet start it with DOTNET_PerfMapEnabled=1
 wasmtime start it with wasmtime --profile=perfmap
 EOF_NAMES
@@ -189,14 +190,52 @@ if command -v luajit >/dev/null; then
 	check "LuaJIT: no names" no_name
 	check "LuaJIT: why" says "it writes names only when built with -DLUAJIT_USE_PERFTOOLS"
 	check "LuaJIT: it was not" bash -c "! grep -q 'tmp/perf-' \"\$(command -v luajit)\""
+	check "LuaJIT that interprets: recorded" record -- luajit -joff hot.lua
+	check "LuaJIT that interprets: why" \
+		says "LuaJIT gives no profiler the names of functions that it interprets"
 	check "LuaJIT: its own profiler, as hinted" bash -c "$(hinted 'luajit -jp') hot.lua | grep multiply"
 else
 	skip "LuaJIT" "no luajit"
 fi
 
-# --- Python ---
+# --- Interpreters ---
 
 mkdir bin
+while read -r name hint; do
+	check "$name: recorded" named shares "$name" 1 0.1
+	check "$name: $hint" says "in C functions of the interpreter: $hint"
+done <<'EOF_NAMES'
+perl5.36 Perl gives no profiler the names of its functions
+libperl.so.5.40 Perl gives no profiler the names of its functions
+ruby3.1 Ruby gives no profiler the names of functions that it interprets
+php8.2 PHP gives no profiler the names of functions that it interprets; those that opcache's JIT
+lua5.4 Lua gives no profiler the names of its functions
+EOF_NAMES
+check "node, whose own functions are another's: recorded" named shares node 1 0.1
+check "node, whose own functions are another's: no hint" exits 1 grep "C functions of the interpreter" err
+
+# shellcheck disable=SC2016 # Perl's variables
+check "Perl: recorded" record -- perl -e 'while ((times)[0] < 0.3) { $s = $s * $_ % 1000003 for 1 .. 1000 }'
+check "Perl: why" says "in C functions of the interpreter: Perl gives no profiler"
+
+# Some distributions' Node.js has its handlers of bytecodes without names.
+node_interpreted() {
+	local options=(--no-opt --no-sparkplug)
+	record -- node "${options[@]}" hot.js || return
+	grep -q 'Builtins_.*Handler' json || return 0
+	says "in C functions of the interpreter: node --perf-basic-prof --interpreted-frames-native-stack" || return
+	record -g -- node "${options[@]}" --perf-basic-prof --interpreted-frames-native-stack hot.js || return
+	recorded 'total("JS:~multiply*") > 0' json || return
+	! grep "C functions of the interpreter" err
+}
+if command -v node >/dev/null; then
+	check "Node.js that interprets: as hinted, its stacks have names" node_interpreted
+else
+	skip "Node.js that interprets" "no node"
+fi
+
+# --- Python ---
+
 old="Python before version 3.11 gives no profiler the names of its functions"
 new="recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks"
 

@@ -42,8 +42,9 @@ static void assert_hints(struct profile *p, const char *path, const char *expect
 	profile_free(p);
 }
 
-#define JAVA_END                                                                       \
-	" Compiler.perfmap while it is recorded (Java 17 or later), or start it with " \
+#define JAVA_END                                                                    \
+	" Compiler.perfmap while it is recorded, or record it with --ask-runtimes " \
+	"(both: Java 17 or later), or start it with "                               \
 	"-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
 #define NODE "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof"
 
@@ -194,10 +195,46 @@ static void interpreters(void **state)
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.15"), others));
 	p->stacks = "cfi";
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.12"), new));
-	assert_null(interpreter(p, "/usr/bin/perl"));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "Perl gives no"));
+	assert_non_null(strstr(interpreter(p, "/usr/lib/apache2/modules/libphp8.2.so"), "PHP"));
+	assert_null(interpreter(p, "/usr/bin/perldoc"));
+	assert_null(interpreter(p, "/usr/bin/rubyist"));
 	assert_null(interpreter(p, "[anon]"));
 	add(p, "[anon]@py::main:/x.py /usr/bin/python3.12@eval", 1);
 	assert_null(interpreter(p, "/usr/bin/python3.12"));
+	profile_free(p);
+}
+
+/* Node.js interprets only what runs seldom: a tenth of the samples must be in its handlers. */
+static void interpreter_that_does_much_else(void **state)
+{
+	static const char node[] = "/usr/bin/node";
+	struct profile *p = new_profile();
+
+	(void)state;
+	add(p, "/usr/bin/node@Builtins_LdarHandler", 9);
+	add(p, "/usr/bin/node@Builtins_HandlerOfOthers", 91);
+	assert_null(interpreter(p, node));
+	add(p, "/usr/bin/node@Builtins_AddHandler", 2);
+	assert_non_null(strstr(interpreter(p, node), "--interpreted-frames-native-stack"));
+	add(p, "/usr/bin/node@Builtins_AddHandler [jit 7]@JS:~f", 1);
+	assert_null(interpreter(p, node));
+	profile_free(p);
+}
+
+static void frame_hints(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	add(p, "/usr/bin/node@main", 1);
+	assert_null(runtime_frame_hint(p, "[jit 7]"));
+	add(p, "/usr/lib/jvm/x/lib/server/libjvm.so@gc", 1);
+	assert_non_null(strstr(runtime_frame_hint(p, "[jit 7]"), "-XX:+PreserveFramePointer"));
+	assert_non_null(runtime_frame_hint(p, "[anon]"));
+	assert_null(runtime_frame_hint(p, "/usr/lib/libc.so.6"));
+	add(p, "/usr/lib/jvm/x/lib/default/libj9vm29.so@gc", 1);
+	assert_null(runtime_frame_hint(p, "[jit 7]"));
 	profile_free(p);
 }
 
@@ -214,6 +251,8 @@ int main(void)
 		cmocka_unit_test(with_a_file),
 		cmocka_unit_test(an_image_with_few_samples),
 		cmocka_unit_test(interpreters),
+		cmocka_unit_test(interpreter_that_does_much_else),
+		cmocka_unit_test(frame_hints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,10 @@
 #include "profile/pc_name.h"
 #include "util/index.h"
 #include "util/proc_maps.h"
+#include "util/sum.h"
+
+/* A function that interprets gets a hint if such functions have 1/this of all samples. */
+#define INTERPRETER_SHARE 10
 
 /* In a hint: stands for the process */
 #define PID "%PID"
@@ -43,8 +47,9 @@ static const struct runtime {
 	  NULL },
 	{ "Java",
 	  { "libjvm.so", "java" },
-	  "run jcmd " PID " Compiler.perfmap while it is recorded (Java 17 or later), or start it "
-	  "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+	  "run jcmd " PID " Compiler.perfmap while it is recorded, or record it with "
+	  "--ask-runtimes (both: Java 17 or later), or start it with "
+	  "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
 	  true,
 	  "code made at run time needs frame pointers: Java keeps them with "
 	  "-XX:+PreserveFramePointer" },
@@ -65,12 +70,13 @@ static const struct runtime {
 	  NULL },
 	{ "PHP",
 	  { "php", "php[0-9]*", "php-*", "libphp*.so" },
-	  "start it with -d opcache.jit_debug=16",
+	  "start it with -d opcache.jit_debug=16 (regular expressions: their code gets no names, "
+	  "-d pcre.jit=0 interprets them)",
 	  false,
 	  NULL },
 	{ "Ruby",
 	  { "ruby", "ruby[0-9]*", "libruby*.so*" },
-	  "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later)",
+	  "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later, before it writes no names)",
 	  false,
 	  NULL },
 	{ "Erlang", { "beam.smp" }, "start it with erl +JPperf true", false, NULL },
@@ -370,22 +376,96 @@ const char *runtime_frame_hint(const struct profile *p, const char *image)
 	return NULL;
 }
 
-static const char *const python[] = { "python", "python[23]*", "libpython[23]*.so*", NULL };
+/*
+ * Interpreters without code made at run time, or with little of it: their own functions have the
+ * samples of the program's.
+ */
+static const struct interpreter {
+	const char *images[5];	  /* as above */
+	const char *names;	  /* prefix of the program's functions in files of names; or NULL */
+	const char *functions[2]; /* prefix and suffix of those that interpret, of a program that
+				     does much else; or NULLs */
+	const char *hint;
+} interpreters[] = {
+	{ { "python", "python[23]*", "libpython[23]*.so*" },
+	  "py::",
+	  { NULL },
+	  "python -X perf (version 3.12 or later, built with frame pointers), recorded with -g, "
+	  "has Python's functions in the call stacks" },
+	{ { "perl", "perl5*", "libperl.so*" },
+	  NULL,
+	  { NULL },
+	  "Perl gives no profiler the names of its functions" },
+	{ { "ruby", "ruby[0-9]*", "libruby*.so*" },
+	  NULL,
+	  { NULL },
+	  "Ruby gives no profiler the names of functions that it interprets" },
+	{ { "php", "php[0-9]*", "php-*", "libphp*.so" },
+	  NULL,
+	  { NULL },
+	  "PHP gives no profiler the names of functions that it interprets; those that opcache's "
+	  "JIT compiles have names with -d opcache.jit_debug=16" },
+	{ { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
+	  NULL,
+	  { NULL },
+	  "Lua gives no profiler the names of its functions" },
+	{ { "luajit", "luajit-*", "libluajit*.so*" },
+	  NULL,
+	  { NULL },
+	  "LuaJIT gives no profiler the names of functions that it interprets; luajit -jp is its "
+	  "own profiler" },
+	{ { "node", "nodejs", "libnode.so*" },
+	  "JS:~",
+	  { "Builtins_", "Handler" },
+	  "node --perf-basic-prof --interpreted-frames-native-stack, recorded with -g, has the "
+	  "script's functions in the call stacks" },
+};
 
-/* The prefix of Python's functions in perf-PID.map */
-#define PYTHON_PREFIX "py::"
+/* Whether much of the profile is in functions with this prefix and suffix. */
+static bool has_many(const struct profile *p, const char *const functions[2])
+{
+	size_t value = profile_value(p, NULL), tail = strlen(functions[1]);
+	uint64_t sum = 0, found = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+		const struct profile_location *leaf;
+		const char *name;
+
+		if (count <= 0 || !sample->depth)
+			continue;
+		add_u64(&sum, count);
+		leaf = &p->locations[p->frames[sample->first_frame]];
+		if (!leaf->line_count)
+			continue;
+		name = p->functions[p->lines[leaf->first_line].function].name;
+		if (strncmp(name, functions[0], strlen(functions[0])) == 0 && strlen(name) > tail &&
+		    strcmp(name + strlen(name) - tail, functions[1]) == 0)
+			add_u64(&found, count);
+	}
+	return found && found >= sum / INTERPRETER_SHARE;
+}
 
 const char *runtime_interpreter(const struct profile *p, uint32_t image)
 {
+	const struct interpreter *found = NULL;
 	unsigned int major, minor;
 	char name[64], next;
 	int known;
 
-	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches_pattern(python, name))
+	if (!file_name(p->images[image].path, name, sizeof(name)))
 		return NULL;
-	for (size_t i = 0; i < p->function_count; i++)
-		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)
+	for (size_t i = 0; i < sizeof(interpreters) / sizeof(*interpreters) && !found; i++)
+		if (matches_pattern(interpreters[i].images, name))
+			found = &interpreters[i];
+	if (!found || (found->functions[0] && !has_many(p, found->functions)))
+		return NULL;
+	for (size_t i = 0; i < p->function_count && found->names; i++)
+		if (strncmp(p->functions[i].name, found->names, strlen(found->names)) == 0)
 			return NULL;
+	if (found != interpreters)
+		return found->hint;
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (profile_is_script(p, i))
 			return NULL;
