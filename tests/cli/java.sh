@@ -172,6 +172,17 @@ start_java() {
 check "Java: compiled" javac -J-XX:-UsePerfData Hot.java
 
 start_java --
+# top_names: top shows the method's name once it has asked.
+top_names() {
+	"${pdeathsig[@]}" "$profiltool" top -p "$pid" -d 0.5 --plain >top.out 2>err &
+	recorder=$!
+	note_started "$recorder"
+	wait_for grep -q "int Hot.multiply" top.out
+	local code=$?
+	stop "$recorder"
+	return "$code"
+}
+
 check "Java, --no-ask-runtimes: recorded" record_for 300 --no-ask-runtimes
 check "Java, --no-ask-runtimes: no names" nameless
 check "Java, --no-ask-runtimes: no request has begun" test ! -e "/tmp/.java_pid$pid"
@@ -183,6 +194,8 @@ check "Java: a message says what was asked" says "Java (PID $pid) wrote the name
 check "Java: no thread dump" no_dump start.out
 check "Java: the file that began the request is gone" test ! -e "/tmp/.attach_pid$pid"
 check "Java: other users cannot read its map" [ "$(stat -c %a "/tmp/perf-$pid.map")" = 600 ]
+rm "/tmp/perf-$pid.map"
+check "Java: top has its names" top_names
 rm "/tmp/perf-$pid.map"
 check "Java, again: recorded" record_for 300
 check "Java, again: the method has its name" named

@@ -149,9 +149,11 @@ static void ask(struct runtime_asker *a, struct asked *p)
 	a->children++;
 }
 
-/* Takes the reports of children, and ends those that are late. */
-static void take_reports(struct runtime_asker *a)
+/* Takes the reports of children, and ends those that are late. True: one has names. */
+static bool take_reports(struct runtime_asker *a)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < a->count; i++) {
 		struct asked *p = &a->processes[i];
 		uint64_t now = now_ns();
@@ -169,6 +171,7 @@ static void take_reports(struct runtime_asker *a)
 		report.why[sizeof(report.why) - 1] = '\0';
 		fail(p, report.why);
 		p->answers += !report.err;
+		any |= !report.err;
 		if (!report.err && report.took_ns > p->longest_ns)
 			p->longest_ns = report.took_ns;
 		if (report.took_ns > ANSWER_NS + CHILD_SLACK_NS)
@@ -176,6 +179,7 @@ static void take_reports(struct runtime_asker *a)
 		if (p->next_ns < now + report.took_ns * COST_SHARE)
 			p->next_ns = now + report.took_ns * COST_SHARE;
 	}
+	return any;
 }
 
 /* Adds a process that is new. */
@@ -198,18 +202,20 @@ static void note_process(pid_t pid, uint32_t generation, void *context)
 	};
 }
 
-void runtime_asker_poll(struct runtime_asker *a, const struct capture *c)
+bool runtime_asker_poll(struct runtime_asker *a, const struct capture *c)
 {
 	uint64_t now = now_ns();
+	bool any;
 
 	if (now >= a->next_look_ns) {
 		capture_each_nameless(c, note_process, a);
 		a->next_look_ns = now + LOOK_NS;
 	}
-	take_reports(a);
+	any = take_reports(a);
 	for (size_t i = 0; i < a->count && a->children < CHILDREN_MAX; i++)
 		if (!a->processes[i].child && a->processes[i].next_ns <= now)
 			ask(a, &a->processes[i]);
+	return any;
 }
 
 void runtime_asker_finish(struct runtime_asker *a, const struct capture *c)

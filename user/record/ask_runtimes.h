@@ -2,6 +2,7 @@
 #ifndef PROFIL_RECORD_ASK_RUNTIMES_H
 #define PROFIL_RECORD_ASK_RUNTIMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,9 +22,10 @@ void runtime_asker_free(struct runtime_asker *a);
 
 /*
  * While recording, ten times a second: asks the runtimes that are due, and waits for none. Each is
- * asked less and less often, and writing its names takes 1 % of its time at most.
+ * asked less and less often, and writing its names takes 1 % of its time at most. True: one has
+ * written names since the last call.
  */
-void runtime_asker_poll(struct runtime_asker *a, const struct capture *c);
+bool runtime_asker_poll(struct runtime_asker *a, const struct capture *c);
 
 /* After capture_stop(): asks all that are left once more. Takes some two seconds at most. */
 void runtime_asker_finish(struct runtime_asker *a, const struct capture *c);

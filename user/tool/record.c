@@ -41,7 +41,6 @@ struct record_options {
 	} victim;
 	struct tool_naming naming;
 	bool no_inline, no_times, wall;
-	bool ask_runtimes, no_ask_runtimes;
 	unsigned int overhead; /* percent */
 	bool json, quiet, verbose;
 	long limit;
@@ -157,11 +156,6 @@ static const struct option_spec options[] = {
 	  NULL, MEMBER(naming.lines) },
 	{ "no-inline", 0, NULL, "do not: name functions by symbol tables only", NULL,
 	  MEMBER(no_inline) },
-	{ "ask-runtimes", 0, NULL,
-	  "ask Java for the names of its compiled code: the default, but for -a and --cgroup", NULL,
-	  MEMBER(ask_runtimes) },
-	{ "no-ask-runtimes", 0, NULL, "do not: send nothing to any process", NULL,
-	  MEMBER(no_ask_runtimes) },
 	TOOL_NO_TIMES_OPTION(MEMBER(no_times)),
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
@@ -205,9 +199,7 @@ static int check_target(const struct record_options *o, char **command, struct e
 		if (err)
 			return err;
 	}
-	if (o->ask_runtimes && o->no_ask_runtimes)
-		why = "--ask-runtimes and --no-ask-runtimes exclude each other";
-	else if (!o->scale && (o->offset.given || o->bufsiz))
+	if (!o->scale && (o->offset.given || o->bufsiz))
 		why = "--offset and --bufsiz need --scale";
 	else if (o->scale && o->offset.given != (o->bufsiz > 0))
 		why = "--offset and --bufsiz need each other";
@@ -587,16 +579,8 @@ static int run_record(int argc, char **argv)
 		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
-	/* Processes that were named may get requests; others, of all users, only if that is asked
-	 * for. */
-	if (!o.scale && !o.no_ask_runtimes &&
-	    (o.ask_runtimes || !(o.target.all || o.target.cgroup))) {
-		r.asker = runtime_asker_new();
-		if (!r.asker) {
-			error_no_memory(&e);
-			return tool_fail(&e);
-		}
-	}
+	if (!o.scale && tool_asker(&o.target, &r.asker, &e))
+		return tool_fail(&e);
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0) {
 		runtime_asker_free(r.asker);

@@ -188,6 +188,22 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 	return c;
 }
 
+int tool_asker(const struct tool_target *t, struct runtime_asker **asker, struct error *e)
+{
+	*asker = NULL;
+	if (t->ask_runtimes && t->no_ask_runtimes) {
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "--ask-runtimes and --no-ask-runtimes exclude each other");
+		error_hint(e, "give only one of them");
+		return -EINVAL;
+	}
+	/* Processes that nobody has named, of all users, only if that is asked for. */
+	if (t->no_ask_runtimes || (!t->ask_runtimes && (t->all || t->cgroup)))
+		return 0;
+	*asker = runtime_asker_new();
+	return *asker ? 0 : error_no_memory(e);
+}
+
 void tool_warn_of_clock(const struct tool_target *t)
 {
 	char cpus[256];

@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "cli/options.h"
+#include "record/ask_runtimes.h"
 
 #define TARGET_MOST_PIDS 1024
 
@@ -23,6 +24,7 @@ struct tool_target {
 	bool no_inherit, user, kernel, native;
 	enum capture_stacks stacks;
 	unsigned int unwind_mib; /* 0: the default */
+	bool ask_runtimes, no_ask_runtimes;
 };
 
 /* clang-format off */
@@ -46,6 +48,11 @@ struct tool_target {
 	  option_unwind_memory, offsetof(type, member.unwind_mib) },                          \
 	{ "native", 0, NULL, "in stacks of scripts, keep the frames of their interpreter", NULL,     \
 	  offsetof(type, member.native) },                                                         \
+	{ "ask-runtimes", 0, NULL,                                                                 \
+	  "ask Java for the names of its compiled code: the default, but for -a and --cgroup",     \
+	  NULL, offsetof(type, member.ask_runtimes) },                                             \
+	{ "no-ask-runtimes", 0, NULL, "do not: send nothing to any process", NULL,                 \
+	  offsetof(type, member.no_ask_runtimes) },                                                \
 	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
@@ -76,6 +83,12 @@ void tool_skip_targets(struct tool_target *t);
 
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);
+
+/*
+ * Sets *asker to what asks the targets' runtimes for the names of their code; NULL: they are not to
+ * be asked. Returns 0 or a negative errno with e set.
+ */
+int tool_asker(const struct tool_target *t, struct runtime_asker **asker, struct error *e);
 
 /* Warns of ticks that the clock cannot take on this machine. */
 void tool_warn_of_clock(const struct tool_target *t);

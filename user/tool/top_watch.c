@@ -41,6 +41,8 @@ static void end_capture(struct watch *w)
 	capture_profile_end(w->growth);
 	capture_free(w->capture);
 	capabilities_lower();
+	runtime_asker_free(w->asker);
+	w->asker = NULL;
 	w->growth = NULL;
 	w->capture = NULL;
 }
@@ -56,6 +58,9 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	w->status.target = w->name;
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
+	err = tool_asker(target, &w->asker, e);
+	if (err)
+		return err;
 	options = tool_capture_options(&w->target);
 	options.windows = options.wall = true;
 	capabilities_raise();
@@ -124,6 +129,9 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 		if (w->capture) {
 			capabilities_raise();
 			err = capture_handle(w->capture, e);
+			/* What had no name may have one now. */
+			if (w->asker && runtime_asker_poll(w->asker, w->capture))
+				w->live.tried = 0;
 			capabilities_lower();
 		}
 		for (nfds_t i = 0; i < count; i++)

@@ -28,6 +28,7 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
+	struct runtime_asker *asker; /* or NULL */
 	/* Of the profile, after it was compacted or the capture began. */
 	size_t samples_before, labels_before;
 	uint64_t read_ns, own_cpu_ns;
