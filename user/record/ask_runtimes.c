@@ -36,6 +36,7 @@
 
 /* What a child process sends: at most PIPE_BUF bytes, which arrive whole. */
 struct report {
+	bool is_runtime; /* else it has ended, too */
 	int err;
 	uint64_t took_ns;
 	char why[sizeof(((struct error *)0)->what)];
@@ -70,12 +71,14 @@ struct runtime_asker *runtime_asker_new(void)
 	return calloc(1, sizeof(struct runtime_asker));
 }
 
-/* has_reported: it ends now. Another may hang in a file system, and is left behind. */
+/*
+ * has_reported: there is nothing more to do for it, though the user may have stopped it. Another
+ * may hang in a file system, and is left behind.
+ */
 static void end_child(struct runtime_asker *a, struct asked *p, bool has_reported)
 {
 	close(p->answer);
-	if (!has_reported)
-		kill(p->child, SIGKILL);
+	kill(p->child, SIGKILL);
 	waitpid(p->child, NULL, has_reported ? 0 : WNOHANG);
 	p->child = 0;
 	a->children--;
@@ -97,32 +100,23 @@ static void fail(struct asked *p, const char *why)
 	snprintf(p->why, sizeof(p->why), "%s", why);
 }
 
-/* Starts a child process that asks. */
+/*
+ * Starts a child process that asks: whatever it opens or reads of the process may hang, if that is
+ * malicious.
+ */
 static void ask(struct runtime_asker *a, struct asked *p)
 {
 	struct report report = { 0 };
 	struct hotspot h;
 	struct error e;
-	int fds[2], err;
+	int fds[2];
 
 	p->began_ns = now_ns();
 	p->next_ns = p->began_ns + p->interval_ns;
 	if (p->interval_ns < MOST_NS)
 		p->interval_ns *= 2;
-	err = hotspot_open(p->pid, &h, &e);
-	/* The PID may be another process's by now. */
-	if (!err && target_start_ns(p->pid) != p->start_ns) {
-		hotspot_close(&h);
-		return;
-	}
-	p->is_runtime |= err != -ENOENT; /* -ENOENT: it has ended meanwhile, or it is none */
-	if (err && err != -ENOENT)
-		fail(p, e.what);
-	if (err)
-		return;
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK)) {
 		fail(p, strerror(errno));
-		hotspot_close(&h);
 		return;
 	}
 	p->child = fork();
@@ -131,13 +125,16 @@ static void ask(struct runtime_asker *a, struct asked *p)
 
 		if (a->limit_ns && a->limit_ns < until_ns)
 			until_ns = a->limit_ns;
-		report.err = hotspot_write_map(&h, until_ns, &e);
+		report.err = hotspot_open(p->pid, &h, &e);
+		/* The PID may be another process's by now. */
+		report.is_runtime = report.err != -ENOENT && target_start_ns(p->pid) == p->start_ns;
+		if (!report.err && report.is_runtime)
+			report.err = hotspot_write_map(&h, until_ns, &e);
 		report.took_ns = now_ns() - begin_ns;
-		if (report.err)
+		if (report.err && report.is_runtime)
 			snprintf(report.why, sizeof(report.why), "%s", e.what);
 		_exit(write(fds[1], &report, sizeof(report)) != sizeof(report));
 	}
-	hotspot_close(&h);
 	close(fds[1]);
 	if (p->child < 0) {
 		fail(p, strerror(errno));
@@ -167,7 +164,11 @@ static bool take_reports(struct runtime_asker *a)
 			continue;
 		end_child(a, p, size == sizeof(report));
 		if (size != sizeof(report)) /* it hangs, or the user has killed it */
-			report = (struct report){ -EIO, ANSWER_NS, "it does not answer" };
+			report = (struct report){ p->is_runtime, -EIO, ANSWER_NS,
+						  "it does not answer" };
+		if (!report.is_runtime)
+			continue;
+		p->is_runtime = true;
 		report.why[sizeof(report.why) - 1] = '\0';
 		fail(p, report.why);
 		p->answers += !report.err;

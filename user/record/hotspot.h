@@ -30,8 +30,9 @@ struct hotspot {
 };
 
 /*
- * Looks whether a process is HotSpot and can be asked. Returns 0, -ENOENT if it is none, or another
- * negative errno with e set. With 0, the caller owns h's descriptors: see hotspot_close().
+ * Looks whether a process is HotSpot and can be asked; may hang, if it is malicious. Returns 0,
+ * -ENOENT if it is none, or another negative errno with e set. With 0, the caller owns h's
+ * descriptors: see hotspot_close().
  */
 int hotspot_open(pid_t pid, struct hotspot *h, struct error *e);
 void hotspot_close(const struct hotspot *h);
