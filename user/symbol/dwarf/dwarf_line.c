@@ -252,7 +252,8 @@ static bool append(char *path, size_t size, const struct dwarf_text *text)
 
 	if (!string || !*string || strlen(string) >= size - length - 1)
 		return false;
-	if (*string == '/')
+	/* Reproducible builds and Go have "." for the directory of the unit. */
+	if (*string == '/' || strcmp(path, ".") == 0)
 		length = 0;
 	else if (length && path[length - 1] != '/')
 		path[length++] = '/';
