@@ -240,15 +240,16 @@ def compress_zstd(file):
     return True
 
 
-what, arguments = sys.argv[1], sys.argv[2:]
-if what == "compare":
-    done = compare(arguments[0], arguments[1], arguments[-1])
-elif what == "corrupt":
-    done = corrupt(*arguments[:3], int(arguments[3]))
-elif what == "zstd":
-    done = compress_zstd(*arguments)
-elif what == "patch":
-    done = patch(*arguments)
-else:
-    done = write_profile(arguments[1], arguments[0], text_addresses(arguments[0])) is None
-sys.exit(not done)
+if __name__ == "__main__":
+    what, arguments = sys.argv[1], sys.argv[2:]
+    if what == "compare":
+        done = compare(arguments[0], arguments[1], arguments[-1])
+    elif what == "corrupt":
+        done = corrupt(*arguments[:3], int(arguments[3]))
+    elif what == "zstd":
+        done = compress_zstd(*arguments)
+    elif what == "patch":
+        done = patch(*arguments)
+    else:
+        done = write_profile(arguments[1], arguments[0], text_addresses(arguments[0])) is None
+    sys.exit(not done)

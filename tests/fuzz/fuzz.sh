@@ -123,6 +123,12 @@ make_symbol_seeds() {
 		objcopy --only-keep-debug "$work/dwarf-5" "$work/mini" && strip -g "$work/mini" &&
 		xz "$work/mini" && objcopy --add-section .gnu_debugdata="$work/mini.xz" \
 		"$work/stripped" "$work/seeds.elf/stripped" || return
+	for version in 2 16 18 20 26 27; do
+		gcc -nostdlib -static -Wl,-N,-Ttext=0x401000 "-DLAYOUT=$version" -o "$work/seeds.elf/go-$version" \
+			"$top/tests/progs/go_table.S" && cp "$work/seeds.elf/go-$version" "$work/seeds.dwarf" || return
+	done
+	gcc -nostdlib -shared -s -Wl,-Ttext=0x1000 -DLAYOUT=27 -o "$work/seeds.elf/go-shared" \
+		"$top/tests/progs/go_table.S" && cp "$work/seeds.elf/go-shared" "$work/seeds.dwarf" || return
 	echo 'int far(int); int near(int x) { return far(x) + far(2); }' >"$work/stubs.c"
 	gcc -O1 -nostdlib -shared -fPIC -Wl,-z,noseparate-code,-Ttext=0x1000 "$work/stubs.c" \
 		-o "$work/seeds.elf/stubs" || return

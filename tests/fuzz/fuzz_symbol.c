@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for a source of names, FUZZ_FORMAT: "elf" (symbol tables, build IDs, stubs,
- * compressed symbols), "dwarf" (the same with source lines), "perf_map", "jitdump" and "kallsyms".
- * For any file, the profile remains consistent, and a second look-up finds the same names.
+ * A libFuzzer target for a source of names, FUZZ_FORMAT: "elf" (symbol tables, Go's, build IDs,
+ * stubs, compressed symbols), "dwarf" (the same with source lines), "perf_map", "jitdump" and
+ * "kallsyms". For any file, the profile remains consistent, and a second look-up finds the same
+ * names.
  */
 #include <stdlib.h>
 #include <string.h>

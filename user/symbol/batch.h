@@ -52,6 +52,9 @@ struct batch {
 	struct kept_symbols *recording; /* gets what is offered; NULL: nothing does */
 	bool proven;			/* a build ID proves that a file is the image */
 	bool exports_only;		/* other functions have no symbols */
+	/* Code of which another table has the functions: symbols there are not offered. Both 0:
+	 * none */
+	uint64_t excluded_start, excluded_limit;
 
 	/* private to batch.c */
 	struct read_budget given;

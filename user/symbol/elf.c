@@ -16,6 +16,7 @@
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf_file.h"
 #include "symbol/file_cache.h"
+#include "symbol/go_table.h"
 #include "symbol/jit.h"
 #include "symbol/elf/plt.h"
 #include "symbol/symbol_table.h"
@@ -25,11 +26,15 @@
 /* Linkers make less than ten. */
 #define SEGMENTS_MAX 256
 
-/* The sources of symbols: the image's file, its separate debug file, its mini debuginfo. */
+/*
+ * The sources of symbols: the image's file, its separate debug file, its mini debuginfo, and the
+ * table that a Go program has for itself.
+ */
 struct sources {
 	struct elf_file main;
 	struct elf_file debug;
 	struct elf_file mini;
+	struct go_table go;
 };
 
 /* Why an image of this kind has no file; NULL: it has one. */
@@ -305,6 +310,10 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 		return err;
 	if (functions)
 		error_set(&b->why, 0, "no symbol covers it");
+	else if (s->go.is_unreadable) /* a debug package is rare */
+		error_set(&b->why, 0, "stripped, and %s", s->go.why.what);
+	else if (s->go.limit)
+		error_set(&b->why, 0, "stripped: only functions in Go have names");
 	else if (exported)
 		error_set(&b->why, 0, "stripped: only exported functions have names%s", hint);
 	else
@@ -445,15 +454,24 @@ static int drop_unproven(struct batch *b, const struct cover *c)
 			    b->p->images[b->image].path);
 }
 
-/* Sets all names, or extents, by symbol tables, else by frame description entries. */
+/*
+ * Sets all names, or extents: of Go's functions by Go's own table, of others by symbol tables, else
+ * by frame description entries.
+ */
 static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 {
 	struct cover c;
+	bool all;
 	int err = cover_init(&c, b->addresses, b->count);
 
 	if (err)
 		return err;
-	err = offer_kept(b, &c, s, path);
+	go_table_open(&s->go, &s->main, b->lines);
+	err = go_table_offer(&s->go, b, &c, &all);
+	b->excluded_start = s->go.start;
+	b->excluded_limit = s->go.limit;
+	if (!err && !all)
+		err = offer_kept(b, &c, s, path);
 	cover_settle(&c);
 	if (b->budget && b->budget->exceeded) {
 		cover_free(&c); /* symbols that were not read could be the right ones */
@@ -499,11 +517,14 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 	if (err || !b->lines || b->stopped)
 		return err;
 	if (dwarf_is_in(&s->main))
-		return dwarf_resolve(b, &s->main, root, path);
-	if (s->debug.elf || debug_file_find(&s->main, root, path, b->checksum_bytes, &s->debug) ||
-	    debuginfod_find(b, &s->debug))
-		return dwarf_resolve(b, &s->debug, root, path);
-	return 0;
+		err = dwarf_resolve(b, &s->main, root, path);
+	else if (s->debug.elf ||
+		 debug_file_find(&s->main, root, path, b->checksum_bytes, &s->debug) ||
+		 debuginfod_find(b, &s->debug))
+		err = dwarf_resolve(b, &s->debug, root, path);
+	if (!err && !b->stopped)
+		err = go_table_lines(&s->go, b);
+	return err;
 }
 
 int elf_resolve(struct batch *b)
@@ -527,6 +548,7 @@ int elf_resolve(struct batch *b)
 	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);
 	err = err ?: batch_end_reading(b);
+	go_table_close(&s.go);
 	elf_file_close(&s.mini);
 	elf_file_close(&s.debug);
 	elf_file_close(&s.main);

@@ -18,7 +18,7 @@ void symbol_cache_free(struct symbol_cache *cache);
 
 /* Zero-initialised: resolves functions of all locations, by symbol tables. */
 struct symbol_options {
-	bool lines;	    /* also resolve source lines and inlined functions, from DWARF */
+	bool lines;	    /* also resolve source lines and inlined functions */
 	bool debuginfod;    /* ask servers for missing symbols of hot images; see symbol_check() */
 	const bool *wanted; /* by location: which to resolve; NULL: all */
 	struct symbol_cache *cache; /* NULL: keep nothing between calls */
@@ -46,10 +46,11 @@ int symbol_check(const struct symbol_options *options, struct error *e);
 /*
  * Sets the function of every location that has no lines yet, if it can be found. Symbols of an
  * image come from its open file, else from the file at its path, which must have the recorded build
- * ID, else from separate debug files; those of the kernel from /proc/kallsyms. A function without a
- * symbol gets the name that profile_pc_name() makes of the start of its frame description entry; a
- * later call replaces that by a symbol. With options->lines, locations that have only a function
- * also get their source line and inlined functions.
+ * ID, else from separate debug files; those of Go from Go's own table; those of the kernel from
+ * /proc/kallsyms. A function without a symbol gets the name that profile_pc_name() makes of the
+ * start of its frame description entry; a later call replaces that by a symbol. With
+ * options->lines, locations that have only a function also get their source line and inlined
+ * functions, from DWARF, else from Go's table.
  *
  * Also sets location.image_address of all locations, image.unnamed (why some address has no symbol)
  * and unknown build IDs. options may be NULL. Returns 0, -ENOMEM, or what symbol_check() returns.

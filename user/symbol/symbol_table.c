@@ -203,6 +203,8 @@ int symbol_table_offer(struct batch *b, struct cover *c, struct elf_file *file, 
 		if (!take_code(&sections, &sym, name, &symbol))
 			continue;
 		*functions += symbol.function;
+		if (symbol.start >= b->excluded_start && symbol.start < b->excluded_limit)
+			continue;
 		cover_offer(c, &symbol);
 		if (b->recording)
 			file_cache_add(b->recording, &symbol);

@@ -38,9 +38,10 @@ bool symbol_reader_next(struct symbol_reader *r, GElf_Sym *symbol, const char **
 void symbol_reader_close(struct symbol_reader *r);
 
 /*
- * Offers the symbols of such a table to the cover, at their ELF virtual addresses, and adds the
- * number of functions to *functions. The names are valid as long as the file is open. Returns 0,
- * also if there is no such table, or it is corrupt (sets b->why), or -ENOMEM.
+ * Offers the symbols of such a table to the cover, at their ELF virtual addresses, but those in b's
+ * excluded code, and adds the number of all functions to *functions. The names are valid as long as
+ * the file is open. Returns 0, also if there is no such table, or it is corrupt (sets b->why), or
+ * -ENOMEM.
  */
 int symbol_table_offer(struct batch *b, struct cover *c, struct elf_file *file, GElf_Word type,
 		       size_t *functions);

@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/go_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+/* The first four bytes */
+#define MAGIC_1_2  0xfffffffb
+#define MAGIC_1_16 0xfffffffa
+#define MAGIC_1_18 0xfffffff0
+#define MAGIC_1_20 0xfffffff1
+
+/* "magic, 0, 0, quantum, pointer size", then up to eight words */
+#define HEADER_START ((size_t)8)
+#define HEADER_MAX   (HEADER_START + 8 * 8)
+
+/* Linkers make tables of a tenth of it. */
+#define TABLE_MAX ((uint64_t)1024 * 1024 * 1024)
+
+/*
+ * The table of a position-independent program, and the description of the module, are searched for
+ * in sections of data, in so many bytes in all; relocations are read twice.
+ */
+#define SEARCH_MAX  ((uint64_t)256 * 1024 * 1024)
+#define SEARCH_STEP ((size_t)64 * 1024)
+#define FOUND_MAX   16
+
+/* Of a function: names as those of batch.c, inlined functions as those of DWARF. */
+#define NAME_MAX_SIZE ((size_t)64 * 1024)
+#define NAMES_MAX     ((size_t)64 * 1024 * 1024)
+#define SHORT_NAME    ((size_t)256)
+#define DEPTH_MAX     1024
+#define FRAMES_MAX    ((size_t)4 * 1024 * 1024)
+
+/*
+ * Programs are read in steps; a step is two numbers of up to five bytes. All programs of a real
+ * table are far shorter than WORK_LEAST, and one function's has some hundred bytes.
+ */
+#define PROGRAM_STEP ((size_t)4096)
+#define STEP_MAX     10
+#define WORK_LEAST   ((uint64_t)256 * 1024 * 1024)
+#define WORK_EACH    ((uint64_t)64 * 1024)
+
+/* struct _func without its arrays */
+#define INFO_MAX ((size_t)48)
+
+/* Addresses between two calls of batch_stopped() */
+#define ASK_STOP 1024
+
+/* What may be between the last function and the end of the section of text: alignment */
+#define SECTION_ROOM 256
+
+/*
+ * Words of struct moduledata (runtime/symtab.go), which is the same from 1.18 on up to `text`. What
+ * stands after it depends on the version; inlined calls are at the address before the slice of text
+ * sections, or since 1.26 before the table's end, which comes in between.
+ */
+enum {
+	MODULE_HEADER = 0,
+	MODULE_NAMES = 1, /* slices: address, length, capacity */
+	MODULE_UNITS = 4,
+	MODULE_FILES = 7,
+	MODULE_PROGRAMS = 10,
+	MODULE_INFOS = 13,
+	MODULE_INDEX = 16,
+	MODULE_MIN_PC = 20,
+	MODULE_MAX_PC = 21,
+	MODULE_TEXT = 22,
+	MODULE_SECTIONS_FROM = 38, /* in 1.18, 1.27 and with some to come */
+	MODULE_SECTIONS_TO = 60,
+	MODULE_WORDS = 64,
+};
+
+#define PCDATA_INLINED	 2
+#define FUNCDATA_INLINED 3
+#define NO_FUNCDATA	 UINT32_MAX
+
+/* The offsets of the header's parts, in the order in which they stand there and in the table. */
+struct parts {
+	uint64_t names, units, files, programs, infos;
+};
+
+/* What the table says about a function. */
+struct function {
+	uint64_t start, limit;
+	uint32_t name;	/* in names */
+	uint32_t files; /* programs: of the file's number, */
+	uint32_t lines; /* and of the line */
+	uint32_t unit;	/* what the file's number is relative to */
+	uint32_t start_line;
+	uint32_t inlined; /* program of the innermost inlined call; 0: none */
+	uint64_t calls;	  /* offset of its inlined calls */
+};
+
+/* --- The file as it is in memory --- */
+
+/* Finds the bytes of an ELF virtual address. Returns how many there are, and sets their offset. */
+static uint64_t find_bytes(Elf *elf, uint64_t address, uint64_t *offset)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	*offset = 0;
+	if (elf_getphdrnum(elf, &count))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
+			*offset = segment.p_offset + (address - segment.p_vaddr);
+			return segment.p_filesz - (address - segment.p_vaddr);
+		}
+	return 0;
+}
+
+static bool is_code(Elf *elf, uint64_t start, uint64_t limit)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &section) && (section.sh_flags & SHF_EXECINSTR) &&
+		    start >= section.sh_addr && limit > start &&
+		    limit - section.sh_addr <= section.sh_size)
+			return true;
+	return false;
+}
+
+static struct dwarf_cursor cursor_of(const struct go_table *t, const uint8_t *bytes, size_t size)
+{
+	return (struct dwarf_cursor){
+		.at = bytes,
+		.end = bytes + size,
+		.big_endian = elf_getident(t->file->elf, NULL)[EI_DATA] == ELFDATA2MSB,
+	};
+}
+
+/* Counts bytes that may be read repeatedly. False: this malicious file takes too long. */
+static bool take_work(struct go_table *t, uint64_t bytes)
+{
+	if (t->work_left < bytes)
+		return false;
+	t->work_left -= bytes;
+	return true;
+}
+
+/*
+ * Calls `found` with each relocation that adds the load bias to an address: its place, and that
+ * address. The bytes of that place in the file may be something else.
+ */
+static void each_relocation(struct go_table *t,
+			    void (*found)(void *context, uint64_t place, uint64_t address),
+			    void *context)
+{
+	GElf_Ehdr header;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+	uint64_t relative;
+
+	if (!gelf_getehdr(t->file->elf, &header) || header.e_type != ET_DYN || t->pointer != 8)
+		return;
+	switch (header.e_machine) {
+	case EM_X86_64:
+		relative = R_X86_64_RELATIVE;
+		break;
+	case EM_AARCH64:
+		relative = R_AARCH64_RELATIVE;
+		break;
+	case EM_RISCV:
+		relative = R_RISCV_RELATIVE;
+		break;
+	case EM_S390:
+		relative = R_390_RELATIVE;
+		break;
+	default:
+		return;
+	}
+	while ((scn = elf_nextscn(t->file->elf, scn))) {
+		struct dwarf_section table;
+
+		if (!gelf_getshdr(scn, &section) || section.sh_type != SHT_RELA ||
+		    !(section.sh_flags & SHF_ALLOC) || section.sh_size > TABLE_MAX)
+			continue;
+		dwarf_section_open_at(&table, t->file, section.sh_offset, section.sh_size);
+		for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= table.size;) {
+			size_t step = SEARCH_STEP / sizeof(Elf64_Rela) * sizeof(Elf64_Rela);
+			struct dwarf_cursor c = dwarf_section_cursor(&table, at, step);
+
+			if (c.bad || (size_t)(c.end - c.at) < sizeof(Elf64_Rela) ||
+			    !take_work(t, c.end - c.at))
+				break;
+			while ((size_t)(c.end - c.at) >= sizeof(Elf64_Rela)) {
+				uint64_t place = dwarf_number(&c, 8), info = dwarf_number(&c, 8),
+					 address = dwarf_number(&c, 8);
+
+				at += sizeof(Elf64_Rela);
+				if (ELF64_R_TYPE(info) == relative)
+					found(context, place, address);
+			}
+		}
+		dwarf_section_close(&table);
+	}
+}
+
+/* --- Searching data for a number --- */
+
+struct search {
+	uint64_t number, ignored;  /* bits that may differ */
+	size_t size;		   /* of the number */
+	uint64_t left;		   /* bytes to search */
+	uint64_t found[FOUND_MAX]; /* ELF virtual addresses */
+	size_t count;
+};
+
+static void search_section(const struct go_table *t, struct search *s, const GElf_Shdr *section)
+{
+	struct dwarf_section data;
+
+	dwarf_section_open_at(&data, t->file, section->sh_offset, section->sh_size);
+	for (uint64_t at = 0; s->left && s->count < FOUND_MAX && at < data.size;) {
+		struct dwarf_cursor c = dwarf_section_cursor(&data, at, SEARCH_STEP);
+		size_t got = c.bad ? 0 : c.end - c.at;
+
+		if (got < s->size || got > s->left)
+			break;
+		s->left -= got;
+		for (size_t i = 0; i + t->pointer <= got && s->count < FOUND_MAX; i += t->pointer) {
+			struct dwarf_cursor word = c;
+
+			word.at += i;
+			if ((dwarf_number(&word, s->size) & ~s->ignored) == s->number)
+				s->found[s->count++] = section->sh_addr + at + i;
+		}
+		at += got;
+	}
+	dwarf_section_close(&data);
+}
+
+static void note_relocation(void *context, uint64_t place, uint64_t address)
+{
+	struct search *s = context;
+
+	if (address == s->number && s->count < FOUND_MAX)
+		s->found[s->count++] = place;
+}
+
+/* --- The module, for where code and inlined calls are --- */
+
+struct module {
+	uint64_t address;
+	size_t word;
+	uint64_t words[MODULE_WORDS];
+};
+
+static void relocate_word(void *context, uint64_t place, uint64_t address)
+{
+	struct module *m = context;
+
+	if (place >= m->address && place - m->address < m->word * MODULE_WORDS &&
+	    (place - m->address) % m->word == 0)
+		m->words[(place - m->address) / m->word] = address;
+}
+
+/*
+ * Reads the module at an address. Only the right one has the addresses of all parts of the table.
+ * Sets the start of code, and where inlined calls are. Returns whether it is the module.
+ */
+static bool read_module(struct go_table *t, const struct parts *parts, uint64_t address)
+{
+	struct module m = { .address = address, .word = t->pointer };
+	uint8_t bytes[MODULE_WORDS * 8];
+	uint64_t offset, size = find_bytes(t->file->elf, address, &offset), first, last;
+	struct dwarf_cursor c;
+	size_t got;
+
+	if (size > MODULE_WORDS * t->pointer)
+		size = MODULE_WORDS * t->pointer;
+	got = elf_source_read(&t->file->source, bytes, size, offset);
+	c = cursor_of(t, bytes, got);
+	for (size_t i = 0; i < got / t->pointer; i++)
+		m.words[i] = dwarf_number(&c, t->pointer);
+	each_relocation(t, relocate_word, &m);
+	if (m.words[MODULE_HEADER] != t->address ||
+	    m.words[MODULE_NAMES] != t->address + parts->names ||
+	    m.words[MODULE_UNITS] != t->address + parts->units ||
+	    m.words[MODULE_FILES] != t->address + parts->files ||
+	    m.words[MODULE_PROGRAMS] != t->address + parts->programs ||
+	    m.words[MODULE_INFOS] != t->address + parts->infos ||
+	    m.words[MODULE_INDEX] != t->address + parts->infos ||
+	    m.words[MODULE_INDEX + 1] != t->count + 1 ||
+	    !dwarf_section_number(&t->index, 0, t->field, &first) ||
+	    !dwarf_section_number(&t->index, t->count * 2 * t->field, t->field, &last) ||
+	    m.words[MODULE_MIN_PC] != m.words[MODULE_TEXT] + first ||
+	    m.words[MODULE_MAX_PC] != m.words[MODULE_TEXT] + last)
+		return false;
+	t->text = m.words[MODULE_TEXT];
+	/* One section of text: {its offset in all text, the offset of its end, its address} */
+	for (size_t i = MODULE_SECTIONS_FROM; i <= MODULE_SECTIONS_TO && !t->calls_address; i++) {
+		uint64_t from, to;
+
+		if (m.words[i + 1] != 1 || m.words[i + 2] != 1 ||
+		    find_bytes(t->file->elf, m.words[i], &offset) < 2 * (uint64_t)t->pointer ||
+		    elf_source_read(&t->file->source, bytes, 2 * t->pointer, offset) !=
+			    2 * t->pointer)
+			continue;
+		c = cursor_of(t, bytes, 2 * t->pointer);
+		from = dwarf_number(&c, t->pointer);
+		to = dwarf_number(&c, t->pointer);
+		if (from || to < last || to - last > SECTION_ROOM)
+			continue;
+		t->calls_address = m.words[i - 1];
+		if (t->calls_address == t->address + t->size)
+			t->calls_address = m.words[i - 2];
+	}
+	return true;
+}
+
+/* Finds the module: it begins with the table's address. Returns whether it was found. */
+static bool find_module(struct go_table *t, const struct parts *parts)
+{
+	struct search s = { .number = t->address, .size = t->pointer, .left = SEARCH_MAX };
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+	bool found = false;
+	size_t tried = 0;
+
+	/* .go.module, .noptrdata, .data, .data.rel.ro */
+	while (!found && (scn = elf_nextscn(t->file->elf, scn))) {
+		if (!gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS ||
+		    !(section.sh_flags & SHF_WRITE) || !(section.sh_flags & SHF_ALLOC))
+			continue;
+		search_section(t, &s, &section);
+		for (; tried < s.count && !found; tried++)
+			found = read_module(t, parts, s.found[tried]);
+	}
+	if (!found && s.count < FOUND_MAX)
+		each_relocation(t, note_relocation, &s);
+	for (; tried < s.count && !found; tried++)
+		found = read_module(t, parts, s.found[tried]);
+	return found;
+}
+
+/* --- Opening --- */
+
+static void open_part(struct go_table *t, struct dwarf_section *part, uint64_t offset,
+		      uint64_t from, uint64_t to)
+{
+	dwarf_section_open_at(part, t->file, offset + from, to - from);
+}
+
+/*
+ * Opens the table of `size` bytes at an offset of the file, which is in memory at t->address.
+ * Returns 0, or -EINVAL and sets t->why.
+ */
+static int open_table(struct go_table *t, uint64_t offset, bool lines)
+{
+	static const uint32_t magics[] = { MAGIC_1_2, MAGIC_1_16, MAGIC_1_18, MAGIC_1_20 };
+	uint8_t bytes[HEADER_MAX];
+	size_t got = elf_source_read(&t->file->source, bytes, sizeof(bytes), offset), layout = 0;
+	struct dwarf_cursor c = cursor_of(t, bytes, got);
+	struct parts parts = { 0 };
+	uint64_t index = HEADER_START + t->pointer, first, last, calls_at, size;
+	uint32_t magic = dwarf_number(&c, 4), files_at;
+	GElf_Shdr section;
+	GElf_Ehdr header;
+	bool is_split;
+
+	while (layout < sizeof(magics) / sizeof(*magics) && magics[layout] != magic)
+		layout++;
+	if (layout == sizeof(magics) / sizeof(*magics) || dwarf_number(&c, 2))
+		return error_set(&t->why, 0, "its .gopclntab is of an unknown layout (%#x)", magic);
+	t->layout = layout;
+	t->quantum = dwarf_number(&c, 1);
+	if (dwarf_number(&c, 1) != t->pointer || !t->quantum)
+		return error_set(&t->why, 0, "its .gopclntab is corrupt: its header");
+	t->field = t->layout >= GO_1_18 ? 4 : t->pointer;
+	t->count = dwarf_number(&c, t->pointer);
+	if (t->count > t->size / 2 / t->field)
+		return error_set(&t->why, 0, "its .gopclntab is corrupt: too many functions");
+	if (t->layout >= GO_1_16) {
+		dwarf_skip(&c, t->pointer); /* the number of files */
+		if (t->layout >= GO_1_18)
+			t->text = dwarf_number(&c, t->pointer);
+		parts.names = dwarf_number(&c, t->pointer);
+		parts.units = dwarf_number(&c, t->pointer);
+		parts.files = dwarf_number(&c, t->pointer);
+		parts.programs = dwarf_number(&c, t->pointer);
+		parts.infos = dwarf_number(&c, t->pointer);
+		if (parts.names > parts.units || parts.units > parts.files ||
+		    parts.files > parts.programs || parts.programs > parts.infos)
+			return error_set(&t->why, 0, "its .gopclntab is corrupt: its parts");
+		index = parts.infos;
+	}
+	if (c.bad || index > t->size || t->size - index < (2 * t->count + 1) * t->field)
+		return error_set(&t->why, 0, "its .gopclntab is corrupt: it is too short");
+	open_part(t, &t->index, offset, index, index + (2 * t->count + 1) * t->field);
+	open_part(t, &t->infos, offset, parts.infos, t->size);
+	if (t->layout >= GO_1_16) {
+		open_part(t, &t->names, offset, parts.names, parts.units);
+		open_part(t, &t->units, offset, parts.units, parts.files);
+		open_part(t, &t->files, offset, parts.files, parts.programs);
+		open_part(t, &t->programs, offset, parts.programs, parts.infos);
+	} else {
+		uint64_t at = index + (2 * t->count + 1) * t->field;
+
+		got = elf_source_read(&t->file->source, bytes, 4, offset + at);
+		c = cursor_of(t, bytes, got);
+		files_at = dwarf_number(&c, 4);
+		if (c.bad || files_at > t->size)
+			return error_set(&t->why, 0, "its .gopclntab is corrupt: its files");
+		open_part(t, &t->names, offset, 0, t->size);
+		open_part(t, &t->units, offset, files_at, t->size);
+		open_part(t, &t->files, offset, 0, t->size);
+		open_part(t, &t->programs, offset, 0, t->size);
+	}
+	/* Of large programs code is in sections, with gaps between them. */
+	is_split = gelf_getehdr(t->file->elf, &header) &&
+		   (header.e_machine == EM_PPC64 || header.e_machine == EM_ARM);
+	/* Since 1.26 the header lacks the start of code; relocations may set it before. */
+	if (t->layout >= GO_1_18 && (lines || !t->text || is_split) && !find_module(t, &parts) &&
+	    !t->text)
+		return error_set(&t->why, 0,
+				 "its .gopclntab does not say where its code is, and its "
+				 "runtime.firstmoduledata cannot be found");
+	if (t->layout >= GO_1_18 && is_split && !t->calls_address)
+		return error_set(&t->why, 0, "its .gopclntab is of code in several sections");
+	if (!dwarf_section_number(&t->index, 0, t->field, &first) ||
+	    !dwarf_section_number(&t->index, t->count * 2 * t->field, t->field, &last) ||
+	    __builtin_add_overflow(first, t->text, &first) ||
+	    __builtin_add_overflow(last, t->text, &last) || !is_code(t->file->elf, first, last))
+		return error_set(&t->why, 0, "the functions of its .gopclntab are not in its code");
+	if (t->layout == GO_1_16 && elf_find_section(t->file->elf, ".rodata", &section)) {
+		/* The table has the addresses of inlined calls. */
+		t->calls_address = section.sh_addr;
+		dwarf_section_open_at(&t->calls, t->file, section.sh_offset, section.sh_size);
+	} else if (t->calls_address) {
+		size = find_bytes(t->file->elf, t->calls_address, &calls_at);
+		if (size)
+			dwarf_section_open_at(&t->calls, t->file, calls_at, size);
+	}
+	t->start = first;
+	t->limit = last;
+	return 0;
+}
+
+static void close_parts(struct go_table *t)
+{
+	dwarf_section_close(&t->index);
+	dwarf_section_close(&t->infos);
+	dwarf_section_close(&t->names);
+	dwarf_section_close(&t->units);
+	dwarf_section_close(&t->files);
+	dwarf_section_close(&t->programs);
+	dwarf_section_close(&t->calls);
+}
+
+static int open_section(struct go_table *t, const GElf_Shdr *section, uint64_t address, bool lines)
+{
+	int err;
+
+	t->address = address;
+	t->size = section->sh_size - (address - section->sh_addr);
+	t->text = t->calls_address = 0;
+	err = open_table(t, section->sh_offset + (address - section->sh_addr), lines);
+	if (err)
+		close_parts(t);
+	return err;
+}
+
+void go_table_open(struct go_table *t, const struct elf_file *file, bool lines)
+{
+	/* External linkers merge it with other data of position-independent programs. */
+	struct search s = { .number = MAGIC_1_18, .ignored = 1, .size = 4, .left = SEARCH_MAX };
+	GElf_Shdr section, unused;
+	int err = -EINVAL;
+
+	*t = (struct go_table){ .file = file, .work_left = WORK_LEAST };
+	t->pointer = gelf_getclass(file->elf) == ELFCLASS64 ? 8 : 4;
+	if (elf_find_section(file->elf, ".gopclntab", &section) ||
+	    elf_find_section(file->elf, ".data.rel.ro.gopclntab", &section)) {
+		err = open_section(t, &section, section.sh_addr, lines);
+	} else if (elf_find_section(file->elf, ".note.go.buildid", &unused) &&
+		   elf_find_section(file->elf, ".data.rel.ro", &section)) {
+		search_section(t, &s, &section);
+		error_set(&t->why, 0, "its .gopclntab cannot be found");
+		for (size_t i = 0; i < s.count && err; i++)
+			err = open_section(t, &section, s.found[i], lines);
+	} else {
+		return;
+	}
+	t->is_unreadable = err != 0;
+}
+
+void go_table_close(struct go_table *t)
+{
+	if (t->limit)
+		close_parts(t);
+	for (size_t i = 0; i < t->copy_count; i++)
+		free(t->copies[i]);
+	free(t->copies);
+	*t = (struct go_table){ 0 };
+}
+
+/* --- Functions --- */
+
+/*
+ * The value that a program has at an address; -1: none. A program is a list of steps: a number to
+ * add to the value, which is -1 at first, and the size of the code that has it. With an address
+ * beyond the function's end, *end becomes that end.
+ */
+static int32_t program_value(struct go_table *t, uint32_t program, uint64_t start, uint64_t address,
+			     uint64_t *end)
+{
+	const uint8_t *from = NULL, *step;
+	struct dwarf_cursor c = { 0 };
+	uint64_t at = program, pc = start;
+	uint32_t value = -1, delta;
+
+	if (!program)
+		return -1;
+	for (bool first = true;; first = false) {
+		if (c.end - c.at < STEP_MAX) {
+			if (!read_budget_take(t->file->source.budget, 0))
+				return -1;
+			at += from ? c.at - from : 0;
+			c = dwarf_section_cursor(&t->programs, at, PROGRAM_STEP);
+			from = c.at;
+		}
+		step = c.at;
+		delta = dwarf_uleb(&c);
+		if (c.bad || (!delta && !first))
+			return -1;
+		value += delta & 1 ? ~(delta >> 1) : delta >> 1;
+		pc += dwarf_uleb(&c) * t->quantum;
+		if (c.bad || !take_work(t, c.at - step))
+			return -1;
+		if (end)
+			*end = pc;
+		if (address < pc)
+			return value;
+	}
+}
+
+/* Reads what the table says about the function around an address. False: nothing. */
+static bool find_function(struct go_table *t, uint64_t address, struct function *f)
+{
+	uint64_t low = 0, high = t->count, at, start, limit, unused, code = address - t->text;
+	struct dwarf_cursor c;
+	uint32_t programs, functions;
+
+	if (address < t->start || address >= t->limit)
+		return false;
+	/* Addresses are sorted: most are in the last one's function, or after it. */
+	if (dwarf_section_element(&t->index, 0, 2 * t->last, t->field, &start) && start <= code)
+		low = t->last;
+	while (low + 1 < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!dwarf_section_element(&t->index, 0, 2 * middle, t->field, &start))
+			return false;
+		if (start <= code)
+			low = middle;
+		else
+			high = middle;
+	}
+	t->last = low;
+	if (!dwarf_section_element(&t->index, 0, 2 * low, t->field, &start) ||
+	    !dwarf_section_element(&t->index, 0, 2 * low + 1, t->field, &at) ||
+	    !dwarf_section_element(&t->index, 0, 2 * low + 2, t->field, &limit) || code < start ||
+	    code >= limit || limit > t->limit - t->text)
+		return false;
+	*f = (struct function){ .start = start + t->text, .limit = limit + t->text };
+	/* struct _func: runtime/runtime2.go */
+	c = dwarf_section_cursor(&t->infos, at, INFO_MAX);
+	if (dwarf_number(&c, t->field) != start)
+		return false;
+	f->name = dwarf_number(&c, 4);
+	dwarf_skip(&c, 3 * 4); /* arguments, deferreturn, stack pointers */
+	f->files = dwarf_number(&c, 4);
+	f->lines = dwarf_number(&c, 4);
+	programs = dwarf_number(&c, 4);
+	if (t->layout >= GO_1_16)
+		f->unit = dwarf_number(&c, 4);
+	if (t->layout >= GO_1_20)
+		f->start_line = dwarf_number(&c, 4);
+	dwarf_skip(&c, 3);
+	functions = dwarf_number(&c, 1);
+	if (c.bad || f->start_line > INT32_MAX)
+		return false;
+	if (programs <= PCDATA_INLINED || functions <= FUNCDATA_INLINED || !t->calls.size)
+		return true;
+	/* Before 1.18 the second array is one of addresses, which are aligned. */
+	at += t->field + (t->layout >= GO_1_20 ? 10 : 9) * 4;
+	if (dwarf_section_element(&t->infos, at, PCDATA_INLINED, 4, &unused))
+		f->inlined = unused;
+	at += (uint64_t)programs * 4;
+	if (t->layout < GO_1_18)
+		at = (at + t->pointer - 1) / t->pointer * t->pointer;
+	if (!dwarf_section_element(&t->infos, at, FUNCDATA_INLINED, t->field, &f->calls) ||
+	    f->calls == (t->layout < GO_1_18 ? 0 : NO_FUNCDATA))
+		f->inlined = 0;
+	else if (t->layout < GO_1_18)
+		f->calls -= t->calls_address;
+	return true;
+}
+
+static const char *find_name(struct go_table *t, uint32_t name)
+{
+	const char *text = dwarf_section_string(&t->names, name);
+
+	return text && *text ? text : NULL;
+}
+
+int go_table_offer(struct go_table *t, struct batch *b, struct cover *c, bool *all)
+{
+	struct function f = { 0 };
+
+	*all = true;
+	t->work_left = WORK_LEAST;
+	for (size_t i = 0; i < b->count; i++) {
+		uint64_t address = b->addresses[i].address, end = 0;
+		struct cover_symbol symbol = { .sized = true,
+					       .function = true,
+					       .binding = COVER_GLOBAL };
+		const char *name;
+		char *copy;
+
+		if (i % ASK_STOP == 0 && batch_stopped(b))
+			break;
+		if (address >= f.start && address < f.limit)
+			continue;
+		name = find_function(t, address, &f) ? find_name(t, f.name) : NULL;
+		if (!name) {
+			f.limit = 0;
+			*all = false;
+			continue;
+		}
+		/* The next function may start after a gap. */
+		if (b->extents)
+			program_value(t, f.lines, f.start, UINT64_MAX, &end);
+		copy = strndup(name, t->copy_bytes < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME);
+		if (!copy || array_reserve(&t->copies, &t->copy_room, t->copy_count + 1,
+					   sizeof(*t->copies))) {
+			free(copy);
+			return -ENOMEM;
+		}
+		t->copies[t->copy_count++] = copy;
+		t->copy_bytes += strlen(copy);
+		symbol.start = f.start;
+		symbol.limit = end > f.start && end < f.limit ? end : f.limit;
+		symbol.name = copy;
+		cover_offer(c, &symbol);
+	}
+	return 0;
+}
+
+/* --- Lines --- */
+
+/* Sets the line and the file, as the profile has it, of an address; both are 0 if unknown. */
+static int find_line(struct go_table *t, struct profile *p, const struct function *f,
+		     uint64_t address, uint32_t *line, const char **file)
+{
+	int32_t number = program_value(t, f->files, f->start, address, NULL),
+		found = program_value(t, f->lines, f->start, address, NULL);
+	uint64_t offset;
+	const char *path;
+
+	*line = 0;
+	*file = NULL;
+	if (number < 0 || found <= 0 ||
+	    !dwarf_section_element(&t->units, 0, (uint64_t)f->unit + number, 4, &offset) ||
+	    offset == UINT32_MAX)
+		return 0;
+	path = dwarf_section_string(&t->files, offset);
+	if (!path || !*path)
+		return 0;
+	*line = found;
+	return profile_string(p, path, file);
+}
+
+/* An inlined call. */
+struct call {
+	uint32_t name, start_line;
+	uint64_t caller; /* an address in the function around it */
+};
+
+/* struct inlinedCall: runtime/symtab.go, since 1.21 runtime/symtabinl.go. False: there is none. */
+static bool find_call(struct go_table *t, const struct function *f, int32_t number,
+		      struct call *call)
+{
+	size_t size = t->layout >= GO_1_20 ? 16 : 20;
+	struct dwarf_cursor c;
+	uint64_t before, at;
+
+	if (number < 0 || __builtin_add_overflow(f->calls, size * number, &at))
+		return false;
+	c = dwarf_section_cursor(&t->calls, at, size);
+	dwarf_skip(&c, t->layout >= GO_1_20 ? 4 : 12);
+	call->name = dwarf_number(&c, 4);
+	call->caller = f->start + dwarf_number(&c, 4);
+	call->start_line = t->layout >= GO_1_20 ? dwarf_number(&c, 4) : 0;
+	if (c.bad || call->caller >= f->limit || call->start_line > INT32_MAX)
+		return false;
+	/* It must be the start of a name. */
+	return !call->name ||
+	       (dwarf_section_number(&t->names, call->name - 1, 1, &before) && !before);
+}
+
+/* lines: an array of DEPTH_MAX lines. */
+static int set_lines(struct go_table *t, struct batch *b, const struct function *f, size_t i,
+		     struct profile_line *lines)
+{
+	struct profile *p = b->p;
+	uint32_t location = b->addresses[i].location, count = 0;
+	const struct profile_location *l = &p->locations[location];
+	uint64_t address = b->addresses[i].address;
+	bool more = true;
+
+	for (size_t depth = 0; more && depth < DEPTH_MAX; depth++) {
+		int32_t number = program_value(t, f->inlined, f->start, address, NULL);
+		struct profile_function function = { .file = "" };
+		struct profile_line at = { 0 };
+		const char *file, *name = NULL;
+		struct call call;
+		int err = find_line(t, p, f, address, &at.line, &file);
+
+		more = find_call(t, f, number, &call);
+		if (more) {
+			name = find_name(t, call.name);
+			function.start_line = call.start_line;
+			function.file = file ?: "";
+			address = call.caller;
+		} else {
+			uint32_t unused;
+			const char *own;
+
+			/* Its own file, although code of others may be inlined at the address. */
+			err = err ?: find_line(t, p, f, f->start, &unused, &own);
+			if (l->line_count) {
+				const struct profile_function *known =
+					&p->functions[p->lines[l->first_line].function];
+
+				function.name = known->name;
+				function.system_name = known->system_name;
+			} else {
+				name = find_name(t, f->name);
+			}
+			function.start_line = f->start_line;
+			function.file = own ?: "";
+		}
+		if (name)
+			function.name = function.system_name = name;
+		if (!err && function.name)
+			err = profile_add_function(p, &function, &at.function);
+		if (err)
+			return err;
+		if (!function.name && !more)
+			return 0;
+		if (!function.name)
+			continue; /* its code counts as its caller's */
+		if (file && file != p->functions[at.function].file)
+			at.file = file;
+		lines[count++] = at;
+		if (t->frames_left-- == 0)
+			break;
+	}
+	/* One that is not complete could be the wrong stack. */
+	if (more || !count || (count == 1 && !lines->line))
+		return 0;
+	return profile_set_lines(p, location, lines, count);
+}
+
+int go_table_lines(struct go_table *t, struct batch *b)
+{
+	struct profile_line *lines = t->limit ? calloc(DEPTH_MAX, sizeof(*lines)) : NULL;
+	struct function f = { 0 };
+	int err = lines || !t->limit ? 0 : -ENOMEM;
+
+	t->work_left = WORK_LEAST + WORK_EACH * b->count;
+	t->frames_left = FRAMES_MAX;
+	t->last = 0;
+	for (size_t i = 0; lines && !err && i < b->count && t->frames_left; i++) {
+		const struct profile_location *l = &b->p->locations[b->addresses[i].location];
+		uint64_t address = b->addresses[i].address;
+
+		if (i % ASK_STOP == 0 && batch_stopped(b))
+			break;
+		if (l->line_count && b->p->lines[l->first_line].line)
+			continue;
+		if ((address >= f.start && address < f.limit) || find_function(t, address, &f))
+			err = set_lines(t, b, &f, i, lines);
+	}
+	free(lines);
+	return err;
+}
