@@ -66,8 +66,9 @@ struct python_layout {
 	unsigned short frame_entry;				      /* is_entry (3.11) or owner */
 	unsigned short entry_owner; /* the least owner of a frame that is no function's; 0: 3.11 */
 	unsigned short code_line, code_file, code_name, code_table, code_first;
-	unsigned short string_text; /* where the text of an ASCII string begins */
-	unsigned short version;	    /* such as 0x30b for 3.11 */
+	unsigned short code_version; /* 32 bits, other ones of each code object; 0: none */
+	unsigned short string_text;  /* where the text of an ASCII string begins */
+	unsigned short version;	     /* such as 0x30b for 3.11 */
 };
 
 /* What is known of an image in the tables of the unwinder: of the same number there. */

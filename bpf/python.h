@@ -146,6 +146,7 @@ WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 	struct language_code_key key = { .code = address };
 	const struct python_layout *layout;
 	__u64 mark, *sent;
+	__u32 version = 0;
 
 	if (!python)
 		return false;
@@ -157,16 +158,24 @@ WALK_FUNCTION int note_code(struct python_walk *python, __u64 address)
 		return false;
 	/*
 	 * What is compiled and freed in a loop, as templates are, has all its objects at the same
-	 * addresses each time: only the texts differ.
+	 * addresses each time: only its version differs, and before 3.12 only the texts.
 	 */
 	mark = python_field(python->code_bytes, layout->code_table, PYTHON_CODE_BYTES) << 32 ^
 	       (__u32)python_field(python->code_bytes, layout->code_line, PYTHON_CODE_BYTES);
-	mark = hash_string(python,
-			   python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES),
-			   mark);
-	mark = hash_string(python,
-			   python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES),
-			   mark);
+	if (layout->code_version)
+		version = python_field(python->code_bytes, layout->code_version, PYTHON_CODE_BYTES);
+	if (version) {
+		mark = mark * 0x9e3779b97f4a7c15 ^ version;
+	} else {
+		mark = hash_string(
+			python,
+			python_field(python->code_bytes, layout->code_name, PYTHON_CODE_BYTES),
+			mark);
+		mark = hash_string(
+			python,
+			python_field(python->code_bytes, layout->code_file, PYTHON_CODE_BYTES),
+			mark);
+	}
 	sent = bpf_map_lookup_elem(&language_sent, &key);
 	if (sent && *sent == mark)
 		return true;

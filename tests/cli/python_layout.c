@@ -77,6 +77,11 @@ int main(void)
 	FIELD(code_name, PyCodeObject, co_qualname);
 	FIELD(code_table, PyCodeObject, co_linetable);
 	FIELD(code_first, PyCodeObject, co_code_adaptive);
+#if PY_VERSION_HEX < 0x030c0000
+	compare("code_version", l->code_version, 0);
+#else
+	FIELD(code_version, PyCodeObject, co_version);
+#endif
 	compare("string_text", l->string_text, sizeof(PyASCIIObject));
 	/* What the code takes to be the same in all versions */
 	compare("ob_type", 8, offsetof(PyObject, ob_type));

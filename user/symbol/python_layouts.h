@@ -44,6 +44,7 @@ static const struct python_layout python_layouts[] = {
 		.code_name = 128,
 		.code_table = 136,
 		.code_first = 192,
+		.code_version = 92,
 		.string_text = 40,
 	},
 	{
@@ -61,6 +62,7 @@ static const struct python_layout python_layouts[] = {
 		.code_name = 128,
 		.code_table = 136,
 		.code_first = 200,
+		.code_version = 92,
 		.string_text = 40,
 	},
 	{
@@ -78,6 +80,7 @@ static const struct python_layout python_layouts[] = {
 		.code_name = 128,
 		.code_table = 136,
 		.code_first = 208,
+		.code_version = 92,
 		.string_text = 40,
 	},
 };
