@@ -641,10 +641,11 @@ static void take_pcs(struct frames *frames, const void *from, size_t depth, uint
 {
 	const uint64_t *pcs = from;
 
-	frames->depth = depth;
+	frames->depth = 0;
 	frames->finished = end == UNWIND_COMPLETE;
 	for (size_t i = 0; i < depth; i++)
-		frames->pcs[i] = pcs[i] - !!i;
+		if (!i || language_of_word(pcs[i]) == LANGUAGE_NONE) /* frames of scripts */
+			frames->pcs[frames->depth++] = pcs[i] - !!i;
 }
 
 /* The mappings that the eBPF program finds; children have the same. */

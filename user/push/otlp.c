@@ -360,6 +360,8 @@ static const char *frame_type(const struct profile *p, const struct profile_loca
 {
 	if (l->mapping == PROFILE_NONE)
 		return NULL;
+	if (profile_is_script(p, l - p->locations))
+		return "cpython";
 	switch (image_kind(p->images[p->mappings[l->mapping].image].path)) {
 	case IMAGE_IN_KERNEL:
 		return "kernel";
@@ -396,7 +398,9 @@ static uint32_t location_number(struct writer *w, uint32_t id)
 		w->line_pointers[i] = &w->lines[i];
 	}
 	message.address = l->address;
-	message.mapping_index = l->mapping == PROFILE_NONE ? 0 : mapping_number(w, l->mapping);
+	/* A script's mapping is the name of its file, which the function has. */
+	if (l->mapping != PROFILE_NONE && !profile_is_script(w->p, id))
+		message.mapping_index = mapping_number(w, l->mapping);
 	message.n_lines = l->line_count;
 	message.lines = w->line_pointers;
 	if (type) {
