@@ -338,7 +338,10 @@ for pair in $values; do
 	"$profiltool" flamegraph "$file" -o "$work/$name.html" 2>/dev/null
 	check "$name: the flame graph" grep -qE "\b$total\b" "$work/$name.html"
 	"$profiltool" diff "$file" "$back" >/dev/null 2>"$work/diff.err"
-	check "$name: diff" grep -q "^profiltool: old: .*: $total $value\b" "$work/diff.err"
+	told="$total $value" # times are in seconds
+	[ "${value#*/}" != nanoseconds ] || told=$(LC_ALL=C awk -v ns="$total" -v type="$type" \
+		'BEGIN { printf "%.3f s of %s", ns / 1e9, type }')
+	check "$name: diff" grep -q "^profiltool: old: .*: $told\b" "$work/diff.err"
 	[ "$name" = goroutine ] || check "$name: gperftools" test "$total" -eq \
 		"$("$profiltool" convert -f gperftools "$file" "$work/$name.prof" 2>/dev/null
 		"$profiltool" dump "$work/$name.prof" | sed -n 's/^samples //p')"

@@ -38,7 +38,8 @@ run_section() {
 	mkdir "$2" && cd "$2" || return
 	for step in "$1"/*/; do
 		command=$(<"$step/command")
-		command=${command//-d 2 /-d 5 } # on a busy machine 2 s may be few samples
+		command=${command//-d 2 /-d 5 } # on a busy machine 2 s may be few samples,
+		command=${command//lock sleep 3/lock sleep 10} # and 3 s be over when the recording begins
 		eval "${command//\/tmp\/tutorial/$2}" >"$step/output" 2>&1
 		echo $? >"$step/status"
 		sed "s|$2|/tmp/tutorial|g" "$step/output" >"$step/printed"

@@ -43,7 +43,7 @@ sys.exit(not eval(sys.argv[1]))' "$1" "$work/dumped"
 # other recordings begin or end, the kernel does not report all switches and wake-ups.
 check "a program whose waits end by known threads and interrupts: recorded" exits 0 "$profiltool" record --wall \
 	--max-overhead 0 --json -q -o "$file" -- sh -c "echo | $progs/woken 50000 4"
-check "there was room for all wakers" json "j['wall']['wakers_lost'] == 0 and j['wall']['waits_lost'] == 0" "$work/out"
+check "there was room for all wakers" json "j['wall']['wakers_lost'] == 0" "$work/out"
 for kind in lock pipe socket; do
 	check "$kind: a thread ends the waits" wakers \
 		"0 < .5 * blocked('wait_$kind') <= blocked('wait_$kind', 'waker')" "$file"

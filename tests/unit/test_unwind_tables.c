@@ -29,20 +29,23 @@ static struct unwind_tables make_tables(void)
 
 	t.users_room.rows /= 2;
 	t.images = calloc(room.images, sizeof(*t.images));
+	t.languages = calloc(room.images, sizeof(*t.languages));
 	t.pages = calloc(room.pages, sizeof(*t.pages));
 	t.chunks = calloc(room.rows / UNWIND_CHUNK_ROWS, sizeof(*t.chunks));
 	t.rules = calloc(room.rules, sizeof(*t.rules));
-	assert_true(t.images && t.pages && t.chunks && t.rules);
+	assert_true(t.images && t.languages && t.pages && t.chunks && t.rules);
 	return t;
 }
 
 static void free_tables(struct unwind_tables *t)
 {
 	free(t->images);
+	free(t->languages);
 	free(t->pages);
 	free(t->chunks);
 	free(t->rules);
 	t->images = NULL; /* they are not mapped */
+	t->languages = NULL;
 	t->pages = NULL;
 	t->chunks = NULL;
 	t->rules = NULL;

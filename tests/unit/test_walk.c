@@ -223,10 +223,11 @@ static int make_image(void **state)
 	addresses[FUNCTIONS] = (struct unwind_address){ FIRST + 0x100 * FUNCTIONS, WITHOUT };
 	tables = (struct unwind_tables){ .room = room, .users_room = room, .used.images = 1 };
 	tables.images = calloc(room.images, sizeof(*tables.images));
+	tables.languages = calloc(room.images, sizeof(*tables.languages));
 	tables.pages = calloc(room.pages, sizeof(*tables.pages));
 	tables.chunks = calloc(1, sizeof(*tables.chunks));
 	tables.rules = calloc(room.rules, sizeof(*tables.rules));
-	if (!tables.images || !tables.pages || !tables.chunks || !tables.rules)
+	if (!tables.images || !tables.languages || !tables.pages || !tables.chunks || !tables.rules)
 		return -1;
 	return unwind_tables_add(&tables, &rows, true, &mapping.image);
 }
@@ -235,6 +236,7 @@ static int free_image(void **state)
 {
 	(void)state;
 	free(tables.images);
+	free(tables.languages);
 	free(tables.pages);
 	free(tables.chunks);
 	free(tables.rules);
