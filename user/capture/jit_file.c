@@ -141,7 +141,7 @@ static int look_for_map(struct process_table *table, struct process *process)
 	char path[64];
 	int path_fd;
 
-	if (!jit->has_root || image_of(table, process)->fd >= 0)
+	if (!jit->has_root || (image_of(table, process)->fd >= 0 && !jit->map_is_empty))
 		return 0;
 	jit->look_again_ns = jit->look_again_ns ? 2 * jit->look_again_ns : LOOK_AGAIN_NS;
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
@@ -149,11 +149,9 @@ static int look_for_map(struct process_table *table, struct process *process)
 	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
 	if (path_fd < 0)
 		return 0;
-	/* An empty one has no names yet, and another may take its place. */
-	if (fstat(path_fd, &status) == 0 && S_ISREG(status.st_mode) && !status.st_size) {
-		close(path_fd);
-		return 0;
-	}
+	/* Its program may still write to it, or another file take its place. */
+	jit->map_is_empty =
+		fstat(path_fd, &status) == 0 && S_ISREG(status.st_mode) && !status.st_size;
 	return take_file(table, process, path_fd, path);
 }
 
