@@ -80,8 +80,8 @@ check "record a process whose threads want one CPU" exits 0 until_used "$pid" 10
 stop "$pid"
 check "the batch job makes others wait" exits 0 "$profiltool" report --json --value delay "$batch"
 check "the batch job makes others wait: it is first" json "j['functions'][0]['name'] == 'batch_job'" "$work/out"
-check "samples are shown without --value" grep -qE '^ *self +self% +total +total% +function' <("$profiltool" report "$batch")
-check "dump prints the delay of a stack" grep -qE '^[0-9]+ 0x.* delay=[0-9]+ns\]' <("$profiltool" dump "$batch")
+check "samples are shown without --value" grep -qE '^ *self +self% +total +total% +function' <("$profiltool" report "$batch" 2>/dev/null)
+check "dump prints the delay of a stack" grep -qE '^[0-9]+ 0x.* delay=[0-9]+ns\]' <("$profiltool" dump "$batch" 2>/dev/null)
 "$profiltool" dump --json "$batch" >"$work/batch.json"
 check "dump --json has all three values" json "[v['type'] for v in j['values']] == ['samples', 'cpu', 'delay']" \
 	"$work/batch.json"
