@@ -36,7 +36,7 @@ enum thread_state thread_state_of(const char *name, const char **reason, size_t 
 enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,
 				       const char **reason, size_t *size);
 
-/* The most reasons that are told apart. */
+/* The most reasons that are distinguished. */
 #define THREAD_REASONS_MAX 64
 
 /* The time of all samples by state, and of waits by their reason. */
