@@ -110,7 +110,7 @@ struct language_code {
 #define LANGUAGE_RING_BYTES (1U << 22)
 #define LANGUAGE_CODES	    (1U << 15) /* of all processes, whose names user space has */
 
-/* What the walk of a stack knows of its script. */
+/* Most functions of a script that one call of the interpreter's function runs, as far as read. */
 #define LANGUAGE_FRAMES_MAX 127
 
 #endif

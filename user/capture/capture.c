@@ -852,6 +852,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.in_doubt = c->in_doubt,
 		.dropped = c->dropped,
 		.crowded = c->crowded,
+		.codes_lost = c->unwind.scripts.lost,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.own_ns = c->own_ns,

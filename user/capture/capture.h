@@ -151,6 +151,7 @@ struct capture_totals {
 	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
 	uint64_t waits;		       /* of threads, with options.waits; */
 	uint64_t waits_spared;	  /* of these: without a stack, as that would have cost too much; */
+	uint64_t codes_lost;	  /* functions of scripts without a name: there were too many */
 	uint64_t waits_no_room;	  /* and without stack and thread: there were too many; */
 	uint64_t waits_lost;	  /* and in no account, for want of memory */
 	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */

@@ -13,7 +13,7 @@
 
 /*
  * Functions by whose names, or beginnings of them, an interrupt is known. The one nearest to the
- * leaf tells: softirqs of one kind are served at the end of interrupts of any.
+ * leaf decides: softirqs of one kind are served at the end of interrupts of any.
  */
 static const struct {
 	const char *function, *interrupt;

@@ -76,7 +76,7 @@ bool row_function_is(const struct profile_function *f, const char *name);
 
 /*
  * Stores in names[], for each of the profile's labels, the name of its process: the one under which
- * it has most samples or, of equals, most wall time. Where it is not told (foreign files do not
+ * it has most samples or, of equals, most wall time. Where it is unknown (foreign files do not
  * tell that of threads), the main thread's, else that of the first labels with this pid; without a
  * pid, their own comm. Returns 0 or -ENOMEM.
  */

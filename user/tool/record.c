@@ -286,6 +286,10 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			  "them with their paths, less if other processes have very many: "
 			  "addresses in the others have no name",
 			  totals.crowded);
+	if (totals.codes_lost)
+		tool_warn("%" PRIu64 " functions of scripts have no name: no more than 64 MiB of "
+			  "names and line tables are kept",
+			  totals.codes_lost);
 
 	/* Images in which at least half a percent of the stacks end, as the summary does. */
 	images = capture_images(c, &image_count);
