@@ -68,7 +68,6 @@ struct python_layout {
 	unsigned short code_line, code_file, code_name, code_table, code_first;
 	unsigned short code_version; /* 32 bits, other ones of each code object; 0: none */
 	unsigned short string_text;  /* where the text of an ASCII string begins */
-	unsigned short version;	     /* such as 0x30b for 3.11 */
 };
 
 /* What is known of an image in the tables of the unwinder: of the same number there. */
@@ -79,12 +78,16 @@ struct language_image {
 	 * in bytes from its thread pointer; 0: it is not the C library.
 	 */
 	unsigned int thread_specific;
-	struct python_layout python;
+	unsigned int version; /* of the language, such as 0x30b for 3.11 */
+	union {
+		struct python_layout python;
+	};
 };
 
 /*
  * A code object, as it was when a tick first came to it, or when another one had taken its address.
- * `name` and `file` are string objects, `lines` is the text of the line table.
+ * `name`, `file` and `lines` are as the language keeps them: of Python, two string objects and the
+ * text of the line table.
  */
 #define LANGUAGE_NAME_BYTES  320
 #define LANGUAGE_FILE_BYTES  512
@@ -97,11 +100,10 @@ struct language_code {
 	unsigned long long mark;    /* of its content: others have another one */
 	unsigned int image;	    /* of the interpreter, in the tables */
 	unsigned int line;	    /* where it begins */
-	unsigned short version;
+	unsigned short language, version;
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
 	unsigned short lines_bytes;
 	unsigned int lines_size; /* of the line table; longer than lines_bytes: it is cut off */
-	unsigned int unused;
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];
 	unsigned char lines[LANGUAGE_LINES_BYTES];

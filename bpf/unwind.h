@@ -7,7 +7,7 @@
 #define PROFIL_BPF_UNWIND_H
 
 #include "count.h"
-#include "python.h"
+#include "scripts.h"
 #include "unwind_maps.h"
 #include "walk.h"
 
@@ -34,7 +34,7 @@ struct stack_scratch {
 	struct stack_sample sample;
 	struct walk walk;
 	struct unwind_copy copy;
-	struct python_walk python;
+	struct script_walk script;
 };
 
 struct {
@@ -127,37 +127,37 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 }
 
 /*
- * The walk has stepped over a frame that begins at sp: writes the frames of a script that it runs,
- * after the `depth` user frames that there are. Returns how many there are then.
+ * The walk has stepped over a frame that was at pc and begins at sp: writes the functions of a
+ * script that it runs, after the `depth` user frames that there are. Returns how many there are
+ * then.
  */
-__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 sp)
+__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc, __u64 sp)
 {
-	struct python_walk *python;
+	struct script_walk *script;
 	struct walk *walk;
 	__u32 at;
 
 	if (!scratch)
 		return depth;
 	walk = &scratch->walk;
-	python = &scratch->python;
+	script = &scratch->script;
 	at = scratch->sample.stack.kernel_depth;
-	if (!python->looked) {
-		python->process = process_key(scratch->sample.stack.id);
-		if (begin_python(walk, python))
-			read_python_frames(python);
+	if (!script->looked) {
+		script->process = process_key(scratch->sample.stack.id);
+		begin_script(walk, script);
 	}
-	if (!python->entry || python->entry - sp >= walk->sp - sp)
+	if (!runs_script(script, walk, pc, sp))
 		return depth;
-	for (__u32 i = 0; i < LANGUAGE_FRAMES_MAX && i < python->count && depth < STACK_DEPTH_MAX;
+	for (__u32 i = 0; i < LANGUAGE_FRAMES_MAX && i < script->count && depth < STACK_DEPTH_MAX;
 	     i++, depth++) {
 		__u64 index = at + depth;
 
 		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
 		if (index >= 2 * STACK_DEPTH_MAX)
 			break;
-		scratch->sample.stack.pcs[index] = python->words[i];
+		scratch->sample.stack.pcs[index] = script->words[i];
 	}
-	read_python_frames(python);
+	read_script_frames(script);
 	return depth;
 }
 
@@ -171,19 +171,19 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 		return 0;
 	walk = &scratch->walk;
 	at = scratch->sample.stack.kernel_depth;
-	scratch->python.looked = false;
+	scratch->script.looked = false;
 	for (int i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
-		__u64 index = at + depth, sp = walk->sp;
+		__u64 index = at + depth, pc = walk->pc, sp = walk->sp;
 
 		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
 		if (index >= 2 * STACK_DEPTH_MAX)
 			return depth;
-		scratch->sample.stack.pcs[index] = walk->pc + walk->mark;
+		scratch->sample.stack.pcs[index] = pc + walk->mark;
 		depth++;
 		if (step(walk))
 			return depth;
 		if (WALK_HAS_THREAD_POINTER && walk->image.language)
-			depth = write_script_frames(scratch, depth, sp);
+			depth = write_script_frames(scratch, depth, pc, sp);
 	}
 	walk->end = UNWIND_TRUNCATED;
 	return depth;

@@ -310,7 +310,7 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 {
 	struct wait_place *place;
 	struct walk *walk;
-	__u64 word, index, sp;
+	__u64 word, index, pc, sp;
 	__u32 depth;
 
 	if (!scratch)
@@ -319,13 +319,14 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 	place = &scratch->place;
 	depth = scratch->depth;
 	index = scratch->stack.sample.stack.kernel_depth + depth;
+	pc = walk->pc;
 	sp = walk->sp;
 	asm("" : "+r"(index));
 	if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX) {
 		walk->end = UNWIND_TRUNCATED;
 		return 1;
 	}
-	scratch->stack.sample.stack.pcs[index] = walk->pc + walk->mark;
+	scratch->stack.sample.stack.pcs[index] = pc + walk->mark;
 	scratch->depth = depth + 1;
 	if (step(walk))
 		return 1;
@@ -335,7 +336,7 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 	else
 		place->words[number] = word;
 	if (WALK_HAS_THREAD_POINTER && walk->image.language) {
-		scratch->depth = write_script_frames(&scratch->stack, depth + 1, sp);
+		scratch->depth = write_script_frames(&scratch->stack, depth + 1, pc, sp);
 		scratch->plain &= scratch->depth == depth + 1;
 	}
 	return 0;
@@ -347,7 +348,7 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
  */
 static __always_inline int walk_wait_frames(struct wait_scratch *scratch)
 {
-	scratch->stack.python.looked = false;
+	scratch->stack.script.looked = false;
 	scratch->depth = 0;
 	scratch->plain = true;
 	for (__u32 i = 0; i <= STACK_DEPTH_MAX; i++)

@@ -26,11 +26,11 @@ static void compare(const char *name, size_t ours, size_t theirs)
 	differences++;
 }
 
-#define FIELD(name, type, member) compare(#name, l->name, offsetof(type, member))
+#define FIELD(name, type, member) compare(#name, l->python.name, offsetof(type, member))
 
 int main(void)
 {
-	const struct python_layout *l = NULL;
+	const struct language_image *l = NULL;
 
 	for (size_t i = 0; i < sizeof(python_layouts) / sizeof(*python_layouts); i++)
 		if (python_layouts[i].version == PY_VERSION_HEX >> 16)
@@ -51,25 +51,25 @@ int main(void)
 	FIELD(cframe_previous, _PyCFrame, previous);
 	FIELD(frame_code, _PyInterpreterFrame, f_code);
 	FIELD(frame_instruction, _PyInterpreterFrame, prev_instr);
-	compare("frame", l->frame, 0);
+	compare("frame", l->python.frame, 0);
 #else
 	FIELD(frame, PyThreadState, current_frame);
 	FIELD(frame_code, _PyInterpreterFrame, f_executable);
 	FIELD(frame_instruction, _PyInterpreterFrame, instr_ptr);
-	compare("cframe", l->cframe, 0);
+	compare("cframe", l->python.cframe, 0);
 	compare("free_threaded", 16, offsetof(_Py_DebugOffsets, free_threaded));
 	compare("debug_offsets", 0, offsetof(_PyRuntimeState, debug_offsets));
 #endif
 	FIELD(frame_previous, _PyInterpreterFrame, previous);
 #if PY_VERSION_HEX < 0x030c0000
 	FIELD(frame_entry, _PyInterpreterFrame, is_entry);
-	compare("entry_owner", l->entry_owner, 0);
+	compare("entry_owner", l->python.entry_owner, 0);
 #else
 	FIELD(frame_entry, _PyInterpreterFrame, owner);
 #if PY_VERSION_HEX < 0x030e0000
-	compare("entry_owner", l->entry_owner, FRAME_OWNED_BY_CSTACK);
+	compare("entry_owner", l->python.entry_owner, FRAME_OWNED_BY_CSTACK);
 #else
-	compare("entry_owner", l->entry_owner, FRAME_OWNED_BY_INTERPRETER);
+	compare("entry_owner", l->python.entry_owner, FRAME_OWNED_BY_INTERPRETER);
 #endif
 #endif
 	FIELD(code_line, PyCodeObject, co_firstlineno);
@@ -78,16 +78,17 @@ int main(void)
 	FIELD(code_table, PyCodeObject, co_linetable);
 	FIELD(code_first, PyCodeObject, co_code_adaptive);
 #if PY_VERSION_HEX < 0x030c0000
-	compare("code_version", l->code_version, 0);
+	compare("code_version", l->python.code_version, 0);
 #else
 	FIELD(code_version, PyCodeObject, co_version);
 #endif
-	compare("string_text", l->string_text, sizeof(PyASCIIObject));
+	compare("string_text", l->python.string_text, sizeof(PyASCIIObject));
 	/* What the code takes to be the same in all versions */
 	compare("ob_type", 8, offsetof(PyObject, ob_type));
 	compare("a string's length", 16, offsetof(PyASCIIObject, length));
 	compare("a string's state", 32, offsetof(PyASCIIObject, state));
-	compare("the text of another one", l->string_text + (PY_VERSION_HEX < 0x030c0000 ? 24 : 16),
+	compare("the text of another one",
+		l->python.string_text + (PY_VERSION_HEX < 0x030c0000 ? 24 : 16),
 		sizeof(PyCompactUnicodeObject));
 	compare("the size of bytes", 16, offsetof(PyVarObject, ob_size));
 	compare("their text", 32, offsetof(PyBytesObject, ob_sval));

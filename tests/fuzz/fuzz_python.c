@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/scripts.h"
-#include "symbol/python.h"
+#include "symbol/language.h"
 #include "whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -21,13 +21,11 @@ struct process *process_find(const struct process_table *table, pid_t pid)
 	return NULL;
 }
 
-static void check_text(unsigned int version, const uint8_t *object, size_t size)
+static void check_text(const char text[static LANGUAGE_TEXT_SIZE])
 {
-	char text[PYTHON_TEXT_SIZE];
 	size_t more = 0;
 
-	python_text(version, object, size, text);
-	require(memchr(text, '\0', sizeof(text)), "the end of a text");
+	require(memchr(text, '\0', LANGUAGE_TEXT_SIZE), "the end of a text");
 	for (const char *c = text; *c; c++) {
 		uint8_t byte = *c;
 
@@ -43,6 +41,7 @@ static void check_text(unsigned int version, const uint8_t *object, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const size_t head = offsetof(struct language_code, lines);
+	char name[LANGUAGE_TEXT_SIZE], file[LANGUAGE_TEXT_SIZE];
 	const struct language_code *found;
 	struct language_code *code;
 	struct scripts s = { 0 };
@@ -62,10 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (size >= head && size - head >= code->lines_bytes) {
 		found = scripts_find(&s, code->process, code->code, 0, &until);
 		require(found && memcmp(found, code, head) == 0, "the record that was added");
-		check_text(found->version, found->name, found->name_bytes);
-		check_text(found->version, found->file, found->file_bytes);
+		language_name(found, name, file);
+		check_text(name);
+		check_text(file);
 		for (uint32_t i = 0; i < 300; i++)
-			require(python_line(found, i) <= INT32_MAX, "the number of a line");
+			require(language_line(found, i) <= INT32_MAX, "the number of a line");
 		require(scripts_forget(&s, NULL) == 0 && !s.count && !s.bytes,
 			"that all is forgotten");
 	}

@@ -19,7 +19,7 @@
 #include "bpf/sample.h"
 #include "capture/scripts.h"
 #include "directory_fixture.h"
-#include "symbol/python.h"
+#include "symbol/language.h"
 
 /*
  * What some functions have, written by these versions: the line of each two bytes of code as
@@ -36,6 +36,19 @@ struct string {
 	const char *bytes; /* the object */
 	const char *text;
 };
+
+/* As the name of a code object, of which `size` bytes were copied. */
+static void read_text(unsigned int version, const uint8_t *object, size_t size,
+		      char text[static LANGUAGE_TEXT_SIZE])
+{
+	struct language_code code = { .language = LANGUAGE_PYTHON, .version = version };
+	char file[LANGUAGE_TEXT_SIZE];
+
+	assert_true(size <= sizeof(code.name));
+	memcpy(code.name, object, size);
+	code.name_bytes = size;
+	language_name(&code, text, file);
+}
 
 static const struct table tables[] = {
 	{
@@ -176,14 +189,14 @@ static size_t from_hex(const char *digits, uint8_t *bytes, size_t size)
 
 static void test_strings_of_each_version(void **state)
 {
-	char text[PYTHON_TEXT_SIZE];
+	char text[LANGUAGE_TEXT_SIZE];
 	uint8_t bytes[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
 		size_t size = from_hex(strings[i].bytes, bytes, sizeof(bytes));
 
-		python_text(strings[i].version, bytes, size, text);
+		read_text(strings[i].version, bytes, size, text);
 		assert_string_equal(text, strings[i].text);
 	}
 }
@@ -194,15 +207,15 @@ static void test_wide_state(void **state)
 	uint8_t bytes[64] = { 0 };
 	const uint64_t length = 2;
 	const uint32_t ascii = 1 | 1 << 16 | 1 << 19 | 1 << 20;
-	char text[PYTHON_TEXT_SIZE];
+	char text[LANGUAGE_TEXT_SIZE];
 
 	(void)state;
 	memcpy(bytes + 16, &length, sizeof(length));
 	memcpy(bytes + 32, &ascii, sizeof(ascii));
 	memcpy(bytes + 40, "ok", 2);
-	python_text(0x30e, bytes, sizeof(bytes), text);
+	read_text(0x30e, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "ok");
-	python_text(0x30d, bytes, sizeof(bytes), text);
+	read_text(0x30d, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "");
 }
 
@@ -218,61 +231,59 @@ static void make_string(uint8_t *bytes, size_t size, uint64_t length, uint32_t k
 
 static void test_cut_off_strings(void **state)
 {
-	char text[PYTHON_TEXT_SIZE];
-	uint8_t bytes[1024];
+	char text[LANGUAGE_TEXT_SIZE];
+	uint8_t bytes[LANGUAGE_NAME_BYTES];
 
 	(void)state;
 	/* The object is longer than what was copied of it. */
 	make_string(bytes, sizeof(bytes), 100, 1, true);
-	python_text(0x30d, bytes, 44, text);
+	read_text(0x30d, bytes, 44, text);
 	assert_string_equal(text, "xxxx...");
-	python_text(0x30d, bytes, 40, text);
+	read_text(0x30d, bytes, 40, text);
 	assert_string_equal(text, "...");
 	for (size_t size = 0; size < 40; size++) {
-		python_text(0x30d, bytes, size, text);
+		read_text(0x30d, bytes, size, text);
 		assert_string_equal(text, "");
 	}
-	/* It is longer than the text may be. */
-	make_string(bytes, sizeof(bytes), 900, 1, true);
-	python_text(0x30d, bytes, sizeof(bytes), text);
-	assert_true(strlen(text) < PYTHON_TEXT_SIZE);
-	assert_string_equal(text + strlen(text) - 4, "x...");
-	make_string(bytes, sizeof(bytes), UINT64_MAX, 1, true);
-	python_text(0x30d, bytes, sizeof(bytes), text);
-	assert_string_equal(text + strlen(text) - 4, "x...");
+	/* It is longer than the text may be: e with an acute accent is two bytes there. */
+	make_string(bytes, sizeof(bytes), UINT64_MAX, 1, false);
+	memset(bytes + 56, 0xe9, sizeof(bytes) - 56);
+	read_text(0x30d, bytes, sizeof(bytes), text);
+	assert_true(strlen(text) < LANGUAGE_TEXT_SIZE);
+	assert_string_equal(text + strlen(text) - 5, "\303\251...");
 }
 
 static void test_hostile_strings(void **state)
 {
 	static const uint32_t surrogates[] = { 0xd800, 0xdfff, 0x110000, UINT32_MAX, 0x10ffff };
-	char text[PYTHON_TEXT_SIZE];
+	char text[LANGUAGE_TEXT_SIZE];
 	uint8_t bytes[128];
 
 	(void)state;
 	for (uint32_t kind = 0; kind < 8; kind++) {
 		make_string(bytes, sizeof(bytes), 1, kind, true);
-		python_text(0x30d, bytes, sizeof(bytes), text);
+		read_text(0x30d, bytes, sizeof(bytes), text);
 		assert_int_equal(*text != '\0', kind == 1 || kind == 2 || kind == 4);
 	}
 	make_string(bytes, sizeof(bytes), 1, 1, true);
 	bytes[32] &= ~(1 << 5); /* not compact: its text is elsewhere */
-	python_text(0x30d, bytes, sizeof(bytes), text);
+	read_text(0x30d, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "");
 	/* No terminal gets control characters. */
 	make_string(bytes, sizeof(bytes), 5, 1, true);
 	memcpy(bytes + 40, "\x1b[\x7f\n\x9b", 5);
-	python_text(0x30d, bytes, sizeof(bytes), text);
+	read_text(0x30d, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "?[???");
 	/* What no UTF-8 has. */
 	make_string(bytes, sizeof(bytes), 5, 4, false);
 	memcpy(bytes + 56, surrogates, sizeof(surrogates));
-	python_text(0x30d, bytes, sizeof(bytes), text);
+	read_text(0x30d, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "????\xf4\x8f\xbf\xbf");
 	/* Versions that are unknown. */
 	make_string(bytes, sizeof(bytes), 1, 1, true);
-	python_text(0x30a, bytes, sizeof(bytes), text);
+	read_text(0x30a, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "");
-	python_text(0x30f, bytes, sizeof(bytes), text);
+	read_text(0x30f, bytes, sizeof(bytes), text);
 	assert_string_equal(text, "");
 }
 
@@ -280,7 +291,7 @@ static void test_hostile_strings(void **state)
 
 static void test_lines(void **state)
 {
-	static struct language_code code;
+	static struct language_code code = { .language = LANGUAGE_PYTHON };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
@@ -292,11 +303,11 @@ static void test_lines(void **state)
 		code.lines_bytes = from_hex(tables[i].bytes, code.lines, sizeof(code.lines));
 		for (; sscanf(at, "%u*%u%n", &count, &line, &used) == 2; at += used)
 			for (uint32_t j = 0; j < count; j++)
-				assert_int_equal(python_line(&code, instruction++), line);
+				assert_int_equal(language_line(&code, instruction++), line);
 		assert_int_equal(*at, '\0');
 		/* After its end */
-		assert_int_equal(python_line(&code, instruction), 0);
-		assert_int_equal(python_line(&code, LANGUAGE_INSTRUCTION_UNKNOWN), code.line);
+		assert_int_equal(language_line(&code, instruction), 0);
+		assert_int_equal(language_line(&code, LANGUAGE_INSTRUCTION_UNKNOWN), code.line);
 	}
 }
 
@@ -314,9 +325,9 @@ static void test_cut_off_tables(void **state)
 			memcpy(cut.lines, whole.lines, size);
 			cut.lines_bytes = size;
 			for (uint32_t at = 0; at < 256; at++) {
-				uint32_t line = python_line(&cut, at);
+				uint32_t line = language_line(&cut, at);
 
-				assert_true(line == 0 || line == python_line(&whole, at));
+				assert_true(line == 0 || line == language_line(&whole, at));
 			}
 		}
 	}
@@ -324,25 +335,25 @@ static void test_cut_off_tables(void **state)
 
 static void test_hostile_tables(void **state)
 {
-	static struct language_code code;
+	static struct language_code code = { .language = LANGUAGE_PYTHON };
 	/* Back by 2^30 lines, with one instruction */
 	static const uint8_t back[] = { 0x80 | 13 << 3, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x01 };
 
 	(void)state;
 	code.line = 7;
-	assert_int_equal(python_line(&code, 0), 0);
+	assert_int_equal(language_line(&code, 0), 0);
 	memcpy(code.lines, back, sizeof(back));
 	code.lines_bytes = sizeof(back);
-	assert_int_equal(python_line(&code, 0), 0);
+	assert_int_equal(language_line(&code, 0), 0);
 	/* A number without an end, and one that is longer than any */
 	code.lines_bytes = 3;
-	assert_int_equal(python_line(&code, 0), 0);
+	assert_int_equal(language_line(&code, 0), 0);
 	memset(code.lines + 1, 0x7f, 100);
 	code.lines_bytes = 100;
-	assert_int_equal(python_line(&code, 0), 0);
+	assert_int_equal(language_line(&code, 0), 0);
 	/* No entry begins like this. */
 	code.lines[0] = 0x00;
-	assert_int_equal(python_line(&code, 0), 0);
+	assert_int_equal(language_line(&code, 0), 0);
 }
 
 /* --- The interpreter's image --- */
@@ -354,7 +365,7 @@ static struct language_image find(const char *path)
 	struct error e;
 
 	assert_int_equal(elf_file_open(&file, open(path, O_RDONLY | O_CLOEXEC), NULL, &e), 0);
-	python_find(&file, &image);
+	language_find(&file, &image);
 	elf_file_close(&file);
 	return image;
 }
@@ -390,7 +401,7 @@ static void test_built_images(void **state)
 	image = find_built("-DVERSION=0x030d00f0 -DTHREADED=0");
 #ifdef __x86_64__
 	assert_int_equal(image.language, LANGUAGE_PYTHON);
-	assert_int_equal(image.python.version, 0x30d);
+	assert_int_equal(image.version, 0x30d);
 	assert_true(image.python.runtime && image.python.code_type &&
 		    image.python.runtime != image.python.code_type);
 #endif
@@ -424,7 +435,7 @@ static void test_installed_python(void **state)
 		assert_int_equal(image.language, LANGUAGE_NONE);
 #ifdef __x86_64__
 	else if (image.language) /* else it is in libpython */
-		assert_int_equal(image.python.version, major << 8 | minor);
+		assert_int_equal(image.version, major << 8 | minor);
 #endif
 }
 

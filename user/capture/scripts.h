@@ -18,7 +18,7 @@ struct script_place {
 
 /*
  * The code objects that ticks came to, of all processes, as the BPF program sent them:
- * bpf/python.h. Zero-initialised is empty.
+ * bpf/code_objects.h. Zero-initialised is empty.
  */
 struct scripts {
 	struct script_place *places;

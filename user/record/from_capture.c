@@ -17,7 +17,7 @@
 #include "record/kernel_frames.h"
 #include "record/wait_place.h"
 #include "record/waker.h"
-#include "symbol/python.h"
+#include "symbol/language.h"
 #include "util/array.h"
 #include "util/file.h"
 
@@ -204,20 +204,19 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 			   uint32_t *id)
 {
 	const struct language_code *code = frame->code;
-	char name[PYTHON_TEXT_SIZE] = "", file[PYTHON_TEXT_SIZE] = "";
+	char name[LANGUAGE_TEXT_SIZE] = "", file[LANGUAGE_TEXT_SIZE] = "";
 	struct profile_function function = { .name = name, .system_name = name, .file = file };
 	struct profile_mapping place = { 0 };
 	struct profile_line line = { 0 };
 	uint32_t mapping = PROFILE_NONE;
 
 	if (code) {
-		python_text(code->version, code->name, code->name_bytes, name);
-		python_text(code->version, code->file, code->file_bytes, file);
+		language_name(code, name, file);
 		function.start_line = code->line;
-		line.line = python_line(code, language_instruction(frame->pc));
+		line.line = language_line(code, language_instruction(frame->pc));
 	}
 	if (!*name)
-		snprintf(name, sizeof(name), "[python]");
+		snprintf(name, sizeof(name), "[%s]", language_label(language_of_word(frame->pc)));
 	/* The process chose the name: it may be that of the kernel, in brackets. */
 	if (*file && !image_is_bracketed(file) &&
 	    (profile_add_image(b->p, file, NULL, 0, &place.image) || place_id(b, &place, &mapping)))

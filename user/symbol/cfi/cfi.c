@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
-#include "symbol/python.h"
+#include "symbol/language.h"
 #include "symbol/symbol_table.h"
 #include "util/array.h"
 #include "util/index.h"
@@ -775,7 +775,7 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 				.address = segment.p_vaddr,
 			};
 	err = read_rows(&file, rows, e);
-	python_find(&file, &rows->language);
+	language_find(&file, &rows->language);
 	rows->build_id_size = file.build_id_size;
 	if (rows->build_id_size > sizeof(rows->build_id))
 		rows->build_id_size = sizeof(rows->build_id);

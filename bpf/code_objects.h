@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions of scripts at a tick, what is common to all languages: the state of a walk, and the
+ * records by which user space gets their names. bpf/language.h has the words that stand for them in
+ * a stack, bpf/scripts.h all languages.
+ */
+#ifndef PROFIL_BPF_CODE_OBJECTS_H
+#define PROFIL_BPF_CODE_OBJECTS_H
+
+#include "language.h"
+#include "unwind_maps.h"
+#include "walk.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* as many as unwind_images */
+	__type(key, __u32);
+	__type(value, struct language_image);
+} unwind_languages SEC(".maps");
+
+struct language_code_key {
+	__u64 process, code;
+};
+
+/* Code objects that were sent, and what then stood in them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LANGUAGE_CODES);
+	__type(key, struct language_code_key);
+	__type(value, __u64);
+} language_sent SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, LANGUAGE_RING_BYTES);
+} language_codes SEC(".maps");
+
+/*
+ * What a program writes into its memory decides how long the walk takes: so many frames are read at
+ * a tick, and so many code objects sent. The others are sent at later ticks.
+ */
+#define SCRIPT_FRAMES_MAX (2 * LANGUAGE_FRAMES_MAX)
+#define SCRIPT_CODES_MAX  64
+
+/* What a language keeps during a walk. */
+#define PYTHON_FRAME_BYTES 80
+#define PYTHON_CODE_BYTES  144
+#define PYTHON_MARK_WORDS  8
+
+struct python_walk {
+	__u64 frame; /* the next to be read; 0: no more */
+	__u64 cframe;
+	__u8 frame_bytes[PYTHON_FRAME_BYTES];
+	__u8 code_bytes[PYTHON_CODE_BYTES];
+	__u64 mark_words[PYTHON_MARK_WORDS];
+};
+
+struct script_walk {
+	bool looked; /* for the interpreter's state, at this tick */
+	__u32 image_number;
+	struct language_image image; /* of the interpreter */
+	__u64 bias;
+	__u64 process; /* the key */
+	/*
+	 * The native frame that runs `words`: has this address in it; or, if function_size is not
+	 * 0, is a call of that function.
+	 */
+	__u64 entry;
+	__u64 function, function_size;
+	__u32 count;
+	__u32 frames_left, codes_left; /* at this tick */
+	__u64 words[LANGUAGE_FRAMES_MAX];
+	union {
+		struct python_walk python;
+	};
+	struct language_code code;
+};
+
+/* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
+static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
+{
+	for (int i = 0; i < 3; i++, size /= 2)
+		if (bpf_probe_read_user(to, size, (void *)from) == 0)
+			return size;
+	return 0;
+}
+
+/*
+ * Whether what names a code object is to be sent: user space has not got it as it is now, which
+ * `mark` tells, and there is room for it at this tick.
+ */
+static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark)
+{
+	struct language_code_key key = { .process = script->process, .code = address };
+	const __u64 *sent = bpf_map_lookup_elem(&language_sent, &key);
+
+	if ((sent && *sent == mark) || !script->codes_left)
+		return false;
+	script->codes_left--;
+	return true;
+}
+
+/* Sends script->code, whose texts and `line` are set. */
+static __always_inline void send_code(struct script_walk *script, __u64 address, __u64 mark)
+{
+	struct language_code_key key = { .process = script->process, .code = address };
+	struct language_code *code = &script->code;
+	__u64 size = code->lines_bytes & (LANGUAGE_LINES_BYTES - 1);
+
+	code->time_ns = bpf_ktime_get_ns();
+	code->process = script->process;
+	code->code = address;
+	code->mark = mark;
+	code->image = script->image_number;
+	code->language = script->image.language;
+	code->version = script->image.version;
+	size += offsetof(struct language_code, lines);
+	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP) == 0)
+		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
+}
+
+/* Adds a function to those that the native frame runs. Returns false if there is no room. */
+static __always_inline bool add_script_frame(struct script_walk *script, __u64 code,
+					     __u64 instruction)
+{
+	__u32 count = script->count;
+
+	if (count >= LANGUAGE_FRAMES_MAX)
+		return false;
+	script->words[count] =
+		language_word((enum language)script->image.language, code, instruction);
+	script->count = count + 1;
+	return true;
+}
+
+/*
+ * Returns the thread-specific data (pthread_getspecific(3)) of a key whose number is at an address
+ * of the process; 0: none.
+ */
+static __always_inline __u64 thread_specific_data(const struct walk *walk, __u64 key_address)
+{
+	__u64 at, block = 0, data = 0;
+	__u32 key = 0;
+
+	if (!walk->process.thread_specific ||
+	    bpf_probe_read_user(&key, sizeof(key), (void *)key_address))
+		return 0;
+	/*
+	 * Blocks of 32 pairs, of a sequence number and a value. A key that is not made yet is 0,
+	 * and has no value.
+	 */
+	at = walk_thread_pointer(walk) + walk->process.thread_specific + key / 32 * 8ULL;
+	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block ||
+	    bpf_probe_read_user(&data, sizeof(data), (void *)block + key % 32 * 16ULL + 8))
+		return 0;
+	return data;
+}
+
+#endif

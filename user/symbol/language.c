@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/language.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "symbol/python.h"
+#include "symbol/symbol_table.h"
+
+/* Dynamic symbols by which a language is known. */
+#define SYMBOLS_MAX 8
+
+static const struct {
+	const char *label;
+	const char *symbols[SYMBOLS_MAX];
+	/* Describes the image, if it is this language's. */
+	void (*find)(struct elf_file *file, const struct language_symbol *symbols,
+		     struct language_image *image);
+	void (*name)(const struct language_code *code, char *name, char *file);
+	uint32_t (*line)(const struct language_code *code, uint32_t instruction);
+} languages[LANGUAGES] = {
+	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line },
+};
+
+bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(file->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(file->elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz &&
+		    segment.p_filesz - (address - segment.p_vaddr) >= size)
+			return elf_source_read(&file->source, to, size,
+					       segment.p_offset + address - segment.p_vaddr) ==
+			       size;
+	return false;
+}
+
+/*
+ * Where the C library tells debuggers that a thread has its thread-specific data: bits of an
+ * element, number of elements, offset in struct pthread (libthread_db's td_thr_tsd).
+ */
+static const char thread_specific[] = "_thread_db_pthread_specific";
+
+void language_find(struct elf_file *file, struct language_image *image)
+{
+	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX] = { 0 }, specific = { 0 };
+	struct symbol_reader reader;
+	struct error ignored;
+	uint32_t descriptor[3];
+	GElf_Ehdr header;
+	const char *name;
+	GElf_Sym symbol;
+
+	*image = (struct language_image){ 0 };
+	if (!gelf_getehdr(file->elf, &header) || header.e_machine != EM_X86_64)
+		return;
+	if (symbol_reader_open(&reader, file, SHT_DYNSYM, &ignored) == 0)
+		while (symbol_reader_next(&reader, &symbol, &name)) {
+			const struct language_symbol found = { symbol.st_value, symbol.st_size };
+
+			if (symbol.st_shndx == SHN_UNDEF ||
+			    (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT &&
+			     GELF_ST_TYPE(symbol.st_info) != STT_FUNC))
+				continue;
+			if (strcmp(name, thread_specific) == 0)
+				specific = found;
+			for (int l = LANGUAGE_NONE + 1; l < LANGUAGES; l++)
+				for (int i = 0; i < SYMBOLS_MAX && languages[l].symbols[i]; i++)
+					if (strcmp(name, languages[l].symbols[i]) == 0)
+						symbols[l][i] = found;
+		}
+	symbol_reader_close(&reader);
+	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !image->language; l++)
+		languages[l].find(file, symbols[l], image);
+	if (specific.address &&
+	    language_read_variable(file, specific.address, descriptor, sizeof(descriptor)))
+		image->thread_specific = descriptor[2];
+}
+
+void language_name(const struct language_code *code, char name[static LANGUAGE_TEXT_SIZE],
+		   char file[static LANGUAGE_TEXT_SIZE])
+{
+	name[0] = file[0] = '\0';
+	if (code->language > LANGUAGE_NONE && code->language < LANGUAGES)
+		languages[code->language].name(code, name, file);
+}
+
+uint32_t language_line(const struct language_code *code, uint32_t instruction)
+{
+	if (instruction == LANGUAGE_INSTRUCTION_UNKNOWN)
+		return code->line;
+	return code->language > LANGUAGE_NONE && code->language < LANGUAGES
+		       ? languages[code->language].line(code, instruction)
+		       : 0;
+}
+
+const char *language_label(unsigned int language)
+{
+	return language > LANGUAGE_NONE && language < LANGUAGES ? languages[language].label : "?";
+}
+
+size_t language_put_utf8(char *text, size_t used, uint32_t c)
+{
+	if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0) || (c >= 0xd800 && c < 0xe000) ||
+	    c > 0x10ffff)
+		c = '?';
+	if (c < 0x80) {
+		text[used++] = c;
+	} else if (c < 0x800) {
+		text[used++] = 0xc0 | c >> 6;
+		text[used++] = 0x80 | (c & 0x3f);
+	} else if (c < 0x10000) {
+		text[used++] = 0xe0 | c >> 12;
+		text[used++] = 0x80 | (c >> 6 & 0x3f);
+		text[used++] = 0x80 | (c & 0x3f);
+	} else {
+		text[used++] = 0xf0 | c >> 18;
+		text[used++] = 0x80 | (c >> 12 & 0x3f);
+		text[used++] = 0x80 | (c >> 6 & 0x3f);
+		text[used++] = 0x80 | (c & 0x3f);
+	}
+	return used;
+}
