@@ -74,7 +74,7 @@ LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
-	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
+	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.css.h web.html.h web.js.h web.css.h web.js.hash web.css.hash)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.
@@ -142,10 +142,26 @@ $(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile $(BUILD)/machine
 
 # --- Text embedded in programs: a string literal for each line ---
 
-$(BUILD)/embed/%.h: user/report/flame_graph/%
+EMBED = sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/'
+# What a page's policy calls a script or style: the base64 of its SHA-256.
+HASH = printf '"%s"\n' "$$(sha256sum $< | cut -c 1-64 | tr a-f A-F | basenc --base16 -d | base64)"
+
+# The page's scripts are one script in it.
+$(BUILD)/embed/web.js: $(sort $(wildcard user/report/web/*.js))
 	@mkdir -p $(@D)
-	$(say) EMBED $<
-	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< >$@
+	$(Q)cat $^ >$@
+
+define embed_rules
+$$(BUILD)/embed/%.h: $(1)/%
+	@mkdir -p $$(@D)
+	$$(say) EMBED $$<
+	$$(Q)$$(EMBED) $$< >$$@
+
+$$(BUILD)/embed/%.hash: $(1)/%
+	@mkdir -p $$(@D)
+	$$(Q)$$(HASH) >$$@
+endef
+$(foreach directory,user/report/flame_graph user/report/web $(BUILD)/embed,$(eval $(call embed_rules,$(directory))))
 
 # --- user space ---
 

@@ -12,7 +12,7 @@ static const struct {
 	const char *extension, *what, *hint;
 } others[] = {
 	{ ".svg", "a picture", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.svg" },
-	{ ".html", "a page", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.html" },
+	{ ".html", "a page", "write x.pb.gz, then: profiltool web x.pb.gz -o x.html" },
 	{ ".json", "JSON",
 	  "write x.pb.gz, then: profiltool report --json x.pb.gz >x.json, or dump --json" },
 	{ ".txt", "text", "write x.pb.gz, then: profiltool report x.pb.gz >x.txt, or dump" },

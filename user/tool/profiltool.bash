@@ -106,7 +106,7 @@ _profiltool_value() {
 	--dcpi-stride:*)
 		_profiltool_reply -W "1 4" -- "$word"
 		;;
-	*:OUT | *:FILE | *:OLD | *:PATH | *:IMAGE | --source-path:*)
+	*:OUT | *:PAGE | *:FILE | *:OLD | *:PATH | *:IMAGE | --source-path:*)
 		_profiltool_files "$word"
 		;;
 	esac

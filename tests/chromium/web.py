@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""web.py FOLDER: looks at pages of profiltool web with Chromium, and does what a person does.
+
+FOLDER has the pages and what report prints of the same profiles, as tests/cli/web.sh made them.
+Prints a line for each fact, "ok: NAME" or "not ok: NAME: WHY".
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+from browser import Browser
+
+folder = sys.argv[1]
+
+# Where the frames are that are drawn, from the page's own list of them.
+FRAMES = """(() => { const box = %s.canvas.getBoundingClientRect();
+return %s.rows.flatMap((row, depth) => row.map(({ node, x, end }) => ({
+	name: nameOf(%s.tree.frame(node)), depth, x: box.left + (x + end) / 2,
+	y: box.top + %s.top(depth) + 9, width: end - x }))); })()"""
+ROWS = """Array.from(document.querySelectorAll('#view tbody tr'), (row) =>
+	Array.from(row.cells, (cell) => cell.textContent))"""
+NOTE = "document.getElementById('note').hidden ? '' : document.getElementById('note').innerText"
+LINE = "document.getElementById('selection').innerText"
+TAB = "document.querySelector('nav [aria-selected=true]').textContent"
+
+
+def path(name):
+    return os.path.join(folder, name)
+
+
+def check(name, holds, why=""):
+    print("ok: " + name if holds else "not ok: %s: %s" % (name, re.sub(r"\s+", " ", repr(why))[:400]),
+          flush=True)
+
+
+def reported(name):
+    """{function: its own samples} of a report."""
+    with open(path(name)) as file:
+        return {f["name"]: f["self"] for f in json.load(file)["functions"] if f["self"]}
+
+
+def open_page(b, name, address="", **how):
+    b.open(path(name) + address, **how)
+    while b.eval("document.documentElement.dataset.ready") != "yes":
+        pass
+
+
+def frames(b, picture="flame"):
+    return b.eval(FRAMES % ((picture,) * 4))
+
+
+def frame(b, name, picture="flame"):
+    return next(f for f in frames(b, picture) if f["name"] == name)
+
+
+def own(b):
+    """{function: its own samples} of the table."""
+    found = {}
+    for row in b.eval(ROWS):
+        samples = int(re.match(r"[\d,]+", row[0])[0].replace(",", ""))
+        if samples:
+            found[row[-2]] = samples
+    return found
+
+
+def button(b, text):
+    place = b.eval("""(() => { const found = Array.from(document.querySelectorAll('button')).find(
+        (one) => one.textContent === %s).getBoundingClientRect();
+        return [found.left + found.width / 2, found.top + found.height / 2]; })()""" % json.dumps(text))
+    b.click(*place)
+
+
+def drag(b, canvas, since, until, shift=False):
+    """Drags over a part of a canvas: shares of its width, at its middle."""
+    left, top, width, height = b.eval("""(() => { const box = %s.getBoundingClientRect();
+        return [box.left, box.top, box.width, box.height]; })()""" % canvas)
+    for kind, share in ("mousePressed", since), ("mouseMoved", until), ("mouseReleased", until):
+        b.call("Input.dispatchMouseEvent", type=kind, x=left + share * width, y=top + height / 2,
+               button="left", buttons=0 if kind == "mouseReleased" else 1, clickCount=1,
+               modifiers=8 if shift else 0)
+
+
+def check_page(b):
+    open_page(b, "spike.html")
+    check("the page asks the network for nothing", len(b.requests) == 1, b.requests)
+    check("it has no error", not b.complaints, b.complaints)
+    check("its scripts are those that its policy names", b.eval("""(() => {
+        const script = document.createElement('script');
+        script.textContent = 'window.pwned = 1';
+        document.body.append(script);
+        return window.pwned === undefined; })()"""))
+    b.complaints.clear()  # the policy complains of that
+    everything = reported("spike.json")
+    check("it says how much there is", "samples: %d" % sum(everything.values()) in b.eval(LINE).replace(",", ""),
+          b.eval(LINE))
+
+    b.press("3")
+    check("3 shows the table", b.eval(TAB) == "Table", b.eval(TAB))
+    check("its numbers are those of report", own(b) == everything, own(b))
+
+    b.press("1")
+    found = {f["name"]: f["width"] for f in frames(b) if f["depth"] > 1}
+    check("the flame graph's widths are the samples",
+          abs(found["parse"] / found["send"] - everything["parse"] / everything["send"]) < 0.05, found)
+    place = frame(b, "parse")
+    b.move(place["x"], place["y"])
+    check("a frame below the pointer is explained", "self %d" % everything["parse"] in b.eval(NOTE), b.eval(NOTE))
+    b.click(place["x"], place["y"])
+    widths = {f["name"]: f["width"] for f in frames(b)}
+    check("a click makes a frame as wide as the page", widths["parse"] > 1000 and "send" not in widths, widths)
+    b.press("2")
+    names = [f["name"] for f in frames(b, "callersPicture")]
+    check("and 2 shows what calls it", names[:3] == ["parse", "serve", "main"], names)
+    b.press("1")
+    b.press("Escape")
+    widths = {f["name"]: f["width"] for f in frames(b)}
+    check("Escape shows all again", widths["parse"] < 1000 and "send" in widths, widths)
+
+    b.press("/")
+    b.type("compress")
+    share = "%.2f %%" % (everything["compress"] * 100 / sum(everything.values()))
+    check("what is searched is summed up", "found: " + share in b.eval(LINE), b.eval(LINE))
+    b.press("Escape")
+    check("Escape ends the search", "found" not in b.eval(LINE), b.eval(LINE))
+
+    b.eval("flame.canvas.focus()")
+    for key in "ArrowDown", "ArrowDown", "ArrowDown":
+        b.press(key)
+    said = b.eval("document.getElementById('said').textContent")
+    check("arrows go from frame to frame, and say where they are", said.startswith("serve,") or said.startswith("main,")
+          or said.startswith("web 17"), said)
+    b.press("?")
+    check("? lists the keys", b.eval("document.getElementById('keys').open"))
+    b.press("Escape")
+    b.eval("document.getElementById('keys').close()")
+    dark = b.eval("document.documentElement.dataset.theme")
+    b.press("d")
+    check("d makes it dark", dark == "light" and b.eval("document.documentElement.dataset.theme") == "dark", dark)
+    check("and there is no error", not b.complaints, b.complaints)
+
+
+def check_times(b):
+    open_page(b, "spike.html", "#view=table")
+    drag(b, "areas", 2 / 6, 3 / 6)
+    seconds = b.eval("[selection.since, selection.until]")
+    check("dragging selects an interval", abs(seconds[0] - 2000) < 20 and abs(seconds[1] - 3000) < 20, seconds)
+    b.eval("select({ since: 2000, until: 3000 })")
+    check("the table is then of that", own(b) == reported("second.json"), own(b))
+    address = b.eval("location.href")
+    open_page(b, "spike.html", address[address.index("#"):])
+    check("the address shows a colleague the same", own(b) == reported("second.json"), own(b))
+    drag(b, "areas", 4 / 6, 5 / 6, shift=True)
+    check("with Shift it compares", "against" in b.eval(LINE) and any("+" in row[2] for row in b.eval(ROWS)), b.eval(LINE))
+    b.press("Escape")
+    drag(b, "heat", 0.5, 0.6)
+    seconds = b.eval("[selection.since, selection.until]")
+    check("in the heat map, too", seconds[0] is not None and 3000 <= seconds[0] < seconds[1] <= 4000, seconds)
+    b.press("Escape")
+    b.eval("select({ by: 'process' })")
+    button(b, "burst 20")
+    b.eval("select({ by: 'function' })")
+    check("a process is chosen by its row", own(b) == reported("burst.json"), own(b))
+    button(b, "process burst 20 ×")
+    check("and taken back by its button", own(b) == reported("spike.json"), own(b))
+    check("nothing of it was an error", not b.complaints, b.complaints)
+    open_page(b, "part.html", "#view=table")
+    check("a page of an interval has that alone", own(b) == {"compress": 50, "parse": 5, "send": 2}, own(b))
+    open_page(b, "spike.html", "#since=9e9&until=x&zoom=-7&function=999999&value=77&view=none&label.unit=none")
+    check("an address that is wrong does no harm", not b.complaints and b.eval(TAB) == "Flame graph", b.complaints)
+
+
+def check_hostile(b):
+    open_page(b, "hostile.html", "#view=table")
+    check("names are text", b.eval("window.pwned === undefined") and not b.eval(
+        "document.querySelectorAll('b, img').length"))
+    names = [row[-2] for row in b.eval(ROWS)]
+    check("and are shown as they are", "</script><script>window.pwned=1</script>" in names and
+          "bell\\x07 escape\\x1b[31m" in names and "bytes \\xff\\xfe" in names and
+          "reversed \\xe2\\x80\\xae line\\xe2\\x80\\xa8" in names, names)
+    check("a megabyte of a name is cut", max(map(len, names)) < 3000, max(map(len, names)))
+    totals = {row[-2]: row[1] for row in b.eval(ROWS)}
+    check("recursion counts once", totals["recursive"].startswith("5") and totals["main"].startswith("100 "), totals.get("recursive"))
+    b.press("1")
+    check("and drawn", len(frames(b)) > 8 and not b.complaints, b.complaints)
+
+
+def check_diff(b):
+    open_page(b, "diff.html", "#view=table")
+    rows = {row[-2]: row[-3] for row in b.eval(ROWS)}
+    check("changes of shares", rows["read"] == "-10.00" and rows["solve"] == "+25.00" and rows["new"] == "+1.00", rows)
+    check("what does not differ is faint", b.eval("""Array.from(document.querySelectorAll('td.faint'),
+        (cell) => cell.parentElement.cells[cell.cellIndex + 1].textContent)""") == ["same"], rows)
+
+
+def check_small(b):
+    for scheme in "light", "dark":
+        open_page(b, "spike.html", width=400, height=700, scheme=scheme)
+        for view in "flame", "sandwich", "table":
+            b.eval("select({ view: '%s', function: 1 })" % view)
+            check("400 pixels, %s, %s: nothing is beside the window" % (scheme, view),
+                  b.eval("document.documentElement.scrollWidth") <= 400,
+                  b.eval("document.documentElement.scrollWidth"))
+
+
+profile = tempfile.mkdtemp(dir=folder)
+browser = Browser(profile)
+try:
+    for part in check_page, check_times, check_hostile, check_diff, check_small:
+        part(browser)
+finally:
+    browser.close()
+    shutil.rmtree(profile, ignore_errors=True)

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# web: the page that it writes, its options and errors, and what a person does with it in a browser.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+export TZ=UTC
+cd "$work" || exit
+
+# Six seconds. Two threads of "web" are busy for 10 and 4 of 100 ms; "burst" for 150 ms from 2.3 s on.
+printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;serve;send' \
+	'2300 1 150 20 20 burst main;work;compress' |
+	"$build/tests/unit/times_make" spike.pb.gz 1795000000000000000 6000 one
+# Names that would be markup, end a script, or are no text; one of a megabyte.
+{
+	printf '%b' 'main;</script><script>window.pwned=1</script> 40\n' \
+		'main;<!--<script> 10\n' \
+		'main;<img src=x onerror=window.pwned=1> 9\n' \
+		'main;"quotes"\x27 & &amp; <b>bold</b> \\\\u003c 8\n' \
+		'main;bell\a escape\x1b[31m 7\n' \
+		'main;bytes \xff\xfe 6\n' \
+		'main;reversed \xe2\x80\xae line\xe2\x80\xa8 5\n' \
+		'main;recursive;a;recursive;a;recursive 5\n'
+	printf 'main;%s 10\n' "$(head -c 1000000 /dev/zero | tr '\0' a)"
+} >hostile.folded
+printf '%s\n' 'main;parse;read 8000' 'main;parse 2600' 'main;solve 2000' 'main;legacy 3000' 'main;same 4400' >old.folded
+printf '%s\n' 'main;parse;read 3000' 'main;parse 1300' 'main;solve 3500' 'main;new 100' 'main;same 2100' >new.folded
+
+web() {
+	"$profiltool" web "$@"
+}
+
+check "a page" web -q spike.pb.gz -o spike.html
+check "of a hostile profile" web -q hostile.folded -o hostile.html
+check "of two profiles" web -q --diff old.folded new.folded -o diff.html
+check "of an interval of a profile" web -q --since +2.3s --until +2.35s spike.pb.gz -o part.html
+check "to standard output" test "$(web -q new.folded -o - | head -n 1)" = '<!DOCTYPE html>'
+check "it asks nothing of the network" test "$(grep -cE '(src|href)=' spike.html)" -eq 0
+check "it is not the profile" exits 2 web -q new.folded -o new.folded
+check "and not what it is compared with" exits 2 web -q --diff old.folded new.folded -o old.folded
+check "the name says that it is a page" exits 2 web -q new.folded -o page.txt
+check "and what it should be" says "end it in .html"
+check "a profile is needed" exits 2 web
+check "a profile without samples" exits 4 web -q --focus nothing_has_this_name new.folded -o x.html
+check "a value that there is not" exits 2 web -q --value seconds new.folded -o x.html
+check "a full disk" exits 1 web -q new.folded -o /dev/full
+check "and nothing is left of a page" test ! -e x.html
+
+# --- In a browser ---
+
+if command -v node >/dev/null; then
+	cat "$top"/user/report/web/*.js >web.js
+	check "the scripts are JavaScript" node --check web.js
+else
+	skip "the scripts are JavaScript" "no node"
+fi
+# Either would end the element that it stands in.
+check "the scripts and the style can stand in a page" test \
+	"$(grep -lE '</script|</style|<!--' "$top"/user/report/web/*.js "$top/user/report/web/web.css" | wc -l)" -eq 0
+
+# What report prints of the same.
+"$profiltool" report -q --json --percent 0 spike.pb.gz >spike.json
+"$profiltool" report -q --json --percent 0 --since +2s --until +3s spike.pb.gz >second.json
+"$profiltool" report -q --json --percent 0 --comm burst spike.pb.gz >burst.json
+
+# result LINE: prints what it says, and passes as it does.
+result() {
+	echo "$1"
+	[[ $1 == ok:* ]]
+}
+if command -v chromium >/dev/null; then
+	python3 -B "$top/tests/chromium/web.py" "$work" >facts 2>facts.err
+	check "Chromium has looked at them" test $? -eq 0
+	sed 's/^/# /' facts.err
+	while IFS= read -r line; do
+		name=${line#*ok: }
+		[[ $line == ok:* ]] || name=${name%%: *: *}
+		check "$name" result "$line"
+	done <facts
+else
+	skip "in a browser" "no chromium"
+fi
+
+finish

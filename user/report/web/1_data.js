@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * The profile: what web_data.c has written, as arrays. Scripts of this directory are one script in
+ * the page, in the order of their names.
+ *
+ * Names come from untrusted files and processes: they become text, never markup.
+ */
+"use strict";
+
+// Kinds of frames, as in web_data.c: states are KIND_STATE + RUNNABLE ...
+const KIND_USER = 0, KIND_KERNEL = 1, KIND_SCRIPT = 2, KIND_UNNAMED = 3, KIND_PROCESS = 4, KIND_STATE = 5;
+const STATES = ["ran", "waited for a CPU", "blocked", "idle", "blocked or idle"];
+
+let data; // as parsed
+let nodeCount, parents, frames; // call paths; the first is that of all stacks
+let outermost; // of each call path: 1 if its function is not in it before
+let childFirst, childList; // the children of path i: childList[childFirst[i] .. childFirst[i + 1]]
+let sampleCount, firstSide; // samples, and how many are of the profile itself
+let paths, states; // of each sample: its call path, and what the thread did
+let values; // values[v].of[sample]
+let dimensions; // fields of labels: key, and of each sample the number of a text
+let slotFirst, slotOf, slotTicks; // of each sample: slots of time with ticks, and how many
+let sampleTicks; // of each sample: all of these
+let waitFirst, waitSince, waitLength; // of each sample: its waits, in ms from the beginning
+let nameRanks; // of each frame: its place in the order of names
+
+async function inflate(base64) {
+	const packed = atob(base64), bytes = new Uint8Array(packed.length);
+
+	for (let i = 0; i < packed.length; i++)
+		bytes[i] = packed.charCodeAt(i);
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return JSON.parse(await new Response(stream).text());
+}
+
+/** Returns where each group begins, of groups of these sizes, and the end of the last. */
+function beginnings(sizes, count) {
+	const first = new Uint32Array(count + 1);
+
+	for (let i = 0; i < count; i++)
+		first[i + 1] = first[i] + (sizes ? sizes[i] || 0 : 0);
+	return first;
+}
+
+function loadPaths() {
+	nodeCount = data.parents.length + 1;
+	parents = new Int32Array(nodeCount);
+	frames = new Int32Array(nodeCount);
+	parents[0] = frames[0] = -1;
+	const followers = new Map(); // of each frame: those that follow it somewhere
+	let at = 0;
+	for (let i = 1; i < nodeCount; i++) {
+		parents[i] = i - data.parents[i - 1];
+		const above = frames[parents[i]], number = data.frames[at++];
+		let found = followers.get(above);
+		if (!found)
+			followers.set(above, found = []);
+		if (number === found.length)
+			found.push(data.frames[at++]);
+		frames[i] = found[number];
+	}
+	data.parents = data.frames = null;
+
+	// Children in the order of their names, so that two pictures of a program are alike.
+	const order = data.names.map((name, i) => i);
+	order.sort((a, b) => data.names[a] < data.names[b] ? -1 : data.names[a] > data.names[b] ? 1 : a - b);
+	nameRanks = new Int32Array(order.length);
+	order.forEach((frame, rank) => { nameRanks[frame] = rank; });
+	const byRank = new Int32Array(nodeCount - 1), ends = new Int32Array(order.length + 1);
+	for (let i = 1; i < nodeCount; i++)
+		ends[nameRanks[frames[i]] + 1]++;
+	for (let i = 0; i < order.length; i++)
+		ends[i + 1] += ends[i];
+	for (let i = 1; i < nodeCount; i++)
+		byRank[ends[nameRanks[frames[i]]]++] = i;
+	const sizes = new Uint32Array(nodeCount);
+	for (let i = 1; i < nodeCount; i++)
+		sizes[parents[i]]++;
+	childFirst = beginnings(sizes, nodeCount);
+	childList = new Int32Array(nodeCount - 1);
+	const free = childFirst.slice();
+	for (const node of byRank)
+		childList[free[parents[node]]++] = node;
+
+	// Depth first, with the number of times that each function is on the path.
+	outermost = new Uint8Array(nodeCount);
+	const within = new Int32Array(data.names.length), next = childFirst.slice();
+	let node = 0;
+	for (;;) {
+		if (next[node] < childFirst[node + 1]) {
+			node = childList[next[node]++];
+			outermost[node] = within[frames[node]]++ ? 0 : 1;
+		} else if (node) {
+			within[frames[node]]--;
+			node = parents[node];
+		} else {
+			break;
+		}
+	}
+}
+
+function loadSamples() {
+	sampleCount = data.paths.length;
+	firstSide = data.counts[0];
+	paths = new Int32Array(sampleCount);
+	states = new Uint8Array(sampleCount);
+	let path = 0;
+	for (let i = 0; i < sampleCount; i++) {
+		path += data.paths[i];
+		paths[i] = path;
+		const kind = path ? data.kinds[frames[path]] : KIND_USER;
+		states[i] = kind > KIND_STATE ? kind - KIND_STATE : 0;
+	}
+	values = data.values.map((value) => ({ ...value, of: Float64Array.from(value.of) }));
+	dimensions = data.labels.map((label) => ({
+		key: label.key,
+		of: Int32Array.from(data.sample_labels, (labels) => label.texts[labels]),
+	}));
+
+	slotFirst = beginnings(data.tick_slots, sampleCount);
+	slotOf = new Int32Array(slotFirst[sampleCount]);
+	slotTicks = Int32Array.from(data.tick_counts || []);
+	sampleTicks = new Float64Array(sampleCount);
+	waitFirst = beginnings(data.wait_counts, sampleCount);
+	waitSince = new Float64Array(waitFirst[sampleCount]);
+	waitLength = Float64Array.from(data.wait_lengths || [], (us) => us / 1000);
+	for (let i = 0; i < sampleCount; i++) {
+		let slot = 0, since = 0;
+		for (let at = slotFirst[i]; at < slotFirst[i + 1]; at++) {
+			slot += data.tick_steps[at];
+			slotOf[at] = slot;
+			sampleTicks[i] += slotTicks[at];
+		}
+		for (let at = waitFirst[i]; at < waitFirst[i + 1]; at++) {
+			since += data.wait_steps[at];
+			waitSince[at] = since / 1000;
+		}
+	}
+}
+
+async function load() {
+	const element = document.getElementById("profile");
+
+	data = await inflate(element.textContent);
+	element.remove(); // a megabyte of text less in the page
+	loadPaths();
+	loadSamples();
+}
+
+const hasTimes = () => data.slots > 1 && (slotOf.length > 0 || waitSince.length > 0);
+const isCompared = () => sampleCount > firstSide;
+const nameOf = (frame) => frame < 0 ? "all" : data.names[frame];
+const imageOf = (frame) => frame < 0 ? "" : data.texts[data.images[frame]];
+const baseName = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
+
+// --- Numbers for people ---
+
+function amount(number, value) {
+	if (value.unit === "nanoseconds")
+		return (number / 1e9).toLocaleString("en", { minimumFractionDigits: 3,
+			maximumFractionDigits: 3 }) + " s";
+	if (value.unit === "bytes")
+		return (number / 1024).toLocaleString("en", { maximumFractionDigits: 0 }) + " KiB";
+	return Math.round(number).toLocaleString("en");
+}
+
+const percent = (part, whole) => (whole ? part * 100 / whole : 0).toFixed(2) + " %";
+
+/** A time of the recording, in ms from its beginning. */
+function clockTime(ms) {
+	const date = new Date(data.begin_ms + ms), length = data.slots * data.slot_ms;
+	const text = date.toTimeString().slice(0, 8);
+
+	return length > 6e5 ? text : text + "." + String(date.getMilliseconds()).padStart(3, "0");
+}

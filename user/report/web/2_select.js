@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * What is selected, which all views share: a value, labels, an interval or two, a function, a part
+ * of the tree. It is in the page's address, so that a colleague sees the same.
+ */
+const selection = {
+	view: "flame",
+	value: 0,
+	search: "",
+	since: null, until: null, // an interval, in ms from the beginning
+	against: null, end: null, // another one, with which it is compared
+	zoom: 0, // a call path
+	function: -1, // a frame
+	by: "function", // rows of the table
+	states: "", // numbers of states that are shown; "": all
+	labels: {}, // key of a dimension: text
+};
+const initial = structuredClone(selection);
+
+let sums; // what compute() makes
+const listeners = [];
+
+/** What the selected samples sum up to, for each side: of call paths and functions. */
+function sumUp(weights) {
+	const self = new Float64Array(nodeCount), total = new Float64Array(nodeCount);
+	const functionSelf = new Float64Array(data.names.length);
+	const functionTotal = new Float64Array(data.names.length);
+
+	for (let i = 0; i < sampleCount; i++)
+		self[paths[i]] += weights[i];
+	total.set(self);
+	for (let i = nodeCount - 1; i > 0; i--)
+		total[parents[i]] += total[i];
+	for (let i = 1; i < nodeCount; i++) {
+		functionSelf[frames[i]] += self[i];
+		if (outermost[i])
+			functionTotal[frames[i]] += total[i];
+	}
+	return { weights, self, total, functionSelf, functionTotal, all: total[0] };
+}
+
+/** Which part of a sample is in an interval. */
+function partWithin(sample, since, until) {
+	const first = since / data.slot_ms, last = until / data.slot_ms;
+	let part = 0, whole = 0;
+
+	if (waitFirst[sample + 1] > waitFirst[sample]) {
+		for (let at = waitFirst[sample]; at < waitFirst[sample + 1]; at++) {
+			const end = waitSince[at] + waitLength[at];
+			whole += waitLength[at];
+			part += Math.max(0, Math.min(end, until) - Math.max(waitSince[at], since));
+		}
+	} else {
+		whole = sampleTicks[sample];
+		for (let at = slotFirst[sample]; at < slotFirst[sample + 1]; at++)
+			if (slotOf[at] >= first && slotOf[at] < last)
+				part += slotTicks[at];
+	}
+	return whole ? part / whole : 0;
+}
+
+/** Which samples the labels and states keep. */
+function chosen() {
+	const keep = new Uint8Array(sampleCount).fill(1);
+
+	for (const dimension of dimensions) {
+		const text = selection.labels[dimension.key];
+		if (text === undefined)
+			continue;
+		const number = data.texts.indexOf(text);
+		for (let i = 0; i < sampleCount; i++)
+			if (dimension.of[i] !== number)
+				keep[i] = 0;
+	}
+	if (selection.states !== "")
+		for (let i = 0; i < sampleCount; i++)
+			if (!selection.states.includes(states[i]))
+				keep[i] = 0;
+	return keep;
+}
+
+/** The values of the chosen samples from `first` on and before `end`, in an interval or in all. */
+function weigh(keep, first, end, since, until) {
+	const of = values[selection.value].of, weights = new Float64Array(sampleCount);
+
+	for (let i = first; i < end; i++)
+		if (keep[i] && of[i])
+			weights[i] = Math.abs(of[i]) * (since === null ? 1 : partWithin(i, since, until));
+	return weights;
+}
+
+/** Makes the sums, unless those are of the same samples and values. */
+function compute() {
+	const { value, since, until, against, end, states: shown, labels } = selection;
+	const of = JSON.stringify([value, since, until, against, end, shown, labels]);
+
+	if (sums && sums.of === of)
+		return;
+	const keep = chosen();
+	sums = { of, keep,
+		now: sumUp(weigh(keep, 0, firstSide, selection.since, selection.until)) };
+	if (selection.against !== null)
+		sums.before = sumUp(weigh(keep, 0, firstSide, selection.against, selection.end));
+	else if (isCompared())
+		sums.before = sumUp(weigh(keep, firstSide, sampleCount, null, null));
+}
+
+/** By how many standard deviations two shares of ticks differ; 0: unknown. */
+function deviations(now, before) {
+	const ticks = values.findIndex((value) => value.type === "samples");
+	const period = data.period_ns;
+	const value = values[selection.value];
+	const scale = value.type === "samples" ? 1 : value.type === "cpu" && period ? 1 / period : 0;
+	const a = sums.now.all * scale, b = sums.before.all * scale;
+
+	if (ticks < 0 || !a || !b)
+		return 0;
+	const x = now * scale, y = before * scale, pooled = (x + y) / (a + b);
+	const error = Math.sqrt(pooled * (1 - pooled) * (1 / a + 1 / b));
+	return error ? (x / a - y / b) / error : 0;
+}
+
+/** The change of a share, in points of percent. */
+const changeOf = (now, before) =>
+	((sums.now.all ? now / sums.now.all : 0) - (sums.before.all ? before / sums.before.all : 0)) * 100;
+
+// --- Search ---
+
+let matches = null; // of each frame: 1 if it is searched; NULL: nothing is
+
+function search() {
+	const text = selection.search;
+	let matcher;
+
+	matches = null;
+	if (!text)
+		return "";
+	if (text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
+		try {
+			const pattern = new RegExp(text.slice(1, -1), "i");
+			matcher = (name) => pattern.test(name);
+		} catch (error) {
+			return error.message;
+		}
+	} else {
+		const small = text.toLowerCase();
+		matcher = (name) => name.toLowerCase().includes(small);
+	}
+	matches = Uint8Array.from(data.names, (name, frame) =>
+		matcher(name) || matcher(imageOf(frame)) ? 1 : 0);
+	return "";
+}
+
+/** The sum of all stacks that have a function that is searched. */
+function matched() {
+	const found = new Uint8Array(nodeCount);
+	let sum = 0;
+
+	for (let i = 1; i < nodeCount; i++) {
+		if (matches[frames[i]] && !found[parents[i]])
+			sum += sums.now.total[i];
+		found[i] = found[parents[i]] || matches[frames[i]];
+	}
+	return sum;
+}
+
+// --- The address ---
+
+const NUMBERS = ["value", "since", "until", "against", "end", "zoom", "function"];
+
+function toAddress() {
+	const parts = new URLSearchParams();
+
+	for (const key of Object.keys(initial)) {
+		if (key === "labels") {
+			for (const [label, text] of Object.entries(selection.labels))
+				parts.append("label." + label, text);
+		} else if (selection[key] !== initial[key]) {
+			parts.append(key, selection[key]);
+		}
+	}
+	return "#" + parts;
+}
+
+/** Takes over what an address has that is possible here. */
+function fromAddress(address) {
+	Object.assign(selection, structuredClone(initial));
+	for (const [key, text] of new URLSearchParams(address.replace(/^#/, ""))) {
+		if (key.startsWith("label."))
+			selection.labels[key.slice(6)] = text;
+		else if (NUMBERS.includes(key) && Number.isFinite(Number(text)))
+			selection[key] = Number(text);
+		else if (["view", "search", "by", "states"].includes(key))
+			selection[key] = text;
+	}
+	if (!values[selection.value])
+		selection.value = initial.value;
+	if (selection.zoom < 0 || selection.zoom >= nodeCount)
+		selection.zoom = 0;
+	if (selection.function >= data.names.length)
+		selection.function = -1;
+	if (selection.until === null || selection.until <= selection.since || !hasTimes())
+		selection.since = selection.until = null;
+	if (selection.end === null || selection.end <= selection.against || !hasTimes())
+		selection.against = selection.end = null;
+}
+
+/** Changes the selection; the browser's "back" undoes it, unless it is a small step. */
+function select(changes, small = false) {
+	Object.assign(selection, changes);
+	const address = toAddress();
+	if (address !== (location.hash || "#"))
+		history[small ? "replaceState" : "pushState"](null, "", address);
+	update();
+}
+
+function update() {
+	compute();
+	for (const listener of listeners)
+		listener();
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * Pictures of trees: the flame graph, and what calls a function and what it calls. Drawn on a
+ * canvas, as there may be a million frames; what is chosen is said in a line of text, too.
+ */
+const ROW = 18; // pixels
+const LEAST = 0.4; // pixels: narrower frames are not drawn
+
+// Colours that those who do not see red or green tell apart, too; of a light and a dark page.
+const COLORS = {
+	light: {
+		kinds: ["#8fb8de", "#e3a857", "#7fc8a9", "#c4c7cc", "#ececf0"],
+		states: ["", "#f0e05a", "#d98cb3", "#dfe3e8", "#e6c3d4"],
+		text: "#000", edge: "#fff", match: "#c026d3", chosen: "#000", faint: "#ececf0",
+		more: [213, 94, 0], less: [0, 114, 178], same: [236, 236, 240],
+	},
+	dark: {
+		kinds: ["#2f5b87", "#8a5a12", "#24705a", "#4a4e57", "#2b2e36"],
+		states: ["", "#7d7212", "#84375c", "#353943", "#5f4453"],
+		text: "#fff", edge: "#16181d", match: "#e879f9", chosen: "#fff", faint: "#2b2e36",
+		more: [213, 94, 0], less: [30, 130, 200], same: [52, 55, 64],
+	},
+};
+const isDark = () => document.documentElement.dataset.theme === "dark";
+const colors = () => COLORS[isDark() ? "dark" : "light"];
+
+function mix(from, to, part) {
+	return "rgb(" + from.map((c, i) => Math.round(c + (to[i] - c) * part)).join(",") + ")";
+}
+
+function frameColor(frame, change) {
+	const set = colors();
+
+	if (change !== null) {
+		const part = Math.min(1, Math.abs(change) ** 0.6);
+		return mix(set.same, change > 0 ? set.more : set.less, part);
+	}
+	if (frame < 0)
+		return set.faint;
+	const kind = data.kinds[frame];
+	return kind > KIND_STATE ? set.states[kind - KIND_STATE] : set.kinds[kind];
+}
+
+/** The tree of all stacks, as a Picture takes it. */
+const wholeTree = {
+	root: () => selection.zoom,
+	frame: (node) => frames[node],
+	parent: (node) => parents[node],
+	total: (node) => sums.now.total[node],
+	before: (node) => sums.before.total[node],
+	self: (node) => sums.now.self[node],
+	children: (node) => childList.subarray(childFirst[node], childFirst[node + 1]),
+};
+
+/**
+ * The stacks of a function as a tree of its own: what it calls, or what calls it. Nodes are merged
+ * by their functions.
+ */
+function treeOf(frame, callers) {
+	const tree = { frames: [frame], parents: [-1], totals: [0], befores: [0], selves: [0], kids: [[]] };
+	const groups = [[]]; // of each node: call paths, and in which of these its stacks began
+
+	for (let i = 1; i < nodeCount; i++)
+		if (frames[i] === frame && outermost[i] && (sums.now.total[i] || (sums.before && sums.before.total[i])))
+			groups[0].push([i, i]);
+	for (let node = 0; node < groups.length; node++) {
+		const next = new Map();
+		for (const [path, origin] of groups[node]) {
+			const counted = callers ? origin : path;
+			tree.totals[node] += sums.now.total[counted];
+			if (sums.before)
+				tree.befores[node] += sums.before.total[counted];
+			if (!callers)
+				tree.selves[node] += sums.now.self[path];
+			const from = callers ? [parents[path]] : childList.subarray(childFirst[path], childFirst[path + 1]);
+			for (const other of from) {
+				if (callers ? other <= 0 : !sums.now.total[other] && !(sums.before && sums.before.total[other]))
+					continue;
+				if (!next.has(frames[other]))
+					next.set(frames[other], []);
+				next.get(frames[other]).push([other, origin]);
+			}
+		}
+		groups[node] = null;
+		for (const other of [...next.keys()].sort((a, b) => nameRanks[a] - nameRanks[b])) {
+			tree.kids[node].push(groups.length);
+			tree.frames.push(other);
+			tree.parents.push(node);
+			tree.totals.push(0);
+			tree.befores.push(0);
+			tree.selves.push(0);
+			tree.kids.push([]);
+			groups.push(next.get(other));
+		}
+	}
+	return {
+		root: () => 0,
+		frame: (node) => tree.frames[node],
+		parent: (node) => tree.parents[node],
+		total: (node) => tree.totals[node],
+		before: (node) => tree.befores[node],
+		self: (node) => callers ? 0 : tree.selves[node],
+		children: (node) => tree.kids[node],
+	};
+}
+
+/** A picture of a tree. options: up (the root is below), choose (called with a node), name. */
+class Picture {
+	constructor(options) {
+		this.options = options;
+		this.canvas = document.createElement("canvas");
+		this.canvas.tabIndex = 0;
+		this.canvas.setAttribute("role", "application");
+		this.canvas.setAttribute("aria-label", options.name + ": arrows go from frame to frame, Enter chooses one");
+		this.rows = []; // of each row: the frames that are drawn, from left to right
+		this.at = null; // the node that the keyboard is at
+		this.canvas.addEventListener("mousemove", (event) => this.point(event));
+		this.canvas.addEventListener("mouseleave", hideNote);
+		this.canvas.addEventListener("click", (event) => {
+			const node = this.find(event.offsetX, event.offsetY);
+			if (node !== null)
+				options.choose(this.tree, node, event);
+		});
+		this.canvas.addEventListener("keydown", (event) => this.key(event));
+		this.canvas.addEventListener("blur", hideNote);
+	}
+
+	draw(tree) {
+		const width = contentWidth(this.canvas.parentElement), ratio = devicePixelRatio || 1;
+		const set = colors(), context = this.canvas.getContext("2d");
+		const root = tree.root(), above = [];
+
+		this.tree = tree;
+		for (let node = tree.parent(root); node >= 0; node = tree.parent(node))
+			above.unshift(node);
+		this.rows = above.map((node) => [{ node, x: 0, end: width }]);
+		const weight = (node) => Math.max(tree.total(node), sums.before ? scaled(tree.before(node)) : 0);
+		const stack = [[root, 0, width, above.length]];
+		while (stack.length) {
+			const [node, x, end, depth] = stack.pop();
+			(this.rows[depth] ||= []).push({ node, x, end });
+			const all = weight(node);
+			let left = x;
+			const next = [];
+			for (const child of tree.children(node)) {
+				const right = left + (all ? weight(child) / all * (end - x) : 0);
+				if (right - left >= LEAST)
+					next.push([child, left, Math.min(right, end), depth + 1]);
+				left = right;
+			}
+			stack.push(...next.reverse());
+		}
+		this.height = this.rows.length * ROW;
+		this.canvas.width = Math.max(1, Math.round(width * ratio));
+		this.canvas.height = Math.max(1, Math.min(32000, Math.round(this.height * ratio)));
+		this.canvas.style.width = width + "px";
+		this.canvas.style.height = this.height + "px";
+		context.scale(ratio, this.canvas.height / this.height);
+		context.font = "12px system-ui, \"Liberation Sans\", \"DejaVu Sans\", sans-serif";
+		context.textBaseline = "middle";
+		this.rows.forEach((row, depth) => {
+			const y = this.top(depth);
+			for (const { node, x, end } of row) {
+				const frame = tree.frame(node);
+				let change = null;
+				if (sums.before) {
+					const points = changeOf(tree.total(node), tree.before(node));
+					change = points / largest();
+				}
+				context.fillStyle = matches && frame >= 0 && matches[frame] ? set.match
+					: frameColor(frame, change);
+				context.globalAlpha = depth < above.length ? 0.5 : 1;
+				context.fillRect(x, y, Math.max(end - x - (end - x > 2 ? 1 : 0), LEAST), ROW - 1);
+				context.globalAlpha = 1;
+				if (end - x > 24) {
+					context.fillStyle = matches && frame >= 0 && matches[frame] ? set.edge : set.text;
+					context.fillText(shorten(context, nameOf(frame), end - x - 8), x + 4, y + ROW / 2);
+				}
+				if (this.at === node && document.activeElement === this.canvas) {
+					context.strokeStyle = set.chosen;
+					context.lineWidth = 2;
+					context.strokeRect(x + 1, y + 1, Math.max(end - x - 2, 1), ROW - 3);
+				}
+			}
+		});
+	}
+
+	top(depth) {
+		return this.options.up ? this.height - (depth + 1) * ROW : depth * ROW;
+	}
+
+	find(x, y) {
+		const depth = this.options.up ? Math.floor((this.height - y) / ROW) : Math.floor(y / ROW);
+		const found = (this.rows[depth] || []).find((place) => x >= place.x && x < place.end);
+
+		return found ? found.node : null;
+	}
+
+	point(event) {
+		const node = this.find(event.offsetX, event.offsetY);
+
+		if (node === null)
+			hideNote();
+		else
+			showNote(describe(this.tree, node), event.clientX, event.clientY);
+		this.canvas.style.cursor = node === null ? "default" : "pointer";
+	}
+
+	/** Goes to a node by the keyboard, and says what it is. */
+	go(node) {
+		const depth = this.rows.findIndex((row) => row.some((place) => place.node === node));
+
+		this.at = node;
+		this.draw(this.tree);
+		if (depth < 0)
+			return;
+		const place = this.rows[depth].find((other) => other.node === node);
+		const box = this.canvas.getBoundingClientRect();
+		window.scrollBy(0, Math.min(0, box.top + this.top(depth) - 120) ||
+			Math.max(0, box.top + this.top(depth) + 2 * ROW - innerHeight));
+		const moved = this.canvas.getBoundingClientRect();
+		showNote(describe(this.tree, node), moved.left + (place.x + place.end) / 2, moved.top + this.top(depth) + ROW);
+		announce(describe(this.tree, node).join(", "));
+	}
+
+	key(event) {
+		const tree = this.tree, toLeaf = this.options.up ? "ArrowUp" : "ArrowDown";
+		const toRoot = this.options.up ? "ArrowDown" : "ArrowUp";
+		let node = this.at;
+
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (node === null || !this.rows.some((row) => row.some((place) => place.node === node)))
+			node = tree.root();
+		const parent = tree.parent(node);
+		const row = this.rows.find((places) => places.some((place) => place.node === node)) || [];
+		const number = row.findIndex((place) => place.node === node);
+		if (event.key === toLeaf) {
+			const kids = [...tree.children(node)].filter((child) =>
+				this.rows.some((places) => places.some((place) => place.node === child)));
+			kids.sort((a, b) => tree.total(b) - tree.total(a));
+			this.go(kids.length && this.at !== null ? kids[0] : node);
+		} else if (event.key === toRoot) {
+			this.go(parent >= 0 ? parent : node);
+		} else if (event.key === "ArrowLeft" && number > 0) {
+			this.go(row[number - 1].node);
+		} else if (event.key === "ArrowRight" && number + 1 < row.length) {
+			this.go(row[number + 1].node);
+		} else if (event.key === "Enter" || event.key === " ") {
+			this.options.choose(tree, node, event);
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+}
+
+const contentWidth = (element) => {
+	const style = getComputedStyle(element);
+
+	return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+};
+
+/** A value of what is compared with, in the measure of this profile: shares are compared. */
+const scaled = (before) => sums.before.all ? before * (sums.now.all / sums.before.all || 1) : before;
+
+/** The largest change of a function's share, in points of percent: it has the full colour. */
+function largest() {
+	if (sums.largest === undefined) {
+		sums.largest = 1;
+		for (let i = 0; i < data.names.length; i++)
+			sums.largest = Math.max(sums.largest,
+				Math.abs(changeOf(sums.now.functionTotal[i], sums.before.functionTotal[i])));
+	}
+	return sums.largest;
+}
+
+function shorten(context, text, width) {
+	text = text.slice(0, 500); // more than any screen has room for
+	if (context.measureText(text).width <= width)
+		return text;
+	let low = 0, high = text.length;
+	while (low < high) {
+		const middle = Math.ceil((low + high) / 2);
+		if (context.measureText(text.slice(0, middle) + "…").width <= width)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low ? text.slice(0, low) + "…" : "";
+}
+
+/** What is known of a node, as lines of text. */
+function describe(tree, node) {
+	const frame = tree.frame(node), value = values[selection.value], lines = [nameOf(frame)];
+
+	if (frame >= 0 && data.kinds[frame] !== KIND_PROCESS) {
+		const file = data.texts[data.files[frame]];
+		lines.push(imageOf(frame) + (file ? ", " + file : "") + (data.inlined[frame] ? ", inlined" : ""));
+	}
+	lines.push("total " + amount(tree.total(node), value) + " (" + percent(tree.total(node), sums.now.all) +
+		"), self " + amount(tree.self(node), value) + " (" + percent(tree.self(node), sums.now.all) + ")");
+	if (sums.before)
+		lines.push("was " + percent(tree.before(node), sums.before.all) + ": " +
+			signed(changeOf(tree.total(node), tree.before(node))) + " points" +
+			doubt(tree.total(node), tree.before(node)));
+	return lines;
+}
+
+function signed(points) {
+	const rounded = Math.round(points * 100) / 100 || 0; // never -0
+
+	return (rounded > 0 ? "+" : "") + rounded.toFixed(2);
+}
+
+/** What is to be said of a difference that may be luck. */
+function doubt(now, before) {
+	const sigma = deviations(now, before);
+
+	return sigma && Math.abs(sigma) < 3 ? " (within the noise)" : "";
+}
+
+// --- Views ---
+
+const flame = new Picture({
+	name: "Flame graph",
+	choose(tree, node) {
+		const frame = frames[node];
+		select({ zoom: node, function: frame >= 0 && data.kinds[frame] !== KIND_PROCESS ? frame : -1 });
+	},
+});
+
+function drawFlame(view) {
+	view.replaceChildren(flame.canvas);
+	flame.draw(wholeTree);
+}
+
+const callersPicture = new Picture({ name: "Callers", up: true, choose: chooseFunction });
+const calleesPicture = new Picture({ name: "Callees", choose: chooseFunction });
+
+function chooseFunction(tree, node) {
+	if (data.kinds[tree.frame(node)] !== KIND_PROCESS)
+		select({ function: tree.frame(node) });
+}
+
+function drawSandwich(view) {
+	const frame = selection.function;
+
+	if (frame < 0) {
+		const text = document.createElement("p");
+		text.textContent = "Choose a function in the table or the flame graph: here is then what calls it, and what it calls.";
+		view.replaceChildren(text);
+		return;
+	}
+	const heads = ["Callers of " + nameOf(frame), "Callees of " + nameOf(frame)].map((text) => {
+		const head = document.createElement("h2");
+		head.textContent = text;
+		return head;
+	});
+	view.replaceChildren(heads[0], callersPicture.canvas, heads[1], calleesPicture.canvas);
+	callersPicture.draw(treeOf(frame, true));
+	calleesPicture.draw(treeOf(frame, false));
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * The page: what is around the views, and the keys.
+ */
+const element = (id) => document.getElementById(id);
+const views = {
+	flame: ["Flame graph", drawFlame],
+	sandwich: ["Callers and callees", drawSandwich],
+	table: ["Table", drawTable],
+	states: ["States", drawStates],
+};
+const KEYS = [
+	["1 2 3 4", "flame graph, callers and callees, table, states"],
+	["/", "search: text, or /a regular expression/"],
+	["arrows, Enter", "in a picture: from frame to frame, and to choose one"],
+	["drag", "over time: an interval; with Shift, the one to compare with"],
+	["arrows, Shift", "over time: move the interval, and its end; c compares with it"],
+	["v", "the next value: samples, CPU time, delay, ..."],
+	["Backspace", "back: undo the last step"],
+	["Escape", "show everything"],
+	["d", "dark or light"],
+	["?", "this list"],
+];
+
+function showNote(lines, x, y) {
+	const note = element("note");
+
+	note.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", line)));
+	note.hidden = false;
+	const box = note.getBoundingClientRect();
+	note.style.left = Math.max(4, Math.min(x + 12, innerWidth - box.width - 8)) + "px";
+	note.style.top = (y + 16 + box.height < innerHeight ? y + 16 : Math.max(4, y - box.height - 8)) + "px";
+}
+
+function hideNote() {
+	element("note").hidden = true;
+}
+
+/** Says something to those who hear the page; the line of the selection is heard as well. */
+function announce(text) {
+	element("said").textContent = text;
+}
+
+/** One line: what is selected, how much that is, and buttons that take parts of it back. */
+function drawSelection(complaint) {
+	const value = values[selection.value], line = element("selection"), parts = [];
+	const chip = (text, changes) => {
+		const button = make("button", text + " ×", { class: "chip", "aria-label": "remove " + text });
+		button.addEventListener("click", () => select(changes));
+		parts.push(button);
+	};
+
+	parts.push(make("span", value.type + ": " + amount(sums.now.all, value)));
+	if (matches)
+		parts.push(make("span", "found: " + percent(matched(), sums.now.all)));
+	if (complaint)
+		parts.push(make("span", complaint, { class: "error" }));
+	if (selection.since !== null)
+		chip(clockTime(selection.since) + " to " + clockTime(selection.until), { since: null, until: null });
+	if (selection.against !== null)
+		chip("against " + clockTime(selection.against) + " to " + clockTime(selection.end), { against: null, end: null });
+	for (const [key, text] of Object.entries(selection.labels)) {
+		const labels = { ...selection.labels };
+		delete labels[key];
+		chip(key + " " + text, { labels });
+	}
+	if (selection.states !== "")
+		chip([...selection.states].map((state) => STATES[state]).join(", "), { states: "" });
+	if (selection.zoom)
+		chip("below " + nameOf(frames[selection.zoom]), { zoom: 0 });
+	if (selection.view === "sandwich" && selection.function >= 0)
+		chip(nameOf(selection.function), { function: -1 });
+	line.replaceChildren(...parts);
+}
+
+function draw() {
+	const complaint = search();
+
+	if (!views[selection.view])
+		selection.view = "flame";
+	for (const tab of element("tabs").children)
+		tab.setAttribute("aria-selected", tab.dataset.view === selection.view);
+	element("value").value = selection.value;
+	if (document.activeElement !== element("search"))
+		element("search").value = selection.search;
+	hideNote();
+	drawSelection(complaint);
+	views[selection.view][1](element("view"));
+}
+
+function setTheme(theme) {
+	document.documentElement.dataset.theme = theme;
+}
+
+function key(event) {
+	const target = event.target, typing = target.matches("input, select, textarea");
+
+	if (event.ctrlKey || event.altKey || event.metaKey || element("keys").open)
+		return;
+	if (event.key === "Escape") {
+		if (typing)
+			target.blur();
+		select({ ...structuredClone(initial), view: selection.view, value: selection.value });
+		element("search").value = "";
+	} else if (typing) {
+		return;
+	} else if ("1234".includes(event.key)) {
+		const shown = [...element("tabs").children][event.key - 1];
+		if (shown)
+			select({ view: shown.dataset.view });
+	} else if (event.key === "/") {
+		element("search").focus();
+	} else if (event.key === "?") {
+		element("keys").showModal();
+	} else if (event.key === "d") {
+		element("theme").click();
+	} else if (event.key === "v") {
+		select({ value: (selection.value + 1) % values.length });
+	} else if (event.key === "Backspace") {
+		history.back();
+	} else {
+		return;
+	}
+	event.preventDefault();
+}
+
+function prepare() {
+	const list = make("dl", null), close = make("button", "Close");
+
+	document.title = data.title + " - profil";
+	element("title").textContent = data.title;
+	element("title").title = [data.host, data.event, data.duration_s ? data.duration_s.toFixed(1) + " s" : ""]
+		.filter((text) => text).join(", ");
+	values.forEach((value, number) =>
+		element("value").append(make("option", value.type, { value: number })));
+	for (const [name, [title]] of Object.entries(views)) {
+		if (name === "states" && !hasStates())
+			continue;
+		const tab = make("button", title, { role: "tab", "data-view": name });
+		tab.addEventListener("click", () => select({ view: name }));
+		element("tabs").append(tab);
+	}
+	for (const [keys, text] of KEYS)
+		list.append(make("dt", keys), make("dd", text));
+	close.addEventListener("click", () => element("keys").close());
+	element("keys").append(make("h2", "Keys"), list, close);
+
+	element("value").addEventListener("change", () => select({ value: Number(element("value").value) }));
+	element("search").addEventListener("input", () => select({ search: element("search").value }, true));
+	element("back").addEventListener("click", () => history.back());
+	element("reset").addEventListener("click", () => {
+		select({ ...structuredClone(initial), view: selection.view, value: selection.value });
+	});
+	element("theme").addEventListener("click", () => {
+		setTheme(isDark() ? "light" : "dark");
+		update();
+	});
+	element("help").addEventListener("click", () => element("keys").showModal());
+	document.addEventListener("keydown", key);
+	addEventListener("popstate", () => {
+		fromAddress(location.hash);
+		update();
+	});
+	addEventListener("resize", () => requestAnimationFrame(update));
+}
+
+async function main() {
+	setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+	try {
+		await load();
+	} catch (error) {
+		document.body.replaceChildren(make("p", "This page cannot be read: " + error.message));
+		return;
+	}
+	initial.value = selection.value = data.value;
+	prepare();
+	prepareTime(element("time"));
+	listeners.push(draw);
+	fromAddress(location.hash);
+	update();
+	document.documentElement.dataset.ready = "yes";
+}
+
+main();

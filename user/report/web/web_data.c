@@ -1,0 +1,760 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The profile as the page's scripts take it: lists of numbers. Those that are near to the ones
+ * before them are written as differences, which compress well.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/callgraph.h"
+#include "profile/filter.h"
+#include "profile/image_name.h"
+#include "profile/tags.h"
+#include "profile/thread_state.h"
+#include "report/json_writer.h"
+#include "report/row_view.h"
+#include "report/text.h"
+#include "report/web/web.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+#define SIDES	  2	 /* a profile, and what it is compared with */
+#define SLOTS_MAX 360000 /* of time: of 10 ms in an hour */
+#define NO_TEXT	  0	 /* the number of "" */
+
+/* A call path: that of its parent, and one more frame. The first one is empty. */
+struct node {
+	uint32_t parent, frame;
+};
+
+/* What is known of a frame beside its name: numbers of texts. */
+struct frame {
+	uint32_t image, file, start_line;
+	bool script, known;
+};
+
+/* A field of labels: a number of a text for each labels of a profile. */
+struct dimension {
+	const char *key;
+	uint32_t *texts[SIDES];
+};
+
+struct builder {
+	FILE *out;
+	const struct web_options *o;
+	const struct profile *sides[SIDES];
+	size_t side_count;
+	struct callgraph graph; /* its nodes are frames */
+	struct callgraph_places places[SIDES];
+	struct frame *frames;
+	struct node *nodes;
+	size_t node_count, node_room;
+	struct index node_index;
+	char **texts;
+	size_t text_count, text_room;
+	struct index text_index;
+	struct dimension *dimensions;
+	size_t dimension_count, dimension_room;
+	/*
+	 * Where there are several processes, each is a frame, too, which all its stacks begin with;
+	 * these come behind those of the graph. Else NULL.
+	 */
+	uint32_t *processes; /* numbers of texts */
+	size_t process_count;
+	uint32_t *process_of[SIDES]; /* of each labels: its process */
+	bool in_list;		     /* a list is being printed, and has an element */
+};
+
+/* --- Texts --- */
+
+static bool is_text(const void *texts, uint32_t id, const void *key)
+{
+	return strcmp(((char *const *)texts)[id], key) == 0;
+}
+
+static int add_text(struct builder *b, const char *text, uint32_t *id)
+{
+	uint64_t hash = hash_bytes(text, strlen(text), 0);
+	char *copy;
+
+	*id = index_find(&b->text_index, hash, is_text, b->texts, text);
+	if (*id != INDEX_NONE)
+		return 0;
+	copy = strdup(text);
+	if (!copy || array_reserve(&b->texts, &b->text_room, b->text_count + 1, sizeof(copy)) ||
+	    index_add(&b->text_index, hash, b->text_count)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*id = b->text_count;
+	b->texts[b->text_count++] = copy;
+	return 0;
+}
+
+/* --- Call paths --- */
+
+static bool is_node(const void *nodes, uint32_t id, const void *key)
+{
+	const struct node *node = (const struct node *)nodes + id, *wanted = key;
+
+	return node->parent == wanted->parent && node->frame == wanted->frame;
+}
+
+/* Sets *node to the call path with one more frame. Returns 0 or -ENOMEM. */
+static int find_child(struct builder *b, uint32_t frame, uint32_t *node)
+{
+	const struct node key = { *node, frame };
+	uint64_t hash = hash_u64(key.parent, frame);
+
+	*node = index_find(&b->node_index, hash, is_node, b->nodes, &key);
+	if (*node != INDEX_NONE)
+		return 0;
+	if (b->node_count >= INDEX_NONE ||
+	    array_reserve(&b->nodes, &b->node_room, b->node_count + 1, sizeof(*b->nodes)) ||
+	    index_add(&b->node_index, hash, b->node_count))
+		return -ENOMEM;
+	*node = b->node_count;
+	b->nodes[b->node_count++] = key;
+	return 0;
+}
+
+/* Sets *node to the call path of a sample, from its root on. Returns 0 or -ENOMEM. */
+static int find_path(struct builder *b, size_t side, const struct profile_sample *sample,
+		     uint32_t *node)
+{
+	const struct callgraph_places *places = &b->places[side];
+	const struct profile *p = b->sides[side];
+	int err = 0;
+
+	*node = 0;
+	if (b->processes)
+		err = find_child(b, b->graph.node_count + b->process_of[side][sample->labels],
+				 node);
+	if (!sample->depth && !err)
+		return find_child(b, places->nodes[places->first[p->location_count] + 1], node);
+	for (uint32_t i = sample->depth; i-- && !err;) {
+		uint32_t location = p->frames[sample->first_frame + i];
+		uint32_t place = places->first[location + 1];
+
+		while (place-- > places->first[location] && !err)
+			err = find_child(b, places->nodes[place], node);
+	}
+	return err;
+}
+
+/* Notes what is known of the frames of a profile. Returns 0 or -ENOMEM. */
+static int note_frames(struct builder *b, size_t side)
+{
+	const struct callgraph_places *places = &b->places[side];
+	const struct profile *p = b->sides[side];
+
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+
+		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++) {
+			struct frame *frame = &b->frames[places->nodes[place]];
+			const struct profile_function *f;
+
+			if (frame->known)
+				continue;
+			frame->known = true;
+			frame->script = profile_is_script(p, i);
+			if (add_text(b, row_image_path(p, i), &frame->image))
+				return -ENOMEM;
+			if (!l->line_count)
+				continue;
+			f = &p->functions[p->lines[l->first_line + place - places->first[i]]
+						  .function];
+			frame->start_line = f->start_line;
+			if (add_text(b, f->file, &frame->file))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* --- Labels --- */
+
+/* Returns the dimension of this key, which is added if there is none; NULL: out of memory. */
+static struct dimension *find_dimension(struct builder *b, const char *key)
+{
+	struct dimension *d;
+
+	for (size_t i = 0; i < b->dimension_count; i++)
+		if (strcmp(b->dimensions[i].key, key) == 0)
+			return &b->dimensions[i];
+	if (array_reserve(&b->dimensions, &b->dimension_room, b->dimension_count + 1, sizeof(*d)))
+		return NULL;
+	d = &b->dimensions[b->dimension_count++];
+	*d = (struct dimension){ .key = key };
+	for (size_t side = 0; side < b->side_count; side++) {
+		d->texts[side] = calloc(b->sides[side]->label_count + 1, sizeof(**d->texts));
+		if (!d->texts[side])
+			return NULL;
+	}
+	return d;
+}
+
+static int set_label(struct builder *b, size_t side, size_t labels, const char *key,
+		     const char *text)
+{
+	struct dimension *d = find_dimension(b, key);
+
+	return d ? add_text(b, text, &d->texts[side][labels]) : -ENOMEM;
+}
+
+/* The number of two recordings' processes and threads are not the same: names are. */
+static int set_task(struct builder *b, size_t side, size_t labels, const char *key,
+		    const char *comm, uint32_t id)
+{
+	char text[128];
+
+	if (!*comm && !id)
+		return 0;
+	if (!*comm)
+		comm = row_unknown;
+	if (id && b->side_count == 1)
+		snprintf(text, sizeof(text), "%.96s %" PRIu32, comm, id);
+	else
+		snprintf(text, sizeof(text), "%.96s", comm);
+	return set_label(b, side, labels, key, text);
+}
+
+static int note_labels(struct builder *b, size_t side)
+{
+	const struct profile *p = b->sides[side];
+	const char **processes = calloc(p->label_count + 1, sizeof(*processes));
+	int err = processes ? row_process_names(p, processes) : -ENOMEM;
+
+	for (size_t i = 0; i < p->label_count && !err; i++) {
+		const struct profile_labels *l = &p->labels[i];
+
+		err = set_task(b, side, i, "process", processes[i], l->pid)
+			      ?: set_task(b, side, i, "thread", l->comm, l->tid);
+		for (uint32_t j = 0; j < l->tag_count && !err; j++) {
+			const struct profile_tag *tag = &l->tags[j];
+			char number[64];
+
+			if (strcmp(tag->key, tag_kinds[TAG_TIME].key) == 0)
+				continue;
+			snprintf(number, sizeof(number), "%" PRId64 "%s%s", tag->number,
+				 tag->unit && *tag->unit ? " " : "", tag->unit ?: "");
+			err = set_label(b, side, i, tag->key, tag->text ?: number);
+		}
+	}
+	free(processes);
+	return err;
+}
+
+/* Makes the frames of processes. Returns 0 or -ENOMEM. */
+static int find_processes(struct builder *b)
+{
+	uint32_t *frames =
+		calloc(b->text_count + 1, sizeof(*frames)); /* of a text: its frame + 1 */
+	const struct dimension *d = find_dimension(b, "process");
+	int err = frames && d ? 0 : -ENOMEM;
+
+	b->processes = calloc(b->text_count + 1, sizeof(*b->processes));
+	if (!b->processes)
+		err = -ENOMEM;
+	for (size_t side = 0; side < b->side_count && !err; side++) {
+		size_t count = b->sides[side]->label_count;
+
+		b->process_of[side] = calloc(count + 1, sizeof(**b->process_of));
+		if (!b->process_of[side])
+			err = -ENOMEM;
+		for (size_t i = 0; i < count && !err; i++) {
+			uint32_t *frame = &frames[d->texts[side][i]];
+
+			if (!*frame) {
+				b->processes[b->process_count++] = d->texts[side][i];
+				*frame = b->process_count;
+			}
+			b->process_of[side][i] = *frame - 1;
+		}
+	}
+	free(frames);
+	if (b->process_count < 2) {
+		free(b->processes);
+		b->processes = NULL;
+		b->process_count = 0;
+	}
+	return err;
+}
+
+/* --- Printing --- */
+
+static void begin_list(struct builder *b, const char *key)
+{
+	fprintf(b->out, ",\n\"%s\":[", key);
+	b->in_list = false;
+}
+
+static void print_number(struct builder *b, int64_t number)
+{
+	fprintf(b->out, b->in_list ? ",%" PRId64 : "%" PRId64, number);
+	b->in_list = true;
+}
+
+static void end_list(struct builder *b)
+{
+	putc(']', b->out);
+}
+
+/* Characters that would disturb whoever reads it are printed as their numbers. */
+static int print_text(struct builder *b, const char *text)
+{
+	char *visible = text_visible(text);
+	int err;
+
+	if (b->in_list)
+		putc(',', b->out);
+	b->in_list = true;
+	err = visible ? json_print(json_text(visible), JSON_C_TO_STRING_PLAIN, b->out) : -ENOMEM;
+	free(visible);
+	return err;
+}
+
+static int print_member(struct builder *b, const char *key, const char *text)
+{
+	fprintf(b->out, ",\n\"%s\":", key);
+	b->in_list = false;
+	return print_text(b, text);
+}
+
+/* Kinds of frames, by which they are coloured: as in the page's scripts. */
+enum kind {
+	KIND_USER,
+	KIND_KERNEL,
+	KIND_SCRIPT,
+	KIND_UNNAMED,
+	KIND_PROCESS,
+	KIND_STATE, /* and enum thread_state behind it: what a thread did that did not run */
+};
+
+static int print_frames(struct builder *b)
+{
+	const struct callgraph *g = &b->graph;
+	int err = 0;
+
+	begin_list(b, "names");
+	for (size_t i = 0; i < g->node_count && !err; i++) {
+		const struct callgraph_key *key = &g->nodes[i].key;
+		const char *base = text_basename(key->image);
+		char *name = NULL;
+
+		if (!key->function &&
+		    asprintf(&name, image_is_bracketed(base) ? "%s" : "[%s]", base) < 0)
+			return -ENOMEM;
+		err = print_text(b, name ?: key->function);
+		free(name);
+	}
+	for (size_t i = 0; i < b->process_count && !err; i++)
+		err = print_text(b, b->texts[b->processes[i]]);
+	end_list(b);
+	begin_list(b, "kinds");
+	for (size_t i = 0; i < g->node_count; i++) {
+		const char *name = g->nodes[i].key.function, *reason;
+		enum kind kind = KIND_USER;
+		enum thread_state state;
+		size_t size;
+
+		state = name ? thread_state_of(name, &reason, &size) : THREAD_RAN;
+		if (state != THREAD_RAN)
+			kind = KIND_STATE + state;
+		else if (!name)
+			kind = KIND_UNNAMED;
+		else if (g->nodes[i].kernel)
+			kind = KIND_KERNEL;
+		else if (b->frames[i].script)
+			kind = KIND_SCRIPT;
+		print_number(b, kind);
+	}
+	for (size_t i = 0; i < b->process_count; i++)
+		print_number(b, KIND_PROCESS);
+	end_list(b);
+	begin_list(b, "inlined");
+	for (size_t i = 0; i < g->node_count; i++)
+		print_number(b, g->nodes[i].inlined);
+	for (size_t i = 0; i < b->process_count; i++)
+		print_number(b, 0);
+	end_list(b);
+	begin_list(b, "images");
+	for (size_t i = 0; i < g->node_count; i++)
+		print_number(b, b->frames[i].image);
+	for (size_t i = 0; i < b->process_count; i++)
+		print_number(b, 0);
+	end_list(b);
+	begin_list(b, "files");
+	for (size_t i = 0; i < g->node_count; i++)
+		print_number(b, b->frames[i].file);
+	for (size_t i = 0; i < b->process_count; i++)
+		print_number(b, 0);
+	end_list(b);
+	return err;
+}
+
+/* A function that another one calls in some call path. */
+struct call {
+	uint32_t from, to, number; /* the number-th that is found there */
+};
+
+static bool is_call(const void *calls, uint32_t id, const void *key)
+{
+	const struct call *call = (const struct call *)calls + id, *wanted = key;
+
+	return call->from == wanted->from && call->to == wanted->to;
+}
+
+/*
+ * The call paths: each one's parent, as how far before it that is; and its frame, as a number among
+ * those that follow the parent's frame anywhere, in the order in which they are first found there.
+ * That of a new one is followed by the frame's own. Such numbers are small: a function calls few
+ * others. Returns 0 or -ENOMEM.
+ */
+static int print_nodes(struct builder *b)
+{
+	size_t frames = b->graph.node_count + b->process_count, room = 0, count = 0;
+	uint32_t *found = calloc(frames + 1, sizeof(*found)); /* of each frame; then of the root */
+	struct call *calls = NULL;
+	struct index index = { 0 };
+	int err = found ? 0 : -ENOMEM;
+
+	begin_list(b, "parents");
+	for (size_t i = 1; i < b->node_count; i++)
+		print_number(b, i - b->nodes[i].parent);
+	end_list(b);
+	begin_list(b, "frames");
+	for (size_t i = 1; i < b->node_count && !err; i++) {
+		uint32_t parent = b->nodes[b->nodes[i].parent].frame, id;
+		struct call call = { parent == CALLGRAPH_NONE ? frames : parent, b->nodes[i].frame,
+				     0 };
+		uint64_t hash = hash_u64(call.from, call.to);
+
+		id = index_find(&index, hash, is_call, calls, &call);
+		if (id != INDEX_NONE) {
+			print_number(b, calls[id].number);
+			continue;
+		}
+		call.number = found[call.from]++;
+		print_number(b, call.number);
+		print_number(b, call.to);
+		err = array_reserve(&calls, &room, count + 1, sizeof(*calls))
+			      ?: index_add(&index, hash, count);
+		if (!err)
+			calls[count++] = call;
+	}
+	end_list(b);
+	index_free(&index);
+	free(calls);
+	free(found);
+	return err;
+}
+
+static void print_labels(struct builder *b)
+{
+	fputs(",\n\"labels\":[", b->out);
+	for (size_t i = 0; i < b->dimension_count; i++) {
+		struct dimension *d = &b->dimensions[i];
+
+		fputs(i ? ",\n{\"key\":" : "\n{\"key\":", b->out);
+		b->in_list = false;
+		print_text(b, d->key);
+		begin_list(b, "texts");
+		for (size_t side = 0; side < b->side_count; side++)
+			for (size_t j = 0; j < b->sides[side]->label_count; j++)
+				print_number(b, d->texts[side][j]);
+		end_list(b);
+		putc('}', b->out);
+	}
+	putc(']', b->out);
+}
+
+/*
+ * The samples: the call path and labels of each, the line where it is, and its values. Those of
+ * what it is compared with come last.
+ */
+static int print_samples(struct builder *b, uint32_t *paths)
+{
+	const struct profile *first = b->sides[0];
+	uint32_t before = 0, labels = 0;
+	size_t at = 0;
+
+	begin_list(b, "counts");
+	for (size_t side = 0; side < b->side_count; side++) {
+		print_number(b, b->sides[side]->sample_count);
+		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
+			if (find_path(b, side, &b->sides[side]->samples[i], &paths[at++]))
+				return -ENOMEM;
+	}
+	end_list(b);
+	if (print_nodes(b))
+		return -ENOMEM;
+
+	begin_list(b, "paths");
+	for (size_t i = 0; i < at; i++) {
+		print_number(b, (int64_t)paths[i] - before);
+		before = paths[i];
+	}
+	end_list(b);
+	begin_list(b, "sample_labels");
+	for (size_t side = 0; side < b->side_count; side++) {
+		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
+			print_number(b, labels + b->sides[side]->samples[i].labels);
+		labels += b->sides[side]->label_count;
+	}
+	end_list(b);
+	begin_list(b, "lines");
+	for (size_t side = 0; side < b->side_count; side++) {
+		const struct profile *p = b->sides[side];
+
+		for (size_t i = 0; i < p->sample_count; i++) {
+			const struct profile_sample *s = &p->samples[i];
+			const struct profile_location *l =
+				s->depth ? &p->locations[p->frames[s->first_frame]] : NULL;
+
+			print_number(b, l && l->line_count ? p->lines[l->first_line].line : 0);
+		}
+	}
+	end_list(b);
+
+	fputs(",\n\"values\":[", b->out);
+	for (size_t v = 0; v < first->value_type_count; v++) {
+		const struct profile_value_type *type = &first->value_types[v];
+		int err;
+
+		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->out);
+		b->in_list = false;
+		err = print_text(b, type->type) ?: print_member(b, "unit", type->unit);
+		if (err)
+			return err;
+		begin_list(b, "of");
+		for (size_t side = 0; side < b->side_count; side++) {
+			const struct profile *p = b->sides[side];
+			size_t value = profile_find_value(p, type->type);
+
+			for (size_t i = 0; i < p->sample_count; i++)
+				print_number(b, value < p->value_type_count
+							? p->values[i * p->value_type_count + value]
+							: 0);
+		}
+		end_list(b);
+		putc('}', b->out);
+	}
+	fprintf(b->out, "],\n\"value\":%zu", profile_value(first, b->o->value));
+	return 0;
+}
+
+/* --- Times --- */
+
+/* The step of slots that are at most SLOTS_MAX in number; 10 ms or a multiple. */
+static uint64_t slot_length(const struct time_interval *recorded)
+{
+	uint64_t step_ns = 10 * NS_PER_MS;
+
+	while ((recorded->until_ns - recorded->since_ns) / step_ns >= SLOTS_MAX)
+		step_ns *= 2;
+	return step_ns;
+}
+
+/*
+ * When the ticks came: for each sample how many slots have some, then for each of these how far it
+ * is behind the one before, and how many. Ticks without a time of their own, of a window of the
+ * archive, are where that begins. Returns 0 or -ENOMEM.
+ */
+static int print_ticks(struct builder *b, const struct time_interval *recorded, uint64_t slot_ns)
+{
+	const struct profile *p = b->sides[0];
+	size_t slots = 0, slot_room = 0, entries = 0, entry_room = 0;
+	struct tick_groups groups;
+	uint32_t *counts = NULL; /* pairs: the difference, and the number of ticks */
+	uint32_t *of = NULL;
+	int err = tick_list_group(&p->ticks, p->sample_count, &groups);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		const struct profile_tag *tag =
+			profile_find_tag(&p->labels[p->samples[i].labels], tag_kinds[TAG_TIME].key);
+		uint64_t ticks = magnitude(p->values[i * p->value_type_count]), slot = 0;
+		size_t at = groups.first[i], end = groups.first[i + 1], own = 0;
+		bool windowed = tag && !tag->text && tag->number > 0 && ticks > end - at;
+
+		err = array_reserve(&of, &slot_room, slots + 1, sizeof(*of));
+		while (!err && (at < end || windowed)) {
+			uint64_t time_ns = at < end ? groups.times[at] : tag->number * NS_PER_S;
+			uint64_t number = at < end ? 1 : ticks - (end - groups.first[i]), next;
+
+			if (at < end)
+				at++;
+			else
+				windowed = false;
+			if (time_ns < recorded->since_ns)
+				time_ns = recorded->since_ns;
+			next = (time_ns - recorded->since_ns) / slot_ns;
+			if (own && next <= slot) {
+				counts[2 * (entries - 1) + 1] += number;
+				continue;
+			}
+			err = array_reserve(&counts, &entry_room, entries + 1, 2 * sizeof(*counts));
+			if (err)
+				break;
+			counts[2 * entries] = next - slot;
+			counts[2 * entries++ + 1] = number;
+			slot = next;
+			own++;
+		}
+		if (!err)
+			of[slots++] = own;
+	}
+	tick_groups_free(&groups);
+	if (!err) {
+		begin_list(b, "tick_slots");
+		for (size_t i = 0; i < slots; i++)
+			print_number(b, of[i]);
+		end_list(b);
+		begin_list(b, "tick_steps");
+		for (size_t i = 0; i < entries; i++)
+			print_number(b, counts[2 * i]);
+		end_list(b);
+		begin_list(b, "tick_counts");
+		for (size_t i = 0; i < entries; i++)
+			print_number(b, counts[2 * i + 1]);
+		end_list(b);
+	}
+	free(counts);
+	free(of);
+	return err;
+}
+
+/* When the waits were: of which sample, since when, and how long, in microseconds. */
+static int print_waits(struct builder *b, const struct time_interval *recorded)
+{
+	const struct profile *p = b->sides[0];
+	struct wait_groups groups;
+	int err = wait_list_group(&p->waits, p->sample_count, &groups);
+
+	if (err)
+		return err;
+	begin_list(b, "wait_counts");
+	for (size_t i = 0; i < p->sample_count; i++)
+		print_number(b, groups.first[i + 1] - groups.first[i]);
+	end_list(b);
+	begin_list(b, "wait_steps");
+	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t before = 0;
+
+		for (size_t at = groups.first[i]; at < groups.first[i + 1]; at++) {
+			int64_t since =
+				groups.waits[at].since_ns > recorded->since_ns
+					? (groups.waits[at].since_ns - recorded->since_ns) / 1000
+					: 0;
+
+			print_number(b, since - before);
+			before = since;
+		}
+	}
+	end_list(b);
+	begin_list(b, "wait_lengths");
+	for (size_t at = 0; at < groups.first[p->sample_count]; at++)
+		print_number(b, groups.waits[at].length_ns / 1000);
+	end_list(b);
+	wait_groups_free(&groups);
+	return 0;
+}
+
+static int print_times(struct builder *b)
+{
+	const struct time_interval recorded = profile_recorded(b->sides[0]);
+	uint64_t slot_ns;
+
+	if (!recorded.since_ns || recorded.until_ns <= recorded.since_ns)
+		return 0;
+	slot_ns = slot_length(&recorded);
+	fprintf(b->out, ",\n\"begin_ms\":%.3f,\n\"slot_ms\":%.3f,\n\"slots\":%" PRIu64,
+		recorded.since_ns / 1e6, slot_ns / 1e6,
+		(recorded.until_ns - recorded.since_ns - 1) / slot_ns + 1);
+	return print_ticks(b, &recorded, slot_ns) ?: print_waits(b, &recorded);
+}
+
+/* --- All --- */
+
+static int print_all(struct builder *b)
+{
+	const struct callgraph_options options = {
+		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
+		.unknown = row_unknown,
+		.image_name = b->side_count > 1 ? row_image_of_any_run : NULL,
+	};
+	const struct profile *p = b->sides[0];
+	uint32_t *paths = NULL, empty;
+	size_t samples = 0;
+	int err = callgraph_init(&b->graph, &options);
+
+	for (size_t side = 0; side < b->side_count && !err; side++) {
+		err = callgraph_place(&b->graph, b->sides[side], &b->places[side]);
+		samples += b->sides[side]->sample_count;
+	}
+	b->frames = calloc(b->graph.node_count + 1, sizeof(*b->frames));
+	paths = calloc(samples + 1, sizeof(*paths));
+	if (!b->frames || !paths || err ||
+	    array_reserve(&b->nodes, &b->node_room, 1, sizeof(*b->nodes))) {
+		err = -ENOMEM;
+		goto out;
+	}
+	b->nodes[b->node_count++] = (struct node){ 0, CALLGRAPH_NONE };
+	err = add_text(b, "", &empty);
+	for (size_t side = 0; side < b->side_count && !err; side++)
+		err = note_frames(b, side) ?: note_labels(b, side);
+	err = err ?: find_processes(b);
+	if (err)
+		goto out;
+	fputs("{\"version\":1", b->out);
+	err = print_member(b, "title", b->o->title) ?: print_member(b, "host", p->host)
+	      ?: print_member(b, "event", p->event);
+	fprintf(b->out, ",\n\"duration_s\":%.6f,\n\"period_ns\":%" PRIu64, p->duration_ns / 1e9,
+		p->period_ns);
+	err = err ?: print_frames(b) ?: print_samples(b, paths);
+	if (err)
+		goto out;
+	print_labels(b);
+	err = print_times(b);
+	begin_list(b, "texts");
+	for (size_t i = 0; i < b->text_count && !err; i++)
+		err = print_text(b, b->texts[i]);
+	end_list(b);
+	fputs("}\n", b->out);
+out:
+	free(paths);
+	return err;
+}
+
+int web_print_data(const struct profile *p, const struct profile *earlier,
+		   const struct web_options *o, FILE *out)
+{
+	struct builder b = { .out = out, .o = o, .sides = { p, earlier } };
+	int err;
+
+	b.side_count = earlier ? 2 : 1;
+	err = print_all(&b);
+	for (size_t side = 0; side < b.side_count; side++)
+		callgraph_places_free(&b.places[side]);
+	callgraph_free(&b.graph);
+	for (size_t i = 0; i < b.text_count; i++)
+		free(b.texts[i]);
+	for (size_t i = 0; i < b.dimension_count; i++)
+		for (size_t side = 0; side < SIDES; side++)
+			free(b.dimensions[i].texts[side]);
+	for (size_t side = 0; side < SIDES; side++)
+		free(b.process_of[side]);
+	free(b.processes);
+	free(b.texts);
+	free(b.dimensions);
+	free(b.nodes);
+	free(b.frames);
+	index_free(&b.text_index);
+	index_free(&b.node_index);
+	return err;
+}

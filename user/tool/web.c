@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "report/web/web.h"
+#include "tool/tool.h"
+#include "util/file.h"
+
+struct web_command_options {
+	const char *output;
+	const char *earlier; /* path of the profile to compare with */
+	const char *title;
+	const char *value;
+	struct profile_filter filter;
+	struct tool_reading reading;
+};
+
+/* clang-format off */
+static const struct option_spec options[] = {
+	{ "output", 'o', "PAGE", "write it to PAGE, .html; - is standard output",
+	  option_text, offsetof(struct web_command_options, output) },
+	{ "diff", 0, "OLD", "compare it with this profile",
+	  option_text, offsetof(struct web_command_options, earlier) },
+	{ "title", 0, "TEXT", "what stands above it", option_text,
+	  offsetof(struct web_command_options, title) },
+	{ "value", 0, "TYPE", "what is shown first, when there are several: an event, cpu, ...",
+	  option_text, offsetof(struct web_command_options, value) },
+	TOOL_QUERY_OPTIONS(struct web_command_options, reading.query),
+	TOOL_FILTER_OPTIONS(struct web_command_options, filter),
+	TOOL_READING_OPTIONS(struct web_command_options, reading),
+	{ 0 },
+};
+/* clang-format on */
+
+struct page {
+	struct profile *p, *earlier;
+	struct web_options options;
+};
+
+static int write_page(FILE *out, void *context, struct error *e)
+{
+	const struct page *page = context;
+
+	return web_print(page->p, page->earlier, &page->options, out, e);
+}
+
+/* Refuses to overwrite a profile that is read. Returns 0 or -errno with e set. */
+static int check_output(char *const *paths, int count, const struct web_command_options *o,
+			struct error *e)
+{
+	const char *dot = strrchr(o->output, '.');
+
+	if (tool_find_in_output(paths, count, o->output) ||
+	    (o->earlier && tool_find_in_output((char *const *)&o->earlier, 1, o->output))) {
+		error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read",
+			       o->output);
+		error_hint(e, "write the page to another file: -o page.html");
+		return -EINVAL;
+	}
+	if (tool_is_unnamed(o->output))
+		return 0;
+	if (!dot || (strcasecmp(dot, ".html") != 0 && strcasecmp(dot, ".htm") != 0)) {
+		error_set_kind(e, ERROR_USAGE, 0, "the name %s is not that of a page", o->output);
+		error_hint(e, "end it in .html, so that browsers know what it is");
+		return -EINVAL;
+	}
+	return file_check_writable(o->output, e);
+}
+
+static int run_web(int argc, char **argv)
+{
+	struct web_command_options o = { .output = "profile.html" };
+	struct profile_filtered filtered[2] = { 0 };
+	struct page page = { 0 };
+	struct tool_inputs in;
+	struct error e;
+	int first, err, code = tool_options(&web_command, &o, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
+	if (!in.count) {
+		error_set_kind(&e, ERROR_USAGE, 0, "web takes a profile");
+		error_hint(&e, "profiltool web FILE... -o PAGE.html");
+		return tool_fail(&e);
+	}
+	err = check_output(in.paths, in.count, &o, &e);
+	err = err ?: tool_read_all(in.paths, in.count, &o.reading, &page.p, &e);
+	err = err ?: tool_check_value(page.p, o.value, &e);
+	if (!err && o.earlier)
+		err = tool_read_all((char *const *)&o.earlier, 1, &o.reading, &page.earlier, &e);
+	err = err ?: tool_filter(page.p, &o.filter, o.value, &filtered[0], &e);
+	if (!err && page.earlier)
+		err = profile_filter(page.earlier, &o.filter, &filtered[1], &e);
+	if (err) {
+		code = tool_fail(&e);
+		goto out;
+	}
+	if (!page.p->sample_count) {
+		tool_warn("%s: there are no samples to show", in.paths[0]);
+		code = EXIT_NO_SAMPLES;
+		goto out;
+	}
+	page.options = (struct web_options){
+		.title = o.title ?: (*page.p->command ? page.p->command : in.paths[0]),
+		.value = o.value,
+	};
+	if (strcmp(o.output, "-") != 0)
+		err = file_write(o.output, FILE_LIKE_SHELL, write_page, &page, &e);
+	else
+		err = write_page(stdout, &page, &e); /* main() checks for errors of writing */
+	code = err ? tool_fail(&e) : tool_done(page.p);
+out:
+	profile_filtered_free(&filtered[0]);
+	profile_filtered_free(&filtered[1]);
+	profile_free(page.p);
+	profile_free(page.earlier);
+	return code;
+}
+
+const struct tool_command web_command = {
+	.name = "web",
+	.arguments = "[OPTION...] FILE... [-o PAGE.html]",
+	.help = "Writes a page that shows profiles in a browser: one file, without a server.",
+	.options = options,
+	.run = run_web,
+};
