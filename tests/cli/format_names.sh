@@ -104,7 +104,7 @@ x.gz|add -f
 x.pb.bz2|add -f
 x.cpuprofile|add -f
 x.svg|profiltool flamegraph x.pb.gz -o x.svg
-x.HTML|profiltool flamegraph
+x.HTML|profiltool web
 x.json|profiltool report --json x.pb.gz >x.json, or dump --json
 callgrind.out.1.svg|would be a picture
 callgrind.out.1.svg.gz|would be a picture

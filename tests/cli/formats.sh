@@ -97,7 +97,7 @@ through_pipes() {
 }
 check_recorded "a format by its name: is written" named
 check_recorded "through pipes" through_pipes
-check "a format that does not exist" exits 2 "$profiltool" convert -f speedscope "$work/a.pb.gz" "$work/x"
+check "a format that does not exist" exits 2 "$profiltool" convert -f perf.data "$work/a.pb.gz" "$work/x"
 check "says which are" says "pprof"
 
 # --- What gperftools' own profiler wrote ---

@@ -158,8 +158,8 @@ static void man_page(void **state)
 		skip();
 	}
 	columns = read_header(in, formats);
-	while (format_all[all])
-		all++;
+	for (const struct format *const *f = format_all; *f; f++)
+		all += (*f)->read ? 1 : 0;
 	assert_int_equal(columns, all + 1);
 	for (enum format_aspect i = 0; i < ASPECT_COUNT; i++) {
 		assert_true(getline(&line, &room, in) > 0);

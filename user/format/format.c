@@ -10,6 +10,7 @@
 #include "format/gmon/gmon.h"
 #include "format/gperftools/gperftools.h"
 #include "format/pprof/pprof.h"
+#include "format/speedscope/speedscope.h"
 
 /* Formats with a magic number come before those that are recognised by what they look like. */
 /* clang-format off */
@@ -20,6 +21,7 @@ const struct format *const format_all[] = {
 	&format_pprof,
 	&format_callgrind,
 	&format_folded,
+	&format_speedscope,
 	NULL,
 };
 /* clang-format on */
@@ -61,5 +63,5 @@ const struct format *format_detect(const struct input *in)
 		if ((*f)->read && (*f)->detect(in))
 			return *f;
 	/* Text may begin with anything: the file's name decides, and its reader reports errors. */
-	return named && named->is_text ? named : NULL;
+	return named && named->read && named->is_text ? named : NULL;
 }

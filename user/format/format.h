@@ -61,8 +61,9 @@ struct format_dropped {
 };
 
 /*
- * One file format. read is NULL in a format that is only written, write and write_directory in one
- * that is only read. A format with one file for each image has write_directory instead of write.
+ * One file format. read and detect are NULL in a format that is only written, write and
+ * write_directory in one that is only read. A format with one file for each image has
+ * write_directory instead of write.
  */
 struct format {
 	const char *name;	       /* argument of -f */
