@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Burns CPU time where the meaning of an address or a number changes, and prints for each stretch
- *   phase NAME START END
+ *   phase TID NAME START END
  * in ns since the epoch. NAME is a function of the stack, or the thread's name.
- *   changes libraries MS COUNT ONE TWO   in_one or in_two of a library, which is loaded for it
+ *   changes libraries MS COUNT ONE TWO   in a library, which is loaded for it, in the function
+ *                                        that has the file's name without ".so"
  *   changes replaced MS COUNT ONE TWO    the same; each is moved to the same path, ONE.moved, first
- *   changes names MS COUNT               under two names that prctl(2) gives in turn
+ *   changes names MS COUNT ONE TWO       under two names that prctl(2) gives in turn
  *   changes exec MS COUNT FILE...        under the first file's name; then becomes the others
  *   changes thread-exec MS COUNT FILE... the same by a thread that is not the first
- *   changes vfork MS COUNT FILE...       in a child of vfork(2), which then becomes FILE, COUNT
- * times changes heat MS COUNT                in COUNT threads, one after the other changes code MS
- * COUNT FILE           prints "pid PID"; in code that it makes, with its names in
- * /tmp/perf-PID.map; then it becomes FILE and does so again, at the same address
+ *   changes vfork MS COUNT FILE...       COUNT times in a child of vfork(2), which becomes FILE
+ *   changes heat MS COUNT                in COUNT threads, one after the other
+ *   changes code MS COUNT FILE           prints "pid PID"; in code that it makes, with its names in
+ *                                        /tmp/perf-PID.map; then it becomes FILE and does so again,
+ *                                        at the same address
  */
 #include <dlfcn.h>
 #include <err.h>
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +40,18 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* All that burns ends by this: some 100 us of work between two looks at the clock. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * 1000000000ULL + used.tv_nsec;
+}
+
+/*
+ * All that burns ends when the thread has used this much CPU time, so that there are ticks however
+ * many others want the CPU: some 100 us of work between two looks at the clock.
+ */
 typedef void burner(uint64_t until_ns);
 
 void burn(uint64_t until_ns);
@@ -46,7 +60,7 @@ static volatile unsigned long sink;
 
 void burn(uint64_t until_ns)
 {
-	while (now_ns() < until_ns)
+	while (cpu_ns() < until_ns)
 		for (int i = 0; i < 100000; i++)
 			sink += i;
 }
@@ -58,8 +72,8 @@ static void phase(const char *name, burner *work)
 	char text[256];
 	int size;
 
-	work(start_ns + stretch_ns);
-	size = snprintf(text, sizeof(text), "phase %s %llu %llu\n", name,
+	work(cpu_ns() + stretch_ns);
+	size = snprintf(text, sizeof(text), "phase %ld %s %llu %llu\n", syscall(SYS_gettid), name,
 			(unsigned long long)start_ns, (unsigned long long)now_ns());
 	if (write(STDOUT_FILENO, text, size) != size)
 		err(1, "write");
@@ -67,11 +81,16 @@ static void phase(const char *name, burner *work)
 
 static void run_libraries(char **files, int replaced)
 {
-	static const char *const names[] = { "in_one", "in_two" };
-	char path[1024], moved[8192];
+	char names[2][64], path[1024], moved[8192];
 	void *library;
 	burner *work;
 
+	for (int i = 0; i < 2; i++) {
+		const char *slash = strrchr(files[i], '/');
+
+		snprintf(names[i], sizeof(names[i]), "%s", slash ? slash + 1 : files[i]);
+		names[i][strcspn(names[i], ".")] = '\0';
+	}
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s", files[i % 2]);
 		if (replaced) {
@@ -90,10 +109,8 @@ static void run_libraries(char **files, int replaced)
 	}
 }
 
-static void run_names(void)
+static void run_names(char **names)
 {
-	static const char *const names[] = { "name-one", "name-two" };
-
 	for (int i = 0; i < count; i++) {
 		prctl(PR_SET_NAME, names[i % 2]);
 		phase(names[i % 2], burn);
@@ -180,7 +197,7 @@ static int (*made)(long turns);
 /* About so long: a turn takes a nanosecond or less. */
 static void burn_made(uint64_t until_ns)
 {
-	made((long)(until_ns - now_ns()));
+	made((long)(until_ns - cpu_ns()));
 }
 
 static void run_code(char **arguments)
@@ -226,7 +243,7 @@ int main(int argc, char **argv)
 	else if (strcmp(mode, "replaced") == 0)
 		run_libraries(argv + 4, 1);
 	else if (strcmp(mode, "names") == 0)
-		run_names();
+		run_names(argv + 4);
 	else if (strcmp(mode, "exec") == 0)
 		become(argv + 1);
 	else if (strcmp(mode, "thread-exec") == 0)
