@@ -37,6 +37,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/index.h"
 #include "util/number.h"
 
 #define FREQUENCY	 2999
@@ -570,16 +571,6 @@ static bool has_no_caller(Dwarf_Frame *frame)
 	return dwarf_frame_register(frame, PC, room, &ops, &count) == 0 && !count && ops;
 }
 
-static bool is_one_of(Dwfl *dwfl, Dwarf_Addr address, const char *const *names)
-{
-	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
-	const char *name = module ? dwfl_module_addrname(module, address) : NULL;
-
-	while (name && *names && strcmp(name, *names) != 0)
-		names++;
-	return name && *names;
-}
-
 /*
  * Functions of Go's runtime that call others on another stack: their call frame information finds
  * their caller there, where it is not. And those that are the outermost frame, or have left their
@@ -601,6 +592,45 @@ static const char *const go_ends[] = {
 	NULL,
 };
 
+enum go_function {
+	GO_OTHER,
+	GO_SWITCHES,
+	GO_ENDS
+};
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names;
+}
+
+/* libdwfl looks through all symbols of a module for a name: what was found of an address is kept.
+ */
+static enum go_function go_function_at(Dwfl *dwfl, Dwarf_Addr address)
+{
+	static struct found {
+		const Dwfl_Module *module;
+		Dwarf_Addr address;
+		enum go_function function;
+	} all[4096];
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
+	struct found *found = &all[hash_u64(0, address) % (sizeof(all) / sizeof(*all))];
+	const char *name;
+
+	if (!module)
+		return GO_OTHER;
+	if (found->module != module || found->address != address) {
+		name = dwfl_module_addrname(module, address);
+		*found = (struct found){ module, address, GO_OTHER };
+		if (name && is_one_of(name, go_switches))
+			found->function = GO_SWITCHES;
+		else if (name && is_one_of(name, go_ends))
+			found->function = GO_ENDS;
+	}
+	return found->function;
+}
+
 /*
  * Without call frame information libdwfl guesses the caller by the frame pointer: its walk is used
  * up to there. It accepts any word as a return address: an address in no image is none. It also
@@ -617,6 +647,7 @@ static void walk_by_dwfl(Dwfl *dwfl, const struct record *record, struct frames 
 	frames->pcs[0] = record->registers[PC];
 	turn_into_call_addresses(frames);
 	for (size_t i = 0; i < frames->depth; i++) {
+		enum go_function function = i ? go_function_at(dwfl, frames->pcs[i]) : GO_OTHER;
 		bool returns = i == 0 && returns_from_system_call(record);
 		Dwarf_Frame *rules = find_rules(dwfl, frames->pcs[i] - returns);
 
@@ -625,10 +656,10 @@ static void walk_by_dwfl(Dwfl *dwfl, const struct record *record, struct frames 
 		frames->guessed = !rules;
 		is_outermost = rules && has_no_caller(rules);
 		free(rules);
-		if (i && is_one_of(dwfl, frames->pcs[i], go_switches)) {
+		if (function == GO_SWITCHES) {
 			frames->depth = i + 1;
 			frames->guessed = true;
-		} else if (i && is_one_of(dwfl, frames->pcs[i], go_ends)) {
+		} else if (function == GO_ENDS) {
 			frames->depth = i + 1;
 			is_outermost = frames->finished = true;
 		}
