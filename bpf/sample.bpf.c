@@ -422,6 +422,19 @@ int switch_stacks_cfi(__u64 *ctx)
 	return 0;
 }
 
+/*
+ * In tests, by BPF_PROG_TEST_RUN: the current thread leaves its CPU with the state arguments[0].
+ * Without the programs above, none of its own switches is seen.
+ */
+SEC("?raw_tp")
+int test_leave(__u64 *arguments)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	begin_wait(arguments, task, arguments[0], task->se.cfs_rq->rq->clock, false);
+	return 0;
+}
+
 SEC("?tp_btf/sched_waking")
 int waking_stacks(__u64 *ctx)
 {

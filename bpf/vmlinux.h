@@ -157,8 +157,9 @@ struct sched_entity {
 };
 
 struct sched_info {
-	__u64 run_delay;   /* for how long it was runnable and waited for a CPU: ns */
-	__u64 last_queued; /* by clock: since when it waits; 0: it does not */
+	__u64 run_delay;    /* for how long it was runnable and waited for a CPU: ns */
+	__u64 last_arrival; /* by clock: when it last got a CPU */
+	__u64 last_queued;  /* by clock: since when it waits; 0: it does not */
 };
 
 struct inode {

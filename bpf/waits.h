@@ -36,6 +36,7 @@ struct wait_place {
 struct wait_task {
 	__u64 since_ns;	    /* when it left its CPU, by the scheduler's clock; 0: it has not */
 	__u64 runnable_ns;  /* how long it had waited for CPUs by then */
+	__u64 ran_ns;	    /* and run */
 	__u32 slot;	    /* where this wait will be added */
 	__u32 exec;	    /* the program that the slots are of */
 	__u32 own_slots[3]; /* without a stack: waits for a CPU, of a kernel thread; as a waker */
@@ -556,21 +557,30 @@ static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u3
 }
 
 /*
- * Adds up the wait that ends now. seq: where to write when it was; NULL: in a switch, which writes
- * to the CPU's ring.
+ * Adds up the wait that is under way, and has ended now or before. seq: where to write when it was;
+ * NULL: in a switch, which writes to the CPU's ring.
+ *
+ * The kernel does not report all switches. Where it has not reported that with which the wait
+ * ended, its account says when the thread got a CPU, and how long it has run since then.
  */
-static __always_inline void end_wait(const struct task_struct *task, struct wait_task *wait,
-				     __u64 now, struct seq_file *seq)
+static __noinline void end_wait(const struct task_struct *task, struct wait_task *wait, __u64 now,
+				struct seq_file *seq)
 {
 	__u32 key = wait->slot;
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
-	__u64 since = wait->since_ns, all = now > since ? now - since : 0, runnable;
+	__u64 since = wait->since_ns, arrived = task->sched_info.last_arrival, all, runnable;
 	__u32 waker = wait->waker;
 
 	wait->since_ns = 0;
 	wait->waker = 0;
 	if (!entry)
 		return;
+	if (arrived > since) {
+		now -= task->se.sum_exec_runtime - wait->ran_ns;
+		if (now > arrived)
+			now = arrived;
+	}
+	all = now > since ? now - since : 0;
 	runnable = key == wait->own_slots[0] || key == WAIT_CPU
 			   ? all
 			   : runnable_ns(task, now) - wait->runnable_ns;
@@ -653,7 +663,11 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	counters->waits++;
 	stack = &scratch->stack.sample.stack;
 	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
+	if (wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
+		end_wait(task, wait, now, NULL);
+	wait->waker = 0;
 	wait->runnable_ns = task->sched_info.run_delay;
+	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
 		if (!wait->own_slots[0])
 			wait->own_slots[0] = find_wait_without_stack(stack, id, WAIT_CPU);
@@ -744,8 +758,11 @@ int end_of_waits(const __u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
 
-	if (wait)
-		wait->exited = true;
+	if (!wait)
+		return 0;
+	wait->exited = true;
+	if (wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
+		end_wait(task, wait, task->se.cfs_rq->rq->clock, NULL);
 	return 0;
 }
 
@@ -901,6 +918,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 		reason = reason_of_file(file_of(task, system_call_argument(regs)));
 	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	wait->runnable_ns = runnable_ns(task, now);
+	wait->ran_ns = task->se.sum_exec_runtime;
 	begin->stack.id = before->id;
 	begin->stack.cpu = reason;
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER)) {
@@ -927,8 +945,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 
 /*
  * At the end: adds up the waits that are under way, and writes when they were. A thread that has
- * exited waits for nothing: while other recordings begin or end, a few switches may not be seen,
- * and its last wait may seem to go on.
+ * exited or runs does not wait: the switch with which its wait ended was not reported.
  */
 SEC("?iter/task")
 int end_waits(struct bpf_iter__task *ctx)
@@ -937,7 +954,8 @@ int end_waits(struct bpf_iter__task *ctx)
 	struct wait_task *wait;
 
 	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
-	if (wait && wait->since_ns && !task->exit_state)
+	if (wait && wait->since_ns && !task->exit_state &&
+	    (!task->on_cpu || task->sched_info.last_arrival > wait->since_ns))
 		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset, ctx->meta->seq);
 	return 0;
 }

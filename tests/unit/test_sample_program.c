@@ -29,6 +29,7 @@
 #include "capture/perf_event.h"
 #include "capture/sample_program.h"
 #include "util/array.h"
+#include "util/clock.h"
 
 #define FIRST_PC 0x400000
 #define DEPTH	 4 /* of the stacks that the program makes, whose callers are the same */
@@ -667,6 +668,82 @@ static void test_live_family(void **state)
 	check_live(false, true);
 }
 
+/* --- Waits --- */
+
+/* This thread leaves its CPU, for the program: none of its real switches is reported to that. */
+static void leave(const struct sample_program *sample)
+{
+	uint64_t arguments[] = { 1 /* TASK_INTERRUPTIBLE */ };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
+
+	assert_int_equal(
+		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
+}
+
+/* The time of all waits that have ended. */
+static uint64_t sum_waits(const struct sample_program *sample)
+{
+	int fd = bpf_object__find_map_fd_by_name(sample_program_object(sample), "waits");
+	uint64_t ns = 0;
+
+	for (uint32_t key = 0; key < WAIT_ENTRIES; key++) {
+		struct wait_entry entry;
+
+		assert_int_equal(bpf_map_lookup_elem(fd, &key, &entry), 0);
+		ns += entry.blocked_ns + entry.runnable_ns;
+	}
+	return ns;
+}
+
+/*
+ * The kernel does not report all switches to programs. A thread that leaves its CPU while its wait
+ * is under way for the program has gone on unseen: its wait was as long as it has not run, however
+ * often it has gone on and left.
+ */
+static void test_unseen_switches(void **state)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = true,
+		.waits = true,
+	};
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	struct sample_program sample = { .cpu_count = 0 };
+	struct counts counts = { 0 };
+	uint64_t since = 0, ran_before = 0, slept = 0;
+
+	(void)state;
+	load(&sample, &settings, &counts);
+	for (uint64_t ended = 0; ended <= 2; ended++) {
+		/* Reading a thread's CPU time has the kernel bring its clock up to date. */
+		uint64_t all = sum_waits(&sample), before = now_ns(), after;
+		uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		leave(&sample);
+		after = now_ns();
+		if (ended)
+			assert_in_range(sum_waits(&sample) - all, slept * .9995,
+					(after - since - (ran - ran_before)) * 1.0005);
+		else
+			assert_int_equal(sum_waits(&sample), 0);
+		since = before;
+		ran_before = ran;
+		slept = 0;
+		for (uint64_t i = 0; i <= ended; i++) {
+			uint64_t end;
+
+			assert_int_equal(nanosleep(&pause, NULL), 0);
+			slept += pause.tv_nsec;
+			end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + pause.tv_nsec;
+			while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+				;
+		}
+	}
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -685,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_live_pcs),
 		cmocka_unit_test(test_live_stacks),
 		cmocka_unit_test(test_live_family),
+		cmocka_unit_test(test_unseen_switches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
