@@ -148,10 +148,4 @@ check "merged, the stacks are the same" agrees chains merged
 check "a flame graph has a script's functions" \
 	grep -q "<title>share_70" <("$profiltool" flamegraph -o - shares.pb.gz 2>/dev/null)
 
-# --- What has no names ---
-
-check "without -g the option is named" exits 0 "$profiltool" record -o flat.pb.gz -- \
-	"$python" -c 'for i in range(3000000): pass'
-check "without -g: it" says "recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks"
-
 finish

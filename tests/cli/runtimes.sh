@@ -250,7 +250,7 @@ done
 rm -r bin
 
 if [ -x /usr/bin/python3 ]; then
-	check "Python: recorded" record -- /usr/bin/python3 -c '
+	check "Python: recorded" record --call-graph=none -- /usr/bin/python3 -c '
 import time
 while time.process_time() < 0.3: sum(i * i for i in range(1000))'
 	check "Python: the option -g" says "$new"

@@ -307,7 +307,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	int err = 0;
 
 	c->processes.everyone = counts_everyone(c);
-	c->processes.notes_changes = has_unwind(c);
+	c->processes.notes_changes = has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->processes.inherit = c->options.inherit;
 	c->processes.notes_origins = c->options.always_on;
 	c->processes.bytes_max = memory_available() / TABLE_SHARE;
@@ -441,6 +441,18 @@ static int load_sample(struct capture *c, struct error *e)
 	return err;
 }
 
+/* Needs the targets' mappings, to know whether they run scripts. */
+static void choose_stacks(struct capture *c)
+{
+	bool scripts = false;
+
+	for (size_t i = 0; i < c->processes.image_count && !scripts; i++)
+		scripts = c->processes.images[i].fd >= 0 &&
+			  c->options.is_interpreter(c->processes.images[i].fd);
+	c->options.stacks = scripts ? CAPTURE_STACKS_AUTO : CAPTURE_NO_STACKS;
+	c->processes.notes_changes = scripts;
+}
+
 /* Needs the target's mappings, to know where its program is. */
 static int load_profil(struct capture *c, struct error *e)
 {
@@ -472,7 +484,10 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	c->options = *options;
 	c->group.fd = -1;
 	c->begin_ns = now_ns();
-	wants_mappings = has_histogram(c) || has_unwind(c);
+	if (c->options.stacks == CAPTURE_STACKS_SCRIPTS && !options->pid_count)
+		c->options.stacks = CAPTURE_NO_STACKS;
+	wants_mappings =
+		has_histogram(c) || has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
 		err = error_set(e, errno, "cannot create an epoll instance");
@@ -491,8 +506,6 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: tick_prepare(&c->tick, options->frequency, e);
 	else
 		err = err ?: events_prepare(&c->events, options->event, options->frequency, e);
-	if (options->stacks)
-		stack_account_begin(&c->stacks);
 	if (!wants_mappings)
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
@@ -500,8 +513,12 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	err = err ?: watch_sideband(c, 0, e);
 	if (wants_mappings) {
 		err = err ?: take_snapshot(c, e);
+		if (!err && c->options.stacks == CAPTURE_STACKS_SCRIPTS)
+			choose_stacks(c);
 		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
 	}
+	if (c->options.stacks)
+		stack_account_begin(&c->stacks);
 	if (options->wall)
 		err = err ?: open_wall(c, e);
 	err = err ?: begin_members(c, e);

@@ -32,6 +32,11 @@ enum capture_stacks {
 	CAPTURE_STACKS_AUTO, /* CFI where the kernel accepts that program, else FP */
 	CAPTURE_STACKS_CFI,  /* by call frame information, which options.read_rows reads */
 	CAPTURE_STACKS_FP,   /* by frame pointers */
+	/*
+	 * AUTO if one of options.pids has an interpreter now whose scripts' functions can be named,
+	 * which takes stacks; else none.
+	 */
+	CAPTURE_STACKS_SCRIPTS,
 };
 
 enum capture_target {
@@ -69,6 +74,7 @@ struct capture_options {
 	bool user, kernel;    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
+	bool (*is_interpreter)(int fd); /* the file of an image: for CAPTURE_STACKS_SCRIPTS */
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool native;		 /* keep the frames of interpreters: capture_is_native() */
 	bool windows;		 /* capture_cut() will be called; no histogram */

@@ -2,10 +2,12 @@
 #include "symbol/language.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "symbol/python.h"
 #include "symbol/symbol_table.h"
+#include "util/clock.h"
 
 /* Dynamic symbols by which a language is known. */
 #define SYMBOLS_MAX 8
@@ -79,6 +81,30 @@ void language_find(struct elf_file *file, struct language_image *image)
 	if (specific.address &&
 	    language_read_variable(file, specific.address, descriptor, sizeof(descriptor)))
 		image->thread_specific = descriptor[2];
+}
+
+/* Most that is read of a file, for a recording that waits for it: some 50 times Python's symbols.
+ */
+#define FILE_BYTES ((uint64_t)16 * 1024 * 1024)
+#define FILE_NS	   (100 * NS_PER_MS)
+
+bool language_is_interpreter(int fd)
+{
+	struct read_budget budget = {
+		.bytes = FILE_BYTES,
+		.memory = FILE_BYTES,
+		.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + FILE_NS,
+	};
+	struct language_image image;
+	struct elf_file file;
+	struct error ignored;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (own < 0 || elf_file_open(&file, own, &budget, &ignored))
+		return false;
+	language_find(&file, &image);
+	elf_file_close(&file);
+	return image.language != LANGUAGE_NONE;
 }
 
 void language_name(const struct language_code *code, char name[static LANGUAGE_TEXT_SIZE],

@@ -15,6 +15,10 @@
  */
 void language_find(struct elf_file *file, struct language_image *image);
 
+/* Whether the file is an interpreter of a version that is known: the functions of its scripts have
+ * names. fd: owned by the caller. */
+bool language_is_interpreter(int fd);
+
 #define LANGUAGE_TEXT_SIZE 512
 
 /*

@@ -4,12 +4,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -184,4 +186,117 @@ int executable_read_program(const char *path, struct executable *x, struct error
 	error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
 	error_hint(e, "install the C library that it is made for");
 	return -ENOEXEC;
+}
+
+static bool is_interpreter_at(const char *path, bool (*is_interpreter)(int fd))
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool found = fd >= 0 && is_interpreter(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+/* The same of the libraries that the program's loader finds, as ldd(1) lists them. */
+static bool is_interpreter_in(const struct executable *x, bool (*is_interpreter)(int fd))
+{
+	char *const arguments[] = { (char *)x->interpreter, "--list", (char *)x->path, NULL };
+	posix_spawn_file_actions_t actions;
+	char *line = NULL, *path;
+	bool found = false;
+	size_t size = 0;
+	FILE *list;
+	int ends[2];
+	pid_t pid;
+	int err;
+
+	if (!*x->interpreter || x->privileged || pipe2(ends, O_CLOEXEC))
+		return false;
+	err = posix_spawn_file_actions_init(&actions);
+	if (!err) {
+		err = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+		err = err
+			      ?: posix_spawn_file_actions_addopen(&actions, STDERR_FILENO,
+								  "/dev/null", O_WRONLY, 0);
+		err = err ?: posix_spawn(&pid, arguments[0], &actions, NULL, arguments, environ);
+		posix_spawn_file_actions_destroy(&actions);
+	}
+	close(ends[1]);
+	list = err ? NULL : fdopen(ends[0], "r");
+	if (!list)
+		close(ends[0]);
+	/* "	libc.so.6 => /lib/libc.so.6 (0x00007f0000000000)" */
+	while (list && getline(&line, &size, list) > 0) {
+		path = strstr(line, " => /");
+		if (!path || !strrchr(path, '('))
+			continue;
+		path += strlen(" => ");
+		strrchr(path, '(')[-1] = '\0';
+		found = found || is_interpreter_at(path, is_interpreter);
+	}
+	free(line);
+	if (list)
+		fclose(list);
+	if (!err)
+		waitpid(pid, NULL, 0);
+	return found;
+}
+
+#define MOST_WORDS   16 /* of a script's interpreter line */
+#define MOST_LOOKUPS 64 /* of words that may be a program's name */
+
+/* lookups: how many are left. */
+static bool runs_scripts(char *const *words, bool (*is_interpreter)(int fd), int *lookups)
+{
+	/* They run the program that their arguments name. */
+	static const char *const launchers[] = { "chrt",  "env",     "ionice", "nice",
+						 "nohup", "numactl", "setsid", "stdbuf",
+						 "sudo",  "taskset", "time",   "timeout" };
+	char path[PATH_MAX], line[HEAD_SIZE + 1] = "", *next[MOST_WORDS + 1] = { NULL };
+	char *rest = line + strlen("#!");
+	struct executable x;
+	struct error ignored;
+	const char *name;
+	int fd;
+
+	if (!*words || --*lookups < 0 || executable_find(words[0], path, &ignored) ||
+	    executable_read(path, &x, &ignored))
+		return false;
+	if (x.kind == EXECUTABLE_SCRIPT) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (fd < 0)
+			return false;
+		if (read(fd, line, HEAD_SIZE) > 0)
+			line[strcspn(line, "\n")] = '\0';
+		close(fd);
+		for (int i = 0; i < MOST_WORDS && rest;) {
+			next[i] = strsep(&rest, " \t");
+			if (*next[i])
+				i++;
+			else
+				next[i] = NULL;
+		}
+		return runs_scripts(next, is_interpreter, lookups);
+	}
+	if (x.kind != EXECUTABLE_ELF)
+		return false;
+	if (is_interpreter_at(x.path, is_interpreter) || is_interpreter_in(&x, is_interpreter))
+		return true;
+	name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
+		if (strcmp(name, launchers[i]) == 0) {
+			while (*lookups > 0 && *words && *++words)
+				if (runs_scripts(words, is_interpreter, lookups))
+					return true;
+			return false;
+		}
+	return false;
+}
+
+bool executable_runs_scripts(char *const *command, bool (*is_interpreter)(int fd))
+{
+	int lookups = MOST_LOOKUPS;
+
+	return runs_scripts(command, is_interpreter, &lookups);
 }

@@ -36,4 +36,10 @@ int executable_read(const char *path, struct executable *x, struct error *e);
  */
 int executable_read_program(const char *path, struct executable *x, struct error *e);
 
+/*
+ * Whether the command runs scripts by an interpreter that is_interpreter() knows by its file: as
+ * the program or a library of it, behind "#!", or behind env(1), nice(1) and their like.
+ */
+bool executable_runs_scripts(char *const *command, bool (*is_interpreter)(int fd));
+
 #endif

@@ -172,12 +172,13 @@ static int check_target(const struct record_options *o, char **command, struct e
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
 	int kinds = tool_target_kinds(&o->target) + (command != NULL);
 	struct executable program;
+	bool stacks = o->target.stacks && o->target.stacks != CAPTURE_STACKS_SCRIPTS;
 	const char *why = NULL;
 	char path[PATH_MAX];
 	int err;
 
 	/* perf takes the method of -g as a word of its own. Here, a command begins there. */
-	for (size_t i = 0; i < 6 && command && o->target.stacks; i++)
+	for (size_t i = 0; i < 6 && command && stacks; i++)
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
 				       command[0]);
@@ -210,7 +211,7 @@ static int check_target(const struct record_options *o, char **command, struct e
 		      "and --kernel";
 	else if (o->scale && o->victim.kind)
 		why = "--scale keeps no delay: it excludes --victim";
-	else if (o->scale && o->target.stacks)
+	else if (o->scale && stacks)
 		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
 		return 0;
@@ -248,7 +249,11 @@ static int check_output(struct record_options *o, const struct format **format, 
 		return -EINVAL;
 	}
 	/* Without names, addresses of the interpreter are more than none. */
-	o->target.native |= o->output && !((*format)->keeps & KEEPS(NAMES));
+	if (o->output && !((*format)->keeps & KEEPS(NAMES))) {
+		o->target.native = true;
+		if (o->target.stacks == CAPTURE_STACKS_SCRIPTS)
+			o->target.stacks = CAPTURE_NO_STACKS;
+	}
 	o->naming.lines |= o->output && (*format)->keeps & KEEPS(LINES) && !o->no_inline;
 	return 0;
 }
@@ -304,9 +309,14 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			tool_warn("stacks end in %s: its call frame information is not used: %s",
 				  images[ends[i].image].path, why);
 	}
-	if (o->target.stacks == CAPTURE_STACKS_AUTO && !cfi)
+	if ((o->target.stacks == CAPTURE_STACKS_AUTO ||
+	     o->target.stacks == CAPTURE_STACKS_SCRIPTS) &&
+	    capture_stacks(c) == CAPTURE_STACKS_FP)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
+	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !o->quiet)
+		tool_warn("call stacks were recorded, to name the functions of scripts; without: "
+			  "--call-graph=none");
 	if (totals.stack_limit && totals.stack_limit < CAPTURE_DEPTH_MAX)
 		tool_warn("call stacks have %" PRIu64 " frames%s at most, not %d: sysctl "
 			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
@@ -566,7 +576,11 @@ out:
 
 static int run_record(int argc, char **argv)
 {
-	struct record_options o = { .limit = -1, .overhead = 2 };
+	struct record_options o = {
+		.target.stacks = CAPTURE_STACKS_SCRIPTS,
+		.limit = -1,
+		.overhead = 2,
+	};
 	struct recording r = { 0 };
 	struct capture_options c;
 	const struct format *format;
@@ -596,7 +610,9 @@ static int run_record(int argc, char **argv)
 	c.victim_name = o.victim.name;
 	c.wall = c.waits = o.wall;
 	c.waits_percent = o.overhead;
-	if (o.wall && c.stacks == CAPTURE_NO_STACKS)
+	if (o.scale)
+		c.stacks = CAPTURE_NO_STACKS;
+	else if (o.wall && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
 		c.stacks = CAPTURE_STACKS_AUTO;
 	c.scale = o.scale;
 	c.offset = o.offset.address;
@@ -604,6 +620,10 @@ static int run_record(int argc, char **argv)
 	if (command) {
 		c.target = CAPTURE_COMMAND;
 		c.command = command;
+		if (c.stacks == CAPTURE_STACKS_SCRIPTS)
+			c.stacks = executable_runs_scripts(command, c.is_interpreter)
+					   ? CAPTURE_STACKS_AUTO
+					   : CAPTURE_NO_STACKS;
 		/* Its output would mix with the profile, or with the JSON. */
 		c.command_to_stderr = o.json || (o.output && strcmp(o.output, "-") == 0);
 	}

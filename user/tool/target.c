@@ -11,6 +11,7 @@
 #include "capture/tick.h"
 #include "cli/capabilities.h"
 #include "symbol/cfi/cfi.h"
+#include "symbol/language.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -169,6 +170,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.kernel = t->kernel,
 		.stacks = t->stacks,
 		.read_rows = cfi_read,
+		.is_interpreter = language_is_interpreter,
 		.unwind_mib = t->unwind_mib,
 		.native = t->native,
 	};

@@ -41,7 +41,7 @@ struct tool_target {
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
 	{ "event", 'e', "EVENT", "the clock (auto: the best there is)", tool_option_event,         \
 	  offsetof(type, member.event) },                                                          \
-	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto)",           \
+	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto); a script's without this", \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "unwind-memory", 0, "MIB",                                                               \
 	  "room for call frame information of programs that start later (12)",                     \

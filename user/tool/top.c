@@ -312,6 +312,7 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 static int run_top(int argc, char **argv)
 {
 	struct top_options o = {
+		.target.stacks = CAPTURE_STACKS_SCRIPTS,
 		.delay_ns = NS_PER_S,
 		.half_life.ns = 5 * NS_PER_S,
 		.view = row_views,
