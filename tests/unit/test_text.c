@@ -191,6 +191,11 @@ static void test_text_basename(void **state)
 	assert_string_equal(text_basename("[a/b]"), "[a/b]");
 	assert_string_equal(text_basename("/tmp/"), "/tmp/");
 	assert_string_equal(text_basename(""), "[unknown]");
+	assert_string_equal(text_basename("/usr/lib/python3.11/re/__init__.py"), "re/__init__.py");
+	assert_string_equal(text_basename("re/__init__.py"), "re/__init__.py");
+	assert_string_equal(text_basename("app/__main__.py"), "app/__main__.py");
+	assert_string_equal(text_basename("__init__.py"), "__init__.py");
+	assert_string_equal(text_basename("/__init__.py"), "/__init__.py");
 }
 
 static void assert_percent(uint64_t part, uint64_t whole, const char *expected)

@@ -126,7 +126,14 @@ char *text_utf8(const char *raw)
 
 const char *text_basename(const char *path)
 {
-	return path[0] ? profile_basename(path) : "[unknown]";
+	const char *name = path[0] ? profile_basename(path) : "[unknown]";
+
+	/* Each package of Python has files of these names. */
+	if (strcmp(name, "__init__.py") != 0 && strcmp(name, "__main__.py") != 0)
+		return name;
+	for (name -= name > path; name > path && name[-1] != '/'; name--)
+		;
+	return name;
 }
 
 char *text_expand_tabs(const char *line)

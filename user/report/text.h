@@ -50,7 +50,10 @@ void text_shorten_line(char *visible, size_t columns);
 /* Returns valid UTF-8 for JSON, with U+FFFD for invalid bytes; to be free()d, or NULL. */
 char *text_utf8(const char *raw);
 
-/* The last component of an image's path; all of names like [vdso]; "[unknown]" for "". */
+/*
+ * The last component of an image's path; all of names like [vdso]; "[unknown]" for ""; the last two
+ * of a Python package's __init__.py.
+ */
 const char *text_basename(const char *path);
 
 /* Returns a line with blanks for tabs and none at its end; to be free()d, or NULL. */
