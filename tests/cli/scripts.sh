@@ -95,7 +95,7 @@ check "a process: stacks are in JSON" json '(j["stacks"]["complete"] == j["stack
 check "a thread" record_used "$script" -t "$script"
 check "a thread: names" named out
 check "one of two processes runs a script" record_used "$script" -p "$other,$script"
-check "one of two processes: names" named out
+check "one of two processes: names" grep -qE '^ +[1-9][0-9]* .* hot +hot\.py$' out
 check "a process that runs no script" record_used "$other" -p "$other"
 check "a process that runs no script: no stacks" flat out
 check "with --scale the histogram" record_used "$script" --scale 0x10000 -p "$script"
@@ -113,5 +113,40 @@ check "top --by source" exits 0 "$profiltool" top -p "$script" --tables 2 -d 0.5
 check "top --by source: the script" grep -qE '/hot\.py +hot\.py$' out
 check "top -g of the whole machine" exits 0 "$profiltool" top -g --tables 2 -d 1 -E 0
 check "top -g of the whole machine: the script's functions" grep -qE ' hot\.py$' out
+
+# --- Versions that are not known: said with their number, and nothing is guessed ---
+
+# interpreter VERSION FREE_THREADED: makes bin/python3, a program that has what tells an interpreter's version:
+# Py_Version, 0 for none, and the offsets for debuggers, which say whether it is free-threaded.
+interpreter() {
+	rm -f bin/python3
+	${CC:-gcc} -rdynamic "$(own_build_id)" -o bin/python3 -x c - <<-EOF2
+		#include <time.h>
+		struct { char cookie[8]; unsigned long version, free_threaded; long more[1000]; } _PyRuntime =
+			{ "xdebugpy", $1, $2 };
+		char PyCode_Type[400];
+		#if $1
+		const unsigned long Py_Version = $1;
+		#endif
+		int main(void)
+		{
+			while (clock() < CLOCKS_PER_SEC / 4)
+				for (volatile int i = 0; i < 1000000; i++)
+					;
+			return 0;
+		}
+	EOF2
+}
+for version in "0 0 Python before version 3.11" "0x030f02f0 0 Python 3.15.2" "0x030e01f0 1 free-threaded Python 3.14.1" \
+	"0x040001f0 0 Python 4.0.1"; do
+	read -r number free_threaded name <<<"$version"
+	check "$name" interpreter "$number" "$free_threaded"
+	check "$name: recorded" command_recorded -- python3
+	check "$name: no stacks" flat out
+	check "$name: is said, and what to do" says \
+		"in C functions of the interpreter: $name is not supported: run it by Python 3.11 to 3.14, not free-threaded"
+	check "$name: recorded with -g" command_recorded -g -- python3
+	check "$name: with -g, the same" says "in C functions of the interpreter: $name is not supported"
+done
 
 finish

@@ -176,23 +176,29 @@ static void an_image_with_few_samples(void **state)
 static const char *interpreter(struct profile *p, const char *path)
 {
 	mapping_of(p, path);
-	return runtime_interpreter(p, image_of(p, path));
+	static char text[RUNTIME_HINT_SIZE];
+
+	return runtime_interpreter(p, image_of(p, path), text);
 }
 
 static void interpreters(void **state)
 {
-	static const char old[] = "before version 3.11", stacks[] = "recorded with -g, Python 3.11",
-			  others[] = "not free-threaded", new[] = "-X perf (version 3.12 or later";
+	static const char stacks[] = "recorded with -g, Python 3.11",
+			  new[] = "-X perf (version 3.12 or later";
 	struct profile *p = new_profile();
 
 	(void)state;
-	assert_non_null(strstr(interpreter(p, "/usr/bin/python2.7 (deleted)"), old));
-	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.9.so.1.0"), old));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/python2.7 (deleted)"),
+			       "Python 2.7 is not supported: "));
+	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.9.so.1.0"),
+			       "Python 3.9 is not supported: "));
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.11"), stacks));
 	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.14.so.1.0"), stacks));
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3"), stacks));
-	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.13t.so.1.0"), others));
-	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.15"), others));
+	assert_non_null(strstr(interpreter(p, "/usr/lib/libpython3.13t.so.1.0"),
+			       "free-threaded Python 3.13 is not supported: "));
+	assert_non_null(
+		strstr(interpreter(p, "/usr/bin/python3.15"), "Python 3.15 is not supported: "));
 	p->stacks = "cfi";
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.12"), new));
 	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "Perl gives no"));

@@ -562,9 +562,10 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 	for (size_t i = 0; i < p->image_count; i++) {
 		const struct unnamed *u = &images[i];
 		const char *why = NULL;
+		char hint[RUNTIME_HINT_SIZE];
 
 		if (u->all && u->all >= l.sum / INTERPRETER_SHARE)
-			why = runtime_interpreter(p, u->image - p->images);
+			why = runtime_interpreter(p, u->image - p->images, hint);
 		if (why)
 			print_part(&l, u->image, u->all, "in C functions of the interpreter", why);
 	}

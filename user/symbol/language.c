@@ -20,8 +20,12 @@ static const struct {
 		     struct language_image *image);
 	void (*name)(const struct language_code *code, char *name, char *file);
 	uint32_t (*line)(const struct language_code *code, uint32_t instruction);
+	/* Writes the interpreter's name and version, whether it is known or not; may be NULL. */
+	void (*version)(const struct elf_file *file, const struct language_symbol *symbols,
+			char text[static LANGUAGE_VERSION_SIZE]);
 } languages[LANGUAGES] = {
-	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line },
+	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line,
+			      python_version },
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)
@@ -47,17 +51,19 @@ bool language_read_variable(const struct elf_file *file, uint64_t address, void 
  */
 static const char thread_specific[] = "_thread_db_pthread_specific";
 
-void language_find(struct elf_file *file, struct language_image *image)
+/* All 0: the file is not for this kind of machine, or has no such symbols. */
+static void find_symbols(struct elf_file *file,
+			 struct language_symbol symbols[static LANGUAGES][SYMBOLS_MAX],
+			 struct language_symbol *specific)
 {
-	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX] = { 0 }, specific = { 0 };
 	struct symbol_reader reader;
 	struct error ignored;
-	uint32_t descriptor[3];
 	GElf_Ehdr header;
 	const char *name;
 	GElf_Sym symbol;
 
-	*image = (struct language_image){ 0 };
+	memset(symbols, 0, sizeof(*symbols) * LANGUAGES);
+	*specific = (struct language_symbol){ 0 };
 	if (!gelf_getehdr(file->elf, &header) || header.e_machine != EM_X86_64)
 		return;
 	if (symbol_reader_open(&reader, file, SHT_DYNSYM, &ignored) == 0)
@@ -69,13 +75,22 @@ void language_find(struct elf_file *file, struct language_image *image)
 			     GELF_ST_TYPE(symbol.st_info) != STT_FUNC))
 				continue;
 			if (strcmp(name, thread_specific) == 0)
-				specific = found;
+				*specific = found;
 			for (int l = LANGUAGE_NONE + 1; l < LANGUAGES; l++)
 				for (int i = 0; i < SYMBOLS_MAX && languages[l].symbols[i]; i++)
 					if (strcmp(name, languages[l].symbols[i]) == 0)
 						symbols[l][i] = found;
 		}
 	symbol_reader_close(&reader);
+}
+
+void language_find(struct elf_file *file, struct language_image *image)
+{
+	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX], specific;
+	uint32_t descriptor[3];
+
+	*image = (struct language_image){ 0 };
+	find_symbols(file, symbols, &specific);
 	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !image->language; l++)
 		languages[l].find(file, symbols[l], image);
 	if (specific.address &&
@@ -88,23 +103,46 @@ void language_find(struct elf_file *file, struct language_image *image)
 #define FILE_BYTES ((uint64_t)16 * 1024 * 1024)
 #define FILE_NS	   (100 * NS_PER_MS)
 
-bool language_is_interpreter(int fd)
+static bool open_interpreter(int fd, struct read_budget *budget, struct elf_file *file)
 {
-	struct read_budget budget = {
+	struct error ignored;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	*budget = (struct read_budget){
 		.bytes = FILE_BYTES,
 		.memory = FILE_BYTES,
 		.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + FILE_NS,
 	};
+	return own >= 0 && elf_file_open(file, own, budget, &ignored) == 0;
+}
+
+bool language_is_interpreter(int fd)
+{
+	struct read_budget budget;
 	struct language_image image;
 	struct elf_file file;
-	struct error ignored;
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-	if (own < 0 || elf_file_open(&file, own, &budget, &ignored))
+	if (!open_interpreter(fd, &budget, &file))
 		return false;
 	language_find(&file, &image);
 	elf_file_close(&file);
 	return image.language != LANGUAGE_NONE;
+}
+
+void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE])
+{
+	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX], specific;
+	struct read_budget budget;
+	struct elf_file file;
+
+	text[0] = '\0';
+	if (!open_interpreter(fd, &budget, &file))
+		return;
+	find_symbols(&file, symbols, &specific);
+	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !text[0]; l++)
+		if (languages[l].version)
+			languages[l].version(&file, symbols[l], text);
+	elf_file_close(&file);
 }
 
 void language_name(const struct language_code *code, char name[static LANGUAGE_TEXT_SIZE],

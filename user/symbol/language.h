@@ -19,6 +19,14 @@ void language_find(struct elf_file *file, struct language_image *image);
  * names. fd: owned by the caller. */
 bool language_is_interpreter(int fd);
 
+#define LANGUAGE_VERSION_SIZE 64
+
+/*
+ * Which interpreter the file is, such as "Python 3.15.2"; "": none that is recognized. fd: as
+ * above.
+ */
+void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE]);
+
 #define LANGUAGE_TEXT_SIZE 512
 
 /*

@@ -2,6 +2,7 @@
 #include "symbol/python.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "symbol/python_layouts.h"
@@ -37,6 +38,27 @@ void python_find(struct elf_file *file, const struct language_symbol *symbols,
 	*image = *layout;
 	image->python.runtime = runtime->address;
 	image->python.code_type = type->address;
+}
+
+void python_version(const struct elf_file *file, const struct language_symbol *symbols,
+		    char text[static LANGUAGE_VERSION_SIZE])
+{
+	uint64_t version, free_threaded = 0;
+
+	if (!symbols[0].address || !symbols[1].address)
+		return;
+	/* Py_Version is there from 3.11 on. */
+	if (!symbols[2].address ||
+	    !language_read_variable(file, symbols[2].address, &version, sizeof(version))) {
+		snprintf(text, LANGUAGE_VERSION_SIZE, "Python before version 3.11");
+		return;
+	}
+	if (version >> 16 >= 0x30d)
+		language_read_variable(file, symbols[0].address + 16, &free_threaded,
+				       sizeof(free_threaded));
+	snprintf(text, LANGUAGE_VERSION_SIZE, "%sPython %u.%u.%u",
+		 free_threaded ? "free-threaded " : "", (unsigned int)(version >> 24 & 0xff),
+		 (unsigned int)(version >> 16 & 0xff), (unsigned int)(version >> 8 & 0xff));
 }
 
 /* Writes the text of a string object, as `size` bytes of it were copied. */

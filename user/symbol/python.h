@@ -13,6 +13,8 @@
 void python_find(struct elf_file *file, const struct language_symbol *symbols,
 		 struct language_image *image);
 void python_name(const struct language_code *code, char *name, char *file);
+void python_version(const struct elf_file *file, const struct language_symbol *symbols,
+		    char text[static LANGUAGE_VERSION_SIZE]);
 uint32_t python_line(const struct language_code *code, uint32_t instruction);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
+#include "symbol/language.h"
 #include "util/index.h"
 #include "util/proc_maps.h"
 #include "util/sum.h"
@@ -447,12 +448,13 @@ static bool has_many(const struct profile *p, const char *const functions[2])
 	return found && found >= sum / INTERPRETER_SHARE;
 }
 
-const char *runtime_interpreter(const struct profile *p, uint32_t image)
+const char *runtime_interpreter(const struct profile *p, uint32_t image,
+				char text[static RUNTIME_HINT_SIZE])
 {
 	const struct interpreter *found = NULL;
+	char name[64], version[LANGUAGE_VERSION_SIZE] = "", next;
 	unsigned int major, minor;
-	char name[64], next;
-	int known;
+	int known, fd = p->images[image].fd;
 
 	if (!file_name(p->images[image].path, name, sizeof(name)))
 		return NULL;
@@ -469,12 +471,22 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image)
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (profile_is_script(p, i))
 			return NULL;
+	/* By the file itself, which is open after a recording, else by its name. */
 	known = sscanf(strstr(name, "python"), "python%u.%u%c", &major, &minor, &next);
+	if (fd >= 0 && !language_is_interpreter(fd))
+		language_version(fd, version);
 	if (known >= 2 && (major < 3 || (major == 3 && minor < 11)))
-		return "Python before version 3.11 gives no profiler the names of its functions";
-	if (known >= 2 && (major > 3 || minor > 14 || (known > 2 && next == 't')))
-		return "only Python 3.11 to 3.14, not free-threaded, has its functions in the call "
-		       "stacks; or python -X perf, built with frame pointers";
+		snprintf(version, sizeof(version), "Python %u.%u", major, minor);
+	else if (!*version && known >= 2 && (major > 3 || minor > 14 || (known > 2 && next == 't')))
+		snprintf(version, sizeof(version), "%sPython %u.%u",
+			 known > 2 && next == 't' ? "free-threaded " : "", major, minor);
+	if (*version) {
+		snprintf(text, RUNTIME_HINT_SIZE,
+			 "%s is not supported: run it by Python 3.11 to 3.14, not free-threaded; "
+			 "or, from 3.12 on, with -X perf, if it has frame pointers",
+			 version);
+		return text;
+	}
 	if (strcmp(p->stacks, "cfi") != 0)
 		return "recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks";
 	return "python -X perf (version 3.12 or later, built with frame pointers), recorded with "

@@ -27,10 +27,12 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why);
 
 /*
  * A hint for samples in an interpreter, which show its own functions instead of those of the
- * program that it runs. NULL: the image is not an interpreter, or the profile has the program's
- * functions.
+ * program that it runs; perhaps in `text`. NULL: the image is not an interpreter, or the profile
+ * has the program's functions.
  */
-const char *runtime_interpreter(const struct profile *p, uint32_t image);
+#define RUNTIME_HINT_SIZE 256
+const char *runtime_interpreter(const struct profile *p, uint32_t image,
+				char text[static RUNTIME_HINT_SIZE]);
 
 /*
  * A hint for call stacks that end in an image of code made at run time: the option of a runtime in
