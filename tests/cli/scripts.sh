@@ -114,6 +114,31 @@ check "top --by source: the script" grep -qE '/hot\.py +hot\.py$' out
 check "top -g of the whole machine" exits 0 "$profiltool" top -g --tables 2 -d 1 -E 0
 check "top -g of the whole machine: the script's functions" grep -qE ' hot\.py$' out
 
+# --- Source in a container, whose files others do not see ---
+
+mkdir inside kept && cp hot.py kept/inside.py
+chmod 755 "$work" # annotate shows root only sources that all may read
+start_ready unshare -m sh -c "mount -t tmpfs -o mode=755 none inside && cp kept/inside.py inside &&
+	exec python3 \"$work/inside/inside.py\" 1000"
+check "a script in a container" record_used "$pid" -o inside.pb.gz -p "$pid"
+# has_source NAME: annotate shows the script's line 5.
+has_source() {
+	exits 0 "$profiltool" annotate "$@" -s hot inside.pb.gz &&
+		grep -qE ' 5 +return sum\(i \* i for i in range\(1000\)\)' out
+}
+check "annotate shows its source while it runs" has_source
+sed 's/^import.*/&\n&/' hot.py >inside/inside.py && touch -d "1 hour ago" inside/inside.py
+check "and not another file that has its path here" has_source
+stop "$pid"
+check "once it has ended, what is here" exits 0 "$profiltool" annotate -s hot inside.pb.gz
+check "that it is another file is said" says \
+	"the function does not begin where it did: $work/inside/inside.py; it is another file, or was changed"
+rm inside/inside.py
+check "nothing is here" exits 0 "$profiltool" annotate -s hot inside.pb.gz
+check "nothing is here: --source-path" says "source file not found: $work/inside/inside.py; --source-path names"
+check "--source-path names a copy" has_source --source-path kept
+check "of a copy, nothing is said" [ "$(grep -c "begin where" err)" = 0 ]
+
 # --- Versions that are not known: said with their number, and nothing is guessed ---
 
 # interpreter VERSION FREE_THREADED: makes bin/python3, a program that has what tells an interpreter's version:

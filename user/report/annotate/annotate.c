@@ -191,11 +191,41 @@ static void print_files(const char *prefix, const char *before, const struct not
 	print_note(prefix, before, files->first, files->count > 1 ? more : after, out);
 }
 
+/*
+ * Whether the source of a script has the function's name where it begins. A container that is gone
+ * may have had another file of this path. True if that cannot be known.
+ */
+static bool has_function_line(const struct annotation *a, const struct source_file *f)
+{
+	const char *name = a->function, *line;
+	size_t size;
+
+	/* The last part of "Class.method", "f.<locals>.g", "Package::f" and "Class->method". */
+	for (const char *at = name; *at; at++)
+		if (strchr(".:>\\", *at))
+			name = at + 1;
+	size = strcspn(name, "<>({[ ");
+	if (!size || name[size])
+		return true;
+	for (uint32_t i = 0; i < a->p->function_count; i++) {
+		const struct profile_function *function = &a->p->functions[i];
+
+		if (!function->start_line || strcmp(function->name, a->function) != 0 ||
+		    strcmp(function->file, f->name) != 0)
+			continue;
+		line = source_file_line(f, function->start_line);
+		line = line ? line + strspn(line, " \t") : "";
+		/* A decorator is before the name. */
+		return strstr(line, name) || *line == '@' || strncmp(line, "#[", 2) == 0;
+	}
+	return true;
+}
+
 void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
 	struct noted_files missing = { 0 }, changed = { 0 }, edited = { 0 }, large = { 0 },
-			   private = { 0 };
+			   private = { 0 }, other = { 0 };
 	struct stat status;
 	bool has_image = *image == '/' && stat(image, &status) == 0;
 
@@ -219,6 +249,8 @@ void report_listing_notes(const struct annotation *a, const char *prefix, FILE *
 			add_file(&private, f);
 		else if (*f->name && !f->text)
 			add_file(&missing, f);
+		else if (f->text && a->script && !has_function_line(a, f))
+			add_file(&other, f);
 		else if (f->text && a->script && (uint64_t)f->mtime > a->p->time_ns / 1000000000 &&
 			 a->p->time_ns)
 			add_file(&edited, f);
@@ -232,6 +264,8 @@ void report_listing_notes(const struct annotation *a, const char *prefix, FILE *
 		    out);
 	print_files(prefix, "source file not read: ", &large,
 		    ": all together are limited to 64 MiB", out);
+	print_files(prefix, "the function does not begin where it did: ", &other,
+		    "; it is another file, or was changed", out);
 	print_files(prefix, "changed since the recording began: ", &edited,
 		    "; line numbers may be wrong", out);
 	print_files(prefix, "changed since the program was built: ", &changed,

@@ -14,6 +14,8 @@
 #include "report/function_search.h"
 #include "report/rows.h"
 #include "report/text.h"
+#include "util/clock.h"
+#include "util/file.h"
 #include "util/proc_maps.h"
 #include "util/sum.h"
 
@@ -108,6 +110,60 @@ static int find_code_lines(struct annotation *a, const bool *locations,
 	return err;
 }
 
+/*
+ * A script's source may be in a container. Opens the root directory of a process that has run the
+ * function, if it still runs on this machine. Returns a descriptor; -1: there is no such process,
+ * or it sees the same files as this one.
+ */
+static int open_script_root(const struct profile *p, const bool *locations)
+{
+	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	uint64_t second = sysconf(_SC_CLK_TCK), start;
+	char path[64], text[1024], mounts[64], own_mounts[64], host[HOST_NAME_MAX + 1] = "";
+	struct stat root, own;
+	uint32_t pid, last = 0;
+	ssize_t size, own_size;
+	const char *field;
+	int fd;
+
+	if (gethostname(host, sizeof(host) - 1) || strcmp(host, p->host) != 0 || stat("/", &own))
+		return -1;
+	own_size = readlink("/proc/self/ns/mnt", own_mounts, sizeof(own_mounts));
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		bool found = false;
+
+		pid = p->labels[sample->labels].pid;
+		if (!pid || pid == last)
+			continue;
+		for (uint32_t j = 0; j < sample->depth && !found; j++)
+			found = locations[p->frames[sample->first_frame + j]];
+		if (!found)
+			continue;
+		last = pid;
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Another process may have the number by now: field 22, proc_pid_stat(5). */
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+		field = file_read_line(path, text, sizeof(text)) ? NULL : strrchr(text, ')');
+		for (int number = 2; field && number < 22; number++)
+			field = strchr(field + 1, ' ');
+		start = field ? strtoull(field, NULL, 10) : UINT64_MAX;
+		if (fd >= 0 && start < UINT64_MAX &&
+		    boot_ns + start / second * NS_PER_S < p->time_ns + p->duration_ns &&
+		    fstat(fd, &root) == 0) {
+			snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", pid);
+			size = readlink(path, mounts, sizeof(mounts));
+			if (root.st_dev != own.st_dev || root.st_ino != own.st_ino ||
+			    size != own_size || memcmp(mounts, own_mounts, size) != 0)
+				return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
 /* Takes lines from the file's debug information, or if it has none, from the profile. */
 static int find_lines(struct annotation *a, struct profile *p, const bool *locations,
 		      const struct annotation_options *o, struct error *e)
@@ -118,6 +174,10 @@ static int find_lines(struct annotation *a, struct profile *p, const bool *locat
 	if (o->no_sources)
 		return 0;
 	a->files.directory = o->source_path;
+	if (a->script) {
+		a->files.root = open_script_root(p, locations);
+		a->files.has_root = a->files.root >= 0;
+	}
 	if (a->code.count) {
 		err = find_code_lines(a, locations, &options, e);
 		if (!err && annotation_has_lines(a))

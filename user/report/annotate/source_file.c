@@ -58,7 +58,7 @@ static int read_source(struct source_files *s, struct source_file *f)
 	 */
 	const unsigned int rules = geteuid() == 0 ? FILE_PUBLIC : 0;
 	struct stat status;
-	int fd = file_open_regular_by_rules(-1, f->name, rules, &status);
+	int fd = file_open_regular_by_rules(s->has_root ? s->root : -1, f->name, rules, &status);
 	size_t room = 0;
 	ssize_t size;
 
@@ -161,6 +161,8 @@ void source_files_trust(struct source_files *s, const char *image, int fd)
 
 void source_files_free(struct source_files *s)
 {
+	if (s->has_root)
+		close(s->root);
 	free(s->own_directory);
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->files[i]->text);

@@ -29,6 +29,8 @@ struct source_file {
 struct source_files {
 	const char *directory; /* where else to look for files; or NULL */
 	char *own_directory;   /* source_files_trust(); or NULL */
+	int root;	       /* the names are of this root directory, if has_root; owned */
+	bool has_root;
 	struct source_file **files;
 	size_t count, room;
 	size_t bytes; /* of all texts */
