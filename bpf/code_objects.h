@@ -31,6 +31,20 @@ struct {
 	__type(value, __u64);
 } language_sent SEC(".maps");
 
+/*
+ * How often a code object was sent whose address another one had had before. What a CPU knows from
+ * before that may no longer be what user space got last.
+ */
+volatile __u64 codes_replaced = 0;
+
+/* What this CPU has found in language_sent, where a look-up costs some ten times as much. */
+#define KNOWN_CODES 128 /* a power of two */
+
+struct known_code {
+	__u64 process, code, mark;
+	__u64 replaced; /* codes_replaced, by then */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, LANGUAGE_RING_BYTES);
@@ -44,14 +58,20 @@ struct {
 #define SCRIPT_CODES_MAX  64
 
 /* What a language keeps during a walk. */
-#define PYTHON_FRAME_BYTES 80
-#define PYTHON_CODE_BYTES  144
-#define PYTHON_MARK_WORDS  8
+#define PYTHON_FRAME_BYTES  80
+#define PYTHON_WINDOW_BYTES 1024
+#define PYTHON_CODE_BYTES   144
+#define PYTHON_MARK_WORDS   8
 
 struct python_walk {
 	__u64 frame; /* the next to be read; 0: no more */
+	__u64 last;  /* the one before; 0: none */
 	__u64 cframe;
-	__u8 frame_bytes[PYTHON_FRAME_BYTES];
+	__u64 file, file_hash; /* of the last code object */
+	/* Memory from window_at on, that has frames. */
+	__u64 window_at;
+	__u32 window_bytes;
+	__u8 window[PYTHON_WINDOW_BYTES];
 	__u8 code_bytes[PYTHON_CODE_BYTES];
 	__u64 mark_words[PYTHON_MARK_WORDS];
 };
@@ -75,6 +95,7 @@ struct script_walk {
 		struct python_walk python;
 	};
 	struct language_code code;
+	struct known_code known[KNOWN_CODES];
 };
 
 /* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
@@ -86,6 +107,20 @@ static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
+static __always_inline struct known_code *known_code(struct script_walk *script, __u64 address)
+{
+	return &script->known[(address >> 4 ^ address >> 11) & (KNOWN_CODES - 1)];
+}
+
+/* Whether this CPU knows that user space has got the code object as `mark` tells that it is. */
+static __always_inline bool is_code_known(struct script_walk *script, __u64 address, __u64 mark)
+{
+	const struct known_code *known = known_code(script, address);
+
+	return known->code == address && known->mark == mark && known->process == script->process &&
+	       known->replaced == codes_replaced;
+}
+
 /*
  * Whether what names a code object is to be sent: user space has not got it as it is now, which
  * `mark` tells, and there is room for it at this tick.
@@ -93,11 +128,25 @@ static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark)
 {
 	struct language_code_key key = { .process = script->process, .code = address };
-	const __u64 *sent = bpf_map_lookup_elem(&language_sent, &key);
+	struct known_code *known;
+	const __u64 *sent;
 
-	if ((sent && *sent == mark) || !script->codes_left)
+	if (is_code_known(script, address, mark))
+		return false;
+	sent = bpf_map_lookup_elem(&language_sent, &key);
+	if (sent && *sent == mark) {
+		known = known_code(script, address);
+		known->process = script->process;
+		known->code = address;
+		known->mark = mark;
+		known->replaced = codes_replaced;
+		return false;
+	}
+	if (!script->codes_left)
 		return false;
 	script->codes_left--;
+	if (sent)
+		__sync_fetch_and_add(&codes_replaced, 1);
 	return true;
 }
 

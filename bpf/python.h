@@ -74,40 +74,70 @@ WALK_FUNCTION __u64 hash_string(struct script_walk *script, __u64 address, __u64
 WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 {
 	const struct python_layout *layout;
-	__u64 mark;
-	__u32 version = 0;
+	__u64 mark = 0, file;
+	const __u8 *bytes;
 
 	if (!script)
 		return false;
 	layout = &script->image.python;
-	if (bpf_probe_read_user(script->python.code_bytes, PYTHON_CODE_BYTES, (void *)address) ||
-	    python_field(script->python.code_bytes, 8, PYTHON_CODE_BYTES) !=
-		    script->bias + layout->code_type)
-		return false;
 	/*
 	 * What is compiled and freed in a loop, as templates are, has all its objects at the same
 	 * addresses each time: only its version differs, and before 3.12 only the texts.
 	 */
-	mark = python_field(script->python.code_bytes, layout->code_table, PYTHON_CODE_BYTES)
-		       << 32 ^
-	       (__u32)python_field(script->python.code_bytes, layout->code_line, PYTHON_CODE_BYTES);
-	if (layout->code_version)
-		version = python_field(script->python.code_bytes, layout->code_version,
-				       PYTHON_CODE_BYTES);
-	if (version) {
-		mark = mark * 0x9e3779b97f4a7c15 ^ version;
-	} else {
+	if (layout->code_version) {
+		if (bpf_probe_read_user(&mark, 4, (void *)address + layout->code_version))
+			return false;
+		if (mark && is_code_known(script, address, mark))
+			return true;
+	}
+	bytes = script->python.code_bytes;
+	if (bpf_probe_read_user(script->python.code_bytes, PYTHON_CODE_BYTES, (void *)address) ||
+	    python_field(bytes, 8, PYTHON_CODE_BYTES) != script->bias + layout->code_type)
+		return false;
+	if (!mark) {
+		mark = python_field(bytes, layout->code_table, PYTHON_CODE_BYTES) << 32 ^
+		       (__u32)python_field(bytes, layout->code_line, PYTHON_CODE_BYTES);
 		mark = hash_string(script,
-				   python_field(script->python.code_bytes, layout->code_name,
-						PYTHON_CODE_BYTES),
-				   mark);
-		mark = hash_string(script,
-				   python_field(script->python.code_bytes, layout->code_file,
-						PYTHON_CODE_BYTES),
-				   mark);
+				   python_field(bytes, layout->code_name, PYTHON_CODE_BYTES), mark);
+		file = python_field(bytes, layout->code_file, PYTHON_CODE_BYTES);
+		if (file != script->python.file) { /* else it is its caller's */
+			script->python.file = file;
+			script->python.file_hash = hash_string(script, file, 0);
+		}
+		mark ^= script->python.file_hash;
 	}
 	if (is_code_wanted(script, address, mark))
 		send_python_code(script, address, mark);
+	return true;
+}
+
+/*
+ * Reads the frame that is next, and sets *offset to where in the window it is. Frames of functions
+ * are behind each other, so those of the next callers are read with it; those of generators are
+ * not. Returns false if it cannot be read.
+ */
+static __always_inline bool read_frame_bytes(struct python_walk *python, __u32 *offset)
+{
+	__u64 at = python->frame - python->window_at, begin;
+
+	if (at > PYTHON_WINDOW_BYTES || at + PYTHON_FRAME_BYTES > python->window_bytes) {
+		at = 0;
+		if (python->last - python->frame < PYTHON_WINDOW_BYTES) {
+			/* Not from the page before: where there is none, a fault is expensive. */
+			at = python->frame & 4095;
+			if (at > PYTHON_WINDOW_BYTES - PYTHON_FRAME_BYTES)
+				at = PYTHON_WINDOW_BYTES - PYTHON_FRAME_BYTES;
+		}
+		begin = python->frame - at;
+		python->window_at = begin;
+		python->window_bytes = at + PYTHON_FRAME_BYTES;
+		if (bpf_probe_read_user(python->window, at + PYTHON_FRAME_BYTES, (void *)begin)) {
+			python->window_bytes = 0;
+			return false;
+		}
+	}
+	python->last = python->frame;
+	*offset = at;
 	return true;
 }
 
@@ -120,33 +150,33 @@ WALK_FUNCTION int read_python_frame(struct script_walk *script)
 {
 	__u64 code, instruction, owner, first;
 	const struct python_layout *layout;
-	const __u8 *bytes;
+	struct python_walk *python;
+	const __u8 *window;
+	__u32 at;
 
 	if (!script || !script->python.frame || !script->frames_left)
 		return false;
 	script->frames_left--;
 	layout = &script->image.python;
-	bytes = script->python.frame_bytes;
-	if (bpf_probe_read_user(script->python.frame_bytes, PYTHON_FRAME_BYTES,
-				(void *)script->python.frame)) {
-		script->python.frame = 0;
+	python = &script->python;
+	window = python->window;
+	if (!read_frame_bytes(python, &at)) {
+		python->frame = 0;
 		return false;
 	}
+	python->frame = python_field(window, at + layout->frame_previous, PYTHON_WINDOW_BYTES);
 	/* A byte: python_field() reads 8. */
-	owner = python_field(bytes, layout->frame_entry & ~7U, PYTHON_FRAME_BYTES) >>
+	owner = python_field(window, at + (layout->frame_entry & ~7U), PYTHON_WINDOW_BYTES) >>
 			(layout->frame_entry & 7) * 8 &
 		0xff;
 	if (layout->entry_owner && owner >= layout->entry_owner) {
 		if (!layout->cframe)
-			script->entry = script->python.frame;
-		script->python.frame =
-			python_field(bytes, layout->frame_previous, PYTHON_FRAME_BYTES);
+			script->entry = python->last;
 		return false;
 	}
-	code = python_field(bytes, layout->frame_code, PYTHON_FRAME_BYTES) &
+	code = python_field(window, at + layout->frame_code, PYTHON_WINDOW_BYTES) &
 	       ~7ULL; /* 3.14: a mark */
-	instruction = python_field(bytes, layout->frame_instruction, PYTHON_FRAME_BYTES);
-	script->python.frame = python_field(bytes, layout->frame_previous, PYTHON_FRAME_BYTES);
+	instruction = python_field(window, at + layout->frame_instruction, PYTHON_WINDOW_BYTES);
 	if (note_python_code(script, code)) {
 		first = code + layout->code_first;
 		instruction = instruction > first ? (instruction - first) / 2 : 0;
@@ -181,7 +211,9 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
 	if (!walk || !script)
 		return false;
 	layout = &script->image.python;
-	script->python.frame = 0;
+	script->python.frame = script->python.last = 0;
+	script->python.file = script->python.file_hash = 0;
+	script->python.window_at = script->python.window_bytes = 0;
 	thread = thread_specific_data(walk, script->bias + layout->runtime + layout->key);
 	if (!thread)
 		return false;

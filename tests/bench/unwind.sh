@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # unwind.sh [MEASURE...]: the cost of call stacks by call frame information, compared with frame pointers and
-# perf, as root: walk, attach, cpu, file; all by default. Numbers are medians, followed by the quartiles.
+# perf, as root: walk, scripts, attach, cpu; all by default. Numbers are medians, followed by the quartiles.
 # Fails only if something could not be measured.
 # shellcheck disable=SC2016,SC2317 # perl expands it; the measures are called by their names
 
@@ -49,6 +49,55 @@ measure_walk() {
 	end_target
 	judge "BPF run time, perl, 997 Hz" "$(median "$work/walk.cfi")" \
 		"$(summary "$work/walk.cfi" 0 ns)" 3000 ns
+}
+
+# --- scripts: a tick in 20 functions of Python, beside as many frames of native code ---
+
+# Interpreters: $PROFIL_BENCH_PYTHONS, or those of the distribution.
+measure_scripts() {
+	local python name round frames=20 outer=12 names=(native) pids=()
+	build_helper depth || not_measured "scripts" "depth.c" || return
+	cat >"$work/depth.py" <<-'END'
+		import sys
+		source = "def f1():\n    while True:\n        for _ in range(1000):\n            pass\n"
+		for i in range(2, int(sys.argv[1])):
+		    source += f"def f{i}():\n    return f{i - 1}()\n"
+		exec(compile(source, "depth", "exec"))
+		print("ready", flush=True)
+		globals()[f"f{int(sys.argv[1]) - 1}"]()
+	END
+	# The interpreter's frames that are outside of the script's.
+	start "$helpers/depth" $((frames + outer))
+	pids=("$pid")
+	# Each is stopped while another one is measured.
+	kill -STOP "$pid"
+	for python in ${PROFIL_BENCH_PYTHONS:-/usr/bin/python3.1[1-4]}; do
+		[ -x "$python" ] || continue
+		start_ready "$python" "$work/depth.py" "$frames"
+		kill -STOP "$pid"
+		pids+=("$pid")
+		names+=("$("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')")
+	done
+	rm -f "$work"/scripts.*
+	for ((round = 0; round < rounds; round++)); do
+		for name in "${!names[@]}"; do
+			pid=${pids[name]}
+			kill -CONT "$pid"
+			"$profiltool" record --call-graph=cfi -p "$pid" -F 997 -d 0.5 --json \
+				-o /dev/null -f pprof >"$work/turn.json" 2>"$work/turn.err" ||
+				not_measured "scripts" "a recording" || return
+			kill -STOP "$pid"
+			json 'j["cost"]["bpf_ns_per_tick"]' "$work/turn.json" >>"$work/scripts.${names[name]}"
+		done
+	done
+	for name in "${names[@]:1}"; do
+		judge "BPF run time, Python $name, $frames functions" "$(median "$work/scripts.$name")" \
+			"$(summary "$work/scripts.$name" 0 ns), native $(summary "$work/scripts.native" 0 ns)" \
+			8000 ns
+	done
+	for pid in "${pids[@]}"; do
+		end_target
+	done
 }
 
 # --- attach: until the first tick, with the tables ---
@@ -199,5 +248,5 @@ measure_cpu() {
 	done
 }
 
-measures=(walk attach cpu)
+measures=(walk scripts attach cpu)
 bench "$@"

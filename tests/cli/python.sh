@@ -79,6 +79,8 @@ check "a recursion that is too deep is counted as cut off" recorded 'mostly(j["s
 
 record_script freed freed
 check "a function has its own name, where another one was in memory before it" agrees chains freed
+record_script moved moved
+check "a function has its own name, where another CPU has met another one before it" agrees chains moved
 
 # --- Threads and processes ---
 

@@ -309,6 +309,18 @@ def freed():
             stand(made.pop(f"made_{i}"))
 
 
+def moved():
+    """Two functions are made in turns at one address, each on a CPU of its own."""
+    cpus = sorted(os.sched_getaffinity(0))
+    for turn in range(60):
+        i = turn % 2
+        os.sched_setaffinity(0, {cpus[i % len(cpus)]})
+        made = {"spin": spin}
+        exec(f"def made_{i}():\n    spin(5)\n", made)
+        STANDS[i](made.pop(f"made_{i}"))
+    os.sched_setaffinity(0, cpus)
+
+
 STANDS = make_stands(50)
 ALL = (methods, unnamed, names, recursion, generators, coroutines, callbacks, exceptions, compiled)
 
