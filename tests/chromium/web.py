@@ -196,6 +196,13 @@ def check_diff(b):
         (cell) => cell.parentElement.cells[cell.cellIndex + 1].textContent)""") == ["same"], rows)
 
 
+    b.press("1")
+    widths = {f["name"]: f["width"] for f in frames(b)}
+    check("a frame is as wide as the mean of both shares", all(
+        abs(widths[name] / widths["all"] - share) < 0.005 for name, share in
+        (("solve", 0.225), ("legacy", 0.075), ("parse", 0.48), ("same", 0.215))), widths)
+
+
 def check_small(b):
     for scheme in "light", "dark":
         open_page(b, "spike.html", width=400, height=700, scheme=scheme)

@@ -134,7 +134,8 @@ class Picture {
 		for (let node = tree.parent(root); node >= 0; node = tree.parent(node))
 			above.unshift(node);
 		this.rows = above.map((node) => [{ node, x: 0, end: width }]);
-		const weight = (node) => Math.max(tree.total(node), sums.before ? scaled(tree.before(node)) : 0);
+		// Of two profiles the mean of both shares: what is gone is seen, too, and parts add up.
+		const weight = (node) => tree.total(node) + (sums.before ? scaled(tree.before(node)) : 0);
 		const stack = [[root, 0, width, above.length]];
 		while (stack.length) {
 			const [node, x, end, depth] = stack.pop();

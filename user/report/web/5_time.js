@@ -8,6 +8,7 @@ const AREAS = 8, AREA_HEIGHT = 90, HEAT_ROWS = 50, HEAT_HEIGHT = 150;
 const AREA_COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c", "#b8bcc4"];
 let areaBy = null, areas, heat;
 
+const areaColor = (number) => AREA_COLORS[number % AREA_COLORS.length];
 const duration = () => data.slots * data.slot_ms;
 
 /** Calls visit(sample, since, until, number) for each slot with ticks, and each wait. */
@@ -78,7 +79,7 @@ function drawAreas(width) {
 	const context = sized(areas, width, AREA_HEIGHT), base = new Float64Array(bins);
 	const place = (number) => Math.max(0, AREA_HEIGHT - number * scale / most * (AREA_HEIGHT - 14));
 	shown.forEach((one, number) => {
-		context.fillStyle = AREA_COLORS[number % AREA_COLORS.length];
+		context.fillStyle = areaColor(number);
 		context.beginPath();
 		for (let bin = 0; bin < bins; bin++) {
 			const low = place(base[bin]);
@@ -97,7 +98,7 @@ function drawAreas(width) {
 	const legend = document.getElementById("legend");
 	legend.replaceChildren(...shown.map((one, number) => {
 		const item = make("li", null), mark = make("span", null, { class: "mark" });
-		mark.style.background = AREA_COLORS[number % AREA_COLORS.length];
+		mark.style.background = areaColor(number);
 		item.append(mark, one.name);
 		return item;
 	}));
