@@ -74,7 +74,7 @@ LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
-	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.css.h web.html.h web.js.h web.css.h web.js.hash web.css.hash)
+	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.css.h web.html.h web.js.h web.css.h web.js.hash.h web.css.hash.h)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.
@@ -157,7 +157,7 @@ $$(BUILD)/embed/%.h: $(1)/%
 	$$(say) EMBED $$<
 	$$(Q)$$(EMBED) $$< >$$@
 
-$$(BUILD)/embed/%.hash: $(1)/%
+$$(BUILD)/embed/%.hash.h: $(1)/%
 	@mkdir -p $$(@D)
 	$$(Q)$$(HASH) >$$@
 endef

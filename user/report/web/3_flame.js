@@ -57,7 +57,7 @@ const wholeTree = {
  * by their functions.
  */
 function treeOf(frame, callers) {
-	const tree = { frames: [frame], parents: [-1], totals: [0], befores: [0], selves: [0], kids: [[]] };
+	const tree = { frames: [frame], parents: [-1], totals: [0], earlier: [0], selves: [0], kids: [[]] };
 	const groups = [[]]; // of each node: call paths, and in which of these its stacks began
 
 	for (let i = 1; i < nodeCount; i++)
@@ -69,7 +69,7 @@ function treeOf(frame, callers) {
 			const counted = callers ? origin : path;
 			tree.totals[node] += sums.now.total[counted];
 			if (sums.before)
-				tree.befores[node] += sums.before.total[counted];
+				tree.earlier[node] += sums.before.total[counted];
 			if (!callers)
 				tree.selves[node] += sums.now.self[path];
 			const from = callers ? [parents[path]] : childList.subarray(childFirst[path], childFirst[path + 1]);
@@ -87,7 +87,7 @@ function treeOf(frame, callers) {
 			tree.frames.push(other);
 			tree.parents.push(node);
 			tree.totals.push(0);
-			tree.befores.push(0);
+			tree.earlier.push(0);
 			tree.selves.push(0);
 			tree.kids.push([]);
 			groups.push(next.get(other));
@@ -98,7 +98,7 @@ function treeOf(frame, callers) {
 		frame: (node) => tree.frames[node],
 		parent: (node) => tree.parents[node],
 		total: (node) => tree.totals[node],
-		before: (node) => tree.befores[node],
+		before: (node) => tree.earlier[node],
 		self: (node) => callers ? 0 : tree.selves[node],
 		children: (node) => tree.kids[node],
 	};

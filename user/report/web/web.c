@@ -20,11 +20,11 @@ static const char script[] =
 
 /* The base64 of the SHA-256 of each: what the page's policy allows. */
 static const char style_hash[] =
-#include "web.css.hash"
+#include "web.css.hash.h"
 	;
 
 static const char script_hash[] =
-#include "web.js.hash"
+#include "web.js.hash.h"
 	;
 
 static void print_base64(const uint8_t *bytes, size_t size, FILE *out)
