@@ -604,21 +604,28 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 	}
 }
 
+/* Whether waits of the thread are recorded; `from_exec`: or will be, once it has called exec. */
+static __always_inline bool has_waits(struct task_struct *task, bool from_exec)
+{
+	const struct member *member;
+
+	if (!everyone) {
+		if (!may_be_member(task))
+			return false;
+		member = find_member(one_thread ? tid_of(task) : tgid_of(task));
+		if (!member || (member->state != MEMBER_COUNTS && !from_exec))
+			return false;
+	}
+	return !group || is_in_group(task, group, group_is_v1);
+}
+
 /* Returns the wait of a thread of which waits are recorded; NULL: they are not. */
 static __always_inline struct wait_task *own_wait(struct task_struct *task,
 						  struct wait_counters *counters)
 {
-	const struct member *member;
 	struct wait_task *wait;
 
-	if (!everyone) {
-		if (!may_be_member(task))
-			return NULL;
-		member = find_member(one_thread ? tid_of(task) : tgid_of(task));
-		if (!member || member->state != MEMBER_COUNTS)
-			return NULL;
-	}
-	if (group && !is_in_group(task, group, group_is_v1))
+	if (!has_waits(task, false))
 		return NULL;
 	wait = bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!wait)
@@ -735,7 +742,7 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 
 	if (wait && wait->since_ns)
 		end_wait(next, wait, now, NULL);
-	else if (!wait && !next->nvcsw && !next->nivcsw && next->pid)
+	else if (!next->nvcsw && !next->nivcsw && next->pid)
 		add_first_wait(next, now);
 	/* A thread that was preempted can run, whatever its state. */
 	if (prev->pid && !(state & TASK_DEAD))
@@ -749,6 +756,22 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 		counters->timed++;
 		counters->timed_ns += bpf_ktime_get_ns() - start;
 	}
+}
+
+/*
+ * Makes the storage of a new thread. At a switch the kernel cannot always: it takes the memory from
+ * what it has ready for the CPU, which is little, and gets more when the switch is over.
+ */
+SEC("?tp_btf/sched_process_fork")
+int prepare_waits(const __u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+
+	/* The child itself may not be among the members yet. */
+	if (!one_thread && has_waits(parent, true) &&
+	    (everyone || inherit || parent->tgid == child->tgid))
+		bpf_task_storage_get(&wait_tasks, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
 }
 
 /* The account of wall time ends here: the rest of the exit may wait, too. */
@@ -886,8 +909,8 @@ static __always_inline void note_waking(__u64 *ctx, bool cfi)
 /* --- At both ends --- */
 
 /*
- * At the beginning, for each thread: one that waits already has done so at least since now. Writes
- * the registers of those that may have a stack.
+ * At the beginning, for each thread: makes its storage, see prepare_waits(). One that waits already
+ * has done so at least since now. Writes the registers of those that may have a stack.
  */
 SEC("?iter/task")
 int begin_waits(struct bpf_iter__task *ctx)
@@ -904,11 +927,12 @@ int begin_waits(struct bpf_iter__task *ctx)
 	long size;
 
 	begin = bpf_map_lookup_elem(&wait_begin, &zero);
-	if (!task || !begin || !counters || task->on_cpu || task->__state & TASK_DEAD)
+	if (!task || !begin || !counters || task->__state & TASK_DEAD || !has_waits(task, true))
 		return 0;
+	bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	before = &begin->before;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	wait = own_wait(task, counters);
+	wait = task->on_cpu ? NULL : own_wait(task, counters);
 	if (!wait || wait->since_ns)
 		return 0;
 	state = task->__state;

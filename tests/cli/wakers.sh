@@ -39,28 +39,29 @@ print(labelled, told)
 sys.exit(not eval(sys.argv[1]))' "$1" "$work/dumped"
 }
 
-# Most waits take 50 ms, for which a stack is taken. Where the machine is busy some are shorter than 1 ms; and while
-# other recordings begin or end, the kernel does not report all switches and wake-ups.
+# Each kind is waited for a dozen times. Most waits take 50 ms; where the machine is busy some are shorter than 1 ms, for
+# which no stack is taken. A kernel may not report an interrupt's wake-ups while others run (user/doc/wall.md).
 check "a program whose waits end by known threads and interrupts: recorded" exits 0 "$profiltool" record --wall \
 	--max-overhead 0 --json -q -o "$file" -- sh -c "echo | $progs/woken 50000 4"
-check "there was room for all wakers" json "j['wall']['wakers_lost'] == 0" "$work/out"
+check "there was room for all wakers, and memory for all waits" json \
+	"j['wall']['wakers_lost'] == 0 and j['wall']['waits_lost'] == 0" "$work/out"
 for kind in lock pipe socket; do
 	check "$kind: a thread ends the waits" wakers \
-		"0 < .5 * blocked('wait_$kind') <= blocked('wait_$kind', 'waker')" "$file"
+		"0 < .99 * blocked('wait_$kind') <= blocked('wait_$kind', 'waker')" "$file"
 	check "$kind: its stack has what they took" wakers \
-		".9 * blocked('wait_$kind', 'waker') <= woke('wake_$kind') <= blocked('wait_$kind', 'waker')" "$file"
+		"blocked('wait_$kind', 'waker') - 15e6 <= woke('wake_$kind') <= blocked('wait_$kind', 'waker')" "$file"
 done
 # Data to the own machine: the thread that sends also receives, in a softirq, if no other one is late with that.
 check "a connection to the own machine: the thread that sends ends the waits, or the network" wakers \
 	"0 < .5 * blocked('wait_inet') <= blocked('wait_inet', 'waker', 'interrupt: network')" "$file"
 check "a connection to the own machine: its stack has what they took" wakers \
-	".9 * blocked('wait_inet', 'waker') <= woke('wake_inet') <= blocked('wait_inet', 'waker')" "$file"
+	"blocked('wait_inet', 'waker') - 15e6 <= woke('wake_inet') <= blocked('wait_inet', 'waker')" "$file"
 for kind in sleep poll; do
 	check "$kind: the timer's interrupt ends it" wakers \
 		"0 < .5 * blocked('wait_$kind') <= blocked('wait_$kind', 'interrupt: timer')" "$file"
 done
 check "vfork: the child ends it" wakers \
-	"0 < .5 * blocked('kernel_clone') <= blocked('kernel_clone', 'sleeper')" "$file"
+	"0 < .99 * blocked('kernel_clone') <= blocked('kernel_clone', 'sleeper')" "$file"
 check "the timer's stack has what these took" wakers \
 	"blocked('wait_sleep', 'interrupt: timer') + blocked('wait_poll', 'interrupt: timer') <= woke('[interrupt: timer]')" \
 	"$file"

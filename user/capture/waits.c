@@ -169,6 +169,7 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
 	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
 				  true);
+	bpf_program__set_autoload(bpf->progs.prepare_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_of_waits, true);
 	if (find_preempt_count(bpf)) {
 		find_interrupt_entry(bpf);
@@ -274,10 +275,15 @@ static int attach_iterator(const struct bpf_program *program, int *link)
 int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,
 		 struct error *e)
 {
-	const struct bpf_program *program =
-		cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks;
-	const struct bpf_program *waking =
-		cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks;
+	const struct {
+		const struct bpf_program *program;
+		int *fd;
+	} programs[] = {
+		{ cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks, &w->program },
+		{ bpf->progs.prepare_waits, &w->forks },
+		{ bpf->progs.end_of_waits, &w->exits },
+		{ cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, &w->waking },
+	};
 	int err, fd;
 
 	w->clock_offset = (volatile int64_t *)&bpf->bss->wait_clock_offset;
@@ -302,26 +308,14 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 	}
 	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
 	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
-	if (!err) {
-		fd = program_attach(program);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++) {
+		if (!bpf_program__autoload(programs[i].program))
+			continue;
+		fd = program_attach(programs[i].program);
 		if (fd < 0)
 			err = fd;
 		else
-			w->program = fd;
-	}
-	if (!err) {
-		fd = program_attach(bpf->progs.end_of_waits);
-		if (fd < 0)
-			err = fd;
-		else
-			w->exits = fd;
-	}
-	if (!err && bpf_program__autoload(waking)) {
-		fd = program_attach(waking);
-		if (fd < 0)
-			err = fd;
-		else
-			w->waking = fd;
+			*programs[i].fd = fd;
 	}
 	return err ? error_set(e, -err, "cannot follow the switches from thread to thread") : 0;
 }
@@ -582,7 +576,7 @@ uint64_t waits_no_room(const struct waits *w)
 
 void waits_free(struct waits *w)
 {
-	const int links[] = { w->program, w->exits, w->waking, w->begin, w->end };
+	const int links[] = { w->program, w->forks, w->exits, w->waking, w->begin, w->end };
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])

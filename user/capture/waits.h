@@ -27,7 +27,8 @@ struct waits_timed {
 
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
-	int program, exits, waking, begin, end; /* descriptors of attached programs; 0: none */
+	int program, forks, exits, waking, begin,
+		end; /* descriptors of attached programs; 0: none */
 	struct wait_entry *entries;
 	struct wake_entry *wakes;
 	struct wait_counters *counters;
