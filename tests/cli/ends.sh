@@ -6,7 +6,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-begin shares "$progs/shares" 1
+begin shares "$progs/shares" 1 0 lazy
 target=$pid
 
 # ticked PID: waits until a process has used another 0.1 seconds of CPU time.

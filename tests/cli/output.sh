@@ -6,7 +6,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-begin shares "$progs/shares" 1
+begin shares "$progs/shares" 1 0 lazy
 target=$pid
 record=("$profiltool" -p "$target" -F 4999 -d 0.5)
 

@@ -37,7 +37,7 @@ rows() {
 
 # --- 12: headers mixed with the data; 4: wrong order ---
 
-begin shares "$progs/shares" 2
+begin shares "$progs/shares" 2 0 lazy
 check "a table: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999
 check "a table: one header, rows in order, nothing else" table "$work/out" 'burn_sixty +shares$'
 check "-v: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -v -p "$pid" -F 4999

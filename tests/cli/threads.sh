@@ -105,7 +105,7 @@ fi
 
 # --- A thread alone, and several processes ---
 
-begin shares "$progs/shares" 2
+begin shares "$progs/shares" 2 0 lazy
 shares=$pid
 begin other "$progs/family" exec 100 true
 other=$pid

@@ -144,7 +144,7 @@ sys.exit(not value)' "$1" "$work/dump.json"
 # --- SIGUSR2 ---
 
 begin_daemon --trigger-before 2 --trigger-after 1 --trigger-limit 3 --metrics "$work/metrics.prom"
-start "$progs/shares" 1 1000
+start "$progs/shares" 1 1000 lazy
 burner=$pid
 wait_for has_recorded 4
 before_ns=$(date +%s%N)

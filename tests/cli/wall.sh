@@ -106,6 +106,7 @@ check "a thread without a sample has wall time, and is recorded well" test "$sta
 # --- Files ---
 
 record_waits file -p "$pid" -o "$work/file.pb.gz"
+kill -STOP "$pid" # two of its threads would use the CPUs
 check "report reads it" exits 0 "$profiltool" report --json --by thread "$work/file.pb.gz"
 cp "$work/out" "$work/rows.json"
 check "report has the wall time that was recorded" test "$(json_of wall "$work/file.json")" = "$(json_of wall "$work/rows.json")"
@@ -167,6 +168,7 @@ check "nor is its report" exits 0 "$profiltool" report --by thread "$work/never.
 
 # --- Live ---
 
+kill -CONT "$pid"
 check "top has a row for each thread that waits for a CPU" exits 0 "$profiltool" top -p "$pid" --by thread --sort wait \
 	--tables 1 --json
 check "and says for how much of the time" json \
