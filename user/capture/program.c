@@ -86,6 +86,11 @@ int program_load(int (*load)(void *object), void *object, struct error *e)
 	return err ? load_error(e, -err) : 0;
 }
 
+bool program_has_loops(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
+}
+
 int program_attach(const struct bpf_program *program)
 {
 	/* No name: the program itself has that of its tracepoint. */

@@ -2,6 +2,7 @@
 #ifndef PROFIL_CAPTURE_PROGRAM_H
 #define PROFIL_CAPTURE_PROGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/error.h"
@@ -20,6 +21,9 @@ int program_out_of(struct error *e, int code, const char *what);
 
 /* Sets *e, with a hint: `what`, refused with errno `code` for lack of privileges. Returns -code. */
 int program_not_permitted(struct error *e, int code, const char *what);
+
+/* False if the kernel has no bpf_loop(), or says nothing about it: before Linux 5.17. */
+bool program_has_loops(void);
 
 /* What waits for BPF programs. Zero-initialised is none. */
 struct program_barrier {

@@ -344,8 +344,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->slots_max =
 		memory_available() / TIMES_SHARE / (sizeof(uint64_t) + sizeof(uint32_t));
 	err = program_load(load_sample, sample, e);
-	if (err && settings->victim.kind && e->kind == ERROR_KERNEL_LACKS &&
-	    libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
+	if (err && settings->victim.kind && e->kind == ERROR_KERNEL_LACKS && !program_has_loops()) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
 			       "--victim requires Linux 5.17, where BPF programs have loops");
 		error_hint(e, "omit --victim: delay is of all threads that wait then");
