@@ -151,3 +151,32 @@ build_without_warning() {
 }
 
 mkdir -p "$kernels"
+
+# get_ubuntu_kernel SERIES SUITE: the same for the newest kernel of that series in a release of Ubuntu, without headers.
+# Needs curl. PROFIL_TEST_UBUNTU is where the packages come from.
+get_ubuntu_kernel() {
+	taking_turns find_ubuntu_kernel "$@"
+}
+
+find_ubuntu_kernel() {
+	local archive=${PROFIL_TEST_UBUNTU:-http://archive.ubuntu.com/ubuntu} folder=$kernels/$1-ubuntu
+	local list=$work/ubuntu path sum
+
+	why="$archive offers no kernel $1"
+	if curl -sf "$archive/dists/$2-updates/main/binary-amd64/Packages.xz" | xz -dc >"$list"; then
+		read -r path sum < <(awk -v name="linux-image-unsigned-${1//./\\.}\\.0-[0-9]+-generic" '
+			/^Package: / { on = $2 ~ "^" name "$"; path = "" }
+			on && /^Filename: / { path = $2 }
+			on && /^SHA256: / { print path, $2 }' "$list" | sort -V | tail -n 1)
+		if [ -n "$path" ] && [ ! -e "$folder/${path##*/}" ]; then
+			rm -rf "$folder" && mkdir -p "$folder" &&
+				curl -sf "$archive/$path" -o "$folder/part" &&
+				sha256sum --quiet -c - <<<"$sum  $folder/part" &&
+				dpkg-deb --fsys-tarfile "$folder/part" |
+				tar -x -C "$folder" --strip-components=2 --wildcards './boot/vmlinuz-*' &&
+				rm "$folder/part" && : >"$folder/${path##*/}"
+		fi
+	fi
+	kernel=$(find "$folder" -name 'vmlinuz-*' 2>/dev/null)
+	[ -n "$kernel" ]
+}

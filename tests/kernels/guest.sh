@@ -109,6 +109,16 @@ exact() {
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
 }
 
+# What a kernel before 5.17 cannot do, and what it does in another way: control groups.
+before_5_17() {
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
+	begin stranger family exec 100 true
+	echo go >/run/stranger
+	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 1 0 wait'
+	record group "-g --cgroup in -d 0.4"
+	run victim profiltool record -a --victim pid:1 -d 0.2
+}
+
 # All kinds of frames.
 unwinding() {
 	for program in chains frameless chains-signed; do
