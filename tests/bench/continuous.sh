@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # continuous.sh [MEASURE...]: what profild --continuous takes of a machine that builds this project all the
 # time, and of a PostgreSQL server; and how its files survive kill -9. All measures by default. Needs root.
-# SOAK_SECONDS=3600 makes the build an hour (300).
+# SOAK_SECONDS=3600 makes the build an hour (300). OTHER_PROFILD=FILE is another build, such as an older one, which
+# `other` runs beside this one: how much more CPU time this one takes.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh
@@ -148,6 +149,47 @@ measure_database() {
 	row "transactions of pgbench -S kept" "$(summary "$work/kept" 1 "%"), of $(median "$work/without") a second" \
 		">= 99 %" "$(awk -v n="$(median "$work/kept")" 'BEGIN { print (n >= 99) ? "met" : "not" }')"
 	end_target
+}
+
+# Both record the same machine at once, whatever else it does; which of them begins changes from time to time.
+measures+=(other)
+measure_other() {
+	local i profild directories=("$work/this" "$work/other") daemons before after
+
+	[ -n "${OTHER_PROFILD:-}" ] || return 0
+	mkdir "$work/other.build"
+	ln -s "$OTHER_PROFILD" "$work/other.build/profild"
+	for i in $(seq 7); do
+		for profild in $((i % 2)) $((1 - i % 2)); do
+			directory=${directories[profild]}
+			if [ "$profild" = 0 ]; then
+				begin_daemon --window 10
+			else
+				build=$work/other.build begin_daemon --window 10
+			fi
+			daemons[profild]=$daemon
+		done
+		sleep 12
+		for profild in 0 1; do
+			daemon=${daemons[profild]}
+			before[profild]=$(used)
+		done
+		sleep 30 # three windows
+		for profild in 0 1; do
+			daemon=${daemons[profild]}
+			after[profild]=$(used)
+			calculate "${after[profild]% *} - ${before[profild]% *}" >>"$work/used.$profild"
+		done
+		for profild in 0 1; do
+			daemon=${daemons[profild]}
+			end_daemon
+		done
+		calculate "100 * $(tail -n 1 "$work/used.0") / $(tail -n 1 "$work/used.1") - 100" >>"$work/more"
+	done
+	judge "CPU beside another profild" "$(median "$work/more")" \
+		"$(printf '%s more; %s and %s ms a second' "$(summary "$work/more" 1 "%")" \
+			"$(calculate "$(median "$work/used.0") * 1000 / $hz / 30")" \
+			"$(calculate "$(median "$work/used.1") * 1000 / $hz / 30")")" 10 %
 }
 
 measures+=(kills)
