@@ -285,6 +285,29 @@ for i in {1..6}; do
 done >"$work/burns.out"
 burnt_ns=$(awk '/^cpu_ns/ { sum += $2 } END { printf "%.0f", sum }' "$work/burns.out")
 sh -c 'exit 0' # a process of its own
+# Services in Python, whose scripts are gone, and which have ended, before the window is written.
+python=/usr/bin/python3
+scripts=()
+"$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null && scripts=(root nobody)
+if [ "${#scripts[@]}" -gt 0 ]; then
+	for user in "${scripts[@]}"; do
+		cat >"$work/$user$$.py" <<-END
+			import os, time
+			os.remove(__file__)
+			def handle_of_$user():
+			    while time.thread_time() < 0.5:
+			        pass
+			def serve():
+			    handle_of_$user()
+			serve()
+		END
+	done
+	chmod 1777 "$work"
+	chown nobody "$work/nobody$$.py"
+	"$python" "$work/root$$.py"
+	"${nobody[@]}" "$python" "$work/nobody$$.py"
+	chmod 755 "$work"
+fi
 end_daemon
 check "SIGTERM ends it in order" test "$status" -eq 0
 check "windows of a second" has_windows 3
@@ -311,6 +334,12 @@ of_burns="sum(f['self'] for f in j['functions'] if f['image'].endswith('/$burns'
 check "the functions of a program that has ended are named" recorded \
 	"0 < $of_burns and f['name'] == 'burn_sixty') < $of_burns)" "$work/all.json"
 check "stacks reach its start" recorded "'main' in {f['name'] for f in j['functions']}" "$work/all.json"
+"$profiltool" convert "$work/all.pb.gz" "$work/all.folded" 2>"$work/err"
+[ "${#scripts[@]}" -gt 0 ] || skip "the functions of scripts" "$python is not Python 3.11 to 3.14"
+for user in "${scripts[@]}"; do
+	check "the functions of $user's script, which has ended, are named" \
+		grep -q "<module>;serve;handle_of_$user" "$work/all.folded"
+done
 
 # --- What it says of itself ---
 

@@ -114,6 +114,16 @@ check "a program on the command line is in the file <string>" \
 record_work zip "$python" known.zip zip.truth recursion
 check "a script in a zip file" agrees chains zip
 
+# A process chooses what its files are called. /dev/null: it may not write here.
+if setpriv --reuid=65534 --regid=65534 --clear-groups "$python" --version >/dev/null 2>&1; then
+	cp "$script" nobodys.py
+	record_work nobody setpriv --reuid=65534 --regid=65534 --clear-groups "$python" nobodys.py /dev/null recursion
+	check "the file of a user's script is that user's, not root's" \
+		grep -q "nobodys.py .*provider=65534" <("$profiltool" dump nobody.pb.gz 2>/dev/null)
+else
+	skip "the file of a user's script" "setpriv cannot become nobody here"
+fi
+
 # --- Files and lines ---
 
 "$profiltool" report --by line --json shares.pb.gz >lines.json 2>lines.err

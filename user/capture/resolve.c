@@ -177,8 +177,8 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));
-	if (v->begin_ns) { /* uid and cgroup: only recordings that are always on need them */
-		out.uid = process ? process->uid : UINT32_MAX;
+	out.uid = process ? process->uid : UINT32_MAX;
+	if (v->begin_ns) { /* only recordings that are always on need them */
 		out.is_older = process && process->begin_ns <= v->begin_ns;
 		if (process && process->group != INDEX_NONE)
 			out.cgroup = v->processes->groups[process->group];

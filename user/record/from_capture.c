@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/utsname.h>
 
 #include "bpf/language.h"
@@ -199,10 +200,11 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 	return profile_add_location(b->p, address, mapping, id);
 }
 
-/* Sets *id to the location of a script's frame: a line of a function. */
+/* Sets *id to the location of a frame of this user's script: a line of a function. */
 static int script_location(struct capture_profile *b, const struct capture_frame *frame,
-			   uint32_t *id)
+			   uint32_t uid, uint32_t *id)
 {
+	uint32_t provider = uid == UINT32_MAX || uid == geteuid() ? 0 : uid;
 	const struct language_code *code = frame->code;
 	char name[LANGUAGE_TEXT_SIZE] = "", file[LANGUAGE_TEXT_SIZE] = "";
 	struct profile_function function = { .name = name, .system_name = name, .file = file };
@@ -219,7 +221,8 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 		snprintf(name, sizeof(name), "[%s]", language_label(language_of_word(frame->pc)));
 	/* The process chose the name: it may be that of the kernel, in brackets. */
 	if (*file && !image_is_bracketed(file) &&
-	    (profile_add_image(b->p, file, NULL, 0, &place.image) || place_id(b, &place, &mapping)))
+	    (profile_add_image_of(b->p, file, NULL, 0, provider, &place.image) ||
+	     place_id(b, &place, &mapping)))
 		return -ENOMEM;
 	return profile_add_function(b->p, &function, &line.function)
 		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
@@ -257,7 +260,7 @@ static int stack_locations(struct capture_profile *b, const struct capture_sampl
 		const struct capture_frame *frame = &sample->frames[i];
 
 		if (i >= user && language_of_word(frame->pc))
-			err = script_location(b, frame, &locations[(*depth)++]);
+			err = script_location(b, frame, sample->uid, &locations[(*depth)++]);
 		else if (!interpreter || !frame->mapping ||
 			 frame->mapping->image != interpreter->image)
 			err = location_id(b, frame, i != exact, &locations[(*depth)++]);
