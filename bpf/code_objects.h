@@ -3,39 +3,16 @@
  * Functions of scripts at a tick, what is common to all languages: the state of a walk, and the
  * records by which user space gets their names. bpf/language.h has the words that stand for them in
  * a stack, bpf/scripts.h all languages.
+ *
+ * Included by the BPF program, and by user space for threads that wait. Whoever includes it defines
+ * what walk.h asks for, the helpers bpf_probe_read_user() and bpf_ktime_get_ns(), and the functions
+ * that are declared below.
  */
 #ifndef PROFIL_BPF_CODE_OBJECTS_H
 #define PROFIL_BPF_CODE_OBJECTS_H
 
 #include "language.h"
-#include "unwind_maps.h"
 #include "walk.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* as many as unwind_images */
-	__type(key, __u32);
-	__type(value, struct language_image);
-} unwind_languages SEC(".maps");
-
-struct language_code_key {
-	__u64 process, code;
-};
-
-/* Code objects that were sent, and what then stood in them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, LANGUAGE_CODES);
-	__type(key, struct language_code_key);
-	__type(value, __u64);
-} language_sent SEC(".maps");
-
-/*
- * How often a code object was sent whose address another one had had before. What a CPU knows from
- * before that may no longer be what user space got last.
- */
-volatile __u64 codes_replaced = 0;
 
 /* What this CPU has found in language_sent, where a look-up costs some ten times as much. */
 #define KNOWN_CODES 128 /* a power of two */
@@ -44,11 +21,6 @@ struct known_code {
 	__u64 process, code, mark;
 	__u64 replaced; /* codes_replaced, by then */
 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, LANGUAGE_RING_BYTES);
-} language_codes SEC(".maps");
 
 /*
  * What a program writes into its memory decides how long the walk takes: so many frames are read at
@@ -98,6 +70,19 @@ struct script_walk {
 	struct known_code known[KNOWN_CODES];
 };
 
+/* What is known of an image, by its number in the tables of the unwinder; NULL: no such image. */
+static const struct language_image *language_image(const struct script_walk *script, __u32 number);
+/* Whether it is known, at little cost, that user space has a code object as `mark` tells. */
+static __always_inline bool is_code_known(struct script_walk *script, __u64 address, __u64 mark);
+/*
+ * Whether what names a code object is to be sent: user space has not got it as it is now, which
+ * `mark` tells, and there is room for it at this tick.
+ */
+static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark);
+/* Gives a record of this size to user space. */
+static __always_inline void put_code(struct script_walk *script, struct language_code *code,
+				     __u64 size);
+
 /* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
 static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 {
@@ -107,53 +92,9 @@ static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
-static __always_inline struct known_code *known_code(struct script_walk *script, __u64 address)
-{
-	return &script->known[(address >> 4 ^ address >> 11) & (KNOWN_CODES - 1)];
-}
-
-/* Whether this CPU knows that user space has got the code object as `mark` tells that it is. */
-static __always_inline bool is_code_known(struct script_walk *script, __u64 address, __u64 mark)
-{
-	const struct known_code *known = known_code(script, address);
-
-	return known->code == address && known->mark == mark && known->process == script->process &&
-	       known->replaced == codes_replaced;
-}
-
-/*
- * Whether what names a code object is to be sent: user space has not got it as it is now, which
- * `mark` tells, and there is room for it at this tick.
- */
-static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark)
-{
-	struct language_code_key key = { .process = script->process, .code = address };
-	struct known_code *known;
-	const __u64 *sent;
-
-	if (is_code_known(script, address, mark))
-		return false;
-	sent = bpf_map_lookup_elem(&language_sent, &key);
-	if (sent && *sent == mark) {
-		known = known_code(script, address);
-		known->process = script->process;
-		known->code = address;
-		known->mark = mark;
-		known->replaced = codes_replaced;
-		return false;
-	}
-	if (!script->codes_left)
-		return false;
-	script->codes_left--;
-	if (sent)
-		__sync_fetch_and_add(&codes_replaced, 1);
-	return true;
-}
-
 /* Sends script->code, whose texts and `line` are set. */
 static __always_inline void send_code(struct script_walk *script, __u64 address, __u64 mark)
 {
-	struct language_code_key key = { .process = script->process, .code = address };
 	struct language_code *code = &script->code;
 	__u64 size = code->lines_bytes & (LANGUAGE_LINES_BYTES - 1);
 
@@ -165,8 +106,7 @@ static __always_inline void send_code(struct script_walk *script, __u64 address,
 	code->language = script->image.language;
 	code->version = script->image.version;
 	size += offsetof(struct language_code, lines);
-	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP) == 0)
-		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
+	put_code(script, code, size);
 }
 
 /* Adds a function to those that the native frame runs. Returns false if there is no room. */
@@ -201,7 +141,7 @@ static __always_inline __u64 thread_specific_data(const struct walk *walk, __u64
 	 */
 	at = walk_thread_pointer(walk) + walk->process.thread_specific + key / 32 * 8ULL;
 	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block ||
-	    bpf_probe_read_user(&data, sizeof(data), (void *)block + key % 32 * 16ULL + 8))
+	    bpf_probe_read_user(&data, sizeof(data), (void *)(block + key % 32 * 16ULL + 8)))
 		return 0;
 	return data;
 }

@@ -38,13 +38,13 @@ WALK_FUNCTION int send_python_code(struct script_walk *script, __u64 address, __
 	code->file_bytes = read_object(code->file, LANGUAGE_FILE_BYTES,
 				       python_field(bytes, layout->code_file, PYTHON_CODE_BYTES));
 	/* A bytes object: its size is after the reference count and the type, its text last. */
-	if (bpf_probe_read_user(&size, sizeof(size), (void *)table + 16))
+	if (bpf_probe_read_user(&size, sizeof(size), (void *)(table + 16)))
 		size = 0;
 	code->lines_size = size;
 	if (size >= LANGUAGE_LINES_BYTES)
 		size = LANGUAGE_LINES_BYTES - 1;
 	size &= LANGUAGE_LINES_BYTES - 1;
-	if (bpf_probe_read_user(code->lines, size, (void *)table + 32))
+	if (bpf_probe_read_user(code->lines, size, (void *)(table + 32)))
 		size = 0;
 	code->lines_bytes = size;
 	send_code(script, address, mark);
@@ -85,7 +85,7 @@ WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 	 * addresses each time: only its version differs, and before 3.12 only the texts.
 	 */
 	if (layout->code_version) {
-		if (bpf_probe_read_user(&mark, 4, (void *)address + layout->code_version))
+		if (bpf_probe_read_user(&mark, 4, (void *)(address + layout->code_version)))
 			return false;
 		if (mark && is_code_known(script, address, mark))
 			return true;
@@ -195,9 +195,9 @@ static __always_inline void read_python_frames(struct script_walk *script)
 		;
 	if (script->image.python.cframe) {
 		script->entry = python->cframe;
-		if (bpf_probe_read_user(&python->cframe, sizeof(python->cframe),
-					(void *)python->cframe +
-						script->image.python.cframe_previous))
+		if (bpf_probe_read_user(
+			    &python->cframe, sizeof(python->cframe),
+			    (void *)(python->cframe + script->image.python.cframe_previous)))
 			python->cframe = 0;
 	}
 }
@@ -217,17 +217,17 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
 	thread = thread_specific_data(walk, script->bias + layout->runtime + layout->key);
 	if (!thread)
 		return false;
-	bpf_probe_read_user(&id, sizeof(id), (void *)thread + layout->thread_id);
+	bpf_probe_read_user(&id, sizeof(id), (void *)(thread + layout->thread_id));
 	if (id != walk_thread_pointer(walk))
 		return false;
 	if (layout->cframe) {
 		bpf_probe_read_user(&script->python.cframe, sizeof(script->python.cframe),
-				    (void *)thread + layout->cframe);
+				    (void *)(thread + layout->cframe));
 		bpf_probe_read_user(&script->python.frame, sizeof(script->python.frame),
-				    (void *)script->python.cframe + layout->cframe_frame);
+				    (void *)(script->python.cframe + layout->cframe_frame));
 	} else {
 		bpf_probe_read_user(&script->python.frame, sizeof(script->python.frame),
-				    (void *)thread + layout->frame);
+				    (void *)(thread + layout->frame));
 	}
 	return true;
 }

@@ -40,7 +40,7 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 	script->frames_left = SCRIPT_FRAMES_MAX;
 	script->codes_left = SCRIPT_CODES_MAX;
 	number = walk->at.image;
-	image = bpf_map_lookup_elem(&unwind_languages, &number);
+	image = language_image(script, number);
 	if (!image)
 		return 0;
 	script->image = *image;

@@ -113,10 +113,16 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 #define WALK_HAS_THREAD_POINTER 0
 #endif
 
+/* 0: unknown. */
+static __always_inline __u64 thread_pointer_of(struct task_struct *task)
+{
+	return WALK_HAS_THREAD_POINTER ? BPF_CORE_READ(task, thread.fsbase) : 0;
+}
+
 static __always_inline __u64 walk_thread_pointer(const struct walk *unused)
 {
 	(void)unused;
-	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
+	return thread_pointer_of(bpf_get_current_task_btf());
 }
 
 #endif

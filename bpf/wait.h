@@ -123,7 +123,8 @@ static inline unsigned long long wake_key(unsigned int wait, unsigned int waker)
 struct wait_before {
 	unsigned long long id; /* sample.h */
 	unsigned long long registers[UNWIND_COPY_REGISTERS];
-	unsigned int slot; /* of its wait */
+	unsigned long long thread_pointer; /* 0: unknown */
+	unsigned int slot;		   /* of its wait */
 	unsigned int unused;
 };
 

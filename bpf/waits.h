@@ -963,6 +963,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	wait->since_ns = now;
 	copy_registers(before->registers, regs);
 	before->registers[UNWIND_REGISTERS] = regs->PC_REGISTER;
+	before->thread_pointer = thread_pointer_of(task);
 	bpf_seq_write(ctx->meta->seq, before, sizeof(*before));
 	return 0;
 }

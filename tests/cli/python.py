@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
 python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py shows the call stacks that
-the script itself saw. WHAT: chains: all that are known, and no others; shares: as much of each as it used of CPU time.
+the script itself saw, from the first function on. WHAT: chains: all that are known, and no others; shares: as much of each
+as it used of CPU time.
 """
 import json
 import math
@@ -13,6 +14,8 @@ what, profiltool, profile, truth = sys.argv[1:]
 text = subprocess.run([profiltool, "dump", profile], check=True, capture_output=True).stdout.decode()
 truth = json.load(open(truth, encoding="utf-8"))
 found, others, whole, failed = {}, {}, 0, False
+# Of a thread, of a program, and of one that is started by -m.
+firsts = {"Thread._bootstrap": 0, "<module>": 0, "_run_module_as_main": 0}
 for line in text.splitlines():
     if not (stack := re.match(r"(\d+) 0x.* # (.*)", line)):
         continue
@@ -24,6 +27,8 @@ for line in text.splitlines():
     if not script:
         continue  # the interpreter's beginning and end
     whole += count
+    if names[0] in firsts:
+        firsts[names[0]] += count
     if "spin" in names:
         depth = names.index("spin")
         chain = ";".join([f"{name}:{line}" for name, line in script[:depth]] + ["spin"])
@@ -53,5 +58,7 @@ if what == "shares":
 if sum(found.values()) < .9 * whole - 10:
     for stack, count in sorted(others.items(), key=lambda s: -s[1])[:5]:
         complain(f"{count} samples not in spin():", stack)
+if sum(firsts.values()) < .99 * whole:
+    complain(f"{whole - sum(firsts.values())} of {whole} stacks do not reach the first function:", str(firsts))
 print(sum(found.values()), "of", whole, "samples in", len(found), "stacks of", len(truth))
 sys.exit(failed)

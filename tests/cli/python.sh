@@ -86,6 +86,14 @@ check "a function has its own name, where another CPU has met another one before
 
 record_script threads threads
 check "threads have the stacks of their own functions" agrees chains threads
+options=(--wall)
+record_script walls threads
+options=()
+"$profiltool" convert --value wall walls.pb.gz walls.folded 2>/dev/null
+check "a wait that was under way when the recording began has the script's stack" chains_are walls some \
+	'.*;<module>;main;.*;\[(blocked|idle|undecided): pipe\]'
+check "no wait of a script has the interpreter's functions instead" chains_are walls none \
+	'(.*;)?_PyEval_EvalFrameDefault(;.*)?'
 record_script fork fork
 check "a forked child's stacks have its functions" chains_are fork some \
 	'.*;fork;child;.*;child_work;spin(;.*)?'
@@ -130,7 +138,7 @@ fi
 check "report --by line has the lines of a script" json '{(f["function"], f.get("line")) for f in j["rows"]} >= {
 	("share_30", 240), ("share_70", 244)}' lines.json
 check "annotate shows a script's source" exits 0 "$profiltool" annotate -s share_70 shares.pb.gz
-check "annotate has the samples of a script's line" grep -qE '^ *[0-9]+ +[1-9][0-9]* +100.00 +244 +spin\(7\)$' out
+check "annotate has the samples of a script's line" grep -qE '^ *[0-9]+ +[1-9][0-9]* +(100.00|9[0-9]\.[0-9]+) +244 +spin\(7\)$' out
 check "annotate does not look for instructions of a script" [ "$(grep -c -e instructions -e ELF err)" = 0 ]
 check "nothing is said of a script's image" [ "$(grep -c script.py all.err)" = 0 ]
 cp "$script" edited.py

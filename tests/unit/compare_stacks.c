@@ -702,7 +702,7 @@ static void walk_copy(const struct record *record, const struct unwind_space *sp
 	copy.begin = record->registers[SP];
 	copy.size = record->size < UNWIND_COPY_BYTES ? record->size : UNWIND_COPY_BYTES;
 	memcpy(copy.bytes, record->bytes, copy.size);
-	unwind_copy_walk(&copy, &unwind.tables, space, &found);
+	unwind_copy_walk(&copy, &unwind.tables, space, NULL, &found);
 	take_pcs(frames, found.pcs, found.user_depth, found.end);
 }
 

@@ -270,7 +270,7 @@ static void test_stacks(void **state)
 		copy->registers[UNWIND_BX_NUMBER] = s->bx;
 		copy->registers[10] = s->r10;
 		copy->registers[5] = s->rdi;
-		unwind_copy_walk(copy, &tables, &space, &found);
+		unwind_copy_walk(copy, &tables, &space, NULL, &found);
 		while (depth < PCS_MAX && s->pcs[depth])
 			depth++;
 		if (found.end != s->end || found.user_depth != depth ||
@@ -295,7 +295,7 @@ static void test_truncated(void **state)
 	for (uint32_t i = 0; i < 2 * STACK_DEPTH_MAX; i++)
 		words[i] = i % 2 ? IN(SAVES_BX, 9) : 0;
 	copy = make_copy(IN(SAVES_BX, 4), words, 2 * STACK_DEPTH_MAX);
-	unwind_copy_walk(copy, &tables, &space, &found);
+	unwind_copy_walk(copy, &tables, &space, NULL, &found);
 	assert_int_equal(found.end, UNWIND_TRUNCATED);
 	assert_int_equal(found.user_depth, STACK_DEPTH_MAX);
 	for (uint32_t i = 1; i < STACK_DEPTH_MAX; i++)
@@ -319,7 +319,7 @@ static void test_kernel_frames(void **state)
 	copy->kernel_pcs[1] = 0xffffffff81000020;
 	for (uint32_t in_call = 0; in_call < 2; in_call++) {
 		copy->in_system_call = in_call;
-		unwind_copy_walk(copy, &tables, &space, &found);
+		unwind_copy_walk(copy, &tables, &space, NULL, &found);
 		assert_int_equal(found.user_depth, 2);
 		assert_true(found.pcs[0] == 0xffffffff81000010);
 		assert_true(found.pcs[1] == 0xffffffff81000020);
@@ -336,10 +336,10 @@ static void test_no_stack(void **state)
 	struct unwind_found found;
 
 	(void)state;
-	unwind_copy_walk(copy, &tables, &space, &found);
+	unwind_copy_walk(copy, &tables, &space, NULL, &found);
 	assert_int_equal(found.end, UNWIND_UNREADABLE);
 	copy->no_stack = 1;
-	unwind_copy_walk(copy, &tables, &space, &found);
+	unwind_copy_walk(copy, &tables, &space, NULL, &found);
 	assert_int_equal(found.end, UNWIND_NO_STACK);
 	free(copy);
 }

@@ -226,7 +226,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 		stack.iov_len /= 2;
 	} while (size < 0 && errno == EFAULT && stack.iov_len >= 64);
 	copy->size = size > 0 ? size : 0;
-	if (unwind_walk(unwind, copy, &found))
+	if (unwind_walk(unwind, copy, from->thread_pointer, &found))
 		return -ENOMEM;
 	if (from->slot < WAIT_KINDS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))

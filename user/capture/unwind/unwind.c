@@ -1309,13 +1309,15 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	return u->past.known ? &u->past.space : NULL;
 }
 
-int unwind_walk(struct unwind *u, const struct unwind_copy *copy, struct unwind_found *found)
+int unwind_walk(struct unwind *u, const struct unwind_copy *copy, uint64_t thread_pointer,
+		struct unwind_found *found)
 {
+	const struct unwind_live live = { sample_id_tgid(copy->id), thread_pointer, &u->scripts };
 	const struct unwind_space *space = find_space(u, copy);
 
-	if (!space)
+	if (!space ||
+	    unwind_copy_walk(copy, &u->tables, space, thread_pointer ? &live : NULL, found))
 		return -ENOMEM;
-	unwind_copy_walk(copy, &u->tables, space, found);
 	if (found->end == UNWIND_NO_MAPPING && !space->count)
 		found->end = UNWIND_NO_PROCESS;
 	return 0;
@@ -1333,7 +1335,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 		.cpu = copy->cpu,
 	};
 
-	if (unwind_walk(u, copy, &found))
+	if (unwind_walk(u, copy, 0, &found))
 		return -ENOMEM;
 	if (copy->wait)
 		return waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);

@@ -3,13 +3,32 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "bpf/sample.h"
+#include "util/clock.h"
 #include "util/cpu.h"
+
+/* Whose memory bpf_probe_read_user() reads. */
+static _Thread_local pid_t live_pid;
+
+static long bpf_probe_read_user(void *to, __u32 size, const void *from)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+
+	return process_vm_readv(live_pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
+}
+
+static __u64 bpf_ktime_get_ns(void)
+{
+	return now_ns();
+}
 
 #define WALK_FUNCTION	static
 #define WALK_READS_CODE 0
+#include "bpf/scripts.h"
 #include "bpf/walk.h"
 
 struct copy_walk {
@@ -17,6 +36,9 @@ struct copy_walk {
 	const struct unwind_copy *copy;
 	const struct unwind_tables *tables;
 	const struct unwind_space *space;
+	const struct unwind_live *live;
+	struct script_walk script;
+	int err;
 };
 
 static const struct copy_walk *copy_walk_of(const struct walk *walk)
@@ -78,16 +100,58 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 	return return_address_signature();
 }
 
-static __always_inline __u64 walk_thread_pointer(const struct walk *unused)
+/* The memory that it points to is not copied. */
+static __always_inline __u64 walk_thread_pointer(const struct walk *walk)
 {
-	(void)unused;
-	return 0; /* the memory that it points to is not copied */
+	const struct unwind_live *live = copy_walk_of(walk)->live;
+
+	return live ? live->thread_pointer : 0;
 }
 
-void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
-		      const struct unwind_space *space, struct unwind_found *found)
+static const struct copy_walk *walk_of_script(const struct script_walk *script)
 {
-	struct copy_walk w = { .copy = copy, .tables = tables, .space = space };
+	return (const void *)((const char *)script - offsetof(struct copy_walk, script));
+}
+
+static const struct language_image *language_image(const struct script_walk *script, __u32 number)
+{
+	const struct unwind_tables *t = walk_of_script(script)->tables;
+
+	return number < t->used.images ? &t->languages[number] : NULL;
+}
+
+static __always_inline bool is_code_known(struct script_walk *script, __u64 address, __u64 mark)
+{
+	(void)script;
+	(void)address;
+	(void)mark;
+	return false; /* scripts_add() knows */
+}
+
+static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark)
+{
+	(void)address;
+	(void)mark;
+	if (!script->codes_left)
+		return false;
+	script->codes_left--;
+	return true;
+}
+
+static __always_inline void put_code(struct script_walk *script, struct language_code *code,
+				     __u64 size)
+{
+	struct copy_walk *w = (struct copy_walk *)walk_of_script(script);
+
+	w->err = w->err ?: scripts_add(w->live->scripts, code, size);
+}
+
+int unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
+		     const struct unwind_space *space, const struct unwind_live *live,
+		     struct unwind_found *found)
+{
+	struct copy_walk w = { .copy = copy, .tables = tables, .space = space, .live = live };
+	struct script_walk *script = &w.script;
 	struct walk *walk = &w.walk;
 	uint64_t *pcs = found->pcs + copy->kernel_depth;
 	uint32_t depth = 0;
@@ -98,18 +162,40 @@ void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables
 	begin_walk(walk);
 	walk->process.count = space->count;
 	walk->interrupted = 1;
-	do {
+	if (live) {
+		live_pid = live->pid;
+		script->process =
+			sample_id_make(sample_id_exec(copy->id), sample_id_tgid(copy->id), 0);
+		for (size_t i = 0; i < space->count && !walk->process.thread_specific; i++)
+			walk->process.thread_specific =
+				tables->languages[space->mappings[i].image].thread_specific;
+	}
+	for (;;) {
+		uint64_t pc = walk->pc, sp = walk->sp;
+
 		if (depth == STACK_DEPTH_MAX) {
 			walk->end = UNWIND_TRUNCATED;
 			break;
 		}
-		pcs[depth] = walk->pc + walk->mark;
-		depth++;
-	} while (!step(walk));
+		pcs[depth++] = pc + walk->mark;
+		if (step(walk))
+			break;
+		/* As write_script_frames() in bpf/unwind.h. */
+		if (!live || !walk->image.language)
+			continue;
+		if (!script->looked)
+			begin_script(walk, script);
+		if (!runs_script(script, walk, pc, sp))
+			continue;
+		for (uint32_t i = 0; i < script->count && depth < STACK_DEPTH_MAX; i++)
+			pcs[depth++] = script->words[i];
+		read_script_frames(script);
+	}
 	/* As mark_interrupted() in bpf/count.h. */
 	if (copy->kernel_depth && !copy->in_system_call)
 		pcs[0]++;
 	found->user_depth = depth;
 	found->end = may_lack_stack(walk->end) && copy->no_stack ? UNWIND_NO_STACK : walk->end;
 	found->by_frame_pointer = walk->by_frame_pointer;
+	return w.err;
 }

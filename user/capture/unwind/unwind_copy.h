@@ -2,6 +2,7 @@
 #ifndef PROFIL_CAPTURE_UNWIND_COPY_H
 #define PROFIL_CAPTURE_UNWIND_COPY_H
 
+#include "capture/scripts.h"
 #include "capture/unwind/unwind_space.h"
 #include "capture/unwind/unwind_tables.h"
 
@@ -12,11 +13,20 @@ struct unwind_found {
 	uint8_t end, by_frame_pointer;
 };
 
+/* A thread that waits: what its script's frames and functions are is still in its memory. */
+struct unwind_live {
+	pid_t pid;
+	uint64_t thread_pointer;
+	struct scripts *scripts; /* receives its functions */
+};
+
 /*
  * Walks the copy of a stack with the mappings that the process had, as the BPF program walks a
- * stack.
+ * stack. live: the thread still has this stack; NULL: it runs, and frames of a script are not
+ * found. Returns 0 or -ENOMEM.
  */
-void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
-		      const struct unwind_space *space, struct unwind_found *found);
+int unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
+		     const struct unwind_space *space, const struct unwind_live *live,
+		     struct unwind_found *found);
 
 #endif
