@@ -86,6 +86,7 @@ check "a function has its own name, where another CPU has met another one before
 
 record_script threads threads
 check "threads have the stacks of their own functions" agrees chains threads
+check "each thread has as much of them as it used of CPU time" agrees shares threads
 options=(--wall)
 record_script walls threads
 options=()
