@@ -248,7 +248,7 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
 	} saved;
 	__u64 bp = walk->bp;
 
-	/* Code with frame pointers has 0 in its outermost frame (a stripped Go program). */
+	/* Code with frame pointers has 0 in its outermost frame. */
 	if (bp == 0 && walk->framed)
 		return end_walk(walk, UNWIND_COMPLETE);
 	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||

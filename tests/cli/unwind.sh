@@ -393,29 +393,6 @@ check "a signal handler of musl's kind is on top of who was interrupted" recorde
 	'total("interrupted") >= total("in_handler") and mostly("interrupted")' restorer.json
 check "through a signal handler of musl's kind the stacks reach the start" reach_start restorer 99
 
-# Go keeps frame pointers; without its tables there is nothing else.
-cat >spin.go <<'EOF'
-package main
-
-var sum uint64
-
-//go:noinline
-func inner(n uint64) {
-	for i := uint64(0); i < n; i++ {
-		sum += i
-	}
-}
-
-//go:noinline
-func outer() { inner(1000000); sum++ }
-
-func main() {
-	println("ready")
-	for {
-		outer()
-	}
-}
-EOF
 # Go's runtime and C run on the threads' own stacks. Callers are on those of goroutines.
 cat >switches.go <<'EOF'
 package main
@@ -457,6 +434,17 @@ func clocks() (sum time.Duration) {
 	return
 }
 
+var sum uint64
+
+// A leaf without a frame
+//
+//go:noinline
+func count(n uint64) {
+	for i := uint64(0); i < n; i++ {
+		sum += i
+	}
+}
+
 //export goes_back
 func goes_back(n C.int) { C.in_c(n) }
 
@@ -464,6 +452,7 @@ func work(done chan int) {
 	C.in_c(300000)
 	C.calls_go(300000)
 	clocks()
+	count(300000)
 	plant(11)
 	done <- deepen(50)
 }
@@ -479,25 +468,29 @@ func main() {
 EOF
 if command -v go >/dev/null; then
 	HOME=$work GO111MODULE=off go build -o switches switches.go
-	start_ready ./switches
-	seconds=1 record switches -p "$pid"
-	stop "$pid"
-	check "the stacks of a Go program that calls C, which calls Go, reach the start" reach_start switches 99
-	of_go="runtime.goexit(.abi0)?;main.main.(func1|gowrap1);main.work;main._Cfunc_"
-	in_c="runtime.cgocall;runtime.asmcgocall(.abi0)?;([^;]*_in_c;)?in_c(;.*)?"
-	check "the stacks of C that Go has called go from the goroutine's start" chains_are switches some \
-		"${of_go}in_c(.abi0)?;$in_c"
-	check "the stacks of C go through Go that C has called" chains_are switches some \
-		"${of_go}calls_go(.abi0)?;runtime.cgocall;.*;main.goes_back;main._Cfunc_in_c(.abi0)?;$in_c"
-	check "stacks go through functions of Go's runtime on another stack" \
-		grep -qE "^runtime.goexit[^;]*;main.main.(func1|gowrap1);.*;runtime.systemstack[^;]*;" switches.folded
-	HOME=$work GO111MODULE=off go build -ldflags "-s -w" -o spin spin.go
-	start_ready ./spin
-	record go --user -p "$pid"
-	stop "$pid"
-	check "the stacks of a stripped Go program reach the start" reach_start go 95
+	strip -o bare switches
+	for go in switches bare; do
+		start_ready "./$go"
+		seconds=1 record $go -p "$pid"
+		stop "$pid"
+		check "Go, $go: the stacks of a program that calls C, which calls Go, reach the start" \
+			reach_start $go 99
+		of_go="runtime.goexit(.abi0)?;main.main.(func1|gowrap1);main.work"
+		of_c="runtime.cgocall;runtime.asmcgocall(.abi0)?;([^;]*_in_c;)?(in_c|bare.0x[0-9a-f]*)(;.*)?"
+		check "Go, $go: the stacks of C that Go has called go from the goroutine's start" \
+			chains_are $go some "$of_go;main._Cfunc_in_c(.abi0)?;$of_c"
+		check "Go, $go: the stacks of C go through Go that C has called" chains_are $go some \
+			"$of_go;main._Cfunc_calls_go(.abi0)?;runtime.cgocall;.*;main.goes_back;main._Cfunc_in_c(.abi0)?;$of_c"
+		check "Go, $go: a leaf without a frame has its caller" chains_are $go some \
+			"$of_go;main.count(;.*)?"
+		check "Go, $go: no stack of such a leaf is another" chains_are $go none \
+			"(?!$of_go;main.count).*;main.count(;.*)?"
+		check "Go, $go: stacks go through functions of Go's runtime on another stack" \
+			grep -qE "^runtime.goexit[^;]*;main.main.(func1|gowrap1);.*;runtime.systemstack[^;]*;" \
+			$go.folded
+	done
 else
-	skip "a stripped Go program" "there is no go"
+	skip "Go programs" "there is no go"
 fi
 
 python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')

@@ -387,6 +387,8 @@ static void test_vdso(void **state)
 
 static void test_go(void **state)
 {
+	struct unwind_rows full, stripped;
+
 	(void)state;
 	if (system("command -v go >/dev/null"))
 		skip();
@@ -396,6 +398,21 @@ static void test_go(void **state)
 		      "go build -o go main.go"),
 		0);
 	compare_path(in_directory("go"), true);
+
+	/* A stripped one has the same rows by Go's own table. */
+	assert_int_equal(shell("strip -o stripped go"), 0);
+	full = read_rows(in_directory("go"));
+	stripped = read_rows(in_directory("stripped"));
+	assert_true(full.count > 1000);
+	assert_int_equal(stripped.count, full.count);
+	assert_int_equal(stripped.rule_count, full.rule_count);
+	for (size_t i = 0; i < full.count; i++) {
+		assert_int_equal(stripped.rows[i].address, full.rows[i].address);
+		assert_memory_equal(&stripped.rules[stripped.rows[i].rule],
+				    &full.rules[full.rows[i].rule], sizeof(*full.rules));
+	}
+	unwind_rows_free(&full);
+	unwind_rows_free(&stripped);
 }
 
 /* --- Unusual rules: a function of 48 bytes every 64 bytes, from 0x1000 on --- */

@@ -74,6 +74,7 @@ enum {
 	MODULE_WORDS = 64,
 };
 
+#define FUNCTION_TOP	 1 /* flag: it has no caller */
 #define PCDATA_INLINED	 2
 #define FUNCDATA_INLINED 3
 #define NO_FUNCDATA	 UINT32_MAX
@@ -87,12 +88,14 @@ struct parts {
 struct function {
 	uint64_t start, limit;
 	uint32_t name;	/* in names */
-	uint32_t files; /* programs: of the file's number, */
+	uint32_t stack; /* programs: of the size of the stack frame, */
+	uint32_t files; /* of the file's number, */
 	uint32_t lines; /* and of the line */
 	uint32_t unit;	/* what the file's number is relative to */
 	uint32_t start_line;
 	uint32_t inlined; /* program of the innermost inlined call; 0: none */
 	uint64_t calls;	  /* offset of its inlined calls */
+	uint8_t flags;
 };
 
 /* --- The file as it is in memory --- */
@@ -506,70 +509,80 @@ void go_table_close(struct go_table *t)
 /* --- Functions --- */
 
 /*
- * The value that a program has at an address; -1: none. A program is a list of steps: a number to
- * add to the value, which is -1 at first, and the size of the code that has it. With an address
- * beyond the function's end, *end becomes that end.
+ * A program is a list of steps: a number to add to the value, which is -1 at first, and the size of
+ * the code that has it.
+ */
+struct program {
+	struct go_table *table;
+	struct dwarf_cursor c;
+	const uint8_t *window;
+	uint64_t at; /* of the window */
+	uint32_t value;
+	uint64_t start, limit; /* of the code that has the value */
+	bool began;
+};
+
+static struct program open_program(struct go_table *t, uint32_t program, uint64_t start)
+{
+	return (struct program){ .table = t, .at = program, .value = -1, .limit = start };
+}
+
+/* Reads the next step. False: the program ends, or is corrupt, or cannot be read. */
+static bool next_step(struct program *p)
+{
+	struct go_table *t = p->table;
+	const uint8_t *step;
+	uint32_t delta;
+
+	if (!p->at)
+		return false;
+	if (p->c.end - p->c.at < STEP_MAX) {
+		if (!read_budget_take(t->file->source.budget, 0))
+			return false;
+		p->at += p->window ? p->c.at - p->window : 0;
+		p->c = dwarf_section_cursor(&t->programs, p->at, PROGRAM_STEP);
+		p->window = p->c.at;
+	}
+	step = p->c.at;
+	delta = dwarf_uleb(&p->c);
+	if (p->c.bad || (!delta && p->began))
+		return false;
+	p->value += delta & 1 ? ~(delta >> 1) : delta >> 1;
+	p->start = p->limit;
+	p->limit += dwarf_uleb(&p->c) * t->quantum;
+	p->began = true;
+	return !p->c.bad && take_work(t, p->c.at - step);
+}
+
+/*
+ * The value that a program has at an address; -1: none. With an address beyond the function's end,
+ * *end becomes that end.
  */
 static int32_t program_value(struct go_table *t, uint32_t program, uint64_t start, uint64_t address,
 			     uint64_t *end)
 {
-	const uint8_t *from = NULL, *step;
-	struct dwarf_cursor c = { 0 };
-	uint64_t at = program, pc = start;
-	uint32_t value = -1, delta;
+	struct program p = open_program(t, program, start);
 
-	if (!program)
-		return -1;
-	for (bool first = true;; first = false) {
-		if (c.end - c.at < STEP_MAX) {
-			if (!read_budget_take(t->file->source.budget, 0))
-				return -1;
-			at += from ? c.at - from : 0;
-			c = dwarf_section_cursor(&t->programs, at, PROGRAM_STEP);
-			from = c.at;
-		}
-		step = c.at;
-		delta = dwarf_uleb(&c);
-		if (c.bad || (!delta && !first))
-			return -1;
-		value += delta & 1 ? ~(delta >> 1) : delta >> 1;
-		pc += dwarf_uleb(&c) * t->quantum;
-		if (c.bad || !take_work(t, c.at - step))
-			return -1;
+	while (next_step(&p)) {
 		if (end)
-			*end = pc;
-		if (address < pc)
-			return value;
+			*end = p.limit;
+		if (address < p.limit)
+			return p.value;
 	}
+	return -1;
 }
 
-/* Reads what the table says about the function around an address. False: nothing. */
-static bool find_function(struct go_table *t, uint64_t address, struct function *f)
+/* Reads what the table says about a function, by its number. False: nothing. */
+static bool read_function(struct go_table *t, uint64_t number, struct function *f)
 {
-	uint64_t low = 0, high = t->count, at, start, limit, unused, code = address - t->text;
+	uint64_t at, start, limit, unused;
 	struct dwarf_cursor c;
 	uint32_t programs, functions;
 
-	if (address < t->start || address >= t->limit)
-		return false;
-	/* Addresses are sorted: most are in the last one's function, or after it. */
-	if (dwarf_section_element(&t->index, 0, 2 * t->last, t->field, &start) && start <= code)
-		low = t->last;
-	while (low + 1 < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (!dwarf_section_element(&t->index, 0, 2 * middle, t->field, &start))
-			return false;
-		if (start <= code)
-			low = middle;
-		else
-			high = middle;
-	}
-	t->last = low;
-	if (!dwarf_section_element(&t->index, 0, 2 * low, t->field, &start) ||
-	    !dwarf_section_element(&t->index, 0, 2 * low + 1, t->field, &at) ||
-	    !dwarf_section_element(&t->index, 0, 2 * low + 2, t->field, &limit) || code < start ||
-	    code >= limit || limit > t->limit - t->text)
+	if (!dwarf_section_element(&t->index, 0, 2 * number, t->field, &start) ||
+	    !dwarf_section_element(&t->index, 0, 2 * number + 1, t->field, &at) ||
+	    !dwarf_section_element(&t->index, 0, 2 * number + 2, t->field, &limit) ||
+	    start >= limit || limit > t->limit - t->text)
 		return false;
 	*f = (struct function){ .start = start + t->text, .limit = limit + t->text };
 	/* struct _func: runtime/runtime2.go */
@@ -577,7 +590,8 @@ static bool find_function(struct go_table *t, uint64_t address, struct function 
 	if (dwarf_number(&c, t->field) != start)
 		return false;
 	f->name = dwarf_number(&c, 4);
-	dwarf_skip(&c, 3 * 4); /* arguments, deferreturn, stack pointers */
+	dwarf_skip(&c, 2 * 4); /* arguments, deferreturn */
+	f->stack = dwarf_number(&c, 4);
 	f->files = dwarf_number(&c, 4);
 	f->lines = dwarf_number(&c, 4);
 	programs = dwarf_number(&c, 4);
@@ -585,7 +599,9 @@ static bool find_function(struct go_table *t, uint64_t address, struct function 
 		f->unit = dwarf_number(&c, 4);
 	if (t->layout >= GO_1_20)
 		f->start_line = dwarf_number(&c, 4);
-	dwarf_skip(&c, 3);
+	dwarf_skip(&c, 1); /* what the runtime knows it by */
+	f->flags = dwarf_number(&c, 1);
+	dwarf_skip(&c, 1);
 	functions = dwarf_number(&c, 1);
 	if (c.bad || f->start_line > INT32_MAX)
 		return false;
@@ -604,6 +620,30 @@ static bool find_function(struct go_table *t, uint64_t address, struct function 
 	else if (t->layout < GO_1_18)
 		f->calls -= t->calls_address;
 	return true;
+}
+
+/* Reads what the table says about the function around an address. False: nothing. */
+static bool find_function(struct go_table *t, uint64_t address, struct function *f)
+{
+	uint64_t low = 0, high = t->count, start, code = address - t->text;
+
+	if (address < t->start || address >= t->limit)
+		return false;
+	/* Addresses are sorted: most are in the last one's function, or after it. */
+	if (dwarf_section_element(&t->index, 0, 2 * t->last, t->field, &start) && start <= code)
+		low = t->last;
+	while (low + 1 < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!dwarf_section_element(&t->index, 0, 2 * middle, t->field, &start))
+			return false;
+		if (start <= code)
+			low = middle;
+		else
+			high = middle;
+	}
+	t->last = low;
+	return read_function(t, low, f) && address >= f->start && address < f->limit;
 }
 
 static const char *find_name(struct go_table *t, uint32_t name)
@@ -658,23 +698,31 @@ int go_table_offer(struct go_table *t, struct batch *b, struct cover *c, bool *a
 
 /* --- Lines --- */
 
+/* The path of an address's source file, valid until the next call; NULL: unknown. */
+static const char *find_file(struct go_table *t, const struct function *f, uint64_t address)
+{
+	int32_t number = program_value(t, f->files, f->start, address, NULL);
+	uint64_t offset;
+	const char *path;
+
+	if (number < 0 ||
+	    !dwarf_section_element(&t->units, 0, (uint64_t)f->unit + number, 4, &offset) ||
+	    offset == UINT32_MAX)
+		return NULL;
+	path = dwarf_section_string(&t->files, offset);
+	return path && *path ? path : NULL;
+}
+
 /* Sets the line and the file, as the profile has it, of an address; both are 0 if unknown. */
 static int find_line(struct go_table *t, struct profile *p, const struct function *f,
 		     uint64_t address, uint32_t *line, const char **file)
 {
-	int32_t number = program_value(t, f->files, f->start, address, NULL),
-		found = program_value(t, f->lines, f->start, address, NULL);
-	uint64_t offset;
-	const char *path;
+	int32_t found = program_value(t, f->lines, f->start, address, NULL);
+	const char *path = found > 0 ? find_file(t, f, address) : NULL;
 
 	*line = 0;
 	*file = NULL;
-	if (number < 0 || found <= 0 ||
-	    !dwarf_section_element(&t->units, 0, (uint64_t)f->unit + number, 4, &offset) ||
-	    offset == UINT32_MAX)
-		return 0;
-	path = dwarf_section_string(&t->files, offset);
-	if (!path || !*path)
+	if (!path)
 		return 0;
 	*line = found;
 	return profile_string(p, path, file);
@@ -793,5 +841,37 @@ int go_table_lines(struct go_table *t, struct batch *b)
 			err = set_lines(t, b, &f, i, lines);
 	}
 	free(lines);
+	return err;
+}
+
+/* --- Frames --- */
+
+int go_table_frames(struct go_table *t, go_frame_found *found, void *context)
+{
+	struct function f;
+	int err = 0;
+
+	t->work_left = WORK_LEAST;
+	for (uint64_t i = 0; i < t->count && !err; i++) {
+		struct go_frame frame = { .is_first = true };
+		struct program p;
+		const char *file;
+
+		if (!read_function(t, i, &f))
+			continue;
+		/* Functions in assembly have a wrapper of the same name, for compiled code. */
+		file = find_file(t, &f, f.start);
+		if (!file || strcmp(file, "<autogenerated>") != 0)
+			frame.name = find_name(t, f.name);
+		frame.is_outermost = f.flags & FUNCTION_TOP;
+		for (p = open_program(t, f.stack, f.start); !err && next_step(&p);) {
+			frame.start = p.start;
+			frame.limit = p.limit < f.limit ? p.limit : f.limit;
+			frame.size = p.value;
+			if (frame.start < frame.limit)
+				err = found(context, &frame);
+			frame.is_first = false;
+		}
+	}
 	return err;
 }

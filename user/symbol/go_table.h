@@ -12,9 +12,10 @@
 #include "symbol/section.h"
 
 /*
- * The table by which Go's runtime finds the function, the file and the line of an address
- * (.gopclntab), which every Go program has, stripped or not. It names Go's functions as Go itself
- * does, not those of C. The layouts are those of Go's runtime/symtab.go and cmd/link.
+ * The table by which Go's runtime finds the function, the file and the line of an address, and the
+ * caller on the stack (.gopclntab), which every Go program has, stripped or not. It names Go's
+ * functions as Go itself does, not those of C. The layouts are those of Go's runtime/symtab.go and
+ * cmd/link.
  */
 enum go_layout {
 	GO_1_2,	 /* up to 1.15 */
@@ -66,5 +67,20 @@ int go_table_offer(struct go_table *t, struct batch *b, struct cover *c, bool *a
  * dwarf_resolve() does. Returns 0 or -ENOMEM.
  */
 int go_table_lines(struct go_table *t, struct batch *b);
+
+/* Code of one function where its stack frame has the same size. */
+struct go_frame {
+	uint64_t start, limit; /* ELF virtual addresses */
+	int32_t size;	       /* in bytes, without the return address that a call pushes */
+	bool is_first;	       /* of its function */
+	bool is_outermost;     /* the function has no caller */
+	const char *name;      /* the function's; NULL: unknown, or a wrapper that calls it */
+};
+
+/* Valid during the call. Returns 0, or a negative errno, which ends the listing. */
+typedef int go_frame_found(void *context, const struct go_frame *frame);
+
+/* Lists all frames, by ascending address. Returns 0, or what `found` returned. */
+int go_table_frames(struct go_table *t, go_frame_found *found, void *context);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
+#include "symbol/go_table.h"
 #include "symbol/language.h"
 #include "symbol/symbol_table.h"
 #include "util/array.h"
@@ -113,8 +114,9 @@ struct builder {
 	struct index index;		      /* of rules */
 	uint64_t end;			      /* end of the last row added */
 	uint64_t entry;			      /* the program's entry point */
+	size_t next_fde;		      /* the first one that is not added */
 	uint64_t switch_starts[SWITCH_COUNT]; /* of Go's functions; 0: not found */
-	int switching;			      /* the FDE's function, one of these; -1: none */
+	int switching;			      /* the function, one of these; -1: none */
 	struct {
 		struct unwind_rule rule;
 		uint32_t number; /* + 1; 0: unused */
@@ -641,7 +643,59 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	return err ?: add_state(b, fde->limit);
 }
 
-static int build_rows(struct builder *b)
+/* Adds a row of Go's own table, and before it those of the FDEs that begin before: C's. */
+static int add_go_frame(void *context, const struct go_frame *frame)
+{
+	const struct cfi_frames *f;
+	struct builder *b = context;
+	const struct machine *m = b->machine;
+	const struct cfi_cie cie = { .return_register = m->return_address };
+	uint64_t start = frame->start;
+	struct state *s = &b->run.now;
+	int err = 0;
+
+	for (f = b->frames; !err && frame->is_first && b->next_fde < f->fde_count &&
+			    f->fdes[b->next_fde].start <= start;)
+		err = add_fde(b, &f->fdes[b->next_fde++]);
+	if (err || start < b->end)
+		return err;
+	if (b->rows->count && start > b->end)
+		err = add_gap(b, start);
+	b->end = start;
+	if (frame->is_first) {
+		b->switching = -1;
+		for (size_t i = 0; frame->name && i < SWITCH_COUNT; i++)
+			if (m->machine == EM_X86_64 && strcmp(switches[i].name, frame->name) == 0)
+				b->switching = i;
+	}
+	/* As Go's linker writes it in .debug_frame: that a function has no caller, for arm64 only
+	 */
+	start_run(b, &cie, NULL);
+	s->cfa = CFA_REGISTER;
+	s->cfa_register = m->sp;
+	s->cfa_offset = (int64_t)frame->size - m->return_at;
+	s->caller = links(m) && frame->is_outermost ? CALLER_NONE : CALLER_SAVED;
+	if (links(m) && frame->size > 0) {
+		s->bx.kind = UNWIND_LOST;
+		set_saved(&s->bx, UNWIND_SAVED_AT_CFA, -(int64_t)frame->size);
+	}
+	err = err ?: add_state(b, frame->limit);
+	b->run.cie = NULL;
+	return err;
+}
+
+/* Whether there is call frame information of Go's code: it is that of its own table. */
+static bool describes_go(const struct cfi_frames *f, const struct go_table *t)
+{
+	for (size_t i = 0; i < f->fde_count; i++)
+		if (f->fdes[i].start >= t->start && f->fdes[i].start < t->limit &&
+		    !f->cies[f->fdes[i].cie].section->eh)
+			return true;
+	return false;
+}
+
+/* table: Go's, which may have no code. */
+static int build_rows(struct builder *b, struct go_table *table)
 {
 	const struct cfi_frames *f = b->frames;
 	/*
@@ -653,9 +707,9 @@ static int build_rows(struct builder *b)
 	bool valid;
 	int err = 0;
 
-	if (!f->fde_count)
+	if (!f->fde_count && !table->limit)
 		return 0;
-	b->initial = calloc(f->cie_count, sizeof(*b->initial));
+	b->initial = calloc(f->cie_count + 1, sizeof(*b->initial));
 	if (!b->initial ||
 	    array_reserve(&b->rows->rows, &b->rows->room, rows, sizeof(*b->rows->rows))) {
 		free(b->initial);
@@ -671,8 +725,10 @@ static int build_rows(struct builder *b)
 		if (valid)
 			b->initial[i] = r->now;
 	}
-	for (size_t i = 0; i < f->fde_count && !err; i++)
-		err = add_fde(b, &f->fdes[i]);
+	if (!describes_go(f, table))
+		err = go_table_frames(table, add_go_frame, b);
+	while (!err && b->next_fde < f->fde_count)
+		err = add_fde(b, &f->fdes[b->next_fde++]);
 	free(b->initial);
 	return err ?: add_gap(b, UINT64_MAX);
 }
@@ -714,6 +770,7 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 {
 	const struct machine *machine = NULL;
 	struct cfi_frames frames;
+	struct go_table table;
 	struct builder *b;
 	GElf_Ehdr header;
 	int err;
@@ -737,7 +794,9 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 	err = cfi_frames_read(&frames, file, e);
 	if (!err && machine->machine == EM_X86_64)
 		find_switches(b, file);
-	err = err ?: build_rows(b);
+	go_table_open(&table, file, false);
+	err = err ?: build_rows(b, &table);
+	go_table_close(&table);
 	cfi_frames_free(&frames);
 	index_free(&b->index);
 	free(b);
