@@ -280,12 +280,12 @@ check "of this image" exits 0 "$profiltool" annotate -d fixed burn_ten "$work/fi
 check "no profile" exits 2 "$profiltool" annotate burn_ten
 check "nothing at all" exits 2 "$profiltool" annotate
 
-# In a stripped program that has no call frame information either, the busiest address.
+# In a stripped program that has no call frame information either, the function of the busiest address, as its code says.
 busiest=$("$profiltool" report --json --by address -d stripped "$work/stripped.pb.gz" 2>/dev/null |
 	python3 -c 'import json, sys; row = json.load(sys.stdin)["rows"][0]; print(row["address"], row["self"])')
 check "stripped: a name that does not exist" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
-check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +[0-9.]+ +${busiest% *} " \
-	<(annotate --no-source "${busiest% *}" "$work/stripped.pb.gz" | sed -n 2p)
+check "stripped: by address, which is in it" grep -qE "^ +${busiest#* } +[0-9.]+ +${busiest% *} " \
+	<(annotate --no-source "${busiest% *}" "$work/stripped.pb.gz")
 check "stripped: by the name that report gives it" diff \
 	<(annotate "${busiest% *}" "$work/stripped.pb.gz") \
 	<(annotate "stripped+${busiest% *}" "$work/stripped.pb.gz")

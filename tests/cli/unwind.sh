@@ -250,7 +250,7 @@ check "200 short programs have their call chain" chains_are inner most "$from_st
 # --- What is not known, and is said ---
 
 # blind() leaves nothing in the frame pointer that would look like one, nor its return address on top of
-# the stack.
+# the stack, and its instructions do not say where its stack pointer comes from.
 cat >blind.c <<'EOF'
 #ifndef BP
 #define BP "$1"
@@ -259,7 +259,7 @@ cat >blind.c <<'EOF'
 FUNCTION blind(void)
 {
 	for (;;)
-		__asm__ volatile("push %%rbp\n\tpush $0\n\tpush $0\n\tmov " BP ", %%rbp\n\t"
+		__asm__ volatile("mov %%rsp, %%rcx\n\tmov %%rcx, %%rsp\n\tpush %%rbp\n\tpush $0\n\tpush $0\n\tmov " BP ", %%rbp\n\t"
 				 "mov $20000, %%ecx\n1:\tdec %%ecx\n\tjnz 1b\n\t"
 				 "add $16, %%rsp\n\tpop %%rbp" ::: "rcx", "memory");
 }

@@ -215,6 +215,9 @@ static void check_rule(const struct unwind_rows *rows, Dwarf_CFI *cfi, uint64_t 
 
 	if (memcmp(ours, &theirs, sizeof(theirs)) == 0)
 		return;
+	/* The code itself says it. */
+	if (theirs.cfa == UNWIND_GAP && ours->cfa <= UNWIND_BP)
+		return;
 	/* Go's runtime goes to another stack there, which its call frame information leaves out. */
 	if (ours->cfa == UNWIND_SWITCH && theirs.cfa == UNWIND_SP && ours->base == theirs.offset)
 		return;
@@ -413,6 +416,97 @@ static void test_go(void **state)
 	}
 	unwind_rows_free(&full);
 	unwind_rows_free(&stripped);
+}
+
+/* --- Code without call frame information --- */
+
+static const char code_source[] =
+	"#include <stdarg.h>\n"
+	"#define NOINLINE __attribute__((noinline))\n"
+	"void other(void *, ...); int number(int); __attribute__((noreturn)) void fail(void);\n"
+	"NOINLINE static int leaf(int a) { return a * 7 + 1; }\n"
+	"int tail(int a) { return leaf(a + 1); }\n"
+	"int saved(int a, int b, int c, int d) { int s = 0; for (int i = 0; i < a; i++)\n"
+	"	s += number(b + i) * number(c) - number(d); return s; }\n"
+	"int on_stack(int a) { char room[4000]; other(room, a); return room[a]; }\n"
+	"int of_size(int a) { char room[a]; other(room); if (a > 5) return number(a);\n"
+	"	return room[a / 2]; }\n"
+	"int fails(int a) { char c[80]; if (a > 5) fail(); other(c, a); return c[2]; }\n"
+	"int last(int a) { if (a) fail(); return number(a) + 1; }\n"
+	"int many(int a) { other(&a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, a); return a + number(a); }\n"
+	"int switches(int a, int b) { char c[90]; other(c, 1); switch (a) {\n"
+	"	case 1: return number(b); case 2: return c[b]; case 3: other(c, 5); break;\n"
+	"	case 4: b += number(c[1]); break; case 5: return 77 + number(1); case 6: b++;\n"
+	"	case 7: other(c, b); } return c[b] + number(b); }\n"
+	"int aligned(int a) { __attribute__((aligned(64))) char room[100]; other(room);\n"
+	"	return room[a]; }\n"
+	"int variable(int a, ...) { va_list l; va_start(l, a); int s = 0;\n"
+	"	while (a--) s += va_arg(l, int) + number(a); va_end(l); return s; }\n"
+	"__int128 wide(__int128 a, double b) { return a * number(b) / (number(3) | 1); }\n"
+	"void *table[] = { tail, saved, switches };\n";
+
+/*
+ * The instructions of compilers' code say what its call frame information does. After a register
+ * was restored, that may still have it in the stack.
+ */
+static void test_code(void **state)
+{
+	static const char *const flags[] = { "-O2",
+					     "-Os",
+					     "-O0",
+					     "-O2 -fno-omit-frame-pointer",
+					     "-O3 -fcf-protection",
+					     "-O1 -fstack-protector-all" };
+	struct unwind_rows full, bare;
+	FILE *f;
+
+	(void)state;
+#ifndef __x86_64__
+	skip();
+#endif
+	f = fopen(in_directory("code.c"), "w");
+	assert_non_null(f);
+	assert_true(fputs(code_source, f) >= 0 && fclose(f) == 0);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		size_t compared = 0, unknown = 0;
+
+		if (shell("gcc -shared -fPIC -nostdlib -Wl,--no-eh-frame-hdr "
+			  "-fasynchronous-unwind-tables %s code.c -o full && "
+			  "objcopy -R .eh_frame full bare && strip bare",
+			  flags[i]))
+			fail_msg("cannot build with %s", flags[i]);
+		full = read_rows(in_directory("full"));
+		bare = read_rows(in_directory("bare"));
+		check_rows(&bare);
+		for (size_t row = 0; row + 1 < full.count; row++) {
+			const struct unwind_rule *right = &full.rules[full.rows[row].rule];
+
+			if (right->cfa != UNWIND_SP && right->cfa != UNWIND_BP)
+				continue;
+			for (uint64_t at = full.rows[row].address; at < full.rows[row + 1].address;
+			     at++) {
+				const struct unwind_rule *found = rule_at(&bare, at);
+
+				compared++;
+				if (found->cfa == UNWIND_GAP) {
+					unknown++;
+					continue;
+				}
+				if ((found->cfa == right->cfa && found->offset != right->offset) ||
+				    (found->bp &&
+				     (found->bp != right->bp || found->bp_at != right->bp_at)))
+					fail_msg("%s, at %#jx: cfa %d offset %d bp %d at %d, not "
+						 "%d, %d, %d, %d",
+						 flags[i], (uintmax_t)at, found->cfa, found->offset,
+						 found->bp, found->bp_at, right->cfa, right->offset,
+						 right->bp, right->bp_at);
+			}
+		}
+		print_message("%s: %zu of %zu bytes unknown\n", flags[i], unknown, compared);
+		assert_true(compared > 500 && unknown < compared / 4);
+		unwind_rows_free(&full);
+		unwind_rows_free(&bare);
+	}
 }
 
 /* --- Unusual rules: a function of 48 bytes every 64 bytes, from 0x1000 on --- */
@@ -959,6 +1053,7 @@ int main(void)
 		cmocka_unit_test(test_ld_so),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_code),
 		cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_no_section_headers),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
+#include "symbol/code/code_frames.h"
 #include "symbol/go_table.h"
 #include "symbol/language.h"
 #include "symbol/symbol_table.h"
@@ -108,13 +109,14 @@ struct run {
 
 struct builder {
 	const struct cfi_frames *frames;
+	const struct code_frames *code;
 	const struct machine *machine;
 	struct state *initial; /* by CIE */
 	struct unwind_rows *rows;
 	struct index index;		      /* of rules */
 	uint64_t end;			      /* end of the last row added */
 	uint64_t entry;			      /* the program's entry point */
-	size_t next_fde;		      /* the first one that is not added */
+	size_t next_fde, next_code;	      /* the first ones that are not added */
 	uint64_t switch_starts[SWITCH_COUNT]; /* of Go's functions; 0: not found */
 	int switching;			      /* the function, one of these; -1: none */
 	struct {
@@ -563,15 +565,31 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 }
 
 /*
- * Adds rows for the addresses from b->end to `limit`, which no FDE describes. The entry point is
- * the outermost frame: the dynamic linker has no FDE that says so.
+ * Adds rows for the addresses from b->end to `limit`, which no FDE describes: those that the code
+ * itself gives, if any. The entry point is the outermost frame: the dynamic linker has no FDE that
+ * says so.
  */
 static int add_gap(struct builder *b, uint64_t limit)
 {
 	static const struct unwind_rule gap = { .cfa = UNWIND_GAP }, end = { .cfa = UNWIND_END };
-	bool has_entry = b->entry >= b->end && b->entry < limit;
-	int err = has_entry && b->entry == b->end ? 0 : add_row(b, b->end, &gap);
+	const struct code_row *row = b->code->rows + b->next_code,
+			      *rows_end = b->code->rows + b->code->row_count;
+	bool has_entry;
+	int err;
 
+	while (row < rows_end && row->address < b->end)
+		row++;
+	b->next_code = row - b->code->rows;
+	if (row < rows_end && row->address < limit) {
+		err = b->rows->count && row->address > b->end ? add_row(b, b->end, &gap) : 0;
+		for (; !err && row < rows_end && row->address < limit; row++)
+			err = add_row(b, row->address, &row->rule);
+		return err;
+	}
+	if (!b->rows->count)
+		return 0;
+	has_entry = b->entry >= b->end && b->entry < limit;
+	err = has_entry && b->entry == b->end ? 0 : add_row(b, b->end, &gap);
 	if (err || !has_entry)
 		return err;
 	err = add_row(b, b->entry, &end);
@@ -619,7 +637,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 
 	if (fde->limit <= b->end)
 		return 0;
-	if (b->rows->count && fde->start > b->end)
+	if (fde->start > b->end)
 		err = add_gap(b, fde->start);
 	if (fde->start > b->end)
 		b->end = fde->start;
@@ -659,7 +677,7 @@ static int add_go_frame(void *context, const struct go_frame *frame)
 		err = add_fde(b, &f->fdes[b->next_fde++]);
 	if (err || start < b->end)
 		return err;
-	if (b->rows->count && start > b->end)
+	if (start > b->end)
 		err = add_gap(b, start);
 	b->end = start;
 	if (frame->is_first) {
@@ -707,7 +725,7 @@ static int build_rows(struct builder *b, struct go_table *table)
 	bool valid;
 	int err = 0;
 
-	if (!f->fde_count && !table->limit)
+	if (!f->fde_count && !table->limit && !b->code->row_count)
 		return 0;
 	b->initial = calloc(f->cie_count + 1, sizeof(*b->initial));
 	if (!b->initial ||
@@ -769,6 +787,7 @@ static void find_switches(struct builder *b, struct elf_file *file)
 static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct error *e)
 {
 	const struct machine *machine = NULL;
+	struct code_frames code = { 0 };
 	struct cfi_frames frames;
 	struct go_table table;
 	struct builder *b;
@@ -787,6 +806,7 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 	if (!b)
 		return error_no_memory(e);
 	b->frames = &frames;
+	b->code = &code;
 	b->machine = machine;
 	b->entry = header.e_entry;
 	b->rows = rows;
@@ -795,8 +815,11 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 	if (!err && machine->machine == EM_X86_64)
 		find_switches(b, file);
 	go_table_open(&table, file, false);
+	if (!err && !table.limit)
+		err = code_frames_read(&code, file, &frames, e);
 	err = err ?: build_rows(b, &table);
 	go_table_close(&table);
+	code_frames_free(&code);
 	cfi_frames_free(&frames);
 	index_free(&b->index);
 	free(b);
@@ -845,16 +868,25 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 	return err;
 }
 
+static int compare_functions(const void *a, const void *b)
+{
+	return compare_u64(((const struct cfi_function *)a)->start,
+			   ((const struct cfi_function *)b)->start);
+}
+
 int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
 		       struct error *e)
 {
+	struct code_frames code = { 0 };
 	struct cfi_frames frames;
 	int err = cfi_frames_read(&frames, file, e);
 	uint64_t end = 0;
 
 	*functions = (struct cfi_functions){ 0 };
-	if (!err && frames.fde_count) {
-		functions->all = calloc(frames.fde_count, sizeof(*functions->all));
+	err = err ?: code_frames_read(&code, file, &frames, e);
+	if (!err && frames.fde_count + code.function_count) {
+		functions->all =
+			calloc(frames.fde_count + code.function_count, sizeof(*functions->all));
 		err = functions->all ? 0 : error_no_memory(e);
 	}
 	for (size_t i = 0; i < frames.fde_count && !err; i++) {
@@ -866,6 +898,12 @@ int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *f
 		functions->all[functions->count++].limit = fde->limit;
 		end = fde->limit;
 	}
+	/* These are between those. */
+	for (size_t i = 0; i < code.function_count && !err; i++)
+		functions->all[functions->count++] = code.functions[i];
+	if (!err && code.function_count)
+		qsort(functions->all, functions->count, sizeof(*functions->all), compare_functions);
+	code_frames_free(&code);
 	cfi_frames_free(&frames);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "capture/unwind/unwind_rows.h"
+#include "symbol/code/code_frames.h"
 #include "symbol/elf_file.h"
 
 /*
@@ -20,10 +21,6 @@
  */
 unwind_reader cfi_read;
 
-struct cfi_function {
-	uint64_t start, limit; /* ELF virtual addresses */
-};
-
 /* Sorted, without overlaps. Zero-initialised: none. */
 struct cfi_functions {
 	struct cfi_function *all;
@@ -31,8 +28,8 @@ struct cfi_functions {
 };
 
 /*
- * Reads the functions of a file of any machine. Returns 0, also if it has no call frame
- * information, or -EINVAL (corrupt) or -ENOMEM, and sets e.
+ * Reads the functions of a file of any machine, of x86-64 also those without call frame
+ * information. Returns 0, also if there are none, or -EINVAL (corrupt) or -ENOMEM, and sets e.
  */
 int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
 		       struct error *e);
