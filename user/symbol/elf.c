@@ -380,9 +380,10 @@ static void end_described(const struct batch *b, struct described *d)
 }
 
 /*
- * Sets the names of all addresses: by symbols, else by the starts of their functions. An
- * address that is in no known function gets the name of an exported symbol without a size before it
- * with PROFILE_PERHAPS.
+ * Sets the names of all addresses: by symbols, else by the starts of their functions. A symbol
+ * without a size, of assembly, names its own function, and not those without a symbol that follow.
+ * An address that is in no known function gets the name of such an exported symbol before it with
+ * PROFILE_PERHAPS.
  */
 static int name_addresses(struct batch *b, const struct cover *c, const struct elf_file *file)
 {
@@ -393,15 +394,21 @@ static int name_addresses(struct batch *b, const struct cover *c, const struct e
 		const struct cover_symbol *symbol = cover_find(c, i);
 		const struct cfi_function *function = NULL;
 		const char *name;
-		bool doubtful = b->exports_only && symbol && !symbol->sized &&
-				b->addresses[i].address != symbol->start;
+		bool named;
 		char *text;
 
 		if (!symbol || batch_is_named(b, i))
 			continue;
-		if (doubtful)
+		named = symbol->sized || b->addresses[i].address == symbol->start;
+		if (!named)
 			err = find_described(b, &d, b->addresses[i].address, &function);
-		if (!err && (!doubtful || (function && function->start == symbol->start))) {
+		/* Only a table of all symbols says that there is a label within a function. */
+		if (!named && function)
+			named = symbol->start == function->start ||
+				(!b->exports_only && symbol->start > function->start);
+		else if (!named)
+			named = !b->exports_only;
+		if (!err && named) {
 			err = batch_name(b, i, symbol->name);
 		} else if (!err && !function) {
 			if (asprintf(&text, "%s" PROFILE_PERHAPS, symbol->name) < 0) {
@@ -487,9 +494,9 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 
 			if (symbol)
 				*extent = (struct symbol_extent){ symbol->start, symbol->limit };
-			else
+			if (!symbol || !symbol->sized)
 				err = find_described(b, &d, b->addresses[i].address, &function);
-			if (function)
+			if (function && (!symbol || symbol->start <= function->start))
 				*extent =
 					(struct symbol_extent){ function->start, function->limit };
 		}
