@@ -28,6 +28,7 @@ struct known_code {
  */
 #define SCRIPT_FRAMES_MAX (2 * LANGUAGE_FRAMES_MAX)
 #define SCRIPT_CODES_MAX  64
+#define SCRIPT_STACKS_MAX 32 /* calls of the interpreter that are not on the native stack */
 
 /* What a language keeps during a walk. */
 #define PYTHON_FRAME_BYTES  80
@@ -48,8 +49,26 @@ struct python_walk {
 	__u64 mark_words[PYTHON_MARK_WORDS];
 };
 
+#define PHP_FUNCTION_BYTES 192
+#define PHP_GENERATORS_MAX 8
+#define PHP_TEXT_WORDS	   8
+
+struct php_walk {
+	__u64 frame; /* the next to be read; 0: no more */
+	/* Frames that come before it: of generators that delegate to a running one. */
+	__u64 generators[PHP_GENERATORS_MAX];
+	__u32 generator_count;
+	__u64 running, opline; /* registers of execute_ex(): its frame, and its instruction */
+	__u64 file, file_hash; /* of the last function */
+	struct php_frame frame_read;
+	__u8 function[PHP_FUNCTION_BYTES];
+	__u64 text[PHP_TEXT_WORDS];
+};
+
 struct script_walk {
-	bool looked; /* for the interpreter's state, at this tick */
+	bool looked;	/* for the interpreter's state, at this tick */
+	bool wrote;	/* functions of the script */
+	bool coroutine; /* they are on a native stack of their own */
 	__u32 image_number;
 	struct language_image image; /* of the interpreter */
 	__u64 bias;
@@ -60,11 +79,13 @@ struct script_walk {
 	 */
 	__u64 entry;
 	__u64 function, function_size;
+	__u64 cold, cold_size; /* a part of it that is elsewhere */
 	__u32 count;
 	__u32 frames_left, codes_left; /* at this tick */
 	__u64 words[LANGUAGE_FRAMES_MAX];
 	union {
 		struct python_walk python;
+		struct php_walk php;
 	};
 	struct language_code code;
 	struct known_code known[KNOWN_CODES];

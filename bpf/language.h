@@ -9,6 +9,7 @@
 enum language {
 	LANGUAGE_NONE,
 	LANGUAGE_PYTHON,
+	LANGUAGE_PHP,
 	LANGUAGES
 };
 
@@ -70,6 +71,72 @@ struct python_layout {
 	unsigned short string_text;  /* where the text of an ASCII string begins */
 };
 
+/*
+ * Where PHP keeps what the walk reads: ELF virtual addresses, and offsets in bytes. The names are
+ * PHP's.
+ */
+struct php_layout {
+	unsigned long long globals;   /* of executor_globals */
+	unsigned long long function;  /* of execute_ex(), the interpreter's function, */
+	unsigned long long cold;      /* and of its part that the compiler has put elsewhere */
+	unsigned long long generator; /* of zend_ce_generator */
+	unsigned long long frameless; /* of zend_flf_functions; 0: before 8.4 */
+	unsigned int function_size, cold_size; /* the latter may be 0 */
+	/* In executor_globals: current_execute_data, opline_before_exception. */
+	unsigned short current, thrower;
+	unsigned short opcodes,
+		file; /* in zend_op_array; its first and last line follow the file */
+};
+
+/* These are the same in PHP 8.1 to 8.5. zend_execute_data: */
+struct php_frame {
+	unsigned long long opline, call, return_value;
+	unsigned long long function; /* func; 0: a placeholder */
+	unsigned long long object;   /* This */
+	unsigned int call_info;	     /* the type of This, and flags */
+	unsigned int argument_count;
+	unsigned long long previous; /* prev_execute_data */
+};
+
+#define PHP_CALL_TOP (1U << 17) /* a call of execute_ex() begins with it */
+
+/* The beginning of a zend_function: */
+struct php_function {
+	unsigned char type, unused[3];
+	unsigned int flags;
+	unsigned long long name;  /* function_name, a string; 0: none */
+	unsigned long long scope; /* the class; 0: none */
+};
+
+#define PHP_INTERNAL_FUNCTION 1
+#define PHP_USER_FUNCTION     2
+#define PHP_EVAL_CODE	      4
+
+/* zend_op, from `result` on: */
+struct php_instruction {
+	unsigned int result, extended_value, line;
+	unsigned char opcode;
+};
+
+#define PHP_INSTRUCTION_RESULT 16
+#define PHP_HANDLE_EXCEPTION   149
+#define PHP_FRAMELESS_CALL     204 /* ZEND_FRAMELESS_ICALL_0, and three more */
+#define PHP_OBJECT	       8   /* IS_OBJECT: a type of This */
+#define PHP_OBJECT_CLASS       16  /* in zend_object */
+#define PHP_CLASS_NAME	       8   /* in zend_class_entry: a string */
+#define PHP_STRING_HASH	       8   /* in zend_string; 0: not yet; its size follows, */
+#define PHP_STRING_TEXT	       24  /* and its text */
+#define PHP_GENERATOR_FRAME    56  /* in zend_generator: execute_data */
+#define PHP_GENERATOR_PARENT   152 /* node.parent: which delegates to it; 0: none */
+
+/* What a code object of PHP is: `kind` of struct language_code. */
+enum php_kind {
+	PHP_FUNCTION,
+	PHP_MAIN,     /* the code outside of functions: of the file that PHP was started with, */
+	PHP_INCLUDED, /* of another file, */
+	PHP_EVAL,     /* of a text */
+};
+
 /* What is known of an image in the tables of the unwinder: of the same number there. */
 struct language_image {
 	unsigned int language; /* enum language, of which it is the interpreter */
@@ -81,13 +148,14 @@ struct language_image {
 	unsigned int version; /* of the language, such as 0x30b for 3.11 */
 	union {
 		struct python_layout python;
+		struct php_layout php;
 	};
 };
 
 /*
  * A code object, as it was when a tick first came to it, or when another one had taken its address.
  * `name`, `file` and `lines` are as the language keeps them: of Python, two string objects and the
- * text of the line table.
+ * text of the line table; of PHP, three strings, the last one is the name of the class.
  */
 #define LANGUAGE_NAME_BYTES  320
 #define LANGUAGE_FILE_BYTES  512
@@ -103,6 +171,7 @@ struct language_code {
 	unsigned short language, version;
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
 	unsigned short lines_bytes;
+	unsigned short kind;	 /* of the language */
 	unsigned int lines_size; /* of the line table; longer than lines_bytes: it is cut off */
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];

@@ -9,6 +9,7 @@
 #ifndef PROFIL_BPF_SCRIPTS_H
 #define PROFIL_BPF_SCRIPTS_H
 
+#include "php.h"
 #include "python.h"
 
 /* Sets `words` to what the next call of the interpreter runs, and which native frame that is. */
@@ -21,6 +22,8 @@ WALK_FUNCTION int read_script_frames(struct script_walk *script)
 	script->function_size = 0;
 	if (script->image.language == LANGUAGE_PYTHON)
 		read_python_frames(script);
+	else if (script->image.language == LANGUAGE_PHP)
+		read_php_frames(script);
 	return script->count;
 }
 
@@ -34,6 +37,7 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 	if (!walk || !script)
 		return 0;
 	script->looked = true;
+	script->coroutine = false;
 	script->count = 0;
 	script->entry = 0;
 	script->function_size = 0;
@@ -48,6 +52,8 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 	script->bias = walk->at.bias;
 	if (image->language == LANGUAGE_PYTHON)
 		found = begin_python(walk, script);
+	else if (image->language == LANGUAGE_PHP)
+		found = begin_php(walk, script);
 	return found ? read_script_frames(script) : 0;
 }
 
@@ -56,7 +62,8 @@ static __always_inline bool runs_script(const struct script_walk *script, const 
 					__u64 pc, __u64 sp)
 {
 	if (script->function_size)
-		return pc - script->function < script->function_size;
+		return pc - script->function <= script->function_size ||
+		       pc - script->cold <= script->cold_size;
 	return script->entry && script->entry - sp < walk->sp - sp;
 }
 

@@ -128,27 +128,18 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 }
 
 /*
- * The walk has stepped over a frame that was at pc and begins at sp: writes the functions of a
- * script that it runs, after the `depth` user frames that there are. Returns how many there are
- * then.
+ * Writes the functions of a script that were read, after the `depth` user frames that there are,
+ * and reads those of the next call of the interpreter. Returns how many frames there are then.
  */
-__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc, __u64 sp)
+__noinline int write_script_words(struct stack_scratch *scratch, __u32 depth)
 {
 	struct script_walk *script;
-	struct walk *walk;
 	__u32 at;
 
 	if (!scratch)
 		return depth;
-	walk = &scratch->walk;
 	script = &scratch->script;
 	at = scratch->sample.stack.kernel_depth;
-	if (!script->looked) {
-		script->process = process_key(scratch->sample.stack.id);
-		begin_script(walk, script);
-	}
-	if (!runs_script(script, walk, pc, sp))
-		return depth;
 	for (__u32 i = 0; i < LANGUAGE_FRAMES_MAX && i < script->count && depth < STACK_DEPTH_MAX;
 	     i++, depth++) {
 		__u64 index = at + depth;
@@ -158,8 +149,80 @@ __noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, _
 			break;
 		scratch->sample.stack.pcs[index] = script->words[i];
 	}
+	script->wrote = true;
 	read_script_frames(script);
 	return depth;
+}
+
+/*
+ * The walk has stepped over a frame that was at pc and begins at sp: writes the functions of a
+ * script that it runs.
+ */
+__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc, __u64 sp)
+{
+	struct script_walk *script;
+	struct walk *walk;
+
+	if (!scratch)
+		return depth;
+	walk = &scratch->walk;
+	script = &scratch->script;
+	if (!script->looked) {
+		script->process = process_key(scratch->sample.stack.id);
+		begin_script(walk, script);
+	}
+	return runs_script(script, walk, pc, sp) ? write_script_words(scratch, depth) : depth;
+}
+
+/*
+ * The native stack has ended. A fiber has one of its own, but its functions are called by those
+ * that have resumed it: writes these. Or the stack is lost, in code that was made at run time: the
+ * script's functions are known all the same; writes the interpreter's function, and these.
+ */
+__noinline int write_last_script_frames(struct stack_scratch *scratch, __u32 depth)
+{
+	const struct unwind_mapping *mapping;
+	struct script_walk *script;
+	struct walk *walk;
+	__u64 index;
+
+	if (!scratch)
+		return depth;
+	walk = &scratch->walk;
+	script = &scratch->script;
+	if (!script->looked) {
+		mapping = walk_mapping(walk, walk->process.first + walk->process.interpreter - 1);
+		if (!mapping)
+			return depth;
+		walk->at = *mapping;
+		script->looked = true;
+		script->process = process_key(scratch->sample.stack.id);
+		begin_script(walk, script);
+	}
+	if (!script->wrote && script->function_size) {
+		index = scratch->sample.stack.kernel_depth + depth;
+		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
+		if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX)
+			return depth;
+		scratch->sample.stack.pcs[index] = script->function + 1;
+		depth++;
+	}
+	for (int i = 0; i < SCRIPT_STACKS_MAX && script->function_size; i++)
+		depth = write_script_words(scratch, depth);
+	if (script->coroutine && walk->end == UNWIND_IN_GAP)
+		walk->end = UNWIND_COMPLETE;
+	return depth;
+}
+
+/* Whether the walk, which has ended, may have left out functions of a script. */
+static __always_inline bool may_lack_script(const struct stack_scratch *scratch)
+{
+	const struct walk *walk = &scratch->walk;
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	if (scratch->script.wrote)
+		return scratch->script.function_size;
+	return walk->process.interpreter && walk->end != UNWIND_COMPLETE && task->pid == task->tgid;
 }
 
 /* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
@@ -172,7 +235,7 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 		return 0;
 	walk = &scratch->walk;
 	at = scratch->sample.stack.kernel_depth;
-	scratch->script.looked = false;
+	scratch->script.looked = scratch->script.wrote = false;
 	for (int i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
 		__u64 index = at + depth, pc = walk->pc, sp = walk->sp;
 
@@ -182,7 +245,8 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 		scratch->sample.stack.pcs[index] = pc + walk->mark;
 		depth++;
 		if (step(walk))
-			return depth;
+			return may_lack_script(scratch) ? write_last_script_frames(scratch, depth)
+							: (int)depth;
 		if (WALK_HAS_THREAD_POINTER && walk->image.language)
 			depth = write_script_frames(scratch, depth, pc, sp);
 	}

@@ -117,6 +117,12 @@ struct unwind_process {
 	unsigned int first, count;
 	unsigned int asked;	      /* 1: a copy of a stack was sent after this was published */
 	unsigned int thread_specific; /* see struct language_image */
+	/*
+	 * The number of the mapping among these, from 1 on, of an interpreter that runs a script in
+	 * the process's first thread alone; 0: none.
+	 */
+	unsigned int interpreter;
+	unsigned int unused;
 };
 
 #define UNWIND_PROCESSES 16384

@@ -349,12 +349,16 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
  */
 static __always_inline int walk_wait_frames(struct wait_scratch *scratch)
 {
-	scratch->stack.script.looked = false;
+	scratch->stack.script.looked = scratch->stack.script.wrote = false;
 	scratch->depth = 0;
 	scratch->plain = true;
 	for (__u32 i = 0; i <= STACK_DEPTH_MAX; i++)
 		if (walk_wait_frame(scratch, i))
 			break;
+	if (may_lack_script(&scratch->stack)) {
+		scratch->depth = write_last_script_frames(&scratch->stack, scratch->depth);
+		scratch->plain = false;
+	}
 	scratch->place.frames = scratch->plain ? scratch->depth : 0;
 	return scratch->depth;
 }

@@ -10,7 +10,7 @@ build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma
 	libcurl4-gnutls-dev libcmocka-dev perl python3"
 test="g++ gcc-multilib musl-tools binutils file xz-utils zstd bzip2 locales linux-perf strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
-	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev libpython3-dev tmux chromium
+	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev libpython3-dev php-cli php-fpm php-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git
 	python3-protobuf openssl debian-archive-keyring"
 # dwp(1) is in binutils, but not since Debian 13; sid has no version.

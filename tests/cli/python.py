@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py shows the call stacks that
-the script itself saw, from the first function on. WHAT: chains: all that are known, and no others; shares: as much of each
-as it used of CPU time.
+python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py (or .php) shows the call stacks
+that the script itself saw, from the first function on. WHAT: chains: all that are known, and no others; shares: as much
+of each as it used of CPU time.
 """
 import json
 import math
@@ -16,13 +16,16 @@ truth = json.load(open(truth, encoding="utf-8"))
 found, others, whole, failed = {}, {}, 0, False
 # Of a thread, of a program, and of one that is started by -m.
 firsts = {"Thread._bootstrap": 0, "<module>": 0, "_run_module_as_main": 0}
+# PHP's functions that are written in C: the last one is spin().
+in_c = {name for chain in truth for name in chain.split(";")[:-1] if not re.search(r":\d+$", name)}
 for line in text.splitlines():
     if not (stack := re.match(r"(\d+) 0x.* # (.*)", line)):
         continue
     count, frames = int(stack[1]), stack[2].split(";")
     # Those of the script: the files of native code have other names.
-    script = [re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", frame) for frame in reversed(frames)]
-    script = [(f[1], f[3]) for f in script if f and re.search(r"\.py$|^<", f[2])]
+    script = [re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", f"{frame} (c.php)" if frame in in_c else frame)
+              for frame in reversed(frames)]
+    script = [(f[1], f":{f[3]}" if f[3] else "") for f in script if f and re.search(r"\.py$|^<|\.php\b", f[2])]
     names = [name for name, line in script]
     if not script:
         continue  # the interpreter's beginning and end
@@ -31,7 +34,7 @@ for line in text.splitlines():
         firsts[names[0]] += count
     if "spin" in names:
         depth = names.index("spin")
-        chain = ";".join([f"{name}:{line}" for name, line in script[:depth]] + ["spin"])
+        chain = ";".join([name + line for name, line in script[:depth]] + ["spin"])
         found[chain] = found.get(chain, 0) + count
     else:
         others[stack[2]] = others.get(stack[2], 0) + count

@@ -208,7 +208,9 @@ done <<'EOF_NAMES'
 perl5.36 Perl gives no profiler the names of its functions
 libperl.so.5.40 Perl gives no profiler the names of its functions
 ruby3.1 Ruby gives no profiler the names of functions that it interprets
-php8.2 PHP gives no profiler the names of functions that it interprets; those that opcache's JIT
+php8.0 PHP 8.0 is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)
+php8.2 recorded with -g, PHP 8.1 to 8.5 has its functions in the call stacks
+php-fpm8.6 PHP 8.6 is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)
 lua5.4 Lua gives no profiler the names of its functions
 EOF_NAMES
 check "node, whose own functions are another's: recorded" named shares node 1 0.1

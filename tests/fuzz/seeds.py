@@ -17,7 +17,7 @@ write("kallsyms", "kallsyms", b"ffffffff81000000 T core\nffffffff81000080 t loca
       b"ffffffff81000100 d data\nffffffff81000200 t in_module\t[nf_tables]\n"
       b"ffffffff81000300 w weak\nffffffff81000380 t program\t[bpf]\n0000000000000000 a none\n")
 
-# --- Code objects of Python: struct language_code of bpf/language.h ---
+# --- Code objects of Python and PHP: struct language_code of bpf/language.h ---
 
 
 def string(version, text, kind, ascii):
@@ -33,8 +33,22 @@ for version in (0x30b, 0x30c, 0x30d, 0x30e):
         # All kinds of entries: short, of one line, with columns, without, with a line alone, of none
         table = bytes.fromhex("800081" "10d81011e1" "0203f0" "02040506e8" "04f8ff")
         write("python", f"{version:x}.{kind}.{len(text)}", struct.pack(
-            "<QQQQIIHHHHII", 1, 2, 3, 4, 5, 6, version, len(name), len(file), len(table), len(table), 0) +
+            "<QQQQIIHHHHHHI", 1, 2, 3, 4, 5, 6, 1, version, len(name), len(file), len(table), 0, len(table)) +
             name.ljust(320, b"\0") + file.ljust(512, b"\0") + table)
+
+# Of PHP, in the same records: the last string is the class.
+
+
+def php_string(text):
+    return struct.pack("<QQQ", 2 << 32 | 6, 0x8000000000000001, len(text)) + text + b"\0"
+
+
+for kind, name, file, scope in ((0, b"f\xc3\xbcr", b"/a.php", b"A\0/a.php:1$0"), (0, b"{closure:A::f():1}", b"/a.php", b"A"),
+                                (1, b"", b"/a.php", b""), (2, b"", b"b.php", b""), (3, b"", b"/a.php(1) : eval()'d code", b"")):
+    name, file, scope = (php_string(text) if text else b"" for text in (name, file, scope))
+    write("python", f"php.{kind}.{len(name)}", struct.pack(
+        "<QQQQIIHHHHHHI", 1, 2, 3, 4, 5, 6, 2, 0x802, len(name), len(file), len(scope), kind, len(scope)) +
+        name.ljust(320, b"\0") + file.ljust(512, b"\0") + scope)
 
 # --- jitdump: jitdump-specification.txt of the kernel's tools/perf ---
 

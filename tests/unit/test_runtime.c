@@ -199,10 +199,16 @@ static void interpreters(void **state)
 			       "free-threaded Python 3.13 is not supported: "));
 	assert_non_null(
 		strstr(interpreter(p, "/usr/bin/python3.15"), "Python 3.15 is not supported: "));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/php7.4"), "PHP 7.4 is not supported: "));
+	assert_non_null(
+		strstr(interpreter(p, "/usr/sbin/php-fpm8.6"), "PHP 8.6 is not supported: "));
+	assert_non_null(strstr(interpreter(p, "/usr/sbin/php-fpm8.4"), "recorded with -g"));
+	assert_non_null(strstr(interpreter(p, "/usr/local/bin/php"), "recorded with -g"));
 	p->stacks = "cfi";
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.12"), new));
 	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "Perl gives no"));
-	assert_non_null(strstr(interpreter(p, "/usr/lib/apache2/modules/libphp8.2.so"), "PHP"));
+	assert_non_null(
+		strstr(interpreter(p, "/usr/lib/apache2/modules/libphp8.2.so"), "only PHP"));
 	assert_null(interpreter(p, "/usr/bin/perldoc"));
 	assert_null(interpreter(p, "/usr/bin/rubyist"));
 	assert_null(interpreter(p, "[anon]"));

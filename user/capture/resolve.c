@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/array.h"
 
@@ -75,6 +76,36 @@ static const struct address_space *find_space(const struct process *process, str
 }
 
 /*
+ * The walk writes a script's functions behind the call of the interpreter that runs them. A tick
+ * may be just before such a call, or just after it: then each function is behind the next call, and
+ * those of the first call are at the stack's end. Moves these before the program's own start, which
+ * is in the C library. Stacks that end in the interpreter alone are right: they are coroutines'.
+ */
+static void order_script(struct capture_frame *frames, uint32_t first, uint32_t depth)
+{
+	struct capture_frame last[CAPTURE_DEPTH_MAX];
+	const struct capture_mapping *interpreter = NULL;
+	uint32_t native = depth, end, count;
+	bool is_start = false;
+
+	for (uint32_t i = depth; i > first + 1; i--)
+		if (language_of_word(frames[i - 1].pc))
+			interpreter = frames[i - 2].mapping;
+	while (native > first && language_of_word(frames[native - 1].pc))
+		native--;
+	count = depth - native;
+	end = native;
+	for (; native > first && !language_of_word(frames[native - 1].pc); native--)
+		is_start |= interpreter && frames[native - 1].mapping &&
+			    frames[native - 1].mapping->image != interpreter->image;
+	if (!is_start || native == first || count > CAPTURE_DEPTH_MAX)
+		return;
+	memcpy(last, frames + end, count * sizeof(*last));
+	memmove(frames + native + count, frames + native, (end - native) * sizeof(*frames));
+	memcpy(frames + native, last, count * sizeof(*last));
+}
+
+/*
  * Fills in the frames, the first kernel_depth of which are in the kernel. Returns how many to keep:
  * see resolve_each().
  */
@@ -120,6 +151,8 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		if (frames[i].mapping || !sure)
 			kept = i + 1;
 	}
+	if (kept > sample->kernel_depth && language_of_word(frames[kept - 1].pc))
+		order_script(frames, sample->kernel_depth, kept);
 	return kept;
 }
 

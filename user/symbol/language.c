@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "symbol/php.h"
 #include "symbol/python.h"
 #include "symbol/symbol_table.h"
 #include "util/clock.h"
@@ -26,6 +27,7 @@ static const struct {
 } languages[LANGUAGES] = {
 	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line,
 			      python_version },
+	[LANGUAGE_PHP] = { "php", PHP_SYMBOLS, php_find, php_name, php_line, php_version },
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)

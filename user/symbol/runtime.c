@@ -404,8 +404,7 @@ static const struct interpreter {
 	{ { "php", "php[0-9]*", "php-*", "libphp*.so" },
 	  NULL,
 	  { NULL },
-	  "PHP gives no profiler the names of functions that it interprets; those that opcache's "
-	  "JIT compiles have names with -d opcache.jit_debug=16" },
+	  "only PHP 8.1 to 8.5, without threads (NTS), has its functions in the call stacks" },
 	{ { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
 	  NULL,
 	  { NULL },
@@ -454,6 +453,7 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image,
 	const struct interpreter *found = NULL;
 	char name[64], version[LANGUAGE_VERSION_SIZE] = "", next;
 	unsigned int major, minor;
+	bool is_python, is_php;
 	int known, fd = p->images[image].fd;
 
 	if (!file_name(p->images[image].path, name, sizeof(name)))
@@ -466,15 +466,31 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image,
 	for (size_t i = 0; i < p->function_count && found->names; i++)
 		if (strncmp(p->functions[i].name, found->names, strlen(found->names)) == 0)
 			return NULL;
-	if (found != interpreters)
+	is_python = found == interpreters;
+	is_php = strcmp(found->images[0], "php") == 0;
+	if (!is_python && !is_php)
 		return found->hint;
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (profile_is_script(p, i))
 			return NULL;
 	/* By the file itself, which is open after a recording, else by its name. */
-	known = sscanf(strstr(name, "python"), "python%u.%u%c", &major, &minor, &next);
 	if (fd >= 0 && !language_is_interpreter(fd))
 		language_version(fd, version);
+	if (is_php) {
+		known = sscanf(name + strcspn(name, "0123456789"), "%u.%u", &major, &minor);
+		if (!*version && known == 2 && (major != 8 || minor < 1 || minor > 5))
+			snprintf(version, sizeof(version), "PHP %u.%u", major, minor);
+		if (!*version && strcmp(p->stacks, "cfi") != 0)
+			return "recorded with -g, PHP 8.1 to 8.5 has its functions in the call "
+			       "stacks";
+		if (!*version)
+			return found->hint;
+		snprintf(text, RUNTIME_HINT_SIZE,
+			 "%s is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)",
+			 version);
+		return text;
+	}
+	known = sscanf(strstr(name, "python"), "python%u.%u%c", &major, &minor, &next);
 	if (known >= 2 && (major < 3 || (major == 3 && minor < 11)))
 		snprintf(version, sizeof(version), "Python %u.%u", major, minor);
 	else if (!*version && known >= 2 && (major > 3 || minor > 14 || (known > 2 && next == 't')))

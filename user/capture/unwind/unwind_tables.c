@@ -536,8 +536,13 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	entry.first = fresh.first;
 	if (count)
 		memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
-	for (size_t i = 0; i < count && !entry.thread_specific; i++)
-		entry.thread_specific = t->languages[mappings[i].image].thread_specific;
+	for (size_t i = 0; i < count; i++) {
+		const struct language_image *image = &t->languages[mappings[i].image];
+
+		entry.thread_specific = entry.thread_specific ?: image->thread_specific;
+		if (image->language == LANGUAGE_PHP && !entry.interpreter)
+			entry.interpreter = i + 1;
+	}
 	/* The system call is a barrier: the program sees the mappings before the entry. */
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
 	if (err) {

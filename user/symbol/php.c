@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/php.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/cfi/cfi.h"
+#include "symbol/php_layouts.h"
+#include "util/utf8.h"
+
+/* Far more than any PHP has. */
+#define READ_ONLY_BYTES_MAX ((size_t)64 << 20)
+#define FUNCTION_BYTES_MAX  ((size_t)1 << 20)
+
+/*
+ * Reads the version; false: unknown. No symbol has it before 8.3, but all programs, and modules of
+ * web servers, have the field of a page's header by which PHP names itself.
+ */
+static bool read_version(const struct elf_file *file, unsigned int version[static 3])
+{
+	static const char field[] = "X-Powered-By: PHP/";
+	const char *found = NULL;
+	bool is_read = false;
+	size_t size;
+	char *bytes = elf_section_bytes(file, ".rodata", READ_ONLY_BYTES_MAX, &size);
+
+	if (bytes && size) {
+		bytes[size - 1] = '\0';
+		found = memmem(bytes, size, field, strlen(field));
+	}
+	if (found)
+		is_read = sscanf(found + strlen(field), "%3u.%3u.%3u", &version[0], &version[1],
+				 &version[2]) == 3;
+	free(bytes);
+	return is_read;
+}
+
+/*
+ * Compilers put code of a function that seldom runs at another address, with call frame information
+ * of its own, but with no symbol in a stripped file. It is the function into which execute_ex()
+ * jumps, and most: other functions would be called. Bytes that are no jumps lead anywhere.
+ */
+static void find_cold_part(const struct elf_file *file, struct php_layout *layout)
+{
+	struct cfi_functions functions;
+	const struct cfi_function *function;
+	uint32_t *jumps = NULL, most = 0;
+	uint8_t *code = NULL;
+	struct error ignored;
+
+	if (layout->function_size > FUNCTION_BYTES_MAX)
+		return;
+	if (cfi_functions_read(&functions, file, &ignored) == 0 && functions.count) {
+		code = malloc(layout->function_size);
+		jumps = calloc(functions.count, sizeof(*jumps));
+	}
+	if (code && jumps &&
+	    language_read_variable(file, layout->function, code, layout->function_size))
+		for (uint32_t i = 0; i + 6 <= layout->function_size; i++) {
+			bool conditional = code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80;
+			uint32_t next = i + (conditional ? 6 : 5);
+			uint64_t target;
+			int32_t distance;
+
+			if (!conditional && code[i] != 0xe9)
+				continue;
+			memcpy(&distance, code + next - 4, sizeof(distance));
+			target = layout->function + next + distance;
+			function = cfi_functions_find(&functions, target);
+			if (!function || function->start == target ||
+			    function->start == layout->function ||
+			    ++jumps[function - functions.all] <= most)
+				continue;
+			most = jumps[function - functions.all];
+			layout->cold = function->start;
+			layout->cold_size = function->limit - function->start;
+		}
+	if (most <
+	    8) /* none of those that were compared had less than 50, and others more than 1 */
+		layout->cold = layout->cold_size = 0;
+	free(code);
+	free(jumps);
+	cfi_functions_free(&functions);
+}
+
+void php_find(struct elf_file *file, const struct language_symbol *symbols,
+	      struct language_image *image)
+{
+	const struct language_symbol *globals = &symbols[0], *function = &symbols[1];
+	const struct language_image *layout = NULL;
+	unsigned int version[3];
+
+	/* With threads (ZTS), each has globals of its own, and there is no such variable. */
+	if (!globals->address || !function->address || !function->size ||
+	    function->size > UINT32_MAX || !symbols[2].address || !read_version(file, version))
+		return;
+	for (size_t i = 0; i < sizeof(php_layouts) / sizeof(*php_layouts); i++)
+		if (php_layouts[i].version == (version[0] << 8 | version[1]))
+			layout = &php_layouts[i];
+	if (!layout || globals->size < layout->php.current + 8U)
+		return;
+	*image = *layout;
+	image->php.globals = globals->address;
+	image->php.function = function->address;
+	image->php.function_size = function->size;
+	image->php.generator = symbols[2].address;
+	image->php.frameless = symbols[3].address;
+	find_cold_part(file, &image->php);
+}
+
+void php_version(const struct elf_file *file, const struct language_symbol *symbols,
+		 char text[static LANGUAGE_VERSION_SIZE])
+{
+	unsigned int version[3];
+
+	if (symbols[1].address && read_version(file, version))
+		snprintf(text, LANGUAGE_VERSION_SIZE, "PHP %u.%u.%u%s", version[0], version[1],
+			 version[2], symbols[0].address ? "" : " with threads (ZTS)");
+}
+
+/*
+ * Appends the text of a string object to text[used], as `size` bytes of it were copied, and returns
+ * what is used then. What follows a null byte is not shown: of a class without a name PHP itself
+ * does not.
+ */
+static size_t put_string(const uint8_t *object, size_t size, char *text, size_t used)
+{
+	char bytes[LANGUAGE_FILE_BYTES];
+	uint64_t length;
+	bool cut_off;
+	uint32_t c;
+
+	if (size < PHP_STRING_TEXT || size > LANGUAGE_FILE_BYTES)
+		return used;
+	memcpy(&length, object + PHP_STRING_HASH + 8, sizeof(length));
+	size -= PHP_STRING_TEXT;
+	cut_off = length > size;
+	if (!cut_off)
+		size = length;
+	memcpy(bytes, object + PHP_STRING_TEXT, size);
+	bytes[size] = '\0';
+	for (const char *at = bytes; *at;) {
+		size_t step = utf8_decode(at, &c);
+
+		cut_off |= used + 8 > LANGUAGE_TEXT_SIZE;
+		if (used + 8 > LANGUAGE_TEXT_SIZE)
+			break;
+		used = language_put_utf8(text, used, step ? c : '?');
+		at += step ? step : 1;
+	}
+	if (cut_off && strlen(bytes) == size) {
+		memcpy(text + used, "...", 3);
+		used += 3;
+	}
+	text[used] = '\0';
+	return used;
+}
+
+void php_name(const struct language_code *code, char *name, char *file)
+{
+	static const char closure[] = "{closure:";
+	const uint8_t *text = code->name + PHP_STRING_TEXT;
+	size_t used = 0;
+
+	put_string(code->file, code->file_bytes, file, 0);
+	switch (code->kind) {
+	case PHP_MAIN:
+		strcpy(name, "{main}");
+		return;
+	case PHP_INCLUDED:
+		/* PHP says `include`; which file it is makes call trees of large programs readable.
+		 */
+		snprintf(name, LANGUAGE_TEXT_SIZE, "include %.400s",
+			 strrchr(file, '/') ? strrchr(file, '/') + 1 : file);
+		return;
+	case PHP_EVAL:
+		strcpy(name, "eval");
+		return;
+	}
+	if (code->name_bytes < PHP_STRING_TEXT)
+		return;
+	/* From 8.4 on, a closure's name has where it is. */
+	if (code->name_bytes < PHP_STRING_TEXT + strlen(closure) ||
+	    memcmp(text, closure, strlen(closure)) != 0)
+		used = put_string(code->lines, code->lines_bytes, name, 0);
+	if (used) {
+		memcpy(name + used, "::", 3);
+		used += 2;
+	}
+	put_string(code->name, code->name_bytes, name, used);
+}
+
+/* Instructions are counted by their lines. */
+uint32_t php_line(const struct language_code *code, uint32_t instruction)
+{
+	(void)code;
+	return instruction;
+}
