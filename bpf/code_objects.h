@@ -12,6 +12,7 @@
 #define PROFIL_BPF_CODE_OBJECTS_H
 
 #include "language.h"
+#include "perl_layout.h"
 #include "walk.h"
 
 /* What this CPU has found in language_sent, where a look-up costs some ten times as much. */
@@ -65,6 +66,29 @@ struct php_walk {
 	__u64 text[PHP_TEXT_WORDS];
 };
 
+#define PERL_TEXT_WORDS 16
+
+struct perl_walk {
+	bool inner;    /* the context that comes next is that of the innermost function, */
+	bool begins;   /* which has not come to its first statement */
+	bool compiles; /* a frame has had the place that is being compiled */
+	bool ran;      /* the walk has come from Perl_runops_standard() */
+	bool is_last;  /* the group may go on: its last function was called by the end of a block */
+	__u32 group;   /* enum perl_group, of the script's `words` */
+	__u32 contexts_left; /* at this tick */
+	__u64 interpreter;
+	__u64 op; /* the innermost function's operation, and the one after it */
+	__u64 next;
+	__u64 cop;   /* the statement at which the function is whose context comes next */
+	__s64 index; /* of that context in the stack of contexts */
+	struct perl_stackinfo stack;
+	struct perl_context context;
+	struct perl_sv sv;
+	struct perl_cv cv;
+	struct perl_cop start, statement;
+	__u64 text[PERL_TEXT_WORDS];
+};
+
 struct script_walk {
 	bool looked;	/* for the interpreter's state, at this tick */
 	bool wrote;	/* functions of the script */
@@ -86,6 +110,7 @@ struct script_walk {
 	union {
 		struct python_walk python;
 		struct php_walk php;
+		struct perl_walk perl;
 	};
 	struct language_code code;
 	struct known_code known[KNOWN_CODES];

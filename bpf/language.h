@@ -10,6 +10,7 @@ enum language {
 	LANGUAGE_NONE,
 	LANGUAGE_PYTHON,
 	LANGUAGE_PHP,
+	LANGUAGE_PERL,
 	LANGUAGES
 };
 
@@ -137,6 +138,22 @@ enum php_kind {
 	PHP_EVAL,     /* of a text */
 };
 
+/* A function of the image: its ELF virtual address. */
+struct language_function {
+	unsigned long long address, size;
+};
+
+#define PERL_CALLERS 3
+
+/* Where Perl's state is, and the functions that run scripts. Else: bpf/perl_layout.h. */
+struct perl_layout {
+	unsigned long long key;				/* ELF virtual address of PL_thr_key */
+	struct language_function runops;		/* Perl_runops_standard() */
+	struct language_function run;			/* perl_run(), which calls it */
+	struct language_function callers[PERL_CALLERS]; /* and those that call a function */
+	unsigned int nextstate; /* number of an operation; the next one is dbstate */
+};
+
 /* What is known of an image in the tables of the unwinder: of the same number there. */
 struct language_image {
 	unsigned int language; /* enum language, of which it is the interpreter */
@@ -149,13 +166,15 @@ struct language_image {
 	union {
 		struct python_layout python;
 		struct php_layout php;
+		struct perl_layout perl;
 	};
 };
 
 /*
  * A code object, as it was when a tick first came to it, or when another one had taken its address.
  * `name`, `file` and `lines` are as the language keeps them: of Python, two string objects and the
- * text of the line table; of PHP, three strings, the last one is the name of the class.
+ * text of the line table; of PHP, three strings, the last one is the name of the class; of Perl,
+ * see enum perl_code.
  */
 #define LANGUAGE_NAME_BYTES  320
 #define LANGUAGE_FILE_BYTES  512
@@ -171,12 +190,22 @@ struct language_code {
 	unsigned short language, version;
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
 	unsigned short lines_bytes;
-	unsigned short kind;	 /* of the language */
+	unsigned short kind;	 /* of code, in a language that has several */
 	unsigned int lines_size; /* of the line table; longer than lines_bytes: it is cut off */
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];
 	unsigned char lines[LANGUAGE_LINES_BYTES];
 };
+
+/* What code of Perl is, and what its name is. Its file is a text. */
+enum perl_code {
+	PERL_SUB,     /* name keys of its package and of itself, PERL_NAME_BYTES each */
+	PERL_EVAL,    /* a string: none */
+	PERL_REQUIRE, /* a file that is required: a text, its name */
+	PERL_PROGRAM, /* the script itself: none */
+};
+
+#define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
 
 #define LANGUAGE_RING_BYTES (1U << 22)
 #define LANGUAGE_CODES	    (1U << 15) /* of all processes, whose names user space has */

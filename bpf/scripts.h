@@ -9,6 +9,7 @@
 #ifndef PROFIL_BPF_SCRIPTS_H
 #define PROFIL_BPF_SCRIPTS_H
 
+#include "perl.h"
 #include "php.h"
 #include "python.h"
 
@@ -24,6 +25,8 @@ WALK_FUNCTION int read_script_frames(struct script_walk *script)
 		read_python_frames(script);
 	else if (script->image.language == LANGUAGE_PHP)
 		read_php_frames(script);
+	else if (script->image.language == LANGUAGE_PERL)
+		read_perl_frames(script);
 	return script->count;
 }
 
@@ -54,13 +57,17 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 		found = begin_python(walk, script);
 	else if (image->language == LANGUAGE_PHP)
 		found = begin_php(walk, script);
+	else if (image->language == LANGUAGE_PERL)
+		found = begin_perl(walk, script);
 	return found ? read_script_frames(script) : 0;
 }
 
 /* Whether it is the native frame that runs `words`: the walk has stepped over it. */
-static __always_inline bool runs_script(const struct script_walk *script, const struct walk *walk,
-					__u64 pc, __u64 sp)
+static __always_inline bool runs_script(struct script_walk *script, struct walk *walk, __u64 pc,
+					__u64 sp)
 {
+	if (script->image.language == LANGUAGE_PERL)
+		return runs_perl(walk, script, pc);
 	if (script->function_size)
 		return pc - script->function <= script->function_size ||
 		       pc - script->cold <= script->cold_size;

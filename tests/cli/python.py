@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """
-python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py (or .php) shows the call stacks
-that the script itself saw, from the first function on. WHAT: chains: all that are known, and no others; shares: as much
-of each as it used of CPU time.
+python.py WHAT PROFILTOOL PROFILE TRUTH: whether a recording of tests/progs/script.py (or .php, .pl) shows the call
+stacks that the script itself saw, from the first function on. WHAT: chains: all that are known, and no others; shares:
+as much of each as it used of CPU time.
 """
 import json
 import math
@@ -25,16 +25,17 @@ for line in text.splitlines():
     # Those of the script: the files of native code have other names.
     script = [re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", f"{frame} (c.php)" if frame in in_c else frame)
               for frame in reversed(frames)]
-    script = [(f[1], f":{f[3]}" if f[3] else "") for f in script if f and re.search(r"\.py$|^<|\.php\b", f[2])]
+    script = [(f[1], f":{f[3]}" if f[3] else "") for f in script if f and re.search(r"\.(py|p[lm]|tmpl)$|^<|^\(eval\)$|\.php\b", f[2])]
     names = [name for name, line in script]
     if not script:
         continue  # the interpreter's beginning and end
     whole += count
     if names[0] in firsts:
         firsts[names[0]] += count
-    if "spin" in names:
-        depth = names.index("spin")
-        chain = ";".join([name + line for name, line in script[:depth]] + ["spin"])
+    spin = next((name for name in names if name in ("spin", "main::spin")), None)
+    if spin:
+        depth = names.index(spin)
+        chain = ";".join([name + line for name, line in script[:depth]] + [spin])
         found[chain] = found.get(chain, 0) + count
     else:
         others[stack[2]] = others.get(stack[2], 0) + count

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for what the sample program copies from a process that seems to be a Python
- * or a PHP: records of code objects. For any, texts are UTF-8 that a terminal can show, lines are
- * numbers of lines, and a record that was added is found.
+ * A libFuzzer target for what the sample program copies from a process that seems to run a script:
+ * records of code objects. For any, texts are UTF-8 that a terminal can show, lines are numbers of
+ * lines, and a record that was added is found.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(code, bytes, size);
 	if (size >= head) {
 		/* As the program in the kernel sees to it. */
+		code->language %= LANGUAGES;
 		code->name_bytes %= LANGUAGE_NAME_BYTES + 1;
 		code->file_bytes %= LANGUAGE_FILE_BYTES + 1;
 		code->lines_bytes %= LANGUAGE_LINES_BYTES;

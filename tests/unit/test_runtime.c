@@ -204,9 +204,15 @@ static void interpreters(void **state)
 		strstr(interpreter(p, "/usr/sbin/php-fpm8.6"), "PHP 8.6 is not supported: "));
 	assert_non_null(strstr(interpreter(p, "/usr/sbin/php-fpm8.4"), "recorded with -g"));
 	assert_non_null(strstr(interpreter(p, "/usr/local/bin/php"), "recorded with -g"));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "recorded with -g, Perl"));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/perl5.36.0"), "recorded with -g, Perl"));
+	assert_non_null(
+		strstr(interpreter(p, "/usr/lib/libperl.so.5.34"), "Perl 5.34 is not supported: "));
+	assert_non_null(
+		strstr(interpreter(p, "/usr/bin/perl5.44"), "Perl 5.44 is not supported: "));
 	p->stacks = "cfi";
 	assert_non_null(strstr(interpreter(p, "/usr/bin/python3.12"), new));
-	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "Perl gives no"));
+	assert_non_null(strstr(interpreter(p, "/usr/bin/perl"), "only Perl 5.36 to 5.42"));
 	assert_non_null(
 		strstr(interpreter(p, "/usr/lib/apache2/modules/libphp8.2.so"), "only PHP"));
 	assert_null(interpreter(p, "/usr/bin/perldoc"));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "symbol/perl.h"
 #include "symbol/php.h"
 #include "symbol/python.h"
 #include "symbol/symbol_table.h"
@@ -28,6 +29,7 @@ static const struct {
 	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line,
 			      python_version },
 	[LANGUAGE_PHP] = { "php", PHP_SYMBOLS, php_find, php_name, php_line, php_version },
+	[LANGUAGE_PERL] = { "perl", PERL_SYMBOLS, perl_find, perl_name, perl_line, perl_version },
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)

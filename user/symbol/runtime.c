@@ -387,38 +387,50 @@ static const struct interpreter {
 	const char *functions[2]; /* prefix and suffix of those that interpret, of a program that
 				     does much else; or NULLs */
 	const char *hint;
+	/*
+	 * Its functions are in call stacks by call frame information (-g), of these versions, in
+	 * these builds. language: NULL: they are not.
+	 */
+	const char *language, *builds;
+	unsigned int major, minor_least, minor_most;
 } interpreters[] = {
-	{ { "python", "python[23]*", "libpython[23]*.so*" },
-	  "py::",
-	  { NULL },
-	  "python -X perf (version 3.12 or later, built with frame pointers), recorded with -g, "
-	  "has Python's functions in the call stacks" },
-	{ { "perl", "perl5*", "libperl.so*" },
-	  NULL,
-	  { NULL },
-	  "Perl gives no profiler the names of its functions" },
-	{ { "ruby", "ruby[0-9]*", "libruby*.so*" },
-	  NULL,
-	  { NULL },
-	  "Ruby gives no profiler the names of functions that it interprets" },
-	{ { "php", "php[0-9]*", "php-*", "libphp*.so" },
-	  NULL,
-	  { NULL },
-	  "only PHP 8.1 to 8.5, without threads (NTS), has its functions in the call stacks" },
-	{ { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
-	  NULL,
-	  { NULL },
-	  "Lua gives no profiler the names of its functions" },
-	{ { "luajit", "luajit-*", "libluajit*.so*" },
-	  NULL,
-	  { NULL },
-	  "LuaJIT gives no profiler the names of functions that it interprets; luajit -jp is its "
-	  "own profiler" },
-	{ { "node", "nodejs", "libnode.so*" },
-	  "JS:~",
-	  { "Builtins_", "Handler" },
-	  "node --perf-basic-prof --interpreted-frames-native-stack, recorded with -g, has the "
-	  "script's functions in the call stacks" },
+	{ .images = { "python", "python[23]*", "libpython[23]*.so*" },
+	  .names = "py::",
+	  .hint = "python -X perf (version 3.12 or later, built with frame pointers), recorded "
+		  "with -g, has Python's functions in the call stacks",
+	  .language = "Python",
+	  .builds = ", not free-threaded; or, from 3.12 on, with -X perf, if it has frame pointers",
+	  .major = 3,
+	  .minor_least = 11,
+	  .minor_most = 14 },
+	{ .images = { "perl", "perl5*", "libperl.so*" },
+	  .hint = "only Perl 5.36 to 5.42, built with threads, has its functions in the call "
+		  "stacks",
+	  .language = "Perl",
+	  .builds = ", built with threads",
+	  .major = 5,
+	  .minor_least = 36,
+	  .minor_most = 42 },
+	{ .images = { "php", "php[0-9]*", "php-*", "libphp*.so" },
+	  .hint = "only PHP 8.1 to 8.5, without threads (NTS), has its functions in the call "
+		  "stacks",
+	  .language = "PHP",
+	  .builds = " without threads (NTS)",
+	  .major = 8,
+	  .minor_least = 1,
+	  .minor_most = 5 },
+	{ .images = { "ruby", "ruby[0-9]*", "libruby*.so*" },
+	  .hint = "Ruby gives no profiler the names of functions that it interprets" },
+	{ .images = { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
+	  .hint = "Lua gives no profiler the names of its functions" },
+	{ .images = { "luajit", "luajit-*", "libluajit*.so*" },
+	  .hint = "LuaJIT gives no profiler the names of functions that it interprets; luajit -jp "
+		  "is its own profiler" },
+	{ .images = { "node", "nodejs", "libnode.so*" },
+	  .names = "JS:~",
+	  .functions = { "Builtins_", "Handler" },
+	  .hint = "node --perf-basic-prof --interpreted-frames-native-stack, recorded with -g, has "
+		  "the script's functions in the call stacks" },
 };
 
 /* Whether much of the profile is in functions with this prefix and suffix. */
@@ -451,9 +463,8 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image,
 				char text[static RUNTIME_HINT_SIZE])
 {
 	const struct interpreter *found = NULL;
-	char name[64], version[LANGUAGE_VERSION_SIZE] = "", next;
+	char name[64], version[LANGUAGE_VERSION_SIZE] = "", next = '\0';
 	unsigned int major, minor;
-	bool is_python, is_php;
 	int known, fd = p->images[image].fd;
 
 	if (!file_name(p->images[image].path, name, sizeof(name)))
@@ -466,45 +477,31 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image,
 	for (size_t i = 0; i < p->function_count && found->names; i++)
 		if (strncmp(p->functions[i].name, found->names, strlen(found->names)) == 0)
 			return NULL;
-	is_python = found == interpreters;
-	is_php = strcmp(found->images[0], "php") == 0;
-	if (!is_python && !is_php)
+	if (!found->language)
 		return found->hint;
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (profile_is_script(p, i))
 			return NULL;
-	/* By the file itself, which is open after a recording, else by its name. */
+	/* By the file itself, which is open after a recording, else by its name: libperl.so.5.36 */
 	if (fd >= 0 && !language_is_interpreter(fd))
 		language_version(fd, version);
-	if (is_php) {
-		known = sscanf(name + strcspn(name, "0123456789"), "%u.%u", &major, &minor);
-		if (!*version && known == 2 && (major != 8 || minor < 1 || minor > 5))
-			snprintf(version, sizeof(version), "PHP %u.%u", major, minor);
-		if (!*version && strcmp(p->stacks, "cfi") != 0)
-			return "recorded with -g, PHP 8.1 to 8.5 has its functions in the call "
-			       "stacks";
-		if (!*version)
-			return found->hint;
+	known = sscanf(name + strcspn(name, "0123456789"), "%u.%u%c", &major, &minor, &next);
+	if (!*version && known >= 2 &&
+	    (major != found->major || minor < found->minor_least || minor > found->minor_most ||
+	     next == 't'))
+		snprintf(version, sizeof(version), "%s%s %u.%u",
+			 next == 't' ? "free-threaded " : "", found->language, major, minor);
+	if (!*version && strcmp(p->stacks, "cfi") == 0)
+		return found->hint;
+	if (*version)
 		snprintf(text, RUNTIME_HINT_SIZE,
-			 "%s is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)",
-			 version);
-		return text;
-	}
-	known = sscanf(strstr(name, "python"), "python%u.%u%c", &major, &minor, &next);
-	if (known >= 2 && (major < 3 || (major == 3 && minor < 11)))
-		snprintf(version, sizeof(version), "Python %u.%u", major, minor);
-	else if (!*version && known >= 2 && (major > 3 || minor > 14 || (known > 2 && next == 't')))
-		snprintf(version, sizeof(version), "%sPython %u.%u",
-			 known > 2 && next == 't' ? "free-threaded " : "", major, minor);
-	if (*version) {
+			 "%s is not supported: run it by %s %u.%u to %u.%u%s", version,
+			 found->language, found->major, found->minor_least, found->major,
+			 found->minor_most, found->builds);
+	else
 		snprintf(text, RUNTIME_HINT_SIZE,
-			 "%s is not supported: run it by Python 3.11 to 3.14, not free-threaded; "
-			 "or, from 3.12 on, with -X perf, if it has frame pointers",
-			 version);
-		return text;
-	}
-	if (strcmp(p->stacks, "cfi") != 0)
-		return "recorded with -g, Python 3.11 to 3.14 has its functions in the call stacks";
-	return "python -X perf (version 3.12 or later, built with frame pointers), recorded with "
-	       "-g, has Python's functions in the call stacks";
+			 "recorded with -g, %s %u.%u to %u.%u has its functions in the call stacks",
+			 found->language, found->major, found->minor_least, found->major,
+			 found->minor_most);
+	return text;
 }

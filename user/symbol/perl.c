@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/perl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/perl_layout.h"
+#include "symbol/perl_versions.h"
+#include "util/utf8.h"
+
+/* Those of PERL_SYMBOLS */
+enum {
+	KEY,
+	RUNOPS,
+	RUN,
+	OPERATIONS,
+	OPTIONS,
+	CALLERS,
+	WANTED = CALLERS + PERL_CALLERS
+};
+
+void perl_find(struct elf_file *file, const struct language_symbol *symbols,
+	       struct language_image *image)
+{
+	char options[512] = "";
+
+	for (int i = 0; i < WANTED; i++)
+		if (!symbols[i].address)
+			return;
+	if (symbols[OPTIONS].size >= sizeof(options) ||
+	    !language_read_variable(file, symbols[OPTIONS].address, options,
+				    symbols[OPTIONS].size) ||
+	    strstr(options, "DEBUGGING") || strstr(options, "USE_LONG_DOUBLE") ||
+	    strstr(options, "USE_QUADMATH"))
+		return;
+	for (size_t i = 0; i < sizeof(perl_versions) / sizeof(*perl_versions); i++) {
+		if (symbols[OPERATIONS].size != perl_versions[i].operations * 4)
+			continue;
+		image->language = LANGUAGE_PERL;
+		image->version = perl_versions[i].version;
+		image->perl.key = symbols[KEY].address;
+		image->perl.runops =
+			(struct language_function){ symbols[RUNOPS].address, symbols[RUNOPS].size };
+		image->perl.run =
+			(struct language_function){ symbols[RUN].address, symbols[RUN].size };
+		for (int c = 0; c < PERL_CALLERS; c++)
+			image->perl.callers[c] =
+				(struct language_function){ symbols[CALLERS + c].address,
+							    symbols[CALLERS + c].size };
+		image->perl.nextstate = perl_versions[i].nextstate;
+	}
+}
+
+/* The number is in a text alone, "v5.36.0", which the interpreter compares with what modules have.
+ */
+void perl_version(const struct elf_file *file, const struct language_symbol *symbols,
+		  char text[static LANGUAGE_VERSION_SIZE])
+{
+	unsigned int minor, patch, minor_found = 0, patch_found = 0;
+	char bytes[4096 + 1];
+	size_t size, kept = 0;
+	int used;
+
+	if (!symbols[RUNOPS].address || !symbols[RUN].address || !symbols[OPERATIONS].address)
+		return;
+	for (uint64_t at = 0;; at += size) {
+		size = elf_source_read(&file->source, bytes + kept, sizeof(bytes) - 1 - kept, at);
+		if (!size)
+			break;
+		bytes[kept + size] = '\0';
+		for (size_t i = 0; i + 16 < kept + size; i++)
+			if (memcmp(bytes + i, "\0v5.", 4) == 0 &&
+			    sscanf(bytes + i + 4, "%3u.%3u%n", &minor, &patch, &used) == 2 &&
+			    !bytes[i + 4 + used] &&
+			    minor * 1000 + patch > minor_found * 1000 + patch_found) {
+				minor_found = minor;
+				patch_found = patch;
+			}
+		/* A text may go on in what is read next. */
+		used = kept + size < 16 ? kept + size : 16;
+		memmove(bytes, bytes + kept + size - used, used);
+		kept = used;
+	}
+	if (minor_found)
+		snprintf(text, LANGUAGE_VERSION_SIZE, "Perl 5.%u.%u%s", minor_found, patch_found,
+			 symbols[KEY].address ? "" : " without threads");
+	else
+		snprintf(text, LANGUAGE_VERSION_SIZE, "this Perl");
+}
+
+/* Appends a text, in UTF-8 or Latin-1. Returns what is used then. */
+static size_t append(char *text, size_t used, const char *from, bool utf8)
+{
+	while (*from) {
+		uint32_t code = (uint8_t)*from;
+		size_t size = utf8 ? utf8_decode(from, &code) : 1;
+
+		if (used + 8 > LANGUAGE_TEXT_SIZE) {
+			memcpy(text + used, "...", 3);
+			used += 3;
+			break;
+		}
+		if (!size)
+			code = '?';
+		from += size ?: 1;
+		used = language_put_utf8(text, used, code);
+	}
+	text[used] = '\0';
+	return used;
+}
+
+/* Appends the text of a name key. */
+static size_t append_key(char *text, size_t used, const uint8_t *key)
+{
+	char copy[PERL_NAME_BYTES - PERL_HEK_KEY + sizeof("...")] = "";
+	size_t room = PERL_NAME_BYTES - PERL_HEK_KEY;
+	bool utf8 = true;
+	uint32_t length;
+
+	memcpy(&length, key + PERL_HEK_LEN, sizeof(length));
+	key += PERL_HEK_KEY;
+	if (length + 2ULL <= room) {
+		memcpy(copy, key, length);
+		utf8 = key[length + 1] & PERL_HEK_UTF8;
+	} else {
+		/* Too long: its flags are behind it, and have not been copied. */
+		memcpy(copy, key, room);
+		strcpy(copy + strlen(copy), "...");
+	}
+	return append(text, used, copy, utf8);
+}
+
+/* Copies a text that may have no end. */
+static void copy_text(char *to, size_t size, const uint8_t *from, size_t from_size)
+{
+	memset(to, 0, size);
+	memcpy(to, from, from_size < size ? from_size : size - 1);
+}
+
+void perl_name(const struct language_code *code, char *name, char *file)
+{
+	char text[LANGUAGE_FILE_BYTES + 1];
+	size_t used = 0;
+
+	switch (code->kind) {
+	case PERL_SUB:
+		if (code->name_bytes < 2 * PERL_NAME_BYTES)
+			break;
+		used = append_key(name, 0, code->name);
+		if (used && used + 8 < LANGUAGE_TEXT_SIZE)
+			used = append(name, used, "::", false);
+		append_key(name, used, code->name + PERL_NAME_BYTES);
+		break;
+	case PERL_EVAL:
+		strcpy(name, "(eval)");
+		break;
+	case PERL_REQUIRE:
+		copy_text(text, sizeof(text), code->name, code->name_bytes);
+		append(name, append(name, 0, "require ", false), text, true);
+		break;
+	case PERL_PROGRAM:
+		strcpy(name, "{main}");
+		break;
+	}
+	copy_text(text, sizeof(text), code->file, code->file_bytes);
+	/* A string that is evaluated has a number, another one each time. */
+	append(file, 0, strncmp(text, "(eval ", 6) == 0 ? "(eval)" : text, true);
+}
+
+uint32_t perl_line(const struct language_code *code, uint32_t instruction)
+{
+	(void)code;
+	return instruction;
+}
