@@ -133,7 +133,7 @@ static __always_inline __u32 read_php_instruction(struct script_walk *script, __
 	     bpf_probe_read_user(&instruction, sizeof(instruction),
 				 (void *)address + PHP_INSTRUCTION_RESULT)))
 		return 0;
-	if (script->image.php.frameless && instruction.opcode - PHP_FRAMELESS_CALL < 4U) {
+	if (script->image.php.frameless && (__u8)(instruction.opcode - PHP_FRAMELESS_CALL) < 4) {
 		bpf_probe_read_user(&functions, sizeof(functions),
 				    (void *)script->bias + script->image.php.frameless);
 		bpf_probe_read_user(&function, sizeof(function),

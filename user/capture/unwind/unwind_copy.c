@@ -21,6 +21,19 @@ static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 	return process_vm_readv(live_pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
+static long bpf_probe_read_user_str(void *to, __u32 size, const void *from)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+	ssize_t count = process_vm_readv(live_pid, &local, 1, &remote, 1, 0);
+	char *text = to, *end = count > 0 ? memchr(text, '\0', count) : NULL;
+
+	if (!end && count != (ssize_t)size)
+		return -1;
+	end = end ?: text + size - 1;
+	*end = '\0';
+	return end + 1 - text;
+}
+
 static __u64 bpf_ktime_get_ns(void)
 {
 	return now_ns();
