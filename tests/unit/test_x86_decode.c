@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/code/x86_decode.h"
+#include "symbol/cfi/x86_decode.h"
 
 /* Reads bytes in hexadecimal, with blanks between them, up to anything else. */
 static size_t read_bytes(const char *text, uint8_t *bytes, size_t max)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
-#include "symbol/code/code_frames.h"
+#include "symbol/cfi/code_frames.h"
 #include "symbol/go_table.h"
 #include "symbol/language.h"
 #include "symbol/symbol_table.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "capture/unwind/unwind_rows.h"
-#include "symbol/code/code_frames.h"
+#include "symbol/cfi/code_frames.h"
 #include "symbol/elf_file.h"
 
 /*

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/code/code_frames.h"
+#include "symbol/cfi/code_frames.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/code/x86_decode.h"
+#include "symbol/cfi/x86_decode.h"
 #include "symbol/symbol_table.h"
 #include "util/array.h"
 #include "util/sum.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/code/x86_decode.h"
+#include "symbol/cfi/x86_decode.h"
 
 #include <string.h>
 
