@@ -129,8 +129,20 @@ fi
 
 # --- What has no names ---
 
-check "without -g the option is named" exits 0 "$profiltool" record -o flat.pb.gz -- \
-	"$perl" -e 'for (1 .. 9e6) { $x += $_ }'
-check "without -g: it" says "recorded with -g, Perl 5.36 to 5.42 has its functions in the call stacks"
+check "without -g, a command of Perl has its functions" exits 0 "$profiltool" record -o flat.pb.gz -- \
+	"$perl" -e 'sub work { for (1 .. 6e6) { $x += $_ } } work()'
+check "without -g: the table has the function" grep -q ' main::work ' out
+check "without stacks the option is named" exits 0 "$profiltool" record --call-graph=none -o flat.pb.gz -- \
+	"$perl" -e 'for (1 .. 6e6) { $x += $_ }'
+check "without stacks: it" says "recorded with -g, Perl 5.36 to 5.42 has its functions in the call stacks"
+mkdir -p renamed && sed s/PL_thr_key/PL_thr_kex/ "$(readlink -f "$perl")" >renamed/perl && chmod 755 renamed/perl
+if renamed/perl -e 1 2>/dev/null; then
+	check "a Perl without threads, as it seems" exits 0 "$profiltool" record -g -o other.pb.gz -- \
+		renamed/perl -e 'for (1 .. 6e6) { $x += $_ }'
+	check "a Perl without threads is said, with its version" \
+		says "Perl $("$perl" -e 'printf "%vd", $^V') without threads is not supported: run it by Perl 5.36 to 5.42"
+else
+	skip "a Perl without threads" "$perl is a script"
+fi
 
 finish

@@ -206,7 +206,7 @@ while read -r name hint; do
 	check "$name: $hint" says "in C functions of the interpreter: $hint"
 done <<'EOF_NAMES'
 perl5.36 recorded with -g, Perl 5.36 to 5.42 has its functions in the call stacks
-libperl.so.5.30 only Perl 5.36 to 5.42, built with threads, has its functions in the call stacks
+libperl.so.5.30 Perl 5.30 is not supported: run it by Perl 5.36 to 5.42, built with threads
 ruby3.1 Ruby gives no profiler the names of functions that it interprets
 php8.0 PHP 8.0 is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)
 php8.2 recorded with -g, PHP 8.1 to 8.5 has its functions in the call stacks
