@@ -89,10 +89,11 @@ static __always_inline void put_code(struct script_walk *unused, struct language
 				     __u64 size)
 {
 	struct language_code_key key = { .process = code->process, .code = code->code };
+	__u64 mark = code->mark; /* Linux 6.1 takes a map's value from the stack alone */
 
 	(void)unused;
 	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP) == 0)
-		bpf_map_update_elem(&language_sent, &key, &code->mark, BPF_ANY);
+		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
 }
 
 #endif
