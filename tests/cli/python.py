@@ -14,8 +14,9 @@ what, profiltool, profile, truth = sys.argv[1:]
 text = subprocess.run([profiltool, "dump", profile], check=True, capture_output=True).stdout.decode()
 truth = json.load(open(truth, encoding="utf-8"))
 found, others, whole, failed = {}, {}, 0, False
-# Of a thread, of a program, and of one that is started by -m.
-firsts = {"Thread._bootstrap": 0, "<module>": 0, "_run_module_as_main": 0}
+# Of a thread, of a program, of one that is started by -m, and of one in PHP or Perl; and those that the script saw.
+firsts = dict.fromkeys(("Thread._bootstrap", "<module>", "_run_module_as_main", "{main}"), 0)
+firsts |= {re.sub(r":\d+$", "", chain.split(";")[0]): 0 for chain in truth}
 # PHP's functions that are written in C: the last one is spin().
 in_c = {name for chain in truth for name in chain.split(";")[:-1] if not re.search(r":\d+$", name)}
 for line in text.splitlines():
