@@ -16,7 +16,7 @@ printf 'main;"quotes" \\ \033[31m;bytes \xff 3\nmain 2\n' >hostile.folded
 printf 'main;freed -3\nmain;kept 5\n' >signed.folded
 
 check "written" "$profiltool" convert -q times.pb.gz times.speedscope.json
-check "to standard output" test "$("$profiltool" convert -q -f speedscope hostile.folded - 2>/dev/null | head -c 10)" = '{"$schema"'
+check "to standard output" test "$("$profiltool" convert -q -f speedscope hostile.folded - 2>/dev/null | head -c 10)" = "{\"\$schema\""
 check "of text that is none" "$profiltool" convert -q hostile.folded hostile.speedscope.json
 check "values below 0 are dropped, and it is said" exits 3 "$profiltool" convert -q signed.folded signed.speedscope.json
 check "compressed" "$profiltool" convert -q times.pb.gz times.speedscope.json.gz
