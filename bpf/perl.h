@@ -87,7 +87,7 @@ WALK_FUNCTION int send_perl_sub(struct script_walk *script, __u64 number, __u64 
 		struct perl_gv gv = { 0 };
 
 		bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)name);
-		bpf_probe_read_user(&gv, sizeof(gv), (void *)perl->sv.any + PERL_GV_BODY);
+		bpf_probe_read_user(&gv, sizeof(gv), (void *)(perl->sv.any + PERL_GV_BODY));
 		name = gv.name;
 		package = gv.stash;
 	}
@@ -97,7 +97,8 @@ WALK_FUNCTION int send_perl_sub(struct script_walk *script, __u64 number, __u64 
 		struct perl_stash stash = { 0 };
 
 		bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)package);
-		bpf_probe_read_user(&stash, sizeof(stash), (void *)perl->sv.any + PERL_STASH_BODY);
+		bpf_probe_read_user(&stash, sizeof(stash),
+				    (void *)(perl->sv.any + PERL_STASH_BODY));
 		package = stash.name;
 		if (stash.name_count)
 			bpf_probe_read_user(&package, sizeof(package), (void *)package);
@@ -129,7 +130,7 @@ WALK_FUNCTION int read_perl_sub(struct script_walk *script)
 	if (bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)perl->context.cv) ||
 	    PERL_SV_TYPE(perl->sv.flags) < PERL_SV_CV ||
 	    PERL_SV_TYPE(perl->sv.flags) > PERL_SV_FORMAT ||
-	    bpf_probe_read_user(&perl->cv, sizeof(perl->cv), (void *)perl->sv.any + PERL_CV_BODY))
+	    bpf_probe_read_user(&perl->cv, sizeof(perl->cv), (void *)(perl->sv.any + PERL_CV_BODY)))
 		return 0;
 	/* A call that is under way, before the function's first statement: it has no line yet. */
 	if (inner && perl->context.oldcop == perl->cop &&
@@ -224,7 +225,7 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 		return false;
 	}
 	if (bpf_probe_read_user(context, sizeof(*context),
-				(void *)perl->stack.contexts + perl->index * sizeof(*context))) {
+				(void *)(perl->stack.contexts + perl->index * sizeof(*context)))) {
 		perl->contexts_left = 0;
 		return false;
 	}
@@ -258,7 +259,8 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 	/* What a block of those that have no operation to return to calls last has none either. */
 	if (perl->index >= 0 && perl->group == PERL_CALLED &&
 	    bpf_probe_read_user(&outer, sizeof(outer),
-				(void *)perl->stack.contexts + perl->index * sizeof(*context)) == 0)
+				(void *)(perl->stack.contexts + perl->index * sizeof(*context))) ==
+		    0)
 		perl->is_last = PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_NULL ||
 				PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_DEFER ||
 				(PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_SUB &&
@@ -296,11 +298,11 @@ WALK_FUNCTION int begin_perl(struct walk *walk, struct script_walk *script)
 	perl->interpreter = thread_specific_data(walk, script->bias + script->image.perl.key);
 	if (!perl->interpreter ||
 	    bpf_probe_read_user(&perl->op, sizeof(perl->op),
-				(void *)perl->interpreter + PERL_INTERPRETER_OP) ||
+				(void *)(perl->interpreter + PERL_INTERPRETER_OP)) ||
 	    bpf_probe_read_user(&perl->cop, sizeof(perl->cop),
-				(void *)perl->interpreter + PERL_INTERPRETER_COP) ||
+				(void *)(perl->interpreter + PERL_INTERPRETER_COP)) ||
 	    bpf_probe_read_user(&stack, sizeof(stack),
-				(void *)perl->interpreter + PERL_INTERPRETER_STACK) ||
+				(void *)(perl->interpreter + PERL_INTERPRETER_STACK)) ||
 	    bpf_probe_read_user(&perl->stack, sizeof(perl->stack), (void *)stack))
 		return false;
 	perl->next = ~0ULL;

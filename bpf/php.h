@@ -33,7 +33,7 @@ WALK_FUNCTION __u64 hash_php_string(struct script_walk *script, __u64 address, _
 	if (!script || !address)
 		return hash;
 	text = script->php.text;
-	if (bpf_probe_read_user(text, 16, (void *)address + PHP_STRING_HASH))
+	if (bpf_probe_read_user(text, 16, (void *)(address + PHP_STRING_HASH)))
 		return hash;
 	hash = php_hash(php_hash(hash, text[0]), text[1]);
 	if (text[0])
@@ -68,7 +68,8 @@ WALK_FUNCTION int send_php_code(struct script_walk *script, __u64 address, __u64
 		code->line = php_field(&script->php, script->image.php.file + 8);
 	}
 	if (function->scope)
-		bpf_probe_read_user(&name, sizeof(name), (void *)function->scope + PHP_CLASS_NAME);
+		bpf_probe_read_user(&name, sizeof(name),
+				    (void *)(function->scope + PHP_CLASS_NAME));
 	code->name_bytes = read_php_string(code->name, LANGUAGE_NAME_BYTES, function->name);
 	code->file_bytes = read_php_string(code->file, LANGUAGE_FILE_BYTES, file);
 	code->lines_size = code->lines_bytes =
@@ -122,22 +123,22 @@ static __always_inline __u32 read_php_instruction(struct script_walk *script, __
 	__u64 functions = 0, function = 0;
 
 	if (bpf_probe_read_user(&instruction, sizeof(instruction),
-				(void *)address + PHP_INSTRUCTION_RESULT))
+				(void *)(address + PHP_INSTRUCTION_RESULT)))
 		return 0;
 	/* An exception was thrown: this instruction of no function is in place of the one that did.
 	 */
 	if (instruction.opcode == PHP_HANDLE_EXCEPTION &&
 	    (bpf_probe_read_user(&address, sizeof(address),
-				 (void *)script->bias + script->image.php.globals +
-					 script->image.php.thrower) ||
+				 (void *)(script->bias + script->image.php.globals +
+					  script->image.php.thrower)) ||
 	     bpf_probe_read_user(&instruction, sizeof(instruction),
-				 (void *)address + PHP_INSTRUCTION_RESULT)))
+				 (void *)(address + PHP_INSTRUCTION_RESULT))))
 		return 0;
 	if (script->image.php.frameless && (__u8)(instruction.opcode - PHP_FRAMELESS_CALL) < 4) {
 		bpf_probe_read_user(&functions, sizeof(functions),
-				    (void *)script->bias + script->image.php.frameless);
+				    (void *)(script->bias + script->image.php.frameless));
 		bpf_probe_read_user(&function, sizeof(function),
-				    (void *)functions + instruction.extended_value * 8ULL);
+				    (void *)(functions + instruction.extended_value * 8ULL));
 		if (bpf_probe_read_user(script->php.function, sizeof(struct php_function),
 					(void *)function) == 0 &&
 		    script->php.function[0] == PHP_INTERNAL_FUNCTION)
@@ -162,9 +163,9 @@ WALK_FUNCTION int read_php_generators(struct script_walk *script)
 	php = &script->php;
 	generator = php->frame_read.object;
 	if ((php->frame_read.call_info & 0xff) != PHP_OBJECT ||
-	    bpf_probe_read_user(&class, sizeof(class), (void *)generator + PHP_OBJECT_CLASS) ||
+	    bpf_probe_read_user(&class, sizeof(class), (void *)(generator + PHP_OBJECT_CLASS)) ||
 	    bpf_probe_read_user(&expected, sizeof(expected),
-				(void *)script->bias + script->image.php.generator) ||
+				(void *)(script->bias + script->image.php.generator)) ||
 	    class != expected)
 		return 0;
 	for (int i = 0; i < PHP_GENERATORS_MAX; i++) {
@@ -172,10 +173,10 @@ WALK_FUNCTION int read_php_generators(struct script_walk *script)
 
 		asm("" : "+r"(count));
 		if (bpf_probe_read_user(&parent, sizeof(parent),
-					(void *)generator + PHP_GENERATOR_PARENT) ||
+					(void *)(generator + PHP_GENERATOR_PARENT)) ||
 		    !parent || count >= PHP_GENERATORS_MAX ||
 		    bpf_probe_read_user(&frame, sizeof(frame),
-					(void *)generator + PHP_GENERATOR_FRAME))
+					(void *)(generator + PHP_GENERATOR_FRAME)))
 			break;
 		php->generators[count] = frame;
 		php->generator_count = count + 1;
@@ -273,9 +274,9 @@ WALK_FUNCTION int begin_php(struct walk *walk, struct script_walk *script)
 	php->file = php->file_hash = 0;
 	php->running = walk->registers[14];
 	php->opline = walk->registers[15];
-	bpf_probe_read_user(&php->frame, sizeof(php->frame),
-			    (void *)script->bias + script->image.php.globals +
-				    script->image.php.current);
+	bpf_probe_read_user(
+		&php->frame, sizeof(php->frame),
+		(void *)(script->bias + script->image.php.globals + script->image.php.current));
 	return php->frame != 0;
 }
 
