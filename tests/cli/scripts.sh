@@ -77,7 +77,7 @@ check "a format that has no names" command_recorded -o hot.prof -- python3 hot.p
 check "a format that has no names: no stacks" flat out
 check "a shell that starts the script" command_recorded -- sh -c "python3 hot.py 0.3; :"
 check "a shell that starts the script: a hint that is right" says "recorded with -g, Python 3.11 to 3.14"
-check "a program that runs no script" command_recorded -- perl -e '1 while (times)[0] < 0.3'
+check "a program that runs no script" command_recorded -- "$progs/shares" 1 0.3
 check "a program that runs no script: no stacks" flat out
 check "a command that is not there" exits 1 "$profiltool" record -- no_such_command
 
@@ -85,7 +85,7 @@ check "a command that is not there" exits 1 "$profiltool" record -- no_such_comm
 
 start_ready ./hot.py 1000
 script=$pid
-start perl -e '1 while 1'
+start "$progs/shares" 1
 other=$pid
 check "a process that runs a script" record_used "$script" -p "$script"
 check "a process: its functions have names without -g" named out

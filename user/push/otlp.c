@@ -353,6 +353,24 @@ static uint32_t function_number(struct writer *w, const struct profile_line *lin
 }
 
 /*
+ * The well-known value of profile.frame.type of a script's frame, by what its file is called; NULL:
+ * unknown.
+ */
+static const char *script_type(const char *path)
+{
+	static const char *const types[][2] = {
+		{ ".py", "cpython" }, { ".php", "php" }, { ".phtml", "php" },
+		{ ".pl", "perl" },    { ".pm", "perl" },
+	};
+	const char *extension = strrchr(path, '.');
+
+	for (size_t i = 0; extension && i < sizeof(types) / sizeof(*types); i++)
+		if (strcmp(extension, types[i][0]) == 0)
+			return types[i][1];
+	return NULL;
+}
+
+/*
  * The well-known value of profile.frame.type, or NULL. Which language generated code was written in
  * is unknown. Of images in brackets, modules are in the kernel's half of the addresses.
  */
@@ -361,7 +379,7 @@ static const char *frame_type(const struct profile *p, const struct profile_loca
 	if (l->mapping == PROFILE_NONE)
 		return NULL;
 	if (profile_is_script(p, l - p->locations))
-		return "cpython";
+		return script_type(p->images[p->mappings[l->mapping].image].path);
 	switch (image_kind(p->images[p->mappings[l->mapping].image].path)) {
 	case IMAGE_IN_KERNEL:
 		return "kernel";

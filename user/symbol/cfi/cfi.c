@@ -572,18 +572,18 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 static int add_gap(struct builder *b, uint64_t limit)
 {
 	static const struct unwind_rule gap = { .cfa = UNWIND_GAP }, end = { .cfa = UNWIND_END };
-	const struct code_row *row = b->code->rows + b->next_code,
-			      *rows_end = b->code->rows + b->code->row_count;
+	const struct code_row *rows = b->code->rows;
+	size_t count = b->code->row_count, at = b->next_code;
 	bool has_entry;
 	int err;
 
-	while (row < rows_end && row->address < b->end)
-		row++;
-	b->next_code = row - b->code->rows;
-	if (row < rows_end && row->address < limit) {
-		err = b->rows->count && row->address > b->end ? add_row(b, b->end, &gap) : 0;
-		for (; !err && row < rows_end && row->address < limit; row++)
-			err = add_row(b, row->address, &row->rule);
+	while (at < count && rows[at].address < b->end)
+		at++;
+	b->next_code = at;
+	if (at < count && rows[at].address < limit) {
+		err = b->rows->count && rows[at].address > b->end ? add_row(b, b->end, &gap) : 0;
+		for (; !err && at < count && rows[at].address < limit; at++)
+			err = add_row(b, rows[at].address, &rows[at].rule);
 		return err;
 	}
 	if (!b->rows->count)
