@@ -17,6 +17,8 @@
 #define FUNCTION_MAX ((uint64_t)256 * 1024)
 #define FRAME_MAX    (1 << 20)
 #define STARTS_MAX   ((size_t)1 << 20)
+/* Of symbols, and of their names: a program of gigabytes has as many. */
+#define SYMBOLS_MAX ((uint64_t)32 * 1024 * 1024)
 
 /*
  * What no FDE describes is read if it is this part of the code at least. A few functions are so in
@@ -182,11 +184,17 @@ static int add_symbols(struct analysis *a, const struct elf_file *file, GElf_Wor
 {
 	struct elf_file own = *file; /* others use the names that the file has read */
 	struct symbol_reader reader;
+	GElf_Shdr table, strings;
 	struct error ignored;
 	const char *name;
 	GElf_Sym symbol;
 	int err = 0;
 
+	if (elf_find_type(file->elf, type, &table) &&
+	    (table.sh_size > SYMBOLS_MAX ||
+	     !gelf_getshdr(elf_getscn(file->elf, table.sh_link), &strings) ||
+	     strings.sh_size > SYMBOLS_MAX))
+		return -EFBIG;
 	memset(own.strings, 0, sizeof(own.strings));
 	if (symbol_reader_open(&reader, &own, type, &ignored) == 0)
 		while (!err && symbol_reader_next(&reader, &symbol, &name))
