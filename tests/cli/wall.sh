@@ -265,8 +265,8 @@ threading.Thread(target=os.execv, args=("/bin/sleep", ["sleep", "0.3"])).start()
 threading.Event().wait()'
 cp "$work/out" "$work/exec.json"
 # Between the start of the timer and the switch another thread may get the CPU: it waits for that, then, and not blocked.
-check "and sleeps afterwards" sums "w['threads'] == 2 and not w['unknown_ns'] and
-	(w['blocked_ns'] + w['runnable_ns']) * 1.0005 >= 300000000 and $closes" exec
+check "and sleeps afterwards" sums "(w['threads'] == 2 and not w['unknown_ns'] and
+	(w['blocked_ns'] + w['runnable_ns']) * 1.0005 >= 300000000 and $closes)" exec
 
 program=crowd
 begin crowd "$waits" many many many many many many many many many many
