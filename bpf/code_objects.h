@@ -118,11 +118,11 @@ struct script_walk {
 
 /* What is known of an image, by its number in the tables of the unwinder; NULL: no such image. */
 static const struct language_image *language_image(const struct script_walk *script, __u32 number);
-/* Whether it is known, at little cost, that user space has a code object as `mark` tells. */
+/* Whether it is known, at little cost, that user space has a code object as `mark` says. */
 static __always_inline bool is_code_known(struct script_walk *script, __u64 address, __u64 mark);
 /*
  * Whether what names a code object is to be sent: user space has not got it as it is now, which
- * `mark` tells, and there is room for it at this tick.
+ * `mark` says, and there is room for it at this tick.
  */
 static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark);
 /* Gives a record of this size to user space. */

@@ -5,7 +5,7 @@
  * DESTROY, an XS function), which ends in another call of it. Perl has a stack of contexts instead.
  *
  * A group is the contexts that one call of Perl_runops_standard() runs. Its last one has no
- * operation to return to, which ends that call. The native function that called it tells what its
+ * operation to return to, which ends that call. The native function that called it says what its
  * group is like: there are groups that no call runs at the tick, as of sort between two
  * comparisons, and calls that have no group: of S_docatch(), which goes on with that of the next
  * call outside.
@@ -30,8 +30,8 @@ enum perl_group {
 #define PERL_GROUPS_MAX 4
 
 /*
- * Functions are told apart by what they share with their copies, as an address: closures that are
- * made of one function are one, and so are those of all threads.
+ * Functions are distinguished by what they share with their copies, as an address: closures that
+ * are made of one function are one, and so are those of all threads.
  */
 static __always_inline __u64 perl_code_number(__u64 hash)
 {

@@ -50,7 +50,7 @@ bool language_read_variable(const struct elf_file *file, uint64_t address, void 
 }
 
 /*
- * Where the C library tells debuggers that a thread has its thread-specific data: bits of an
+ * Where the C library says to debuggers that a thread has its thread-specific data: bits of an
  * element, number of elements, offset in struct pthread (libthread_db's td_thr_tsd).
  */
 static const char thread_specific[] = "_thread_db_pthread_specific";
