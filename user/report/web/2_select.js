@@ -107,13 +107,12 @@ function compute() {
 
 /** By how many standard deviations two shares of ticks differ; 0: unknown. */
 function deviations(now, before) {
-	const ticks = values.findIndex((value) => value.type === "samples");
 	const period = data.period_ns;
 	const value = values[selection.value];
 	const scale = value.type === "samples" ? 1 : value.type === "cpu" && period ? 1 / period : 0;
 	const a = sums.now.all * scale, b = sums.before.all * scale;
 
-	if (ticks < 0 || !a || !b)
+	if (!a || !b)
 		return 0;
 	const x = now * scale, y = before * scale, pooled = (x + y) / (a + b);
 	const error = Math.sqrt(pooled * (1 - pooled) * (1 / a + 1 / b));

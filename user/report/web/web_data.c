@@ -29,10 +29,10 @@ struct node {
 	uint32_t parent, frame;
 };
 
-/* What is known of a frame beside its name: numbers of texts. */
+/* What is known of a frame beside its name; of a process, all is 0. */
 struct frame {
-	uint32_t image, file, start_line;
-	bool script, known;
+	uint32_t image, file; /* numbers of texts */
+	bool script, inlined, known;
 };
 
 /* A field of labels: a number of a text for each labels of a profile. */
@@ -167,7 +167,6 @@ static int note_frames(struct builder *b, size_t side)
 				continue;
 			f = &p->functions[p->lines[l->first_line + place - places->first[i]]
 						  .function];
-			frame->start_line = f->start_line;
 			if (add_text(b, f->file, &frame->file))
 				return -ENOMEM;
 		}
@@ -337,6 +336,7 @@ enum kind {
 static int print_frames(struct builder *b)
 {
 	const struct callgraph *g = &b->graph;
+	size_t count = g->node_count + b->process_count;
 	int err = 0;
 
 	begin_list(b, "names");
@@ -376,22 +376,16 @@ static int print_frames(struct builder *b)
 		print_number(b, KIND_PROCESS);
 	end_list(b);
 	begin_list(b, "inlined");
-	for (size_t i = 0; i < g->node_count; i++)
-		print_number(b, g->nodes[i].inlined);
-	for (size_t i = 0; i < b->process_count; i++)
-		print_number(b, 0);
+	for (size_t i = 0; i < count; i++)
+		print_number(b, b->frames[i].inlined);
 	end_list(b);
 	begin_list(b, "images");
-	for (size_t i = 0; i < g->node_count; i++)
+	for (size_t i = 0; i < count; i++)
 		print_number(b, b->frames[i].image);
-	for (size_t i = 0; i < b->process_count; i++)
-		print_number(b, 0);
 	end_list(b);
 	begin_list(b, "files");
-	for (size_t i = 0; i < g->node_count; i++)
+	for (size_t i = 0; i < count; i++)
 		print_number(b, b->frames[i].file);
-	for (size_t i = 0; i < b->process_count; i++)
-		print_number(b, 0);
 	end_list(b);
 	return err;
 }
@@ -690,14 +684,16 @@ static int print_all(struct builder *b)
 	};
 	const struct profile *p = b->sides[0];
 	uint32_t *paths = NULL, empty;
-	size_t samples = 0;
+	size_t samples = 0, labels = 0;
 	int err = callgraph_init(&b->graph, &options);
 
 	for (size_t side = 0; side < b->side_count && !err; side++) {
 		err = callgraph_place(&b->graph, b->sides[side], &b->places[side]);
 		samples += b->sides[side]->sample_count;
+		labels += b->sides[side]->label_count;
 	}
-	b->frames = calloc(b->graph.node_count + 1, sizeof(*b->frames));
+	/* Each labels may have a process of its own. */
+	b->frames = calloc(b->graph.node_count + labels + 1, sizeof(*b->frames));
 	paths = calloc(samples + 1, sizeof(*paths));
 	if (!b->frames || !paths || err ||
 	    array_reserve(&b->nodes, &b->node_room, 1, sizeof(*b->nodes))) {
@@ -708,6 +704,8 @@ static int print_all(struct builder *b)
 	err = add_text(b, "", &empty);
 	for (size_t side = 0; side < b->side_count && !err; side++)
 		err = note_frames(b, side) ?: note_labels(b, side);
+	for (size_t i = 0; i < b->graph.node_count; i++)
+		b->frames[i].inlined = b->graph.nodes[i].inlined;
 	err = err ?: find_processes(b);
 	if (err)
 		goto out;
