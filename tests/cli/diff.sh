@@ -23,14 +23,15 @@ for name in one two; do
 		sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; exec sleep '$seconds
 done
 waits=("$work/wait-one.pb.gz" "$work/wait-two.pb.gz")
+# Whether a wait of sleep(1) is "undecided" or "blocked" depends on what else it waited for, so states are added up.
 check "diff compares the time of waits" exits 0 "$profiltool" diff --value wall --json --normalize time "${waits[@]}"
 check "a wait that became longer is a row" json \
-	"[(r['old_seconds'] >= 0.2, r['new_seconds'] >= 0.4) for r in j['rows'] if r['name'].endswith(': sleep]')] == [(True, True)]" \
+	"all(sum(r[f'{side}_seconds'] for r in j['rows'] if r['name'].endswith(': sleep]')) >= least for side, least in (('old', 0.2), ('new', 0.4)))" \
 	"$work/out"
 check "waits are compared by their rate" exits 0 "$profiltool" diff --value wall "${waits[@]}"
 check "their times are in seconds" grep -Eq '^ *old s +old ms/s +new s +new ms/s +diff ms/s ' "$work/out"
 check "in the summary, too" says ' s of wall time; '
-check "a row has the seconds of both" grep -Eq '^ *0\.[2-9][0-9]{2} .* 0\.[4-9][0-9]{2} .*: sleep\]' "$work/out"
+check "a row has the seconds of both" awk '/: sleep\]/ { old += $1; new += $3 } END { exit !(old >= 0.2 && new >= 0.4) }' "$work/out"
 check "a diff of samples names the value of waits" exits 0 "$profiltool" diff "${waits[@]}"
 check "which compares them" says "both have waits: --value wall compares them"
 for name in one two; do

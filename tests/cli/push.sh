@@ -442,7 +442,7 @@ rotated() {
 	rm "$work/rotated"
 	day=$(dirname "$(find "$archive" -name '*.pb.gz')")
 	cp "$day"/*.pb.gz "$work/next"
-	mv "$work/next" "$(find "$day" -name '*.pb.gz' | sed 's/..\.pb/30.pb/')"
+	mv "$work/next" "$(find "$day" -name '*.pb.gz' | sed 's/..\.pb\.gz$/30.pb.gz/')"
 	wait_for grep -q "cannot read the token file" "$work/out"
 	echo second >"$work/rotated"
 	wait_for grep -q "^request 2" "$work/rotated.server"
