@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+deploys.py DIRECTORY SEED HOURS [SERVICE:HOUR:WHAT]...: writes an archive of a host with three services, as
+profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
+
+    build         a new build of the service's program
+    restart       new processes
+    slower=F,X    a new build, in which the function F costs X percent of the service's time more
+    moved=F,G,X   a new build, in which so much of F's time has become G's
+    load=X        no deploy: so many percent more requests
+    beside        no deploy: from then on another build is used every other minute
+
+The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
+"""
+import gzip
+import math
+import os
+import random
+import sys
+import time
+
+HZ = 97
+START = 1795132800  # 2026-11-20 00:00 UTC
+SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
+FUNCTIONS = 40
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value) if value else b""
+
+
+def message(field, content):
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+class Pprof:
+    """One window."""
+
+    def __init__(self):
+        self.strings = {"": 0}
+        self.body = []
+        self.locations = {}
+        self.mappings = {}
+
+    def text(self, text):
+        return self.strings.setdefault(text, len(self.strings))
+
+    def mapping(self, path, build):
+        if (path, build) not in self.mappings:
+            known = self.mappings[path, build] = len(self.mappings) + 1
+            start = 0x400000 + known * 0x1000000
+            self.body.append(message(3, number(1, known) + number(2, start) + number(3, start + 0x100000)
+                                     + number(5, self.text(path)) + number(6, self.text(build)) + number(7, 1)))
+        return self.mappings[path, build]
+
+    def location(self, name, path, build):
+        mapping = self.mapping(path, build)
+        if (name, mapping) not in self.locations:
+            known = self.locations[name, mapping] = len(self.locations) + 1
+            self.body.append(message(5, number(1, known) + number(2, self.text(name)) + number(3, self.text(name))))
+            address = 0x400000 + mapping * 0x1000000 + known * 16
+            self.body.append(message(4, number(1, known) + number(2, mapping) + number(3, address)
+                                     + message(4, number(1, known))))
+        return self.locations[name, mapping]
+
+    def label(self, key, text="", value=0):
+        return message(3, number(1, self.text(key)) + (number(2, self.text(text)) if text else number(3, value)))
+
+    def sample(self, stack, ticks, labels):
+        self.body.append(message(2, message(1, b"".join(varint(i) for i in stack))
+                                 + message(2, varint(ticks) + varint(ticks * round(1e9 / HZ))) + b"".join(labels)))
+
+    def write(self, path, begin):
+        types = b"".join(message(1, number(1, self.text(kind)) + number(2, self.text(unit)))
+                         for kind, unit in (("samples", "count"), ("cpu", "nanoseconds")))
+        rest = (number(9, begin * 10**9) + number(10, 60 * 10**9)
+                + message(11, number(1, self.text("cpu")) + number(2, self.text("nanoseconds")))
+                + number(12, round(1e9 / HZ)))
+        texts = b"".join(message(6, text.encode()) for text in self.strings)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with gzip.open(path, "wb", compresslevel=1) as out:
+            out.write(types + b"".join(self.body) + texts + rest)
+
+
+def poisson(rng, mean):
+    if mean > 50:
+        return max(0, round(rng.gauss(mean, math.sqrt(mean))))
+    limit, count, product = math.exp(-mean), 0, rng.random()
+    while product > limit:
+        count += 1
+        product *= rng.random()
+    return count
+
+
+class Service:
+    """What a service does: requests of four kinds, each with its own functions."""
+
+    def __init__(self, name, cpus, rng):
+        self.name, self.cpus, self.rng = name, cpus, rng
+        self.program = "/usr/bin/" + name.split(".")[0]
+        self.build, self.pid = 1, 1000 + 1000 * len(name)
+        weights = [rng.paretovariate(1.2) for _ in range(FUNCTIONS)]
+        self.costs = {f"f{i}": weight / sum(weights) for i, weight in enumerate(weights)}
+        self.kind = {f"f{i}": i % 4 for i in range(FUNCTIONS)}
+        self.load, self.beside = 1.0, False
+        self.drift = [0.0] * 5  # of the load, and of each kind of request
+
+    def deploy(self, what):
+        name, _, argument = what.partition("=")
+        if name == "load":
+            self.load *= 1 + float(argument) / 100
+            return
+        if name == "beside":
+            self.beside = True
+            return
+        self.pid += 100
+        if name == "restart":
+            return
+        self.build += 1
+        if name == "slower":
+            function, percent = argument.split(",")
+            self.costs[function] += float(percent) / 100 * sum(self.costs.values())
+        elif name == "moved":
+            old, new, percent = argument.split(",")
+            part = min(float(percent) / 100 * sum(self.costs.values()), self.costs[old])
+            self.costs[old] -= part
+            self.costs[new] = self.costs.get(new, 0) + part
+            self.kind.setdefault(new, self.kind[old])
+
+    def minute(self, window, hour):
+        for i in range(5):
+            self.drift[i] = 0.97 * self.drift[i] + self.rng.gauss(0, 0.01 if i else 0.04)
+        load = self.load * (1 + 0.3 * math.sin(hour / 24 * 2 * math.pi)) * math.exp(self.drift[0])
+        if self.rng.random() < 0.03:
+            load *= 1.5
+        build = f"{self.build + (100 if self.beside and round(hour * 60) % 2 else 0):02x}" * 20
+        for name, cost in self.costs.items():
+            ticks = poisson(self.rng, HZ * 60 * self.cpus * load * cost * math.exp(self.drift[1 + self.kind[name]]))
+            if not ticks:
+                continue
+            stack = [window.location(frame, self.program, build)
+                     for frame in (name, f"request_{self.kind[name]}", "serve", "main")]
+            labels = [window.label("pid", value=self.pid), window.label("comm", self.name.split(".", maxsplit=1)[0]),
+                      window.label("unit", self.name)]
+            window.sample(stack, ticks, labels)
+
+
+def main():
+    directory, seed, hours = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    services = {name: Service(name, cpus, random.Random(f"{seed} {name}")) for name, cpus in SERVICES.items()}
+    deploys = sorted((float(hour), name, what) for name, hour, what in (text.split(":", 2) for text in sys.argv[4:]))
+    for minute in range(round(hours * 60)):
+        while deploys and deploys[0][0] * 60 <= minute:
+            _, name, what = deploys.pop(0)
+            services[name].deploy(what)
+        window = Pprof()
+        for service in services.values():
+            service.minute(window, minute / 60)
+        begin = START + 60 * minute
+        day, second = time.strftime("%Y-%m-%d %H%M%S", time.gmtime(begin)).split()
+        window.write(f"{directory}/one/{day}/{second}.pb.gz", begin)
+
+
+main()

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/changes/changes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/callgraph.h"
+#include "profile/tags.h"
+#include "report/changes/data.h"
+#include "report/row_view.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* Names in windows are those of any process: so many functions of services are kept at most. */
+#define MOST_FUNCTIONS 1000000
+
+/* --- What is known by a name --- */
+
+struct service_key {
+	uint32_t host;
+	const char *name;
+	bool container;
+};
+
+static bool service_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct changes_service *s = (const struct changes_service *)array + number;
+	const struct service_key *k = key;
+
+	return s->host == k->host && s->container == k->container && strcmp(s->name, k->name) == 0;
+}
+
+static int find_service(struct changes_data *d, const struct service_key *key, uint32_t *number)
+{
+	uint64_t hash = hash_bytes(key->name, strlen(key->name), key->host * 2 + key->container);
+	struct changes_service *s;
+
+	*number = index_find(&d->service_index, hash, service_equal, d->services, key);
+	if (*number != INDEX_NONE)
+		return 0;
+	if (array_reserve(&d->services, &d->service_room, d->service_count + 1,
+			  sizeof(*d->services)))
+		return -ENOMEM;
+	s = &d->services[d->service_count];
+	*s = (struct changes_service){ .host = key->host, .container = key->container };
+	s->name = strdup(key->name);
+	*number = d->service_count++;
+	return s->name ? index_add(&d->service_index, hash, *number) : -ENOMEM;
+}
+
+struct function_key {
+	uint32_t service;
+	const char *function, *image;
+};
+
+static bool function_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct changes_function *f = (const struct changes_function *)array + number;
+	const struct function_key *k = key;
+
+	return f->service == k->service && !f->function == !k->function &&
+	       (!f->function || strcmp(f->function, k->function) == 0) &&
+	       strcmp(f->image, k->image) == 0;
+}
+
+/* *number: INDEX_NONE if there is no room for another one. */
+static int find_function(struct changes *c, const struct function_key *key, uint32_t *number)
+{
+	struct changes_data *d = c->data;
+	uint64_t hash = hash_bytes(key->image, strlen(key->image), key->service);
+	struct changes_function *f;
+
+	if (key->function)
+		hash = hash_bytes(key->function, strlen(key->function), hash);
+	*number = index_find(&d->function_index, hash, function_equal, d->functions, key);
+	if (*number != INDEX_NONE)
+		return 0;
+	if (d->function_count == MOST_FUNCTIONS) {
+		c->left_out++;
+		return 0;
+	}
+	if (array_reserve(&d->functions, &d->function_room, d->function_count + 1,
+			  sizeof(*d->functions)))
+		return -ENOMEM;
+	f = &d->functions[d->function_count];
+	*f = (struct changes_function){ .service = key->service };
+	*number = d->function_count++;
+	f->image = strdup(key->image);
+	f->function = key->function ? strdup(key->function) : NULL;
+	if (!f->image || (key->function && !f->function))
+		return -ENOMEM;
+	return index_add(&d->function_index, hash, *number);
+}
+
+/* The cell of the last block. */
+static struct changes_cell *last_cell(struct changes_cells *c, uint32_t block)
+{
+	if (c->count && c->cells[c->count - 1].block == block)
+		return &c->cells[c->count - 1];
+	if (array_reserve(&c->cells, &c->room, c->count + 1, sizeof(*c->cells)))
+		return NULL;
+	c->cells[c->count] = (struct changes_cell){ .block = block };
+	return &c->cells[c->count++];
+}
+
+/* --- One window --- */
+
+struct window {
+	struct changes *c;
+	const struct profile *p;
+	uint64_t start_ns, limit_ns;
+	uint32_t block;
+	int64_t tick_ns;
+	size_t samples; /* the number of that value */
+	/* Of each labels, and of none: a service's number. */
+	uint32_t *services;
+};
+
+/* Finds the block of a window, which is the last one or is begun. */
+static int find_block(struct window *w, const char *host)
+{
+	struct changes_data *d = w->c->data;
+	struct changes_block *block = d->block_count ? &d->blocks[d->block_count - 1] : NULL;
+	uint64_t length_ns = BLOCK_S * NS_PER_S;
+
+	if (!d->host_count || strcmp(d->hosts[d->host_count - 1], host) != 0) {
+		if (array_reserve(&d->hosts, &d->host_room, d->host_count + 1, sizeof(*d->hosts)))
+			return -ENOMEM;
+		d->hosts[d->host_count] = strdup(host);
+		if (!d->hosts[d->host_count++])
+			return -ENOMEM;
+		block = NULL;
+	}
+	if (!block || w->limit_ns - w->start_ns > length_ns ||
+	    w->start_ns / length_ns != block->start_ns / length_ns) {
+		if (array_reserve(&d->blocks, &d->block_room, d->block_count + 1,
+				  sizeof(*d->blocks)))
+			return -ENOMEM;
+		block = &d->blocks[d->block_count++];
+		*block = (struct changes_block){
+			.host = d->host_count - 1,
+			.start_ns = w->start_ns,
+		};
+	}
+	block->limit_ns = w->limit_ns;
+	block->recorded_ns += w->p->duration_ns;
+	w->block = d->block_count - 1;
+	return 0;
+}
+
+/* Finds the service of each labels: the container, or else the unit. */
+static int find_services(struct window *w)
+{
+	const struct profile *p = w->p;
+	uint32_t host = w->c->data->host_count - 1;
+	int err = 0;
+
+	w->services = calloc(p->label_count + 1, sizeof(*w->services));
+	if (!w->services)
+		return -ENOMEM;
+	for (size_t i = 0; i <= p->label_count && !err; i++) {
+		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : NULL;
+		const char *container = l ? profile_tag_text(l, TAG_CONTAINER) : NULL;
+		const char *unit = l ? profile_tag_text(l, TAG_UNIT) : NULL;
+		struct service_key key = {
+			.host = host,
+			.name = container ?: unit ?: tag_kinds[TAG_UNIT].missing,
+			.container = container,
+		};
+
+		err = find_service(w->c->data, &key, &w->services[i]);
+	}
+	return err;
+}
+
+static uint32_t service_of(const struct window *w, const struct profile_sample *s)
+{
+	return w->services[s->labels < w->p->label_count ? s->labels : w->p->label_count];
+}
+
+static bool process_equal(const void *array, uint32_t number, const void *key)
+{
+	return ((const struct changes_process *)array)[number].pid == *(const uint32_t *)key;
+}
+
+static int note_process(const struct window *w, struct changes_service *s, uint32_t pid)
+{
+	uint64_t hash = hash_u64(pid, 0);
+	uint32_t number = index_find(&s->process_index, hash, process_equal, s->processes, &pid);
+
+	if (!pid)
+		return 0;
+	if (number == INDEX_NONE) {
+		if (array_reserve(&s->processes, &s->process_room, s->process_count + 1,
+				  sizeof(*s->processes)))
+			return -ENOMEM;
+		number = s->process_count++;
+		s->processes[number] =
+			(struct changes_process){ .pid = pid, .first_ns = w->start_ns };
+		if (index_add(&s->process_index, hash, number))
+			return -ENOMEM;
+	}
+	s->processes[number].last_start_ns = w->start_ns;
+	s->processes[number].last_ns = w->limit_ns;
+	return 0;
+}
+
+/* A service has few images, and each few builds. */
+static int note_build(const struct window *w, struct changes_service *s,
+		      const struct profile_image *image)
+{
+	const char *name = row_image_of_any_run(image->path);
+	char id[BUILD_ID_TEXT_SIZE];
+	struct changes_build *b;
+
+	build_id_format(image->build_id, image->build_id_size, id);
+	for (size_t i = 0; i < s->build_count; i++) {
+		b = &s->builds[i];
+		if (strcmp(b->id, id) == 0 && strcmp(b->image, name) == 0) {
+			b->last_ns = w->limit_ns;
+			return 0;
+		}
+	}
+	if (array_reserve(&s->builds, &s->build_room, s->build_count + 1, sizeof(*s->builds)))
+		return -ENOMEM;
+	b = &s->builds[s->build_count];
+	*b = (struct changes_build){ .first_ns = w->start_ns, .last_ns = w->limit_ns };
+	strcpy(b->id, id);
+	b->image = strdup(name);
+	if (!b->image)
+		return -ENOMEM;
+	s->build_count++;
+	return 0;
+}
+
+/* Adds the ticks of services, and notes what ran in them. */
+static int add_services(struct window *w)
+{
+	const struct profile *p = w->p;
+	struct changes_data *d = w->c->data;
+	/* A build is noted once for each image and service that follow each other. */
+	uint32_t last_image = PROFILE_NONE, last_service = PROFILE_NONE;
+	int err = 0;
+
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		int64_t ticks = p->values[i * p->value_type_count + w->samples];
+		uint32_t number = service_of(w, sample);
+		struct changes_service *s = &d->services[number];
+		struct changes_cell *cell;
+
+		if (ticks <= 0)
+			continue;
+		cell = last_cell(&s->cells, w->block);
+		if (!cell)
+			return -ENOMEM;
+		cell->self += ticks * w->tick_ns;
+		cell->total = cell->self;
+		cell->ticks += ticks;
+		if (sample->labels < p->label_count)
+			err = note_process(w, s, p->labels[sample->labels].pid);
+		for (uint32_t k = 0; k < sample->depth && !err; k++) {
+			uint32_t mapping = p->locations[p->frames[sample->first_frame + k]].mapping;
+			uint32_t image =
+				mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[mapping].image;
+
+			if (image == PROFILE_NONE || !p->images[image].build_id_size ||
+			    (image == last_image && number == last_service))
+				continue;
+			last_image = image;
+			last_service = number;
+			err = note_build(w, s, &p->images[image]);
+		}
+	}
+	return err;
+}
+
+/* Adds what functions took. */
+static int add_functions(struct window *w)
+{
+	const struct callgraph_options options = {
+		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
+		.column_count = 1,
+		.unknown = row_unknown,
+		.image_name = row_image_of_any_run,
+	};
+	struct changes_data *d = w->c->data;
+	struct callgraph_places places = { 0 };
+	struct callgraph g = { 0 };
+	int err = callgraph_init(&g, &options);
+
+	err = err ?: callgraph_place(&g, w->p, &places);
+	if (!err) {
+		places.keys = calloc(w->p->label_count + 1, sizeof(*places.keys));
+		err = places.keys ? 0 : -ENOMEM;
+	}
+	/* Nodes are divided by services: by their numbers. */
+	for (size_t i = 0; i <= w->p->label_count && !err; i++)
+		places.keys[i].number = w->services[i] + 1;
+	err = err ?: callgraph_count(&g, &places, &w->samples, 1, 0);
+	for (size_t i = 0; i < g.node_count && !err; i++) {
+		const struct callgraph_key *key = &g.nodes[i].key;
+		const struct callgraph_cost *cost = &g.costs[i];
+		struct function_key wanted = {
+			.service = key->number - 1,
+			.function = key->function,
+			.image = key->image ?: row_unknown,
+		};
+		struct changes_cell *cell;
+		uint32_t number;
+
+		if (!key->number || (cost->self <= 0 && cost->total <= 0))
+			continue;
+		err = find_function(w->c, &wanted, &number);
+		if (err || number == INDEX_NONE)
+			continue;
+		cell = last_cell(&d->functions[number].cells, w->block);
+		if (!cell) {
+			err = -ENOMEM;
+			continue;
+		}
+		cell->self += cost->self * w->tick_ns;
+		cell->total += cost->total * w->tick_ns;
+	}
+	free(places.keys);
+	callgraph_places_free(&places);
+	callgraph_free(&g);
+	return err;
+}
+
+int changes_begin(struct changes *c)
+{
+	*c = (struct changes){ .data = calloc(1, sizeof(*c->data)) };
+	return c->data ? 0 : -ENOMEM;
+}
+
+int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
+		const struct profile *p)
+{
+	struct window w = {
+		.c = c,
+		.p = p,
+		.start_ns = start_ns,
+		.limit_ns = limit_ns,
+		.tick_ns = (int64_t)p->period_ns,
+		.samples = profile_find_value(p, "samples"),
+	};
+	int err;
+
+	/* Without a period, it is not known what ticks stand for. */
+	if (w.samples == p->value_type_count || !p->period_ns || !p->sample_count)
+		return 0;
+	err = find_block(&w, host);
+	err = err ?: find_services(&w);
+	err = err ?: add_services(&w);
+	err = err ?: add_functions(&w);
+	free(w.services);
+	return err;
+}
+
+struct change *changes_append(struct changes *c, size_t *room, uint32_t service)
+{
+	const struct changes_service *s = &c->data->services[service];
+	struct change *change;
+
+	if (array_reserve(&c->changes, room, c->count + 1, sizeof(*c->changes)))
+		return NULL;
+	change = &c->changes[c->count++];
+	*change = (struct change){
+		.host = c->data->hosts[s->host],
+		.service = s->name,
+		.container = s->container,
+		.number = service,
+	};
+	return change;
+}
+
+int changes_find(struct changes *c, const struct changes_options *o)
+{
+	size_t room = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->data->service_count && !err; i++) {
+		if (o->at_ns) {
+			struct change *change = changes_append(c, &room, i);
+
+			if (!change)
+				return -ENOMEM;
+			change->asked = true;
+			change->begin_ns = change->end_ns = o->at_ns;
+		} else {
+			err = changes_find_deploys(c, &room, i);
+		}
+	}
+	return err ?: changes_judge(c, o);
+}
+
+enum change_outcome changes_outcome(const struct changes *c)
+{
+	enum change_outcome worst = c->count ? CHANGE_TOO_EARLY : CHANGE_NONE;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->changes[i].outcome > worst)
+			worst = c->changes[i].outcome;
+	return worst;
+}
+
+void changes_free(struct changes *c)
+{
+	struct changes_data *d = c->data;
+
+	for (size_t i = 0; i < c->count; i++) {
+		free(c->changes[i].images);
+		free(c->changes[i].rows);
+	}
+	free(c->changes);
+	for (size_t i = 0; d && i < d->host_count; i++)
+		free(d->hosts[i]);
+	for (size_t i = 0; d && i < d->service_count; i++) {
+		struct changes_service *s = &d->services[i];
+
+		for (size_t k = 0; k < s->build_count; k++)
+			free(s->builds[k].image);
+		free(s->builds);
+		free(s->processes);
+		index_free(&s->process_index);
+		free(s->cells.cells);
+		free(s->name);
+	}
+	for (size_t i = 0; d && i < d->function_count; i++) {
+		free(d->functions[i].function);
+		free(d->functions[i].image);
+		free(d->functions[i].cells.cells);
+	}
+	if (d) {
+		free(d->hosts);
+		free(d->blocks);
+		free(d->services);
+		free(d->functions);
+		index_free(&d->service_index);
+		index_free(&d->function_index);
+	}
+	free(d);
+	*c = (struct changes){ 0 };
+}

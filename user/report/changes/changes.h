@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_CHANGES_H
+#define PROFIL_REPORT_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/build_id.h"
+#include "profile/profile.h"
+#include "report/report.h"
+
+/*
+ * What became more expensive with a deploy. A service is a unit, or a container, of a host; a
+ * deploy is a new build of one of its images, or the start of all its processes anew. Windows are
+ * added in the order of their times; then deploys are found, and the service's time before and
+ * after each is compared.
+ *
+ * The load is seldom the same, so neither seconds nor shares tell what a service's work costs: in
+ * one in which a function becomes slower, the shares of all others fall. So shares are scaled by
+ * the median of their ratios, by which most functions cost the same before and after. Of what is
+ * left, chance is judged by how much a service's shares scatter from one part of its time to
+ * another (not by the number of ticks alone: loads have hours), with Student's t and Welch's
+ * degrees of freedom; and as many functions are compared, by Benjamini and Hochberg's rule: at most
+ * one of twenty that are reported differs by chance.
+ */
+
+/* The time of a service before, or after, a deploy. */
+enum change_side {
+	BEFORE,
+	AFTER,
+	CHANGE_SIDES
+};
+
+/* The service's time in one side that is compared. */
+struct change_span {
+	uint64_t since_ns, until_ns; /* since the epoch */
+	uint64_t recorded_ns;
+	size_t parts;	/* whose scatter is known */
+	uint64_t ticks; /* of the service */
+	double cpu_ns;	/* the same as time */
+};
+
+struct change_row {
+	const char *function; /* NULL: it has no name */
+	const char *image;    /* base name */
+	bool total;	      /* with what it calls */
+	/* Of the service's CPU time; after is scaled as above. */
+	double percent[CHANGE_SIDES];
+	double difference; /* after - before, in percent of the service's CPU time before */
+	double error;	   /* half the width of its 95 % confidence interval */
+	double p;	   /* of such a difference by chance; corrected for the number of rows */
+};
+
+/* An image whose build is another one. */
+struct change_image {
+	const char *name;
+	char builds[CHANGE_SIDES][BUILD_ID_TEXT_SIZE];
+};
+
+enum change_outcome {
+	CHANGE_TOO_EARLY, /* there is too little of one side to compare */
+	CHANGE_NONE,	  /* nothing differs */
+	CHANGE_MOVED,	  /* functions differ, but what some cost more others cost less */
+	CHANGE_BETTER,
+	CHANGE_WORSE,
+};
+
+struct change {
+	const char *host, *service;
+	bool container; /* the service is one, not a unit */
+	/* Since the epoch: the end of the last window with the old, the start of the first after
+	 * it. */
+	uint64_t begin_ns, end_ns;
+	bool asked; /* by the caller, not found */
+	bool restarted;
+	struct change_image *images;
+	size_t image_count;
+	struct change_span spans[CHANGE_SIDES];
+	enum change_outcome outcome;
+	/* How much more the service's work costs, in percent: by the functions that differ. */
+	double cost;
+	struct change_row *rows; /* those that differ, the most expensive first */
+	size_t row_count;
+	size_t compared; /* functions, by self and by total each */
+
+	/* private */
+	uint32_t number; /* of the service */
+};
+
+struct changes_options {
+	double least_percent; /* of the service's CPU time that a difference has to be */
+	uint64_t at_ns;	      /* compare all services before and after this time; 0: deploys */
+};
+
+struct changes {
+	struct change *changes; /* by host, service and time */
+	size_t count;
+	size_t left_out; /* functions for which there was no room */
+
+	/* private to user/report/changes/ */
+	struct changes_data *data;
+};
+
+/* Prepares for windows. Returns 0 or -ENOMEM; changes_free() is due in any case. */
+int changes_begin(struct changes *c);
+
+/*
+ * Adds a window of a host, which lasted from start_ns to limit_ns. Those of one host come one after
+ * another, in the order of time. Copies what it keeps. Returns 0 or -ENOMEM.
+ */
+int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
+		const struct profile *p);
+
+/* Finds deploys in what was added, and compares. Once. Returns 0 or -ENOMEM. */
+int changes_find(struct changes *c, const struct changes_options *o);
+void changes_free(struct changes *c);
+
+/* The worst outcome of all; CHANGE_NONE if there is no change. */
+enum change_outcome changes_outcome(const struct changes *c);
+
+/*
+ * Prints each change: what was deployed, and as a table the functions that differ:
+ *
+ *     before%  after%  diff  +/-  what  function  image
+ */
+int changes_print(const struct changes *c, const struct report_table_options *o, FILE *out);
+int changes_json(const struct changes *c, const struct report_table_options *o, FILE *out);
+
+#endif

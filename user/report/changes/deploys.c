@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/changes/data.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* The old build, or the old processes, may run so long beside the new ones: one after another. */
+#define ROLLING_NS (15 * 60 * NS_PER_S)
+
+/* Two parts of one deploy, as of a program and its libraries, begin within this time. */
+#define TOGETHER_NS (10 * 60 * NS_PER_S)
+
+/* A process that was there so long is one of the service's own, not one that it runs for a job. */
+#define LASTING_NS (120 * NS_PER_S)
+
+/* Something that was replaced: the time between the last of the old and the first of the new. */
+struct replaced {
+	uint64_t begin_ns, end_ns;
+	bool rolling; /* the old ran beside the new in this time */
+	/* Builds of an image; NULL: processes. */
+	const struct changes_build *old, *new;
+};
+
+struct replaced_list {
+	struct replaced *list;
+	size_t count, room;
+};
+
+static int append(struct replaced_list *l, uint64_t last_old_ns, uint64_t first_new_ns,
+		  const struct changes_build *old, const struct changes_build *new)
+{
+	if (array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list)))
+		return -ENOMEM;
+	l->list[l->count++] = (struct replaced){
+		.begin_ns = last_old_ns < first_new_ns ? last_old_ns : first_new_ns,
+		.end_ns = last_old_ns < first_new_ns ? first_new_ns : last_old_ns,
+		.old = old,
+		.rolling = last_old_ns > first_new_ns,
+		.new = new,
+	};
+	return 0;
+}
+
+/*
+ * A build is deployed when it comes where another one of the same image was before, which is then
+ * no longer there. Two that are used side by side are none.
+ */
+static int find_builds(const struct changes_service *s, struct replaced_list *l)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->build_count && !err; i++) {
+		const struct changes_build *new = &s->builds[i], *old = NULL;
+
+		for (size_t k = 0; k < s->build_count; k++) {
+			const struct changes_build *b = &s->builds[k];
+
+			if (b->first_ns < new->first_ns && strcmp(b->image, new->image) == 0 &&
+			    (!old || b->last_ns > old->last_ns))
+				old = b;
+		}
+		if (old && old->last_ns <= new->first_ns + ROLLING_NS)
+			err = append(l, old->last_ns, new->first_ns, old, new);
+	}
+	return err;
+}
+
+static int compare_processes(const void *one, const void *other)
+{
+	const struct changes_process *a = one, *b = other;
+
+	return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
+}
+
+/* A service is restarted when all of its lasting processes are others than before. */
+static int find_restarts(struct changes_service *s, struct replaced_list *l)
+{
+	uint64_t last_ns = 0;
+	int err = 0;
+
+	if (s->process_count)
+		qsort(s->processes, s->process_count, sizeof(*s->processes), compare_processes);
+	index_free(&s->process_index); /* of another order */
+	for (size_t i = 0; i < s->process_count && !err; i++) {
+		const struct changes_process *p = &s->processes[i];
+
+		if (p->last_start_ns - p->first_ns < LASTING_NS)
+			continue;
+		if (last_ns && p->first_ns >= last_ns)
+			err = append(l, last_ns, p->first_ns, NULL, NULL);
+		if (p->last_ns > last_ns)
+			last_ns = p->last_ns;
+	}
+	return err;
+}
+
+/* The shorter first: when something was replaced is known best by what has most ticks. */
+static int compare_lengths(const void *one, const void *other)
+{
+	const struct replaced *a = one, *b = other;
+	uint64_t x = a->end_ns - a->begin_ns, y = b->end_ns - b->begin_ns;
+
+	return (x > y) - (x < y) ?: (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static int compare_changes(const void *one, const void *other)
+{
+	const struct change *a = one, *b = other;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+static int add_image(struct change *change, const struct replaced *r)
+{
+	struct change_image *images =
+		realloc(change->images, (change->image_count + 1) * sizeof(*images));
+
+	if (!images)
+		return -ENOMEM;
+	change->images = images;
+	images += change->image_count++;
+	images->name = r->new->image;
+	strcpy(images->builds[BEFORE], r->old->id);
+	strcpy(images->builds[AFTER], r->new->id);
+	return 0;
+}
+
+int changes_find_deploys(struct changes *c, size_t *room, uint32_t service)
+{
+	struct changes_service *s = &c->data->services[service];
+	struct replaced_list l = { 0 };
+	size_t first = c->count;
+	int err = find_builds(s, &l) ?: find_restarts(s, &l);
+
+	if (l.count)
+		qsort(l.list, l.count, sizeof(*l.list), compare_lengths);
+	for (size_t i = 0; i < l.count && !err; i++) {
+		const struct replaced *r = &l.list[i];
+		struct change *change;
+		size_t k = first;
+
+		while (k < c->count && (r->begin_ns > c->changes[k].end_ns + TOGETHER_NS ||
+					c->changes[k].begin_ns > r->end_ns + TOGETHER_NS))
+			k++;
+		if (k == c->count) {
+			change = changes_append(c, room, service);
+			if (!change) {
+				err = -ENOMEM;
+				break;
+			}
+			change->begin_ns = r->begin_ns;
+			change->end_ns = r->end_ns;
+		}
+		change = &c->changes[k];
+		if (r->rolling && r->begin_ns < change->begin_ns)
+			change->begin_ns = r->begin_ns;
+		if (r->rolling && r->end_ns > change->end_ns)
+			change->end_ns = r->end_ns;
+		if (r->new)
+			err = add_image(change, r);
+		else
+			change->restarted = true;
+	}
+	if (c->count > first)
+		qsort(c->changes + first, c->count - first, sizeof(*c->changes), compare_changes);
+	free(l.list);
+	return err;
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/changes/changes.h"
+#include "report/json_writer.h"
+#include "report/row_view.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "util/clock.h"
+
+#define TIME_SIZE 32
+
+static const char *const outcomes[] = {
+	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",   [CHANGE_MOVED] = "moved",
+	[CHANGE_BETTER] = "better",	  [CHANGE_WORSE] = "worse",
+};
+
+static void print_time(const char *format, uint64_t time_ns, FILE *out)
+{
+	time_t time_s = time_ns / NS_PER_S;
+	char text[TIME_SIZE];
+	struct tm tm;
+
+	strftime(text, sizeof(text), format, localtime_r(&time_s, &tm));
+	fputs(text, out);
+}
+
+static void print_interval(uint64_t since_ns, uint64_t until_ns, FILE *out)
+{
+	time_t times[] = { since_ns / NS_PER_S, until_ns / NS_PER_S };
+	struct tm days[2];
+
+	localtime_r(&times[0], &days[0]);
+	localtime_r(&times[1], &days[1]);
+	print_time("%F %H:%M", since_ns, out);
+	if (since_ns == until_ns)
+		return;
+	fputs(" to ", out);
+	print_time(days[0].tm_yday == days[1].tm_yday ? "%H:%M" : "%F %H:%M", until_ns, out);
+}
+
+/* web.service on host one, 2026-11-27 14:03 to 14:05: a new build of server, restarted */
+static void print_head(const struct change *change, FILE *out)
+{
+	const char *separator = ": ";
+
+	if (change->container)
+		fputs("container ", out);
+	text_print(change->service, out);
+	fputs(" on host ", out);
+	text_print(change->host, out);
+	fputs(", ", out);
+	print_interval(change->begin_ns, change->end_ns, out);
+	for (size_t i = 0; i < change->image_count; i++) {
+		const struct change_image *image = &change->images[i];
+
+		fprintf(out, "%s", i ? ", " : ": a new build of ");
+		text_print(image->name, out);
+		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
+		separator = ", ";
+	}
+	if (change->restarted)
+		fprintf(out, "%srestarted", separator);
+	fputc('\n', out);
+}
+
+static double cpus(const struct change_span *span)
+{
+	return span->recorded_ns ? span->cpu_ns / (double)span->recorded_ns : 0;
+}
+
+static void print_span(const char *name, const struct change_span *span, FILE *out)
+{
+	char text[TEXT_PERCENT_SIZE];
+
+	fprintf(out, "  %s: ", name);
+	if (!span->parts) {
+		fputs("too little", out);
+		return;
+	}
+	print_interval(span->since_ns, span->until_ns, out);
+	text_decimal(text, cpus(span));
+	fprintf(out, ", %s CPUs", text);
+}
+
+static void print_outcome(const struct change *change, FILE *out)
+{
+	char cost[TEXT_PERCENT_SIZE];
+
+	text_decimal(cost, fabs(change->cost));
+	switch (change->outcome) {
+	case CHANGE_TOO_EARLY:
+		fputs("  nothing is compared yet: it takes 15 minutes before and after\n", out);
+		return;
+	case CHANGE_NONE:
+		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
+		return;
+	case CHANGE_MOVED:
+		fputs("  nothing got worse: time has moved from some functions to others\n", out);
+		return;
+	case CHANGE_BETTER:
+	case CHANGE_WORSE:
+		fprintf(out, "  %s: the same work takes %s %% %s CPU time\n",
+			outcomes[change->outcome], cost, change->cost < 0 ? "less" : "more");
+	}
+}
+
+/* --- The table --- */
+
+enum column {
+	PERCENT_BEFORE,
+	PERCENT_AFTER,
+	DIFFERENCE,
+	ERROR,
+	WHAT,
+	FUNCTION,
+	IMAGE,
+	COLUMNS
+};
+
+static const char *change_cell(const void *context, size_t number, size_t column,
+			       char buffer[TABLE_CELL_SIZE])
+{
+	const struct change_row *row = &((const struct change *)context)->rows[number];
+
+	switch ((enum column)column) {
+	case PERCENT_BEFORE:
+	case PERCENT_AFTER:
+		text_decimal(buffer, row->percent[column == PERCENT_AFTER]);
+		return buffer;
+	case DIFFERENCE:
+		*buffer = '+';
+		text_decimal(buffer + (row->difference > 0), row->difference);
+		return buffer;
+	case ERROR:
+		text_decimal(buffer, row->error);
+		return buffer;
+	case WHAT:
+		return row->total ? "total" : "self";
+	case FUNCTION:
+		return row->function ?: row_unknown;
+	case IMAGE:
+		return row->image;
+	case COLUMNS:
+		break;
+	}
+	return "";
+}
+
+static bool is_change_hot(const void *context, size_t number)
+{
+	return ((const struct change *)context)->rows[number].difference > 0;
+}
+
+static size_t rows_to_show(const struct change *change, const struct report_table_options *o)
+{
+	return o->limit && o->limit < change->row_count ? o->limit : change->row_count;
+}
+
+static int print_rows(const struct change *change, const struct report_table_options *o, FILE *out)
+{
+	static const struct table_column columns[COLUMNS] = {
+		[PERCENT_BEFORE] = { .title = "before%" },
+		[PERCENT_AFTER] = { .title = "after%" },
+		[DIFFERENCE] = { .title = "diff", .is_hot = true },
+		[ERROR] = { .title = "+/-" },
+		[WHAT] = { .title = "what", .is_text = true },
+		[FUNCTION] = { .title = "function", .is_text = true },
+		[IMAGE] = { .title = "image", .is_text = true },
+	};
+	struct table t = {
+		.columns = columns,
+		.column_count = COLUMNS,
+		.row_count = rows_to_show(change, o),
+		.cell = change_cell,
+		.is_hot = is_change_hot,
+		.context = change,
+		.width = o->width,
+		.color = o->color,
+	};
+	int err = t.row_count ? table_print(&t, out) : 0;
+
+	if (!err && t.row_count < change->row_count)
+		fprintf(out, "... %zu more\n", change->row_count - t.row_count);
+	return err;
+}
+
+int changes_print(const struct changes *c, const struct report_table_options *o, FILE *out)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->count && !err; i++) {
+		const struct change *change = &c->changes[i];
+
+		if (i)
+			fputc('\n', out);
+		print_head(change, out);
+		print_span("before", &change->spans[BEFORE], out);
+		print_span("after", &change->spans[AFTER], out);
+		fputc('\n', out);
+		print_outcome(change, out);
+		err = print_rows(change, o, out);
+	}
+	return err;
+}
+
+/* --- JSON --- */
+
+static struct json_object *json_time(uint64_t time_ns)
+{
+	time_t time_s = time_ns / NS_PER_S;
+	char text[TIME_SIZE];
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&time_s, &tm));
+	return json_object_new_string(text);
+}
+
+static struct json_object *span_object(const struct change_span *span)
+{
+	struct json_object *object = json_object_new_object();
+	int err = 0;
+
+	if (span->parts) {
+		err = json_add(object, "since", json_time(span->since_ns));
+		err = err ?: json_add(object, "until", json_time(span->until_ns));
+		err = err
+			      ?: json_add(object, "recorded_s",
+					  json_decimal((double)span->recorded_ns / 1e9, 3));
+		err = err ?: json_add(object, "cpu_s", json_decimal(span->cpu_ns / 1e9, 3));
+		err = err ?: json_add(object, "samples", json_object_new_uint64(span->ticks));
+	}
+	return json_checked(object, err);
+}
+
+static struct json_object *row_object(const struct change_row *row)
+{
+	struct json_object *object = json_object_new_object();
+	int err = json_add_text(object, "name", row->function);
+
+	err = err ?: json_add_text(object, "image", row->image);
+	err = err ?: json_add_text(object, "amount", row->total ? "total" : "self");
+	err = err ?: json_add(object, "before_percent", json_decimal(row->percent[BEFORE], 3));
+	err = err ?: json_add(object, "after_percent", json_decimal(row->percent[AFTER], 3));
+	err = err ?: json_add(object, "difference", json_decimal(row->difference, 3));
+	err = err ?: json_add(object, "error", json_decimal(row->error, 3));
+	err = err ?: json_add(object, "p", json_decimal(row->p, 6));
+	return json_checked(object, err);
+}
+
+static struct json_object *image_object(const struct change_image *image)
+{
+	struct json_object *object = json_object_new_object();
+	int err = json_add_text(object, "image", image->name);
+
+	err = err ?: json_add_text(object, "before", image->builds[BEFORE]);
+	err = err ?: json_add_text(object, "after", image->builds[AFTER]);
+	return json_checked(object, err);
+}
+
+static struct json_object *change_object(const struct change *change,
+					 const struct report_table_options *o)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *images = json_object_new_array(), *rows = json_object_new_array();
+	size_t shown = rows_to_show(change, o);
+	int err = json_add_text(object, "host", change->host);
+
+	err = err
+		      ?: json_add_text(object, change->container ? "container" : "unit",
+				       change->service);
+	err = err ?: json_add(object, "begin", json_time(change->begin_ns));
+	err = err ?: json_add(object, "end", json_time(change->end_ns));
+	err = err ?: json_add(object, "restarted", json_object_new_boolean(change->restarted));
+	for (size_t i = 0; i < change->image_count && !err; i++)
+		err = json_append(images, image_object(&change->images[i]));
+	err = err ?: json_add(object, "builds", json_object_get(images));
+	err = err ?: json_add(object, "before", span_object(&change->spans[BEFORE]));
+	err = err ?: json_add(object, "after", span_object(&change->spans[AFTER]));
+	err = err ?: json_add_text(object, "outcome", outcomes[change->outcome]);
+	if (change->outcome != CHANGE_TOO_EARLY)
+		err = err ?: json_add(object, "cost_percent", json_decimal(change->cost, 3));
+	err = err ?: json_add(object, "compared", json_object_new_uint64(change->compared));
+	for (size_t i = 0; i < shown && !err; i++)
+		err = json_append(rows, row_object(&change->rows[i]));
+	err = err ?: json_add(object, "rows", json_object_get(rows));
+	err = err ?: json_add_number(object, "left_out", change->row_count - shown);
+	json_object_put(images);
+	json_object_put(rows);
+	return json_checked(object, err);
+}
+
+int changes_json(const struct changes *c, const struct report_table_options *o, FILE *out)
+{
+	struct json_writer w;
+
+	json_begin(&w, out);
+	json_member(&w, "outcome", json_text(outcomes[changes_outcome(c)]));
+	json_begin_list(&w, "changes");
+	for (size_t i = 0; i < c->count && !w.err; i++)
+		json_element(&w, change_object(&c->changes[i], o));
+	json_end_list(&w);
+	return json_end(&w);
+}
