@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/annotate/annotation.h"
+#include "report/annotation.h"
 #include "report/annotate/code_loops.h"
-#include "report/annotate/disassembly.h"
+#include "report/disassembly.h"
 #include "report/annotate/annotate.h"
-#include "report/annotate/source_file.h"
+#include "report/source_file.h"
 
 static char folder[] = "/tmp/profil-annotate.XXXXXX";
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/annotate/disassembly.h"
+#include "report/disassembly.h"
 #include "report/flat/flat.h"
 #include "report/report.h"
 #include "report/rows.h"

@@ -8,7 +8,7 @@
 
 #include "profile/thread_state.h"
 #include "report/annotate/annotate.h"
-#include "report/annotate/annotation.h"
+#include "report/annotation.h"
 #include "report/calls/call_view.h"
 #include "report/flat/flat.h"
 #include "report/report.h"

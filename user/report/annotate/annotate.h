@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "report/annotate/annotation.h"
+#include "report/annotation.h"
 
 struct report_listing_options {
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "report/annotate/disassembly.h"
+#include "report/disassembly.h"
 
 /*
  * Draws the loops of a disassembly beside it: / at the target of a jump back, \ at the last such

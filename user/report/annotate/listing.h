@@ -2,7 +2,7 @@
 #ifndef PROFIL_REPORT_LISTING_H
 #define PROFIL_REPORT_LISTING_H
 
-#include "report/annotate/annotation.h"
+#include "report/annotation.h"
 #include "report/annotate/annotate.h"
 #include "report/table.h"
 

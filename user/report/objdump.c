@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/objdump.h"
+#include "report/objdump.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/source_lines.h"
+#include "report/source_lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

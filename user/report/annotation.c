@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/annotation.h"
+#include "report/annotation.h"
 
 #include <errno.h>
 #include <fcntl.h>

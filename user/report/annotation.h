@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
-#include "report/annotate/disassembly.h"
-#include "report/annotate/source_file.h"
-#include "report/annotate/source_lines.h"
+#include "report/disassembly.h"
+#include "report/source_file.h"
+#include "report/source_lines.h"
 #include "symbol/symbol.h"
 #include "util/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/disassembly.h"
+#include "report/disassembly.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/annotate/objdump.h"
+#include "report/objdump.h"
 #include "report/text.h"
 #include "util/array.h"
 

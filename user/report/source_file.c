@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/source_file.h"
+#include "report/source_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
