@@ -203,10 +203,60 @@ def check_diff(b):
         (("solve", 0.225), ("legacy", 0.075), ("parse", 0.48), ("same", 0.215))), widths)
 
 
+def counted(rows):
+    """{(address or line, text): (self, total)} of a listing's rows that have samples."""
+    return {(row[2], row[3].replace("→", "").strip()): (row[0].replace(",", ""), row[1].replace(",", ""))
+            for row in rows if len(row) == 4 and row[1]}
+
+
+def check_code(b):
+    hot = json.load(open(path("hot.json")))
+    open_page(b, "code.html", "#view=table")
+    button(b, "hot")
+    button(b, "Source")
+    shown = counted(b.eval(ROWS))
+    lines = {(str(l["line"]) if "inlined" not in l else "", l["source"].strip() if "inlined" not in l else
+              "> code.c:%d (inlined mix)  %s" % (l["inlined_line"], l["source"].strip())):
+             (str(l["self"] or ""), str(l["total"])) for l in hot["lines"]}
+    check("source lines have the samples that annotate prints", shown == lines, (shown, lines))
+    check("source is text", b.eval("window.pwned === undefined && !document.querySelector('td b')") and
+          any("<b>bold</b>" in text for _, text in shown), shown)
+    b.eval("document.getElementById('code-kind').focus()")
+    b.eval("select({ code: 'instructions' })")
+    shown = {"0x" + place: (int(own), int(total)) for (place, _), (own, total) in counted(b.eval(ROWS)).items() if place}
+    instructions = {i["address"]: (i["self"], i["total"]) for i in hot["instructions"] if i["total"]}
+    check("and so have instructions", shown == instructions, (shown, instructions))
+    address = b.eval("location.href")
+    open_page(b, "code.html", address[address.index("#"):])
+    check("the address shows a colleague the same code", b.eval(TAB) == "Source" and len(counted(b.eval(ROWS))) >= len(shown))
+    b.press("Escape")
+    names = [row[2] for row in b.eval(ROWS)]
+    check("without a function, those that have code are listed", names[:1] == ["hot"] and "main" in names, names)
+    button(b, "main")
+    b.eval("select({ code: 'source' })")
+    main = {line: int(total) for (line, _), (own, total) in counted(b.eval(ROWS)).items()}
+    calls = {str(l["line"]): l["total"] for l in json.load(open(path("main.json")))["lines"] if l["total"]}
+    check("a line that calls has what that cost", main == calls, (main, calls))
+    check("none of that was an error", not b.complaints, b.complaints)
+
+    open_page(b, "no_source.html", "#view=code")
+    button(b, "hot")
+    rows = b.eval(ROWS)
+    check("--no-source: instructions alone", len(rows) >= len(instructions) and "bold" not in str(rows) and
+          not b.eval("data.sources.length"), rows)
+    open_page(b, "no_code.html", "#view=code")
+    check("--no-code: the page says so", "--no-code" in b.eval("document.getElementById('view').innerText"))
+    open_page(b, "half.html", "#view=table")
+    button(b, "cold")
+    b.press("s")
+    text = b.eval("document.getElementById('view').innerText")
+    check("code that is not there: how to see it", "profiltool annotate 'cold'" in text, text)
+
+
 def check_small(b):
     for scheme in "light", "dark":
         open_page(b, "spike.html", width=400, height=700, scheme=scheme)
-        for view in "flame", "sandwich", "table":
+        for view in "flame", "sandwich", "table", "code":
             b.eval("select({ view: '%s', function: 1 })" % view)
             check("400 pixels, %s, %s: nothing is beside the window" % (scheme, view),
                   b.eval("document.documentElement.scrollWidth") <= 400,
@@ -216,7 +266,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=folder)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_small:
+    for part in check_page, check_times, check_hostile, check_diff, check_code, check_small:
         part(browser)
 finally:
     browser.close()

@@ -27,6 +27,52 @@ printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;ser
 printf '%s\n' 'main;parse;read 8000' 'main;parse 2600' 'main;solve 2000' 'main;legacy 3000' 'main;same 4400' >old.folded
 printf '%s\n' 'main;parse;read 3000' 'main;parse 1300' 'main;solve 3500' 'main;new 100' 'main;same 2100' >new.folded
 
+# A program at fixed addresses, and a profile of it made by hand: every instruction of two functions has
+# samples, main calls them. A comment of its source would be markup.
+cat >code.c <<'EOF_C'
+static inline __attribute__((always_inline)) unsigned mix(unsigned x)
+{
+	return x ^ x << 13; /* </script><script>window.pwned=1</script><b>bold</b> */
+}
+__attribute__((noipa)) unsigned hot(unsigned n)
+{
+	unsigned x = 88172645;
+
+	while (n--)
+		x = mix(x);
+	return x;
+}
+__attribute__((noipa)) unsigned cold(unsigned n)
+{
+	return n / 3;
+}
+int main(void)
+{
+	return hot(3) + cold(4);
+}
+EOF_C
+gcc -g -O1 -no-pie code.c -o code
+chmod 755 "$work" && chmod 644 code.c # root reads only what all may read
+python3 - code <<'EOF_PYTHON'
+import os, re, struct, subprocess, sys
+text = subprocess.run(["objdump", "-d", sys.argv[1]], capture_output=True, text=True, check=True).stdout
+pcs, call = {}, {}
+for name, body in re.findall(r"^[0-9a-f]+ <(\w+)>:\n(.*?)\n(?:\n|$)", text + "\n\n", re.M | re.S):
+	lines = re.findall(r"^ +([0-9a-f]+):\t[0-9a-f ]+\t(.*)", body, re.M)
+	pcs[name] = [int(address, 16) for address, _ in lines]
+	call[name] = {this[1]: int(after, 16) for this, after in
+		((re.search(r"call.*<(\w+)>$", one), next) for (_, one), (next, _) in zip(lines, lines[1:])) if this}
+slots = [0, 3, 0, 10000, 0]
+for i, pc in enumerate(pcs["hot"]):
+	slots += [100 + i, 2, pc, call["main"]["hot"]]
+for pc in pcs["cold"]:
+	slots += [1, 2, pc, call["main"]["cold"]]
+slots += [0, 1, 0]
+with open("code.prof", "wb") as out:
+	out.write(struct.pack("=%dQ" % len(slots), *slots))
+	out.write(b"00400000-00500000 r-xp 00000000 08:01 7 %s\n" % os.path.abspath(sys.argv[1]).encode())
+EOF_PYTHON
+
 web() {
 	"$profiltool" web "$@"
 }
@@ -35,6 +81,12 @@ check "a page" web -q spike.pb.gz -o spike.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html
 check "of two profiles" web -q --diff old.folded new.folded -o diff.html
 check "of an interval of a profile" web -q --since +2.3s --until +2.35s spike.pb.gz -o part.html
+check "with the code of busy functions" web -q code.prof -o code.html
+check "with instructions alone" web -q --no-source code.prof -o no_source.html
+check "without code" web -q --no-code code.prof -o no_code.html
+check "with the code of functions that have half of the samples" web -q --code 50 code.prof -o half.html
+check "a share is a percentage" exits 2 web -q --code 101 code.prof -o x.html
+check "and which option that was is said" says "--code takes a percentage"
 check "to standard output" test "$(web -q new.folded -o - | head -n 1)" = '<!DOCTYPE html>'
 check "it asks nothing of the network" test "$(grep -cE '(src|href)=' spike.html)" -eq 0
 check "it is not the profile" exits 2 web -q new.folded -o new.folded
@@ -63,6 +115,10 @@ check "the scripts and the style can stand in a page" test \
 "$profiltool" report -q --json --percent 0 spike.pb.gz >spike.json
 "$profiltool" report -q --json --percent 0 --since +2s --until +3s spike.pb.gz >second.json
 "$profiltool" report -q --json --percent 0 --comm burst spike.pb.gz >burst.json
+
+for function in hot cold main; do
+	"$profiltool" annotate -q --json $function code.prof >$function.json
+done
 
 # result LINE: prints what it says, and passes as it does.
 result() {

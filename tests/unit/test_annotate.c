@@ -67,7 +67,7 @@ static const char *notes(const struct annotation *a)
 {
 	FILE *out = print_begin();
 
-	report_listing_notes(a, "# ", out);
+	annotation_notes(a, "# ", out);
 	return print_end(out, 0);
 }
 

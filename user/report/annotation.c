@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/image_name.h"
@@ -381,6 +382,119 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 	err = err ?: count_function(a, o->value, found.locations, e);
 	free(found.locations);
 	return err;
+}
+
+/* Prints a line: prefix, before, the name in its visible form, after. */
+static void print_note(const char *prefix, const char *before, const char *name, const char *after,
+		       FILE *out)
+{
+	fprintf(out, "%s%s", prefix, before);
+	text_print(name, out);
+	fprintf(out, "%s\n", after);
+}
+
+/* The source files that one note is about. */
+struct noted_files {
+	const char *first; /* the name of one */
+	size_t count;
+};
+
+static void add_file(struct noted_files *files, const struct source_file *f)
+{
+	files->first = files->first ?: f->name;
+	files->count++;
+}
+
+static void print_files(const char *prefix, const char *before, const struct noted_files *files,
+			const char *after, FILE *out)
+{
+	char more[128];
+
+	if (!files->count)
+		return;
+	snprintf(more, sizeof(more), " and %zu more%s", files->count - 1, after);
+	print_note(prefix, before, files->first, files->count > 1 ? more : after, out);
+}
+
+/*
+ * Whether the source of a script has the function's name where it begins. A container that is gone
+ * may have had another file of this path. True if that cannot be known.
+ */
+static bool has_function_line(const struct annotation *a, const struct source_file *f)
+{
+	const char *name = a->function, *line;
+	size_t size;
+
+	/* The last part of "Class.method", "f.<locals>.g", "Package::f" and "Class->method". */
+	for (const char *at = name; *at; at++)
+		if (strchr(".:>\\", *at))
+			name = at + 1;
+	size = strcspn(name, "<>({[ ");
+	if (!size || name[size])
+		return true;
+	for (uint32_t i = 0; i < a->p->function_count; i++) {
+		const struct profile_function *function = &a->p->functions[i];
+
+		if (!function->start_line || strcmp(function->name, a->function) != 0 ||
+		    strcmp(function->file, f->name) != 0)
+			continue;
+		line = source_file_line(f, function->start_line);
+		line = line ? line + strspn(line, " \t") : "";
+		/* A decorator is before the name. */
+		return strstr(line, name) || *line == '@' || strncmp(line, "#[", 2) == 0;
+	}
+	return true;
+}
+
+void annotation_notes(const struct annotation *a, const char *prefix, FILE *out)
+{
+	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
+	struct noted_files missing = { 0 }, changed = { 0 }, edited = { 0 }, large = { 0 },
+			   private = { 0 }, other = { 0 };
+	struct stat status;
+	bool has_image = *image == '/' && stat(image, &status) == 0;
+
+	if (!a->code.count && !a->script)
+		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
+	if (!a->code.count && !a->script && a->no_code.hint[0])
+		print_note(prefix, "  ", a->no_code.hint, "", out);
+	if (a->code_places && !annotation_has_lines(a))
+		print_note(prefix, "no source lines: ", image,
+			   " has no debug information for it; install its -dbgsym package, or "
+			   "build it with -g",
+			   out);
+	for (size_t i = 0; a->code_places && i < a->code_places->warning_count; i++)
+		print_note(prefix, "", a->code_places->warnings[i], "", out);
+	for (size_t i = 0; i < a->files.count; i++) {
+		const struct source_file *f = a->files.files[i];
+
+		if (f->too_large)
+			add_file(&large, f);
+		else if (f->is_private)
+			add_file(&private, f);
+		else if (*f->name && !f->text)
+			add_file(&missing, f);
+		else if (f->text && a->script && !has_function_line(a, f))
+			add_file(&other, f);
+		else if (f->text && a->script && (uint64_t)f->mtime > a->p->time_ns / 1000000000 &&
+			 a->p->time_ns)
+			add_file(&edited, f);
+		else if (f->text && !a->script && has_image && f->mtime > status.st_mtime)
+			add_file(&changed, f);
+	}
+	print_files(prefix, "source file not found: ", &missing,
+		    "; --source-path names its directory", out);
+	print_files(prefix, "source file not read: ", &private,
+		    ": not all may read it; if it is meant, --source-path names its directory",
+		    out);
+	print_files(prefix, "source file not read: ", &large,
+		    ": all together are limited to 64 MiB", out);
+	print_files(prefix, "the function does not begin where it did: ", &other,
+		    "; it is another file, or was changed", out);
+	print_files(prefix, "changed since the recording began: ", &edited,
+		    "; line numbers may be wrong", out);
+	print_files(prefix, "changed since the program was built: ", &changed,
+		    "; line numbers may be wrong", out);
 }
 
 void annotation_free(struct annotation *a)

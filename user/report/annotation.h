@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "profile/profile.h"
 #include "report/disassembly.h"
@@ -68,6 +69,9 @@ struct annotation {
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
 		    struct error *e);
 void annotation_free(struct annotation *a);
+
+/* Prints a line, begun by `prefix`, for each reason why code or source lines are missing. */
+void annotation_notes(const struct annotation *a, const char *prefix, FILE *out);
 
 /* True if any source line is known. */
 bool annotation_has_lines(const struct annotation *a);

@@ -13,15 +13,6 @@ struct annotate_options {
 	bool json, for_perf;
 };
 
-static int take_directory(const char *value, void *member, struct error *e)
-{
-	struct stat status;
-	int code = stat(value, &status) ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
-
-	*(const char **)member = value;
-	return code ? error_set(e, code, "%s", value) : 0;
-}
-
 static const struct option_spec options[] = {
 	{ "symbol", 's', "FUNCTION", "the function: the same as FUNCTION alone", option_text,
 	  offsetof(struct annotate_options, what.function) },
@@ -34,7 +25,7 @@ static const struct option_spec options[] = {
 	{ "source-only", 0, NULL, "print the source alone, without instructions", NULL,
 	  offsetof(struct annotate_options, listing.source) },
 	{ "source-path", 0, "DIRECTORY",
-	  "where to look for source files that are not in their place", take_directory,
+	  "where to look for source files that are not in their place", tool_option_directory,
 	  offsetof(struct annotate_options, what.source_path) },
 	{ "no-source", 0, NULL, "print no source lines", NULL,
 	  offsetof(struct annotate_options, what.no_sources) },
@@ -124,7 +115,7 @@ static int run_annotate(int argc, char **argv)
 	if (!err) {
 		if (!o.reading.naming.quiet)
 			report_listing_title(&a, TOOL_PREFIX, stderr);
-		report_listing_notes(&a, TOOL_PREFIX, stderr);
+		annotation_notes(&a, TOOL_PREFIX, stderr);
 	}
 	code = err ? tool_fail(&e) : tool_done(p);
 out:

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -451,6 +452,15 @@ int tool_option_limit(const char *value, void *member, struct error *e)
 		return error_set(e, 0, "-E takes a number of rows (0: all), not \"%s\"", value);
 	*(long *)member = limit;
 	return 0;
+}
+
+int tool_option_directory(const char *value, void *member, struct error *e)
+{
+	struct stat status;
+	int code = stat(value, &status) ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+
+	*(const char **)member = value;
+	return code ? error_set(e, code, "%s", value) : 0;
 }
 
 int tool_option_percent(const char *value, void *member, struct error *e)

@@ -314,6 +314,9 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 /* Parser for the member `double percent`, of --percent. */
 int tool_option_percent(const char *value, void *member, struct error *e);
 
+/* A directory that exists: const char *. */
+int tool_option_directory(const char *value, void *member, struct error *e);
+
 /* Checks that a profile has the value type of --value (may be NULL). Returns 0 or -ENOENT. */
 int tool_check_value(const struct profile *p, const char *type, struct error *e);
 

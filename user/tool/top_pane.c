@@ -70,7 +70,7 @@ static int print_code(struct pane *pane, struct live *l, unsigned int width, FIL
 	if (!err && report_listing(&a, &listing, out))
 		err = error_no_memory(e);
 	if (!err)
-		report_listing_notes(&a, "", out);
+		annotation_notes(&a, "", out);
 	annotation_free(&a);
 	pane->fixed = 2;
 	return err;

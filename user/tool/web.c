@@ -12,9 +12,20 @@ struct web_command_options {
 	const char *earlier; /* path of the profile to compare with */
 	const char *title;
 	const char *value;
+	double code_percent;
+	bool no_code, no_sources;
+	const char *source_path;
 	struct profile_filter filter;
 	struct tool_reading reading;
 };
+
+static int take_share(const char *value, void *member, struct error *e)
+{
+	if (tool_option_percent(value, member, e))
+		return error_set(e, 0, "--code takes a percentage from 0 to 100, not \"%s\"",
+				 value);
+	return 0;
+}
 
 /* clang-format off */
 static const struct option_spec options[] = {
@@ -26,6 +37,16 @@ static const struct option_spec options[] = {
 	  offsetof(struct web_command_options, title) },
 	{ "value", 0, "TYPE", "what is shown first, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct web_command_options, value) },
+	{ "code", 0, "PERCENT",
+	  "with the code of functions that have this share of the samples (1), in what they call, too",
+	  take_share, offsetof(struct web_command_options, code_percent) },
+	{ "no-code", 0, NULL, "without any code", NULL,
+	  offsetof(struct web_command_options, no_code) },
+	{ "no-source", 0, NULL, "with instructions, but without source lines", NULL,
+	  offsetof(struct web_command_options, no_sources) },
+	{ "source-path", 0, "DIRECTORY",
+	  "where to look for source files that are not in their place", tool_option_directory,
+	  offsetof(struct web_command_options, source_path) },
 	TOOL_QUERY_OPTIONS(struct web_command_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct web_command_options, filter),
 	TOOL_READING_OPTIONS(struct web_command_options, reading),
@@ -40,7 +61,7 @@ struct page {
 
 static int write_page(FILE *out, void *context, struct error *e)
 {
-	const struct page *page = context;
+	struct page *page = context;
 
 	return web_print(page->p, page->earlier, &page->options, out, e);
 }
@@ -70,7 +91,7 @@ static int check_output(char *const *paths, int count, const struct web_command_
 
 static int run_web(int argc, char **argv)
 {
-	struct web_command_options o = { .output = "profile.html" };
+	struct web_command_options o = { .output = "profile.html", .code_percent = 1 };
 	struct profile_filtered filtered[2] = { 0 };
 	struct page page = { 0 };
 	struct tool_inputs in;
@@ -105,6 +126,11 @@ static int run_web(int argc, char **argv)
 	page.options = (struct web_options){
 		.title = o.title ?: (*page.p->command ? page.p->command : in.paths[0]),
 		.value = o.value,
+		.code_percent = o.code_percent,
+		.no_code = o.no_code,
+		.no_sources = o.no_sources,
+		.source_path = o.source_path,
+		.debuginfod = o.reading.naming.debuginfod,
 	};
 	if (strcmp(o.output, "-") != 0)
 		err = file_write(o.output, FILE_LIKE_SHELL, write_page, &page, &e);

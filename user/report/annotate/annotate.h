@@ -42,7 +42,4 @@ int report_listing_json(struct annotation *a, FILE *out);
 /* Prints a line, begun by `prefix`: the function, its image, its samples and their share of all. */
 void report_listing_title(const struct annotation *a, const char *prefix, FILE *out);
 
-/* Prints a line, begun by `prefix`, for each reason why the listing is incomplete. */
-void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out);
-
 #endif

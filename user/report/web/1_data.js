@@ -145,6 +145,7 @@ async function load() {
 	element.remove(); // a megabyte of text less in the page
 	loadPaths();
 	loadSamples();
+	loadCode();
 }
 
 const hasTimes = () => data.slots > 1 && (slotOf.length > 0 || waitSince.length > 0);

@@ -12,6 +12,7 @@ const selection = {
 	zoom: 0, // a call path
 	function: -1, // a frame
 	by: "function", // rows of the table
+	code: "source", // or "instructions"
 	states: "", // numbers of states that are shown; "": all
 	labels: {}, // key of a dimension: text
 };
@@ -189,7 +190,7 @@ function fromAddress(address) {
 			selection.labels[key.slice(6)] = text;
 		else if (NUMBERS.includes(key) && Number.isFinite(Number(text)))
 			selection[key] = Number(text);
-		else if (["view", "search", "by", "states"].includes(key))
+		else if (["view", "search", "by", "code", "states"].includes(key))
 			selection[key] = text;
 	}
 	if (!values[selection.value])

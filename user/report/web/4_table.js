@@ -130,7 +130,8 @@ function drawTable(view) {
 	view.replaceChildren(...parts);
 }
 
-function tableRow(row, columns, value) {
+/** view: which shows a function that is chosen here. */
+function tableRow(row, columns, value, view = "sandwich") {
 	const line = make("tr", null), chosen = row.frame >= 0 && row.frame === selection.function;
 
 	for (const [name] of columns) {
@@ -147,7 +148,7 @@ function tableRow(row, columns, value) {
 			cell.title = sigma ? Math.abs(sigma).toFixed(1) + " standard deviations" : "";
 		} else if (name === "name") {
 			const button = make("button", row.name, { class: "name" });
-			button.addEventListener("click", () => chooseRow(row));
+			button.addEventListener("click", () => chooseRow(row, view));
 			if (chosen)
 				button.setAttribute("aria-current", "true");
 			cell.append(button);
@@ -160,18 +161,18 @@ function tableRow(row, columns, value) {
 	return line;
 }
 
-/** A function: its callers and callees are shown. A field of labels: only its samples are. */
-function chooseRow(row) {
+/** A function: it is shown in that view. A field of labels: only its samples are. */
+function chooseRow(row, view) {
 	const dimension = dimensions.find((other) => other.key === selection.by);
 
 	if (row.frame >= 0)
-		select({ function: row.frame, view: "sandwich" });
+		select({ function: row.frame, view });
 	else if (dimension)
 		select({ labels: { ...selection.labels, [dimension.key]: data.texts[dimension.of[row.sample]] } });
 	else if (selection.by === "state")
 		select({ states: String(states[row.sample]) });
 	else if (paths[row.sample])
-		select({ function: frames[paths[row.sample]], view: "sandwich" });
+		select({ function: frames[paths[row.sample]], view });
 }
 
 // --- Threads and their states ---

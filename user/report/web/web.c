@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/web/web.h"
+#include "report/web/web_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static void print_base64(const uint8_t *bytes, size_t size, FILE *out)
 
 /* Prints the data, deflated, as text that needs no escape. */
 static int print_packed(const struct profile *p, const struct profile *earlier,
-			const struct web_options *o, FILE *out, struct error *e)
+			const struct web_code *code, const struct web_options *o, FILE *out,
+			struct error *e)
 {
 	struct gzip_writer w;
 	char *bytes = NULL;
@@ -62,7 +63,7 @@ static int print_packed(const struct profile *p, const struct profile *earlier,
 	if (!err) {
 		plain = gzip_stream(&w);
 		err = plain ? 0 : error_no_memory(e);
-		if (plain && web_print_data(p, earlier, o, plain))
+		if (plain && web_print_data(p, earlier, code, o, plain))
 			err = error_no_memory(e);
 		if (plain && fclose(plain) && !err)
 			err = error_no_memory(e);
@@ -76,11 +77,14 @@ static int print_packed(const struct profile *p, const struct profile *earlier,
 	return err;
 }
 
-int web_print(const struct profile *p, const struct profile *earlier, const struct web_options *o,
+int web_print(struct profile *p, const struct profile *earlier, const struct web_options *o,
 	      FILE *out, struct error *e)
 {
-	int err;
+	struct web_code code = { 0 };
+	int err = o->no_code ? 0 : web_code_make(&code, p, o, e);
 
+	if (err)
+		goto out;
 	/* The policy: only this script and style, no picture, no connection, no frame, no form. */
 	fprintf(out,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -91,7 +95,9 @@ int web_print(const struct profile *p, const struct profile *earlier, const stru
 		"<title>profil</title>\n<style>%s</style>\n</head>\n<body>\n%s",
 		script_hash, style_hash, style_sheet, body);
 	fputs("<script type=\"application/octet-stream\" id=\"profile\">", out);
-	err = print_packed(p, earlier, o, out, e);
+	err = print_packed(p, earlier, &code, o, out, e);
 	fprintf(out, "</script>\n<script>%s</script>\n</body>\n</html>\n", script);
+out:
+	web_code_free(&code);
 	return err;
 }

@@ -11,18 +11,37 @@
 
 struct web_options {
 	const char *title;
-	const char *value; /* what is shown first: profile_value() */
+	const char *value;	 /* what is shown first: profile_value() */
+	double code_percent;	 /* the least share of functions whose code is in the page */
+	bool no_code;		 /* none is */
+	bool no_sources;	 /* only instructions */
+	const char *source_path; /* as in annotation_options, and debuginfod */
+	bool debuginfod;
 };
 
 /*
- * Prints the page of a profile; earlier: what it is compared with, or NULL. Returns 0 or a negative
- * errno with e set.
+ * Prints the page of a profile, whose locations can get lines; earlier: what it is compared with,
+ * or NULL. Returns 0 or a negative errno with e set.
  */
-int web_print(const struct profile *p, const struct profile *earlier, const struct web_options *o,
+int web_print(struct profile *p, const struct profile *earlier, const struct web_options *o,
 	      FILE *out, struct error *e);
 
+/* Prints lists as members of an object of JSON, on lines of their own. */
+struct web_writer {
+	FILE *out;
+	bool in_list; /* a list is being printed, and has an element */
+};
+
+void web_begin_list(struct web_writer *w, const char *key);
+void web_number(struct web_writer *w, int64_t number);
+
+/* Characters that would disturb the reader are printed as their numbers. Returns 0 or -ENOMEM. */
+int web_text(struct web_writer *w, const char *text);
+void web_end_list(struct web_writer *w);
+
 /* web_data.c: prints the data as JSON. Returns 0 or -ENOMEM. */
+struct web_code;
 int web_print_data(const struct profile *p, const struct profile *earlier,
-		   const struct web_options *o, FILE *out);
+		   const struct web_code *code, const struct web_options *o, FILE *out);
 
 #endif

@@ -16,7 +16,7 @@
 #include "report/json_writer.h"
 #include "report/row_view.h"
 #include "report/text.h"
-#include "report/web/web.h"
+#include "report/web/web_code.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -42,8 +42,9 @@ struct dimension {
 };
 
 struct builder {
-	FILE *out;
+	struct web_writer w;
 	const struct web_options *o;
+	const struct web_code *code;
 	const struct profile *sides[SIDES];
 	size_t side_count;
 	struct callgraph graph; /* its nodes are frames */
@@ -64,7 +65,6 @@ struct builder {
 	uint32_t *processes; /* numbers of texts */
 	size_t process_count;
 	uint32_t *process_of[SIDES]; /* of each labels: its process */
-	bool in_list;		     /* a list is being printed, and has an element */
 };
 
 /* --- Texts --- */
@@ -285,42 +285,41 @@ static int find_processes(struct builder *b)
 
 /* --- Printing --- */
 
-static void begin_list(struct builder *b, const char *key)
+void web_begin_list(struct web_writer *w, const char *key)
 {
-	fprintf(b->out, ",\n\"%s\":[", key);
-	b->in_list = false;
+	fprintf(w->out, ",\n\"%s\":[", key);
+	w->in_list = false;
 }
 
-static void print_number(struct builder *b, int64_t number)
+void web_number(struct web_writer *w, int64_t number)
 {
-	fprintf(b->out, b->in_list ? ",%" PRId64 : "%" PRId64, number);
-	b->in_list = true;
+	fprintf(w->out, w->in_list ? ",%" PRId64 : "%" PRId64, number);
+	w->in_list = true;
 }
 
-static void end_list(struct builder *b)
+void web_end_list(struct web_writer *w)
 {
-	putc(']', b->out);
+	putc(']', w->out);
 }
 
-/* Characters that would disturb whoever reads it are printed as their numbers. */
-static int print_text(struct builder *b, const char *text)
+int web_text(struct web_writer *w, const char *text)
 {
 	char *visible = text_visible(text);
 	int err;
 
-	if (b->in_list)
-		putc(',', b->out);
-	b->in_list = true;
-	err = visible ? json_print(json_text(visible), JSON_C_TO_STRING_PLAIN, b->out) : -ENOMEM;
+	if (w->in_list)
+		putc(',', w->out);
+	w->in_list = true;
+	err = visible ? json_print(json_text(visible), JSON_C_TO_STRING_PLAIN, w->out) : -ENOMEM;
 	free(visible);
 	return err;
 }
 
 static int print_member(struct builder *b, const char *key, const char *text)
 {
-	fprintf(b->out, ",\n\"%s\":", key);
-	b->in_list = false;
-	return print_text(b, text);
+	fprintf(b->w.out, ",\n\"%s\":", key);
+	b->w.in_list = false;
+	return web_text(&b->w, text);
 }
 
 /* Kinds of frames, by which they are coloured: as in the page's scripts. */
@@ -339,7 +338,7 @@ static int print_frames(struct builder *b)
 	size_t count = g->node_count + b->process_count;
 	int err = 0;
 
-	begin_list(b, "names");
+	web_begin_list(&b->w, "names");
 	for (size_t i = 0; i < g->node_count && !err; i++) {
 		const struct callgraph_key *key = &g->nodes[i].key;
 		const char *base = text_basename(key->image);
@@ -348,13 +347,13 @@ static int print_frames(struct builder *b)
 		if (!key->function &&
 		    asprintf(&name, image_is_bracketed(base) ? "%s" : "[%s]", base) < 0)
 			return -ENOMEM;
-		err = print_text(b, name ?: key->function);
+		err = web_text(&b->w, name ?: key->function);
 		free(name);
 	}
 	for (size_t i = 0; i < b->process_count && !err; i++)
-		err = print_text(b, b->texts[b->processes[i]]);
-	end_list(b);
-	begin_list(b, "kinds");
+		err = web_text(&b->w, b->texts[b->processes[i]]);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "kinds");
 	for (size_t i = 0; i < g->node_count; i++) {
 		const char *name = g->nodes[i].key.function, *reason;
 		enum kind kind = KIND_USER;
@@ -370,23 +369,23 @@ static int print_frames(struct builder *b)
 			kind = KIND_KERNEL;
 		else if (b->frames[i].script)
 			kind = KIND_SCRIPT;
-		print_number(b, kind);
+		web_number(&b->w, kind);
 	}
 	for (size_t i = 0; i < b->process_count; i++)
-		print_number(b, KIND_PROCESS);
-	end_list(b);
-	begin_list(b, "inlined");
+		web_number(&b->w, KIND_PROCESS);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "inlined");
 	for (size_t i = 0; i < count; i++)
-		print_number(b, b->frames[i].inlined);
-	end_list(b);
-	begin_list(b, "images");
+		web_number(&b->w, b->frames[i].inlined);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "images");
 	for (size_t i = 0; i < count; i++)
-		print_number(b, b->frames[i].image);
-	end_list(b);
-	begin_list(b, "files");
+		web_number(&b->w, b->frames[i].image);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "files");
 	for (size_t i = 0; i < count; i++)
-		print_number(b, b->frames[i].file);
-	end_list(b);
+		web_number(&b->w, b->frames[i].file);
+	web_end_list(&b->w);
 	return err;
 }
 
@@ -416,11 +415,11 @@ static int print_nodes(struct builder *b)
 	struct index index = { 0 };
 	int err = found ? 0 : -ENOMEM;
 
-	begin_list(b, "parents");
+	web_begin_list(&b->w, "parents");
 	for (size_t i = 1; i < b->node_count; i++)
-		print_number(b, i - b->nodes[i].parent);
-	end_list(b);
-	begin_list(b, "frames");
+		web_number(&b->w, i - b->nodes[i].parent);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "frames");
 	for (size_t i = 1; i < b->node_count && !err; i++) {
 		uint32_t parent = b->nodes[b->nodes[i].parent].frame, id;
 		struct call call = { parent == CALLGRAPH_NONE ? frames : parent, b->nodes[i].frame,
@@ -429,18 +428,18 @@ static int print_nodes(struct builder *b)
 
 		id = index_find(&index, hash, is_call, calls, &call);
 		if (id != INDEX_NONE) {
-			print_number(b, calls[id].number);
+			web_number(&b->w, calls[id].number);
 			continue;
 		}
 		call.number = found[call.from]++;
-		print_number(b, call.number);
-		print_number(b, call.to);
+		web_number(&b->w, call.number);
+		web_number(&b->w, call.to);
 		err = array_reserve(&calls, &room, count + 1, sizeof(*calls))
 			      ?: index_add(&index, hash, count);
 		if (!err)
 			calls[count++] = call;
 	}
-	end_list(b);
+	web_end_list(&b->w);
 	index_free(&index);
 	free(calls);
 	free(found);
@@ -449,21 +448,21 @@ static int print_nodes(struct builder *b)
 
 static void print_labels(struct builder *b)
 {
-	fputs(",\n\"labels\":[", b->out);
+	fputs(",\n\"labels\":[", b->w.out);
 	for (size_t i = 0; i < b->dimension_count; i++) {
 		struct dimension *d = &b->dimensions[i];
 
-		fputs(i ? ",\n{\"key\":" : "\n{\"key\":", b->out);
-		b->in_list = false;
-		print_text(b, d->key);
-		begin_list(b, "texts");
+		fputs(i ? ",\n{\"key\":" : "\n{\"key\":", b->w.out);
+		b->w.in_list = false;
+		web_text(&b->w, d->key);
+		web_begin_list(&b->w, "texts");
 		for (size_t side = 0; side < b->side_count; side++)
 			for (size_t j = 0; j < b->sides[side]->label_count; j++)
-				print_number(b, d->texts[side][j]);
-		end_list(b);
-		putc('}', b->out);
+				web_number(&b->w, d->texts[side][j]);
+		web_end_list(&b->w);
+		putc('}', b->w.out);
 	}
-	putc(']', b->out);
+	putc(']', b->w.out);
 }
 
 /*
@@ -476,31 +475,31 @@ static int print_samples(struct builder *b, uint32_t *paths)
 	uint32_t before = 0, labels = 0;
 	size_t at = 0;
 
-	begin_list(b, "counts");
+	web_begin_list(&b->w, "counts");
 	for (size_t side = 0; side < b->side_count; side++) {
-		print_number(b, b->sides[side]->sample_count);
+		web_number(&b->w, b->sides[side]->sample_count);
 		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
 			if (find_path(b, side, &b->sides[side]->samples[i], &paths[at++]))
 				return -ENOMEM;
 	}
-	end_list(b);
+	web_end_list(&b->w);
 	if (print_nodes(b))
 		return -ENOMEM;
 
-	begin_list(b, "paths");
+	web_begin_list(&b->w, "paths");
 	for (size_t i = 0; i < at; i++) {
-		print_number(b, (int64_t)paths[i] - before);
+		web_number(&b->w, (int64_t)paths[i] - before);
 		before = paths[i];
 	}
-	end_list(b);
-	begin_list(b, "sample_labels");
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "sample_labels");
 	for (size_t side = 0; side < b->side_count; side++) {
 		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
-			print_number(b, labels + b->sides[side]->samples[i].labels);
+			web_number(&b->w, labels + b->sides[side]->samples[i].labels);
 		labels += b->sides[side]->label_count;
 	}
-	end_list(b);
-	begin_list(b, "lines");
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "lines");
 	for (size_t side = 0; side < b->side_count; side++) {
 		const struct profile *p = b->sides[side];
 
@@ -509,35 +508,36 @@ static int print_samples(struct builder *b, uint32_t *paths)
 			const struct profile_location *l =
 				s->depth ? &p->locations[p->frames[s->first_frame]] : NULL;
 
-			print_number(b, l && l->line_count ? p->lines[l->first_line].line : 0);
+			web_number(&b->w, l && l->line_count ? p->lines[l->first_line].line : 0);
 		}
 	}
-	end_list(b);
+	web_end_list(&b->w);
 
-	fputs(",\n\"values\":[", b->out);
+	fputs(",\n\"values\":[", b->w.out);
 	for (size_t v = 0; v < first->value_type_count; v++) {
 		const struct profile_value_type *type = &first->value_types[v];
 		int err;
 
-		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->out);
-		b->in_list = false;
-		err = print_text(b, type->type) ?: print_member(b, "unit", type->unit);
+		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->w.out);
+		b->w.in_list = false;
+		err = web_text(&b->w, type->type) ?: print_member(b, "unit", type->unit);
 		if (err)
 			return err;
-		begin_list(b, "of");
+		web_begin_list(&b->w, "of");
 		for (size_t side = 0; side < b->side_count; side++) {
 			const struct profile *p = b->sides[side];
 			size_t value = profile_find_value(p, type->type);
 
 			for (size_t i = 0; i < p->sample_count; i++)
-				print_number(b, value < p->value_type_count
-							? p->values[i * p->value_type_count + value]
-							: 0);
+				web_number(&b->w,
+					   value < p->value_type_count
+						   ? p->values[i * p->value_type_count + value]
+						   : 0);
 		}
-		end_list(b);
-		putc('}', b->out);
+		web_end_list(&b->w);
+		putc('}', b->w.out);
 	}
-	fprintf(b->out, "],\n\"value\":%zu", profile_value(first, b->o->value));
+	fprintf(b->w.out, "],\n\"value\":%zu", profile_value(first, b->o->value));
 	return 0;
 }
 
@@ -605,18 +605,18 @@ static int print_ticks(struct builder *b, const struct time_interval *recorded, 
 	}
 	tick_groups_free(&groups);
 	if (!err) {
-		begin_list(b, "tick_slots");
+		web_begin_list(&b->w, "tick_slots");
 		for (size_t i = 0; i < slots; i++)
-			print_number(b, of[i]);
-		end_list(b);
-		begin_list(b, "tick_steps");
+			web_number(&b->w, of[i]);
+		web_end_list(&b->w);
+		web_begin_list(&b->w, "tick_steps");
 		for (size_t i = 0; i < entries; i++)
-			print_number(b, counts[2 * i]);
-		end_list(b);
-		begin_list(b, "tick_counts");
+			web_number(&b->w, counts[2 * i]);
+		web_end_list(&b->w);
+		web_begin_list(&b->w, "tick_counts");
 		for (size_t i = 0; i < entries; i++)
-			print_number(b, counts[2 * i + 1]);
-		end_list(b);
+			web_number(&b->w, counts[2 * i + 1]);
+		web_end_list(&b->w);
 	}
 	free(counts);
 	free(of);
@@ -632,11 +632,11 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 
 	if (err)
 		return err;
-	begin_list(b, "wait_counts");
+	web_begin_list(&b->w, "wait_counts");
 	for (size_t i = 0; i < p->sample_count; i++)
-		print_number(b, groups.first[i + 1] - groups.first[i]);
-	end_list(b);
-	begin_list(b, "wait_steps");
+		web_number(&b->w, groups.first[i + 1] - groups.first[i]);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "wait_steps");
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t before = 0;
 
@@ -646,15 +646,15 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 					? (groups.waits[at].since_ns - recorded->since_ns) / 1000
 					: 0;
 
-			print_number(b, since - before);
+			web_number(&b->w, since - before);
 			before = since;
 		}
 	}
-	end_list(b);
-	begin_list(b, "wait_lengths");
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "wait_lengths");
 	for (size_t at = 0; at < groups.first[p->sample_count]; at++)
-		print_number(b, groups.waits[at].length_ns / 1000);
-	end_list(b);
+		web_number(&b->w, groups.waits[at].length_ns / 1000);
+	web_end_list(&b->w);
 	wait_groups_free(&groups);
 	return 0;
 }
@@ -667,7 +667,7 @@ static int print_times(struct builder *b)
 	if (!recorded.since_ns || recorded.until_ns <= recorded.since_ns)
 		return 0;
 	slot_ns = slot_length(&recorded);
-	fprintf(b->out, ",\n\"begin_ms\":%.3f,\n\"slot_ms\":%.3f,\n\"slots\":%" PRIu64,
+	fprintf(b->w.out, ",\n\"begin_ms\":%.3f,\n\"slot_ms\":%.3f,\n\"slots\":%" PRIu64,
 		recorded.since_ns / 1e6, slot_ns / 1e6,
 		(recorded.until_ns - recorded.since_ns - 1) / slot_ns + 1);
 	return print_ticks(b, &recorded, slot_ns) ?: print_waits(b, &recorded);
@@ -709,30 +709,30 @@ static int print_all(struct builder *b)
 	err = err ?: find_processes(b);
 	if (err)
 		goto out;
-	fputs("{\"version\":1", b->out);
+	fputs("{\"version\":1", b->w.out);
 	err = print_member(b, "title", b->o->title) ?: print_member(b, "host", p->host)
 	      ?: print_member(b, "event", p->event);
-	fprintf(b->out, ",\n\"duration_s\":%.6f,\n\"period_ns\":%" PRIu64, p->duration_ns / 1e9,
+	fprintf(b->w.out, ",\n\"duration_s\":%.6f,\n\"period_ns\":%" PRIu64, p->duration_ns / 1e9,
 		p->period_ns);
 	err = err ?: print_frames(b) ?: print_samples(b, paths);
 	if (err)
 		goto out;
 	print_labels(b);
-	err = print_times(b);
-	begin_list(b, "texts");
+	err = print_times(b) ?: web_code_print(b->code, p, &b->places[0], &b->w);
+	web_begin_list(&b->w, "texts");
 	for (size_t i = 0; i < b->text_count && !err; i++)
-		err = print_text(b, b->texts[i]);
-	end_list(b);
-	fputs("}\n", b->out);
+		err = web_text(&b->w, b->texts[i]);
+	web_end_list(&b->w);
+	fputs("}\n", b->w.out);
 out:
 	free(paths);
 	return err;
 }
 
 int web_print_data(const struct profile *p, const struct profile *earlier,
-		   const struct web_options *o, FILE *out)
+		   const struct web_code *code, const struct web_options *o, FILE *out)
 {
-	struct builder b = { .out = out, .o = o, .sides = { p, earlier } };
+	struct builder b = { .w = { .out = out }, .o = o, .code = code, .sides = { p, earlier } };
 	int err;
 
 	b.side_count = earlier ? 2 : 1;

@@ -8,9 +8,12 @@ const views = {
 	sandwich: ["Callers and callees", drawSandwich],
 	table: ["Table", drawTable],
 	states: ["States", drawStates],
+	code: ["Source", drawCode],
 };
+const isShown = (view) => view !== "states" || hasStates();
 const KEYS = [
-	["1 2 3 4", "flame graph, callers and callees, table, states"],
+	["1 2 3 4 5", "flame graph, callers and callees, table, states, source"],
+	["s", "the source and instructions of the selected function; the same as 5"],
 	["/", "search: text, or /a regular expression/"],
 	["arrows, Enter", "in a picture: from frame to frame, and to choose one"],
 	["drag", "over time: an interval; with Shift, the one to compare with"],
@@ -68,15 +71,23 @@ function drawSelection(complaint) {
 		chip([...selection.states].map((state) => STATES[state]).join(", "), { states: "" });
 	if (selection.zoom)
 		chip("below " + nameOf(frames[selection.zoom]), { zoom: 0 });
-	if (selection.view === "sandwich" && selection.function >= 0)
+	if (selection.function >= 0) {
 		chip(nameOf(selection.function), { function: -1 });
+		for (const view of ["sandwich", "code"]) {
+			if (view === selection.view)
+				continue;
+			const button = make("button", views[view][0]);
+			button.addEventListener("click", () => select({ view }));
+			parts.push(button);
+		}
+	}
 	line.replaceChildren(...parts);
 }
 
 function draw() {
 	const complaint = search();
 
-	if (!views[selection.view])
+	if (!views[selection.view] || !isShown(selection.view))
 		selection.view = "flame";
 	for (const tab of element("tabs").children)
 		tab.setAttribute("aria-selected", tab.dataset.view === selection.view);
@@ -104,10 +115,12 @@ function key(event) {
 		element("search").value = "";
 	} else if (typing) {
 		return;
-	} else if ("1234".includes(event.key)) {
-		const shown = [...element("tabs").children][event.key - 1];
-		if (shown)
-			select({ view: shown.dataset.view });
+	} else if ("12345".includes(event.key)) {
+		const view = Object.keys(views)[event.key - 1];
+		if (isShown(view))
+			select({ view });
+	} else if (event.key === "s") {
+		select({ view: "code" });
 	} else if (event.key === "/") {
 		element("search").focus();
 	} else if (event.key === "?") {
@@ -134,7 +147,7 @@ function prepare() {
 	values.forEach((value, number) =>
 		element("value").append(make("option", value.type, { value: number })));
 	for (const [name, [title]] of Object.entries(views)) {
-		if (name === "states" && !hasStates())
+		if (!isShown(name))
 			continue;
 		const tab = make("button", title, { role: "tab", "data-view": name });
 		tab.addEventListener("click", () => select({ view: name }));
