@@ -95,6 +95,9 @@ check "the name says that it is a page" exits 2 web -q new.folded -o page.txt
 check "and what it should be" says "end it in .html"
 check "a profile is needed" exits 2 web
 check "a profile without samples" exits 4 web -q --focus nothing_has_this_name new.folded -o x.html
+check "a port is a number" exits 2 web -q --serve=65536 new.folded
+check "which that is is said" says "--serve takes a port"
+check "standard output has the address, not the page" exits 2 web -q --serve -o - new.folded
 check "a value that there is not" exits 2 web -q --value seconds new.folded -o x.html
 check "a full disk" exits 1 web -q new.folded -o /dev/full
 check "and nothing is left of a page" test ! -e x.html
@@ -125,17 +128,29 @@ result() {
 	echo "$1"
 	[[ $1 == ok:* ]]
 }
-if command -v chromium >/dev/null; then
-	python3 -B "$top/tests/chromium/web.py" "$work" >facts 2>facts.err
-	check "Chromium has looked at them" test $? -eq 0
-	sed 's/^/# /' facts.err
+# facts FILE: each of its lines is a row.
+facts() {
+	local line name
 	while IFS= read -r line; do
 		name=${line#*ok: }
 		[[ $line == ok:* ]] || name=${name%%: *: *}
 		check "$name" result "$line"
-	done <facts
+	done <"$1"
+}
+if command -v chromium >/dev/null; then
+	python3 -B "$top/tests/chromium/web.py" "$work" >facts 2>facts.err
+	check "Chromium has looked at them" test $? -eq 0
+	sed 's/^/# /' facts.err
+	facts facts
 else
 	skip "in a browser" "no chromium"
 fi
+
+# --- Shown at once ---
+
+python3 -B "$top/tests/cli/web_serve.py" "$profiltool" code.prof code.html >served 2>served.err
+check "--serve was asked everything" test $? -eq 0
+sed 's/^/# /' served.err
+facts served
 
 finish

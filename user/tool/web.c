@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "report/web/web.h"
+#include "tool/page_server.h"
+#include "tool/recording.h"
 #include "tool/tool.h"
 #include "util/file.h"
+#include "util/number.h"
 
 struct web_command_options {
 	const char *output;
@@ -15,6 +20,10 @@ struct web_command_options {
 	double code_percent;
 	bool no_code, no_sources;
 	const char *source_path;
+	struct serving {
+		bool wanted;
+		uint16_t port; /* 0: any */
+	} serving;
 	struct profile_filter filter;
 	struct tool_reading reading;
 };
@@ -27,10 +36,24 @@ static int take_share(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int take_port(const char *value, void *member, struct error *e)
+{
+	struct serving *serving = member;
+	uint64_t port = 0;
+
+	if (value && number_parse(value, 1, UINT16_MAX, &port))
+		return error_set(e, 0, "--serve takes a port from 1 to 65535, not \"%s\"", value);
+	serving->wanted = true;
+	serving->port = port;
+	return 0;
+}
+
 /* clang-format off */
 static const struct option_spec options[] = {
 	{ "output", 'o', "PAGE", "write it to PAGE, .html; - is standard output",
 	  option_text, offsetof(struct web_command_options, output) },
+	{ "serve", 0, "[=PORT]", "show it to a browser on this machine, and print its address",
+	  take_port, offsetof(struct web_command_options, serving) },
 	{ "diff", 0, "OLD", "compare it with this profile",
 	  option_text, offsetof(struct web_command_options, earlier) },
 	{ "title", 0, "TEXT", "what stands above it", option_text,
@@ -57,13 +80,48 @@ static const struct option_spec options[] = {
 struct page {
 	struct profile *p, *earlier;
 	struct web_options options;
+	char *text; /* serve(): all of it */
+	size_t size;
 };
 
 static int write_page(FILE *out, void *context, struct error *e)
 {
 	struct page *page = context;
 
-	return web_print(page->p, page->earlier, &page->options, out, e);
+	if (!page->text)
+		return web_print(page->p, page->earlier, &page->options, out, e);
+	fwrite(page->text, 1, page->size, out);
+	return 0;
+}
+
+/* Shows the page until a signal comes. Returns 0, or a negative errno with e set. */
+static int serve(struct page *page, const struct web_command_options *o, struct error *e)
+{
+	struct page_server server;
+	int signals = -1, err = page_server_open(&server, o->serving.port, e);
+	FILE *out = err ? NULL : open_memstream(&page->text, &page->size);
+
+	if (out) {
+		err = web_print(page->p, page->earlier, &page->options, out, e);
+		if (fclose(out) && !err)
+			err = error_no_memory(e);
+	} else if (!err) {
+		err = error_no_memory(e);
+	}
+	if (!err && o->output)
+		err = file_write(o->output, FILE_LIKE_SHELL, write_page, page, e);
+	if (!err) {
+		signals = recording_open_signals(e);
+		err = signals < 0 ? signals : 0;
+	}
+	if (!err) {
+		page_server_introduce(&server, o->reading.naming.quiet);
+		err = page_server_run(&server, signals, page->text, page->size, e);
+	}
+	if (signals >= 0)
+		close(signals);
+	page_server_close(&server);
+	return err;
 }
 
 /* Refuses to overwrite a profile that is read. Returns 0 or -errno with e set. */
@@ -72,6 +130,11 @@ static int check_output(char *const *paths, int count, const struct web_command_
 {
 	const char *dot = strrchr(o->output, '.');
 
+	if (o->serving.wanted && strcmp(o->output, "-") == 0) {
+		error_set_kind(e, ERROR_USAGE, 0, "--serve prints an address, not the page");
+		error_hint(e, "write the page to a file as well: -o page.html");
+		return -EINVAL;
+	}
 	if (tool_find_in_output(paths, count, o->output) ||
 	    (o->earlier && tool_find_in_output((char *const *)&o->earlier, 1, o->output))) {
 		error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read",
@@ -91,7 +154,7 @@ static int check_output(char *const *paths, int count, const struct web_command_
 
 static int run_web(int argc, char **argv)
 {
-	struct web_command_options o = { .output = "profile.html", .code_percent = 1 };
+	struct web_command_options o = { .code_percent = 1 };
 	struct profile_filtered filtered[2] = { 0 };
 	struct page page = { 0 };
 	struct tool_inputs in;
@@ -100,13 +163,15 @@ static int run_web(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	if (!o.output && !o.serving.wanted)
+		o.output = "profile.html";
 	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "web takes a profile");
 		error_hint(&e, "profiltool web FILE... -o PAGE.html");
 		return tool_fail(&e);
 	}
-	err = check_output(in.paths, in.count, &o, &e);
+	err = o.output ? check_output(in.paths, in.count, &o, &e) : 0;
 	err = err ?: tool_read_all(in.paths, in.count, &o.reading, &page.p, &e);
 	err = err ?: tool_check_value(page.p, o.value, &e);
 	if (!err && o.earlier)
@@ -132,12 +197,15 @@ static int run_web(int argc, char **argv)
 		.source_path = o.source_path,
 		.debuginfod = o.reading.naming.debuginfod,
 	};
-	if (strcmp(o.output, "-") != 0)
+	if (o.serving.wanted)
+		err = serve(&page, &o, &e);
+	else if (strcmp(o.output, "-") != 0)
 		err = file_write(o.output, FILE_LIKE_SHELL, write_page, &page, &e);
 	else
 		err = write_page(stdout, &page, &e); /* main() checks for errors of writing */
 	code = err ? tool_fail(&e) : tool_done(page.p);
 out:
+	free(page.text);
 	profile_filtered_free(&filtered[0]);
 	profile_filtered_free(&filtered[1]);
 	profile_free(page.p);
@@ -147,8 +215,9 @@ out:
 
 const struct tool_command web_command = {
 	.name = "web",
-	.arguments = "[OPTION...] FILE... [-o PAGE.html]",
-	.help = "Writes a page that shows profiles in a browser: one file, without a server.",
+	.arguments = "[OPTION...] FILE... [-o PAGE.html | --serve]",
+	.help = "Writes a page that shows profiles in a browser: one file, which needs no server. "
+		"--serve shows it at once.",
 	.options = options,
 	.run = run_web,
 };
