@@ -203,6 +203,28 @@ def check_diff(b):
         (("solve", 0.225), ("legacy", 0.075), ("parse", 0.48), ("same", 0.215))), widths)
 
 
+def check_calls(b):
+    open_page(b, "calls.html", "#view=table")
+    with open(path("calls.json")) as file:
+        totals = {f["name"]: f["total"] for f in json.load(file)["functions"]}
+    shown = {row[-2]: int(row[1].split()[0].replace(",", "")) for row in b.eval(ROWS)}
+    check("without stacks, totals are those of report", shown == totals, (shown, totals))
+    button(b, "right")
+    tables = b.eval("""Array.from(document.querySelectorAll('#view table'), (table) =>
+        [table.caption.textContent, Array.from(table.tBodies[0].rows, (row) =>
+            Array.from(row.cells, (cell) => cell.textContent.trim().split(/\\s/)[0]).slice(0, 3))])""")
+    check("callers are those whose calls were counted", tables[0][0].startswith("Callers of right") and
+          tables[0][1] == [["5", "500", "main"], ["3", "50", "right"]], tables)
+    check("and callees", tables[1][1] == [["7", "100", "leaf"], ["3", "50", "right"]], tables)
+    button(b, "leaf")
+    check("from which one goes on", "Callers of leaf" in b.eval("document.getElementById('view').innerText"))
+    b.press("1")
+    check("the flame graph says what it lacks", "no stacks" in b.eval("document.getElementById('view').innerText"))
+    open_page(b, "calls_diff.html", "#view=sandwich&function=%d" % b.eval("data.names.indexOf('right')"))
+    check("two of these are compared", all(row[2] == "0.00" for row in b.eval(ROWS)), b.eval(ROWS))
+    check("and nothing of it was an error", not b.complaints, b.complaints)
+
+
 def counted(rows):
     """{(address or line, text): (self, total)} of a listing's rows that have samples."""
     return {(row[2], row[3].replace("→", "").strip()): (row[0].replace(",", ""), row[1].replace(",", ""))
@@ -266,7 +288,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=folder)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_code, check_small:
+    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_small:
         part(browser)
 finally:
     browser.close()

@@ -27,6 +27,32 @@ printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;ser
 printf '%s\n' 'main;parse;read 8000' 'main;parse 2600' 'main;solve 2000' 'main;legacy 3000' 'main;same 4400' >old.folded
 printf '%s\n' 'main;parse;read 3000' 'main;parse 1300' 'main;solve 3500' 'main;new 100' 'main;same 2100' >new.folded
 
+# Calls that were counted, without stacks; right calls itself, too.
+cat >calls.callgrind <<'EOF_CALLGRIND'
+# callgrind format
+events: Ir
+fl=x.c
+fn=main
+1 10
+cfn=left
+calls=2 1
+3 300
+cfn=right
+calls=5 1
+4 500
+fn=left
+1 300
+fn=right
+1 400
+cfn=leaf
+calls=7 1
+2 100
+cfn=right
+calls=3 1
+2 50
+fn=leaf
+1 100
+EOF_CALLGRIND
 # A program at fixed addresses, and a profile of it made by hand: every instruction of two functions has
 # samples, main calls them. A comment of its source would be markup.
 cat >code.c <<'EOF_C'
@@ -81,6 +107,8 @@ check "a page" web -q spike.pb.gz -o spike.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html
 check "of two profiles" web -q --diff old.folded new.folded -o diff.html
 check "of an interval of a profile" web -q --since +2.3s --until +2.35s spike.pb.gz -o part.html
+check "of a profile without stacks" web -q calls.callgrind -o calls.html
+check "of two of these" web -q --diff calls.callgrind calls.callgrind -o calls_diff.html
 check "with the code of busy functions" web -q code.prof -o code.html
 check "with instructions alone" web -q --no-source code.prof -o no_source.html
 check "without code" web -q --no-code code.prof -o no_code.html
@@ -119,6 +147,7 @@ check "the scripts and the style can stand in a page" test \
 "$profiltool" report -q --json --percent 0 --since +2s --until +3s spike.pb.gz >second.json
 "$profiltool" report -q --json --percent 0 --comm burst spike.pb.gz >burst.json
 
+"$profiltool" report -q --json --percent 0 calls.callgrind >calls.json
 for function in hot cold main; do
 	"$profiltool" annotate -q --json $function code.prof >$function.json
 done

@@ -21,8 +21,30 @@ const initial = structuredClone(selection);
 let sums; // what compute() makes
 const listeners = [];
 
+/**
+ * Recorded calls instead of stacks: what was spent in a function and what it calls is the sum of the
+ * calls of it; or its own and the calls that it made, when none of it were counted.
+ */
+function totalByCalls(calls, functionSelf, all) {
+	const called = new Float64Array(data.names.length), calling = new Float64Array(data.names.length);
+	const counted = new Uint8Array(data.names.length), costs = calls.values[selection.value];
+
+	calls.from.forEach((from, i) => {
+		if (from === calls.to[i])
+			return;
+		calling[from] += Math.abs(costs[i]);
+		called[calls.to[i]] += Math.abs(costs[i]);
+		if (calls.counts[i])
+			counted[calls.to[i]] = 1;
+	});
+	return called.map((cost, frame) =>
+		Math.min(all, counted[frame] && cost ? cost : functionSelf[frame] + calling[frame]));
+}
+
+const callsOf = (side) => data.calls.find((calls) => calls.side === side);
+
 /** What the selected samples sum up to, for each side: of call paths and functions. */
-function sumUp(weights) {
+function sumUp(weights, side = 0) {
 	const self = new Float64Array(nodeCount), total = new Float64Array(nodeCount);
 	const functionSelf = new Float64Array(data.names.length);
 	const functionTotal = new Float64Array(data.names.length);
@@ -37,7 +59,9 @@ function sumUp(weights) {
 		if (outermost[i])
 			functionTotal[frames[i]] += total[i];
 	}
-	return { weights, self, total, functionSelf, functionTotal, all: total[0] };
+	const calls = callsOf(side);
+	return { weights, self, total, functionSelf, all: total[0],
+		functionTotal: calls ? totalByCalls(calls, functionSelf, total[0]) : functionTotal };
 }
 
 /** Which part of a sample is in an interval. */
@@ -103,7 +127,7 @@ function compute() {
 	if (selection.against !== null)
 		sums.before = sumUp(weigh(keep, 0, firstSide, selection.against, selection.end));
 	else if (isCompared())
-		sums.before = sumUp(weigh(keep, firstSide, sampleCount, null, null));
+		sums.before = sumUp(weigh(keep, firstSide, sampleCount, null, null), 1);
 }
 
 /** By how many standard deviations two shares of ticks differ; 0: unknown. */

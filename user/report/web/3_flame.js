@@ -334,6 +334,9 @@ const flame = new Picture({
 function drawFlame(view) {
 	view.replaceChildren(flame.canvas);
 	flame.draw(wholeTree);
+	if (data.calls.length)
+		view.prepend(make("p", "This profile has counted calls, but no stacks: the graph has functions alone. " +
+			"Choose one, and see its callers and callees."));
 }
 
 const callersPicture = new Picture({ name: "Callers", up: true, choose: chooseFunction });
@@ -353,6 +356,10 @@ function drawSandwich(view) {
 		view.replaceChildren(text);
 		return;
 	}
+	if (data.calls.length) {
+		view.replaceChildren(callTable(frame, true), callTable(frame, false));
+		return;
+	}
 	const heads = ["Callers of " + nameOf(frame), "Callees of " + nameOf(frame)].map((text) => {
 		const head = document.createElement("h2");
 		head.textContent = text;
@@ -361,4 +368,37 @@ function drawSandwich(view) {
 	view.replaceChildren(heads[0], callersPicture.canvas, heads[1], calleesPicture.canvas);
 	callersPicture.draw(treeOf(frame, true));
 	calleesPicture.draw(treeOf(frame, false));
+}
+
+/** Without stacks: who calls a function, or whom it calls, by the calls that were counted. */
+function callTable(frame, callers) {
+	const value = values[selection.value], found = new Map(), head = make("tr", null), body = make("tbody", null);
+	const table = make("table", null), heads = ["Calls", "Cost", callers ? "Caller" : "Callee", "Image"];
+
+	data.calls.forEach((calls) => calls.from.forEach((from, i) => {
+		const other = callers ? from : calls.to[i];
+		if ((callers ? calls.to[i] : from) !== frame)
+			return;
+		if (!found.has(other))
+			found.set(other, { frame: other, name: nameOf(other), image: imageOf(other), calls: [0, 0], cost: [0, 0] });
+		found.get(other).calls[calls.side] += calls.counts[i];
+		found.get(other).cost[calls.side] += Math.abs(calls.values[selection.value][i]);
+	}));
+	if (sums.before)
+		heads.splice(2, 0, "Change, points");
+	for (const title of heads)
+		head.append(make("th", title, { scope: "col" }));
+	table.append(make("caption", (callers ? "Callers of " : "Callees of ") + nameOf(frame) + ": " + value.type +
+		" spent in the calls"), make("thead", null), body);
+	table.tHead.append(head);
+	const rows = [...found.values()].sort((a, b) => b.cost[0] - a.cost[0] || b.calls[0] - a.calls[0]);
+	for (const row of rows) {
+		const line = tableRow({ ...row, total: row.cost[0], change: sums.before ? changeOf(...row.cost) : 0,
+			self: row.cost[0], before: row.cost[1] }, [["total"], ...(sums.before ? [["change"]] : []), ["name"], ["image"]], value);
+		line.prepend(make("td", row.calls[0] ? row.calls[0].toLocaleString("en") : "", { class: "number" }));
+		body.append(line);
+	}
+	if (!rows.length)
+		body.insertRow().append(make("td", "none", { colspan: String(heads.length) }));
+	return table;
 }

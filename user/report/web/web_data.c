@@ -673,6 +673,124 @@ static int print_times(struct builder *b)
 	return print_ticks(b, &recorded, slot_ns) ?: print_waits(b, &recorded);
 }
 
+/* --- Recorded calls --- */
+
+/*
+ * Prints the calls that a profile without stacks has recorded: between which functions, how often,
+ * and what was spent in them, by the values of the first profile. Where that was not recorded it is
+ * an estimate, as everywhere. Returns 0 or -ENOMEM.
+ */
+static int print_calls_of(struct builder *b, size_t side)
+{
+	const struct profile *p = b->sides[side], *first = b->sides[0];
+	size_t count = p->value_type_count, call_count = 0, room = 0, cost_room = 0;
+	const struct callgraph_options options = {
+		.fields = b->graph.options.fields,
+		.positions = CALLGRAPH_LINES,
+		.column_count = count,
+		.unknown = row_unknown,
+	};
+	size_t *values = calloc(count + 1, sizeof(*values));
+	uint32_t *frame_of = NULL; /* of each node of this graph: its frame in the page */
+	struct call *calls = NULL; /* number: how often, as far as it fits */
+	int64_t *costs = NULL;
+	struct callgraph_places places = { 0 };
+	struct index index = { 0 };
+	struct callgraph g;
+	int err = callgraph_init(&g, &options) ?: callgraph_place(&g, p, &places);
+
+	for (size_t i = 0; i < count && values; i++)
+		values[i] = i;
+	err = err ?: values ? callgraph_count(&g, &places, values, count, 0) : -ENOMEM;
+	frame_of = err ? NULL : calloc(g.node_count + 1, sizeof(*frame_of));
+	if (!frame_of)
+		err = -ENOMEM;
+	for (uint32_t i = 0; !err && i < places.first[p->location_count]; i++)
+		frame_of[places.nodes[i]] = b->places[side].nodes[i];
+	for (size_t i = 0; i < g.edge_count && !err; i++) {
+		struct call call = { frame_of[g.positions[g.edges[i].from].node],
+				     frame_of[g.positions[g.edges[i].to].node], 0 };
+		uint64_t hash = hash_u64(call.from, call.to), times;
+		uint32_t id;
+
+		if (g.edges[i].kind != PROFILE_CALL)
+			continue;
+		id = index_find(&index, hash, is_call, calls, &call);
+		if (id == INDEX_NONE) {
+			err = array_reserve(&calls, &room, call_count + 1, sizeof(*calls))
+				      ?: array_reserve(&costs, &cost_room, call_count + 1,
+						       (count + 1) * sizeof(*costs))
+				      ?: index_add(&index, hash, call_count);
+			if (err)
+				break;
+			id = call_count++;
+			calls[id] = call;
+			memset(&costs[id * (count + 1)], 0, (count + 1) * sizeof(*costs));
+		}
+		times = g.edges[i].count;
+		add_i64(&costs[id * (count + 1)], times < INT64_MAX ? (int64_t)times : INT64_MAX);
+		for (size_t v = 0; v < count; v++)
+			add_i64(&costs[id * (count + 1) + 1 + v], g.edge_costs[i * count + v]);
+	}
+	if (err)
+		goto out;
+	web_begin_list(&b->w, "from");
+	for (size_t i = 0; i < call_count; i++)
+		web_number(&b->w, calls[i].from);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "to");
+	for (size_t i = 0; i < call_count; i++)
+		web_number(&b->w, calls[i].to);
+	web_end_list(&b->w);
+	web_begin_list(&b->w, "counts");
+	for (size_t i = 0; i < call_count; i++)
+		web_number(&b->w, costs[i * (count + 1)]);
+	web_end_list(&b->w);
+	fputs(",\n\"values\":[", b->w.out);
+	for (size_t v = 0; v < first->value_type_count; v++) {
+		size_t value = profile_find_value(p, first->value_types[v].type);
+
+		fputs(v ? ",\n[" : "[", b->w.out);
+		b->w.in_list = false;
+		for (size_t i = 0; i < call_count; i++)
+			web_number(&b->w, value < count ? costs[i * (count + 1) + 1 + value] : 0);
+		web_end_list(&b->w);
+	}
+	putc(']', b->w.out);
+out:
+	free(values);
+	free(frame_of);
+	free(calls);
+	free(costs);
+	index_free(&index);
+	callgraph_places_free(&places);
+	callgraph_free(&g);
+	return err;
+}
+
+/* The calls of each profile that has recorded some instead of stacks. */
+static int print_calls(struct builder *b)
+{
+	int err = 0;
+
+	fputs(",\n\"calls\":[", b->w.out);
+	for (size_t side = 0; side < b->side_count && !err; side++) {
+		const struct profile *p = b->sides[side];
+		bool any = false;
+
+		for (size_t i = 0; i < p->arc_count && profile_stacks(p) == PROFILE_NO_STACKS; i++)
+			any |= p->arcs[i].kind == PROFILE_CALL;
+		if (any) {
+			fprintf(b->w.out, "%s{\"side\":%zu", b->w.in_list ? ",\n" : "", side);
+			err = print_calls_of(b, side);
+			putc('}', b->w.out);
+			b->w.in_list = true;
+		}
+	}
+	putc(']', b->w.out);
+	return err;
+}
+
 /* --- All --- */
 
 static int print_all(struct builder *b)
@@ -718,7 +836,8 @@ static int print_all(struct builder *b)
 	if (err)
 		goto out;
 	print_labels(b);
-	err = print_times(b) ?: web_code_print(b->code, p, &b->places[0], &b->w);
+	b->w.in_list = false;
+	err = print_calls(b) ?: print_times(b) ?: web_code_print(b->code, p, &b->places[0], &b->w);
 	web_begin_list(&b->w, "texts");
 	for (size_t i = 0; i < b->text_count && !err; i++)
 		err = web_text(&b->w, b->texts[i]);
