@@ -14,6 +14,7 @@ const STATES = ["ran", "waited for a CPU", "blocked", "idle", "blocked or idle"]
 let data; // as parsed
 let nodeCount, parents, frames; // call paths; the first is that of all stacks
 let outermost; // of each call path: 1 if its function is not in it before
+let childrenSorted; // of each call path: 1 if childrenOf() has sorted them
 let childFirst, childList; // the children of path i: childList[childFirst[i] .. childFirst[i + 1]]
 let sampleCount, firstSide; // samples, and how many are of the profile itself
 let paths, states; // of each sample: its call path, and what the thread did
@@ -47,56 +48,64 @@ function loadPaths() {
 	parents = new Int32Array(nodeCount);
 	frames = new Int32Array(nodeCount);
 	parents[0] = frames[0] = -1;
-	const followers = new Map(); // of each frame: those that follow it somewhere
+	const count = data.names.length, distances = data.parents, numbers = data.frames;
+	const followers = Array.from({ length: count + 1 }, () => []); // of each frame, and of the root
 	let at = 0;
 	for (let i = 1; i < nodeCount; i++) {
-		parents[i] = i - data.parents[i - 1];
-		const above = frames[parents[i]], number = data.frames[at++];
-		let found = followers.get(above);
-		if (!found)
-			followers.set(above, found = []);
+		const parent = parents[i] = i - distances[i - 1];
+		const found = followers[parent ? frames[parent] : count], number = numbers[at++];
 		if (number === found.length)
-			found.push(data.frames[at++]);
+			found.push(numbers[at++]);
 		frames[i] = found[number];
 	}
 	data.parents = data.frames = null;
 
-	// Children in the order of their names, so that two pictures of a program are alike.
 	const order = data.names.map((name, i) => i);
 	order.sort((a, b) => data.names[a] < data.names[b] ? -1 : data.names[a] > data.names[b] ? 1 : a - b);
-	nameRanks = new Int32Array(order.length);
+	nameRanks = new Int32Array(count);
 	order.forEach((frame, rank) => { nameRanks[frame] = rank; });
-	const byRank = new Int32Array(nodeCount - 1), ends = new Int32Array(order.length + 1);
-	for (let i = 1; i < nodeCount; i++)
-		ends[nameRanks[frames[i]] + 1]++;
-	for (let i = 0; i < order.length; i++)
-		ends[i + 1] += ends[i];
-	for (let i = 1; i < nodeCount; i++)
-		byRank[ends[nameRanks[frames[i]]]++] = i;
+
 	const sizes = new Uint32Array(nodeCount);
 	for (let i = 1; i < nodeCount; i++)
 		sizes[parents[i]]++;
 	childFirst = beginnings(sizes, nodeCount);
 	childList = new Int32Array(nodeCount - 1);
+	childrenSorted = new Uint8Array(nodeCount);
 	const free = childFirst.slice();
-	for (const node of byRank)
-		childList[free[parents[node]]++] = node;
+	for (let i = 1; i < nodeCount; i++)
+		childList[free[parents[i]]++] = i;
 
-	// Depth first, with the number of times that each function is on the path.
+	// From each path to the next one in the order of their numbers, which is nearly the shortest way
+	// through the tree, with the number of times that each function is on the path.
 	outermost = new Uint8Array(nodeCount);
-	const within = new Int32Array(data.names.length), next = childFirst.slice();
-	let node = 0;
-	for (;;) {
-		if (next[node] < childFirst[node + 1]) {
-			node = childList[next[node]++];
-			outermost[node] = within[frames[node]]++ ? 0 : 1;
-		} else if (node) {
-			within[frames[node]]--;
-			node = parents[node];
-		} else {
-			break;
+	const within = new Int32Array(count), below = new Int32Array(nodeCount);
+	let here = 0;
+	for (let i = 1; i < nodeCount; i++) {
+		let depth = 0;
+		for (let there = parents[i]; there !== here;) {
+			if (there > here) {
+				below[depth++] = there;
+				there = parents[there];
+			} else {
+				within[frames[here]]--;
+				here = parents[here];
+			}
 		}
+		while (depth)
+			within[frames[below[--depth]]]++;
+		outermost[i] = within[frames[i]]++ ? 0 : 1;
+		here = i;
 	}
+}
+
+/** The children of a call path in the order of their names, so that two pictures of a program are alike. */
+function childrenOf(node) {
+	const children = childList.subarray(childFirst[node], childFirst[node + 1]);
+
+	if (!childrenSorted[node] && children.length > 1)
+		children.sort((a, b) => nameRanks[frames[a]] - nameRanks[frames[b]]);
+	childrenSorted[node] = 1; // they are where they were
+	return children;
 }
 
 function loadSamples() {

@@ -49,7 +49,7 @@ const wholeTree = {
 	total: (node) => sums.now.total[node],
 	before: (node) => sums.before.total[node],
 	self: (node) => sums.now.self[node],
-	children: (node) => childList.subarray(childFirst[node], childFirst[node + 1]),
+	children: childrenOf,
 };
 
 /**

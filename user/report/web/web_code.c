@@ -78,11 +78,17 @@ static int weigh_functions(const struct callgraph *g, const struct callgraph_pla
 	}
 	free(weights);
 	for (uint32_t i = 0; i < g->node_count; i++) {
+		const struct profile_location *l = &p->locations[candidates[i].location];
 		const char *name = g->nodes[i].key.function, *reason;
 		size_t size;
 
-		/* What has no name is no function; what a thread waited for is none, either. */
+		/*
+		 * What has no name is no function; what a thread waited for is none, either; and
+		 * where neither an image nor a source file is known there is no code.
+		 */
 		if (!candidates[i].total || candidates[i].total < least || !name ||
+		    (g->nodes[i].key.image == row_unknown &&
+		     !*p->functions[p->lines[l->first_line + l->line_count - 1].function].file) ||
 		    thread_state_of(name, &reason, &size) != THREAD_RAN)
 			continue;
 		/* What has few samples of its own comes behind all that have enough. */
