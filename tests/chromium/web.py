@@ -25,7 +25,7 @@ ROWS = """Array.from(document.querySelectorAll('#view tbody tr'), (row) =>
 	Array.from(row.cells, (cell) => cell.textContent))"""
 NOTE = "document.getElementById('note').hidden ? '' : document.getElementById('note').innerText"
 LINE = "document.getElementById('selection').innerText"
-TAB = "document.querySelector('nav [aria-selected=true]').textContent"
+TAB = "document.querySelector('#tabs [aria-selected=true]').textContent"
 
 
 def path(name):
@@ -275,6 +275,58 @@ def check_code(b):
     check("code that is not there: how to see it", "profiltool annotate 'cold'" in text, text)
 
 
+def read_aloud(b):
+    """What a screen reader is given: [(role, name, {property: value})]."""
+    return [(n["role"]["value"], n.get("name", {}).get("value", ""),
+             {p["name"]: p["value"].get("value") for p in n.get("properties", [])})
+            for n in b.call("Accessibility.getFullAXTree")["nodes"] if not n["ignored"] and "role" in n]
+
+
+def check_accessible(b):
+    open_page(b, "spike.html")
+    b.call("Accessibility.enable")
+    for view in "flame", "sandwich", "table", "code":
+        b.eval("select({ view: '%s', function: data.names.indexOf('parse') })" % view)
+        nodes = read_aloud(b)
+        unnamed = [n for n in nodes if n[2].get("focusable") and not n[1].strip() and n[0] not in ("RootWebArea", "scrollable")]
+        check("%s: what can be reached has a name" % view, not unnamed, unnamed)
+        chosen = [n[1] for n in nodes if n[0] == "tab" and n[2].get("selected")]
+        panels = [n[1] for n in nodes if n[0] == "tabpanel"]
+        check("%s: its tab is the selected one, and names the view" % view, len(chosen) == 1 and panels == chosen, (chosen, panels))
+    b.eval("select({ view: 'table', function: -1 })")
+    nodes = read_aloud(b)
+    heads = [n[1] for n in nodes if n[0] == "columnheader"]
+    check("a table has a name, and heads of its columns", any(n[0] == "table" and n[1].startswith("samples by function")
+          for n in nodes) and heads == ["Self", "Total", "Function", "Image"], [n for n in nodes if "able" in n[0]] + heads)
+    cells = [n[1] for n in nodes if n[0] == "cell"]
+    check("and cells", len(cells) == 4 * len(b.eval(ROWS)) and "compress" in cells, cells)
+    check("what is said of steps is a live region", any(n[0] == "status" for n in nodes))
+
+    b.eval("document.activeElement.blur()")
+    order = []
+    for _ in range(14):
+        b.press("Tab")
+        order.append(b.eval("document.activeElement.id || document.activeElement.textContent"))
+    check("Tab goes through the page as it is read", [name for name in order if name] == [
+        "value", "search", "back", "reset", "theme", "help", "areas-by", "tab-table", "by", "Self", "Total", "Function"], order)
+    b.eval("document.getElementById('tab-table').focus()")
+    b.press("ArrowLeft")
+    check("arrows go from tab to tab", b.eval(TAB) == "Callers and callees" and
+          b.eval("document.activeElement.id") == "tab-sandwich", b.eval("document.activeElement.id"))
+    b.press("1")
+    b.eval("flame.canvas.focus()")
+    for key in "ArrowDown", "ArrowDown", "Enter":
+        b.press(key)
+    check("what is chosen by a key keeps the focus", b.eval("document.activeElement === flame.canvas && selection.zoom > 0"))
+    b.press("s")
+    check("and s shows its source, or why there is none", b.eval(TAB) == "Source")
+    b.press("3")
+    b.eval("document.querySelector('#view td button').focus()")
+    b.eval("select({ search: '/./' })")
+    check("a row that is made anew keeps the focus", b.eval("document.activeElement.matches('td button')"))
+    check("and none of that was an error", not b.complaints, b.complaints)
+
+
 def check_small(b):
     for scheme in "light", "dark":
         open_page(b, "spike.html", width=400, height=700, scheme=scheme)
@@ -288,7 +340,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=folder)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_small:
+    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_accessible, check_small:
         part(browser)
 finally:
     browser.close()

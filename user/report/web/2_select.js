@@ -105,8 +105,8 @@ function chosen() {
 }
 
 /** The values of the chosen samples from `first` on and before `end`, in an interval or in all. */
-function weigh(keep, first, end, since, until) {
-	const of = values[selection.value].of, weights = new Float64Array(sampleCount);
+function weigh(keep, first, end, since, until, value = selection.value) {
+	const of = values[value].of, weights = new Float64Array(sampleCount);
 
 	for (let i = first; i < end; i++)
 		if (keep[i] && of[i])

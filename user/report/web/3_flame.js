@@ -331,8 +331,30 @@ const flame = new Picture({
 	},
 });
 
+/** What the colours mean: those that are there. */
+function colorLegend() {
+	const list = make("ul", null, { class: "legend", "aria-label": "Colours" }), set = colors();
+	const item = (color, text) => {
+		const line = make("li", null), mark = make("span", null, { class: "mark" });
+		mark.style.background = color;
+		line.append(mark, text);
+		list.append(line);
+	};
+
+	if (sums.before) {
+		item(mix(set.same, set.more, 1), "a larger share");
+		item(mix(set.same, set.less, 1), "a smaller share");
+	} else {
+		const kinds = ["code", "kernel", "script", "without a name", "process"];
+		kinds.forEach((text, kind) => data.kinds.includes(kind) && item(set.kinds[kind], text));
+		STATES.forEach((text, state) => state && states.some((one, i) => one === state && sums.now.weights[i]) &&
+			item(set.states[state], text));
+	}
+	return list;
+}
+
 function drawFlame(view) {
-	view.replaceChildren(flame.canvas);
+	view.replaceChildren(colorLegend(), flame.canvas);
 	flame.draw(wholeTree);
 	if (data.calls.length)
 		view.prepend(make("p", "This profile has counted calls, but no stacks: the graph has functions alone. " +

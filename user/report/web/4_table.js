@@ -100,6 +100,8 @@ function drawTable(view) {
 	table.append(make("caption", value.type + " by " + selection.by + ", of " + amount(sums.now.all, value)));
 	for (const [name, title] of columns) {
 		const cell = make("th", null, { scope: "col" }), button = make("button", title);
+		if (name !== "name" && name !== "image")
+			cell.className = "number";
 		if (name === key)
 			cell.setAttribute("aria-sort", (typeof (rows[0] || {})[key] === "string") !== ascending ? "ascending" : "descending");
 		button.addEventListener("click", () => {
@@ -185,7 +187,12 @@ const hasStates = () => states.some((state) => state);
  */
 function drawStates(view) {
 	const dimension = dimensions.find((other) => other.key === "thread") || dimensions[0];
-	const value = values[selection.value], groups = new Map(), width = 420;
+	// Only some values have waits: the wall time has all.
+	const wall = values.findIndex((one) => one.type === "wall");
+	const shown = wall < 0 || valueHasStates(selection.value) ? selection.value : wall;
+	const value = values[shown], groups = new Map(), width = Math.min(420, Math.floor(innerWidth * 0.4));
+	const weights = shown === selection.value ? sums.now.weights
+		: weigh(sums.keep, 0, firstSide, selection.since, selection.until, shown);
 	const length = hasTimes() ? Math.ceil(data.slots / width) * data.slot_ms : 0;
 	const group = (i) => {
 		const name = dimension ? data.texts[dimension.of[i]] || "[none]" : "all";
@@ -196,17 +203,17 @@ function drawStates(view) {
 	};
 
 	for (let i = 0; i < firstSide; i++)
-		if (sums.now.weights[i]) {
-			group(i).all += sums.now.weights[i];
-			group(i).states[states[i]] += sums.now.weights[i];
+		if (weights[i]) {
+			group(i).all += weights[i];
+			group(i).states[states[i]] += weights[i];
 		}
 	if (length)
-		visitTimes((i, since, until, number) => spread(group(i).lanes[states[i]], length, since, until, number));
+		visitTimes((i, since, until, number) => spread(group(i).lanes[states[i]], length, since, until, number), shown);
 	const rows = [...groups.values()].sort((a, b) => b.all - a.all).slice(0, shownRows);
 	const most = Math.max(...rows.map((row) => row.all), 1);
 	const table = make("table", null), head = make("tr", null), body = make("tbody", null);
 	table.append(make("caption", "States of threads: " + value.type), make("thead", null), body);
-	head.append(make("th", "Thread", { scope: "col" }), make("th", "", { scope: "col", class: "bars" }));
+	head.append(make("th", "Thread", { scope: "col" }), make("th", length ? "Over time" : "Parts", { scope: "col", class: "bars" }));
 	for (const state of STATES)
 		head.append(stateHead(state));
 	table.tHead.append(head);

@@ -4,16 +4,16 @@
  * column is a second (or more) and its rows are parts of it. Dragging selects an interval; with
  * Shift, the one that it is compared with.
  */
-const AREAS = 8, AREA_HEIGHT = 90, HEAT_ROWS = 50, HEAT_HEIGHT = 150;
+const AREAS = 8, AREA_HEIGHT = 90, HEAT_ROWS = 50, HEAT_HEIGHT = 150, COLUMN_MAX = 24, COLUMNS_MIN = 5;
 const AREA_COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c", "#b8bcc4"];
-let areaBy = null, areas, heat;
+let areaBy = "", areas, heat; // areaBy "": what fits the value
 
 const areaColor = (number) => AREA_COLORS[number % AREA_COLORS.length];
 const duration = () => data.slots * data.slot_ms;
 
 /** Calls visit(sample, since, until, number) for each slot with ticks, and each wait. */
-function visitTimes(visit) {
-	const weights = timeWeights();
+function visitTimes(visit, value = selection.value) {
+	const weights = timeWeights(value);
 
 	for (let i = 0; i < firstSide; i++) {
 		if (!weights[i])
@@ -22,7 +22,7 @@ function visitTimes(visit) {
 			for (let at = waitFirst[i]; at < waitFirst[i + 1]; at++)
 				visit(i, waitSince[at], waitSince[at] + waitLength[at], waitLength[at]);
 		} else if (sampleTicks[i]) {
-			const each = weights[i] / sampleTicks[i] / (values[selection.value].unit === "nanoseconds" ? 1e6 : 1);
+			const each = weights[i] / sampleTicks[i] / (values[value].unit === "nanoseconds" ? 1e6 : 1);
 			for (let at = slotFirst[i]; at < slotFirst[i + 1]; at++)
 				visit(i, slotOf[at] * data.slot_ms, (slotOf[at] + 1) * data.slot_ms, slotTicks[at] * each);
 		}
@@ -30,10 +30,15 @@ function visitTimes(visit) {
 }
 
 /** The values of samples in all of the time: the interval is shown in it. */
-function timeWeights() {
-	return selection.since === null && selection.against === null ? sums.now.weights
-		: weigh(sums.keep, 0, firstSide, null, null);
+function timeWeights(value) {
+	return selection.since === null && selection.against === null && value === selection.value ? sums.now.weights
+		: weigh(sums.keep, 0, firstSide, null, null, value);
 }
+
+/** Whether the chosen value has times of threads that did not run. */
+const valueHasStates = (value) => states.some((state, i) => state && values[value].of[i]);
+const areasShown = () => areaBy || (hasStates() && valueHasStates(selection.value) ? "state"
+	: dimensions.some((one) => one.key === "thread") ? "thread" : "function");
 
 /** Adds a number to the bins that it is spread over. */
 function spread(bins, length, since, until, number) {
@@ -50,7 +55,7 @@ function drawAreas(width) {
 	// Of whole slots, so that all bins can have as many ticks.
 	const length = Math.ceil(data.slots / Math.max(1, Math.floor(width / 3))) * data.slot_ms;
 	const bins = Math.ceil(duration() / length);
-	const value = values[selection.value], key = rowKey(areaBy), series = new Map();
+	const value = values[selection.value], key = rowKey(areasShown()), series = new Map();
 
 	visitTimes((i, since, until, number) => {
 		const name = key(i);
@@ -94,6 +99,9 @@ function drawAreas(width) {
 	context.fillText(most.toFixed(most < 10 ? 2 : 0) + (value.unit === "nanoseconds"
 		? value.type === "cpu" ? " CPUs" : " threads" : " " + value.type + "/s"), 2, 10);
 	drawInterval(context, width, AREA_HEIGHT, (ms) => ms / duration() * width);
+	document.getElementById("axis").replaceChildren(...[0, 0.25, 0.5, 0.75, 1]
+		.filter((part) => width >= 500 || part * 2 === Math.round(part * 2))
+		.map((part) => make("span", clockTime(part * duration()))));
 
 	const legend = document.getElementById("legend");
 	legend.replaceChildren(...shown.map((one, number) => {
@@ -137,6 +145,13 @@ function columnLength(width) {
 
 function drawHeat(width) {
 	const column = columnLength(width), columns = Math.max(1, Math.ceil(duration() / column));
+	// A few columns say no more than the areas.
+	heat.hidden = document.getElementById("heat-says").hidden = columns < COLUMNS_MIN;
+	if (heat.hidden)
+		return;
+	width = Math.min(width, columns * COLUMN_MAX);
+	document.getElementById("heat-says").textContent = "Each column is " + (column < 60000 ? column / 1000 + " s"
+		: column < 3600000 ? column / 60000 + " min" : column / 3600000 + " h") + ", from bottom to top; the stronger, the busier.";
 	const rows = Math.max(1, Math.min(HEAT_ROWS, Math.round(column / data.slot_ms)));
 	const cell = column / rows, bins = new Float64Array(columns * rows), context = sized(heat, width, HEAT_HEIGHT);
 
@@ -235,17 +250,17 @@ function prepareTime(section) {
 	const label = make("label", "Over time by "), choice = make("select", null, { id: "areas-by" });
 	areas = make("canvas", null, { tabindex: "0", role: "application",
 		"aria-label": "Over time: arrows move an interval, with Shift they change its length, c compares with it" });
-	heat = make("canvas", null, { tabindex: "0", role: "application", "aria-label": "Heat map of parts of seconds" });
+	heat = make("canvas", null, { tabindex: "0", role: "application",
+		"aria-label": "Heat map of parts of seconds: arrows move an interval, with Shift they change its length" });
 	for (const name of rowViews())
 		choice.append(make("option", name, { value: name }));
-	areaBy = hasStates() ? "state" : dimensions.some((one) => one.key === "thread") ? "thread" : "function";
-	choice.value = areaBy;
 	choice.addEventListener("change", () => {
 		areaBy = choice.value;
 		update();
 	});
 	label.append(choice);
-	section.append(label, make("ul", null, { id: "legend" }), areas, heat);
+	section.append(label, make("ul", null, { id: "legend", "aria-label": "Colours" }), areas, make("div", null, { id: "axis" }),
+		make("p", "", { id: "heat-says", class: "faint" }), heat);
 	for (const canvas of [areas, heat]) {
 		let begin = null;
 		canvas.addEventListener("pointerdown", (event) => {
@@ -267,7 +282,8 @@ function prepareTime(section) {
 	}
 	let drawn = "";
 	listeners.push(() => {
-		const width = contentWidth(section), of = [sums.of, width, areaBy, isDark()].join();
+		const width = contentWidth(section), of = [sums.of, width, areasShown(), isDark()].join();
+		choice.value = areasShown();
 		if (of === drawn)
 			return;
 		drawn = of;

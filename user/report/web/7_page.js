@@ -54,6 +54,8 @@ function drawSelection(complaint) {
 	};
 
 	parts.push(make("span", value.type + ": " + amount(sums.now.all, value)));
+	parts.push(make("span", [data.duration_s ? data.duration_s.toFixed(1) + " s" : "", data.host ? "on " + data.host : "",
+		data.event].filter((text) => text).join(", "), { class: "faint" }));
 	if (matches)
 		parts.push(make("span", "found: " + percent(matched(), sums.now.all)));
 	if (complaint)
@@ -89,14 +91,27 @@ function draw() {
 
 	if (!views[selection.view] || !isShown(selection.view))
 		selection.view = "flame";
-	for (const tab of element("tabs").children)
-		tab.setAttribute("aria-selected", tab.dataset.view === selection.view);
+	for (const tab of element("tabs").children) {
+		const chosen = tab.dataset.view === selection.view;
+		tab.setAttribute("aria-selected", chosen);
+		tab.tabIndex = chosen ? 0 : -1;
+		if (chosen)
+			element("view").setAttribute("aria-labelledby", tab.id);
+	}
 	element("value").value = selection.value;
 	if (document.activeElement !== element("search"))
 		element("search").value = selection.search;
 	hideNote();
 	drawSelection(complaint);
-	views[selection.view][1](element("view"));
+
+	// What had the focus is made anew: its successor gets it.
+	const view = element("view"), held = view.contains(document.activeElement) ? document.activeElement : null;
+	views[selection.view][1](view);
+	if (held) {
+		const again = document.contains(held) ? held : (held.id && element(held.id)) ||
+			[...view.querySelectorAll(held.tagName)].find((one) => one.textContent === held.textContent);
+		(again || view).focus({ preventScroll: true });
+	}
 }
 
 function setTheme(theme) {
@@ -142,15 +157,22 @@ function prepare() {
 
 	document.title = data.title + " - profil";
 	element("title").textContent = data.title;
-	element("title").title = [data.host, data.event, data.duration_s ? data.duration_s.toFixed(1) + " s" : ""]
-		.filter((text) => text).join(", ");
 	values.forEach((value, number) =>
 		element("value").append(make("option", value.type, { value: number })));
 	for (const [name, [title]] of Object.entries(views)) {
 		if (!isShown(name))
 			continue;
-		const tab = make("button", title, { role: "tab", "data-view": name });
+		const tab = make("button", title, { role: "tab", "data-view": name, id: "tab-" + name, "aria-controls": "view" });
 		tab.addEventListener("click", () => select({ view: name }));
+		tab.addEventListener("keydown", (event) => {
+			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], tabs = [...element("tabs").children];
+			if (!step || event.ctrlKey || event.altKey || event.metaKey)
+				return;
+			const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
+			select({ view: next.dataset.view });
+			next.focus();
+			event.preventDefault();
+		});
 		element("tabs").append(tab);
 	}
 	for (const [keys, text] of KEYS)
