@@ -86,6 +86,18 @@ if [ -x "$progs/seems_java" ]; then
 	check "a socket that never answers: a message says so" says "in vain: it does not answer"
 	check "a socket that never answers: no signal was needed" quiet mute
 	check "a socket that never answers: no file is left" test ! -e "/tmp/perf-$pid.map"
+	# Else they would keep the recording's events and programs at work after its end.
+	asks_apart() {
+		local child links
+		record_begin apart record --wall -p "$pid"
+		wait_for eval 'child=$(pgrep -P "$recorder")'
+		while links=$(readlink "/proc/$child/fd/"*) && grep -E "perf_event|bpf" <<<"$links"; do
+			sleep 0.01
+		done
+		record_end
+		[ -n "$links" ]
+	}
+	check "a socket that never answers: who waits for it has no descriptors of the recording" asks_apart
 	check "a socket that answers without end: the recording ends" \
 		seems babble threads catch babble /tmp/.java_pid-
 	check "a socket that answers without end: a message says so" says "more than 65536 bytes"

@@ -2,13 +2,16 @@
 #include "record/ask_runtimes.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +37,7 @@
 #define CHILDREN_MAX  16		/* at once */
 #define LOOK_NS	      (250 * NS_PER_MS) /* between two looks for new processes */
 
-/* What a child process sends: at most PIPE_BUF bytes, which arrive whole. */
+/* What a child process leaves in memory that it shares with us. */
 struct report {
 	bool is_runtime; /* else it has ended, too */
 	int err;
@@ -50,8 +53,9 @@ struct asked {
 	bool is_runtime;
 	bool finished; /* it was asked after the recording, or cannot be */
 	uint64_t next_ns, interval_ns;
-	pid_t child;	   /* that asks it; 0: none */
-	int answer;	   /* a pipe from the child */
+	pid_t child;  /* that asks it; 0: none */
+	int child_fd; /* readable once it has ended */
+	struct report *report;
 	uint64_t began_ns; /* when it began */
 	unsigned int answers;
 	uint64_t longest_ns; /* until an answer */
@@ -71,15 +75,15 @@ struct runtime_asker *runtime_asker_new(void)
 	return calloc(1, sizeof(struct runtime_asker));
 }
 
-/*
- * has_reported: there is nothing more to do for it, though the user may have stopped it. Another
- * may hang in a file system, and is left behind.
- */
-static void end_child(struct runtime_asker *a, struct asked *p, bool has_reported)
+/* One that has not ended may hang in a file system, and is left behind. */
+static void end_child(struct runtime_asker *a, struct asked *p, bool has_ended)
 {
-	close(p->answer);
-	kill(p->child, SIGKILL);
-	waitpid(p->child, NULL, has_reported ? 0 : WNOHANG);
+	if (!has_ended) {
+		kill(p->child, SIGKILL);
+		waitpid(p->child, NULL, WNOHANG);
+	}
+	close(p->child_fd);
+	munmap(p->report, sizeof(*p->report));
 	p->child = 0;
 	a->children--;
 }
@@ -106,43 +110,52 @@ static void fail(struct asked *p, const char *why)
  */
 static void ask(struct runtime_asker *a, struct asked *p)
 {
-	struct report report = { 0 };
+	struct report *report;
 	struct hotspot h;
 	struct error e;
-	int fds[2];
 
 	p->began_ns = now_ns();
 	p->next_ns = p->began_ns + p->interval_ns;
 	if (p->interval_ns < MOST_NS)
 		p->interval_ns *= 2;
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK)) {
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (report == MAP_FAILED) {
 		fail(p, strerror(errno));
 		return;
 	}
-	p->child = fork();
+	/*
+	 * Not fork(2): with descriptors of its own of our events and programs, a child would have
+	 * ticks counted after the recording. It leaves the table that it shares, without them,
+	 * before it opens any.
+	 */
+	p->child = syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, &p->child_fd, NULL,
+			   NULL);
 	if (p->child == 0) {
 		uint64_t begin_ns = now_ns(), until_ns = begin_ns + ANSWER_NS;
 
+		if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE))
+			_exit(1);
 		if (a->limit_ns && a->limit_ns < until_ns)
 			until_ns = a->limit_ns;
-		report.err = hotspot_open(p->pid, &h, &e);
+		report->err = hotspot_open(p->pid, &h, &e);
 		/* The PID may be another process's by now. */
-		report.is_runtime = report.err != -ENOENT && target_start_ns(p->pid) == p->start_ns;
-		if (!report.err && report.is_runtime)
-			report.err = hotspot_write_map(&h, until_ns, &e);
-		report.took_ns = now_ns() - begin_ns;
-		if (report.err && report.is_runtime)
-			snprintf(report.why, sizeof(report.why), "%s", e.what);
-		_exit(write(fds[1], &report, sizeof(report)) != sizeof(report));
+		report->is_runtime =
+			report->err != -ENOENT && target_start_ns(p->pid) == p->start_ns;
+		if (!report->err && report->is_runtime)
+			report->err = hotspot_write_map(&h, until_ns, &e);
+		report->took_ns = now_ns() - begin_ns;
+		if (report->err && report->is_runtime)
+			snprintf(report->why, sizeof(report->why), "%s", e.what);
+		_exit(0);
 	}
-	close(fds[1]);
 	if (p->child < 0) {
 		fail(p, strerror(errno));
-		close(fds[0]);
+		munmap(report, sizeof(*report));
 		p->child = 0;
 		return;
 	}
-	p->answer = fds[0];
+	p->report = report;
 	a->children++;
 }
 
@@ -154,18 +167,18 @@ static bool take_reports(struct runtime_asker *a)
 	for (size_t i = 0; i < a->count; i++) {
 		struct asked *p = &a->processes[i];
 		uint64_t now = now_ns();
-		struct report report;
-		ssize_t size;
+		struct report report = { p->is_runtime, -EIO, ANSWER_NS, "it does not answer" };
+		bool has_ended;
+		int status;
 
 		if (!p->child)
 			continue;
-		size = read(p->answer, &report, sizeof(report));
-		if (size < 0 && now - p->began_ns < ANSWER_NS + CHILD_SLACK_NS)
+		has_ended = waitpid(p->child, &status, WNOHANG) == p->child;
+		if (!has_ended && now - p->began_ns < ANSWER_NS + CHILD_SLACK_NS)
 			continue;
-		end_child(a, p, size == sizeof(report));
-		if (size != sizeof(report)) /* it hangs, or the user has killed it */
-			report = (struct report){ p->is_runtime, -EIO, ANSWER_NS,
-						  "it does not answer" };
+		if (has_ended && status == 0) /* else it hangs, or the user has killed it */
+			report = *p->report;
+		end_child(a, p, has_ended);
 		if (!report.is_runtime)
 			continue;
 		p->is_runtime = true;
@@ -240,7 +253,7 @@ void runtime_asker_finish(struct runtime_asker *a, const struct capture *c)
 				ask(a, p);
 			}
 			if (p->child)
-				fds[count++] = (struct pollfd){ p->answer, POLLIN, 0 };
+				fds[count++] = (struct pollfd){ p->child_fd, POLLIN, 0 };
 		}
 		if (!count || now >= a->limit_ns + CHILD_SLACK_NS)
 			break;
