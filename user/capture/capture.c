@@ -245,7 +245,7 @@ static int begin_account(struct capture *c, struct error *e)
 	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->start_ns = c->next_start_ns = now_ns();
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
-	c->start_time_ns = c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
+	c->start_time_ns = c->next_start_time_ns = time_of_day_ns(c->start_ns);
 	if (!counts_everyone(c))
 		return members_begin_account(&c->members, e);
 	if (c->options.target == CAPTURE_CGROUP)
@@ -745,7 +745,7 @@ int capture_cut(struct capture *c, struct error *e)
 	if (!c->stopped)
 		c->stop_ns = now_ns();
 	c->next_start_ns = c->stop_ns;
-	c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
+	c->next_start_time_ns = time_of_day_ns(c->next_start_ns);
 	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");

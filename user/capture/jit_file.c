@@ -227,7 +227,7 @@ int jit_look_soon(struct process_table *table)
 int jit_end_program(struct process_table *table, struct process *process, uint64_t time_ns)
 {
 	struct jit *jit = &process->jit;
-	uint64_t exec_ns = clock_ns(CLOCK_REALTIME) - (now_ns() - time_ns);
+	uint64_t exec_ns = time_of_day_ns(time_ns);
 	int err = 0;
 
 	if (jit->image == INDEX_NONE)

@@ -70,7 +70,7 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 	uint64_t now = now_ns(), *first = &r->trigger_free_ns[0];
 	uint64_t since_ns = seen_ns > r->begin_ns ? seen_ns : r->begin_ns;
 	uint64_t late_ns = now > since_ns ? now - since_ns : 0; /* the watcher is not trusted */
-	uint64_t time_ns = clock_ns(CLOCK_REALTIME) - late_ns;
+	uint64_t time_ns = time_of_day_ns(now - late_ns);
 
 	if (!r->o->limits.times_s) {
 		log_note("trigger %s: --retain-times 0 keeps no times of ticks", text);

@@ -31,4 +31,23 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/*
+ * What CLOCK_REALTIME shows at a moment of CLOCK_MONOTONIC. This thread may lose its CPU between a
+ * look at the one and a look at the other: of some looks, the one that took least time counts.
+ */
+static inline uint64_t time_of_day_ns(uint64_t ns)
+{
+	uint64_t shortest = UINT64_MAX, offset = 0;
+
+	for (int i = 0; i < 10 && shortest > 10000; i++) {
+		uint64_t begin = now_ns(), time = clock_ns(CLOCK_REALTIME), took = now_ns() - begin;
+
+		if (took < shortest) {
+			shortest = took;
+			offset = time - begin - took / 2;
+		}
+	}
+	return ns + offset;
+}
+
 #endif
