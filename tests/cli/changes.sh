@@ -88,8 +88,10 @@ check_changes() {
 	local name=$1 what=$2
 
 	shift 2
+	share_buffers # without a record of a change, ticks have the name before it
 	check "$what: as a command" exits 0 "$profiltool" record -q -F 999 -g -o "$work/$name.pb.gz" -- \
 		"$one" "$@"
+	free_buffers
 	grep -E '^(phase|pid) ' "$work/out" >"$work/$name.log"
 	check "$what: as a command: each tick has its own" judge "$work/$name.log" "$work/$name.pb.gz"
 }
@@ -148,7 +150,9 @@ check_others() {
 
 	shift 2
 	run=$way-$1
+	share_buffers
 	check "$what: $1" "$way" "$@"
+	free_buffers
 	if [ "$way" = in_archive ]; then
 		check "$what: $1: each tick has its own" judge "$work/$run.out" "$work/$run"/*/*/*.pb.gz
 	else
