@@ -265,8 +265,34 @@ check "--normalize share compares shares of what is selected" differs "(j['norma
 	[(r['difference'], r['significant']) for r in j['rows']] == [(0, False)])" --normalize share
 check "that is said, too" prints 0 '^profiltool: compared: shares of all samples that are selected$' \
 	diff "${later[@]}" --unit web.service --normalize share
-check "without a filter, diff compares shares" prints 0 '^profiltool: compared: shares of all samples$' diff "${later[@]}"
-check "--normalize rate is for all" prints 0 'old ms/s' diff "${later[@]}" --normalize rate
+check "how much all of it rose is said" prints 0 \
+	'^profiltool: in each second: 0.667 ms, then 100.000 ms: 150.00 times as much$' diff "${later[@]}" --unit web.service
+check "without a filter, diff compares CPU time in each second, too" prints 0 'old ms/s' diff "${later[@]}"
+check "--normalize share is for all" prints 0 '^profiltool: compared: shares of all samples$' \
+	diff "${later[@]}" --normalize share
+# All of a machine rises 170 times, with the same shares inside.
+profile idling 'a;b 2' 'a;c 1'
+profile loaded 'a;b 340' 'a;c 170'
+"$make_archive" write "$archive" rise "$(date -u -d '2026-11-18 03:00' +%s)" 10 1 "all=$work/idling.pb.gz" >/dev/null
+"$make_archive" write "$archive" rise "$(date -u -d '2026-11-18 03:10' +%s)" 10 1 "all=$work/loaded.pb.gz" >/dev/null
+rise=(--host rise --since '2026-11-18 03:10' --until '2026-11-18 03:20')
+rises() {
+	run diff --json "${rise[@]}"
+	json "((j['old_s'], j['old_duration_s'], j['new_s'], j['new_duration_s']) == (0.3, 600, 51, 600) and
+		[(r['name'], r['old_ms_per_s'], r['new_ms_per_s'], r['significant']) for r in j['rows']] ==
+		[('b', 0.333, 56.667, True), ('c', 0.167, 28.333, True)])" "$work/out"
+}
+check "a load that rose 170 times all over is significant in each function" rises
+check "and in the summary" prints 0 '2 of 2 functions differ' diff "${rise[@]}"
+check "with what is called, it is three" prints 0 '3 of 3 functions differ' diff "${rise[@]}" --children
+check "shares show none of it" prints 0 '0 of 2 functions differ' diff "${rise[@]}" --normalize share
+check "but the summary does" prints 0 '170.00 times as much; --normalize rate compares that$' \
+	diff "${rise[@]}" --normalize share
+same_load() {
+	run diff --host rise --since '2026-11-18 03:15' --until '2026-11-18 03:20' --normalize share &&
+		! grep 'in each second' "$work/err"
+}
+check "the summary of shares has no rate where it is the same" same_load
 # In 4 minutes 4 x 4 samples, then in 8 minutes 8 x 3. By chance, each of the 40 is an older one with the probability 1/3.
 profile three 'work 3'
 "$make_archive" write "$archive" lengths "$(date -u -d '2026-11-17 03:00' +%s)" 4 1 "web=$work/few.pb.gz" >/dev/null
@@ -287,7 +313,7 @@ check "no length known" prints 1 'the old profile does not hold how long it was 
 diff_before() {
 	run diff --host one --since '2026-11-20 03:20' --until '2026-11-20 03:30'
 	cat "$work/out" "$work/err"
-	[ "$status" -eq 0 ] && grep -qE '^ *0 +0.00 +400 +80.00 .* work' "$work/out" &&
+	[ "$status" -eq 0 ] && grep -qE '^ *0 +0.000 +400 +6.667 .* work' "$work/out" &&
 		grep -q 'old: 2026-11-20 03:10:00 UTC to 2026-11-20 03:20:00 UTC: 100 samples' "$work/err"
 }
 check "diff compares with the interval before" diff_before
@@ -295,7 +321,7 @@ check "diff compares with the interval before" diff_before
 diff_chosen() {
 	run diff --host one --since '2026-11-20 03:30' --until '2026-11-20 03:40' \
 		--before '2026-11-20 03:20..2026-11-20 03:30'
-	[ "$status" -eq 0 ] && grep -qE '^ *400 +80.00 +0 +0.00 .* work' "$work/out"
+	[ "$status" -eq 0 ] && grep -qE '^ *400 +6.667 +0 +0.000 .* work' "$work/out"
 }
 check "diff --before chooses another one" diff_chosen
 check "--before takes an interval" prints 2 '--before takes TIME..TIME, not "Tue"' \

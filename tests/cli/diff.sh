@@ -209,6 +209,40 @@ swapped() {
 }
 check "what was swapped is significant" swapped
 
+# --- With what is called ---
+
+# "work" calls itself in 10 of the new samples.
+printf 'main;%s\n' 'work;leaf 60' 'rest 40' >"$work/calls-old.folded"
+printf 'main;%s\n' 'work;leaf 30' 'work;other 60' 'work;work;leaf 10' 'rest 10' >"$work/calls-new.folded"
+calls=("$work/calls-old.folded" "$work/calls-new.folded")
+check "--children counts a stack once for each function in it, however often it calls itself" diff - \
+	<(diff_of --children "${calls[@]}") <<'EOF_TABLE'
+old    old%  new    new%    diff  range%       p  function  image
+  0    0.00   60   54.55  +54.55  100.00  <0.001  other     [unknown]
+ 40   40.00   10    9.09  -30.91   62.96  <0.001  rest      [unknown]
+ 60   60.00  100   90.91  +30.91   20.48  <0.001  work      [unknown]
+ 60   60.00   40   36.36  -23.64   24.53  <0.001  leaf      [unknown]
+100  100.00  110  100.00    0.00    0.00       ~  main      [unknown]
+EOF_TABLE
+# children_p TESTED: p of "leaf" is Fisher's, corrected as the largest of four.
+children_p() {
+	diff_of --children --json "${calls[@]}" >"$work/children.json"
+	python3 - "$work/children.json" <<'EOF_PYTHON'
+import json, math, sys
+j = json.load(open(sys.argv[1]))
+assert j["amount"] == "total"
+row = next(r for r in j["rows"] if r["name"] == "leaf")
+def chance(k): # of the 100 samples that are leaf's in both, k in the old
+	return math.comb(100, k) * math.comb(110, 100 - k) / math.comb(210, 100)
+p = 2 * sum(chance(k) for k in range(row["old"], 101))
+assert (row["old"], row["new"]) == (60, 40) and abs(row["p"] - p) < 2e-6, (row, p)
+EOF_PYTHON
+}
+check "their significance is that of these counts" children_p
+check "the summary says what is compared" grep -q 'compared: shares of all samples, with what is called$' "$work/err"
+check "without it, functions are compared alone" json "j['amount'] == 'self' and 'work' not in [r['name'] for r in j['rows']]" \
+	<(diff_of --json "${calls[@]}")
+
 # --- Time ---
 
 # clock PERIOD_NS HOST: such a header, for a Callgrind file like those that convert writes

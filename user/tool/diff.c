@@ -10,6 +10,7 @@ struct diff_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	enum comparison_amount amount;
+	bool intervals;
 	bool significant;
 	const char *before; /* an interval */
 };
@@ -46,6 +47,8 @@ static const struct option_spec options[] = {
 	{ "normalize", 0, "rate|share|time",
 	  "compare each row's share of all samples, its time, or its time per second",
 	  parse_normalize, offsetof(struct diff_options, amount) },
+	{ "children", 0, NULL, "compare functions with what they call", NULL,
+	  offsetof(struct diff_options, view.rows.by_total) },
 	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, parse_sort,
 	  offsetof(struct diff_options, view.rows.view) },
 	{ "significant", 0, NULL, "only rows that differ by more than chance", NULL,
@@ -70,7 +73,12 @@ static const char *compared_value(const struct comparison *c, enum comparison_si
 static int diff_profiles(const struct profile *earlier, const struct profile *later,
 			 const char *const *names, const struct diff_options *o)
 {
-	struct comparison_options what = { o->view.rows, o->amount, o->significant };
+	struct comparison_options what = {
+		.rows = o->view.rows,
+		.amount = o->amount,
+		.intervals = o->intervals,
+		.significant = o->significant,
+	};
 	const char *value = o->view.rows.value, *image = o->view.rows.image;
 	struct report_table_options table = tool_table_options(&o->view);
 	struct comparison c = { 0 };
@@ -141,16 +149,13 @@ static int diff_files(char *const *paths, const struct diff_options *o)
  */
 static int diff_intervals(char *path, struct diff_options *o)
 {
-	bool archive = query_is_archive(path);
 	struct tool_two two;
 	struct error e;
 	int code;
 
 	if (tool_read_two(path, &o->reading, o->before ?: "before", "--before", &two, &e))
 		return tool_fail(&e);
-	/* Of two moments of one file, how much CPU time each took says more than shares of it. */
-	if (o->amount == AMOUNT_AUTO && profile_label_filter_is_empty(&o->reading.query.labels))
-		o->amount = archive ? AMOUNT_SHARE : AMOUNT_RATE;
+	o->intervals = true;
 	code = diff_profiles(two.p[OLD], two.p[NEW],
 			     (const char *const[]){ two.names[OLD], two.names[NEW] }, o);
 	profile_free(two.p[OLD]);

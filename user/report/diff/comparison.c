@@ -8,9 +8,6 @@
 
 #include "report/diff/binomial.h"
 
-/* Without a difference, 1 of 20 comparisons has a row with such a corrected p. */
-#define SIGNIFICANT 0.05
-
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
 /* What 1 of the compared value stands for. */
@@ -52,7 +49,13 @@ double comparison_seconds(const struct comparison *c, enum comparison_side side)
 	return count_meaning(p, c->value).seconds * (double)profile_total(p, c->value);
 }
 
-/* Collects the rows with a self, which is compared, and their amounts. Returns 0 or -ENOMEM. */
+int64_t comparison_value(const struct comparison *c, const struct row *row,
+			 enum comparison_side side)
+{
+	return c->rows.by_total ? row->counts[side].total : row->counts[side].self;
+}
+
+/* Collects the rows with something to compare, and their amounts. Returns 0 or -ENOMEM. */
 static int collect_rows(struct comparison *c, const struct rows_options *o,
 			const struct count_meaning *meanings)
 {
@@ -76,19 +79,19 @@ static int collect_rows(struct comparison *c, const struct rows_options *o,
 		struct compared *compared = &c->compared[c->count];
 		const struct row *row = &c->rows.rows[i];
 
-		if (!row->counts[OLD].self && !row->counts[NEW].self)
+		if (!comparison_value(c, row, OLD) && !comparison_value(c, row, NEW))
 			continue;
 		c->count++;
 		compared->row = row;
 		for (size_t side = 0; side < SIDES; side++) {
-			double self = (double)row->counts[side].self;
+			double value = (double)comparison_value(c, row, side);
 			double all = (double)c->rows.columns[side].samples;
 			double recorded_s = (double)c->profiles[side]->duration_ns / 1e9;
 
 			if (c->amount == AMOUNT_SHARE)
-				compared->amount[side] = all > 0 ? self * 100 / all : 0;
+				compared->amount[side] = all > 0 ? value * 100 / all : 0;
 			else
-				compared->amount[side] = self * meanings[side].seconds;
+				compared->amount[side] = value * meanings[side].seconds;
 			if (c->amount == AMOUNT_RATE)
 				compared->amount[side] = compared->amount[side] * 1000 / recorded_s;
 		}
@@ -103,7 +106,7 @@ static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
 }
 
-/* Sets is_tested, p and is_significant of each row. Returns 0 or -ENOMEM. */
+/* Sets all_p, and is_tested, p and is_significant of each row. Returns 0 or -ENOMEM. */
 static int find_significant(struct comparison *c, const struct count_meaning *meanings)
 {
 	double *p = calloc(c->count + 1, sizeof(*p));
@@ -119,20 +122,31 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 		all[side] =
 			to_samples(magnitude_u64(c->rows.columns[side].samples), &meanings[side]);
 		exposure[side] = meanings[side].samples / meanings[side].seconds;
+	}
+	if (c->all_rate[OLD] > 0 || c->all_rate[NEW] > 0) {
+		double rate_exposure[SIDES];
+
+		for (size_t side = 0; side < SIDES; side++)
+			rate_exposure[side] =
+				exposure[side] * (double)c->profiles[side]->duration_ns;
+		c->all_p = counts_differ(all[OLD], all[NEW],
+					 rate_exposure[OLD] /
+						 (rate_exposure[OLD] + rate_exposure[NEW]))
+				   .p;
 		if (c->amount == AMOUNT_RATE)
-			exposure[side] *= (double)c->profiles[side]->duration_ns;
+			memcpy(exposure, rate_exposure, sizeof(exposure));
 	}
 	for (size_t i = 0; i < c->count; i++) {
 		const struct row *row = c->compared[i].row;
 
 		for (size_t side = 0; side < SIDES; side++)
-			counts[side] = to_samples(row->counts[side].self, &meanings[side]);
+			counts[side] = to_samples(comparison_value(c, row, side), &meanings[side]);
 		if (c->amount == AMOUNT_SHARE)
 			s = shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
 		else
 			s = counts_differ(counts[OLD], counts[NEW],
 					  exposure[OLD] / (exposure[OLD] + exposure[NEW]));
-		c->compared[i].is_tested = s.least <= SIGNIFICANT;
+		c->compared[i].is_tested = s.least <= COMPARISON_SIGNIFICANT;
 		if (c->compared[i].is_tested)
 			p[tested++] = s.p;
 	}
@@ -145,7 +159,7 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 		struct compared *row = &c->compared[i];
 
 		row->p = row->is_tested ? p[tested++] : 1;
-		row->is_significant = row->p <= SIGNIFICANT;
+		row->is_significant = row->p <= COMPARISON_SIGNIFICANT;
 		c->significant += row->is_significant;
 	}
 	free(p);
@@ -196,19 +210,24 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	struct count_meaning meanings[] = { count_meaning(earlier, value),
 					    count_meaning(later, value) };
 	size_t kept = 0;
+	bool has_rate;
 
 	*c = (struct comparison){
 		.profiles = { earlier, later },
 		.value = value,
 		.amount = o->amount,
+		.all_p = 1,
 	};
+	has_rate = meanings[OLD].seconds > 0 && meanings[NEW].seconds > 0 && earlier->duration_ns &&
+		   later->duration_ns;
+	for (size_t side = 0; side < SIDES && has_rate; side++)
+		c->all_rate[side] =
+			comparison_seconds(c, side) * 1e12 / (double)c->profiles[side]->duration_ns;
 	if (c->amount == AMOUNT_AUTO) {
-		bool selected =
-			earlier->all_samples || later->all_samples || comparison_is_of_times(c);
-		bool has_rate = meanings[OLD].seconds > 0 && meanings[NEW].seconds > 0 &&
-				earlier->duration_ns && later->duration_ns;
+		bool prefers_rate = o->intervals || earlier->all_samples || later->all_samples ||
+				    comparison_is_of_times(c);
 
-		c->amount = selected && has_rate ? AMOUNT_RATE : AMOUNT_SHARE;
+		c->amount = prefers_rate && has_rate ? AMOUNT_RATE : AMOUNT_SHARE;
 	}
 	for (size_t side = 0; side < SIDES; side++) {
 		if (c->amount == AMOUNT_RATE && !c->profiles[side]->duration_ns) {

@@ -11,6 +11,9 @@
 
 /* Compares two profiles row by row: what changed, by how much, and whether by more than chance. */
 
+/* Without a difference, 1 of 20 comparisons has a row with such a corrected p. */
+#define COMPARISON_SIGNIFICANT 0.05
+
 enum comparison_side {
 	OLD,
 	NEW,
@@ -19,10 +22,10 @@ enum comparison_side {
 
 enum comparison_amount {
 	/*
-	 * AMOUNT_RATE if samples were selected and the profiles hold what it needs: what is left
-	 * out of them can have changed as much, so that a share of the rest says nothing. So it is
-	 * with the time of waits, of which a longer one makes all others smaller. Else
-	 * AMOUNT_SHARE.
+	 * AMOUNT_RATE for intervals, and if samples were selected, where the profiles hold what it
+	 * needs: what is left out of them can have changed as much, so that a share of the rest
+	 * says nothing. So it is with the time of waits, of which a longer one makes all others
+	 * smaller. Else AMOUNT_SHARE.
 	 */
 	AMOUNT_AUTO,
 	AMOUNT_SHARE, /* percent of all samples */
@@ -31,8 +34,9 @@ enum comparison_amount {
 };
 
 struct comparison_options {
-	struct rows_options rows; /* without extents */
+	struct rows_options rows; /* without extents; by_total: compare totals, not self */
 	enum comparison_amount amount;
+	bool intervals;	  /* the profiles are parts of one recording, or of one archive */
 	bool significant; /* omit rows that are not significant */
 };
 
@@ -49,9 +53,12 @@ struct comparison {
 	const struct profile *profiles[SIDES];
 	const char *value;	       /* what is compared: profile_value() */
 	enum comparison_amount amount; /* not AMOUNT_AUTO */
-	struct rows rows;
-	struct compared *compared; /* the largest difference first */
+	struct rows rows;	       /* rows.by_total: their totals are compared */
+	struct compared *compared;     /* the largest difference first */
 	size_t count;
+	/* The rate of all samples, in the unit of AMOUNT_RATE; 0: it is unknown of one side */
+	double all_rate[SIDES];
+	double all_p;	    /* of the difference of these; 1 if !has_p */
 	bool has_p;	    /* both sides count samples */
 	size_t significant; /* number of significant rows */
 	size_t omitted;	    /* number of omitted rows, which are not significant */
@@ -70,6 +77,10 @@ void comparison_free(struct comparison *c);
 
 /* True if what is compared is a sum of times, as of waits, not one of samples. */
 bool comparison_is_of_times(const struct comparison *c);
+
+/* What is compared of a row: its self, or its total. */
+int64_t comparison_value(const struct comparison *c, const struct row *row,
+			 enum comparison_side side);
 
 /* The time in seconds that a side's samples stand for; 0: unknown. */
 double comparison_seconds(const struct comparison *c, enum comparison_side side);

@@ -17,9 +17,9 @@
 
 /* The contents of a column of numbers. */
 enum content {
-	OLD_SELF,
+	OLD_VALUE,
 	OLD_AMOUNT,
-	NEW_SELF,
+	NEW_VALUE,
 	NEW_AMOUNT,
 	DIFFERENCE,
 	RANGE,
@@ -43,14 +43,13 @@ static double normalized_range(const struct compared *row)
 }
 
 /*
- * Writes an amount, in percent or seconds. Printed as integers, because the locale may have another
- * decimal point. is_signed: positive ones get a "+".
+ * Writes a number with two decimals, or three. Printed as integers, because the locale may have
+ * another decimal point. is_signed: positive ones get a "+".
  */
-static const char *print_amount(const struct comparison *c, double value, bool is_signed,
-				char buffer[TABLE_CELL_SIZE])
+static const char *print_decimals(double value, int decimals, bool is_signed,
+				  char buffer[TABLE_CELL_SIZE])
 {
-	bool is_time = c->amount != AMOUNT_SHARE;
-	uint64_t unit = is_time ? 1000 : 100;
+	uint64_t unit = decimals == 3 ? 1000 : 100;
 	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
 	const char *sign = "";
 
@@ -58,19 +57,28 @@ static const char *print_amount(const struct comparison *c, double value, bool i
 		sign = "-";
 	else if (scaled && is_signed)
 		sign = "+";
-	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64, sign, scaled / unit,
-		 is_time ? 3 : 2, scaled % unit);
+	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64, sign, scaled / unit, decimals,
+		 scaled % unit);
 	return buffer;
 }
 
-/* Times in seconds. */
-static const char *print_self(const struct comparison *c, int64_t self,
-			      char buffer[TABLE_CELL_SIZE])
+/* Writes an amount, in percent or a unit of time. */
+static const char *print_amount(const struct comparison *c, double value, bool is_signed,
+				char buffer[TABLE_CELL_SIZE])
 {
+	return print_decimals(value, c->amount == AMOUNT_SHARE ? 2 : 3, is_signed, buffer);
+}
+
+/* Times in seconds. */
+static const char *print_value(const struct comparison *c, const struct row *row,
+			       enum comparison_side side, char buffer[TABLE_CELL_SIZE])
+{
+	int64_t value = comparison_value(c, row, side);
+
 	if (comparison_is_of_times(c))
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)self / 1e9);
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)value / 1e9);
 	else
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, self);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, value);
 	return buffer;
 }
 
@@ -84,10 +92,10 @@ static const char *diff_cell(const void *context, size_t number, size_t column,
 	if (column >= d->numbers)
 		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
 	switch (d->contents[column]) {
-	case OLD_SELF:
-		return print_self(d->c, row->row->counts[OLD].self, buffer);
-	case NEW_SELF:
-		return print_self(d->c, row->row->counts[NEW].self, buffer);
+	case OLD_VALUE:
+		return print_value(d->c, row->row, OLD, buffer);
+	case NEW_VALUE:
+		return print_value(d->c, row->row, NEW, buffer);
 	case OLD_AMOUNT:
 		return print_amount(d->c, row->amount[OLD], false, buffer);
 	case NEW_AMOUNT:
@@ -159,15 +167,15 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 		if ((i == RANGE && o->width && o->width < NARROW) ||
 		    (i == SIGNIFICANCE && !c->has_p) ||
 		    /* They would be there twice. */
-		    (is_of_times && c->amount == AMOUNT_TIME && (i == OLD_SELF || i == NEW_SELF)))
+		    (is_of_times && c->amount == AMOUNT_TIME && (i == OLD_VALUE || i == NEW_VALUE)))
 			continue;
 		d.columns[d.numbers] = (struct table_column){
-			.title = !is_of_times	 ? titles[c->amount][i]
-				 : i == OLD_SELF ? "old s"
-				 : i == NEW_SELF ? "new s"
-						 : titles[c->amount][i],
+			.title = !is_of_times	  ? titles[c->amount][i]
+				 : i == OLD_VALUE ? "old s"
+				 : i == NEW_VALUE ? "new s"
+						  : titles[c->amount][i],
 			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
-			.is_optional = i == OLD_SELF || i == NEW_SELF,
+			.is_optional = i == OLD_VALUE || i == NEW_VALUE,
 		};
 		d.contents[d.numbers++] = i;
 	}
@@ -225,13 +233,30 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 		[AMOUNT_RATE] = is_of_times ? "the time in each second of the recordings"
 					    : "CPU time in each second of the recordings",
 	};
+	double was = c->all_rate[OLD], is = c->all_rate[NEW];
 	size_t all = c->count + c->omitted, side = OLD;
 	bool selected = c->profiles[OLD]->all_samples || c->profiles[NEW]->all_samples;
 
 	print_side(c, OLD, prefix, names[OLD], out);
 	print_side(c, NEW, prefix, names[NEW], out);
-	fprintf(out, "%scompared: %s%s\n", prefix, amounts[c->amount],
-		selected && c->amount == AMOUNT_SHARE && !is_of_times ? " that are selected" : "");
+	fprintf(out, "%scompared: %s%s%s\n", prefix, amounts[c->amount],
+		selected && c->amount == AMOUNT_SHARE && !is_of_times ? " that are selected" : "",
+		c->rows.by_total ? ", with what is called" : "");
+	/* Shares stay the same where everything takes more. */
+	if ((was > 0 || is > 0) &&
+	    (c->amount == AMOUNT_RATE || c->all_p <= COMPARISON_SIGNIFICANT)) {
+		char before[TABLE_CELL_SIZE], after[TABLE_CELL_SIZE];
+
+		fprintf(out, "%sin each second: %s ms, then %s ms", prefix,
+			print_decimals(was, 3, false, before), print_decimals(is, 3, false, after));
+		if (was > 0 && is > 0) {
+			text_decimal(before, is / was);
+			fprintf(out, ": %s times as much", before);
+		}
+		if (c->amount == AMOUNT_SHARE)
+			fputs("; --normalize rate compares that", out);
+		fputc('\n', out);
+	}
 	while (side < SIDES && profile_find_value(c->profiles[side], PROFILE_WALL_TYPE) <
 				       c->profiles[side]->value_type_count)
 		side++;
@@ -242,6 +267,21 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",
 		prefix, c->significant, all, row_view_noun(c->rows.view, all),
 		c->significant == 1 ? "s" : "");
+}
+
+/* Adds the time that the samples of a side stand for, and how long it was recorded. */
+static void side_json(struct json_writer *w, const struct comparison *c, enum comparison_side side)
+{
+	double seconds = comparison_seconds(c, side);
+	uint64_t duration_ns = c->profiles[side]->duration_ns;
+
+	json_member(w, side == OLD ? "old_samples" : "new_samples",
+		    json_object_new_uint64(magnitude_u64(c->rows.columns[side].samples)));
+	if (seconds > 0)
+		json_member(w, side == OLD ? "old_s" : "new_s", json_decimal(seconds, 3));
+	if (duration_ns)
+		json_member(w, side == OLD ? "old_duration_s" : "new_duration_s",
+			    json_decimal((double)duration_ns / 1e9, 3));
 }
 
 static struct json_object *json_amount(const struct comparison *c, double value)
@@ -261,7 +301,7 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 	};
 	const char *const *key = keys[c->amount];
 	struct json_object *object = json_object_new_object();
-	int64_t old = row->row->counts[OLD].self, new = row->row->counts[NEW].self;
+	int64_t old = comparison_value(c, row->row, OLD), new = comparison_value(c, row->row, NEW);
 	int err = row_fields_json(c->rows.view, row->row, object);
 
 	err = err ?: json_add(object, "old", json_object_new_int64(old));
@@ -288,12 +328,11 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	struct json_writer w;
 
 	json_begin(&w, out);
-	json_member(&w, "old_samples",
-		    json_object_new_uint64(magnitude_u64(c->rows.columns[OLD].samples)));
-	json_member(&w, "new_samples",
-		    json_object_new_uint64(magnitude_u64(c->rows.columns[NEW].samples)));
+	side_json(&w, c, OLD);
+	side_json(&w, c, NEW);
 	json_member(&w, "by", json_text(c->rows.view->name));
 	json_member(&w, "normalize", json_text(names[c->amount]));
+	json_member(&w, "amount", json_text(c->rows.by_total ? "total" : "self"));
 	json_begin_list(&w, "rows");
 	for (size_t i = 0; i < shown && !w.err; i++)
 		json_element(&w, row_object(c, &c->compared[i]));

@@ -10,7 +10,7 @@
  * all and its difference in percentage points, or their time in seconds and its difference, or
  * that in a second of the recording, in milliseconds;
  * the normalised range, |old - new| / (|old| + |new|) of these shares or times; and the
- * significance. options->rows has no effect.
+ * significance. Samples are those of each row's self, or of its total. options->rows has no effect.
  *
  *     old  old%  new  new%  diff  range%  p  function  image
  *     old  old s  new  new s  diff s  range%  p  function  image
@@ -24,7 +24,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 		     FILE *out);
 
 /*
- * Prints up to four lines, begun by `prefix`: the profiles, what is compared, and how many rows
+ * Prints up to five lines, begun by `prefix`: the profiles, what is compared, and how many rows
  * really differ.
  */
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
