@@ -327,7 +327,7 @@ check "completion: threads for -t" offers "$sleeper" record -t "$sleeper"
 check "completion: directories for --cgroup" offers /proc/ record --cgroup /pr
 check "completion: formats" offers_only pprof merge -f p
 check "completion: formats behind =" \
-	offers_only folded record --format = f
+	offers_only folded record --format = fo
 check "completion: methods of call stacks" \
 	offers_only $'auto\ndwarf\nfp\nnone' record --call-graph = ''
 check "completion: a command to record behind such a method" \

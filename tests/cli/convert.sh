@@ -13,11 +13,12 @@ convert() {
 
 # --- One recording in every format ---
 
-mapfile -t formats < <(convert --help | sed -n 's/.*FORMAT is one of: //p' | sed 's/, /\n/g')
+mapfile -t formats < <(convert --help | tr -s ' \n' ' ' | sed 's/.*FORMAT is one of: //' | grep -oE '^[a-z]+(, [a-z]+)*' |
+	sed 's/, /\n/g')
 check "--help reports all formats" test "$(printf '%s\n' "${formats[@]}" | sort | xargs)" = \
-	"callgrind dcpi folded gmon gperftools pprof speedscope"
-# That one is only written.
-mapfile -t formats < <(printf '%s\n' "${formats[@]}" | grep -v speedscope)
+	"callgrind dcpi firefox folded gmon gperftools pprof speedscope"
+# These are only written.
+mapfile -t formats < <(printf '%s\n' "${formats[@]}" | grep -vE "speedscope|firefox")
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2

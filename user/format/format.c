@@ -5,6 +5,7 @@
 
 #include "format/callgrind/callgrind.h"
 #include "format/dcpi/dcpi.h"
+#include "format/firefox/firefox.h"
 #include "format/folded/folded.h"
 #include "format/foreign.h"
 #include "format/gmon/gmon.h"
@@ -22,6 +23,7 @@ const struct format *const format_all[] = {
 	&format_callgrind,
 	&format_folded,
 	&format_speedscope,
+	&format_firefox,
 	NULL,
 };
 /* clang-format on */

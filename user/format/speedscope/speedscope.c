@@ -6,24 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/json_text.h"
+#include "format/pieces.h"
 #include "profile/pc_name.h"
 #include "util/array.h"
 #include "util/index.h"
 #include "util/sum.h"
-#include "util/utf8.h"
 
 /* What is shown as one name: a function in a file, or an address without a name. */
 struct frame {
 	const char *name, *file;
 	uint32_t line; /* where the function begins; 0: unknown */
-};
-
-/* A part of a thread's time: ticks of a sample that follow each other, or all of it. */
-struct piece {
-	uint64_t thread; /* tid and generation, by which the pieces of a thread are together */
-	uint64_t time_ns;
-	int64_t value;
-	uint32_t sample;
 };
 
 struct writer {
@@ -36,29 +29,8 @@ struct writer {
 	struct index index;
 	uint32_t *first; /* of each location: its frames are numbers[first[i] .. first[i + 1]) */
 	uint32_t *numbers;
-	struct piece *pieces;
-	size_t piece_count, piece_room;
+	struct pieces pieces;
 };
-
-/* A JSON string. What is not UTF-8 becomes U+FFFD. */
-static void print_text(const char *text, FILE *out)
-{
-	putc('"', out);
-	for (size_t size; *text; text += size) {
-		uint32_t code;
-
-		size = utf8_decode(text, &code);
-		if (!size) {
-			fputs("\\ufffd", out);
-			size = 1;
-		} else if (code < 0x20 || code == '"' || code == '\\' || code == 0x7f) {
-			fprintf(out, "\\u%04" PRIx32, code);
-		} else {
-			fwrite(text, 1, size, out);
-		}
-	}
-	putc('"', out);
-}
 
 static bool is_frame(const void *frames, uint32_t id, const void *key)
 {
@@ -125,78 +97,6 @@ static int find_frames(struct writer *w)
 	return 0;
 }
 
-static int add_piece(struct writer *w, uint32_t sample, uint64_t time_ns, int64_t value)
-{
-	const struct profile_labels *l = &w->p->labels[w->p->samples[sample].labels];
-
-	if (array_reserve(&w->pieces, &w->piece_room, w->piece_count + 1, sizeof(*w->pieces)))
-		return -ENOMEM;
-	w->pieces[w->piece_count++] = (struct piece){
-		.thread = (uint64_t)l->generation << 32 | (l->tid ?: l->pid),
-		.time_ns = time_ns,
-		.value = value,
-		.sample = sample,
-	};
-	return 0;
-}
-
-/*
- * Each tick is a part of its sample's value, waits are by their lengths; what has no time comes
- * last. Returns 0 or -ENOMEM.
- */
-static int find_pieces(struct writer *w)
-{
-	const struct profile *p = w->p;
-	struct tick_groups ticks;
-	struct wait_groups waits;
-	int err = tick_list_group(&p->ticks, p->sample_count, &ticks);
-
-	if (err)
-		return err;
-	err = wait_list_group(&p->waits, p->sample_count, &waits);
-	if (err) {
-		tick_groups_free(&ticks);
-		return err;
-	}
-	for (uint32_t i = 0; i < p->sample_count && !err; i++) {
-		const int64_t *values = &p->values[i * p->value_type_count];
-		int64_t left = values[w->value];
-		uint64_t count = magnitude(values[0]);
-
-		if (left <= 0)
-			continue;
-		for (size_t at = waits.first[i]; at < waits.first[i + 1] && left && !err; at++) {
-			int64_t length = waits.waits[at].length_ns < (uint64_t)left
-						 ? (int64_t)waits.waits[at].length_ns
-						 : left;
-
-			err = add_piece(w, i, waits.waits[at].since_ns, length);
-			left -= length;
-		}
-		if (waits.first[i + 1] == waits.first[i])
-			for (size_t at = ticks.first[i]; at < ticks.first[i + 1] && !err;
-			     at++, count--) {
-				int64_t part = left / (int64_t)(count ?: 1);
-
-				err = part ? add_piece(w, i, ticks.times[at], part) : 0;
-				left -= part;
-			}
-		if (left && !err)
-			err = add_piece(w, i, UINT64_MAX, left);
-	}
-	tick_groups_free(&ticks);
-	wait_groups_free(&waits);
-	return err;
-}
-
-static int compare_pieces(const void *one, const void *other)
-{
-	const struct piece *a = one, *b = other;
-	int order = compare_u64(a->thread, b->thread) ?: compare_u64(a->time_ns, b->time_ns);
-
-	return order ?: compare_u64(a->sample, b->sample);
-}
-
 /* Whether two samples have the same stack. */
 static bool same_stack(const struct profile *p, uint32_t one, uint32_t other)
 {
@@ -240,36 +140,40 @@ static const char *unit_of(const struct profile_value_type *type)
 static void print_thread(struct writer *w, size_t first, size_t end)
 {
 	const struct profile *p = w->p;
-	const struct profile_labels *l = &p->labels[p->samples[w->pieces[first].sample].labels];
+	const struct profile_labels *l =
+		&p->labels[p->samples[w->pieces.list[first].sample].labels];
 	char name[128];
 	int64_t all = 0;
 
 	for (size_t i = first; i < end; i++)
-		add_i64(&all, w->pieces[i].value);
+		add_i64(&all, w->pieces.list[i].value);
 	if (l->tid || l->pid)
 		snprintf(name, sizeof(name), "%.96s %" PRIu32, l->comm, l->tid ?: l->pid);
 	else
 		snprintf(name, sizeof(name), "%.96s",
 			 *l->comm ? l->comm : p->value_types[w->value].type);
 	fputs("{\"type\":\"sampled\",\"name\":", w->out);
-	print_text(name, w->out);
+	json_text_put(name, w->out);
 	fprintf(w->out,
 		",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\n\"samples\":[",
 		unit_of(&p->value_types[w->value]), all);
 	for (size_t i = first; i < end; i++) {
-		if (i > first && same_stack(p, w->pieces[i - 1].sample, w->pieces[i].sample))
+		if (i > first &&
+		    same_stack(p, w->pieces.list[i - 1].sample, w->pieces.list[i].sample))
 			continue;
 		if (i > first)
 			fputs(",\n", w->out);
-		print_stack(w, w->pieces[i].sample);
+		print_stack(w, w->pieces.list[i].sample);
 	}
 	fputs("],\n\"weights\":[", w->out);
 	for (size_t i = first; i < end;) {
 		int64_t sum = 0;
 		size_t at = i;
 
-		for (; at < end && same_stack(p, w->pieces[i].sample, w->pieces[at].sample); at++)
-			add_i64(&sum, w->pieces[at].value);
+		for (;
+		     at < end && same_stack(p, w->pieces.list[i].sample, w->pieces.list[at].sample);
+		     at++)
+			add_i64(&sum, w->pieces.list[at].value);
 		fprintf(w->out, i > first ? ",%" PRId64 : "%" PRId64, sum);
 		i = at;
 	}
@@ -279,31 +183,30 @@ static void print_thread(struct writer *w, size_t first, size_t end)
 static int print_file(struct writer *w)
 {
 	const struct profile *p = w->p;
-	int err = find_frames(w) ?: find_pieces(w);
+	int err = find_frames(w) ?: pieces_find(p, w->value, &w->pieces);
 
 	if (err)
 		return err;
-	if (w->piece_count)
-		qsort(w->pieces, w->piece_count, sizeof(*w->pieces), compare_pieces);
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 	      "\"exporter\":\"profil " PROFIL_VERSION "\",\n\"name\":",
 	      w->out);
-	print_text(*p->command ? p->command : "profile", w->out);
+	json_text_put(*p->command ? p->command : "profile", w->out);
 	fputs(",\n\"shared\":{\"frames\":[", w->out);
 	for (size_t i = 0; i < w->frame_count; i++) {
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", w->out);
-		print_text(w->frames[i].name, w->out);
+		json_text_put(w->frames[i].name, w->out);
 		if (*w->frames[i].file) {
 			fputs(",\"file\":", w->out);
-			print_text(w->frames[i].file, w->out);
+			json_text_put(w->frames[i].file, w->out);
 		}
 		if (w->frames[i].line)
 			fprintf(w->out, ",\"line\":%" PRIu32, w->frames[i].line);
 		putc('}', w->out);
 	}
 	fputs("]},\n\"profiles\":[", w->out);
-	for (size_t i = 0, end; i < w->piece_count; i = end) {
-		for (end = i; end < w->piece_count && w->pieces[end].thread == w->pieces[i].thread;)
+	for (size_t i = 0, end; i < w->pieces.count; i = end) {
+		for (end = i; end < w->pieces.count &&
+			      w->pieces.list[end].thread == w->pieces.list[i].thread;)
 			end++;
 		fputs(i ? ",\n" : "\n", w->out);
 		print_thread(w, i, end);
@@ -324,7 +227,7 @@ static int speedscope_write(const struct profile *p, const struct format_options
 	free(w.frames);
 	free(w.first);
 	free(w.numbers);
-	free(w.pieces);
+	pieces_free(&w.pieces);
 	index_free(&w.index);
 	return err ? error_no_memory(e) : 0;
 }

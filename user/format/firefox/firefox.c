@@ -1,0 +1,737 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A table is an object of columns, which are arrays of the same length. Frames are numbered as the
+ * lines of locations are, the outermost of inlined functions first; a location without lines has
+ * one frame.
+ */
+#include "format/firefox/firefox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/json_text.h"
+#include "format/pieces.h"
+#include "profile/build_id.h"
+#include "profile/image_name.h"
+#include "profile/pc_name.h"
+#include "profile/thread_state.h"
+#include "util/array.h"
+#include "util/index.h"
+#include "util/sum.h"
+
+#define FORMAT_VERSION 61
+
+/* How long a sample without a time is shown, if the period is unknown. */
+#define UNKNOWN_PERIOD_NS 1000000
+
+#define BREAKPAD_ID_BYTES 16
+
+/* The numbers of categories[]. Those of waits follow as in enum thread_state. */
+enum category {
+	CATEGORY_OTHER,
+	CATEGORY_USER,
+	CATEGORY_KERNEL,
+	CATEGORY_STATES,
+};
+
+/* "transparent" is for threads that have nothing to do. There has to be a grey one. */
+static const struct {
+	const char *name, *color;
+} categories[] = {
+	[CATEGORY_OTHER] = { "Other", "grey" },
+	[CATEGORY_USER] = { "User", "yellow" },
+	[CATEGORY_KERNEL] = { "Kernel", "orange" },
+	[CATEGORY_STATES + THREAD_RUNNABLE] = { "Waiting for a CPU", "red" },
+	[CATEGORY_STATES + THREAD_BLOCKED] = { "Blocked", "purple" },
+	[CATEGORY_STATES + THREAD_IDLE] = { "Idle", "transparent" },
+	[CATEGORY_STATES + THREAD_UNDECIDED] = { "Blocked or idle", "lightblue" },
+	/* No frame has it; THREAD_RAN would else be a hole in the list. */
+	[CATEGORY_STATES + THREAD_RAN] = { "Ran", "green" },
+};
+
+#define CATEGORY_COUNT (sizeof(categories) / sizeof(*categories))
+
+struct text {
+	const char *text;
+	uint32_t source; /* its number among the source files, + 1; 0: it is none */
+};
+
+struct function {
+	const char *name, *file; /* "" when unknown */
+	uint32_t image;		 /* PROFILE_NONE: none that has a name */
+	uint32_t line;		 /* where it begins; 0: unknown */
+	uint32_t name_text;	 /* the numbers of these texts */
+	uint32_t file_text;
+};
+
+/* An image with functions */
+struct library {
+	uint32_t image, name_text;
+};
+
+struct frame {
+	uint32_t function, line, column, depth;
+	enum category category;
+};
+
+struct stack {
+	uint32_t prefix; /* the caller's; INDEX_NONE: it is the outermost */
+	uint32_t frame;
+};
+
+/* Names of processes, by PID and generation */
+struct process {
+	uint64_t id;
+	const char *name;
+};
+
+struct writer {
+	const struct profile *p;
+	FILE *out;
+	size_t value;
+	char **unnamed;	 /* text for each location without a name; NULL: it has one */
+	uint32_t *first; /* of each location: its frames begin with this one */
+	struct frame *frames;
+	size_t frame_count;
+	struct function *functions;
+	size_t function_count, function_room;
+	struct stack *stacks;
+	size_t stack_count, stack_room;
+	uint32_t *stack_of; /* each sample's; INDEX_NONE: it has no frames */
+	struct text *texts;
+	size_t text_count, text_room;
+	struct process *processes;
+	size_t process_count, process_room;
+	struct index function_index, stack_index, text_index, process_index;
+	struct library *libraries;
+	uint32_t *library_of; /* the number of each image + 1; 0: no function is in it */
+	size_t library_count;
+	uint32_t *sources; /* their texts */
+	size_t source_count, source_room;
+	struct pieces pieces;
+};
+
+static bool same_text(const void *texts, uint32_t id, const void *key)
+{
+	return strcmp(((const struct text *)texts)[id].text, key) == 0;
+}
+
+static int text_number(struct writer *w, const char *text, uint32_t *number)
+{
+	uint64_t hash = hash_bytes(text, strlen(text), 0);
+
+	*number = index_find(&w->text_index, hash, same_text, w->texts, text);
+	if (*number != INDEX_NONE)
+		return 0;
+	if (array_reserve(&w->texts, &w->text_room, w->text_count + 1, sizeof(*w->texts)) ||
+	    index_add(&w->text_index, hash, w->text_count))
+		return -ENOMEM;
+	*number = w->text_count;
+	w->texts[w->text_count++] = (struct text){ text, 0 };
+	return 0;
+}
+
+static bool same_function(const void *functions, uint32_t id, const void *key)
+{
+	const struct function *a = (const struct function *)functions + id, *b = key;
+
+	return a->image == b->image && a->line == b->line && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->file, b->file) == 0;
+}
+
+static int add_function(struct writer *w, struct function *f, uint32_t *number)
+{
+	uint64_t hash = hash_bytes(f->name, strlen(f->name), hash_u64(f->image, f->line));
+	struct text *file;
+
+	*number = index_find(&w->function_index, hash, same_function, w->functions, f);
+	if (*number != INDEX_NONE)
+		return 0;
+	if (array_reserve(&w->functions, &w->function_room, w->function_count + 1,
+			  sizeof(*w->functions)) ||
+	    index_add(&w->function_index, hash, w->function_count) ||
+	    text_number(w, f->name, &f->name_text) || text_number(w, f->file, &f->file_text))
+		return -ENOMEM;
+	file = &w->texts[f->file_text];
+	if (*f->file && !file->source) {
+		if (array_reserve(&w->sources, &w->source_room, w->source_count + 1,
+				  sizeof(*w->sources)))
+			return -ENOMEM;
+		w->sources[w->source_count++] = f->file_text;
+		file->source = w->source_count;
+	}
+	if (f->image != PROFILE_NONE && !w->library_of[f->image]) {
+		struct library *l = &w->libraries[w->library_count++];
+
+		l->image = f->image;
+		w->library_of[f->image] = w->library_count;
+		if (text_number(w, profile_basename(w->p->images[f->image].path), &l->name_text))
+			return -ENOMEM;
+	}
+	*number = w->function_count;
+	w->functions[w->function_count++] = *f;
+	return 0;
+}
+
+static enum category category_of(const struct profile *p, const struct profile_location *l,
+				 const char *name)
+{
+	const char *reason;
+	size_t size;
+	enum thread_state state = thread_state_of(name, &reason, &size);
+
+	if (state != THREAD_RAN)
+		return CATEGORY_STATES + state;
+	if (l->mapping == PROFILE_NONE)
+		return CATEGORY_OTHER;
+	/* Of images in brackets, the kernel's modules are in its half of the addresses. */
+	if (image_is_in_kernel(p->images[p->mappings[l->mapping].image].path) || l->address >> 63)
+		return CATEGORY_KERNEL;
+	return CATEGORY_USER;
+}
+
+static int find_frames(struct writer *w)
+{
+	const struct profile *p = w->p;
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->location_count; i++)
+		count += p->locations[i].line_count ?: 1;
+	w->unnamed = calloc(p->location_count + 1, sizeof(*w->unnamed));
+	w->first = calloc(p->location_count + 1, sizeof(*w->first));
+	w->libraries = calloc(p->image_count + 1, sizeof(*w->libraries));
+	w->library_of = calloc(p->image_count + 1, sizeof(*w->library_of));
+	w->frames = calloc(count + 1, sizeof(*w->frames));
+	if (!w->unnamed || !w->first || !w->libraries || !w->library_of || !w->frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const struct profile_image *image = profile_location_image(p, i);
+		struct function f = {
+			.file = "",
+			.image = image && *image->path ? (uint32_t)(image - p->images)
+						       : PROFILE_NONE,
+		};
+		struct frame *frame = &w->frames[w->frame_count];
+
+		w->first[i] = w->frame_count;
+		w->frame_count += l->line_count ?: 1;
+		if (!l->line_count) {
+			f.name = w->unnamed[i] =
+				profile_pc_name(image ? image->path : "", l->image_address);
+			if (!f.name || add_function(w, &f, &frame->function))
+				return -ENOMEM;
+			frame->category = category_of(p, l, f.name);
+		}
+		for (uint32_t j = l->line_count; j-- > 0; frame++) {
+			const struct profile_line *line = &p->lines[l->first_line + j];
+			const struct profile_function *function = &p->functions[line->function];
+
+			f.name = function->name;
+			f.file = line->file ?: function->file;
+			f.line = line->file ? 0 : function->start_line;
+			frame->line = line->line;
+			frame->column = line->column;
+			frame->depth = l->line_count - 1 - j;
+			frame->category = category_of(p, l, f.name);
+			if (add_function(w, &f, &frame->function))
+				return -ENOMEM;
+		}
+	}
+	w->first[p->location_count] = w->frame_count;
+	return 0;
+}
+
+static bool same_stack(const void *stacks, uint32_t id, const void *key)
+{
+	const struct stack *a = (const struct stack *)stacks + id, *b = key;
+
+	return a->prefix == b->prefix && a->frame == b->frame;
+}
+
+/* Finds the stack of each sample; a caller's number is below its callees'. */
+static int find_stacks(struct writer *w)
+{
+	const struct profile *p = w->p;
+
+	w->stack_of = calloc(p->sample_count + 1, sizeof(*w->stack_of));
+	if (!w->stack_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		uint32_t number = INDEX_NONE;
+
+		for (uint32_t depth = s->depth; depth-- > 0;) {
+			uint32_t location = p->frames[s->first_frame + depth];
+
+			for (uint32_t frame = w->first[location]; frame < w->first[location + 1];
+			     frame++) {
+				struct stack stack = { number, frame };
+				uint64_t hash = hash_u64(frame, number);
+
+				number = index_find(&w->stack_index, hash, same_stack, w->stacks,
+						    &stack);
+				if (number != INDEX_NONE)
+					continue;
+				if (array_reserve(&w->stacks, &w->stack_room, w->stack_count + 1,
+						  sizeof(*w->stacks)) ||
+				    index_add(&w->stack_index, hash, w->stack_count))
+					return -ENOMEM;
+				number = w->stack_count++;
+				w->stacks[number] = stack;
+			}
+		}
+		w->stack_of[i] = number;
+	}
+	return 0;
+}
+
+static bool same_process(const void *processes, uint32_t id, const void *key)
+{
+	return ((const struct process *)processes)[id].id == *(const uint64_t *)key;
+}
+
+static uint64_t process_id(const struct profile_labels *l)
+{
+	return (uint64_t)l->generation << 32 | l->pid;
+}
+
+/* A process is called as its main thread is. */
+static int find_processes(struct writer *w)
+{
+	for (size_t i = 0; i < w->p->label_count; i++) {
+		const struct profile_labels *l = &w->p->labels[i];
+		struct process process = { process_id(l), l->comm };
+		uint64_t hash = hash_u64(process.id, 0);
+
+		if (!l->pid || l->tid != l->pid ||
+		    index_find(&w->process_index, hash, same_process, w->processes, &process.id) !=
+			    INDEX_NONE)
+			continue;
+		if (array_reserve(&w->processes, &w->process_room, w->process_count + 1,
+				  sizeof(*w->processes)) ||
+		    index_add(&w->process_index, hash, w->process_count))
+			return -ENOMEM;
+		w->processes[w->process_count++] = process;
+	}
+	return 0;
+}
+
+/* Nanoseconds as milliseconds, with a point in every locale. */
+static void put_ms(uint64_t ns, FILE *out)
+{
+	unsigned int rest = ns % 1000000;
+
+	fprintf(out, "%" PRIu64, ns / 1000000);
+	if (rest)
+		fprintf(out, ".%06u", rest);
+}
+
+/* Begins a column of a table; then put_comma() precedes each element but the first. */
+static void put_column(const char *name, FILE *out)
+{
+	fprintf(out, ",\n\"%s\":[", name);
+}
+
+static void put_comma(size_t number, FILE *out)
+{
+	if (number)
+		putc(',', out);
+}
+
+/* Writes a column of `count` equal elements. */
+static void put_constant(const char *name, const char *element, size_t count, FILE *out)
+{
+	put_column(name, out);
+	for (size_t i = 0; i < count; i++) {
+		put_comma(i, out);
+		fputs(element, out);
+	}
+	putc(']', out);
+}
+
+/* null for 0 */
+static void put_known(uint32_t number, FILE *out)
+{
+	if (number)
+		fprintf(out, "%" PRIu32, number);
+	else
+		fputs("null", out);
+}
+
+/* The ID of a debug file as Breakpad writes it: the build ID's first bytes as a GUID, and an age.
+ */
+static void put_breakpad_id(const struct profile_image *image, FILE *out)
+{
+	static const uint8_t order[BREAKPAD_ID_BYTES] = { 3, 2, 1,  0,	5,  4,	7,  6,
+							  8, 9, 10, 11, 12, 13, 14, 15 };
+
+	putc('"', out);
+	for (size_t i = 0; i < BREAKPAD_ID_BYTES && image->build_id_size; i++)
+		fprintf(out, "%02X",
+			order[i] < image->build_id_size ? image->build_id[order[i]] : 0);
+	fputs(image->build_id_size ? "0\"" : "\"", out);
+}
+
+static void put_libraries(const struct writer *w)
+{
+	FILE *out = w->out;
+
+	fputs(",\n\"libs\":[", out);
+	for (size_t i = 0; i < w->library_count; i++) {
+		const struct profile_image *image = &w->p->images[w->libraries[i].image];
+		const char *name = profile_basename(image->path);
+		char build_id[BUILD_ID_TEXT_SIZE];
+
+		fputs(i ? ",\n{\"arch\":\"\",\"name\":" : "\n{\"arch\":\"\",\"name\":", out);
+		json_text_put(name, out);
+		fputs(",\"path\":", out);
+		json_text_put(image->path, out);
+		fputs(",\"debugName\":", out);
+		json_text_put(name, out);
+		fputs(",\"debugPath\":", out);
+		json_text_put(image->path, out);
+		fputs(",\"breakpadId\":", out);
+		put_breakpad_id(image, out);
+		fputs(",\"codeId\":", out);
+		build_id_format(image->build_id, image->build_id_size, build_id);
+		if (*build_id)
+			json_text_put(build_id, out);
+		else
+			fputs("null", out);
+		putc('}', out);
+	}
+	putc(']', out);
+}
+
+static void put_meta(const struct writer *w)
+{
+	const struct profile *p = w->p;
+	FILE *out = w->out;
+
+	fputs("{\"meta\":{\"interval\":", out);
+	put_ms(p->period_ns ?: UNKNOWN_PERIOD_NS, out);
+	fputs(",\"startTime\":", out);
+	put_ms(p->time_ns, out);
+	if (p->duration_ns) {
+		fputs(",\"profilingStartTime\":0,\"profilingEndTime\":", out);
+		put_ms(p->duration_ns, out);
+	}
+	fputs(",\"product\":", out);
+	json_text_put(*p->command ? p->command : "profil", out);
+	if (*p->host) {
+		fputs(",\"device\":", out);
+		json_text_put(p->host, out);
+	}
+	fputs(",\"importedFrom\":\"profil " PROFIL_VERSION "\",\n\"processType\":0,\"stackwalk\":1,"
+	      "\"debug\":false,\"version\":24,\"symbolicated\":true,"
+	      "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
+	      "\"markerSchema\":[],\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+	      "\"threadCPUDelta\":\"ns\"},"
+	      "\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],\"name\":[]},\n",
+	      out);
+	fprintf(out, "\"preprocessedProfileVersion\":%d,\"categories\":[", FORMAT_VERSION);
+	for (size_t i = 0; i < CATEGORY_COUNT; i++) {
+		put_comma(i, out);
+		fprintf(out, "\n{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+			categories[i].name, categories[i].color);
+	}
+	fputs("]}", out);
+}
+
+static void put_functions(const struct writer *w)
+{
+	FILE *out = w->out;
+
+	fprintf(out, ",\n\"funcTable\":{\"length\":%zu", w->function_count);
+	put_column("name", out);
+	for (size_t i = 0; i < w->function_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->functions[i].name_text);
+	}
+	putc(']', out);
+	put_constant("isJS", "false", w->function_count, out);
+	put_constant("relevantForJS", "false", w->function_count, out);
+	put_column("resource", out);
+	for (size_t i = 0; i < w->function_count; i++) {
+		uint32_t image = w->functions[i].image;
+
+		put_comma(i, out);
+		fprintf(out, "%d", image == PROFILE_NONE ? -1 : (int)w->library_of[image] - 1);
+	}
+	putc(']', out);
+	put_column("source", out);
+	for (size_t i = 0; i < w->function_count; i++) {
+		uint32_t source = w->texts[w->functions[i].file_text].source;
+
+		put_comma(i, out);
+		if (source)
+			fprintf(out, "%" PRIu32, source - 1);
+		else
+			fputs("null", out);
+	}
+	putc(']', out);
+	put_column("lineNumber", out);
+	for (size_t i = 0; i < w->function_count; i++) {
+		put_comma(i, out);
+		put_known(w->functions[i].line, out);
+	}
+	putc(']', out);
+	put_constant("columnNumber", "null", w->function_count, out);
+	/* A resource for each library, with its number. 1: it is a library. */
+	fprintf(out, "},\n\"resourceTable\":{\"length\":%zu", w->library_count);
+	put_column("lib", out);
+	for (size_t i = 0; i < w->library_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%zu", i);
+	}
+	putc(']', out);
+	put_column("name", out);
+	for (size_t i = 0; i < w->library_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->libraries[i].name_text);
+	}
+	putc(']', out);
+	put_constant("host", "null", w->library_count, out);
+	put_constant("type", "1", w->library_count, out);
+	fprintf(out, "},\n\"sources\":{\"length\":%zu", w->source_count);
+	put_constant("id", "null", w->source_count, out);
+	put_column("filename", out);
+	for (size_t i = 0; i < w->source_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->sources[i]);
+	}
+	putc(']', out);
+	put_constant("startLine", "1", w->source_count, out);
+	put_constant("startColumn", "1", w->source_count, out);
+	put_constant("sourceMapURL", "null", w->source_count, out);
+	fputs("},\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+	      "\"functionSize\":[]}",
+	      out);
+}
+
+/* Addresses would be those of native symbols, which are for looking up names. */
+static void put_frames(const struct writer *w)
+{
+	FILE *out = w->out;
+
+	fprintf(out, ",\n\"frameTable\":{\"length\":%zu", w->frame_count);
+	put_constant("address", "-1", w->frame_count, out);
+	put_column("inlineDepth", out);
+	for (size_t i = 0; i < w->frame_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->frames[i].depth);
+	}
+	putc(']', out);
+	put_column("category", out);
+	for (size_t i = 0; i < w->frame_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%d", (int)w->frames[i].category);
+	}
+	putc(']', out);
+	put_constant("subcategory", "0", w->frame_count, out);
+	put_column("func", out);
+	for (size_t i = 0; i < w->frame_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->frames[i].function);
+	}
+	putc(']', out);
+	put_constant("nativeSymbol", "null", w->frame_count, out);
+	put_constant("innerWindowID", "0", w->frame_count, out);
+	put_column("line", out);
+	for (size_t i = 0; i < w->frame_count; i++) {
+		put_comma(i, out);
+		put_known(w->frames[i].line, out);
+	}
+	putc(']', out);
+	put_column("column", out);
+	for (size_t i = 0; i < w->frame_count; i++) {
+		put_comma(i, out);
+		put_known(w->frames[i].column, out);
+	}
+	fprintf(out, "]},\n\"stackTable\":{\"length\":%zu", w->stack_count);
+	put_column("frame", out);
+	for (size_t i = 0; i < w->stack_count; i++) {
+		put_comma(i, out);
+		fprintf(out, "%" PRIu32, w->stacks[i].frame);
+	}
+	putc(']', out);
+	put_column("prefix", out);
+	for (size_t i = 0; i < w->stack_count; i++) {
+		put_comma(i, out);
+		if (w->stacks[i].prefix == INDEX_NONE)
+			fputs("null", out);
+		else
+			fprintf(out, "%" PRIu32, w->stacks[i].prefix);
+	}
+	fputs("]}", out);
+}
+
+/*
+ * Writes the thread of the pieces from `first` on, before `end`. What has no time is shown behind
+ * the rest, one after the other, for as long as it would have taken.
+ */
+static void put_thread(const struct writer *w, size_t first, size_t end)
+{
+	const struct profile *p = w->p;
+	const struct profile_value_type *type = &p->value_types[w->value];
+	const struct piece *pieces = w->pieces.list;
+	const struct profile_labels *l;
+	uint64_t id, at_ns = 0, period_ns = p->period_ns ?: UNKNOWN_PERIOD_NS;
+	uint32_t process;
+	bool is_time = strcmp(type->unit, "nanoseconds") == 0;
+	bool is_bytes = strcmp(type->unit, "bytes") == 0;
+	bool is_wall = is_time && strcmp(type->type, PROFILE_WALL_TYPE) == 0;
+	bool is_clock = p->period_ns && strcmp(type->type, "samples") == 0;
+	size_t last = end - 1;
+	FILE *out = w->out;
+
+	/* A thread is called as it was at last: its process may have become another program. */
+	while (last > first && pieces[last].time_ns == PIECE_UNTIMED)
+		last--;
+	l = &p->labels[p->samples[pieces[last].sample].labels];
+	id = process_id(l);
+	process = index_find(&w->process_index, hash_u64(id, 0), same_process, w->processes, &id);
+	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+	      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":",
+	      out);
+	json_text_put(*l->comm ? l->comm : type->type, out);
+	fprintf(out, ",\"isMainThread\":%s,\"processName\":",
+		!l->pid || l->tid == l->pid ? "true" : "false");
+	json_text_put(process == INDEX_NONE ? l->comm : w->processes[process].name, out);
+	fprintf(out, ",\"pid\":\"%" PRIu32, l->pid);
+	if (l->generation)
+		fprintf(out, ".%" PRIu32, l->generation);
+	fprintf(out, "\",\"tid\":%" PRIu32, l->tid ?: l->pid);
+	fputs(",\n\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],"
+	      "\"endTime\":[],\"phase\":[],\"category\":[]}",
+	      out);
+	fprintf(out, ",\n\"samples\":{\"length\":%zu,\"weightType\":\"%s\"", end - first,
+		is_time	   ? "tracing-ms"
+		: is_bytes ? "bytes"
+			   : "samples");
+	put_column("stack", out);
+	for (size_t i = first; i < end; i++) {
+		uint32_t stack = w->stack_of[pieces[i].sample];
+
+		put_comma(i - first, out);
+		if (stack == INDEX_NONE)
+			fputs("null", out);
+		else
+			fprintf(out, "%" PRIu32, stack);
+	}
+	putc(']', out);
+	put_column("time", out);
+	for (size_t i = first; i < end; i++) {
+		uint64_t value = pieces[i].value, length_ns = value;
+
+		if (!is_time && __builtin_mul_overflow(value, period_ns, &length_ns))
+			length_ns = UINT64_MAX;
+		if (pieces[i].time_ns != PIECE_UNTIMED)
+			at_ns = pieces[i].time_ns > p->time_ns ? pieces[i].time_ns - p->time_ns : 0;
+		put_comma(i - first, out);
+		put_ms(at_ns, out);
+		add_u64(&at_ns, length_ns);
+	}
+	putc(']', out);
+	put_column("weight", out);
+	for (size_t i = first; i < end; i++) {
+		put_comma(i - first, out);
+		if (is_time)
+			put_ms(pieces[i].value, out);
+		else
+			fprintf(out, "%" PRId64, pieces[i].value);
+	}
+	putc(']', out);
+	if (is_wall || is_clock || profile_is_clock_time(p, w->value)) {
+		put_column("threadCPUDelta", out);
+		for (size_t i = first; i < end; i++) {
+			uint64_t ns = pieces[i].value;
+			const char *reason;
+			size_t size;
+
+			if (is_clock && __builtin_mul_overflow(ns, period_ns, &ns))
+				ns = UINT64_MAX;
+			if (is_wall && profile_sample_state(p, &p->samples[pieces[i].sample],
+							    &reason, &size) != THREAD_RAN)
+				ns = 0;
+			put_comma(i - first, out);
+			fprintf(out, "%" PRIu64, ns);
+		}
+		putc(']', out);
+	}
+	fputs("}}", out);
+}
+
+static int put_file(struct writer *w)
+{
+	const struct piece *pieces;
+	FILE *out = w->out;
+	int err = find_frames(w) ?: find_stacks(w);
+
+	err = err ?: find_processes(w);
+	err = err ?: pieces_find(w->p, w->value, &w->pieces);
+	if (err)
+		return err;
+	put_meta(w);
+	put_libraries(w);
+	fputs(",\n\"shared\":{\"stringArray\":[", out);
+	for (size_t i = 0; i < w->text_count; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		json_text_put(w->texts[i].text, out);
+	}
+	putc(']', out);
+	put_functions(w);
+	put_frames(w);
+	fputs("},\n\"threads\":[", out);
+	pieces = w->pieces.list;
+	for (size_t i = 0, end; i < w->pieces.count; i = end) {
+		for (end = i; end < w->pieces.count && pieces[end].thread == pieces[i].thread;)
+			end++;
+		fputs(i ? ",\n" : "\n", out);
+		put_thread(w, i, end);
+	}
+	fputs("]}\n", out);
+	return 0;
+}
+
+static int firefox_write(const struct profile *p, const struct format_options *options, FILE *out,
+			 struct error *e)
+{
+	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
+	int err = put_file(&w);
+
+	for (size_t i = 0; i < p->location_count && w.unnamed; i++)
+		free(w.unnamed[i]);
+	free(w.unnamed);
+	free(w.first);
+	free(w.frames);
+	free(w.functions);
+	free(w.stacks);
+	free(w.stack_of);
+	free(w.texts);
+	free(w.processes);
+	free(w.libraries);
+	free(w.library_of);
+	free(w.sources);
+	pieces_free(&w.pieces);
+	index_free(&w.function_index);
+	index_free(&w.stack_index);
+	index_free(&w.text_index);
+	index_free(&w.process_index);
+	return err ? error_no_memory(e) : 0;
+}
+
+static const char *const extensions[] = { ".firefox.json", NULL };
+
+const struct format format_firefox = {
+	.name = "firefox",
+	.extensions = extensions,
+	.keeps = KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) | KEEPS(IMAGES) |
+		 KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(PERIOD) | KEEPS(TIME) |
+		 KEEPS(TICK_TIMES) | KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND),
+	.is_text = true,
+	.write = firefox_write,
+};
