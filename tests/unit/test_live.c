@@ -194,6 +194,7 @@ static void test_match(void **state)
 
 static void test_enter(void **state)
 {
+	struct error e;
 	struct live l;
 
 	(void)state;
@@ -201,15 +202,16 @@ static void test_enter(void **state)
 	l.view = row_view_by_name("process");
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(shown(&l, 1)->key->pid, 2);
-	assert_int_equal(live_enter(&l, shown(&l, 1)), 0);
+	assert_int_equal(live_enter(&l, shown(&l, 1), &e), 0);
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(l.shown_count, 1);
 	assert_shown(&l, 0, "alpha");
 	assert_int_equal(l.rows.columns->samples, 100 * TICK); /* shares are those of all */
-	assert_true(live_leave(&l));
-	assert_false(live_leave(&l));
+	assert_true(live_leave(&l)); /* back to processes, on the row that it entered */
 	assert_int_equal(live_collect(&l), 0);
-	assert_int_equal(l.shown_count, 3);
+	assert_int_equal(l.shown_count, 2);
+	assert_int_equal(live_row(&l)->key->pid, 2);
+	assert_false(live_leave(&l));
 	live_free(&l);
 }
 

@@ -334,7 +334,8 @@ struct counter {
 	struct callgraph *g;
 	const struct callgraph_places *places;
 	const struct profile *p;
-	const size_t *values;
+	const size_t *asked;  /* numbers of the values */
+	const size_t *values; /* the same, in `costs` */
 	size_t count, column;
 	bool stacks;
 	bool has_base;	     /* profile_has_base() */
@@ -472,10 +473,12 @@ static int count_sample(struct counter *c, size_t i)
 	const uint32_t *frames = c->p->frames + s->first_frame, *first = c->places->first;
 	uint32_t caller = root_place(c->places);
 	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places), node;
+	static const size_t the_weight; /* number of the only value */
 	bool has_cost = false;
 	int err = 0;
 
 	c->sample = i + 1;
+	c->values = c->asked;
 	c->costs = c->p->values + i * c->p->value_type_count;
 	for (size_t j = 0; j < c->count; j++)
 		has_cost |= c->costs[c->values[j]] != 0;
@@ -488,9 +491,15 @@ static int count_sample(struct counter *c, size_t i)
 	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
+	if (c->places->weights && !c->places->weights[i])
+		return 0;
 	c->calls =
 		c->calls_value < c->p->value_type_count ? magnitude(c->costs[c->calls_value]) : 0;
 	c->calls = c->calls ?: 1;
+	if (c->places->weights) {
+		c->costs = &c->places->weights[i];
+		c->values = &the_weight;
+	}
 	if (node_of(c, leaf, &node))
 		return -ENOMEM;
 	if (node != CALLGRAPH_NONE) {
@@ -672,6 +681,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.g = g,
 		.places = places,
 		.p = places->p,
+		.asked = values,
 		.values = values,
 		.count = count,
 		.column = column,
@@ -694,6 +704,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 	}
 	for (size_t i = 0; i < c.p->sample_count && !err; i++)
 		err = count_sample(&c, i);
+	c.values = values;
 	for (size_t i = 0; i < count && !err && !c.stacks && g->options.fields; i++)
 		err = total_by_calls(&c, i);
 	if (g->options.positions)

@@ -144,7 +144,12 @@ struct callgraph_places {
 	 */
 	bool *labels; /* samples with them count for nodes; NULL: all do. callgraph.samples: all */
 	struct callgraph_key *keys; /* pid to number of the nodes' keys; NULL: no division */
-	bool no_pc_excluded;	    /* the caller's: samples without a pc do not count for nodes */
+	/*
+	 * The caller's: what each sample counts for nodes instead of its value, of which only one
+	 * can be counted then; NULL: its values. callgraph.samples: all, by their values
+	 */
+	const int64_t *weights;
+	bool no_pc_excluded; /* the caller's: samples without a pc do not count for nodes */
 };
 
 /* An empty graph. Returns 0 or -ENOMEM; callgraph_free() is due in any case. */

@@ -29,12 +29,14 @@ struct stack {
 	uint32_t roots;	 /* frames of processes and threads left, which precede the locations */
 	uint32_t column;
 	uint32_t frame; /* the child that it passes through next, or CALL_TREE_NONE */
+	uint32_t sample;
 };
 
-/* A node without children yet, and its stacks. */
+/* The stacks of a node that has no children yet; of call_tree_expand() of any node. */
 struct range {
 	uint32_t node;
 	size_t start, end;
+	bool expanded;
 };
 
 /* The frames of one profile. */
@@ -44,7 +46,7 @@ struct places {
 	uint32_t *threads;   /* the same; both are NULL unless options->roots asks for them */
 };
 
-struct builder {
+struct call_tree_builder {
 	struct call_tree *t;
 	const struct call_tree_options *o;
 	struct places *places;	/* of each column */
@@ -55,6 +57,8 @@ struct builder {
 	size_t stack_count;
 	struct range *ranges;
 	size_t range_count, range_room;
+	struct range *spans; /* of each node, if the tree is made step by step; else NULL */
+	size_t span_room;
 
 	/* While one node is expanded. Else all of counts, totals and calls is 0. */
 	uint32_t *children; /* their frames */
@@ -78,7 +82,7 @@ static const char *keep_name(struct call_tree *t, char *name)
 }
 
 /* Adds a frame for each node of the graph that has none yet. */
-static int add_frames(struct builder *b, const struct profile *p)
+static int add_frames(struct call_tree_builder *b, const struct profile *p)
 {
 	const struct callgraph *g = &b->graph;
 	struct call_tree *t = b->t;
@@ -117,7 +121,7 @@ static int add_frames(struct builder *b, const struct profile *p)
 }
 
 /* Marks the frames of a profile that match options->function. */
-static void find_wanted(struct builder *b, const struct callgraph_places *places)
+static void find_wanted(struct call_tree_builder *b, const struct callgraph_places *places)
 {
 	const struct profile *p = places->p;
 	const char *function = b->o->function;
@@ -139,8 +143,8 @@ static void find_wanted(struct builder *b, const struct callgraph_places *places
 }
 
 /* Adds the frame of a process or thread, "node 1234", and stores its number in *frame. */
-static int add_root_frame(struct builder *b, const char *comm, uint32_t id, uint32_t generation,
-			  uint32_t *frame)
+static int add_root_frame(struct call_tree_builder *b, const char *comm, uint32_t id,
+			  uint32_t generation, uint32_t *frame)
 {
 	struct callgraph_key key = { .image = "", .generation = generation };
 	char *name;
@@ -154,7 +158,7 @@ static int add_root_frame(struct builder *b, const char *comm, uint32_t id, uint
 }
 
 /* Threads can have names of their own; row_process_names() chooses that of the process. */
-static int add_root_frames(struct builder *b, struct places *places)
+static int add_root_frames(struct call_tree_builder *b, struct places *places)
 {
 	const struct profile *p = places->code.p;
 	const struct profile_labels none = { .comm = "" };
@@ -178,7 +182,7 @@ static int add_root_frames(struct builder *b, struct places *places)
 }
 
 /* The next frame of a stack, which moves on; CALL_TREE_NONE at its end. */
-static uint32_t next_frame(const struct builder *b, struct stack *s)
+static uint32_t next_frame(const struct call_tree_builder *b, struct stack *s)
 {
 	const struct places *places = &b->places[s->column];
 	const struct callgraph_places *code = &places->code;
@@ -204,7 +208,7 @@ static uint32_t next_frame(const struct builder *b, struct stack *s)
 }
 
 /* Adds the stacks of a profile to the root; with options->function, only those that contain it. */
-static void add_profile(struct builder *b, const struct profile *p, uint32_t column)
+static void add_profile(struct call_tree_builder *b, const struct profile *p, uint32_t column)
 {
 	struct call_tree *t = b->t;
 	size_t value = profile_value(p, b->o->value);
@@ -215,12 +219,15 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[i];
 		int64_t count = p->values[i * p->value_type_count + value];
-		struct stack s = { .value = count, .depth = sample->depth, .column = column };
+		struct stack s = { .depth = sample->depth, .column = column, .sample = i };
 
-		if (!count)
-			continue;
 		if (!has_base || profile_is_base(p, sample))
 			t->samples[column] += magnitude(count);
+		if (b->o->weights)
+			count = b->o->weights[i];
+		s.value = count;
+		if (!count)
+			continue;
 		if (s.depth)
 			s.location = p->frames + sample->first_frame +
 				     (b->o->inverted ? 0 : s.depth - 1);
@@ -250,7 +257,7 @@ static struct callgraph_cost *counts_of(const struct call_tree *t, size_t node)
 }
 
 /* Adds a value to a child of the node that is being expanded. */
-static void count_child(struct builder *b, uint32_t frame, uint32_t column, int64_t value)
+static void count_child(struct call_tree_builder *b, uint32_t frame, uint32_t column, int64_t value)
 {
 	struct callgraph_cost *sum = &b->totals[frame * b->t->column_count + column];
 
@@ -260,7 +267,7 @@ static void count_child(struct builder *b, uint32_t frame, uint32_t column, int6
 	add_u64(&sum->weight, magnitude(value));
 }
 
-static void forget_child(struct builder *b, uint32_t frame)
+static void forget_child(struct call_tree_builder *b, uint32_t frame)
 {
 	size_t columns = b->t->column_count;
 
@@ -272,7 +279,7 @@ static void forget_child(struct builder *b, uint32_t frame)
 static int compare_frames(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-	const struct builder *builder = context;
+	const struct call_tree_builder *builder = context;
 	const struct call_tree *t = builder->t;
 	int order = 0;
 
@@ -286,7 +293,7 @@ static int compare_frames(const void *one, const void *other, void *context)
 }
 
 /* Drops the children that are too small, and orders the others. */
-static void choose_children(struct builder *b, uint32_t node)
+static void choose_children(struct call_tree_builder *b, uint32_t node)
 {
 	const struct call_tree *t = b->t;
 	size_t kept = 0;
@@ -315,7 +322,7 @@ static void choose_children(struct builder *b, uint32_t node)
  * Makes the children's nodes and assigns a part of the range to each. b->counts then holds where
  * that begins. Returns 0 or -ENOMEM.
  */
-static int add_children(struct builder *b, const struct range *r)
+static int add_children(struct call_tree_builder *b, const struct range *r)
 {
 	struct call_tree *t = b->t;
 	size_t start = r->start, columns = t->column_count, nodes = t->count + b->child_count;
@@ -334,7 +341,8 @@ static int add_children(struct builder *b, const struct range *r)
 
 		if (i > 0)
 			t->nodes[t->count - 1].next_sibling = t->count;
-		b->ranges[b->range_count++] = (struct range){ t->count, start, start + count };
+		b->ranges[b->range_count++] =
+			(struct range){ t->count, start, start + count, false };
 		t->nodes[t->count] = (struct call_node){
 			.frame = frame,
 			.parent = r->node,
@@ -361,7 +369,7 @@ static void swap_stacks(struct stack *a, struct stack *b)
 }
 
 /* Makes the children of a node. Returns 0 or -ENOMEM. */
-static int expand_node(struct builder *b, const struct range *r)
+static int expand_node(struct call_tree_builder *b, const struct range *r)
 {
 	struct callgraph_cost *own = counts_of(b->t, r->node);
 	size_t end = r->end;
@@ -409,7 +417,7 @@ static int expand_node(struct builder *b, const struct range *r)
 	return err;
 }
 
-static int allocate_builder(struct builder *b, size_t stacks)
+static int allocate_builder(struct call_tree_builder *b, size_t stacks)
 {
 	struct call_tree *t = b->t;
 	size_t frames = t->frame_count + 1;
@@ -423,7 +431,7 @@ static int allocate_builder(struct builder *b, size_t stacks)
 }
 
 /* Counts a call for the root, and for the caller or callee that is its child. */
-static void add_call(struct builder *b, const struct profile *p, size_t number,
+static void add_call(struct call_tree_builder *b, const struct profile *p, size_t number,
 		     struct callgraph_calls *calls)
 {
 	const struct profile_arc *arc = &p->arcs[number];
@@ -455,7 +463,7 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	add_u64(&b->calls[child], arc->count);
 }
 
-static void builder_free(struct builder *b)
+static void builder_free(struct call_tree_builder *b)
 {
 	for (size_t i = 0; b->places && i < b->t->column_count; i++) {
 		callgraph_places_free(&b->places[i].code);
@@ -467,6 +475,7 @@ static void builder_free(struct builder *b)
 	free(b->wanted);
 	free(b->stacks);
 	free(b->ranges);
+	free(b->spans);
 	free(b->counts);
 	free(b->totals);
 	free(b->children);
@@ -475,7 +484,8 @@ static void builder_free(struct builder *b)
 }
 
 /* Makes the root and all frames. Returns 0 or -ENOMEM. */
-static int begin_tree(struct builder *b, const struct profile *const *profiles, size_t count)
+static int begin_tree(struct call_tree_builder *b, const struct profile *const *profiles,
+		      size_t count)
 {
 	const struct callgraph_options options = {
 		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
@@ -510,20 +520,29 @@ static int begin_tree(struct builder *b, const struct profile *const *profiles, 
 	return err;
 }
 
-int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
-		   const struct call_tree_options *options)
+/* Makes the root and its stacks, which *r gets. Returns 0 or -ENOMEM. */
+static int begin_stacks(struct call_tree_builder *b, const struct profile *const *profiles,
+			size_t count, struct range *r)
 {
-	struct builder b = { .t = t, .o = options };
-	struct range r = { 0 };
 	size_t samples = 0;
-	int err = begin_tree(&b, profiles, count);
+	int err = begin_tree(b, profiles, count);
 
 	for (size_t i = 0; i < count; i++)
 		samples += profiles[i]->sample_count;
-	err = err ?: allocate_builder(&b, samples);
+	err = err ?: allocate_builder(b, samples);
 	for (size_t i = 0; !err && i < count; i++)
-		add_profile(&b, profiles[i], i);
-	r.end = b.stack_count;
+		add_profile(b, profiles[i], i);
+	*r = (struct range){ .end = b->stack_count };
+	return err;
+}
+
+int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
+		   const struct call_tree_options *options)
+{
+	struct call_tree_builder b = { .t = t, .o = options };
+	struct range r;
+	int err = begin_stacks(&b, profiles, count, &r);
+
 	err = err ?: expand_node(&b, &r);
 	while (!err && b.range_count) {
 		r = b.ranges[--b.range_count];
@@ -533,10 +552,77 @@ int call_tree_make(struct call_tree *t, const struct profile *const *profiles, s
 	return err;
 }
 
+int call_tree_begin(struct call_tree *t, struct call_tree_builder **builder,
+		    const struct profile *p, const struct call_tree_options *options)
+{
+	struct call_tree_builder *b = calloc(1, sizeof(*b));
+	struct range r;
+	int err;
+
+	*t = (struct call_tree){ 0 };
+	*builder = b;
+	if (!b)
+		return -ENOMEM;
+	*b = (struct call_tree_builder){ .t = t, .o = options };
+	err = begin_stacks(b, &p, 1, &r);
+	err = err ?: array_reserve(&b->spans, &b->span_room, 1, sizeof(*b->spans));
+	if (!err)
+		b->spans[0] = r;
+	return err;
+}
+
+int call_tree_expand(struct call_tree_builder *b, uint32_t node)
+{
+	const struct range r = b->spans[node];
+	int err;
+
+	if (r.expanded)
+		return 0;
+	err = expand_node(b, &r);
+	err = err ?: array_reserve(&b->spans, &b->span_room, b->t->count, sizeof(*b->spans));
+	if (err)
+		return err;
+	b->spans[node].expanded = true;
+	for (; b->range_count; b->range_count--)
+		b->spans[b->ranges[b->range_count - 1].node] = b->ranges[b->range_count - 1];
+	return 0;
+}
+
+void call_tree_weights(const struct call_tree_builder *b, uint32_t node, int64_t *weights)
+{
+	/* Expanding it has moved its stacks, but within their range. */
+	memset(weights, 0, b->places->code.p->sample_count * sizeof(*weights));
+	for (size_t i = b->spans[node].start; i < b->spans[node].end; i++)
+		weights[b->stacks[i].sample] = b->stacks[i].value;
+}
+
+void call_tree_builder_free(struct call_tree_builder *b)
+{
+	if (b)
+		builder_free(b);
+	free(b);
+}
+
+uint32_t call_tree_child(const struct call_tree *t, uint32_t node, const char *name,
+			 const char *image)
+{
+	uint32_t child = t->nodes[node].first_child;
+
+	while (child != CALL_TREE_NONE) {
+		const struct call_frame *f = &t->frames[t->nodes[child].frame];
+
+		if (strcmp(f->name, name) == 0 &&
+		    strcmp(text_basename(f->image), text_basename(image)) == 0)
+			break;
+		child = t->nodes[child].next_sibling;
+	}
+	return child;
+}
+
 int call_tree_of_calls(struct call_tree *t, const struct profile *p,
 		       const struct call_tree_options *options)
 {
-	struct builder b = { .t = t, .o = options };
+	struct call_tree_builder b = { .t = t, .o = options };
 	struct callgraph_calls calls = { 0 };
 	size_t value = profile_value(p, options->value);
 	int64_t self = 0, most;

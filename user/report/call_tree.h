@@ -80,6 +80,11 @@ struct call_tree_options {
 	/* Nodes with less than this share of all samples in every column are folded; 0: none. */
 	double min_share;
 	const struct profile_filtered *filtered; /* of each profile; NULL: of none */
+	/*
+	 * What each sample of the only profile counts, instead of its value: 0 for those that are
+	 * not in the tree. The magnitudes of all samples stay those of the values. NULL: its value.
+	 */
+	const int64_t *weights;
 };
 
 /*
@@ -91,6 +96,33 @@ struct call_tree_options {
  */
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options);
+
+/*
+ * The same of one profile, step by step, for a tree of which only a part is looked at. Options and
+ * profile must stay as they are meanwhile.
+ */
+struct call_tree_builder;
+
+/*
+ * Makes the root alone, whose self is unknown as yet. The builder is freed before the tree. Returns
+ * 0 or -ENOMEM; call call_tree_builder_free() and call_tree_free() in any case.
+ */
+int call_tree_begin(struct call_tree *t, struct call_tree_builder **b, const struct profile *p,
+		    const struct call_tree_options *options);
+
+/*
+ * Makes the children of a node, unless it has been called for it before: then its first_child and
+ * self are known. Returns 0, or -ENOMEM: the tree can only be freed.
+ */
+int call_tree_expand(struct call_tree_builder *b, uint32_t node);
+
+/* Stores what each sample counts in a node, 0: it does not pass through it. */
+void call_tree_weights(const struct call_tree_builder *b, uint32_t node, int64_t *weights);
+void call_tree_builder_free(struct call_tree_builder *b);
+
+/* The child of a node with this name, in an image with the same base name; or CALL_TREE_NONE. */
+uint32_t call_tree_child(const struct call_tree *t, uint32_t node, const char *name,
+			 const char *image);
 
 /*
  * Makes a tree of recorded calls (Callgrind, gmon.out): options->function, which must be set, and

@@ -29,9 +29,9 @@ static bool is_wanted_image(const struct collector *c, uint32_t location)
 }
 
 /* The key of a view by a tag. */
-static struct callgraph_key key_of_tag(const struct collector *c, const struct profile_labels *l)
+static struct callgraph_key key_of_tag(const struct row_view *view, const struct profile_labels *l)
 {
-	const struct profile_tag *tag = profile_find_tag(l, c->r->view->name);
+	const struct profile_tag *tag = profile_find_tag(l, view->name);
 
 	return (struct callgraph_key){
 		.comm = tag && tag->text ? tag->text : "",
@@ -39,20 +39,23 @@ static struct callgraph_key key_of_tag(const struct collector *c, const struct p
 	};
 }
 
-/* id: label_count for samples without labels. */
-static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
+/*
+ * id: label_count for samples without labels. names: row_process_names() if only names identify
+ * processes and threads; else NULL.
+ */
+static struct callgraph_key key_of_labels(const struct profile *p, const struct row_view *view,
+					  const char *const *names, uint32_t id)
 {
 	static const struct profile_labels none = { .comm = "" };
-	const struct profile *p = c->p;
 	const struct profile_labels *l = id < p->label_count ? &p->labels[id] : &none;
-	bool by_number = c->o->view->fields & ROW_PROCESS;
-	bool threads = c->o->view->fields & ROW_THREAD || !by_number;
+	bool by_number = view->fields & ROW_PROCESS;
+	bool threads = view->fields & ROW_THREAD || !by_number;
 
-	if (c->o->view->fields & ROW_TAGS)
-		return key_of_tag(c, l);
-	if (c->o->base_names)
+	if (view->fields & ROW_TAGS)
+		return key_of_tag(view, l);
+	if (names)
 		return (struct callgraph_key){
-			.comm = threads || l == &none ? l->comm : c->names[id],
+			.comm = threads || l == &none ? l->comm : names[id],
 		};
 	/* Threads of one process can have names of their own, which are not part of its key. */
 	return (struct callgraph_key){
@@ -63,6 +66,24 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	};
 }
 
+void rows_match_labels(const struct profile *p, const struct row_view *view,
+		       const struct callgraph_key *key, bool *labels)
+{
+	const struct callgraph_key wanted = {
+		.comm = key->comm,
+		.pid = key->pid,
+		.tid = key->tid,
+		.generation = key->generation,
+		.number = key->number,
+	};
+
+	for (size_t i = 0; i <= p->label_count; i++) {
+		const struct callgraph_key own = key_of_labels(p, view, NULL, i);
+
+		labels[i] = callgraph_key_compare(&own, &wanted) == 0;
+	}
+}
+
 /* The name of the thread or process of a node with these labels; names[] has that of a process. */
 static const char *comm_of(const struct collector *c, uint32_t id)
 {
@@ -71,7 +92,7 @@ static const char *comm_of(const struct collector *c, uint32_t id)
 	if (id >= c->p->label_count)
 		return "";
 	if (c->o->view->fields & ROW_TAGS)
-		return key_of_tag(c, l).comm;
+		return key_of_tag(c->o->view, l).comm;
 	if (c->o->view->fields & ROW_PROCESS &&
 	    (l->tid == l->pid || !(c->o->view->fields & ROW_THREAD)))
 		return c->names[id];
@@ -117,20 +138,13 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 			if (!is_wanted_image(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
 	places->no_pc_excluded = !is_wanted_image(c, PROFILE_NONE);
-	if (!o->pid && !o->tid && !o->comm)
+	places->weights = o->weights;
+	if (!o->labels)
 		return 0;
-	/* One more, for samples without labels, which are not wanted. */
 	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
 	if (!places->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->label_count; i++) {
-		const struct profile_labels *l = &p->labels[i];
-
-		places->labels[i] =
-			(!o->comm || strcmp(l->comm, o->comm) == 0) &&
-			(!o->pid || (l->pid == o->pid && l->generation == o->generation)) &&
-			(!o->tid || l->tid == o->tid);
-	}
+	memcpy(places->labels, o->labels, (p->label_count + 1) * sizeof(*places->labels));
 	return 0;
 }
 
@@ -162,7 +176,8 @@ static int add_values(struct collector *c)
 		if (!c->names || !places.keys || row_process_names(c->p, c->names))
 			err = -ENOMEM;
 		for (size_t i = 0; !err && i < label_count; i++)
-			places.keys[i] = key_of_labels(c, i);
+			places.keys[i] = key_of_labels(c->p, c->o->view,
+						       c->o->base_names ? c->names : NULL, i);
 	}
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
 	/* They are of threads, not of code. */

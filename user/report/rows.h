@@ -63,9 +63,14 @@ struct rows_options {
 	const struct row_view *view; /* NULL: functions */
 	const char *value;	     /* what is counted: profile_value() */
 	const char *image;	     /* only code in it: its path or base name; NULL: all */
-	/* Only samples of this process (PID and generation) or thread; 0: all. */
-	uint32_t pid, generation, tid;
-	const char *comm; /* only samples of threads with this name; NULL: of all */
+	/*
+	 * Only samples and wall times with these labels, of label_count + 1: the last is for
+	 * samples without labels; NULL: all.
+	 */
+	const bool *labels;
+	/* What each sample counts in rows_add() instead of its value, 0: nothing; NULL: its value
+	 */
+	const int64_t *weights;
 	const struct profile_filtered *filtered; /* what percentages count besides; or NULL */
 	const struct symbol_extent *extents;	 /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
@@ -101,6 +106,13 @@ int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count
 int rows_add(struct rows *r, const struct profile *p, const struct rows_options *o, size_t value,
 	     size_t column);
 int rows_finish(struct rows *r);
+
+/*
+ * Sets labels[], of label_count + 1, to whether samples with them are of the row with this key, in
+ * a view that separates samples by labels.
+ */
+void rows_match_labels(const struct profile *p, const struct row_view *view,
+		       const struct callgraph_key *key, bool *labels);
 
 /*
  * How many rows to print: `limit` at most (0: all), each with at least `percent` of all samples,

@@ -10,9 +10,10 @@
 #include "tool/tool.h"
 
 static const struct tool_command *const commands[] = {
-	&record_command,  &report_command, &annotate_command, &diff_command,	&dump_command,
-	&convert_command, &merge_command,  &run_command,      &check_command,	&flamegraph_command,
-	&web_command,	  &top_command,	   &snapshot_command, &changes_command, NULL,
+	&record_command, &report_command,     &annotate_command, &diff_command,
+	&dump_command,	 &convert_command,    &merge_command,	 &run_command,
+	&check_command,	 &flamegraph_command, &web_command,	 &browse_command,
+	&top_command,	 &snapshot_command,   &changes_command,	 NULL,
 };
 
 static void print_usage(FILE *out)

@@ -95,7 +95,7 @@ _profiltool_value() {
 		;;
 	*:KEY)
 		case $command in
-		top) words='self total name image' ;;
+		top | browse) words='self total name image wait delay' ;;
 		report) words='self total' ;;
 		esac
 		_profiltool_reply -W "$words $_profiltool_keys" -- "$word"

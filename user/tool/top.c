@@ -8,6 +8,7 @@
 #include "tool/recording.h"
 #include "tool/target.h"
 #include "tool/tool.h"
+#include "tool/top_recorded.h"
 #include "tool/top_screen.h"
 #include "tool/top_terminal.h"
 #include "tool/top_watch.h"
@@ -234,78 +235,27 @@ static int show_live(const struct top_options *o, int signals)
 	return code;
 }
 
-static int read_archive(struct top_options *o, struct profile **p, char *name, struct error *e)
-{
-	struct query_interval interval;
-	int err = query_interval(&o->query, NULL, &interval, e);
-
-	query_name(&interval, name);
-	return err ?: query_read_interval(query_archive(), &o->query, &interval, false, p, e);
-}
-
-static int read_files(char *const *paths, int count, const struct top_options *o,
-		      struct profile **p, char *name, size_t size, struct error *e)
-{
-	struct tool_reading reading = { .naming.lines = o->lines, .query = o->query };
-	struct query_interval all = { 0 };
-	int err;
-
-	reading.naming.lines |= o->view->fields & ROW_SOURCE;
-	err = tool_read_all(paths, count, &reading, p, e);
-	if (err || !(*p)->time_ns) {
-		snprintf(name, size, "%s", tool_input_name(paths[0]));
-	} else {
-		all.asked.since_ns = all.asked.until_ns = (*p)->time_ns;
-		add_u64(&all.asked.until_ns, (*p)->duration_ns);
-		query_name(&all, name);
-	}
-	return err;
-}
-
 /* Shows files, or the archive, on the live view's screen. Returns an exit code. */
-static int show_recorded(struct top_options *o, char *const *paths, int count, int signals)
+static int show_recorded(const struct top_options *o, char *const *paths, int count, int signals)
 {
-	char name[QUERY_NAME_SIZE];
-	struct profile *p;
+	struct recorded r = {
+		.reading = { .naming.lines = o->lines, .query = o->query },
+		.view = o->view,
+		.sort = o->sort,
+		.states = o->states,
+	};
 	struct watch w;
 	struct error e;
-	int err, code;
+	int code, err = recorded_open(&r, &w, paths, count, &e);
 
-	if (*paths)
-		err = read_files(paths, count, o, &p, name, sizeof(name), &e);
-	else
-		err = read_archive(o, &p, name, &e);
-	if (err) {
-		recording_release_signals();
-		return tool_fail(&e);
-	}
-	err = watch_recorded(&w, p, name, &e);
-	if (!err) {
-		live_show(&w.live, o->view);
-		w.live.sort = o->sort;
-		if (o->sort == LIVE_BY_DELAY)
-			err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
-		if (!err && o->states && !p->wall_count) {
-			err = error_set(&e, 0, "%s: it has no states of threads", name);
-			error_hint(&e, "profiltool record --wall records them");
-		}
-		if (!err && live_collect(&w.live))
-			err = error_no_memory(&e);
-		else if (o->plain)
-			err = print_table(&w, o, &e);
-		else
-			err = screen_run(&w, signals, o->delay_ns, o->states, &e);
-	}
+	if (!err && w.any && o->plain)
+		err = print_table(&w, o, &e);
+	else if (!err && w.any)
+		err = screen_run(&w, signals, o->delay_ns, o->states, &e);
 	recording_release_signals();
-	if (err) {
-		code = tool_fail(&e);
-	} else if (!w.any) {
-		tool_warn("no samples: nothing matches");
-		code = EXIT_NO_SAMPLES;
-	} else {
-		code = EXIT_DONE;
-	}
+	code = err ? tool_fail(&e) : recorded_end(&r, &w, paths, count);
 	watch_free(&w);
+	recorded_free(&r);
 	return code;
 }
 

@@ -21,36 +21,61 @@
 
 #define CALLERS_PERCENT 0.5 /* of all samples: callers with less get no line */
 
-static const char help[] =
+static const char help_keys[] =
 	"Keys\n"
 	"\n"
-	"  q            quit; in another view: back\n"
-	"  Esc          back; out of a process, thread or image; end of the filter\n"
-	"  Up Down PgUp PgDn Home End, or j k g G\n"
+	"  q            back; in the table: quit\n"
+	"  Esc          back: out of a zoom, a filter, a view; Backspace too\n"
+	"  Up Down PgUp PgDn Home End, or j k b g G\n"
 	"               move\n"
+	"  /            in the table: only rows that match a regular expression; in the\n"
+	"               tree: only stacks with a function that matches; in a text: search\n"
+	"  n N          the next match, or the one before; in code: the next hot line\n"
+	"  ?            this help\n"
+	"\n"
+	"In the table\n"
+	"\n"
 	"  Enter        of a function: its code; else: the functions of the row\n"
-	"  c            what calls the function; needs stacks: profiltool top -g\n"
-	"  n            in code: the next hot line\n"
+	"  a            its code: instructions and source, with samples\n"
+	"  T            the tree of calls, from the outermost functions on\n"
+	"  c            what calls the function, as a tree; c again: what it calls\n"
+	"  Tab          rows: functions, images, addresses, sources, lines, threads,\n"
+	"               processes, names; units and others that samples are labelled with\n"
+	"  F t P i u    rows: functions, threads, processes, images, units\n"
+	"  s            sort by: self, total (with stacks), name, image, wait, delay\n";
+
+static const char help_live[] =
 	"  w            what threads did since the last update: ran, waited for a CPU,\n"
 	"               or were blocked; there, t and P: of each thread, or process\n"
 	"  Space, f     freeze, and go on\n"
-	"  s            sort by: self, total (with stacks), name, image, delay\n"
-	"  Tab          rows: functions, images, addresses, sources, lines, threads,\n"
-	"               processes\n"
-	"  t P i F      rows: threads, processes, images, functions\n"
-	"  /            only rows that match a regular expression; none: all rows\n"
-	"  z            restart from zero\n"
-	"  ?            this help\n"
+	"  z            restart from zero\n";
+
+static const char help_recorded[] =
+	"  w            what threads did: ran, waited for a CPU, or were blocked and by\n"
+	"               what; there, t and P: of each thread, or process\n"
+	"  v            what is counted: samples, wall, an event\n"
+	"  Space, f     a page on\n";
+
+static const char help_tree[] =
+	"\n"
+	"In a tree\n"
+	"\n"
+	"  Enter, +     open, or close, what is called here; Right opens, Left and - close\n"
+	"  E C          open all below that has 0.5 % of all samples; close all\n"
+	"  z            zoom: only stacks that pass here, in all views\n"
+	"  a, c         the code of the function; what calls it\n"
+	"  F t P i u    rows of the samples that the tree shows\n"
 	"\n"
 	"Columns\n"
 	"\n"
 	"  self%        of all samples: those in the function itself; without stacks %\n"
 	"  total%       those in what it calls, too\n"
-	"  cpu%         CPU time in the function itself, of one CPU: as %CPU in top(1)\n"
+	"  cpu%         CPU time in the function itself, of one CPU: as %CPU in top(1)\n";
+
+static const char help_live_notes[] =
 	"\n"
 	"Older samples fade: after the half-life (5 s, or --half-life) they count half.\n"
-	"Numbers of code and of callers do not fade: they are of all samples since the\n"
-	"beginning.\n"
+	"Numbers of code do not fade: they are of all samples since the beginning.\n"
 	"\n"
 	"In the second line: the CPU time of what is profiled, of one CPU, and what of\n"
 	"it was spent in the kernel; samples that were lost because a table was full;\n"
@@ -60,7 +85,11 @@ static const char help[] =
 static int print_code(struct pane *pane, struct live *l, unsigned int width, FILE *out,
 		      struct error *e)
 {
-	struct annotation_options options = { .function = pane->function, .image = pane->image };
+	struct annotation_options options = {
+		.function = pane->function,
+		.image = pane->image,
+		.value = l->recorded ? live_value(l) : NULL,
+	};
 	struct report_listing_options listing = { .width = width, .color = true };
 	struct annotation a;
 	int err = annotation_make(&a, l->p, &options, e);
@@ -76,22 +105,23 @@ static int print_code(struct pane *pane, struct live *l, unsigned int width, FIL
 	return err;
 }
 
-static int print_callers(struct pane *pane, struct live *l, unsigned int width, FILE *out,
-			 struct error *e)
+static int print_calls(struct pane *pane, struct live *l, unsigned int width, FILE *out,
+		       struct error *e)
 {
 	struct call_view_options options = {
 		.function = pane->function,
 		.image = pane->image,
-		.callers = true,
+		.callers = !pane->callees,
+		.value = live_value(l),
 		.percent = CALLERS_PERCENT,
 	};
 	struct call_view_style style = { .width = width, .color = true, .utf8 = true };
 	struct call_view view;
 	int err = call_view_make(&view, l->p, &options, e);
 
-	fputs("What calls ", out);
+	fprintf(out, "What %s", pane->callees ? "" : "calls ");
 	text_print(pane->function, out);
-	fputs(", each below what it calls\n", out);
+	fputs(pane->callees ? " calls\n" : "\n", out);
 	if (!err && call_view_print(&view, &style, out))
 		err = error_no_memory(e);
 	call_view_free(&view);
@@ -104,6 +134,8 @@ static int print_states(struct pane *pane, struct live *l, unsigned int width, F
 {
 	struct thread_times times;
 
+	if (live_select(l))
+		return error_no_memory(e);
 	pane->fixed = profile_thread_times(l->p, &times) ? 4 : 3;
 	return live_states(l, pane->view, width, true, SIZE_MAX, out) ? error_no_memory(e) : 0;
 }
@@ -116,6 +148,10 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 	FILE *out;
 	int err = 0;
 
+	if (pane->kind == PANE_TREE)
+		return !pane->tree.builder && (live_select(l) || live_tree_restore(&pane->tree, l))
+			       ? error_no_memory(e)
+			       : 0;
 	if (pane->width == width && (pane->kind == PANE_HELP || start < pane->due_ns))
 		return 0;
 	pane->width = width;
@@ -124,12 +160,13 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 		return error_no_memory(e);
 	if (pane->kind == PANE_CODE)
 		err = print_code(pane, l, width, out, e);
-	else if (pane->kind == PANE_CALLERS)
-		err = print_callers(pane, l, width, out, e);
+	else if (pane->kind == PANE_CALLS)
+		err = print_calls(pane, l, width, out, e);
 	else if (pane->kind == PANE_STATES)
 		err = print_states(pane, l, width, out, e);
 	else
-		fputs(help, out);
+		fprintf(out, "%s%s%s%s", help_keys, l->recorded ? help_recorded : help_live,
+			help_tree, l->recorded ? "" : help_live_notes);
 	if (fclose(out) && !err)
 		err = error_no_memory(e);
 	if (err) {
@@ -161,36 +198,80 @@ static int copy_text(char **copy, const char *text)
 	return text && !*copy ? -ENOMEM : 0;
 }
 
-int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const struct row *row,
-	      unsigned int width, struct error *e)
+int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char *function,
+	      const char *image, bool callees, unsigned int width, struct error *e)
 {
 	int err = 0;
 
-	*pane = (struct pane){ .kind = kind };
+	*pane = (struct pane){ .kind = kind, .callees = callees, .zooms = l->zoom_count };
 	/* Those of the rows that are shown, if these are threads or processes. */
 	pane->view = row_view_by_name(l->view->fields & ROW_THREAD ? "thread" : "process");
 	if (kind == PANE_STATES && !l->p->wall_count)
 		err = error_set(e, 0, "no wall times: %s",
 				l->p->sample_count ? "neither this kernel nor this profile has them"
 						   : "nothing was recorded yet");
-	else if (kind == PANE_CALLERS && !l->rows.stacks)
-		err = error_set(e, 0, "callers are known with call stacks: profiltool top -g");
-	else if (row && (copy_text(&pane->function, row->key->function ?: row->name) ||
-			 copy_text(&pane->image, row->key->image)))
+	else if (kind == PANE_TREE && !l->rows.stacks)
+		err = error_set(e, 0, "callers are known with call stacks: profiltool %s -g",
+				l->recorded ? "record" : "top");
+	else if (copy_text(&pane->function, function) || copy_text(&pane->image, image))
 		err = error_no_memory(e);
+	if (!err && kind == PANE_TREE)
+		err = live_select(l) ? error_no_memory(e)
+				     : live_tree_make(&pane->tree, l, function, image, !callees, e);
 	err = err ?: pane_update(pane, l, width, e);
 	if (err)
 		pane_close(pane);
 	return err;
 }
 
+int pane_suspend(struct pane *pane)
+{
+	return pane->kind == PANE_TREE && pane->tree.builder ? live_tree_save(&pane->tree) : 0;
+}
+
 void pane_close(struct pane *pane)
 {
+	live_tree_free(&pane->tree);
+	if (pane->has_regex)
+		regfree(&pane->regex);
 	free(pane->function);
 	free(pane->image);
 	free(pane->text);
 	free(pane->lines);
 	*pane = (struct pane){ 0 };
+}
+
+int pane_search(struct pane *pane, const char *pattern, struct error *e)
+{
+	char why[128];
+	regex_t regex;
+	int code = regcomp(&regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+
+	if (code) {
+		regerror(code, &regex, why, sizeof(why));
+		return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
+	}
+	if (pane->has_regex)
+		regfree(&pane->regex);
+	pane->regex = regex;
+	pane->has_regex = true;
+	return 0;
+}
+
+size_t pane_next_match(const struct pane *pane, size_t line, bool backwards)
+{
+	for (size_t i = 1; i <= pane->count; i++) {
+		size_t next = (line + (backwards ? pane->count - i : i)) % pane->count;
+		regmatch_t part = {
+			.rm_so = pane->lines[next],
+			.rm_eo = pane->lines[next + 1] - 1,
+		};
+
+		if (next >= pane->fixed &&
+		    regexec(&pane->regex, pane->text, 1, &part, REG_STARTEND) == 0)
+			return next;
+	}
+	return SIZE_MAX;
 }
 
 size_t pane_next_hot(const struct pane *pane, size_t line)

@@ -17,15 +17,18 @@
 #define ESCAPE	     27
 #define PATTERN_MAX  128
 #define FIRST_NS     (300 * NS_PER_MS) /* delay of the first update, at most */
+#define PANES_MAX    32
+#define OPEN_PERCENT 0.5 /* of all samples: what E opens in a tree */
+#define CTRL(key)    ((key)&0x1f)
 
 struct screen {
 	struct watch *w;
 	int signals; /* that end it */
 	struct terminal terminal;
 	bool frozen, quit;
-	size_t first;		     /* of the shown rows: the one at the top */
-	const struct row_view *view; /* from where a row was entered */
-	struct pane pane;
+	size_t first;		       /* of the shown rows: the one at the top */
+	struct pane *panes[PANES_MAX]; /* the last one is shown; none: the table */
+	size_t pane_count;
 	char message[1024]; /* at the bottom, until the next key */
 	bool asking;	    /* for a pattern, which is typed there */
 	char pattern[PATTERN_MAX];
@@ -116,18 +119,63 @@ static int draw_table(struct screen *s)
 	return err;
 }
 
-static size_t pane_room(const struct screen *s)
+/* What is shown instead of the table, or NULL. */
+static struct pane *shown_pane(const struct screen *s)
 {
-	int room = LINES - 1 - (int)s->pane.fixed;
+	return s->pane_count ? s->panes[s->pane_count - 1] : NULL;
+}
+
+static size_t pane_room(const struct pane *pane)
+{
+	int room = LINES - 1 - (pane->kind == PANE_TREE ? 2 : (int)pane->fixed);
 
 	return room > 0 ? room : 0;
 }
 
-static void draw_pane(struct screen *s)
+/* What is searched for in a tree: the pattern of its last zoom. */
+static void set_pattern(const struct screen *s, struct live_tree *t)
 {
-	struct pane *pane = &s->pane;
-	size_t lines = pane->count - pane->fixed, room = pane_room(s);
+	const struct live *l = &s->w->live;
+	const struct live_zoom *last = l->zoom_count ? &l->zooms[l->zoom_count - 1] : NULL;
 
+	t->regex = last && last->has_regex ? &last->regex : NULL;
+}
+
+static int draw_tree(struct screen *s, struct pane *pane)
+{
+	struct live_tree *t = &pane->tree;
+	size_t room = pane_room(pane), size;
+	char *text = NULL, *line, *end;
+	FILE *out = open_memstream(&text, &size);
+	int err, y = 0, chosen;
+
+	if (!out)
+		return -ENOMEM;
+	set_pattern(s, t);
+	if (t->cursor < pane->top)
+		pane->top = t->cursor;
+	if (t->cursor >= pane->top + room)
+		pane->top = room ? t->cursor - room + 1 : t->cursor;
+	err = live_tree_print(t, &s->w->live, pane->top, room, COLS, out);
+	err = fclose(out) ? -ENOMEM : err;
+	chosen = 2 + (int)(t->cursor - pane->top);
+	for (line = text; !err && (end = strchr(line, '\n')) && y < LINES - 1; line = end + 1, y++)
+		draw_line(y, line, end - line,
+			  y == chosen ? A_REVERSE
+			  : y == 0    ? A_BOLD
+				      : A_NORMAL);
+	move(y, 0);
+	clrtobot();
+	free(text);
+	return err;
+}
+
+static int draw_pane(struct screen *s, struct pane *pane)
+{
+	size_t lines = pane->count - pane->fixed, room = pane_room(pane);
+
+	if (pane->kind == PANE_TREE)
+		return draw_tree(s, pane);
 	if (pane->top + room > lines)
 		pane->top = lines > room ? lines - room : 0;
 	for (int y = 0; y < LINES - 1; y++) {
@@ -140,33 +188,44 @@ static void draw_pane(struct screen *s)
 		else
 			draw_line(y, "", 0, A_NORMAL);
 	}
+	return 0;
 }
 
 static void draw_bottom(const struct screen *s)
 {
 	static const char *const table_keys[] = { "? help",   "q quit",	   "Enter code",
 						  "Tab rows", "s sort",	   "Space freeze",
-						  "/ filter", "c callers", "w states",
-						  NULL };
-	static const char *const pane_keys[] = { "q back", "n next hot line", "Space freeze",
-						 NULL };
+						  "/ filter", "c callers", "T tree",
+						  "w states", NULL };
+	static const char *const browse_keys[] = { "? help",   "q quit",   "Enter code", "Tab rows",
+						   "s sort",   "/ filter", "c callers",	 "T tree",
+						   "w states", "v value",  "Esc back",	 NULL };
+	static const char *const pane_keys[] = { "q back", "n next hot line", "/ search", NULL };
 	static const char *const states_keys[] = { "q back", "t threads", "P processes",
 						   "Space freeze", NULL };
-	const char *const *keys = s->pane.kind == PANE_STATES ? states_keys
-				  : s->pane.kind	      ? pane_keys
-							      : table_keys;
+	static const char *const tree_keys[] = { "q back", "Enter open", "/ search",   "z zoom",
+						 "a code", "c callers",	 "E all open", NULL };
+	const struct live *l = &s->w->live;
+	const struct pane *pane = shown_pane(s);
+	const struct row *row = live_row(l);
+	const char *const *keys = l->recorded ? browse_keys : table_keys;
+	const char *why = row && !pane ? live_unnamed(l, row) : NULL;
 	size_t used = 0;
-	const struct row *row = live_row(&s->w->live);
-	const char *why = row && !s->pane.kind ? live_unnamed(&s->w->live, row) : NULL;
 	char text[1280] = "", *visible;
 
+	if (pane)
+		keys = pane->kind == PANE_STATES ? states_keys
+		       : pane->kind == PANE_TREE ? tree_keys
+						 : pane_keys;
 	if (s->asking)
-		snprintf(text, sizeof(text), "only rows that match: %s_", s->pattern);
+		snprintf(text, sizeof(text), "%s: %s_",
+			 !pane			   ? "only rows that match"
+			 : pane->kind == PANE_TREE ? "only stacks with"
+						   : "search",
+			 s->pattern);
 	else if (s->message[0])
 		snprintf(text, sizeof(text), "%s", s->message);
-	else if (s->w->status.recorded)
-		snprintf(text, sizeof(text), "an interval of the archive; q quits, ? helps");
-	else if (s->w->ended)
+	else if (s->w->ended && !l->recorded)
 		snprintf(text, sizeof(text), "%s has ended; q quits", s->w->status.target);
 	else if (why)
 		snprintf(text, sizeof(text), "no name: %s", why);
@@ -189,41 +248,100 @@ static void show_error(struct screen *s, const struct error *e)
 	snprintf(s->message, sizeof(s->message), "%s", e->what);
 }
 
-static void update_pane(struct screen *s)
+static void close_pane(struct screen *s)
 {
-	struct error e;
+	struct pane *pane = s->panes[--s->pane_count];
 
-	if (s->pane.kind && pane_update(&s->pane, &s->w->live, COLS, &e))
-		show_error(s, &e);
+	pane_close(pane);
+	free(pane);
 }
 
-static void open_pane(struct screen *s, enum pane_kind kind)
+/* Makes what is shown again; a pane that cannot be is closed. */
+static void update_pane(struct screen *s)
+{
+	struct pane *pane = shown_pane(s);
+	struct error e;
+
+	if (pane && pane_update(pane, &s->w->live, COLS, &e)) {
+		show_error(s, &e);
+		if (pane->kind == PANE_TREE)
+			close_pane(s);
+	}
+}
+
+/* Is due before what is shown of the profile changes. */
+static int suspend_panes(struct screen *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->pane_count && !err; i++)
+		err = pane_suspend(s->panes[i]);
+	return err;
+}
+
+static int open_pane(struct screen *s, enum pane_kind kind, const char *function, const char *image,
+		     bool callees)
 {
 	struct live *l = &s->w->live;
-	const bool of_row = kind == PANE_CODE || kind == PANE_CALLERS;
-	const struct row *row = of_row ? live_row(l) : NULL;
+	struct pane *pane = NULL;
 	struct error e;
 	size_t hot;
 
-	if (of_row && (!row || !row->name))
-		return;
+	if (s->pane_count == PANES_MAX) {
+		snprintf(s->message, sizeof(s->message), "too many views: q goes back");
+		return 0;
+	}
 	if (kind == PANE_CODE) {
 		snprintf(s->message, sizeof(s->message), "reading the code ...");
 		draw_bottom(s);
 		refresh();
 		s->message[0] = '\0';
 	}
-	if (pane_open(&s->pane, kind, l, row, COLS, &e)) {
+	pane = calloc(1, sizeof(*pane));
+	if (!pane)
+		return -ENOMEM;
+	if (pane_open(pane, kind, l, function, image, callees, COLS, &e)) {
 		show_error(s, &e);
-		return;
+		free(pane);
+		return 0;
 	}
-	hot = pane_next_hot(&s->pane, 0);
-	if (kind == PANE_CODE && hot != SIZE_MAX && hot > pane_room(s) / 2)
-		s->pane.top = hot - pane_room(s) / 2;
+	s->panes[s->pane_count++] = pane;
+	hot = pane_next_hot(pane, 0);
+	if (kind == PANE_CODE && hot != SIZE_MAX && hot > pane_room(pane) / 2)
+		pane->top = hot - pane_room(pane) / 2;
+	return 0;
 }
 
+/* Opens the code, callers or callees of a function. */
+static int open_function(struct screen *s, enum pane_kind kind, const char *function,
+			 const char *image, bool callees)
+{
+	const struct live *l = &s->w->live;
+	bool calls = false;
+
+	if (!function)
+		return 0;
+	for (size_t i = 0; i < l->p->arc_count && !calls; i++)
+		calls = l->p->arcs[i].kind == PROFILE_CALL;
+	if (kind == PANE_TREE && calls && !profile_stacks(l->p))
+		kind = PANE_CALLS;
+	return open_pane(s, kind, function, image, callees);
+}
+
+static int open_of_row(struct screen *s, enum pane_kind kind)
+{
+	const struct row *row = live_row(&s->w->live);
+
+	if (!row || !row->name)
+		return 0;
+	return open_function(s, kind, row->key->function ?: row->name, row->key->image, false);
+}
+
+/* Shows rows of a view, of the same samples as before. */
 static int show_rows(struct screen *s, const struct row_view *view)
 {
+	while (s->pane_count)
+		close_pane(s);
 	live_show(&s->w->live, view);
 	s->first = 0;
 	return live_collect(&s->w->live);
@@ -234,7 +352,71 @@ static int toggle_view(struct screen *s, const char *name)
 {
 	const struct row_view *view = row_view_by_name(name);
 
-	return show_rows(s, s->w->live.view == view ? row_views : view);
+	if (!row_view_has_tag(view, s->w->live.p)) {
+		snprintf(s->message, sizeof(s->message), "no sample is labelled with a %s", name);
+		return 0;
+	}
+	return show_rows(s, s->w->live.view == view && !s->pane_count ? row_views : view);
+}
+
+/* The view after the present one: those of code, threads and processes, then of tags. */
+static const struct row_view *next_view(const struct screen *s)
+{
+	const struct live *l = &s->w->live;
+	const struct row_view *view;
+	size_t tag = 0;
+
+	for (view = row_views; view->name; view++)
+		if (view == l->view && view[1].name)
+			return view + 1;
+	if (row_view_tag(l->view))
+		tag = row_view_tag(l->view) - tag_kinds + 1;
+	for (; tag < TAG_COUNT; tag++) {
+		view = tag_kinds[tag].plural ? row_view_by_name(tag_kinds[tag].key) : NULL;
+		if (view && row_view_has_tag(view, l->p))
+			return view;
+	}
+	return row_views;
+}
+
+/* Ends the last zoom; shows rows again if it began in them. Returns 0 or -ENOMEM. */
+static int end_zoom(struct screen *s)
+{
+	int err = suspend_panes(s);
+
+	if (!live_leave(&s->w->live))
+		return err;
+	s->first = 0;
+	return err ?: live_collect(&s->w->live);
+}
+
+/* Closes a pane, and ends the zooms that began in it. */
+static int go_back(struct screen *s)
+{
+	size_t zooms = shown_pane(s)->zooms;
+	int err = 0;
+
+	close_pane(s);
+	while (s->w->live.zoom_count > zooms && !err)
+		err = end_zoom(s);
+	update_pane(s);
+	return err;
+}
+
+/* Counts another value: the next one of a recorded profile. */
+static int next_value(struct screen *s)
+{
+	struct live *l = &s->w->live;
+	size_t count = l->p->value_type_count;
+
+	if (!l->recorded || count < 2)
+		return 0;
+	l->value = (l->value + 1) % count;
+	/* CPU time of a clock is shown as samples, too. */
+	if (l->value == PROFILE_SAMPLES && profile_is_clock_time(l->p, PROFILE_CPU))
+		l->value = PROFILE_CPU;
+	l->selected = false;
+	return suspend_panes(s) ?: live_collect(l);
 }
 
 /* Where a key moves to, of `count` lines of which `room` are shown. */
@@ -264,38 +446,74 @@ static size_t move_to(int key, size_t at, size_t count, size_t room)
 	}
 }
 
+/* Keys for views, in the table and in trees. Returns 1 if it is another key; else 0 or -ENOMEM. */
+static int take_view_key(struct screen *s, int key)
+{
+	switch (key) {
+	case '\t':
+		return show_rows(s, shown_pane(s) ? row_views : next_view(s));
+	case 't':
+		return toggle_view(s, "thread");
+	case 'P':
+		return toggle_view(s, "process");
+	case 'i':
+		return toggle_view(s, "image");
+	case 'u':
+		return toggle_view(s, "unit");
+	case 'F':
+		return show_rows(s, row_views);
+	case 'T':
+		return open_pane(s, PANE_TREE, NULL, NULL, true);
+	case 'w':
+		return open_pane(s, PANE_STATES, NULL, NULL, false);
+	case 'v':
+		return next_value(s);
+	case '/':
+		s->asking = true;
+		s->pattern[0] = '\0';
+		return 0;
+	default:
+		return 1;
+	}
+}
+
 /* Returns 0 or -ENOMEM. */
 static int take_table_key(struct screen *s, int key)
 {
 	struct live *l = &s->w->live;
 	const struct row *row = live_row(l);
 	struct error e;
+	int err = take_view_key(s, key);
 
+	if (err <= 0)
+		return err;
 	switch (key) {
 	case 'q':
 		s->quit = true;
 		return 0;
 	case ESCAPE:
+	case KEY_BACKSPACE:
+	case 127:
+	case '\b':
 		if (l->pattern)
-			return live_match(l, NULL, &e) ?: live_collect(l);
-		return live_leave(l) ? show_rows(s, s->view) : 0;
+			return live_match(l, NULL, &e) ?: live_list(l);
+		return l->zoom_count ? end_zoom(s) : 0;
 	case '\r':
 	case KEY_ENTER:
 	case KEY_RIGHT:
 		if (!row)
 			return 0;
-		if (row->name) {
-			open_pane(s, PANE_CODE);
-			return 0;
-		}
-		s->view = l->view;
-		return live_enter(l, row) ?: show_rows(s, row_views);
+		if (row->name)
+			return open_of_row(s, PANE_CODE);
+		err = live_enter(l, row, &e);
+		if (err)
+			return err;
+		live_match(l, NULL, &e);
+		return show_rows(s, row_views);
+	case 'a':
+		return open_of_row(s, PANE_CODE);
 	case 'c':
-		open_pane(s, PANE_CALLERS);
-		return 0;
-	case 'w':
-		open_pane(s, PANE_STATES);
-		return 0;
+		return open_of_row(s, PANE_TREE);
 	case 's':
 		l->sort = (l->sort + 1) % LIVE_SORTS;
 		if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
@@ -304,47 +522,207 @@ static int take_table_key(struct screen *s, int key)
 			l->sort++;
 		if (l->sort == LIVE_BY_DELAY && !l->rows.delay)
 			l->sort = LIVE_BY_SELF;
-		return live_collect(l);
-	case '\t':
-		return show_rows(s, l->view[1].name ? l->view + 1 : row_views);
-	case 't':
-		return toggle_view(s, "thread");
-	case 'P':
-		return toggle_view(s, "process");
-	case 'i':
-		return toggle_view(s, "image");
-	case 'F':
-		return show_rows(s, row_views);
+		return live_list(l);
 	case 'z': /* from zero */
+		if (l->recorded)
+			return 0;
 		live_fade(l, UINT64_MAX);
 		l->elapsed_ns = 0;
 		return live_collect(l);
-	case '/':
-		s->asking = true;
-		s->pattern[0] = '\0';
-		return 0;
 	default:
 		l->cursor = move_to(key, l->cursor, l->shown_count, room_for_rows());
 		return 0;
 	}
 }
 
+/* Zooms into the node at the cursor. Returns 0 or -ENOMEM. */
+static int zoom_tree(struct screen *s, struct live_tree *t)
+{
+	struct live *l = &s->w->live;
+	struct live_path path = { 0 };
+	const char *name;
+	struct error e;
+	char *text;
+	int err;
+
+	if (!t->line_count)
+		return 0;
+	err = live_tree_path(t, &path);
+	name = path.depth ? path.frames[path.depth - 1].name : path.function;
+	if (err || asprintf(&text, "%s %s", path.depth ? "below" : "with", name ?: "") < 0) {
+		live_path_free(&path);
+		return -ENOMEM;
+	}
+	err = live_enter_path(l, &path, text, &e) ?: suspend_panes(s);
+	free(text);
+	return err ?: live_collect(l);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int take_tree_key(struct screen *s, struct pane *pane, int key)
+{
+	struct live_tree *t = &pane->tree;
+	const struct call_frame *frame = live_tree_frame(t);
+	const char *image = frame ? text_basename(frame->image) : NULL;
+	bool found, callees;
+	struct error e;
+	int err;
+
+	if (image && strcmp(image, row_unknown) == 0)
+		image = NULL;
+	switch (key) {
+	case ESCAPE:
+	case KEY_BACKSPACE:
+	case 127:
+	case '\b':
+		return s->w->live.zoom_count > pane->zooms ? end_zoom(s) : go_back(s);
+	case '\r':
+	case KEY_ENTER:
+	case '+':
+		return live_tree_is_open(t) ? live_tree_close(t) : live_tree_open(t);
+	case KEY_RIGHT:
+	case 'l':
+		if (!live_tree_is_open(t))
+			return live_tree_open(t);
+		t->cursor += t->cursor + 1 < t->line_count;
+		return 0;
+	case KEY_LEFT:
+	case '-':
+		return live_tree_close(t);
+	case 'E':
+		return live_tree_open_all(t, OPEN_PERCENT);
+	case 'C':
+		return live_tree_close_all(t);
+	case 'a':
+		return frame ? open_function(s, PANE_CODE, frame->name, image, false) : 0;
+	case 'c':
+		/* At the root of a function's tree: the other direction. */
+		if (t->path.function && t->cursor == 0) {
+			callees = t->path.inverted;
+			live_tree_free(t);
+			err = live_tree_make(t, &s->w->live, pane->function, pane->image, !callees,
+					     &e);
+			if (err)
+				show_error(s, &e);
+			return err == -ENOMEM ? err : 0;
+		}
+		return frame ? open_function(s, PANE_TREE, frame->name, image, false) : 0;
+	case 'z':
+		return zoom_tree(s, t);
+	case 'n':
+	case 'N':
+		set_pattern(s, t);
+		if (!t->regex) {
+			snprintf(s->message, sizeof(s->message), "nothing is searched for: use /");
+			return 0;
+		}
+		err = live_tree_find(t, key == 'N', &found);
+		if (!err && !found)
+			snprintf(s->message, sizeof(s->message), "no more matches");
+		return err;
+	default:
+		err = take_view_key(s, key);
+		if (err <= 0)
+			return err;
+		t->cursor = move_to(key, t->cursor, t->line_count, pane_room(pane));
+		return 0;
+	}
+}
+
+static void take_text_key(struct screen *s, struct pane *pane, int key)
+{
+	size_t middle = pane_room(pane) / 2, line;
+
+	switch (key) {
+	case 't':
+	case 'P':
+		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
+		if (pane->kind == PANE_STATES)
+			pane->width = 0; /* the text is out of date */
+		return;
+	case 'c':
+		if (pane->kind == PANE_CALLS) {
+			pane->callees = !pane->callees;
+			pane->width = 0;
+		}
+		return;
+	case '/':
+		s->asking = true;
+		s->pattern[0] = '\0';
+		return;
+	case 'n':
+	case 'N':
+		if (pane->has_regex) {
+			line = pane_next_match(pane, pane->top + pane->fixed, key == 'N');
+			if (line != SIZE_MAX)
+				pane->top = line - pane->fixed;
+			else
+				snprintf(s->message, sizeof(s->message), "no line matches");
+			return;
+		}
+		middle += pane->fixed;
+		line = pane_next_hot(pane, pane->top + middle);
+		if (line != SIZE_MAX)
+			pane->top = line > middle ? line - middle : 0;
+		return;
+	default:
+		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(pane));
+	}
+}
+
+/* The pattern that was asked for is complete. */
+static int take_pattern(struct screen *s)
+{
+	struct live *l = &s->w->live;
+	struct pane *pane = shown_pane(s);
+	const struct live_zoom *last = l->zoom_count ? &l->zooms[l->zoom_count - 1] : NULL;
+	bool found;
+	struct error e;
+	int err = 0;
+
+	if (!pane) {
+		if (live_match(l, s->pattern, &e)) {
+			show_error(s, &e);
+			return 0;
+		}
+		l->cursor = 0;
+		return live_list(l);
+	}
+	if (pane->kind != PANE_TREE) {
+		if (*s->pattern && pane_search(pane, s->pattern, &e))
+			show_error(s, &e);
+		else if (*s->pattern)
+			take_text_key(s, pane, 'n');
+		return 0;
+	}
+	/* Another pattern replaces the one that was searched for here. */
+	if (last && last->has_regex && l->zoom_count > pane->zooms)
+		err = end_zoom(s);
+	if (!err && *s->pattern) {
+		err = suspend_panes(s);
+		if (!err && live_enter_stack(l, s->pattern, &e))
+			show_error(s, &e);
+	}
+	err = err ?: live_collect(l);
+	if (err || pane_update(pane, l, COLS, &e))
+		return err ?: -ENOMEM;
+	pane->tree.cursor = 0;
+	set_pattern(s, &pane->tree);
+	if (pane->tree.regex && pane->tree.line_count)
+		err = live_tree_find(&pane->tree, false, &found);
+	return err;
+}
+
 /* A key of the pattern that is asked for. */
 static int take_pattern_key(struct screen *s, int key)
 {
 	size_t size = strlen(s->pattern);
-	struct error e;
 
 	if (key == ESCAPE) {
 		s->asking = false;
 	} else if (key == '\r' || key == KEY_ENTER) {
 		s->asking = false;
-		if (live_match(&s->w->live, s->pattern, &e)) {
-			show_error(s, &e);
-			return 0;
-		}
-		s->w->live.cursor = 0;
-		return live_collect(&s->w->live);
+		return take_pattern(s);
 	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
 		/* All bytes of a UTF-8 character. */
 		while (size && ((unsigned char)s->pattern[--size] & 0xc0) == 0x80)
@@ -357,49 +735,41 @@ static int take_pattern_key(struct screen *s, int key)
 	return 0;
 }
 
+/* Returns 0 or -ENOMEM. */
 static int take_key(struct screen *s, int key)
 {
-	struct pane *pane = &s->pane;
-	size_t hot, middle;
+	struct pane *pane = shown_pane(s);
+	int err = 0;
 
 	s->message[0] = '\0';
 	if (s->asking)
 		return take_pattern_key(s, key);
 	if (key == ' ' || key == 'f') {
-		s->frozen = !s->frozen;
-		return 0;
-	}
-	if (key == '?' || key == 'h') {
-		pane_close(pane);
-		open_pane(s, PANE_HELP);
-		return 0;
-	}
-	if (!pane->kind)
-		return take_table_key(s, key);
-	switch (key) {
-	case 'q':
-	case ESCAPE:
-	case KEY_LEFT:
-		pane_close(pane);
-		return 0;
-	case 't':
-	case 'P':
-		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
-		if (pane->kind == PANE_STATES) {
-			pane->width = 0; /* the text is out of date */
-			update_pane(s);
+		if (!s->w->live.recorded) {
+			s->frozen = !s->frozen;
+			return 0;
 		}
-		return 0;
-	case 'n':
-		middle = pane_room(s) / 2 + pane->fixed;
-		hot = pane_next_hot(pane, pane->top + middle);
-		if (hot != SIZE_MAX)
-			pane->top = hot > middle ? hot - middle : 0;
-		return 0;
-	default:
-		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(s));
-		return 0;
+		key = KEY_NPAGE;
+	} else if (key == CTRL('f') || key == CTRL('b') || key == 'b') {
+		key = key == CTRL('f') ? KEY_NPAGE : KEY_PPAGE;
 	}
+	if (key == '?' || key == 'h' || key == KEY_F(1)) {
+		if (!pane || pane->kind != PANE_HELP)
+			err = open_pane(s, PANE_HELP, NULL, NULL, false);
+	} else if (!pane) {
+		err = take_table_key(s, key);
+	} else if (key == 'q') {
+		err = go_back(s);
+	} else if (pane->kind == PANE_TREE) {
+		err = take_tree_key(s, pane, key);
+	} else if (key == ESCAPE || key == KEY_LEFT || key == KEY_BACKSPACE || key == 127 ||
+		   key == '\b') {
+		err = go_back(s);
+	} else {
+		take_text_key(s, pane, key);
+	}
+	update_pane(s);
+	return err;
 }
 
 int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, struct error *e)
@@ -407,7 +777,6 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 	struct screen s = {
 		.w = w,
 		.signals = signals,
-		.view = row_views,
 	};
 	uint64_t next = now_ns() + (delay_ns < FIRST_NS ? delay_ns : FIRST_NS);
 	int err = terminal_open(&s.terminal, e), key;
@@ -420,14 +789,12 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 		};
 
 		if (states && w->live.p->wall_count) {
-			open_pane(&s, PANE_STATES);
+			err = open_pane(&s, PANE_STATES, NULL, NULL, false);
 			states = false;
 		}
-		if (s.pane.kind && s.pane.width != (unsigned int)COLS)
+		if (shown_pane(&s) && shown_pane(&s)->width != (unsigned int)COLS)
 			update_pane(&s);
-		if (s.pane.kind)
-			draw_pane(&s);
-		else if (draw_table(&s))
+		if (err || (shown_pane(&s) ? draw_pane(&s, shown_pane(&s)) : draw_table(&s)))
 			err = error_no_memory(e);
 		if (!err) {
 			draw_bottom(&s);
@@ -444,7 +811,7 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 			s.quit = true;
 		if (!err && now_ns() >= next) {
 			if (!s.frozen && !w->ended) {
-				err = watch_update(w, e);
+				err = suspend_panes(&s) ? error_no_memory(e) : watch_update(w, e);
 				if (!err)
 					update_pane(&s);
 			}
@@ -452,6 +819,7 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 		}
 	}
 	terminal_close(&s.terminal);
-	pane_close(&s.pane);
+	while (s.pane_count)
+		close_pane(&s);
 	return err;
 }

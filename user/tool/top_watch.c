@@ -78,7 +78,8 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	return err;
 }
 
-int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e)
+int watch_recorded(struct watch *w, struct profile *p, const char *name, const char *value,
+		   const struct profile_filtered *filtered, struct error *e)
 {
 	*w = (struct watch){ .ended = true, .any = p->sample_count > 0 };
 	snprintf(w->name, sizeof(w->name), "%s", name);
@@ -86,7 +87,6 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 		.target = w->name,
 		.lost = profile_lost(p),
 		.bpf_ns_per_tick = p->totals.bpf_ns_per_tick,
-		.recorded = true,
 	};
 	if (live_init(&w->live, 0)) {
 		profile_free(p);
@@ -96,10 +96,14 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 	w->live.p = p;
 	w->live.tried = p->location_count; /* windows have names */
 	w->live.elapsed_ns = w->live.wall_ns = p->duration_ns;
-	if (p->value_type_count <= PROFILE_CPU || !profile_is_clock_time(p, PROFILE_CPU))
-		return error_set(e, 0, "%s: the profile has no CPU time: use profiltool report",
-				 name);
-	return live_collect(&w->live) ? error_no_memory(e) : 0;
+	w->live.recorded = true;
+	w->live.filtered = filtered;
+	w->live.value = profile_value(p, value);
+	/* CPU time of a clock is shown as samples, too. */
+	if (w->live.value == PROFILE_SAMPLES && p->value_type_count > PROFILE_CPU &&
+	    profile_is_clock_time(p, PROFILE_CPU))
+		w->live.value = PROFILE_CPU;
+	return 0;
 }
 
 void watch_free(struct watch *w)

@@ -39,10 +39,12 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 void watch_free(struct watch *w);
 
 /*
- * Instead of watch_start(): shows a profile of samples and CPU time, which it takes over in any
- * case, as a watch that has ended. name: what it is. Returns 0 or a negative errno with e set.
+ * Instead of watch_start(): shows a profile, which it takes over in any case, as a watch that has
+ * ended. name: what it is; value: what is counted, NULL: the default; filtered: of the profile, or
+ * NULL. Its rows are yet to be collected. Returns 0 or a negative errno with e set.
  */
-int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e);
+int watch_recorded(struct watch *w, struct profile *p, const char *name, const char *value,
+		   const struct profile_filtered *filtered, struct error *e);
 
 /*
  * Waits until one of fds is readable, until the time until_ns (of now_ns()), or until all targets

@@ -33,6 +33,7 @@ int live_init(struct live *l, uint64_t half_life_ns)
 {
 	*l = (struct live){
 		.p = profile_new(),
+		.value = PROFILE_CPU,
 		.half_life_ns = half_life_ns,
 		.view = row_views,
 		.naming_ns = NAMING_FIRST_NS,
@@ -48,8 +49,11 @@ void live_free(struct live *l)
 	rows_free(&l->rows);
 	profile_free(l->p);
 	symbol_cache_free(l->cache);
-	free(l->image);
-	free(l->comm);
+	while (live_leave(l))
+		;
+	free(l->zooms);
+	free(l->labels);
+	free(l->weights);
 	free(l->shown);
 	*l = (struct live){ 0 };
 }
@@ -70,6 +74,7 @@ void live_fade(struct live *l, uint64_t ns)
 			values[delay] *= values[PROFILE_CPU] ? factor : 0;
 	}
 	l->elapsed_ns = l->elapsed_ns * factor + ns;
+	l->selected = false;
 	l->p->wall_count = 0;
 	index_free(&l->p->wall_index);
 	l->wall_ns = ns;
@@ -140,71 +145,98 @@ static int compare_shown(const void *one, const void *other, void *context)
 	return order ?: rows_compare(a, b);
 }
 
-static bool matches_pattern(const struct live *l, const char *text)
-{
-	return text && regexec(&l->regex, text, 0, NULL, 0) == 0;
-}
-
 const struct row *live_row(const struct live *l)
 {
 	return l->cursor < l->shown_count ? &l->rows.rows[l->shown[l->cursor]] : NULL;
 }
 
-int live_collect(struct live *l)
+/* Lists the rows that match the pattern; the cursor stays on `chosen`, which is NULL at the top. */
+static int list_rows(struct live *l, const struct callgraph_key *chosen)
 {
-	struct rows_options o = {
-		.view = l->view,
-		.image = l->image,
-		.pid = l->pid,
-		.generation = l->generation,
-		.tid = l->tid,
-		.comm = l->comm,
-		.walls = true,
-	};
-	const struct row *row = live_row(l);
-	size_t delay = profile_delay(l->p);
-	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
-	size_t *shown;
-	int err;
+	size_t *shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
 
-	rows_free(&l->rows);
-	err = rows_begin(&l->rows, &o, delay < l->p->value_type_count ? 2 : 1);
-	if (!err && l->p->value_type_count)
-		err = rows_add(&l->rows, l->p, &o, PROFILE_CPU, 0);
-	if (!err && delay < l->p->value_type_count) {
-		l->rows.delay = 1;
-		err = rows_add(&l->rows, l->p, &o, delay, 1);
-	}
-	err = err ?: rows_finish(&l->rows);
-	/* List the rows that match the pattern, in the order of l->sort. */
-	shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
-	l->shown = shown ?: l->shown;
 	l->shown_count = 0;
 	if (!shown)
-		err = -ENOMEM;
-	for (size_t i = 0; i < l->rows.count && !err; i++) {
+		return -ENOMEM;
+	l->shown = shown;
+	for (size_t i = 0; i < l->rows.count; i++) {
 		const struct row *r = &l->rows.rows[i];
 
 		if (!r->counts->self && !r->counts->total && r->wall &&
 		    r->wall->runnable_ns < l->wall_ns * WAIT_LEAST)
 			continue;
-		if (!l->pattern || matches_pattern(l, r->name) || matches_pattern(l, r->comm) ||
-		    matches_pattern(l, r->key->image))
+		if (!l->pattern || live_matches(&l->regex, r->name) ||
+		    live_matches(&l->regex, r->comm) || live_matches(&l->regex, r->key->image))
 			shown[l->shown_count++] = i;
 	}
-	if (err)
-		rows_free(&l->rows);
-	else if (l->sort != LIVE_BY_SELF)
+	if (l->sort != LIVE_BY_SELF)
 		qsort_r(shown, l->shown_count, sizeof(*shown), compare_shown, l);
-	/* Keep the cursor on the chosen row; at the top it stays there, whatever row is first. */
-	for (size_t i = 0; l->cursor && row && i < l->shown_count; i++)
-		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, &chosen) == 0) {
+	l->chosen = NULL;
+	for (size_t i = 0; chosen && i < l->shown_count; i++)
+		if (callgraph_key_compare(l->rows.rows[shown[i]].key, chosen) == 0) {
 			l->cursor = i;
-			return err;
+			return 0;
 		}
 	if (l->cursor >= l->shown_count)
 		l->cursor = l->shown_count ? l->shown_count - 1 : 0;
-	return err;
+	return 0;
+}
+
+/* The key of the row at the cursor; at the top that stays there, whatever row is first. */
+static const struct callgraph_key *chosen_key(const struct live *l, struct callgraph_key *copy)
+{
+	const struct row *row = l->cursor ? live_row(l) : NULL;
+
+	if (row)
+		*copy = *row->key;
+	return row ? copy : l->chosen;
+}
+
+int live_list(struct live *l)
+{
+	struct callgraph_key copy;
+
+	return list_rows(l, chosen_key(l, &copy));
+}
+
+int live_collect(struct live *l)
+{
+	int err = live_select(l);
+	const struct rows_options o = {
+		.view = l->view,
+		.image = l->image,
+		.labels = l->labels,
+		.weights = l->weights,
+		.filtered = l->filtered,
+		.walls = !l->partial,
+	};
+	size_t delay = profile_delay(l->p), width = l->p->value_type_count;
+	/* Where only some samples are shown, their delay is unknown. */
+	bool has_delay = delay < width && delay != l->value && !l->weights;
+	struct callgraph_key copy;
+	const struct callgraph_key *chosen = chosen_key(l, &copy);
+
+	rows_free(&l->rows);
+	err = err ?: rows_begin(&l->rows, &o, has_delay ? 2 : 1);
+	if (!err && width)
+		err = rows_add(&l->rows, l->p, &o, l->value, 0);
+	if (!err && has_delay) {
+		l->rows.delay = 1;
+		err = rows_add(&l->rows, l->p, &o, delay, 1);
+	}
+	err = err ?: rows_finish(&l->rows);
+	if (err)
+		rows_free(&l->rows);
+	l->sum = l->kernel = 0;
+	for (size_t i = 0; i < l->p->sample_count; i++) {
+		uint64_t weight = magnitude(l->p->values[i * width + l->value]);
+		uint32_t labels = l->p->samples[i].labels;
+
+		add_u64(&l->sum, weight);
+		if (labels < l->p->label_count && l->p->labels[labels].kernel)
+			add_u64(&l->kernel, weight);
+	}
+	return list_rows(l, chosen) ?: err;
 }
 
 int live_match(struct live *l, const char *pattern, struct error *e)
@@ -243,37 +275,4 @@ void live_show(struct live *l, const struct row_view *view)
 		return;
 	l->lines = true;
 	l->tried = 0;
-}
-
-int live_enter(struct live *l, const struct row *row)
-{
-	bool by_name = l->view->fields & ROW_COMM && !(l->view->fields & ROW_PROCESS);
-	char *image = row->key->image ? strdup(row->key->image) : NULL;
-	char *comm = by_name ? strdup(row->comm) : NULL;
-
-	if ((row->key->image && !image) || (by_name && !comm)) {
-		free(image);
-		free(comm);
-		return -ENOMEM;
-	}
-	free(l->image);
-	free(l->comm);
-	l->image = image;
-	l->comm = comm;
-	l->pid = row->key->pid;
-	l->generation = row->key->generation;
-	l->tid = row->key->tid;
-	live_show(l, row_views);
-	return 0;
-}
-
-bool live_leave(struct live *l)
-{
-	bool had = l->image || l->pid || l->tid || l->comm;
-
-	free(l->image);
-	free(l->comm);
-	l->image = l->comm = NULL;
-	l->pid = l->generation = l->tid = 0;
-	return had;
 }

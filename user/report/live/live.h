@@ -9,13 +9,14 @@
 #include <stdio.h>
 
 #include "profile/profile.h"
+#include "report/call_tree.h"
 #include "report/rows.h"
 #include "symbol/symbol.h"
 #include "util/error.h"
 
 /*
- * What is busy now: a profile that grows while its older samples fade, and the rows of it that are
- * shown.
+ * What is busy now, or was: a profile that grows while its older samples fade, or one that was
+ * recorded; and the rows of it that are shown.
  */
 
 enum live_sort {
@@ -30,30 +31,69 @@ enum live_sort {
 
 extern const char *const live_sort_names[LIVE_SORTS + 1];
 
+/* A place in a call tree: functions by name, from the root of the tree on. */
+struct live_path {
+	char *function; /* the root: call_tree_options; NULL: of all stacks */
+	char *image;
+	bool inverted;
+	struct live_frame {
+		char *name, *image;
+	} * frames;
+	size_t depth;
+};
+
+/* Shows only a part of the samples, of those that the zooms before it show. */
+struct live_zoom {
+	enum live_zoom_kind {
+		LIVE_ROW,   /* those of a row that is not a function */
+		LIVE_CALLS, /* those that pass through a node of a call tree */
+		LIVE_STACK, /* those with a matching function, or image, in their stack */
+		LIVE_TIME,  /* those of an interval */
+	} kind;
+	char *text;		     /* for the header */
+	const struct row_view *from; /* what was shown before, with the cursor on `key` */
+	struct callgraph_key key;    /* with copies of the texts; of a row */
+	struct live_path path;
+	regex_t regex;
+	bool has_regex;
+	struct time_interval interval;
+};
+
 /* Zero-initialised, except what live_init() sets. */
 struct live {
 	struct profile *p;
-	uint64_t half_life_ns; /* 0: each interval shows only its own samples */
-	bool lines;	       /* look up source lines and inlined functions too */
-	double elapsed_ns;     /* time watched, faded like the samples */
-	uint64_t wall_ns;      /* that of wall times, which do not fade: since the last update */
+	bool recorded; /* it does not grow: target of live_status says when it was */
+	size_t value;  /* the number of what is counted; of a growing profile, PROFILE_CPU */
+	const struct profile_filtered *filtered; /* what percentages count besides; or NULL */
+	uint64_t half_life_ns;			 /* 0: each interval shows only its own samples */
+	bool lines;	   /* look up source lines and inlined functions too */
+	double elapsed_ns; /* time watched, faded like the samples */
+	uint64_t wall_ns;  /* that of wall times, which do not fade: since the last update */
 
 	const struct row_view *view;
 	enum live_sort sort;
-	/* Rows are only of this image, process and thread. NULL and 0: all. */
-	char *image;
-	uint32_t pid, generation, tid;
-	char *comm;    /* and in threads with this name; NULL: all */
+	struct live_zoom *zooms;
+	size_t zoom_count, zoom_room;
 	char *pattern; /* shows only rows with a text that matches; or NULL */
 	regex_t regex; /* of pattern */
+
+	/* What live_select() makes of the zooms, for rows_options and call_tree_options; or NULL */
+	const char *image;
+	bool *labels;
+	int64_t *weights;
 
 	struct rows rows;
 	size_t *shown; /* numbers of the shown rows, in their order */
 	size_t shown_count;
 	size_t cursor; /* index in `shown`; if not 0, live_collect() keeps it on its row */
+	const struct callgraph_key *chosen; /* where live_collect() puts it if it is 0; or NULL */
 
 	/* private */
 	struct symbol_cache *cache;
+	struct live_zoom left; /* the last that ended: `chosen` is of it */
+	bool partial;  /* only parts of what threads did are shown: their wall times are unknown */
+	bool selected; /* image, labels and weights are those of profile and zooms */
+	uint64_t sum, kernel; /* of the value: of all samples, and of those in the kernel */
 	uint32_t tried;	      /* number of locations that were looked up: the first ones */
 	int64_t naming_ns;    /* CPU time that looking up names may still take */
 	uint64_t named_at_ns; /* when naming_ns was last increased */
@@ -78,6 +118,9 @@ int live_name(struct live *l, struct error *e);
 /* Makes the rows again. Returns 0 or -ENOMEM. */
 int live_collect(struct live *l);
 
+/* Lists the rows again, after another sort or pattern. Returns 0 or -ENOMEM. */
+int live_list(struct live *l);
+
 /*
  * Sets the extended regular expression that shown rows must match; NULL or "": all rows. Returns 0,
  * or a negative errno with e set; then the old one stays.
@@ -87,11 +130,39 @@ int live_match(struct live *l, const char *pattern, struct error *e);
 /* Shows rows of this view, from the first on; looks up source lines if it needs them. */
 void live_show(struct live *l, const struct row_view *view);
 
-/* Shows the functions of a row: of an image, process or thread. Returns 0 or -ENOMEM. */
-int live_enter(struct live *l, const struct row *row);
+/*
+ * Shows functions of only a part of the samples: those of a row; those that pass through a place of
+ * a call tree; those in whose stack something matches; those of an interval. live_enter_path()
+ * takes over the path. Return 0, or a negative errno with e set.
+ */
+int live_enter(struct live *l, const struct row *row, struct error *e);
+int live_enter_path(struct live *l, struct live_path *path, const char *text, struct error *e);
+int live_enter_stack(struct live *l, const char *pattern, struct error *e);
+int live_enter_time(struct live *l, const struct time_interval *interval, const char *text,
+		    struct error *e);
 
-/* Ends live_enter(): shows the functions of everything. Returns whether only some were shown. */
+/*
+ * Ends the last zoom: shows the rows from where it began, with the cursor where it was. Returns
+ * whether there was one.
+ */
 bool live_leave(struct live *l);
+
+/* Makes image, labels and weights, unless they are. Returns 0 or -ENOMEM. */
+int live_select(struct live *l);
+
+/* True if a text matches; of long ones only the beginning is looked at. text: may be NULL. */
+bool live_matches(const regex_t *regex, const char *text);
+
+void live_path_free(struct live_path *path);
+
+/* Writes a number of the value: CPU time of a clock as samples, other times in seconds. */
+void live_number(const struct live *l, int64_t value, char text[static 32]);
+
+/* What a column of numbers of the value is called: "samples", "s". */
+const char *live_title(const struct live *l);
+
+/* The type of the value, for call_tree_options; NULL: the default. */
+const char *live_value(const struct live *l);
 
 /* The row at the cursor, or NULL. */
 const struct row *live_row(const struct live *l);
@@ -115,7 +186,6 @@ struct live_status {
 	uint64_t bpf_ns_per_tick; /* 0: unknown */
 	double own_percent;	  /* CPU time of this program, in percent of one CPU */
 	bool frozen;
-	bool recorded; /* it is over: target says when it was */
 };
 
 #define LIVE_HEADER_LINES 3
@@ -136,9 +206,10 @@ struct live_table_options {
 /*
  * Prints the table of the shown rows; in a pipe, a last line sums up those after first + count.
  *
- *     [samples] self% [total%] cpu% [wait%] [delay%] function image
+ *     [samples] self% [total%] [cpu%] [wait%] [delay%] function image
  *
- * Without stacks self% is called %. cpu% is of one CPU; delay% is of the time for which one thread
+ * Without stacks self% is called %. In place of samples is what is counted, where that is not CPU
+ * time. cpu% is of one CPU; delay% is of the time for which one thread
  * waits. samples is there if nothing fades, wait% if rows are threads or processes: how many of
  * them waited for a CPU, in percent of one.
  */

@@ -134,6 +134,7 @@ int live_compact(struct live *l)
 	}
 	rows_free(&l->rows);
 	l->shown_count = 0;
+	l->selected = false;
 	profile_free(p);
 	l->p = c.to;
 	free(c.images);

@@ -130,10 +130,7 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 					      "unknown/s" };
 	const struct rows_options o = {
 		.view = view,
-		.pid = l->pid,
-		.generation = l->generation,
-		.tid = l->tid,
-		.comm = l->comm,
+		.labels = l->labels,
 		.walls = true,
 	};
 	struct states s = { .numbers = UNKNOWN };

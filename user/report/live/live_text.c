@@ -16,25 +16,45 @@
 #define NUMBER_WIDTH 6
 #define LAST_WIDTH   16
 
-/* Returns the CPU time of all samples, and stores the kernel's part in *kernel. */
-static uint64_t sum_weights(const struct profile *p, uint64_t *kernel)
-{
-	uint64_t sum = 0;
-
-	*kernel = 0;
-	for (size_t i = 0; i < p->sample_count; i++) {
-		uint64_t weight = p->values[i * p->value_type_count + PROFILE_CPU];
-
-		sum += weight;
-		if (p->labels[p->samples[i].labels].kernel)
-			*kernel += weight;
-	}
-	return sum;
-}
-
 static double percent(double part, double whole)
 {
 	return whole > 0 ? part * 100 / whole : 0;
+}
+
+/* True if what is counted is CPU time of samples of one clock, and for how long is known. */
+static bool is_cpu_time(const struct live *l)
+{
+	return !l->recorded || (l->value == PROFILE_CPU && l->elapsed_ns > 0 &&
+				profile_is_clock_time(l->p, PROFILE_CPU));
+}
+
+static bool is_in_ns(const struct live *l)
+{
+	return l->value < l->p->value_type_count &&
+	       strcmp(l->p->value_types[l->value].unit, "nanoseconds") == 0;
+}
+
+void live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE])
+{
+	if (l->value == PROFILE_CPU && l->p->period_ns && profile_is_clock_time(l->p, PROFILE_CPU))
+		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value / (int64_t)l->p->period_ns);
+	else if (is_in_ns(l))
+		snprintf(text, TABLE_CELL_SIZE, "%.3f", (double)value / 1e9);
+	else
+		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value);
+}
+
+const char *live_title(const struct live *l)
+{
+	const struct profile_value_type *type;
+
+	if (!l->recorded || l->value >= l->p->value_type_count ||
+	    (l->value == PROFILE_CPU && profile_is_clock_time(l->p, PROFILE_CPU)))
+		return "samples";
+	type = &l->p->value_types[l->value];
+	if (is_in_ns(l))
+		return strcmp(type->type, PROFILE_WALL_TYPE) == 0 ? "wall s" : "s";
+	return *type->type ? type->type : "samples";
 }
 
 static void print_target_line(const struct live *l, const struct live_status *s, FILE *out)
@@ -44,22 +64,33 @@ static void print_target_line(const struct live *l, const struct live_status *s,
 	struct tm local;
 
 	strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&seconds, &local));
-	fprintf(out, "%s%s%s", s->recorded ? "" : now, s->recorded ? "" : "  ", s->target);
-	if (l->p->event[0])
+	fprintf(out, "%s%s%s", l->recorded ? "" : now, l->recorded ? "" : "  ", s->target);
+	if (l->p->event[0] && l->p->period_ns)
 		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
 }
 
 static void print_numbers_line(const struct live *l, const struct live_status *s, FILE *out)
 {
-	uint64_t kernel, sum = sum_weights(l->p, &kernel);
 	double period = l->p->period_ns ?: 1, seconds = l->elapsed_ns / 1e9;
+	char all[TABLE_CELL_SIZE];
 
-	fprintf(out, "CPU %.1f %%, kernel %.1f %%, %.0f samples/s, %" PRIu64 " lost",
-		percent(sum, l->elapsed_ns), percent(kernel, l->elapsed_ns),
-		seconds > 0 ? sum / period / seconds : 0, s->lost);
+	if (is_cpu_time(l)) {
+		fprintf(out, "CPU %.1f %%, kernel %.1f %%, %.0f samples/s",
+			percent(l->sum, l->elapsed_ns), percent(l->kernel, l->elapsed_ns),
+			seconds > 0 ? l->sum / period / seconds : 0);
+	} else {
+		live_number(l, l->sum, all);
+		fprintf(out, "%s %s", all, live_title(l));
+		if (l->kernel)
+			fprintf(out, ", kernel %.1f %%", percent(l->kernel, l->sum));
+		if (seconds > 0)
+			fprintf(out, ", in %.3f s", seconds);
+	}
+	if (!l->recorded || l->p->totals.known)
+		fprintf(out, ", %" PRIu64 " lost", s->lost);
 	if (s->bpf_ns_per_tick)
 		fprintf(out, "; BPF %" PRIu64 " ns/tick", s->bpf_ns_per_tick);
-	if (!s->recorded)
+	if (!l->recorded)
 		fprintf(out, ", top %.1f %%", s->own_percent);
 }
 
@@ -68,14 +99,8 @@ static void print_view_line(const struct live *l, const struct live_status *s, F
 	fprintf(out, "%s by %s", l->view->plural, live_sort_names[l->sort]);
 	if (l->half_life_ns)
 		fprintf(out, ", fading by half in %g s", l->half_life_ns / 1e9);
-	if (l->tid)
-		fprintf(out, ", only thread %" PRIu32, l->tid);
-	else if (l->pid)
-		fprintf(out, ", only process %" PRIu32, l->pid);
-	if (l->comm)
-		fprintf(out, ", only threads named %s", l->comm);
-	if (l->image)
-		fprintf(out, ", only in %s", text_basename(l->image));
+	for (size_t i = 0; i < l->zoom_count; i++)
+		fprintf(out, ", only %s", l->zooms[i].text);
 	if (l->pattern)
 		fprintf(out, ", only %s", l->pattern);
 	if (s->frozen)
@@ -148,13 +173,13 @@ static const char *live_cell(const void *context, size_t number, size_t column,
 	const struct live_columns *c = context;
 	const struct live *l = c->l;
 	const struct row *row = row_at(l, c->first + number);
-	uint64_t self = row->counts->self;
+	double self = row->counts->self;
 
 	if (column >= c->numbers)
 		return row_field_text(l->view, row, column - c->numbers, buffer);
 	switch (c->contents[column]) {
 	case SAMPLES:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, self / (l->p->period_ns ?: 1));
+		live_number(l, row->counts->self, buffer);
 		break;
 	case SELF:
 		text_percent(buffer, self, l->rows.columns->samples);
@@ -216,11 +241,12 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	int err;
 
 	if (!l->half_life_ns)
-		add_number(&c, SAMPLES, "samples");
+		add_number(&c, SAMPLES, live_title(l));
 	add_number(&c, SELF, l->rows.stacks ? "self%" : "%");
 	if (l->rows.stacks)
 		add_number(&c, TOTAL, "total%");
-	add_number(&c, CPU, "cpu%");
+	if (is_cpu_time(l))
+		add_number(&c, CPU, "cpu%");
 	if (l->rows.walls)
 		add_number(&c, WAIT, "wait%");
 	if (l->sort == LIVE_BY_DELAY && l->rows.delay)
@@ -243,7 +269,7 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
 {
-	uint64_t kernel, sum = sum_weights(l->p, &kernel), period = l->p->period_ns ?: 1;
+	uint64_t kernel = l->kernel, sum = l->sum, period = l->p->period_ns ?: 1;
 	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
 	struct json_object *row;
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/recording.h"
+#include "tool/tool.h"
+#include "tool/top_recorded.h"
+#include "tool/top_screen.h"
+#include "tool/top_terminal.h"
+#include "util/clock.h"
+
+static int parse_kind(const char *value, void *member, struct error *e)
+{
+	const struct row_view *view = row_view_by_name(value);
+	char names[TOOL_LIST_SIZE];
+
+	row_view_list(true, names, sizeof(names));
+	if (!view)
+		return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+	*(const struct row_view **)member = view;
+	return 0;
+}
+
+static int parse_sort(const char *value, void *member, struct error *e)
+{
+	struct recorded *r = member;
+	const struct row_view *view = tool_view_of_keys(value);
+
+	if (view) {
+		r->view = view;
+		return 0;
+	}
+	for (int i = 0; i < LIVE_SORTS; i++)
+		if (strcmp(value, live_sort_names[i]) == 0) {
+			r->sort = i;
+			return 0;
+		}
+	return error_set(e, 0,
+			 "--sort takes self, total, name, image, wait, delay, or of perf's keys "
+			 "one of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
+			 value);
+}
+
+static const struct option_spec options[] = {
+	{ "by", 0, "FIELD", "what rows are each at first (function)", parse_kind,
+	  offsetof(struct recorded, view) },
+	{ "sort", 's', "KEY",
+	  "order rows by self (default), total, name, image, wait or delay; or what rows are, by "
+	  "perf's keys: " TOOL_SORT_KEYS,
+	  parse_sort, 0 },
+	{ "states", 0, NULL,
+	  "show first for how long threads ran, waited for a CPU and were blocked", NULL,
+	  offsetof(struct recorded, states) },
+	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
+	  option_text, offsetof(struct recorded, value) },
+	TOOL_INPUT_OPTION(struct recorded, reading),
+	TOOL_QUERY_OPTIONS(struct recorded, reading.query),
+	TOOL_FILTER_OPTIONS(struct recorded, filter),
+	TOOL_READING_OPTIONS(struct recorded, reading),
+	{ 0 },
+};
+
+static int run_browse(int argc, char **argv)
+{
+	struct recorded r = { .view = row_views };
+	struct tool_inputs in;
+	struct watch w = { 0 };
+	struct error e;
+	int first, signals, err,
+		code = tool_options(&browse_command, &r, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	if (tool_find_input(&r.reading, argv + first, argc - first, &in, &e))
+		return tool_fail(&e);
+	if (in.count && !terminal_is_fit()) {
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       "browse shows profiles on a whole terminal, and %s",
+			       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+				       ? "this one cannot move the cursor"
+				       : "standard input or output is none");
+		error_hint(&e, "profiltool report prints tables");
+		return tool_fail(&e);
+	}
+	signals = recording_open_signals(&e);
+	if (signals < 0)
+		return tool_fail(&e);
+	err = recorded_open(&r, &w, in.paths, in.count, &e);
+	if (!err && w.any)
+		err = screen_run(&w, signals, NS_PER_S, r.states, &e);
+	recording_release_signals();
+	code = err ? tool_fail(&e) : recorded_end(&r, &w, in.paths, in.count);
+	watch_free(&w);
+	recorded_free(&r);
+	close(signals);
+	return code;
+}
+
+const struct tool_command browse_command = {
+	.name = "browse",
+	.arguments = "[OPTION...] FILE...",
+	.help = "Shows profiles on the screen of top: functions, call trees, callers, code, "
+		"threads, units; to search and to zoom into.",
+	.options = options,
+	.run = run_browse,
+};

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/top_recorded.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/sum.h"
+
+/* --value delay, and a table sorted by it, need a profile that has it. */
+static int check_profile(const struct recorded *r, const struct profile *p, const char *name,
+			 struct error *e)
+{
+	int err = tool_check_value(p, r->value, e) ?: tool_check_tag(p, r->view, e);
+
+	if (!err && r->sort == LIVE_BY_DELAY)
+		err = tool_check_value(p, PROFILE_DELAY_TYPE, e);
+	if (!err && r->states && !p->wall_count) {
+		err = error_set(e, 0, "%s: it has no states of threads", name);
+		error_hint(e, "profiltool record --wall records them");
+	}
+	return err;
+}
+
+int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int count,
+		  struct error *e)
+{
+	struct tool_inputs in;
+	struct query_interval all = { 0 };
+	char name[sizeof(w->name)], when[QUERY_NAME_SIZE] = "";
+	struct profile *p;
+	int err;
+
+	*w = (struct watch){ 0 };
+	tool_find_inputs(paths, count, &r->reading.query, &in);
+	if (!in.count) {
+		error_set_kind(e, ERROR_USAGE, 0, "browse takes a profile");
+		error_hint(e, "profiltool browse FILE...; or an interval of the archive: "
+			      "profiltool browse --since -1h");
+		return -EINVAL;
+	}
+	/* Every view can be asked for later. */
+	query_set_rows(&r->reading.query, r->view, true);
+	r->reading.query.fine = true;
+	if (r->view->fields & ROW_SOURCE)
+		r->reading.naming.lines = true;
+	err = tool_read_all(in.paths, in.count, &r->reading, &p, e);
+	if (err)
+		return err;
+	if (p->time_ns) {
+		all.asked.since_ns = all.asked.until_ns = p->time_ns;
+		add_u64(&all.asked.until_ns, p->duration_ns);
+		query_name(&all, when);
+	}
+	if (in.count > 1)
+		snprintf(name, sizeof(name), "%d profiles%s%s", in.count, *when ? ", " : "", when);
+	else if (*when && query_is_archive(in.paths[0]))
+		snprintf(name, sizeof(name), "%s", when);
+	else
+		snprintf(name, sizeof(name), "%s%s%s", tool_input_name(in.paths[0]),
+			 *when ? ", " : "", when);
+	err = check_profile(r, p, name, e);
+	err = err ?: tool_filter(p, &r->filter, r->value, &r->filtered, e);
+	if (err) {
+		profile_free(p);
+		return err;
+	}
+	err = watch_recorded(w, p, name, r->value, &r->filtered, e);
+	if (err)
+		return err;
+	w->live.sort = r->sort;
+	w->live.lines = r->reading.naming.lines;
+	live_show(&w->live, r->view);
+	return live_collect(&w->live) ? error_no_memory(e) : 0;
+}
+
+void recorded_free(struct recorded *r)
+{
+	profile_filtered_free(&r->filtered);
+}
+
+int recorded_end(const struct recorded *r, const struct watch *w, char *const *paths, int count)
+{
+	struct tool_inputs in;
+
+	if (w->any)
+		return tool_done(w->live.p);
+	tool_find_inputs(paths, count, &r->reading.query, &in);
+	return tool_no_samples(w->live.p, r->value, &r->filtered, &r->reading.query, in.paths,
+			       in.count);
+}
