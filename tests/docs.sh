@@ -322,6 +322,8 @@ start sleep 60
 sleeper=$pid
 check "completion: processes for -p" offers "$sleeper" -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" -p "1,$sleeper"
+check "completion: names of processes for -p" offers sleep -p sle
+check "completion: another name for -p" offers 1,sleep top -p 1,sle
 check "completion: processes for check -p" offers "$sleeper" check -p "$sleeper"
 check "completion: threads for -t" offers "$sleeper" record -t "$sleeper"
 check "completion: directories for --cgroup" offers /proc/ record --cgroup /pr

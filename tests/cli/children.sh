@@ -47,8 +47,9 @@ check "a thread that is not the leader becomes a program: both have their names"
 
 # --- Children that ran before ---
 
-# A server whose first process waits for its children, one of which has a child of its own.
-start bash -c '"$1" 1 0 & "$1" 1 0 & bash -c "\"\$1\" 1 0 & wait" - "$1" & wait' - "$progs/shares"
+# A server whose first process waits for its children, one of which has a child of its own. A signal has it start one more.
+start bash -c 'trap "\"\$1\" 1 0 &" USR1
+	"$1" 1 0 & "$1" 1 0 & bash -c "\"\$1\" 1 0 & wait" - "$1" & while :; do wait; done' - "$progs/shares"
 server=$pid
 descendants() { # PID...: children, and theirs
 	local of
@@ -57,30 +58,44 @@ descendants() { # PID...: children, and theirs
 	echo "$of"
 	descendants "$of"
 }
-has_started() {
-	[ "$(descendants "$server" | tr , '\n' | xargs -rI{} cat /proc/{}/comm | grep -c shares)" -eq 3 ]
+# burners: prints the PIDs of the descendants that burn.
+burners() {
+	descendants "$server" | tr , '\n' | while read -r p; do
+		grep -q shares "/proc/$p/comm" && echo "$p"
+	done | sort -n | xargs
 }
-wait_for has_started
-burners=$(descendants "$server" | tr , '\n' | while read -r p; do
-	grep -q shares "/proc/$p/comm" && echo "$p"
-done | sort -n | xargs)
+burn() { # COUNT
+	[ "$(burners | wc -w)" -eq "$1" ]
+}
+wait_for burn 3
 check "a server's first process: no samples" exits 4 "$profiltool" record -p "$server" -F 99 -d 1
-check "a server's first process: its children are said to be missing" says "3 child processes, which ran before, used "
-# says_command: whether the command that it prints has them all; $command is that.
-says_command() {
-	command=$(sed -n 's/.*with them: profiltool \(-p [0-9,]*\)$/\1/p' "$work/err")
-	[ "$(tr , '\n' <<<"${command#-p }" | sort -n | xargs)" = "$(tr ' ' '\n' <<<"$server $burners" | sort -n | xargs)" ]
-}
-check "a server's first process: the command for them" says_command
+check "a server's first process: its children are said to be missing at the start" \
+	says "4 child processes run already, and are not recorded: --children takes them, too"
+check "a server's first process: their CPU time is reported at the end" \
+	says "3 child processes, which ran before, used "
 check "top of a server's first process: no samples" exits 4 "$profiltool" top -p "$server" -F 99 --tables 1
 check "top of a server's first process: its children are said to be missing" says "3 child processes, which ran before, used "
-check "top of a server's first process: the command for them" says_command
-# shellcheck disable=SC2086 # two words
-check "that command records them" exits 0 "$profiltool" record $command -F 99 -d 1
-check "that command has nothing more to say" test "$(grep -c "which ran before" "$work/err")" -eq 0
+record_begin all_children --children -p "$server" -F 999 -g --json -o "$work/all_children.pb.gz"
+kill -USR1 "$server"
+wait_for burn 4
+for child in $(burners); do
+	wait_for has_used "$child" $(($(cpu_ms "$child") + 100))
+done
+record_end
+check "--children: succeeds" test $? -eq 0
+"$profiltool" report --by process --json "$work/all_children.pb.gz" >"$work/all_children.by" 2>"$work/err"
+check "--children: those that ran before, theirs, and one that is forked later" json \
+	"{r['pid'] for r in j['rows']} >= {int(p) for p in '$(burners)'.split()}" "$work/all_children.by"
+check "--children: all have names" recorded "whole and ran('burn_sixty', 'burn_thirty') and \
+	samples('0x*') < .1 * j['counted']" "$work/all_children.json"
+check "--children: nothing is said to be missing" test "$(grep -c "child process" "$work/all_children.err")" -eq 0
+check "--children: those of top, too" exits 0 "$profiltool" top --children -p "$server" --tables 1 -d 2
+check "--children needs a process" exits 2 "$profiltool" record -a --children -d 1
+check "--children needs a process: reported" says "--children is for processes"
+check "--children and --no-inherit exclude each other" exits 2 "$profiltool" record -i --children -p "$server" -d 1
 "$profiltool" record -i -p "$server" -F 99 -d 0.5 >"$work/out" 2>"$work/err"
-check "without children: nothing is said of them" test "$(grep -c "which ran before" "$work/err")" -eq 0
-for child in $burners; do
+check "without children: nothing is said of them" test "$(grep -c "child process" "$work/err")" -eq 0
+for child in $(burners); do
 	kill "$child"
 done
 stop "$server"

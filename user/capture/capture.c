@@ -30,6 +30,7 @@
 #include "capture/tick.h"
 #include "capture/tick_cost.h"
 #include "capture/wall.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/memory.h"
 
@@ -57,7 +58,7 @@ struct capture {
 	struct counts gathered; /* from ring buffers: the next one's */
 	struct command command;
 	struct target *targets;
-	size_t target_count;
+	size_t target_count, target_room;
 	struct cgroup group; /* fd -1: none */
 	struct sample_victim victim;
 	int epoll;
@@ -132,12 +133,15 @@ static int watch(struct capture *c, int fd, struct error *e)
 
 static int add_target(struct capture *c, pid_t pid, struct error *e)
 {
-	struct target *target = &c->targets[c->target_count];
 	bool thread = c->options.target == CAPTURE_THREAD;
+	struct target *target;
 
 	for (size_t i = 0; i < c->target_count; i++)
 		if (c->targets[i].pid == pid)
 			return 0; /* given twice */
+	if (array_reserve(&c->targets, &c->target_room, c->target_count + 1, sizeof(*target)))
+		return error_no_memory(e);
+	target = &c->targets[c->target_count];
 	target->pid = pid;
 	target->pidfd = thread ? -1 : target_open(pid);
 	if (!thread && target->pidfd < 0)
@@ -146,14 +150,38 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 	return thread ? 0 : watch(c, target->pidfd, e);
 }
 
+/*
+ * Adds the descendants that the targets have now, and which are no members: those have been
+ * followed from their fork on. member: as which targets are followed; NULL: none is yet.
+ */
+static int add_children(struct capture *c, const struct member *member, struct error *e)
+{
+	pid_t *pids = calloc(c->target_count + 1, sizeof(*pids));
+	struct target_process *children = NULL;
+	size_t count = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < c->target_count && pids; i++)
+		pids[i] = c->targets[i].pid;
+	if (!pids || target_list_children(pids, c->target_count, &children, &count))
+		err = error_no_memory(e);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (member && members_has(&c->members, children[i].pid, member->client))
+			continue;
+		err = add_target(c, children[i].pid, e);
+		if (err == -ESRCH) /* it has just ended */
+			err = 0;
+	}
+	free(children);
+	free(pids);
+	return err;
+}
+
 static int add_targets(struct capture *c, struct error *e)
 {
 	struct rlimit limit;
 	int err = 0;
 
-	c->targets = calloc(c->options.pid_count + 1, sizeof(*c->targets));
-	if (!c->targets)
-		return error_no_memory(e);
 	if (c->options.target == CAPTURE_COMMAND) {
 		err = command_prepare(&c->command, c->options.command, c->options.command_to_stderr,
 				      e);
@@ -169,6 +197,21 @@ static int add_targets(struct capture *c, struct error *e)
 	}
 	for (size_t i = 0; i < c->options.pid_count && !err; i++)
 		err = add_target(c, c->options.pids[i], e);
+	if (c->options.children)
+		err = err ?: add_children(c, NULL, e);
+	return err;
+}
+
+/* Makes a target a member. One that has ended by then is none: another process may get its PID. */
+static int add_member(struct capture *c, const struct target *target, const struct member *member,
+		      size_t *added, struct error *e)
+{
+	int err = members_add(&c->members, target->pid, member, e);
+
+	if (err || !has_ended(target))
+		(*added)++;
+	else
+		members_remove(&c->members, target->pid);
 	return err;
 }
 
@@ -183,7 +226,7 @@ static int begin_members(struct capture *c, struct error *e)
 				 : MEMBER_COUNTS,
 		.client = c->histogram.number,
 	};
-	size_t added = 0;
+	size_t added = 0, before = 0;
 	int err;
 
 	if (counts_everyone(c))
@@ -191,13 +234,18 @@ static int begin_members(struct capture *c, struct error *e)
 	c->members.one_thread = c->options.target == CAPTURE_THREAD;
 	err = members_begin(&c->members, object, true, e);
 	err = err ?: watch(c, members_fd(&c->members), e);
-	for (size_t i = 0; i < c->target_count && !err; i++) {
-		err = members_add(&c->members, c->targets[i].pid, &member, e);
-		/* One that ended before it was added goes: another process may get its PID. */
-		if (err || !has_ended(&c->targets[i]))
-			added++;
-		else
-			members_remove(&c->members, c->targets[i].pid);
+	/* Children that were forked before their parent was a member are found by listing again. */
+	while (before < c->target_count && !err) {
+		size_t count = c->target_count;
+
+		for (size_t i = before; i < count && !err; i++)
+			err = add_member(c, &c->targets[i], &member, &added, e);
+		before = count;
+		if (c->options.children)
+			err = err ?: add_children(c, &member, e);
+		for (size_t i = count; i < c->target_count && !err; i++)
+			if (snapshot_process(&c->processes, c->targets[i].pid, 0))
+				err = error_no_memory(e);
 	}
 	if (!err && !added)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",

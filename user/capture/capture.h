@@ -70,6 +70,7 @@ struct capture_options {
 	pid_t victim_pid;
 	const char
 		*victim_name; /* of the threads, or as cgroup; valid until capture_start() ends */
+	bool children;	      /* of pids: also their descendants that run already */
 	bool inherit;	      /* follow child processes; new threads are always followed */
 	bool user, kernel;    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */

@@ -16,7 +16,7 @@
 
 #define HELP_INDENT 30 /* columns before the help of an option */
 
-#define MOST_OPTIONS 48
+#define MOST_OPTIONS 64
 /* Long options without a letter get numbers beyond all letters. */
 #define FIRST_NUMBER 256
 

@@ -40,6 +40,16 @@ _profiltool_pids() {
 	done
 }
 
+# Names of processes that begin with a word. Those with other characters would need quotes.
+_profiltool_programs() {
+	local comm name
+
+	for comm in /proc/[0-9]*/comm; do
+		IFS= read -r name 2>/dev/null <"$comm"
+		[[ $name == "$1"* && $name != *[!a-zA-Z0-9._-]* ]] && echo "$name"
+	done | sort -u
+}
+
 _profiltool_tids() {
 	local thread
 
@@ -76,7 +86,7 @@ _profiltool_value() {
 
 	words=$(_profiltool_help "$command" | tr '\n' ' ' |
 		sed -nE "s/.*  $name is one of: (([a-z0-9-]+, +)*[a-z0-9-]+).*/\1/p" | tr -d ,)
-	[[ $name == *'|'* ]] && words=${name//|/ }
+	[[ $name == *'|'* && $name != PID* ]] && words=${name//|/ }
 	if [ "$words" ]; then
 		_profiltool_reply -W "$words" -- "$word"
 		return
@@ -84,7 +94,9 @@ _profiltool_value() {
 	case $option:$name in
 	*:PID*)
 		[[ $word == *,* ]] && before=${word%,*},
-		_profiltool_reply -P "$before" -W "$(_profiltool_pids)" -- "${word##*,}"
+		words=$(_profiltool_pids)
+		[[ $name == *NAME* ]] && words+=" $(_profiltool_programs "${word##*,}")"
+		_profiltool_reply -P "$before" -W "$words" -- "${word##*,}"
 		;;
 	*:TID)
 		_profiltool_reply -W "$(_profiltool_tids "$word")" -- "$word"

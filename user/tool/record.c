@@ -164,10 +164,10 @@ static const struct option_spec options[] = {
 };
 
 /*
- * Checks that there is one target and that its command can be run, and the options of the
- * histogram. Returns 0 or -errno with e set.
+ * Checks that there is one target, finds it by its name, and checks that its command can be run,
+ * and the options of the histogram. Returns 0 or -errno with e set.
  */
-static int check_target(const struct record_options *o, char **command, struct error *e)
+static int check_target(struct record_options *o, char **command, struct error *e)
 {
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
 	int kinds = tool_target_kinds(&o->target) + (command != NULL);
@@ -194,6 +194,9 @@ static int check_target(const struct record_options *o, char **command, struct e
 			      "see profiltool record --help");
 		return -EINVAL;
 	}
+	err = tool_find_target(&o->target, o->quiet, e);
+	if (err)
+		return err;
 	if (command) {
 		err = executable_find(command[0], path, e);
 		err = err ?: executable_read_program(path, &program, e);
@@ -526,6 +529,8 @@ static int record_target(struct recording *r, const struct record_options *o,
 		unrecorded_free(&unrecorded);
 		return tool_refuse(&e);
 	}
+	if (!o->quiet)
+		unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
 	if (capture_no_waits(r->capture))
 		tool_warn("--wall: without reasons and stacks of waits, which need Linux 5.18: %s",
@@ -560,7 +565,7 @@ static int record_target(struct recording *r, const struct record_options *o,
 		else if (status >= 0 && WEXITSTATUS(status))
 			tool_warn("%s ended with status %d", command, WEXITSTATUS(status));
 	}
-	unrecorded_warn(&unrecorded, &o->target, p->totals.cpu_ns);
+	unrecorded_warn(&unrecorded, p->totals.cpu_ns);
 	if (!p->totals.counted) /* before the command is ended */
 		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
 out:
@@ -640,8 +645,9 @@ static int run_record(int argc, char **argv)
 const struct tool_command record_command = {
 	.name = "record",
 	.records = true,
-	.arguments = "{-p PID | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
-		     "COMMAND [ARG...]",
+	.arguments =
+		"{-p PID|NAME | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
+		"COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
 	.options = options,
 	.run = run_record,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tool/target.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,11 +38,16 @@ int tool_option_pids(const char *value, void *member, struct error *e)
 	if (!copy)
 		return error_no_memory(e);
 	while (!err && (word = strsep(&rest, ","))) {
-		if (number_parse(word, 1, INT32_MAX, &pid)) {
-			err = error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
-			if (isalpha((unsigned char)*word))
-				error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes all with that "
-					      "name;");
+		if (*word && *word != '-' && word[strspn(word, "0123456789")]) {
+			if (t->name_count == TARGET_MOST_NAMES)
+				err = error_set(e, 0, "-p takes %d names at most",
+						TARGET_MOST_NAMES);
+			else
+				t->names[t->name_count++] =
+					(struct target_name){ value + (word - copy), strlen(word) };
+		} else if (number_parse(word, 1, INT32_MAX, &pid)) {
+			err = error_set(e, 0, "-p takes process numbers or names, not \"%s\"",
+					word);
 		} else if (tool_is_target(t, pid)) {
 			continue; /* it was named twice */
 		} else if (t->pid_count == TARGET_MOST_PIDS) {
@@ -129,7 +133,8 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 
 int tool_target_kinds(const struct tool_target *t)
 {
-	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);
+	return (t->pid_count || t->name_count || t->pgrep) + (t->tid > 0) + t->all +
+	       (t->cgroup != NULL);
 }
 
 void tool_skip_targets(struct tool_target *t)
@@ -165,6 +170,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.pid_count = t->pid_count,
 		.event = t->event,
 		.frequency = t->frequency,
+		.children = t->children,
 		.inherit = !t->no_inherit,
 		.user = t->user,
 		.kernel = t->kernel,

@@ -10,18 +10,26 @@
 #include "cli/options.h"
 #include "record/ask_runtimes.h"
 
-#define TARGET_MOST_PIDS 1024
+#define TARGET_MOST_PIDS  1024
+#define TARGET_MOST_NAMES 64
 
 /* Options of the commands that watch programs: a member of each one's options. */
 struct tool_target {
 	pid_t pids[TARGET_MOST_PIDS];
 	size_t pid_count;
-	pid_t tid; /* 0: none */
+	/* Of -p, until tool_find_target() has replaced them by PIDs: parts of its value. */
+	struct target_name {
+		const char *text;
+		size_t size;
+	} names[TARGET_MOST_NAMES];
+	size_t name_count;
+	const char *pgrep; /* NULL: none; likewise */
+	pid_t tid;	   /* 0: none */
 	bool all;
 	const char *cgroup; /* NULL: none */
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
-	bool no_inherit, user, kernel, native;
+	bool children, no_inherit, user, kernel, native;
 	enum capture_stacks stacks;
 	unsigned int unwind_mib; /* 0: the default */
 	bool ask_runtimes, no_ask_runtimes;
@@ -29,8 +37,10 @@ struct tool_target {
 
 /* clang-format off */
 #define TOOL_TARGET_OPTIONS(type, member)                                                         \
-	{ "pid", 'p', "PID[,PID...]", "profile these processes", tool_option_pids,                 \
-	  offsetof(type, member) },                                                                \
+	{ "pid", 'p', "PID|NAME[,...]", "profile these processes, or all that run this program",       \
+	  tool_option_pids, offsetof(type, member) },                                              \
+	{ "pgrep", 0, "REGEX", "profile processes whose command line matches, as pgrep -f",         \
+	  option_text, offsetof(type, member.pgrep) },                                             \
 	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
@@ -53,6 +63,8 @@ struct tool_target {
 	  NULL, offsetof(type, member.ask_runtimes) },                                             \
 	{ "no-ask-runtimes", 0, NULL, "do not: send nothing to any process", NULL,                 \
 	  offsetof(type, member.no_ask_runtimes) },                                                \
+	{ "children", 0, NULL, "profile also the children that the processes have already", NULL,  \
+	  offsetof(type, member.children) },                                                       \
 	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
@@ -71,8 +83,14 @@ int tool_option_call_graph(const char *value, void *member, struct error *e);
 /* True if -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
 
-/* How many of -p, -t, -a and --cgroup were given. */
+/* How many kinds of targets were given: processes (-p, --pgrep), -t, -a, --cgroup. */
 int tool_target_kinds(const struct tool_target *t);
+
+/*
+ * Finds the processes that have the names of -p, or that --pgrep matches, and reports them unless
+ * `quiet`. Returns 0, or a negative errno with e set: one of them is not there.
+ */
+int tool_find_target(struct tool_target *t, bool quiet, struct error *e);
 
 /*
  * Removes, with a warning, those of several processes that cannot be profiled: ended ones, as in

@@ -188,6 +188,7 @@ static int show_live(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_refuse(&e);
 	}
+	unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
 	if (o->sort == LIVE_BY_DELAY && profile_delay(w.live.p) == w.live.p->value_type_count) {
 		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
@@ -229,7 +230,7 @@ static int show_live(const struct top_options *o, int signals)
 				  complete ? "" : "incomplete: ", w.status.target);
 		code = complete ? EXIT_DONE : EXIT_INCOMPLETE;
 	}
-	unrecorded_warn(&unrecorded, &o->target, w.cpu_ns);
+	unrecorded_warn(&unrecorded, w.cpu_ns);
 	unrecorded_free(&unrecorded);
 	watch_free(&w);
 	return code;
@@ -292,6 +293,8 @@ static int run_top(int argc, char **argv)
 		o.view = row_view_by_name("process");
 	if (o.plain && !o.half_life.given)
 		o.half_life.ns = 0;
+	if (tool_find_target(&o.target, false, &e))
+		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	signals = recording_open_signals(&e);
 	if (signals < 0)
@@ -307,7 +310,7 @@ static int run_top(int argc, char **argv)
 const struct tool_command top_command = {
 	.name = "top",
 	.records = true,
-	.arguments = "[-p PID | -t TID | -a | --cgroup PATH | FILE...] [OPTION...]",
+	.arguments = "[-p PID|NAME | -t TID | -a | --cgroup PATH | FILE...] [OPTION...]",
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
 		"machine (default), live; or those of profiles.",
 	.options = options,

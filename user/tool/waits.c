@@ -166,43 +166,38 @@ void waits_warn(const char *target, const struct idleness *idle)
 void unrecorded_list(struct unrecorded *u, const struct tool_target *t)
 {
 	/* Out of memory, only this warning is missing. */
-	if (t->pid_count && !t->no_inherit)
+	if (t->pid_count && !t->no_inherit && !t->children)
 		target_list_children(t->pids, t->pid_count, &u->children, &u->count);
 }
-
-/* Processes that a command is printed for. */
-#define MOST_PRINTED 32
 
 /* Children that used less are not worth a line. */
 #define CHILDREN_MIN_NS (10 * NS_PER_MS)
 
-void unrecorded_warn(const struct unrecorded *u, const struct tool_target *t, uint64_t target_ns)
+void unrecorded_say(const struct unrecorded *u)
 {
-	char pids[16 * MOST_PRINTED] = "";
-	uint64_t used_ns = 0;
-	size_t size = 0, busy = 0;
+	if (u->count)
+		tool_warn("%zu child process%s, and %s not recorded: --children takes %s, too",
+			  u->count, u->count == 1 ? " runs already" : "es run already",
+			  u->count == 1 ? "is" : "are", u->count == 1 ? "it" : "them");
+}
 
-	for (size_t i = 0; i < t->pid_count && i < MOST_PRINTED; i++)
-		size += snprintf(pids + size, sizeof(pids) - size, "%s%d", i ? "," : "",
-				 t->pids[i]);
+void unrecorded_warn(const struct unrecorded *u, uint64_t target_ns)
+{
+	uint64_t used_ns = 0;
+	size_t busy = 0;
+
 	for (size_t i = 0; i < u->count; i++) {
 		uint64_t ns = target_used_since(&u->children[i]);
 
 		used_ns += ns;
-		if (ns && t->pid_count + ++busy <= MOST_PRINTED)
-			size += snprintf(pids + size, sizeof(pids) - size, ",%d",
-					 u->children[i].pid);
+		busy += ns > 0;
 	}
 	/* A tenth of all. */
 	if (used_ns < CHILDREN_MIN_NS || used_ns * 9 < target_ns)
 		return;
-	tool_warn("%zu child process%s, which ran before, used %.2f s of CPU, and %s not recorded",
+	tool_warn("%zu child process%s, which ran before, used %.2f s of CPU, and %s not recorded: "
+		  "add --children",
 		  busy, busy == 1 ? "" : "es", used_ns / 1e9, busy == 1 ? "is" : "are");
-	if (t->pid_count + busy <= MOST_PRINTED)
-		tool_warn("  with them: profiltool -p %s", pids);
-	else
-		tool_warn("  with them: profiltool -p \"%d,$(pgrep -d, -P %d)\"", t->pids[0],
-			  t->pids[0]);
 }
 
 void unrecorded_free(struct unrecorded *u)

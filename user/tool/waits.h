@@ -38,8 +38,11 @@ struct unrecorded {
 /* Call it before the recording: children that start later are recorded, or not wanted. */
 void unrecorded_list(struct unrecorded *u, const struct tool_target *t);
 
+/* Says that there are some: when the recording begins. */
+void unrecorded_say(const struct unrecorded *u);
+
 /* Warns if they have used much since, compared with target_ns, the CPU time of the targets. */
-void unrecorded_warn(const struct unrecorded *u, const struct tool_target *t, uint64_t target_ns);
+void unrecorded_warn(const struct unrecorded *u, uint64_t target_ns);
 void unrecorded_free(struct unrecorded *u);
 
 #endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/target.h"
+#include "cli/capabilities.h"
+#include "cli/similar.h"
+#include "report/text.h"
+#include "tool/target.h"
+#include "tool/tool.h"
+#include "util/file.h"
+#include "util/number.h"
+
+#define COMMAND_LINE_MAX 131072 /* as pgrep(1) reads it */
+#define COMM_MAX	 15	/* letters of a thread's name, in the kernel */
+#define MOST_PRINTED	 16	/* processes, in the message of what was found */
+
+/* A running process. */
+struct candidate {
+	pid_t pid;
+	char comm[64];
+	char program[PATH_MAX];		     /* base name of its file; "": unknown */
+	char command_line[COMMAND_LINE_MAX]; /* words separated by blanks; "": of the kernel */
+};
+
+static void read_candidate(struct candidate *c)
+{
+	char path[64], file[PATH_MAX];
+	ssize_t size = -1;
+	FILE *in;
+
+	c->comm[0] = c->program[0] = c->command_line[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/comm", c->pid);
+	file_read_line(path, c->comm, sizeof(c->comm));
+	snprintf(path, sizeof(path), "/proc/%d/exe", c->pid);
+	size = readlink(path, file, sizeof(file) - 1);
+	if (size > 0) {
+		static const char deleted[] = " (deleted)"; /* the kernel appends it */
+		char *end = file + size - (sizeof(deleted) - 1);
+
+		file[size] = '\0';
+		if (end > file && strcmp(end, deleted) == 0)
+			*end = '\0';
+		snprintf(c->program, sizeof(c->program), "%s", text_basename(file));
+	}
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", c->pid);
+	in = fopen(path, "re");
+	if (!in)
+		return;
+	size = fread(c->command_line, 1, sizeof(c->command_line) - 1, in);
+	fclose(in);
+	while (size > 0 && (!c->command_line[size - 1] || c->command_line[size - 1] == ' '))
+		size--; /* titles are padded */
+	c->command_line[size] = '\0';
+	for (ssize_t i = 0; i < size; i++)
+		if (!c->command_line[i])
+			c->command_line[i] = ' ';
+}
+
+/* The name that ps -e shows, which the kernel cuts, that of its file, or that of its first word. */
+static bool has_name(const struct candidate *c, const char *name)
+{
+	size_t first = strcspn(c->command_line, " ");
+	const char *base = c->command_line, *slash = memrchr(base, '/', first);
+	size_t size = strlen(name);
+
+	if (strcmp(c->comm, name) == 0 || strcmp(c->program, name) == 0)
+		return true;
+	if (size > COMM_MAX && strlen(c->comm) == COMM_MAX && strncmp(c->comm, name, COMM_MAX) == 0)
+		return true;
+	if (slash)
+		base = slash + 1;
+	first -= base - c->command_line;
+	return first == size && strncmp(base, name, size) == 0;
+}
+
+/* This program and those that have started it: sudo and shells have its command line in theirs. */
+static size_t list_ancestors(pid_t *pids, size_t max)
+{
+	pid_t pid = getpid(), parent;
+	char path[64], line[1024], *end;
+	size_t count = 0;
+
+	while (pid > 0 && count < max) {
+		pids[count++] = pid;
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		if (file_read_line(path, line, sizeof(line)))
+			break;
+		end = strrchr(line, ')');
+		if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
+			break;
+		pid = parent;
+	}
+	return count;
+}
+
+/* What names processes, and what was found. */
+struct wanted {
+	char *name;	      /* NULL: the pattern */
+	bool is_pid;	      /* the name is a PID that no process has */
+	const regex_t *regex; /* of the pattern */
+	size_t found;
+	struct similar similar;
+	char near[64]; /* the most similar name */
+	char pids[16 * MOST_PRINTED];
+};
+
+static int take_candidate(struct tool_target *t, const struct candidate *c, struct wanted *wanted,
+			  struct error *e)
+{
+	size_t used = strlen(wanted->pids);
+
+	wanted->found++;
+	if (wanted->found <= MOST_PRINTED)
+		snprintf(wanted->pids + used, sizeof(wanted->pids) - used, "%s%d", used ? ", " : "",
+			 c->pid);
+	if (wanted->is_pid || tool_is_target(t, c->pid))
+		return 0;
+	if (t->pid_count == TARGET_MOST_PIDS)
+		return error_set(e, 0, "more than %d processes are meant", TARGET_MOST_PIDS);
+	t->pids[t->pid_count++] = c->pid;
+	return 0;
+}
+
+static int look_at(struct tool_target *t, const struct candidate *c, struct wanted *wanted,
+		   size_t count, bool is_ancestor, struct error *e)
+{
+	const char *of_kernel = *c->command_line ? c->command_line : c->comm;
+	struct error ignored;
+	int err = 0;
+
+	if (c->pid == getpid() || target_check(c->pid, false, t->kernel, &ignored))
+		return 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		struct wanted *w = &wanted[i];
+		bool takes =
+			w->name ? has_name(c, w->name)
+				: !is_ancestor && regexec(w->regex, of_kernel, 0, NULL, 0) == 0;
+
+		if (takes) {
+			err = take_candidate(t, c, w, e);
+		} else if (w->name && !w->is_pid) {
+			similar_offer(&w->similar, c->comm);
+			if (w->similar.best == c->comm) { /* whose memory the next one takes */
+				snprintf(w->near, sizeof(w->near), "%s", c->comm);
+				w->similar.best = w->near;
+			}
+		}
+	}
+	return err;
+}
+
+static int look_at_all(struct tool_target *t, struct wanted *wanted, size_t count, struct error *e)
+{
+	struct candidate *c = malloc(sizeof(*c));
+	DIR *directory = opendir("/proc");
+	pid_t ancestors[64];
+	size_t ancestor_count = list_ancestors(ancestors, 64);
+	struct dirent *entry;
+	uint64_t pid;
+	int err = 0;
+
+	if (!c)
+		err = error_no_memory(e);
+	else if (!directory)
+		err = error_set(e, errno, "cannot list processes: /proc");
+	while (!err && (entry = readdir(directory))) {
+		bool is_ancestor = false;
+
+		if (number_parse(entry->d_name, 1, INT32_MAX, &pid))
+			continue;
+		c->pid = pid;
+		for (size_t i = 0; i < ancestor_count; i++)
+			is_ancestor |= ancestors[i] == c->pid;
+		read_candidate(c);
+		err = look_at(t, c, wanted, count, is_ancestor, e);
+	}
+	if (directory)
+		closedir(directory);
+	free(c);
+	return err;
+}
+
+/* Sets e to why nothing was found. */
+static int find_none(const struct wanted *w, const struct tool_target *t, struct error *e)
+{
+	if (w->name)
+		error_set(e, 0, "no process has the name \"%s\"", w->name);
+	else
+		error_set(e, 0, "no process has a command line that matches \"%s\"", t->pgrep);
+	if (w->name && *w->near)
+		error_hint(e, "one has the name %s; list all with: ps -e", w->near);
+	else if (access("/proc/1", F_OK))
+		error_hint(e, "/proc hides the processes of others here (hidepid): run it as root");
+	else if (w->name)
+		error_hint(e, "list the names with: ps -e; --pgrep finds words of command lines");
+	else
+		error_hint(e, "list command lines with: ps -ef");
+	return -ESRCH;
+}
+
+/* What a name is found by, and its processes. */
+static void report_found(const struct wanted *w, const struct tool_target *t)
+{
+	const char *what = w->name ?: t->pgrep;
+
+	if (w->found == 1)
+		tool_warn("\"%s\" is process %s", what, w->pids);
+	else
+		tool_warn("\"%s\" is %zu processes: %s%s", what, w->found, w->pids,
+			  w->found > MOST_PRINTED ? ", ..." : "");
+}
+
+int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
+{
+	size_t count = 0, names = t->name_count, pids = t->pid_count;
+	struct wanted *wanted = calloc(names + pids + 1, sizeof(*wanted));
+	int err = wanted ? 0 : error_no_memory(e), code;
+	regex_t regex;
+	char why[256];
+
+	if (t->children && (t->no_inherit || !(names || pids || t->pgrep))) {
+		free(wanted);
+		error_set_kind(e, ERROR_USAGE, 0,
+			       t->no_inherit ? "--children and --no-inherit exclude each other"
+					     : "--children is for processes: -p or --pgrep");
+		error_hint(e, "profiltool -p PID --children");
+		return -EINVAL;
+	}
+	if (t->pgrep && !err) {
+		code = regcomp(&regex, t->pgrep, REG_EXTENDED | REG_NOSUB);
+		if (code) {
+			regerror(code, &regex, why, sizeof(why));
+			free(wanted);
+			error_set_kind(e, ERROR_USAGE, 0,
+				       "--pgrep takes a regular expression, not \"%s\": %s",
+				       t->pgrep, why);
+			error_hint(e, "put a backslash before a character that stands for itself; "
+				      "see regex(7)");
+			return -EINVAL;
+		}
+		wanted[count++].regex = &regex;
+	}
+	for (size_t i = 0; i < names + pids && !err; i++) {
+		struct wanted *w = &wanted[count];
+
+		if (i < names) {
+			w->name = strndup(t->names[i].text, t->names[i].size);
+		} else if (kill(t->pids[i - names], 0) && errno == ESRCH) {
+			w->is_pid = true;
+			if (asprintf(&w->name, "%d", t->pids[i - names]) < 0)
+				w->name = NULL;
+		} else {
+			continue;
+		}
+		if (!w->name)
+			err = error_no_memory(e);
+		w->similar = similar_to(w->name ?: "");
+		count++;
+	}
+	if (count && !err) {
+		/* Needed where /proc hides other users' processes. */
+		capabilities_raise();
+		err = look_at_all(t, wanted, count, e);
+		capabilities_lower();
+	}
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct wanted *w = &wanted[i];
+
+		if (w->is_pid && w->found) {
+			err = error_set(e, 0, "there is no process %s, but a program of that name",
+					w->name);
+			error_hint(e, "--pgrep '^([^ ]*/)?%s( |$)' takes it, or -p %s", w->name,
+				   w->pids);
+		} else if (!w->is_pid && !w->found) {
+			err = find_none(w, t, e);
+		} else if (!w->is_pid && !quiet) {
+			report_found(w, t);
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		free(wanted[i].name);
+	if (t->pgrep)
+		regfree(&regex);
+	free(wanted);
+	return err;
+}
