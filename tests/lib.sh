@@ -263,13 +263,15 @@ says() {
 	return 1
 }
 
-# terminal COLUMNS COMMAND...: runs a command on a terminal of that width, and prints its output.
+# terminal COLUMNS[xROWS] COMMAND...: runs a command on a terminal of that size, and prints its output; with ROWS,
+# what it prints on standard error, too.
 terminal() {
 	python3 -S -c '
 import fcntl, os, pty, struct, subprocess, sys, termios
 master, slave = pty.openpty()
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(sys.argv[1]), 0, 0))
-child = subprocess.Popen(sys.argv[2:], stdout=slave, stderr=subprocess.DEVNULL)
+columns, _, rows = sys.argv[1].partition("x")
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", int(rows or 50), int(columns), 0, 0))
+child = subprocess.Popen(sys.argv[2:], stdout=slave, stderr=slave if rows else subprocess.DEVNULL)
 os.close(slave)
 output = b""
 try:

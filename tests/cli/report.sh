@@ -298,6 +298,81 @@ done
 check "events that do not fit are left out" fits 50 function "$work/events.cg"
 check "events that do not fit are left out: not the first" \
 	grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
+# screen_of SIZE ARGUMENT...: what report prints on a terminal, in $work/screen; succeeds if the table is last, and
+# all fits with the prompt.
+screen_of() {
+	NO_COLOR=1 terminal "$1" "$profiltool" report "${@:2}" >"$work/screen"
+	[ "$(fold -w "${1%x*}" "$work/screen" | wc -l)" -lt "${1#*x}" ] && ! sed '1,/ function /d' "$work/screen" | grep profiltool:
+}
+# starts_with PATTERN...: succeeds if the first lines on the screen match.
+starts_with() {
+	local number=0 pattern
+
+	for pattern; do
+		number=$((number + 1))
+		sed -n "${number}p" "$work/screen" | grep -qxE -- "profiltool: $pattern" && continue
+		echo "line $number is not $pattern"
+		cat "$work/screen"
+		return 1
+	done
+}
+{
+	printf 'events: e\nob=/x/big\n'
+	for number in {1..60}; do
+		printf 'fn=f%d\n%d 10\n' "$number" "$number"
+	done
+	printf 'ob=/x/small\nfn=g\n1 70\n'
+} >"$work/sixty.cg"
+check "80x24: summary and table fit" screen_of 80x24 "$work/sixty.cg"
+check "80x24: where the samples are" starts_with '90 % of e in big, spread over 60 functions; 10 % in small'
+check "80x24: how to see the rest" grep -qxE '\.\.\. [0-9]+ more functions, [0-9.]+ %; -E 0 prints all' "$work/screen"
+check "40x10: summary and table fit" screen_of 40x10 "$work/sixty.cg"
+check "few functions are named" screen_of 80x24 "$work/few.cg" <<<"$(printf \
+	'events: e\nob=/x/a\nfn=most\n1 8\nob=[kernel.kallsyms]\nfn=k\n1 2\n' >"$work/few.cg")"
+check "few functions are named: one" starts_with '80 % of e in a, mostly most; 20 % in the kernel'
+check "a recording on 80x24 fits" screen_of 80x24 "$work/pie.pb.gz"
+check "a recording: three lines" starts_with '[0-9]+ % in pie, mostly .*' '.*/pie.pb.gz: [0-9.]+ s, [0-9.]+ s of CPU, 999 Hz.*' \
+	'ticks [0-9]+ = counted [0-9]+ \+ lost [0-9]+; cost [0-9.]+ % of .*'
+check "a recording: the causes are three at most" test "$(grep -c ^profiltool: "$work/screen")" -le 6
+terminal 80x24 "$profiltool" report -v "$work/pie.pb.gz" >"$work/screen"
+check "-v has all of the account on a terminal" \
+	grep -qE ' = counted [0-9]+ \+ out_of_range 0 \+ excluded 0 \+ lost [0-9]+' "$work/screen"
+check "-v has what is no terminal's: the cost" grep -q '^profiltool: cost: ' "$work/screen"
+check "what is no terminal has all" grep -q 'out_of_range 0 + excluded 0' \
+	<("$profiltool" report "$work/pie.pb.gz" 2>&1 >/dev/null)
+
+# without_symbols PROFILE FILE...: a gperftools profile with 100 samples in the code of each file.
+without_symbols() {
+	python3 -S -c '
+import struct, sys
+slots, maps = [0, 3, 0, 10000, 0], ""
+for number, path in enumerate(sys.argv[2:]):
+    data = open(path, "rb").read()
+    table, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    for at in range(table, table + size * count, size):
+        kind, flags, offset, address, _, length = struct.unpack_from("<IIQQQQ", data, at)
+        if kind == 1 and flags & 1:
+            break
+    start = (number + 1) << 32
+    slots += [100, 1, start + length // 2]
+    maps += "%x-%x r-xp %08x 08:01 %d %s\n" % (start, start + length, offset, number + 1, path)
+slots += [0, 1, 0]
+open(sys.argv[1], "wb").write(struct.pack("<%dQ" % len(slots), *slots) + maps.encode())' "$@"
+}
+if [ -x /usr/bin/dpkg-query ] && [ -x /usr/bin/apt ]; then
+	without_symbols "$work/stripped.prof" "$(realpath /bin/gzip)" "$(realpath /bin/tar)"
+	screen_of 80x24 "$work/stripped.prof"
+	check "images without symbols are one cause, with the packages that have them" grep -qE \
+		'^profiltool: 2 images without symbols: [0-9]+ %: apt install (gzip-dbgsym tar|tar-dbgsym gzip)-dbgsym$' "$work/screen"
+	cp "$(realpath /bin/gzip)" "$work/gzip"
+	without_symbols "$work/stripped.prof" "$work/gzip"
+	screen_of 80x24 "$work/stripped.prof"
+	check "a file that no package owns: what would help" grep -qE \
+		'^profiltool: gzip without symbols: [0-9]+ %: debug packages or --debuginfod have them$' "$work/screen"
+else
+	skip "packages of missing symbols" "this machine has no dpkg-query"
+fi
 check "hot rows are red" grep -q $'\x1b\[31m' <(terminal 100 "$profiltool" report --by-image "$work/pie.pb.gz")
 check "not with NO_COLOR" test -z "$(NO_COLOR=1 terminal 100 "$profiltool" report --by-image \
 	"$work/pie.pb.gz" | grep $'\x1b')"

@@ -153,7 +153,7 @@ static const char *unnamed(const struct profile *p)
 {
 	FILE *out = print_begin();
 
-	return print_end(out, report_unnamed(p, NULL, "tool: ", out));
+	return print_end(out, report_unnamed(p, NULL, false, "tool: ", out));
 }
 
 /* ---- the table ---- */
@@ -699,6 +699,78 @@ static void test_many_unnamed(void **state)
 	profile_free(p);
 }
 
+static const char *brief(const struct profile *p)
+{
+	FILE *out = print_begin();
+
+	return print_end(out,
+			 report_brief(p, &(struct rows_options){ 0 }, "tool: ", "python3", out));
+}
+
+static void test_brief_lines(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t a = add_mapping(p, "/lib/liba.so", 0x10000);
+	uint32_t b = add_mapping(p, "/lib/libb\t.so", 0x30000);
+	char name[16];
+
+	(void)state;
+	assert_string_equal(brief(p), "");
+	set_totals(p);
+	for (int i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		add_stack(p, i < 2 ? 30 : 1, add_named(p, 0x10000 + i, a, name));
+	}
+	add_stack(p, 20, add_named(p, 0x30000, b, "g\n"));
+	add_stack(p, 10, add_named(p, 0x30008, b, "h"));
+	/* 60 of liba's 70 samples are in two functions. */
+	assert_string_equal(brief(p), "tool: 70 % in liba.so, mostly 2 functions; 30 % in "
+				      "libb\\x09.so\n"
+				      "tool: python3: 10.02 s, 9.98 s of CPU, 99 Hz\n"
+				      "tool: ticks 989 = counted 988 + lost 1 (ring_full 1); "
+				      "cost 0.12 % of its CPU\n");
+	add_stack(p, 100, add_named(p, 0x30000, b, "g\n"));
+	assert_non_null(
+		strstr(brief(p), "tool: 65 % in libb\\x09.so, mostly g\\x0a; 35 % in liba"));
+	/* What is not 0 is never omitted. */
+	p->totals.out_of_range = 5;
+	p->totals.excluded = 2;
+	assert_non_null(
+		strstr(brief(p), "!= counted 988 + out_of_range 5 + excluded 2 + lost 1 (ring"));
+	profile_free(p);
+}
+
+static void test_brief_causes(void **state)
+{
+	static const char stripped[] = "stripped: no symbol table" SYMBOL_DEBUG_HINT;
+	static const char *const reasons[] = {
+		stripped, stripped, "gone", "gone", "denied", "odd"
+	};
+	struct profile *p = empty_profile();
+	char path[32];
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		uint64_t start = 0x10000 * (i + 1);
+		uint32_t mapping;
+
+		snprintf(path, sizeof(path), "/lib/%d.so", i);
+		mapping = add_mapping(p, path, start);
+		p->images[i].unnamed = reasons[i];
+		add_stack(p, 10, add_pc(p, start, mapping));
+	}
+	/* Neither file is there, so no package is known. */
+	assert_non_null(strstr(brief(p), "tool: 2 images without symbols: 33 %: debug packages or "
+					 "--debuginfod have them\n"));
+	assert_non_null(strstr(brief(p), "tool: 2.so and 1 other without names: 33 %: gone\n"));
+	assert_non_null(
+		strstr(brief(p), "tool: 4.so without names: 17 %: denied; -v has 1 more\n"));
+	/* Less than one percent is for -v. */
+	add_stack(p, 10000, add_named(p, 0x10008, 0, "named"));
+	assert_null(strstr(brief(p), "without"));
+	profile_free(p);
+}
+
 /* ---- dump ---- */
 
 static struct profile *dump_profile(void)
@@ -878,6 +950,8 @@ int main(void)
 		cmocka_unit_test(test_summary_parts),
 		cmocka_unit_test(test_unnamed),
 		cmocka_unit_test(test_many_unnamed),
+		cmocka_unit_test(test_brief_lines),
+		cmocka_unit_test(test_brief_causes),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_dump_empty),
 		cmocka_unit_test(test_dump_json),

@@ -24,6 +24,7 @@
 struct report_table_options {
 	struct rows_options rows;
 	size_t limit;	    /* rows at most; 0: all */
+	bool fits;	    /* the limit is the terminal's: say how to see all */
 	double percent;	    /* omit rows with less of all samples */
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
@@ -41,8 +42,25 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
  * After names were looked up: prints a line for each image with samples (by leaf) that got no name
  * and the reason, most samples first, and after ten of them one line for all others; then a line
  * for each interpreter whose C functions have a large share of the samples, because the functions
- * that it runs have no names either. Each line is begun by `prefix`.
+ * that it runs have no names either; with `packages` a line that names the packages of missing
+ * symbols, where this machine knows them. Each line is begun by `prefix`.
  */
-int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out);
+int report_unnamed(const struct profile *p, const char *value, bool packages, const char *prefix,
+		   FILE *out);
+
+/*
+ * Prints in one line which images have most of the samples, and whether few of their functions do;
+ * nothing if there are no samples. rows: the value and filters.
+ */
+int report_where(const struct profile *p, const struct rows_options *rows, const char *prefix,
+		 FILE *out);
+
+/*
+ * Instead of both, for a person at a terminal: where most samples fell, for how long, and the
+ * account, in three lines; and the three most important causes of missing names, stacks or time,
+ * in a line each. The other two have all. rows: the value and filters of the table.
+ */
+int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
+		 const char *target, FILE *out);
 
 #endif

@@ -115,12 +115,12 @@ void row_print_more(const struct row_view *view, size_t count, const char *after
 }
 
 void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
-		    FILE *out)
+		    bool fits, FILE *out)
 {
-	char percent[TEXT_PERCENT_SIZE], after[TEXT_PERCENT_SIZE + 8];
+	char percent[TEXT_PERCENT_SIZE], after[TEXT_PERCENT_SIZE + 32];
 
 	text_percent(percent, samples, all);
-	snprintf(after, sizeof(after), ", %s %%", percent);
+	snprintf(after, sizeof(after), ", %s %%%s", percent, fits ? "; -E 0 prints all" : "");
 	row_print_more(view, count, after, out);
 }
 

@@ -22,9 +22,12 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 /* Prints "... 12 more functions" and `after` as the last line of a table. Nothing if count is 0. */
 void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out);
 
-/* The same with the share of all samples that these rows have: "... 12 more functions, 3.45 %". */
+/*
+ * The same with the share of all samples that these rows have: "... 12 more functions, 3.45 %". If
+ * the limit is the terminal's (fits), with the option that prints all.
+ */
 void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
-		    FILE *out);
+		    bool fits, FILE *out);
 
 /*
  * Adds the fields to an object: the function as "name" where rows are functions, else as

@@ -3,16 +3,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "profile/thread_state.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
 #include "report/text.h"
+#include "symbol/package.h"
 #include "symbol/runtime.h"
+#include "symbol/symbol.h"
 #include "util/sum.h"
 
 /* An interpreter gets a line if it has at least 1 in this many samples. */
@@ -86,21 +90,14 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	fputc('\n', out);
 }
 
-static void print_account(const struct profile *p, const char *prefix, FILE *out)
+/* Prints "12 (ring_full 10, no_cell 2)". */
+static void print_lost(const struct profile *p, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	uint64_t lost = profile_lost(p);
-	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
 	struct line line = { out, " (" };
 	bool any = false;
 
-	if (!t->known)
-		return;
-	fprintf(out,
-		"%sticks %" PRIu64 " %s counted %" PRIu64 " + out_of_range %" PRIu64
-		" + excluded %" PRIu64 " + lost %" PRIu64,
-		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded,
-		lost);
+	fprintf(out, "%" PRIu64, profile_lost(p));
 	for (size_t i = 0; i < t->lost_count; i++) {
 		if (!t->lost[i].count)
 			continue;
@@ -109,7 +106,23 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 		fprintf(out, " %" PRIu64, t->lost[i].count);
 		any = true;
 	}
-	fprintf(out, "%s; %" PRIu64 " of the counted in the kernel\n", any ? ")" : "", t->kernel);
+	fputs(any ? ")" : "", out);
+}
+
+static void print_account(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	uint64_t lost = profile_lost(p);
+	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
+
+	if (!t->known)
+		return;
+	fprintf(out,
+		"%sticks %" PRIu64 " %s counted %" PRIu64 " + out_of_range %" PRIu64
+		" + excluded %" PRIu64 " + lost ",
+		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded);
+	print_lost(p, out);
+	fprintf(out, "; %" PRIu64 " of the counted in the kernel\n", t->kernel);
 	if (t->times_lost)
 		fprintf(out, "%stimes: %" PRIu64 " of the counted have none: there was no room\n",
 			prefix, t->times_lost);
@@ -514,26 +527,27 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 	fputc('\n', l->out);
 }
 
-int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out)
+/*
+ * Counts the samples of each image by leaf. Returns image_count elements, to be free()d, those with
+ * most samples without a name first, or NULL. Builds of one file, with the same path and reason,
+ * are added up in one of them.
+ */
+static struct unnamed *count_unnamed(const struct profile *p, size_t value, uint64_t *sum)
 {
-	struct unnamed_lines l = { p, profile_value(p, value), 0, prefix, out };
-	struct unnamed *images, *same;
+	struct unnamed *images = calloc(p->image_count + 1, sizeof(*images)), *same;
 
-	if (!p->image_count)
-		return 0;
-	images = calloc(p->image_count, sizeof(*images));
+	*sum = 0;
 	if (!images)
-		return -ENOMEM;
+		return NULL;
 	for (size_t i = 0; i < p->image_count; i++)
 		images[i].image = &p->images[i];
-	/* Count each sample for the image of its leaf. */
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
-		uint64_t count = magnitude(p->values[i * p->value_type_count + l.value]);
+		uint64_t count = magnitude(p->values[i * p->value_type_count + value]);
 		struct unnamed *image;
 		uint32_t leaf;
 
-		add_u64(&l.sum, count);
+		add_u64(sum, count);
 		if (!s->depth)
 			continue;
 		leaf = p->frames[s->first_frame];
@@ -544,7 +558,6 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 		if (!profile_is_named(p, leaf))
 			add_u64(&image->samples, count);
 	}
-	/* Add up images with the same path and reason (builds of one file) in the first of them. */
 	qsort(images, p->image_count, sizeof(*images), compare_image_names);
 	same = images;
 	for (struct unnamed *u = images + 1; u < images + p->image_count; u++) {
@@ -558,6 +571,42 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 		u->samples = u->all = 0;
 	}
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
+	return images;
+}
+
+/* True if a debug package would give an image's code names. */
+static bool lacks_symbols(const struct unnamed *u)
+{
+	return u->samples && u->image->unnamed && strstr(u->image->unnamed, SYMBOL_DEBUG_HINT);
+}
+
+/* The command that installs the debug packages of the images that lack symbols; or "". */
+static void find_packages(const struct unnamed *images, size_t count,
+			  char command[PACKAGE_COMMAND_SIZE])
+{
+	const struct profile_image *found[PACKAGE_IMAGES_MAX];
+	size_t found_count = 0;
+
+	for (size_t i = 0; i < count && found_count < PACKAGE_IMAGES_MAX; i++)
+		if (lacks_symbols(&images[i]))
+			found[found_count++] = images[i].image;
+	*command = '\0';
+	if (found_count)
+		package_command(found, found_count, command);
+}
+
+int report_unnamed(const struct profile *p, const char *value, bool packages, const char *prefix,
+		   FILE *out)
+{
+	struct unnamed_lines l = { p, profile_value(p, value), 0, prefix, out };
+	char command[PACKAGE_COMMAND_SIZE] = "";
+	struct unnamed *images;
+
+	if (!p->image_count)
+		return 0;
+	images = count_unnamed(p, l.value, &l.sum);
+	if (!images)
+		return -ENOMEM;
 	print_unnamed(&l, images, p->image_count);
 	for (size_t i = 0; i < p->image_count; i++) {
 		const struct unnamed *u = &images[i];
@@ -569,6 +618,482 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 		if (why)
 			print_part(&l, u->image, u->all, "in C functions of the interpreter", why);
 	}
+	if (packages)
+		find_packages(images, p->image_count, command);
+	if (*command)
+		fprintf(out, "%sdebug packages: %s\n", prefix, command);
 	free(images);
 	return 0;
+}
+
+/* --- For a person at a terminal: three lines, and three causes --- */
+
+#define BRIEF_LINES   3
+#define BRIEF_COLUMNS 80 /* of the first line, unless one name is longer */
+#define MOSTLY_MAX    9	 /* functions that a person would look at */
+#define CAUSES_SHOWN  3
+#define CAUSES_MAX    32
+/* Of the samples: what has less is for -v. */
+#define CAUSE_SHARE 0.01
+
+/* An image's part of the samples. */
+struct image_share {
+	const char *path;
+	double self;
+	size_t first, functions; /* its rows, in `rows`: most samples first */
+};
+
+static int compare_row_images(const void *one, const void *other)
+{
+	const struct row *a = *(const struct row *const *)one;
+	const struct row *b = *(const struct row *const *)other;
+
+	return strcmp(a->key->image, b->key->image) ?: (a > b) - (a < b);
+}
+
+static int compare_shares(const void *one, const void *other)
+{
+	const struct image_share *a = one, *b = other;
+
+	if (a->self != b->self)
+		return a->self > b->self ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+/* How many functions have two thirds of an image's samples: ", mostly 3 functions", ", mostly f".
+ */
+static int print_functions(const struct row *const *rows, size_t count, double self, FILE *out)
+{
+	size_t mostly = 0;
+	char *name;
+
+	for (double part = 0; mostly < count && part * 3 < self * 2; mostly++)
+		part += (double)magnitude(rows[mostly]->counts->self);
+	if (mostly > MOSTLY_MAX) {
+		fprintf(out, ", spread over %zu functions", count);
+		return 0;
+	}
+	if (mostly > 1) {
+		fprintf(out, ", mostly %zu functions", mostly);
+		return 0;
+	}
+	name = text_visible(rows[0]->name);
+	if (!name)
+		return -ENOMEM;
+	text_shorten(name, 24);
+	fprintf(out, ", mostly %s", name);
+	free(name);
+	return 0;
+}
+
+/*
+ * "74 % in libz.so.1.2.13, mostly 3 functions; 12 % in the kernel", or, where no image has half of
+ * the samples: "40 % in a.so, 30 % in b.so, 11 % in the kernel".
+ */
+int report_where(const struct profile *p, const struct rows_options *o, const char *prefix,
+		 FILE *out)
+{
+	struct rows_options functions = *o;
+	const char *type = p->value_types[profile_value(p, o->value)].type;
+	struct image_share *images = NULL;
+	const struct row **rows = NULL;
+	size_t count = 0, columns = strlen(prefix);
+	double all, sum = 0;
+	bool many = false;
+	struct rows r;
+	int err;
+
+	functions.view = NULL;
+	functions.by_total = functions.delay = false;
+	functions.extents = NULL;
+	err = rows_collect(&r, p, &functions);
+	if (err || !r.count || rows_count_calls(p, &functions))
+		goto out;
+	all = r.columns->samples;
+	images = calloc(r.count, sizeof(*images));
+	rows = calloc(r.count, sizeof(const struct row *));
+	if (!images || !rows) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < r.count; i++)
+		rows[i] = &r.rows[i];
+	qsort(rows, r.count, sizeof(const struct row *), compare_row_images);
+	for (size_t i = 0; i < r.count; i++) {
+		if (!i || strcmp(rows[i]->key->image, rows[i - 1]->key->image) != 0)
+			images[count++] = (struct image_share){
+				.path = rows[i]->key->image,
+				.first = i,
+			};
+		images[count - 1].self += (double)magnitude(rows[i]->counts->self);
+		images[count - 1].functions++;
+	}
+	qsort(images, count, sizeof(*images), compare_shares);
+	for (size_t i = 0; i < count && i < 3 && !err; i++) {
+		const struct image_share *image = &images[i];
+		double percent = all > 0 ? image->self * 100 / all : 0;
+		const char *name = text_basename(image->path);
+		char *part = NULL;
+		size_t size;
+		FILE *text;
+
+		/* The others only while they matter. */
+		if (percent < (i ? 5 : 0.5) || sum >= 90)
+			break;
+		if (image_is_in_kernel(image->path))
+			name = "the kernel";
+		else if (!*image->path)
+			name = "unknown files";
+		sum += percent;
+		text = open_memstream(&part, &size);
+		if (!text) {
+			err = -ENOMEM;
+			break;
+		}
+		fprintf(text, "%s%.0f %%", !i ? "" : i == 1 && many ? "; " : ", ", percent);
+		if (!i && strcmp(type, "samples") != 0) {
+			fputs(" of ", text);
+			text_print(type, text);
+		}
+		fputs(" in ", text);
+		text_print(name, text);
+		if (!i && percent >= 50) {
+			many = true;
+			err = print_functions(rows + image->first, image->functions, image->self,
+					      text);
+		}
+		if (fclose(text))
+			err = -ENOMEM;
+		columns += err ? 0 : text_columns(part);
+		if (!err && (!i || columns <= BRIEF_COLUMNS))
+			fprintf(out, "%s%s", i ? "" : prefix, part);
+		free(part);
+	}
+	if (sum > 0)
+		fputc('\n', out);
+out:
+	free(images);
+	free(rows);
+	rows_free(&r);
+	return err;
+}
+
+struct cause {
+	double share; /* of what was recorded */
+	char *text;
+	size_t size;
+};
+
+struct causes {
+	struct cause list[CAUSES_MAX];
+	size_t count;
+	int err;
+};
+
+/* Begins a cause's text, to be fclose()d; NULL: it matters too little, there is no room or memory.
+ */
+static FILE *open_cause(struct causes *c, double part, double whole)
+{
+	struct cause *cause = &c->list[c->count];
+	FILE *out;
+
+	if (!(whole > 0) || part < whole * CAUSE_SHARE || c->count == CAUSES_MAX)
+		return NULL;
+	*cause = (struct cause){ .share = part / whole };
+	out = open_memstream(&cause->text, &cause->size);
+	if (out)
+		c->count++;
+	else
+		c->err = -ENOMEM;
+	return out;
+}
+
+static void close_cause(struct causes *c, FILE *out)
+{
+	if (fclose(out))
+		c->err = -ENOMEM;
+}
+
+/* A cause of a few words and numbers. */
+__attribute__((format(printf, 4, 5))) static void add_cause(struct causes *c, double part,
+							    double whole, const char *format, ...)
+{
+	FILE *out = open_cause(c, part, whole);
+	va_list arguments;
+
+	if (!out)
+		return;
+	va_start(arguments, format);
+	vfprintf(out, format, arguments);
+	va_end(arguments);
+	close_cause(c, out);
+}
+
+/* Images without names are one cause if a debug package helps, else one by reason. */
+static void add_unnamed(struct causes *c, const struct unnamed *images, size_t count, uint64_t sum)
+{
+	char command[PACKAGE_COMMAND_SIZE];
+	struct unnamed total = { 0 };
+	size_t stripped = 0;
+	FILE *out;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct unnamed *u = &images[i];
+		const char *reason = u->image->unnamed;
+		uint64_t samples = 0;
+		size_t others = 0;
+		bool first = true;
+
+		if (!u->samples || !reason)
+			continue;
+		if (lacks_symbols(u)) {
+			total.image = total.image ?: u->image;
+			add_u64(&total.samples, u->samples);
+			stripped++;
+			continue;
+		}
+		for (size_t j = 0; j < count; j++) {
+			if (!images[j].samples || images[j].image->unnamed != reason)
+				continue;
+			first = first && j >= i;
+			others += j > i;
+			add_u64(&samples, images[j].samples);
+		}
+		out = first ? open_cause(c, samples, sum) : NULL;
+		if (!out)
+			continue;
+		text_print(text_basename(u->image->path), out);
+		if (others)
+			fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
+		fprintf(out, " without names: %.0f %%: ", 100. * samples / sum);
+		text_print(reason, out);
+		close_cause(c, out);
+	}
+	out = open_cause(c, total.samples, sum);
+	if (!out)
+		return;
+	if (stripped == 1) {
+		text_print(text_basename(total.image->path), out);
+		fputs(" without symbols", out);
+	} else {
+		fprintf(out, "%zu images without symbols", stripped);
+	}
+	find_packages(images, count, command);
+	fprintf(out, ": %.0f %%: %s", 100. * total.samples / sum,
+		*command ? command : "debug packages or --debuginfod have them");
+	close_cause(c, out);
+}
+
+static void find_causes(struct causes *c, const struct profile *p, size_t value)
+{
+	const struct profile_totals *t = &p->totals;
+	const struct profile_throttled *most = NULL;
+	size_t delay = profile_delay(p);
+	uint64_t sum, missing, throttled_ns = 0;
+	struct unnamed *images = count_unnamed(p, value, &sum);
+	FILE *out;
+
+	if (!images) {
+		c->err = -ENOMEM;
+		return;
+	}
+	add_unnamed(c, images, p->image_count, sum);
+	for (size_t i = 0; i < p->image_count; i++) {
+		const struct unnamed *u = &images[i];
+		char hint[RUNTIME_HINT_SIZE];
+		const char *why = NULL;
+
+		if (u->all && u->all >= sum / INTERPRETER_SHARE)
+			why = runtime_interpreter(p, u->image - p->images, hint);
+		out = why ? open_cause(c, u->all, sum) : NULL;
+		if (!out)
+			continue;
+		text_print(text_basename(u->image->path), out);
+		fprintf(out, ": %.0f %% in C functions of the interpreter: ", 100. * u->all / sum);
+		text_print(why, out);
+		close_cause(c, out);
+	}
+	free(images);
+
+	missing = t->stacks_user - t->stacks_complete - t->stacks_truncated;
+	if (strcmp(p->stacks, "cfi") == 0 &&
+	    t->stacks_complete + t->stacks_truncated < t->stacks_user)
+		add_cause(
+			c, missing, t->stacks_user,
+			"%.0f %% of the user stacks end before the program's start: -v says where",
+			100. * missing / t->stacks_user);
+	add_cause(c, t->stacks_truncated, t->counted,
+		  "%.0f %% of the stacks were cut off at %" PRIu64
+		  " frames: their outer callers are unknown",
+		  100. * t->stacks_truncated / t->counted, t->stack_limit);
+	add_cause(c, t->times_lost, t->counted, "%.0f %% of the ticks have no time: no room",
+		  100. * t->times_lost / t->counted);
+	add_cause(c, t->in_doubt, t->counted,
+		  "%.0f %% of the ticks in doubt: function, thread or program may have changed",
+		  100. * t->in_doubt / t->counted);
+	for (size_t i = 0; i < t->throttled_count; i++) {
+		add_u64(&throttled_ns, t->throttled[i].throttled_ns);
+		if (!most || t->throttled[i].throttled_ns > most->throttled_ns)
+			most = &t->throttled[i];
+	}
+	out = most ? open_cause(c, throttled_ns, t->cpu_ns + throttled_ns) : NULL;
+	if (out) {
+		fprintf(out, "throttled by quota: %.3f s, ", in_seconds(throttled_ns));
+		text_print(most->cgroup, out);
+		if (t->throttled_count > 1)
+			fprintf(out, " and %zu other%s", t->throttled_count - 1,
+				t->throttled_count == 2 ? "" : "s");
+		close_cause(c, out);
+	}
+	if (delay < p->value_type_count && t->cpu_ns) {
+		int64_t waited_ns = profile_total(p, PROFILE_DELAY_TYPE);
+
+		/* A tenth of the program's own time is worth a line, after what can be mended. */
+		if (waited_ns > 0 && (uint64_t)waited_ns >= t->cpu_ns / 10)
+			add_cause(c, CAUSE_SHARE, 1,
+				  "threads waited %.3f s for a CPU while this ran",
+				  in_seconds(waited_ns));
+	}
+}
+
+static int compare_causes(const void *one, const void *other)
+{
+	const struct cause *a = one, *b = other;
+
+	if (a->share != b->share)
+		return a->share > b->share ? -1 : 1;
+	return strcmp(a->text, b->text);
+}
+
+/* Prints "" or "in all: ", the time, the CPU time and the rate in one short line. */
+static void print_brief_run(const struct profile *p, const char *prefix, const char *target,
+			    FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
+	double hz = p->frequency   ? (double)p->frequency
+		    : p->period_ns ? 1e9 / (double)p->period_ns
+				   : 0;
+	double reached = t->known && t->cpu_ns ? (double)t->ticks / in_seconds(t->cpu_ns) : hz;
+	struct line line = { out, "" };
+
+	fputs(prefix, out);
+	if (target) {
+		text_print(target, out);
+		line.gap = ": ";
+	}
+	if (duration_ns) {
+		begin_part(&line);
+		fprintf(out, "%.2f s", in_seconds(duration_ns));
+	}
+	if (t->cpu_ns) {
+		begin_part(&line);
+		fprintf(out, "%.2f s of CPU", in_seconds(t->cpu_ns));
+	}
+	if (hz > 0) {
+		begin_part(&line);
+		fprintf(out, "%.0f Hz", hz);
+		/* More than chance and the kernel's account of the time do. */
+		if (reached < hz * 0.8)
+			fprintf(out, " asked, %.0f Hz reached", reached);
+	}
+	fputc('\n', out);
+}
+
+/* The account without what is 0, and the cost: "ticks 9 = counted 9 + lost 0; cost 0.2 % of ..." */
+static void print_brief_account(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	uint64_t lost = profile_lost(p);
+	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
+	double percent;
+
+	fprintf(out, "%sticks %" PRIu64 " %s counted %" PRIu64, prefix, t->ticks,
+		exact ? "=" : "!=", t->counted);
+	if (t->out_of_range)
+		fprintf(out, " + out_of_range %" PRIu64, t->out_of_range);
+	if (t->excluded)
+		fprintf(out, " + excluded %" PRIu64, t->excluded);
+	fputs(" + lost ", out);
+	print_lost(p, out);
+	if (cost_cpu_percent(p, &percent))
+		fprintf(out, "; cost %.2f %% of its CPU", percent);
+	else if (cost_machine_percent(p, &percent))
+		fprintf(out, "; cost %.2f %% of the machine", percent);
+	fputc('\n', out);
+}
+
+int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
+		 const char *target, FILE *out)
+{
+	size_t value = profile_value(p, rows->value), lines = 1, left = 0;
+	const struct profile_value_type *type = &p->value_types[value];
+	const struct profile_totals *t = &p->totals;
+	const struct profile_wall wall = profile_wall_sum(p);
+	char all[256], percent[TEXT_PERCENT_SIZE];
+	struct causes c = { 0 };
+
+	if (report_where(p, rows, prefix, out))
+		return -ENOMEM;
+	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
+	if (p->all_samples) {
+		struct profile_amount selected = profile_amount(p);
+
+		text_percent(percent, selected.samples, p->all_samples);
+		fprintf(out, "%sselected: %" PRIu64 " sample%s: %s %% of %" PRIu64 "\n", prefix,
+			selected.samples, selected.samples == 1 ? "" : "s", percent,
+			p->all_samples);
+		lines++;
+	}
+	if (p->duration_ns || t->cpu_ns || p->period_ns) {
+		print_brief_run(p, all, target, out);
+		lines++;
+	}
+	if (lines < BRIEF_LINES && p->value_type_count > 1 && *type->type &&
+	    strcmp(type->type, "samples") != 0) {
+		struct line others = { out, "; --value takes " };
+
+		fprintf(out, "%svalue: ", prefix);
+		text_print(type->type, out);
+		for (size_t i = 0; i < p->value_type_count; i++)
+			if (i != value) {
+				begin_part(&others);
+				text_print(p->value_types[i].type, out);
+			}
+		fputs(", too\n", out);
+		lines++;
+	}
+	if (lines < BRIEF_LINES && p->wall_count) {
+		fprintf(out,
+			"%s%" PRIu64 " thread%s, %.2f s = ran %.2f + waited for a CPU %.2f + "
+			"blocked %.2f",
+			prefix, wall.threads, wall.threads == 1 ? "" : "s",
+			in_seconds(wall.wall_ns), in_seconds(wall.ran_ns),
+			in_seconds(wall.runnable_ns), in_seconds(wall.blocked_ns));
+		if (wall.unknown_ns >= REPORT_UNKNOWN_NS)
+			fprintf(out, " + unknown %.2f", in_seconds(wall.unknown_ns));
+		fputc('\n', out);
+		lines++;
+	}
+	/* A lost sample is never silent. */
+	if (t->known && (lines < BRIEF_LINES || profile_lost(p)))
+		print_brief_account(p, all, out);
+
+	find_causes(&c, p, value);
+	for (size_t i = 0; i < c.count && !c.err; i++)
+		c.err = c.list[i].text ? 0 : -ENOMEM;
+	if (!c.err)
+		qsort(c.list, c.count, sizeof(*c.list), compare_causes);
+	if (c.count > CAUSES_SHOWN)
+		left = c.count - CAUSES_SHOWN;
+	for (size_t i = 0; i < c.count; i++) {
+		if (!c.err && i < CAUSES_SHOWN)
+			fprintf(out, "%s%s", prefix, c.list[i].text);
+		if (!c.err && i + 1 == CAUSES_SHOWN && left)
+			fprintf(out, "; -v has %zu more", left);
+		if (!c.err && i < CAUSES_SHOWN)
+			fputc('\n', out);
+		free(c.list[i].text);
+	}
+	return c.err;
 }

@@ -19,6 +19,7 @@
 #include "symbol/go_table.h"
 #include "symbol/jit.h"
 #include "symbol/elf/plt.h"
+#include "symbol/symbol.h"
 #include "symbol/symbol_table.h"
 #include "util/file.h"
 #include "util/proc_maps.h"
@@ -292,7 +293,7 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	int err;
 
 	if (image_kind(image->path) == IMAGE_FILE)
-		hint = "; its debug package or --debuginfod has them";
+		hint = SYMBOL_DEBUG_HINT;
 	err = symbol_table_offer(b, c, &s->main, SHT_SYMTAB, &functions);
 	if (functions && b->kept)
 		b->kept->of_itself = true;

@@ -159,7 +159,8 @@ static const struct option_spec options[] = {
 	TOOL_NO_TIMES_OPTION(MEMBER(no_times)),
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
-	{ "verbose", 'v', NULL, "print more details", NULL, MEMBER(verbose) },
+	{ "verbose", 'v', NULL, "print all of the summary, and more details", NULL,
+	  MEMBER(verbose) },
 	{ 0 },
 };
 
@@ -454,6 +455,7 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 			   const struct format *format, const char *waits)
 {
 	const struct format_options writing = { .no_times = o->no_times };
+	struct tool_view view = { .limit = o->limit, .json = o->json };
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, write_err = 0;
 	struct error e;
@@ -471,14 +473,14 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 		tool_warn_of_loss(p, loss_aspects(p), format, &writing, o->output, o->quiet);
 	}
 	recording_release_signals();
-	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, &e))
+	view.last = print && tool_table_is_last(&view);
+	if (print && !view.last && tool_print(p, &view, &e))
 		return tool_fail(&e);
-	if (!o->quiet && (report_summary(p, NULL, TOOL_PREFIX, r->target, stderr) ||
-			  report_unnamed(p, NULL, TOOL_PREFIX, stderr))) {
-		error_no_memory(&e);
+	if (!o->quiet && tool_summarize(p, &view.rows, r->target, o->verbose, &e))
 		return tool_fail(&e);
-	}
 	code = warn_of_result(r, p, waits, o->scale != 0);
+	if (view.last && tool_print(p, &view, &e))
+		return tool_fail(&e);
 	return write_err ? EXIT_FAILED : code;
 }
 

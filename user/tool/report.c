@@ -17,7 +17,7 @@ struct report_options {
 	struct tool_reading reading;
 	struct profile_filter filter;
 	struct profile_filtered filtered;
-	bool tree, for_perf;
+	bool tree, for_perf, verbose;
 	const char *callers, *callees; /* functions */
 	const char *against;	       /* what the interval is compared with */
 };
@@ -90,6 +90,8 @@ static const struct option_spec options[] = {
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
 	TOOL_VIEW_OPTIONS(struct report_options, view),
 	TOOL_READING_OPTIONS(struct report_options, reading),
+	{ "verbose", 'v', NULL, "print all of the summary, on a terminal, too", NULL,
+	  offsetof(struct report_options, verbose) },
 	{ 0 },
 };
 
@@ -280,18 +282,22 @@ static int run_report(int argc, char **argv)
 	err = err ?: tool_filter(p, &o.filter, rows->value, &o.filtered, &e);
 	snprintf(several, sizeof(several), "%d profiles", in.count);
 	name = in.count > 1 ? several : tool_input_name(in.paths[0]);
-	if (!err && !is_tree(&o)) {
+	if (!err && !is_tree(&o))
 		err = tool_find_extents(p, &o.view, &extents, &e);
-		err = err ?: tool_print(p, &o.view, &e);
-		if (!err && rows_count_calls(p, rows))
+	/* The table, and what is said of it: first, unless a person would see it scroll away. */
+	o.view.last = tool_table_is_last(&o.view);
+	for (int step = 0; step < 2 && !err; step++) {
+		if (step == o.view.last && !is_tree(&o))
+			err = tool_print(p, &o.view, &e);
+		else if (step == o.view.last && (o.view.json || !is_empty(p, &o)))
+			err = print_tree(p, &o, &e);
+		if (step == o.view.last || err)
+			continue;
+		if (!is_tree(&o) && rows_count_calls(p, rows))
 			tool_warn("%s: no samples, only calls, which are counted instead", name);
-	} else if (!err && (o.view.json || !is_empty(p, &o))) {
-		err = print_tree(p, &o, &e);
+		if (!o.reading.naming.quiet)
+			err = tool_summarize(p, rows, name, o.verbose, &e);
 	}
-	if (!err && !o.reading.naming.quiet &&
-	    (report_summary(p, rows->value, TOOL_PREFIX, name, stderr) ||
-	     report_unnamed(p, rows->value, TOOL_PREFIX, stderr)))
-		err = error_no_memory(&e);
 	if (err)
 		code = tool_fail(&e);
 	else if (is_empty(p, &o))

@@ -20,12 +20,25 @@
 #include "util/clock.h"
 #include "util/number.h"
 
+/* Rows of the terminal that messages took; 0 if they go elsewhere. */
+static size_t message_rows;
+
+static void count_rows(size_t columns)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return;
+	message_rows += columns ? (columns + size.ws_col - 1) / size.ws_col : 1;
+}
+
 /* The text may hold paths and names of processes, which are untrusted. */
 static void print_line(const char *indent, const char *text)
 {
 	fprintf(stderr, TOOL_PREFIX "%s", indent);
 	text_print(text, stderr);
 	fputc('\n', stderr);
+	count_rows(strlen(TOOL_PREFIX) + strlen(indent) + text_columns(text));
 }
 
 int tool_exit_code(const struct error *e)
@@ -340,6 +353,42 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 	return *extents ? symbol_extents(p, NULL, *extents, e) : error_no_memory(e);
 }
 
+bool tool_table_is_last(const struct tool_view *view)
+{
+	return !view->json && isatty(STDOUT_FILENO);
+}
+
+int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
+		   bool verbose, struct error *e)
+{
+	char *text = NULL, *rest, *line;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return error_no_memory(e);
+	if (isatty(STDERR_FILENO) && !verbose) {
+		err = report_brief(p, rows, TOOL_PREFIX, target, out);
+	} else {
+		err = verbose ? report_where(p, rows, TOOL_PREFIX, out) : 0;
+		err = err ?: report_summary(p, rows->value, TOOL_PREFIX, target, out);
+		err = err ?: report_unnamed(p, rows->value, verbose, TOOL_PREFIX, out);
+	}
+	if (fclose(out))
+		err = -ENOMEM;
+	rest = err ? NULL : text;
+	while (rest && (line = strsep(&rest, "\n")) && rest) {
+		fprintf(stderr, "%s\n", line);
+		count_rows(text_columns(line));
+	}
+	free(text);
+	return err ? error_no_memory(e) : 0;
+}
+
+#define ROWS_LEAST 3  /* of a table, even in a window of few lines */
+#define HINT_WIDTH 60 /* columns in which the line about the rest has a hint, too */
+
 struct report_table_options tool_table_options(const struct tool_view *view)
 {
 	struct report_table_options options = {
@@ -349,6 +398,7 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 	};
 	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
 	struct winsize size;
+	size_t other;
 
 	if (view->json || !isatty(STDOUT_FILENO))
 		return options;
@@ -357,9 +407,16 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return options;
 	options.width = size.ws_col;
-	/* Room for the header, the line about the rest, the summary and the prompt. */
-	if (view->limit < 0)
-		options.limit = size.ws_row > 20 ? size.ws_row - 10 : 10;
+	if (view->limit >= 0)
+		return options;
+	/* Room for the header, the line about the rest, the prompt and what is printed besides. */
+	other = view->last ? message_rows : 7;
+	options.limit = size.ws_row > other + 3 ? size.ws_row - other - 3 : 0;
+	if (options.limit < size.ws_row / 3U)
+		options.limit = size.ws_row / 3U;
+	if (options.limit < ROWS_LEAST)
+		options.limit = ROWS_LEAST;
+	options.fits = size.ws_col >= HINT_WIDTH;
 	return options;
 }
 

@@ -257,6 +257,7 @@ struct tool_view {
 	double percent;	  /* rows below it are not printed; negative: the view's default */
 	bool by_image;
 	bool json;
+	bool last; /* tool_table_is_last(): rows fill what messages left of the screen */
 };
 
 /* clang-format off */
@@ -339,6 +340,20 @@ int tool_no_image(const char *image, struct error *e);
  */
 int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_extent **extents,
 		      struct error *e);
+
+/*
+ * Prints the summary of a profile on standard error: in brief on a terminal, unless `verbose`, else
+ * all of it, because who reads a file later cannot ask again. rows: the value and filters of the
+ * table. target: as in report_summary(). Returns 0 or -errno with e set.
+ */
+int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
+		   bool verbose, struct error *e);
+
+/*
+ * True if the table is for a person at a terminal: all else is printed before it, so that it stays
+ * on the screen.
+ */
+bool tool_table_is_last(const struct tool_view *view);
 
 /* The options of a table on standard output. */
 struct report_table_options tool_table_options(const struct tool_view *view);

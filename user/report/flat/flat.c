@@ -168,7 +168,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		row_print_rest(r.view, r.count - t.row_count,
 			       (double)shown_samples(&r, r.count) -
 				       (double)shown_samples(&r, t.row_count),
-			       r.columns->samples, out);
+			       r.columns->samples, o->fits, out);
 out:
 	free(f.contents);
 	free(f.columns);

@@ -263,7 +263,7 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 		return err;
 	for (size_t i = o->first + count; i < l->shown_count; i++)
 		rest += row_at(l, i)->counts->self;
-	row_print_rest(l->view, left - count, rest, l->rows.columns->samples, out);
+	row_print_rest(l->view, left - count, rest, l->rows.columns->samples, false, out);
 	return 0;
 }
 
