@@ -8,6 +8,7 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
     restart       new processes
     slower=F,X    a new build, in which the function F costs X percent of the service's time more
     moved=F,G,X   a new build, in which so much of F's time has become G's
+    more=K,X      a restart, after which there are so many percent more requests of kind K
     load=X        no deploy: so many percent more requests
     beside        no deploy: from then on another build is used every other minute
 
@@ -125,6 +126,12 @@ class Service:
             return
         self.pid += 100
         if name == "restart":
+            return
+        if name == "more":
+            kind, percent = argument.split(",")
+            for function in self.costs:
+                if self.kind[function] == int(kind):
+                    self.costs[function] *= 1 + float(percent) / 100
             return
         self.build += 1
         if name == "slower":

@@ -46,7 +46,7 @@ check "a restart is a deploy" grep -qxF 'jobs.service on host one, 2026-11-20 01
 check "what has only moved did not get worse" \
 	grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
 check "where to is a row" grep -qE ' \+1\.[0-9]{2} .* self +g +jobs$' "$work/out"
-check "the summary counts them" grep -qxF 'profiltool: 4 changes: 1 worse, 0 better, 1 moved, 2 the same, 0 too early to tell' \
+check "the summary counts them" grep -qxF 'profiltool: 4 changes: 1 worse, 0 better, 1 moved, 0 of another mixture, 2 the same, 0 too early to tell' \
 	"$work/err"
 
 check "--unit chooses services" changes 0 three --unit 'db*'
@@ -78,6 +78,14 @@ check "a larger load is not worse, nor is a faster function" changes 0 other
 check "the load alone" json_of web.service same
 check "the faster function" json_of jobs.service better
 check "builds side by side are no deploy" json_of db.service ''
+
+# More requests of one kind: all that they call costs more, alike.
+archive mixture 5 4 web.service:2:more=1,30
+check "another mixture of requests is not worse" changes 0 mixture
+check "which is said" grep -q '^  the mixture differs' "$work/out"
+check "with what is asked more often" grep -qE ' \+[0-9.]+ .* total  request_1  web$' "$work/out"
+check "in JSON, too" exits 0 "$profiltool" changes --since @0 -q --json "$work/mixture"
+check "as an outcome" json "[c['outcome'] for c in j['changes']] == ['mixture']" "$work/out"
 
 archive damaged 3 2 web.service:1:slower=f3,5
 head -c 100 /dev/zero >"$work/damaged/one/2026-11-20/003000.pb.gz"

@@ -116,10 +116,11 @@ static void print_summary(const struct changes *c, bool damaged)
 	if (damaged)
 		tool_warn("some windows are damaged, and were not compared");
 	fprintf(stderr,
-		TOOL_PREFIX "%zu change%s: %zu worse, %zu better, %zu moved, %zu the same, "
-			    "%zu too early to tell\n",
+		TOOL_PREFIX "%zu change%s: %zu worse, %zu better, %zu moved, "
+			    "%zu of another mixture, %zu the same, %zu too early to tell\n",
 		c->count, c->count == 1 ? "" : "s", counts[CHANGE_WORSE], counts[CHANGE_BETTER],
-		counts[CHANGE_MOVED], counts[CHANGE_NONE], counts[CHANGE_TOO_EARLY]);
+		counts[CHANGE_MOVED], counts[CHANGE_MIXTURE], counts[CHANGE_NONE],
+		counts[CHANGE_TOO_EARLY]);
 }
 
 static int run_changes(int argc, char **argv)

@@ -14,6 +14,7 @@
 
 /* Names in windows are those of any process: so many functions of services are kept at most. */
 #define MOST_FUNCTIONS 1000000
+#define MOST_CALLERS   32
 
 /* --- What is known by a name --- */
 
@@ -276,6 +277,77 @@ static int add_services(struct window *w)
 	return err;
 }
 
+/* The function of a node, in a service; cached in `known`, as the number + 1. */
+static int function_of(struct window *w, const struct callgraph_key *key, uint32_t service,
+		       uint32_t *known, uint32_t *number)
+{
+	struct function_key wanted = {
+		.service = service,
+		.function = key->function,
+		.image = key->image ?: row_unknown,
+	};
+	int err = 0;
+
+	*number = *known - 1;
+	if (!*known)
+		err = find_function(w->c, &wanted, number);
+	*known = *number + 1;
+	return err;
+}
+
+static int add_caller(struct changes_function *f, uint32_t number, int64_t total)
+{
+	for (size_t i = 0; i < f->caller_count; i++)
+		if (f->callers[i].number == number) {
+			f->callers[i].total += total;
+			return 0;
+		}
+	/* Who has so many callers has no main one. */
+	if (f->caller_count == MOST_CALLERS)
+		return 0;
+	if (array_reserve(&f->callers, &f->caller_room, f->caller_count + 1, sizeof(*f->callers)))
+		return -ENOMEM;
+	f->callers[f->caller_count++] = (struct changes_caller){ number, total };
+	return 0;
+}
+
+/* Adds to functions who has called them. */
+static int add_callers(struct window *w, const struct callgraph *g,
+		       const struct callgraph_places *places)
+{
+	const struct profile *p = w->p;
+	struct changes_data *d = w->c->data;
+	/* Of the last service: samples of one follow each other. */
+	uint32_t *known = calloc(g->node_count + 1, sizeof(*known)), last = PROFILE_NONE;
+	int err = known ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		const uint32_t *frames = &p->frames[sample->first_frame];
+		int64_t ticks = p->values[i * p->value_type_count + w->samples];
+		uint32_t service = service_of(w, sample), callee = INDEX_NONE, number;
+
+		if (service != last)
+			memset(known, 0, (g->node_count + 1) * sizeof(*known));
+		last = service;
+		for (uint32_t k = 0; k < sample->depth && ticks > 0 && !err; k++)
+			for (uint32_t at = places->first[frames[k]];
+			     at < places->first[frames[k] + 1] && !err; at++) {
+				uint32_t node = places->nodes[at];
+
+				err = function_of(w, &g->nodes[node].key, service, &known[node],
+						  &number);
+				if (!err && callee != INDEX_NONE && number != INDEX_NONE &&
+				    callee != number)
+					err = add_caller(&d->functions[callee], number,
+							 ticks * w->tick_ns);
+				callee = number;
+			}
+	}
+	free(known);
+	return err;
+}
+
 /* Adds what functions took. */
 static int add_functions(struct window *w)
 {
@@ -291,6 +363,7 @@ static int add_functions(struct window *w)
 	int err = callgraph_init(&g, &options);
 
 	err = err ?: callgraph_place(&g, w->p, &places);
+	err = err ?: add_callers(w, &g, &places);
 	if (!err) {
 		places.keys = calloc(w->p->label_count + 1, sizeof(*places.keys));
 		err = places.keys ? 0 : -ENOMEM;
@@ -432,6 +505,7 @@ void changes_free(struct changes *c)
 		free(d->functions[i].function);
 		free(d->functions[i].image);
 		free(d->functions[i].cells.cells);
+		free(d->functions[i].callers);
 	}
 	if (d) {
 		free(d->hosts);

@@ -21,8 +21,9 @@
  * the median of their ratios, by which most functions cost the same before and after. Of what is
  * left, chance is judged by how much a service's shares scatter from one part of its time to
  * another (not by the number of ticks alone: loads have hours), with Student's t and Welch's
- * degrees of freedom; and as many functions are compared, by Benjamini and Hochberg's rule: at most
- * one of twenty that are reported differs by chance.
+ * degrees of freedom. What takes the same part of its caller's time as before did not change
+ * itself: the mixture of requests did, or the caller. And as many functions are compared, by
+ * Benjamini and Hochberg's rule: at most one of twenty that are reported differs by chance.
  */
 
 /* The time of a service before, or after, a deploy. */
@@ -61,6 +62,7 @@ struct change_image {
 enum change_outcome {
 	CHANGE_TOO_EARLY, /* there is too little of one side to compare */
 	CHANGE_NONE,	  /* nothing differs */
+	CHANGE_MIXTURE,	  /* functions differ, but with all that they call alike */
 	CHANGE_MOVED,	  /* functions differ, but what some cost more others cost less */
 	CHANGE_BETTER,
 	CHANGE_WORSE,

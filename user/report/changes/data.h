@@ -53,11 +53,19 @@ struct changes_service {
 	struct index process_index; /* by pid */
 };
 
+/* What a function took that another one had called, in ns of CPU time. */
+struct changes_caller {
+	uint32_t number; /* of the other function */
+	int64_t total;
+};
+
 struct changes_function {
 	uint32_t service;
 	char *function; /* NULL: it has no name */
 	char *image;
 	struct changes_cells cells;
+	struct changes_caller *callers;
+	size_t caller_count, caller_room;
 };
 
 struct changes_data {

@@ -25,6 +25,10 @@
 /* A function in nearly all stacks is what all is compared with. */
 #define ALL 0.99
 
+/* The part of a function's time that its main caller has, and the p of parts that are not alike. */
+#define MAIN_CALLER 0.8
+#define NOT_ALIKE   0.01
+
 /* A function with fewer ticks on both sides together is not compared. */
 #define LEAST_TICKS 50
 
@@ -166,7 +170,9 @@ static struct share share_of(const struct changes_cells *c, bool total, const st
 struct candidate {
 	struct change_row row;
 	uint32_t change;
+	const struct changes_function *function;
 	double lasting; /* the difference in the second half of the time after */
+	bool alike;	/* it takes the same part of its caller's time */
 	bool differs;
 };
 
@@ -294,6 +300,59 @@ static void share_variances(struct share *s, const struct side *sides)
 			s[k].variance = fmax(of_tick[k], of_tick[!k]) / sides[k].ticks;
 }
 
+/* The p of two shares; sets *variance and the freedom of their difference. */
+static double difference_p(const struct share *s, double scale, double scale_error,
+			   double *variance, double *freedom)
+{
+	double scaled = s[AFTER].share / scale;
+	double a = s[BEFORE].variance, b = s[AFTER].variance / (scale * scale);
+
+	*variance = a + b + scaled * scaled * scale_error * scale_error;
+	*freedom = (a + b) * (a + b) / (a * a / s[BEFORE].freedom + b * b / s[AFTER].freedom);
+	return a + b > 0 ? student(fabs(scaled - s[BEFORE].share) / sqrt(*variance), *freedom) : 1;
+}
+
+/*
+ * Whether a function took the same part of its caller's time before and after, as far as can be
+ * told. It must have one that nearly always called it, and that is not all of the service.
+ */
+static bool is_alike(const struct judge *j, const struct changes_function *f, bool total,
+		     const struct side *sides)
+{
+	const struct changes_function *functions = j->c->data->functions;
+	const struct changes_caller *caller = NULL;
+	struct side of_caller[CHANGE_SIDES] = { sides[BEFORE], sides[AFTER] };
+	struct share s[CHANGE_SIDES];
+	double variance, freedom, all = 0;
+
+	for (size_t i = 0; i < f->caller_count; i++) {
+		all += (double)f->callers[i].total;
+		if (!caller || f->callers[i].total > caller->total)
+			caller = &f->callers[i];
+	}
+	if (!caller || (double)caller->total < MAIN_CALLER * all)
+		return false;
+	for (int k = 0; k < CHANGE_SIDES; k++) {
+		const struct changes_cells *c = &functions[caller->number].cells;
+		struct side *side = &of_caller[k];
+
+		memset(side->all, 0, sizeof(side->all));
+		side->sum = 0;
+		for (size_t i = 0; i < c->count; i++)
+			if (side->parts[c->cells[i].block]) {
+				side->all[side->parts[c->cells[i].block]] +=
+					(double)c->cells[i].total;
+				side->sum += (double)c->cells[i].total;
+			}
+		side->ticks *= side->sum / sides[k].sum;
+		if (side->ticks < LEAST_TICKS || side->sum > ALL * sides[k].sum)
+			return false;
+		s[k] = share_of(&f->cells, total, side);
+	}
+	share_variances(s, of_caller);
+	return difference_p(s, 1, 0, &variance, &freedom) > NOT_ALIKE;
+}
+
 /* Compares a function, by self or by total. */
 static int compare(struct judge *j, const struct change *change, const struct changes_function *f,
 		   bool total, const struct side *sides, double scale, double scale_error)
@@ -301,23 +360,22 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 	struct share s[] = { share_of(&f->cells, total, &sides[BEFORE]),
 			     share_of(&f->cells, total, &sides[AFTER]) };
 	double scaled = s[AFTER].share / scale, difference = scaled - s[BEFORE].share;
-	double a, b, variance, freedom;
 	struct candidate *candidate;
+	double variance, freedom, p;
 
 	share_variances(s, sides);
-	a = s[BEFORE].variance;
-	b = s[AFTER].variance / (scale * scale);
-	variance = a + b + scaled * scaled * scale_error * scale_error;
+	p = difference_p(s, scale, scale_error, &variance, &freedom);
 	if (s[BEFORE].share * sides[BEFORE].ticks + s[AFTER].share * sides[AFTER].ticks <
 		    LEAST_TICKS ||
 	    fmin(s[BEFORE].share, s[AFTER].share) > ALL || !(variance > 0))
 		return 0;
-	freedom = (a + b) * (a + b) / (a * a / s[BEFORE].freedom + b * b / s[AFTER].freedom);
 	if (array_reserve(&j->candidates, &j->room, j->count + 1, sizeof(*j->candidates)))
 		return -ENOMEM;
 	candidate = &j->candidates[j->count++];
 	*candidate = (struct candidate){
 		.change = change - j->c->changes,
+		.function = f,
+		.alike = is_alike(j, f, total, sides),
 		.lasting = s[AFTER].last / scale - s[BEFORE].share,
 		.row = {
 			.function = f->function,
@@ -326,7 +384,7 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 			.percent = { s[BEFORE].share * 100, scaled * 100 },
 			.difference = difference * 100,
 			.error = sqrt(variance) * student_95(freedom) * 100,
-			.p = student(fabs(difference) / sqrt(variance), freedom),
+			.p = p,
 		},
 	};
 	return 0;
@@ -447,7 +505,7 @@ static enum change_outcome outcome(const struct balance *b, double least)
 static int conclude(struct judge *j, uint32_t number)
 {
 	struct change *change = &j->c->changes[number];
-	struct balance self = { 0 }, total = { 0 };
+	struct balance balance = { 0 };
 	size_t count = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
@@ -460,24 +518,20 @@ static int conclude(struct judge *j, uint32_t number)
 		change->compared++;
 		if (row->p > FALSE_DISCOVERIES || candidate->lasting * 100 / row->difference < 0.5)
 			continue;
-		candidate->differs = amount >= j->o->least_percent;
+		candidate->differs =
+			amount >= j->o->least_percent && (row->total || !candidate->alike);
 		count += candidate->differs;
 		/* Callers have what they call in their totals, so these do not add up. */
-		if (!row->total)
-			*(row->difference > 0 ? &self.more : &self.less) += amount;
-		else if (row->difference > 0)
-			total.more = fmax(total.more, amount);
-		else
-			total.less = fmax(total.less, amount);
+		if (!row->total && !candidate->alike)
+			*(row->difference > 0 ? &balance.more : &balance.less) += amount;
 	}
 	if (!count)
 		return 0;
-	change->outcome = outcome(&self, j->o->least_percent);
-	change->cost = self.more - self.less;
-	if (change->outcome == CHANGE_NONE) {
-		change->outcome = outcome(&total, j->o->least_percent);
-		change->cost = total.more - total.less;
-	}
+	change->outcome = outcome(&balance, j->o->least_percent);
+	change->cost = balance.more - balance.less;
+	/* Then all that differs is in totals, or alike. */
+	if (change->outcome == CHANGE_NONE)
+		change->outcome = CHANGE_MIXTURE;
 	change->rows = calloc(count, sizeof(*change->rows));
 	if (!change->rows)
 		return -ENOMEM;

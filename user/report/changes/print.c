@@ -15,8 +15,8 @@
 #define TIME_SIZE 32
 
 static const char *const outcomes[] = {
-	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",   [CHANGE_MOVED] = "moved",
-	[CHANGE_BETTER] = "better",	  [CHANGE_WORSE] = "worse",
+	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",     [CHANGE_MIXTURE] = "mixture",
+	[CHANGE_MOVED] = "moved",	  [CHANGE_BETTER] = "better", [CHANGE_WORSE] = "worse",
 };
 
 static void print_time(const char *format, uint64_t time_ns, FILE *out)
@@ -98,6 +98,12 @@ static void print_outcome(const struct change *change, FILE *out)
 		return;
 	case CHANGE_NONE:
 		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
+		return;
+	case CHANGE_MIXTURE:
+		fputs("  the mixture differs: these and all that they call changed alike, as when "
+		      "more is\n"
+		      "  asked of them\n",
+		      out);
 		return;
 	case CHANGE_MOVED:
 		fputs("  nothing got worse: time has moved from some functions to others\n", out);
