@@ -49,8 +49,8 @@ is_whole() {
 
 check "few mappings: there is such a process" start_ready "$progs/unwinder_bare" crowd file 10
 check "few mappings: recorded" measured ordinary
+stop "$pid" # all of them burn CPU time
 check "few mappings: all stacks are whole" is_whole ordinary
-stop "$pid"
 
 # Each process may have a few less than vm.max_map_count.
 most=$(($(</proc/sys/vm/max_map_count) - 100))
@@ -61,11 +61,11 @@ for kind in file memory; do
 		"$progs/unwinder_bare" crowd "$kind" "$most"
 	free_buffers
 	check "$kind: recorded" measured "$kind"
+	stop "$pid"
 	check "$kind: says that not all are known" said "$kind" \
 		"^profiltool: process $pid has more mappings of code than are kept"
 	check "$kind: stacks through the program, the C library and the vDSO are whole" is_whole "$kind"
 	check "$kind: with little memory" needs_little "$kind" 64
-	stop "$pid"
 done
 
 # --- A family, each of whose processes has nearly the same mappings ---
@@ -98,9 +98,9 @@ is_own_available() {
 if exits 0 "$work/short_of_memory" --version; then
 	check "family: there is a process with 4,000 mappings" begin family "$progs/unwinder_bare" family 100 4000
 	check "family: 100 children, each with one more: recorded" record_family
+	stop "$pid"
 	check "family: it takes less memory than is available" is_own_available
 	check "family: every tick is accounted for" recorded 'whole and j["ticks"] > 20' "$work/family.json"
-	stop "$pid"
 else
 	skip "a family of processes" "unshare -m does not work here"
 fi
@@ -112,6 +112,7 @@ fi
 odd() {
 	check "$1: there is such a file" start_ready python3 "$top/tests/odd_image.py" "$1" "$work/$1.elf"
 	check "$1: recorded" measured "$1"
+	stop "$pid"
 	if [ -n "$3" ]; then
 		check "$1: says why stacks end there" said "$1" "$3"
 		check "$1: every tick is accounted for" recorded 'whole and j["ticks"] > 20' "$work/$1.json"
@@ -119,7 +120,6 @@ odd() {
 		check "$1: all stacks are whole" is_whole "$1"
 	fi
 	check "$1: with little memory" needs_little "$1" "$2"
-	stop "$pid"
 	rm -f "$work/$1.elf"
 }
 
@@ -146,12 +146,12 @@ odd torn 8 "/torn.elf: $unused: corrupt ELF file: section 2, of strings, ends wi
 check "there is a program that nobody else has" gcc -std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -pthread \
 	"$(own_build_id)" -o "$work/own" "$top/tests/progs/unwinder_bare.c"
 
-# replaced KIND: runs a program while the recorder is stopped. Then its name is that of something else.
+# replaced KIND: runs a program, a child of this shell, while the recorder is stopped. Then its name is that of something else.
 replaced() {
 	local name=replaced.$1 status
 	cp "$work/own" "$work/$name"
 	share_buffers
-	record_begin "$name" record -a -g -F 999 --json -o "$work/$name.pb.gz"
+	record_begin "$name" record -p $$ -g -F 999 --json -o "$work/$name.pb.gz"
 	kill -STOP "$recorder"
 	"$work/$name" burn 0.15 >/dev/null
 	rm "$work/$name"
