@@ -56,9 +56,9 @@ endif
 objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(foreach d,$(1),$(wildcard user/$(d)/*.c user/$(d)/*/*.c)))
 
 TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol record format archive report cli tool) \
-	$(BUILD)/proto/profile.pb-c.o
+	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o)
 PUSH_OBJECTS := $(call objects,util dcpi profile symbol format archive push) \
-	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o pyroscope.pb-c.o)
+	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o otlp_reply.pb-c.o pyroscope.pb-c.o)
 DAEMON_OBJECTS := $(call objects,capture record cli daemon) $(BUILD)/user/report/text.o $(PUSH_OBJECTS)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
@@ -73,7 +73,7 @@ PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c gperftools.c ma
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
-	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
+	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h otlp_reply.pb-c.h pyroscope.pb-c.h) \
 	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.css.h web.html.h web.js.h web.css.h web.js.hash.h web.css.hash.h)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
@@ -134,7 +134,7 @@ $$(BUILD)/proto/%.pb-c.c $$(BUILD)/proto/%.pb-c.h &: $(1)/%.proto
 	$$(say) PROTOC-C $$<
 	$$(Q)$$(PROTOC_C) --proto_path=$(1) --c_out=$$(BUILD)/proto $$<
 endef
-$(foreach directory,user/format/pprof user/push,$(eval $(call proto_rule,$(directory))))
+$(foreach directory,user/format/pprof user/format/otlp user/push,$(eval $(call proto_rule,$(directory))))
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile $(BUILD)/machine
 	$(say) CC $<

@@ -16,9 +16,9 @@ convert() {
 mapfile -t formats < <(convert --help | tr -s ' \n' ' ' | sed 's/.*FORMAT is one of: //' | grep -oE '^[a-z]+(, [a-z]+)*' |
 	sed 's/, /\n/g')
 check "--help reports all formats" test "$(printf '%s\n' "${formats[@]}" | sort | xargs)" = \
-	"callgrind dcpi firefox folded gmon gperftools pprof speedscope"
+	"callgrind dcpi firefox folded gmon gperftools otlp pprof speedscope"
 # These are only written.
-mapfile -t formats < <(printf '%s\n' "${formats[@]}" | grep -vE "speedscope|firefox")
+mapfile -t formats < <(printf '%s\n' "${formats[@]}" | grep -vE "speedscope|firefox|otlp")
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2

@@ -85,7 +85,7 @@ def otlp(proto, body):
                          for i in (t.type_strindex, t.unit_strindex)]
                 assert types in [t + ["cpu", "nanoseconds"] for t in (["samples", "count"], ["delay", "nanoseconds"])]
                 unit = " ns" if types[0] == "delay" else ""
-                assert p.period > 10 ** 6 and p.duration_nano > 10 ** 9 and p.time_unix_nano > 10 ** 18
+                assert p.period >= 10 ** 6 and p.duration_nano > 10 ** 9 and p.time_unix_nano > 10 ** 18
                 assert len(p.profile_id) == 16 and p.profile_id not in ids
                 ids.add(p.profile_id)
                 for s in p.samples:

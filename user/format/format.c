@@ -10,6 +10,7 @@
 #include "format/foreign.h"
 #include "format/gmon/gmon.h"
 #include "format/gperftools/gperftools.h"
+#include "format/otlp/otlp.h"
 #include "format/pprof/pprof.h"
 #include "format/speedscope/speedscope.h"
 
@@ -24,6 +25,7 @@ const struct format *const format_all[] = {
 	&format_folded,
 	&format_speedscope,
 	&format_firefox,
+	&format_otlp,
 	NULL,
 };
 /* clang-format on */

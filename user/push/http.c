@@ -476,7 +476,7 @@ static int set_curl_error(const struct http *h, CURLcode code, struct error *e)
 	return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO;
 }
 
-int http_post(struct http *h, const struct request_bytes *body, struct http_reply *reply,
+int http_post(struct http *h, const struct message_bytes *body, struct http_reply *reply,
 	      struct error *e)
 {
 	struct curl_slist *headers = NULL;

@@ -43,7 +43,7 @@ const char *http_url(const struct http *h);
  * Sends a body. Returns 0: *reply has come; or -errno with e set: none has, or it is not HTTP, or
  * the token cannot be read; -ECANCELED: options->stopped() returned true.
  */
-int http_post(struct http *h, const struct request_bytes *body, struct http_reply *reply,
+int http_post(struct http *h, const struct message_bytes *body, struct http_reply *reply,
 	      struct error *e);
 
 #endif

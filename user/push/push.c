@@ -328,7 +328,7 @@ static bool take_reply(struct push *p, const struct archive_window *w)
  */
 static int send_window(struct push *p, const struct archive_window *w, bool *done, struct error *e)
 {
-	struct request_bytes body = { 0 };
+	struct message_bytes body = { 0 };
 	struct profile *profile;
 	struct error http_e;
 	int err = format_read(w->path, &(struct input_options){ .foreign = true }, &profile, e);
@@ -354,7 +354,7 @@ static int send_window(struct push *p, const struct archive_window *w, bool *don
 		*done = true;
 		err = 0;
 	}
-	request_bytes_free(&body);
+	message_bytes_free(&body);
 	return err;
 }
 

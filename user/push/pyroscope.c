@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "format/pprof/pprof.h"
+#include "profile/service.h"
 #include "push/request.h"
-#include "push/service.h"
 #include "pyroscope.pb-c.h"
 #include "util/array.h"
 
@@ -28,12 +28,12 @@ struct part {
 	char id[UUID_SIZE];
 };
 
-static void format_uuid(const uint8_t id[static PROFILE_ID_SIZE], char text[static UUID_SIZE])
+static void format_uuid(const uint8_t id[static MESSAGE_ID_SIZE], char text[static UUID_SIZE])
 {
 	static const size_t dashes[] = { 4, 6, 8, 10 };
 	const size_t *dash = dashes;
 
-	for (size_t i = 0; i < PROFILE_ID_SIZE; i++) {
+	for (size_t i = 0; i < MESSAGE_ID_SIZE; i++) {
 		if (dash < dashes + 4 && i == *dash) {
 			*text++ = '-';
 			dash++;
@@ -50,7 +50,7 @@ static int add_label(struct part *part, const char *name, const char *value)
 		return 0;
 	profil__pyroscope__label_pair__init(label);
 	label->name = (char *)name;
-	label->value = request_text(value);
+	label->value = message_text(value);
 	part->label_pointers[part->series.n_labels++] = label;
 	return label->value ? 0 : -ENOMEM;
 }
@@ -87,12 +87,12 @@ static int make_part(struct part *part, struct profile *samples, const struct pr
 		     const struct services *s, size_t service, struct error *e)
 {
 	const struct service *from = &s->items[service];
-	uint8_t id[PROFILE_ID_SIZE];
+	uint8_t id[MESSAGE_ID_SIZE];
 	int err;
 
 	profil__pyroscope__raw_profile_series__init(&part->series);
 	profil__pyroscope__raw_sample__init(&part->sample);
-	request_profile_id(p, service, id);
+	message_profile_id(p, service, id);
 	format_uuid(id, part->id);
 	part->sample.id = part->id;
 	part->sample_pointer = &part->sample;
@@ -136,11 +136,11 @@ static int clean_text(struct view *v, const char **text)
 {
 	char *copy;
 
-	if (request_is_utf8(*text))
+	if (message_is_utf8(*text))
 		return 0;
 	if (array_reserve(&v->owned, &v->owned_room, v->owned_count + 1, sizeof(*v->owned)))
 		return -ENOMEM;
-	copy = request_text(*text);
+	copy = message_text(*text);
 	if (!copy)
 		return -ENOMEM;
 	*text = v->owned[v->owned_count++] = copy;
@@ -204,7 +204,7 @@ static void free_view(struct view *v)
 	free(v->owned);
 }
 
-static int encode_pyroscope(const struct profile *p, struct request_bytes *body, struct error *e)
+static int encode_pyroscope(const struct profile *p, struct message_bytes *body, struct error *e)
 {
 	Profil__Pyroscope__PushRequest request = PROFIL__PYROSCOPE__PUSH_REQUEST__INIT;
 	struct services s = { 0 };

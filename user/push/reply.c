@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "otlp.pb-c.h"
+#include "otlp_reply.pb-c.h"
 #include "util/utf8.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/pprof/pprof_wire.h"
+#include "format/wire.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "util/array.h"

@@ -5,7 +5,7 @@
 
 #include "format/gzip.h"
 #include "format/pprof/pprof.h"
-#include "format/pprof/pprof_wire.h"
+#include "format/wire.h"
 #include "profile/build_id.h"
 #include "util/array.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "push/service.h"
+#include "profile/service.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "profile/image_name.h"
-#include "push/request.h"
 #include "util/array.h"
 
 #define UNIT_SERVICE ".service"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "push/request.h"
+#include "format/message.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -14,14 +14,14 @@ static void put_big_endian(uint8_t *to, uint64_t value, size_t size)
 		to[i] = value >> 8 * (size - 1 - i);
 }
 
-void request_profile_id(const struct profile *p, size_t number, uint8_t id[static PROFILE_ID_SIZE])
+void message_profile_id(const struct profile *p, size_t number, uint8_t id[static MESSAGE_ID_SIZE])
 {
 	put_big_endian(id, p->time_ns, 8);
 	put_big_endian(id + 8, crc32(0, (const uint8_t *)p->host, strlen(p->host)), 4);
 	put_big_endian(id + 12, number + 1, 4);
 }
 
-bool request_is_utf8(const char *text)
+bool message_is_utf8(const char *text)
 {
 	uint32_t code;
 
@@ -35,7 +35,7 @@ bool request_is_utf8(const char *text)
 	return true;
 }
 
-char *request_text(const char *text)
+char *message_text(const char *text)
 {
 	char *copy = malloc(strlen(text) * strlen(REPLACEMENT) + 1), *to = copy;
 	uint32_t code;

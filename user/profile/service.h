@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_PUSH_SERVICE_H
-#define PROFIL_PUSH_SERVICE_H
+#ifndef PROFIL_PROFILE_SERVICE_H
+#define PROFIL_PROFILE_SERVICE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_PPROF_WIRE_H
-#define PROFIL_FORMAT_PPROF_WIRE_H
+#ifndef PROFIL_FORMAT_WIRE_H
+#define PROFIL_FORMAT_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
