@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "symbol/inflate.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#define ZSTD_LIBRARY "libzstd.so.1"
+#include "symbol/zstd.h"
 
 #define MARKS	   128
 #define MARK_LEAST ((uint64_t)512 * 1024)
@@ -18,35 +17,13 @@ struct mark {
 	z_stream state;
 };
 
-/* From zstd.h, so that building needs no zstd. The ABI changes only with the library's name. */
-struct zstd_stream;
-
-struct zstd_in {
-	const void *bytes;
-	size_t size, used;
-};
-
-struct zstd_out {
-	void *bytes;
-	size_t size, used;
-};
-
-struct zstd {
-	struct zstd_stream *stream;
-	struct zstd_in in;
-	struct zstd_stream *(*begin)(void);
-	size_t (*end)(struct zstd_stream *stream);
-	size_t (*reset)(struct zstd_stream *stream);
-	size_t (*decompress)(struct zstd_stream *stream, struct zstd_out *out, struct zstd_in *in);
-	unsigned int (*is_error)(size_t result);
-};
-
 struct dwarf_inflater {
 	struct dwarf_packed packed;
 	uint64_t in, out; /* bytes read into `input`, and decompressed */
 	uint8_t input[16 * 1024];
 	z_stream stream;
 	struct zstd zstd;
+	struct zstd_in zstd_in;
 	uint64_t mark_distance; /* 0: no marks */
 	size_t mark_count;
 	struct mark marks[]; /* by `out` */
@@ -120,39 +97,13 @@ static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
 	return size - z->avail_out;
 }
 
-static int load_zstd(struct zstd *zstd)
-{
-	/* It stays loaded for other sections. */
-	void *library = dlopen(ZSTD_LIBRARY, RTLD_NOW);
-	const struct {
-		const char *name;
-		void *function;
-	} functions[] = {
-		{ "ZSTD_createDStream", &zstd->begin },
-		{ "ZSTD_freeDStream", &zstd->end },
-		{ "ZSTD_initDStream", &zstd->reset },
-		{ "ZSTD_decompressStream", &zstd->decompress },
-		{ "ZSTD_isError", &zstd->is_error },
-	};
-
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		void *symbol = library ? dlsym(library, functions[i].name) : NULL;
-
-		if (!symbol)
-			return -ENOTSUP;
-		memcpy(functions[i].function, &symbol, sizeof(symbol));
-	}
-	zstd->stream = zstd->begin();
-	return zstd->stream ? 0 : -ENOMEM;
-}
-
 static int seek_zstd(struct dwarf_inflater *f, uint64_t offset)
 {
 	if (f->out <= offset)
 		return 0;
-	if (f->zstd.is_error(f->zstd.reset(f->zstd.stream)))
+	if (!zstd_restart(&f->zstd))
 		return -EINVAL;
-	f->zstd.in = (struct zstd_in){ 0 };
+	f->zstd_in = (struct zstd_in){ 0 };
 	f->in = 0;
 	f->out = 0;
 	return 0;
@@ -161,14 +112,12 @@ static int seek_zstd(struct dwarf_inflater *f, uint64_t offset)
 static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
 {
 	struct zstd_out out = { to, size, 0 };
-	struct zstd_in *in = &f->zstd.in;
+	struct zstd_in *in = &f->zstd_in;
 
 	while (out.used < size) {
-		size_t before = out.used, result;
+		size_t before = out.used;
 
-		/* It may still hold output of earlier input. */
-		result = f->zstd.decompress(f->zstd.stream, &out, in);
-		if (f->zstd.is_error(result))
+		if (!zstd_decompress(&f->zstd, &out, in))
 			break;
 		if (out.used > before || in->used < in->size)
 			continue;
@@ -191,7 +140,7 @@ int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *p
 	if (marks)
 		f->mark_distance = packed->size / MARKS + MARK_LEAST;
 	if (packed->zstd)
-		err = load_zstd(&f->zstd);
+		err = zstd_begin(&f->zstd);
 	else if (inflateInit(&f->stream) != Z_OK)
 		err = -ENOMEM;
 	if (err) {
@@ -209,7 +158,7 @@ void dwarf_inflater_free(struct dwarf_inflater *f)
 	if (!f)
 		return;
 	if (f->packed.zstd)
-		f->zstd.end(f->zstd.stream);
+		zstd_end(&f->zstd);
 	else
 		inflateEnd(&f->stream);
 	for (size_t i = 0; i < f->mark_count; i++)
