@@ -39,6 +39,11 @@ struct batch {
 	struct symbol_cache *cache;    /* NULL: keep nothing */
 	uint64_t *checksum_bytes;      /* debug_file_find(): of all batches; only elf.c needs it */
 	const uint32_t *same_code;     /* build_id_circles(); NULL: look at no other image */
+	/*
+	 * Of the kernel: where it had the symbol _text when the profile was recorded, which may
+	 * have been in another boot; 0: this is the recording.
+	 */
+	uint64_t kernel_text;
 	struct error why; /* set by the reader: why some addresses have no name; "" at first */
 	bool unwritten;	  /* the code's runtime can write names: add runtimes_hints() to why */
 	bool was_read;	  /* the image's file was read */
@@ -70,6 +75,9 @@ struct file_cache *symbol_cache_files(struct symbol_cache *cache);
 typedef int batch_reader(struct batch *b);
 batch_reader elf_resolve;
 batch_reader kallsyms_resolve;
+
+/* Reads the running kernel's build ID. Returns its size; 0: unknown. */
+size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX]);
 
 /* For tests: the same from another file than /proc/kallsyms. */
 int kallsyms_resolve_from(struct batch *b, const char *path);

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/image_name.h"
 #include "symbol/batch.h"
 #include "symbol/cover.h"
 #include "symbol/file_cache.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/elf_header.h"
 
 /*
  * The kernel's symbols have no sizes: without this limit, the last function of a module would cover
@@ -29,7 +31,8 @@ struct symbol_cache {
 	char *text;
 	struct cover_symbol *symbols;
 	size_t count, room;
-	bool readable; /* some address is not 0 */
+	bool readable;	/* some address is not 0 */
+	uint64_t start; /* of _text */
 	uint64_t read_ns;
 	struct file_cache *files; /* read_symbols() leaves it */
 };
@@ -125,6 +128,8 @@ static int read_symbols(struct symbol_cache *k, struct batch *b, const char *pat
 			return -ENOMEM;
 		k->symbols[k->count++] = symbol;
 		k->readable |= symbol.start != 0;
+		if (strcmp(symbol.name, "_text") == 0)
+			k->start = symbol.start;
 	}
 	if (!k->readable)
 		error_set(&b->why, 0,
@@ -189,8 +194,30 @@ static int place_in_module(struct batch *b, size_t i, const char *module, uint32
 	return profile_place_location(b->p, b->addresses[i].location, *mapping);
 }
 
+/* The module of a symbol, "[nf_tables]" or "[bpf]"; NULL: it is the kernel's own. */
+static const char *module_of(const struct cover_symbol *symbol)
+{
+	const char *next = symbol->name + strlen(symbol->name) + 1;
+
+	return *next == '[' ? next : NULL;
+}
+
+/*
+ * Whether a symbol of today is that of address i of an earlier recording. Programs of BPF and
+ * modules come and go: theirs must be where the recording had the same module.
+ */
+static bool is_of_recording(const struct batch *b, size_t i, const char *module)
+{
+	const struct profile_image *image = profile_location_image(b->p, b->addresses[i].location);
+
+	if (!module)
+		return image && image_is_kernel(image->path);
+	return image && strcmp(image->path, module) == 0 && strcmp(module, "[bpf]") != 0;
+}
+
 static int name_addresses(struct batch *b, const struct symbol_cache *k)
 {
+	uint64_t shift = b->kernel_text ? b->kernel_text - k->start : 0;
 	uint32_t mapping = PROFILE_NONE;
 	struct cover c;
 	int err;
@@ -199,23 +226,30 @@ static int name_addresses(struct batch *b, const struct symbol_cache *k)
 	err = cover_init(&c, b->addresses, b->count);
 	if (err)
 		return err;
-	for (size_t i = 0; i < k->count && (i % 65536 || !batch_stopped(b)); i++)
-		cover_offer(&c, &k->symbols[i]);
+	for (size_t i = 0; i < k->count && (i % 65536 || !batch_stopped(b)); i++) {
+		struct cover_symbol symbol = k->symbols[i];
+
+		/* In another boot the kernel is elsewhere as a whole; modules are anywhere. */
+		if (shift && module_of(&symbol))
+			continue;
+		symbol.start += shift;
+		symbol.limit += shift;
+		cover_offer(&c, &symbol);
+	}
 	if (!b->stopped) {
 		error_set(&b->why, 0, "no kernel symbol covers it");
 		cover_settle(&c);
 	}
 	for (size_t i = 0; !b->stopped && !err && i < b->count; i++) {
 		const struct cover_symbol *symbol = cover_find(&c, i);
-		const char *module = NULL;
+		const char *module = symbol ? module_of(symbol) : NULL;
 
-		if (symbol && symbol->function) {
-			const char *next = symbol->name + strlen(symbol->name) + 1;
-
+		if (symbol && b->kernel_text && !is_of_recording(b, i, module))
+			continue;
+		if (symbol && symbol->function)
 			err = batch_name(b, i, symbol->name);
-			/* "[nf_tables]", "[bpf]"; nothing after names of the kernel itself */
-			module = *next == '[' ? next : NULL;
-		}
+		else
+			module = NULL;
 		if (!module)
 			mapping = PROFILE_NONE;
 		else if (!err)
@@ -239,6 +273,28 @@ int kallsyms_resolve_from(struct batch *b, const char *path)
 		err = name_addresses(b, k);
 	forget_symbols(&own);
 	return err;
+}
+
+size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX])
+{
+	/* The notes are as in an ELF file of this machine. */
+	struct elf_header h = { .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
+	int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	const uint8_t *id = NULL;
+	uint8_t notes[4096];
+	size_t size = 0;
+	ssize_t n = -1;
+
+	if (fd >= 0) {
+		n = read(fd, notes, sizeof(notes));
+		close(fd);
+	}
+	if (n > 0)
+		id = elf_find_build_id(&h, notes, n, 4, &size);
+	if (!id || size > PROFILE_BUILD_ID_MAX)
+		return 0;
+	memcpy(bytes, id, size);
+	return size;
 }
 
 int kallsyms_resolve(struct batch *b)

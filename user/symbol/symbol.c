@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/build_id.h"
 #include "profile/image_name.h"
@@ -177,6 +178,31 @@ static int explain_unwritten(struct work *w, const struct batch *b,
 	return err;
 }
 
+/*
+ * Sets *text to where the kernel of a file had its _text, if that is the running kernel. Returns
+ * NULL, or why its addresses have no names.
+ */
+static const char *find_recorded_kernel(const struct profile *p, uint64_t *text)
+{
+	uint8_t running[PROFILE_BUILD_ID_MAX];
+	size_t size;
+
+	for (size_t i = 0; i < p->mapping_count; i++) {
+		const struct profile_image *image = &p->images[p->mappings[i].image];
+
+		*text = p->mappings[i].offset;
+		if (!image_is_kernel(image->path) || !image->build_id_size || !(*text >> 63))
+			continue;
+		size = kallsyms_build_id(running);
+		if (size == image->build_id_size && memcmp(running, image->build_id, size) == 0)
+			return NULL;
+		return "the recorded kernel is not the running one, by its build ID: kernel "
+		       "addresses can be named only on the recorded machine";
+	}
+	/* It changes with each boot where its code is. */
+	return "kernel addresses can be named only while recording, on the recorded machine";
+}
+
 /* Resolves a batch, whose addresses are all of one group. */
 static int resolve_group(struct work *w, struct batch *b)
 {
@@ -184,15 +210,15 @@ static int resolve_group(struct work *w, struct batch *b)
 	uint32_t group = group_of(w->p, addresses[0].location);
 	batch_reader *reader = elf_resolve;
 	size_t count = b->count;
+	const char *why;
 	int err;
 
 	if (group == w->p->image_count) {
 		for (size_t i = 0; i < count; i++)
 			w->p->locations[addresses[i].location].image_address = addresses[i].address;
-		if (w->p->format) /* the kernel's addresses change with each boot */
-			return explain_unnamed(w, addresses, count,
-					       "kernel addresses can be named only while "
-					       "recording, on the recorded machine");
+		why = w->p->format ? find_recorded_kernel(w->p, &b->kernel_text) : NULL;
+		if (why)
+			return explain_unnamed(w, addresses, count, why);
 		b->image = PROFILE_NONE;
 		reader = kallsyms_resolve;
 	} else {
