@@ -20,7 +20,7 @@ generated='sample.skel.h:capture profil.skel.h:capture wall.skel.h:capture profi
 # System headers that only these layers may include.
 reserved='
 	^bpf/			bpf capture
-	^linux/perf_event\.h$	bpf capture
+	^linux/perf_event\.h$	bpf capture format
 	^perf_event\.h$		bpf capture
 	^libelf\.h$		symbol
 	^gelf\.h$		symbol

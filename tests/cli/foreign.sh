@@ -37,22 +37,6 @@ has() {
 
 printf 'main;work 3\n' >a.folded
 
-# --- perf ---
-
-if has perf && perf record -q -e cpu-clock -g -o perf.data -- \
-	sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done' >/dev/null 2>&1; then
-	named perf.data "a recording of perf" "perf script -i perf.data report stackcollapse >x.folded"
-	if [ "$(perf script -i perf.data report stackcollapse 2>/dev/null | wc -l)" -gt 0 ]; then
-		check "the command of perf.data works" works perf.data x.folded
-	else
-		skip "the command of perf.data" "this perf has no Python"
-	fi
-	perf script -i perf.data >script.txt 2>/dev/null
-	named script.txt "the text that perf script prints" "stackcollapse-perf.pl script.txt >x.folded"
-	perf script -i perf.data -F comm,pid,tid,time,event,ip,sym >fields.folded 2>/dev/null
-	named fields.folded "the text that perf script prints" "stackcollapse-perf.pl"
-fi
-
 # --- V8 ---
 
 if has node; then
@@ -233,7 +217,7 @@ unhinted big.o "an ELF file (an object file), not a profile"
 
 # --- Files that gzip has compressed: other programs do not inflate them ---
 
-printf 'PERFILE2\0\0' >packed.data
+printf '2ELIFREP\0\0' >packed.data
 gzip -k packed.data
 named packed.data.gz "a recording of perf" \
 	"gzip -dc packed.data.gz >packed.data, then: perf script -i packed.data report"
@@ -270,7 +254,7 @@ mkdir directory
 cp a.folded a.hprof directory/
 check "in a directory" exits 0 "$profiltool" report directory
 check "in a directory: they are left out" says "directory/a.hprof is not a profile"
-printf 'PERFILE2\0\0' >perf.magic
+printf '2ELIFREP\0\0' >perf.magic
 "$profiltool" report - <a.hprof 2>err
 check "from standard input" says "standard input is a heap dump"
 "$profiltool" report - <perf.magic 2>err

@@ -75,6 +75,10 @@ make_seeds() {
 			rm -rf "$work/converted"
 		done
 	done
+	# These two are only read.
+	python3 "$top/tests/cli/perf.py" make "$work/seeds.perf" || return
+	rm "$work/seeds.perf/many-mappings.perf.data"
+	python3 "$top/tests/cli/perf.py" script >"$work/seeds.perf-script/script.txt" || return
 	mkdir "$work/seeds.input"
 	cp "$work"/seed.pb.gz "$work"/waits.pb.gz "$work"/stacks.folded "$work"/calls.callgrind "$work/seeds.input"
 	printf 'one\r\ntwo\n\nthree' | gzip >"$work/seeds.input/lines.gz"

@@ -22,8 +22,6 @@ static const struct {
 	size_t size;
 	struct foreign foreign;
 } magics[] = {
-	{ MAGIC("PERFILE2"), { "a recording of perf",
-	  "perf script -i %s report stackcollapse >x.folded" } },
 	{ MAGIC("2ELIFREP"), { "a recording of perf in the other byte order",
 	  "perf script -i %s report stackcollapse >x.folded" } },
 	{ MAGIC("FLR\0"), { "a recording of Java's Flight Recorder",
@@ -92,13 +90,6 @@ static const struct {
 	  "give the profile that it was printed from" } },
 };
 
-/* --- What perf script prints --- */
-
-static const struct foreign perf_script = {
-	"the text that perf script prints",
-	"FlameGraph's stackcollapse-perf.pl converts it to folded stacks: "
-	"stackcollapse-perf.pl %s >x.folded"
-};
 /* --- What a Go server prints of its goroutines with debug=2, or a program that crashes --- */
 
 static const struct foreign goroutines = {
@@ -141,11 +132,6 @@ static const struct foreign text_file = {
 	"to record a profile: profiltool record -g -o x.pb.gz -- PROGRAM"
 };
 /* clang-format on */
-
-/* "comm PID[/TID] [[CPU]] SECONDS.FRACTION: [PERIOD] EVENT:" */
-#define PERF_SCRIPT_LINE                                                                         \
-	"^[^;]*[^[:space:];][[:space:]]+[0-9]+(/[0-9]+)?[[:space:]]+(\\[[0-9]+\\][[:space:]]+)?" \
-	"[0-9]+\\.[0-9]+:[[:space:]]+([0-9]+[[:space:]]+)?[^[:space:]]+:"
 
 #define LINE_MAX_SIZE 512 /* the rest of a longer line is ignored */
 
@@ -248,7 +234,7 @@ const struct foreign *foreign_detect(const struct input *in)
 		return &gprof_text;
 	if (first_line_is(in, JEMALLOC_LINE))
 		return &jemalloc;
-	return first_line_is(in, PERF_SCRIPT_LINE) ? &perf_script : NULL;
+	return NULL;
 }
 
 const struct foreign *foreign_text(const struct input *in)

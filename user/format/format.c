@@ -11,6 +11,7 @@
 #include "format/gmon/gmon.h"
 #include "format/gperftools/gperftools.h"
 #include "format/otlp/otlp.h"
+#include "format/perf/perf.h"
 #include "format/pprof/pprof.h"
 #include "format/speedscope/speedscope.h"
 
@@ -20,8 +21,10 @@ const struct format *const format_all[] = {
 	&format_gmon,
 	&format_gperftools,
 	&format_dcpi,
+	&format_perf,
 	&format_pprof,
 	&format_callgrind,
+	&format_perf_script,
 	&format_folded,
 	&format_speedscope,
 	&format_firefox,

@@ -11,6 +11,7 @@
 
 #include "format/gzip.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/file.h"
 
 /* Larger than any profile needs; bounds the memory for /dev/zero. */
@@ -31,6 +32,7 @@ struct input_source {
 	struct gzip_reader inflater;
 	uint8_t *deflated;		       /* PART bytes, for gzip */
 	uint64_t deflated_size, inflated_size; /* so far */
+	size_t expected;		       /* the size of a file that is not gzip; 0: unknown */
 
 	/* The window is a part of this buffer. */
 	uint8_t *buffer;
@@ -146,9 +148,13 @@ int input_need(struct input *in, size_t size, struct error *e)
 
 int input_need_all(struct input *in, struct error *e)
 {
+	struct input_source *s = in->source;
 	int err = 0;
 
-	while (!err && in->source && !in->source->ended)
+	/* At once: growing part by part would copy a large file several times. */
+	if (s && !s->gzip && s->expected > in->offset + in->size && s->expected <= WINDOW_MAX)
+		err = reserve_buffer(in, s->expected - in->offset, e);
+	while (!err && s && !s->ended)
 		err = input_need(in, in->size + 1, e);
 	return err;
 }
@@ -217,6 +223,8 @@ static int open_path(const char *path, struct input *in, struct error *e)
 		return error_set(e, -s->fd, "cannot open %s", in->path);
 	if (fstat(s->fd, &st))
 		return error_set(e, errno, "cannot read %s", in->path);
+	in->written_ns = S_ISREG(st.st_mode) ? st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec
+					     : clock_ns(CLOCK_REALTIME);
 	if (S_ISDIR(st.st_mode)) {
 		error_set(e, EISDIR, "cannot read %s", in->path);
 		error_hint(e, "name one of the files in it");

@@ -30,6 +30,9 @@ struct input {
 	uint64_t offset; /* of bytes[0] in the content */
 	uint64_t line;	 /* number of the last line read by input_line() */
 	bool inflated;	 /* from gzip: offsets are not those of the file on disk */
+	/* When the file was written last; of a pipe, when it was opened. ns since the epoch; 0:
+	 * unknown */
+	uint64_t written_ns;
 	struct input_options options;
 
 	struct input_source *source; /* private to format/input_file.c; NULL: the window is all */
