@@ -147,44 +147,8 @@ if ! command -v tmux >/dev/null; then
 	finish
 fi
 
-tm() {
-	tmux -u -S "$work/tmux" "$@"
-}
-
-pane() {
-	tm capture-pane -p
-}
-
-# shows PATTERN: waits until the screen has it; shows the screen if it does not come.
-shows() {
-	wait_for shows_now "$1" && return
-	pane
-	return 1
-}
-
-shows_now() {
-	pane | grep -qE -- "$1"
-}
-
-shows_no_more() {
-	wait_for lacks "$1" && return
-	pane
-	return 1
-}
-
-lacks() {
-	! shows_now "$1"
-}
-
-# key KEY PATTERN: what the screen shows after a key.
-key() {
-	tm send-keys "$1"
-	shows "$2"
-}
-
-prompt_now() {
-	pane | grep -v '^$' | tail -n 1 | grep -q '^\$ *$'
-}
+# shellcheck source=SCRIPTDIR/../screen.sh
+. "$(dirname "$0")/../screen.sh"
 
 # run_top OPTION...: types the command at the shell's prompt.
 run_top() {
@@ -193,10 +157,7 @@ run_top() {
 }
 
 environment=
-TERM=xterm tm -f /dev/null new-session -d -x 100 -y 30 \
-	"PS1='\$ ' exec bash --norc --noprofile -i"
-note_started "$(tm display-message -p '#{pid}')"
-wait_for prompt_now
+screen_begin 100 30
 tm send-keys -l "stty -a >$work/before" \; send-keys Enter
 wait_for test -s "$work/before"
 

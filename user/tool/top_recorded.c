@@ -70,7 +70,10 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 	w->live.sort = r->sort;
 	w->live.lines = r->reading.naming.lines;
 	live_show(&w->live, r->view);
-	return live_collect(&w->live) ? error_no_memory(e) : 0;
+	if (live_collect(&w->live))
+		return error_no_memory(e);
+	w->any = w->live.sum > 0 || p->wall_count;
+	return 0;
 }
 
 void recorded_free(struct recorded *r)

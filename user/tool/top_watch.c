@@ -81,7 +81,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 int watch_recorded(struct watch *w, struct profile *p, const char *name, const char *value,
 		   const struct profile_filtered *filtered, struct error *e)
 {
-	*w = (struct watch){ .ended = true, .any = p->sample_count > 0 };
+	*w = (struct watch){ .ended = true };
 	snprintf(w->name, sizeof(w->name), "%s", name);
 	w->status = (struct live_status){
 		.target = w->name,

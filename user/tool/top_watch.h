@@ -41,7 +41,8 @@ void watch_free(struct watch *w);
 /*
  * Instead of watch_start(): shows a profile, which it takes over in any case, as a watch that has
  * ended. name: what it is; value: what is counted, NULL: the default; filtered: of the profile, or
- * NULL. Its rows are yet to be collected. Returns 0 or a negative errno with e set.
+ * NULL. Its rows are yet to be collected, and `any` is yet to be set. Returns 0 or a negative errno
+ * with e set.
  */
 int watch_recorded(struct watch *w, struct profile *p, const char *name, const char *value,
 		   const struct profile_filtered *filtered, struct error *e);

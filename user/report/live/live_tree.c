@@ -504,6 +504,8 @@ int live_tree_print(struct live_tree *t, const struct live *l, size_t first, siz
 	if (width >= SAMPLES_WIDTH)
 		fprintf(out, "%10s  ", live_title(l));
 	fputs("  function\n", out);
+	if (!t->line_count)
+		fputs("no samples\n", out);
 	/* What they call is made now, too: it shows which can be opened, and their self. */
 	for (size_t i = first; i < t->line_count && i - first < count && !err; i++)
 		err = expand(t, t->lines[i]);
