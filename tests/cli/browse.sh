@@ -10,6 +10,7 @@
 . "$(dirname "$0")/../screen.sh"
 
 cd "$work" || exit 1
+export TZ=UTC
 cat >plain.folded <<'EOF'
 main;parse;read 30
 main;parse;lex 50
@@ -233,6 +234,46 @@ check "q quits there" key q 'status 0'
 browse --focus parse units.pb.gz
 check "--focus selects, with shares of all" at '^ *30 +30\.00 +30\.00 +parse'
 check "q quits it" key q 'status 0'
+
+# --- Over time ---
+
+# One CPU is busy for 6 s, and another one for 200 ms.
+printf '%s\n' '0 1 6000 17 17 web main;handle;parse' '2300 1 200 42 42 burst main;deflate' |
+	"$build/tests/unit/times_make" times.pb.gz 1795000000000000000 6000 one
+browse times.pb.gz
+check "parse has most samples" at '^ *6000 +96\.77 .* parse'
+check "o: over time" key o '^CPUs busy over time, in slots of 100 ms'
+check "from the beginning" at '^ *100 +1\.00 +2026-11-18 11:06:40\.000 UTC +█+'
+check "G: the end" press G '^ *100 +1\.00 .* 11:06:45\.900 UTC'
+tm send-keys g
+check "g: the beginning" at '11:06:40\.000 UTC'
+for ((i = 0; i < 23; i++)); do tm send-keys Down; done
+check "in the slots of the burst two CPUs are busy" at '^ *200 +2\.00 +2026-11-18 11:06:42\.300 UTC'
+check "Enter zooms into it" key Enter 'slots of 10 ms, only from 2026-11-18 11:06:42\.300'
+check "each of its slots has the ticks of two CPUs" at '^ *20 +2\.00 .*42\.300 UTC'
+check "F: its functions" key F 'only from 2026-11-18 11:06:42\.300'
+check "have the samples of the slot" at '^ *100 +1\.61 .* (parse|deflate)'
+check "both" shows '^ *100 +1\.61 .* deflate'
+check "T: its tree" key T '^ *3\.23 +- main'
+tm send-keys q
+check "Escape ends the zoom" press Escape '^ *6000 +96\.77 .* parse'
+check "P: processes" key P '^ *200 .* 42 +burst'
+tm send-keys G Enter
+check "Enter: one of them" shows 'only process 42'
+check "o: when it ran, not at the beginning" key o '^ *0 +0\.00 .*11:06:40\.000'
+for ((i = 0; i < 23; i++)); do tm send-keys Down; done
+check "but in its time" at '^ *100 +1\.00 .*11:06:42\.300'
+tm send-keys g
+tm resize-window -x 40 -y 10
+check "40x10: a time of day" shows '^ *0 +0\.00 +11:06:40\.000'
+check "40x10: no line is wider than it" is_wide 40
+tm resize-window -x 80 -y 24
+tm send-keys q
+check "q quits after it" key q 'status 0'
+browse units.pb.gz
+check "a file without times" at ' send'
+check "says so" key o 'it is not known when the ticks of this profile came'
+check "and goes on" key q 'status 0'
 
 # --- Sizes ---
 

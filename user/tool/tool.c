@@ -14,6 +14,7 @@
 #include "cli/capabilities.h"
 #include "report/flat/flat.h"
 #include "report/text.h"
+#include "report/time_slot.h"
 #include "report/timeline/timeline.h"
 #include "tool/target.h"
 #include "symbol/symbol.h"
@@ -457,7 +458,7 @@ static int print_timeline(const struct profile *p, const struct tool_view *view,
 	o.spans = spans;
 	all = (struct time_interval){ spans[0].since_ns, spans[o.span_count - 1].until_ns };
 	if (!o.step_ns)
-		o.step_ns = timeline_step(&all);
+		o.step_ns = time_slot_step(&all);
 	err = view->json ? timeline_json(p, &o, stdout) : timeline_print(p, &o, stdout);
 	free(spans);
 	coverage_free(&coverage);

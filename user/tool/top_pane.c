@@ -53,6 +53,7 @@ static const char help_live[] =
 static const char help_recorded[] =
 	"  w            what threads did: ran, waited for a CPU, or were blocked and by\n"
 	"               what; there, t and P: of each thread, or process\n"
+	"  o            over time: how many CPUs were busy; Enter there zooms into a slot\n"
 	"  v            what is counted: samples, wall, an event\n"
 	"  Space, f     a page on\n";
 
@@ -152,6 +153,8 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 		return !pane->tree.builder && (live_select(l) || live_tree_restore(&pane->tree, l))
 			       ? error_no_memory(e)
 			       : 0;
+	if (pane->kind == PANE_TIME)
+		return 0;
 	if (pane->width == width && (pane->kind == PANE_HELP || start < pane->due_ns))
 		return 0;
 	pane->width = width;
@@ -218,6 +221,8 @@ int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char
 	if (!err && kind == PANE_TREE)
 		err = live_select(l) ? error_no_memory(e)
 				     : live_tree_make(&pane->tree, l, function, image, !callees, e);
+	if (!err && kind == PANE_TIME)
+		err = live_select(l) ? error_no_memory(e) : live_time_make(&pane->time, l, e);
 	err = err ?: pane_update(pane, l, width, e);
 	if (err)
 		pane_close(pane);
@@ -232,6 +237,7 @@ int pane_suspend(struct pane *pane)
 void pane_close(struct pane *pane)
 {
 	live_tree_free(&pane->tree);
+	live_time_free(&pane->time);
 	if (pane->has_regex)
 		regfree(&pane->regex);
 	free(pane->function);

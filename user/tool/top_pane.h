@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 #include "report/live/live.h"
+#include "report/live/live_time.h"
 #include "report/live/live_tree.h"
 #include "util/error.h"
 
-/* What is shown instead of the table: lines of text, or a tree. */
+/* What is shown instead of the table: lines of text, or a list with a cursor. */
 struct pane {
 	enum pane_kind {
 		PANE_HELP,
@@ -18,19 +19,21 @@ struct pane {
 		PANE_CALLS,  /* what calls it, or what it calls, by recorded calls */
 		PANE_STATES, /* what threads did since the last update, or in all */
 		PANE_TREE,   /* of all calls; of a function's callers or callees */
+		PANE_TIME,   /* how many CPUs were busy over time */
 	} kind;
 	const struct row_view *view; /* of states: threads or processes */
 	char *function, *image;	     /* image: NULL: any */
 	bool callees;		     /* of CALLS: those, not callers */
 	size_t zooms;		     /* how many there were when it was opened */
 	struct live_tree tree;
+	struct live_time time;
 
 	/* The text, of all others. */
 	char *text;
 	size_t *lines; /* where each begins in the text; one more at its end */
 	size_t count, room;
 	size_t fixed; /* of them, those at the top that do not scroll */
-	size_t top;   /* the first that is shown: of the others, or of the tree's */
+	size_t top;   /* the first that is shown: of the others, or of the list's */
 	unsigned int width;
 	uint64_t due_ns; /* when the text may be made again */
 	regex_t regex;	 /* what is searched for in it */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "report/text.h"
+#include "report/time_slot.h"
 #include "tool/recording.h"
 #include "tool/top_pane.h"
 #include "tool/top_terminal.h"
@@ -125,9 +126,15 @@ static struct pane *shown_pane(const struct screen *s)
 	return s->pane_count ? s->panes[s->pane_count - 1] : NULL;
 }
 
+/* True if it is a list of which one line is chosen, not a text. */
+static bool has_cursor(const struct pane *pane)
+{
+	return pane->kind == PANE_TREE || pane->kind == PANE_TIME;
+}
+
 static size_t pane_room(const struct pane *pane)
 {
-	int room = LINES - 1 - (pane->kind == PANE_TREE ? 2 : (int)pane->fixed);
+	int room = LINES - 1 - (has_cursor(pane) ? 2 : (int)pane->fixed);
 
 	return room > 0 ? room : 0;
 }
@@ -141,9 +148,10 @@ static void set_pattern(const struct screen *s, struct live_tree *t)
 	t->regex = last && last->has_regex ? &last->regex : NULL;
 }
 
-static int draw_tree(struct screen *s, struct pane *pane)
+static int draw_list(struct screen *s, struct pane *pane)
 {
-	struct live_tree *t = &pane->tree;
+	struct live *l = &s->w->live;
+	size_t cursor = pane->kind == PANE_TREE ? pane->tree.cursor : pane->time.cursor;
 	size_t room = pane_room(pane), size;
 	char *text = NULL, *line, *end;
 	FILE *out = open_memstream(&text, &size);
@@ -151,14 +159,17 @@ static int draw_tree(struct screen *s, struct pane *pane)
 
 	if (!out)
 		return -ENOMEM;
-	set_pattern(s, t);
-	if (t->cursor < pane->top)
-		pane->top = t->cursor;
-	if (t->cursor >= pane->top + room)
-		pane->top = room ? t->cursor - room + 1 : t->cursor;
-	err = live_tree_print(t, &s->w->live, pane->top, room, COLS, out);
+	if (cursor < pane->top)
+		pane->top = cursor;
+	if (cursor >= pane->top + room)
+		pane->top = room ? cursor - room + 1 : cursor;
+	set_pattern(s, &pane->tree);
+	if (pane->kind == PANE_TREE)
+		err = live_tree_print(&pane->tree, l, pane->top, room, COLS, out);
+	else
+		err = live_time_print(&pane->time, l, pane->top, room, COLS, out);
 	err = fclose(out) ? -ENOMEM : err;
-	chosen = 2 + (int)(t->cursor - pane->top);
+	chosen = 2 + (int)(cursor - pane->top);
 	for (line = text; !err && (end = strchr(line, '\n')) && y < LINES - 1; line = end + 1, y++)
 		draw_line(y, line, end - line,
 			  y == chosen ? A_REVERSE
@@ -174,8 +185,8 @@ static int draw_pane(struct screen *s, struct pane *pane)
 {
 	size_t lines = pane->count - pane->fixed, room = pane_room(pane);
 
-	if (pane->kind == PANE_TREE)
-		return draw_tree(s, pane);
+	if (has_cursor(pane))
+		return draw_list(s, pane);
 	if (pane->top + room > lines)
 		pane->top = lines > room ? lines - room : 0;
 	for (int y = 0; y < LINES - 1; y++) {
@@ -205,6 +216,8 @@ static void draw_bottom(const struct screen *s)
 						   "Space freeze", NULL };
 	static const char *const tree_keys[] = { "q back", "Enter open", "/ search",   "z zoom",
 						 "a code", "c callers",	 "E all open", NULL };
+	static const char *const time_keys[] = { "q back", "Enter zoom", "T tree", "F functions",
+						 NULL };
 	const struct live *l = &s->w->live;
 	const struct pane *pane = shown_pane(s);
 	const struct row *row = live_row(l);
@@ -216,6 +229,7 @@ static void draw_bottom(const struct screen *s)
 	if (pane)
 		keys = pane->kind == PANE_STATES ? states_keys
 		       : pane->kind == PANE_TREE ? tree_keys
+		       : pane->kind == PANE_TIME ? time_keys
 						 : pane_keys;
 	if (s->asking)
 		snprintf(text, sizeof(text), "%s: %s_",
@@ -466,6 +480,8 @@ static int take_view_key(struct screen *s, int key)
 		return open_pane(s, PANE_TREE, NULL, NULL, true);
 	case 'w':
 		return open_pane(s, PANE_STATES, NULL, NULL, false);
+	case 'o':
+		return s->w->live.recorded ? open_pane(s, PANE_TIME, NULL, NULL, false) : 0;
 	case 'v':
 		return next_value(s);
 	case '/':
@@ -629,6 +645,61 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 	}
 }
 
+/* Returns 0 or -ENOMEM. */
+static int take_time_key(struct screen *s, struct pane *pane, int key)
+{
+	struct live_time *t = &pane->time;
+	struct live *l = &s->w->live;
+	struct time_interval slot;
+	char buffer[TABLE_CELL_SIZE], text[TABLE_CELL_SIZE + 16];
+	size_t zooms = pane->zooms;
+	struct error e;
+	int err;
+
+	switch (key) {
+	case ESCAPE:
+	case KEY_BACKSPACE:
+	case 127:
+	case '\b':
+		if (l->zoom_count == zooms)
+			return go_back(s);
+		err = end_zoom(s);
+		break;
+	case '\r':
+	case KEY_ENTER:
+	case KEY_RIGHT:
+	case '+':
+		slot = live_time_slot(t);
+		if (slot.since_ns == t->all.since_ns && slot.until_ns == t->all.until_ns)
+			return 0;
+		snprintf(text, sizeof(text), "from %s",
+			 time_slot_text(slot.since_ns, t->step_ns, false, buffer));
+		err = suspend_panes(s) ?: live_enter_time(l, &slot, text, &e) ?: live_collect(l);
+		break;
+	case KEY_LEFT:
+	case '-':
+		return go_back(s);
+	case '/':
+		return 0;
+	default:
+		err = take_view_key(s, key);
+		if (err <= 0)
+			return err;
+		t->cursor = move_to(key, t->cursor, t->count, pane_room(pane));
+		return 0;
+	}
+	if (err)
+		return err;
+	/* The slots of the part that is shown now; the cursor is where the last one was. */
+	slot = t->all;
+	live_time_free(t);
+	if (live_select(l) || live_time_make(t, l, &e))
+		return -ENOMEM;
+	if (slot.since_ns > t->all.since_ns && slot.since_ns < t->all.until_ns)
+		t->cursor = slot.since_ns / t->step_ns - t->all.since_ns / t->step_ns;
+	return 0;
+}
+
 static void take_text_key(struct screen *s, struct pane *pane, int key)
 {
 	size_t middle = pane_room(pane) / 2, line;
@@ -762,6 +833,8 @@ static int take_key(struct screen *s, int key)
 		err = go_back(s);
 	} else if (pane->kind == PANE_TREE) {
 		err = take_tree_key(s, pane, key);
+	} else if (pane->kind == PANE_TIME) {
+		err = take_time_key(s, pane, key);
 	} else if (key == ESCAPE || key == KEY_LEFT || key == KEY_BACKSPACE || key == 127 ||
 		   key == '\b') {
 		err = go_back(s);

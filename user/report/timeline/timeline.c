@@ -11,10 +11,9 @@
 #include "report/json_writer.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "report/time_slot.h"
 #include "report/totals_json.h"
 #include "util/clock.h"
-
-#define MOST_SLOTS 60
 
 struct slot {
 	uint64_t start_ns;
@@ -41,35 +40,6 @@ struct timeline {
 	size_t count;
 	enum column shown[COLUMNS];
 };
-
-static uint64_t count_slots(const struct time_interval *interval, uint64_t step_ns)
-{
-	uint64_t first = interval->since_ns / step_ns;
-
-	return interval->until_ns > interval->since_ns
-		       ? (interval->until_ns - 1) / step_ns + 1 - first
-		       : 0;
-}
-
-uint64_t timeline_step(const struct time_interval *interval)
-{
-	static const uint64_t steps_ms[] = {
-		10,    20,    50,    100,    200,    500,     1000,    2000,	    5000,
-		10000, 30000, 60000, 300000, 600000, 1800000, 3600000, 6 * 3600000, 24 * 3600000,
-	};
-	const size_t count = sizeof(steps_ms) / sizeof(*steps_ms);
-	const uint64_t day_ns = steps_ms[count - 1] * NS_PER_MS;
-	uint64_t days;
-
-	for (size_t i = 0; i < count; i++)
-		if (count_slots(interval, steps_ms[i] * NS_PER_MS) <= MOST_SLOTS)
-			return steps_ms[i] * NS_PER_MS;
-	/* Where it does not begin at a multiple, the last slot may be one too many. */
-	days = count_slots(interval, day_ns) / MOST_SLOTS;
-	while (count_slots(interval, days * day_ns) > MOST_SLOTS)
-		days++;
-	return days * day_ns;
-}
 
 static void count_ticks(struct timeline *t, uint64_t time_ns, uint64_t ticks)
 {
@@ -174,7 +144,7 @@ static int make_slots(struct timeline *t)
 	size_t kept = 0;
 	int err;
 
-	t->count = count_slots(&all, o->step_ns);
+	t->count = time_slot_count(&all, o->step_ns);
 	if (t->count > TIMELINE_SLOTS_MAX)
 		return -E2BIG;
 	t->slots = calloc(t->count + 1, sizeof(*t->slots));
@@ -215,33 +185,6 @@ static double busy_cpus(const struct timeline *t, const struct slot *slot)
 	return cpu_s(t, slot) * 1e9 / (double)(slot->recorded_ns ?: t->o->step_ns);
 }
 
-/* Writes when a slot began, as precisely as slots need. utc: as in JSON. */
-static const char *slot_time(const struct timeline *t, const struct slot *slot, bool utc,
-			     char buffer[TABLE_CELL_SIZE])
-{
-	time_t time = slot->start_ns / NS_PER_S;
-	bool seconds = t->o->step_ns % (60 * NS_PER_S), ms = t->o->step_ns % NS_PER_S;
-	char zone[8];
-	struct tm tm;
-	size_t used;
-
-	if (!(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
-		return "";
-	used = strftime(buffer, TABLE_CELL_SIZE,
-			utc	  ? "%Y-%m-%dT%H:%M:%S"
-			: seconds ? "%Y-%m-%d %H:%M:%S"
-				  : "%Y-%m-%d %H:%M",
-			&tm);
-	if (ms)
-		used += snprintf(buffer + used, TABLE_CELL_SIZE - used, ".%03u",
-				 (unsigned int)(slot->start_ns % NS_PER_S / NS_PER_MS));
-	if (utc || !strftime(zone, sizeof(zone), "%Z", &tm))
-		snprintf(buffer + used, TABLE_CELL_SIZE - used, "%s", utc ? "Z" : "");
-	else
-		snprintf(buffer + used, TABLE_CELL_SIZE - used, " %s", zone);
-	return buffer;
-}
-
 static const struct table_column columns[COLUMNS] = {
 	[SAMPLES] = { .title = "samples" },   [CPU_TIME] = { .title = "cpu s" },
 	[CPUS] = { .title = "CPUs" },	      [WAITED] = { .title = "waited/s" },
@@ -280,7 +223,7 @@ static const char *slot_cell(const void *context, size_t number, size_t column,
 	case COLUMNS:
 		break;
 	}
-	return slot_time(t, slot, false, buffer);
+	return time_slot_text(slot->start_ns, t->o->step_ns, false, buffer);
 }
 
 int timeline_print(const struct profile *p, const struct timeline_options *o, FILE *out)
@@ -313,7 +256,8 @@ static struct json_object *slot_object(const struct timeline *t, const struct sl
 {
 	struct json_object *object = json_object_new_object();
 	char buffer[TABLE_CELL_SIZE];
-	int err = json_add_text(object, "time", slot_time(t, slot, true, buffer));
+	int err = json_add_text(object, "time",
+				time_slot_text(slot->start_ns, t->o->step_ns, true, buffer));
 
 	err = err ?: json_add(object, "samples", json_object_new_uint64(slot->samples));
 	if (!err && t->p->period_ns) {

@@ -34,9 +34,6 @@ struct timeline_options {
 	bool color;
 };
 
-/* The shortest of some round lengths, or of any number of days, that makes at most 60 slots. */
-uint64_t timeline_step(const struct time_interval *interval);
-
 /* Return 0 or -ENOMEM; or -E2BIG: more than TIMELINE_SLOTS_MAX slots. */
 int timeline_print(const struct profile *p, const struct timeline_options *o, FILE *out);
 int timeline_json(const struct profile *p, const struct timeline_options *o, FILE *out);
