@@ -51,6 +51,30 @@ record() {
 	ended "$name" $?
 }
 
+# record_for MS NAME "OPTION...": records for so long while the target, and $stranger if there is one, work. They rest
+# while the kernel verifies the programs and while names are found: both take seconds here, and twice as many beside them.
+record_for() {
+	ms=$1
+	name=$2
+	# shellcheck disable=SC2086 # lists of words
+	kill -STOP "$target" $stranger
+	# shellcheck disable=SC2086
+	profiltool record -F 997 --json -v $3 >"$name.json" 2>"$name.err" &
+	recorder=$!
+	until grep -q poll /proc/$recorder/wchan || ! kill -0 $recorder; do
+		usleep 10000
+	done 2>/dev/null
+	# shellcheck disable=SC2086
+	kill -CONT "$target" $stranger
+	[ ! -e "/run/$name" ] || echo go >"/run/$name"
+	usleep "${ms}000"
+	# shellcheck disable=SC2086
+	kill -STOP "$target" $stranger
+	kill -INT $recorder
+	wait $recorder
+	ended "$name" $?
+}
+
 # attach NAME "OPTION..." COMMAND...: records a target by its PID from before it works.
 attach() {
 	name=$1
@@ -66,9 +90,9 @@ basics() {
 	attach pid "-o pid.pb.gz" shares 2 0.7 wait
 	run pid-dump profiltool dump --json pid.pb.gz
 	begin stacks chains kernel
-	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
-	run wall profiltool record --wall -a -d 0.4 -F 997 --json
-	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
+	record_for 400 stacks "-g -p $target"
+	record_for 400 wall "--wall -a"
+	record_for 400 tick-stacks "-g -e tick -F 250 -p $target"
 	kill -KILL "$target"
 	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
 }
@@ -79,7 +103,7 @@ exact() {
 	echo go | run command profiltool record -F 997 --json -o command.pb.gz -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >command.out"
 	begin all shares 2 0 wait
-	record all "-a -d 0.7"
+	record_for 1000 all -a
 	kill -KILL "$target"
 	begin stranger family exec 100 true
 	stranger=$target
@@ -87,7 +111,7 @@ exact() {
 	mkdir /run/v1
 	mount -t cgroup -o perf_event none /run/v1 && mkdir /run/v1/in
 	begin old-group sh -c 'echo $$ >/run/v1/in/cgroup.procs && exec shares 1 0 wait'
-	record old-group "--cgroup in -d 0.4"
+	record_for 400 old-group "--cgroup in"
 	kill -KILL "$target"
 	until rmdir /run/v1/in; do
 		usleep 10000
@@ -97,13 +121,14 @@ exact() {
 	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 2 0 wait'
 	# Where others have the one CPU, too, a turn of 4 ms may lie between the account and the ticks at either
 	# end, which is less than 1 % of this time.
-	record group "--cgroup in -d 1.5 -o group.pb.gz"
+	record_for 1500 group "--cgroup in -o group.pb.gz"
 	kill -KILL "$target" "$stranger"
+	stranger=
 	begin thread shares 2 0 wait
 	for thread in "/proc/$target/task"/*; do
 		:
 	done
-	record thread "-t ${thread##*/} -d 1.5 -o thread.pb.gz"
+	record_for 1500 thread "-t ${thread##*/} -o thread.pb.gz"
 	kill -KILL "$target"
 	echo go | run tick-command profiltool record -e tick --json -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
@@ -203,7 +228,7 @@ parallel() {
 
 tree() {
 	begin tree chains tree
-	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
+	record_for 1000 tree "-g -p $target"
 	kill -KILL "$target"
 }
 
@@ -450,6 +475,7 @@ few_rows() {
 
 brief=
 every=1
+stranger=
 # shellcheck disable=SC2154 # these come from the kernel's command line
 for part in $(echo "$machine" | tr + ' '); do
 	"$part"
