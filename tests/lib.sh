@@ -380,17 +380,25 @@ for cpu in cpus:
 }
 
 # until_used PID MS COMMAND...: runs a command that records, and ends it as Ctrl-C does once the process has used that
-# much CPU time meanwhile, or is gone: beside others that want a CPU it may get none for a second.
+# much CPU time meanwhile, or is gone: beside others that want a CPU it may get none for a second. Unless $awake is set,
+# the process rests while the kernel verifies the recorder's programs, and while names are found: it would double the
+# time that this takes where tests share a CPU.
 until_used() {
-	local target=$1 ms=$2
+	local target=$1 ms=$2 status
 	shift 2
+	[ -n "${awake:-}" ] || kill -STOP "$target"
 	"${pdeathsig[@]}" "$@" &
 	recorder=$!
 	note_started "$recorder"
 	wait_for records "$recorder"
+	[ -n "${awake:-}" ] || kill -CONT "$target"
 	wait_for has_used "$target" $(($(cpu_ms "$target") + ms))
+	[ -n "${awake:-}" ] || kill -STOP "$target" 2>/dev/null
 	kill -INT "$recorder" 2>/dev/null
 	wait "$recorder"
+	status=$?
+	[ -n "${awake:-}" ] || kill -CONT "$target" 2>/dev/null
+	return "$status"
 }
 
 # record_end: ends what record_begin began. Fails if it does not end well.

@@ -10,6 +10,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	skip "delay is recorded" "recording needs root"
 	finish
 fi
+awake=1 # else all threads of a process wait for a CPU when it goes on, those that sleep, too
 cpus=$(python3 -S -c 'import os; print(*os.sched_getaffinity(0))')
 cpu=${cpus##* }
 

@@ -23,11 +23,11 @@ record() {
 	}
 }
 
-# record_for MS OPTION...: records $pid until it has used that much CPU time.
+# record_for MS OPTION...: records $pid until it has used that much CPU time. It is asked for names at the end.
 record_for() {
 	local ms=$1
 	shift
-	until_used "$pid" "$ms" "$profiltool" record -F 999 --json -p "$pid" "$@" >"$work/json" 2>"$work/err" || {
+	awake=1 until_used "$pid" "$ms" "$profiltool" record -F 999 --json -p "$pid" "$@" >"$work/json" 2>"$work/err" || {
 		cat "$work/err"
 		return 1
 	}
