@@ -19,9 +19,9 @@ record_chains() {
 }
 
 # record NAME ARGUMENT...: the same for any target, with the options in $clock. A process, -p PID, is recorded
-# until it has used $seconds of CPU time, which takes longer on a busy machine.
+# until it has used $seconds of CPU time, which takes longer on a busy machine; then it rests, until it is ended.
 clock=(-F 1999)
-seconds=0.5
+seconds=0.3
 record() {
 	local name=$1 target
 	shift
@@ -30,6 +30,7 @@ record() {
 	share_buffers
 	if [ -n "$target" ]; then
 		until_used "$target" "$(printf %.0f "${seconds}e3")" "$profiltool" record "$@"
+		kill -STOP "$target"
 	else
 		"$profiltool" record "$@"
 	fi >"$name.json" 2>"$name.err" || echo "exit status $?" >>"$name.err"
