@@ -343,6 +343,19 @@ check "of the one that is always there" shows '^ *0\.00 +100\.00 .*descend'
 check "c: callers" key c '^What calls inner'
 check "c: callers are listed" shows descend
 check "q ends the callers" key q 'functions by self'
+check "T: the call tree" key T '^Call tree'
+check "T: down to the innermost" shows 'inner$'
+check "C closes the tree" key C '^ *[0-9.]+ .* \+ [^ ]'
+first_line() {
+	pane | sed -n 3p
+}
+before=$(first_line)
+is_updated() {
+	[ "$(first_line)" != "$before" ]
+}
+check "a tree is updated" wait_for is_updated
+check "what is closed stays closed" shows_no_more 'inner$'
+check "q ends the tree" key q 'functions by self'
 check "q ends it all" key q 'status 0'
 
 finish

@@ -89,7 +89,8 @@ static int print_code(struct pane *pane, struct live *l, unsigned int width, FIL
 	struct annotation_options options = {
 		.function = pane->function,
 		.image = pane->image,
-		.value = l->recorded ? live_value(l) : NULL,
+		/* CPU time of a clock is shown as samples. */
+		.value = l->recorded && l->value != PROFILE_CPU ? live_value(l) : NULL,
 	};
 	struct report_listing_options listing = { .width = width, .color = true };
 	struct annotation a;

@@ -700,27 +700,30 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 	return 0;
 }
 
-static void take_text_key(struct screen *s, struct pane *pane, int key)
+/* Returns 0 or -ENOMEM. */
+static int take_text_key(struct screen *s, struct pane *pane, int key)
 {
 	size_t middle = pane_room(pane) / 2, line;
+	int err;
 
 	switch (key) {
 	case 't':
 	case 'P':
+		if (pane->kind != PANE_STATES)
+			return take_view_key(s, key);
 		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
-		if (pane->kind == PANE_STATES)
-			pane->width = 0; /* the text is out of date */
-		return;
+		pane->width = 0; /* the text is out of date */
+		return 0;
 	case 'c':
 		if (pane->kind == PANE_CALLS) {
 			pane->callees = !pane->callees;
 			pane->width = 0;
 		}
-		return;
+		return 0;
 	case '/':
 		s->asking = true;
 		s->pattern[0] = '\0';
-		return;
+		return 0;
 	case 'n':
 	case 'N':
 		if (pane->has_regex) {
@@ -729,15 +732,19 @@ static void take_text_key(struct screen *s, struct pane *pane, int key)
 				pane->top = line - pane->fixed;
 			else
 				snprintf(s->message, sizeof(s->message), "no line matches");
-			return;
+			return 0;
 		}
 		middle += pane->fixed;
 		line = pane_next_hot(pane, pane->top + middle);
 		if (line != SIZE_MAX)
 			pane->top = line > middle ? line - middle : 0;
-		return;
+		return 0;
 	default:
+		err = take_view_key(s, key);
+		if (err <= 0)
+			return err;
 		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(pane));
+		return 0;
 	}
 }
 
@@ -763,7 +770,7 @@ static int take_pattern(struct screen *s)
 		if (*s->pattern && pane_search(pane, s->pattern, &e))
 			show_error(s, &e);
 		else if (*s->pattern)
-			take_text_key(s, pane, 'n');
+			return take_text_key(s, pane, 'n');
 		return 0;
 	}
 	/* Another pattern replaces the one that was searched for here. */
@@ -839,7 +846,7 @@ static int take_key(struct screen *s, int key)
 		   key == '\b') {
 		err = go_back(s);
 	} else {
-		take_text_key(s, pane, key);
+		err = take_text_key(s, pane, key);
 	}
 	update_pane(s);
 	return err;
@@ -877,8 +884,9 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 		if (err || recording_signal_came(&s.signals))
 			break;
 		terminal_take_signals(&s.terminal);
+		/* Another size is no key: a message stays. */
 		while (!err && !s.quit && (key = getch()) != ERR)
-			if (take_key(&s, key))
+			if (key != KEY_RESIZE && take_key(&s, key))
 				err = error_no_memory(e);
 		if (fds[0].revents & (POLLHUP | POLLERR))
 			s.quit = true;

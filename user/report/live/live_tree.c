@@ -11,10 +11,11 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-#define HOT_PATH      0.5   /* of a node: a child with this share of it is opened at the start */
-#define OPEN_MAX      20000 /* nodes that live_tree_open_all() opens */
-#define SAMPLES_WIDTH 90    /* a narrower terminal has no column of samples */
-#define NAME_MIN      10    /* columns of a function, however deep it is */
+#define HOT_PATH      0.5    /* of a node: a child with this share of it is opened at the start */
+#define OPEN_MAX      20000  /* nodes that live_tree_open_all() opens */
+#define FIND_MAX      200000 /* nodes that live_tree_find() looks at below the open ones */
+#define SAMPLES_WIDTH 90     /* a narrower terminal has no column of samples */
+#define NAME_MIN      10     /* columns of a function, however deep it is */
 
 /* A node that is open or at the cursor, in the order of lines. */
 struct live_tree_saved {
@@ -305,11 +306,13 @@ static bool node_matches(const struct live_tree *t, uint32_t node)
 
 /*
  * Forwards through the whole tree: where only stacks that match are shown, each node without a
- * match above it has one below it, so few nodes are made on the way.
+ * match above it has one below it, so few nodes are made on the way; unless it is above the root of
+ * the tree.
  */
 int live_tree_find(struct live_tree *t, bool backwards, bool *found)
 {
 	uint32_t node = node_at_cursor(t);
+	size_t looked = 0;
 	int err = 0;
 
 	*found = false;
@@ -324,6 +327,8 @@ int live_tree_find(struct live_tree *t, bool backwards, bool *found)
 	while (node != CALL_TREE_NONE && !err) {
 		bool below = t->open[node] || !node_matches(t, node);
 
+		if (below && ++looked > FIND_MAX)
+			return 0;
 		if (below)
 			err = expand(t, node);
 		if (err)
