@@ -344,7 +344,7 @@ check "c: callers" key c '^What calls inner'
 check "c: callers are listed" shows descend
 check "q ends the callers" key q 'functions by self'
 check "T: the call tree" key T '^Call tree'
-check "T: down to the innermost" shows 'inner$'
+check "G: down to the innermost" key G 'inner$'
 check "C closes the tree" key C '^ *[0-9.]+ .* \+ [^ ]'
 first_line() {
 	pane | sed -n 3p
@@ -354,7 +354,7 @@ is_updated() {
 	[ "$(first_line)" != "$before" ]
 }
 check "a tree is updated" wait_for is_updated
-check "what is closed stays closed" shows_no_more 'inner$'
+check "what is closed stays closed" lacks 'inner$'
 check "q ends the tree" key q 'functions by self'
 check "q ends it all" key q 'status 0'
 

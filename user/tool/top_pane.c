@@ -214,7 +214,7 @@ int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char
 		err = error_set(e, 0, "no wall times: %s",
 				l->p->sample_count ? "neither this kernel nor this profile has them"
 						   : "nothing was recorded yet");
-	else if (kind == PANE_TREE && !l->rows.stacks)
+	else if (kind == PANE_TREE && !profile_stacks(l->p))
 		err = error_set(e, 0, "callers are known with call stacks: profiltool %s -g",
 				l->recorded ? "record" : "top");
 	else if (copy_text(&pane->function, function) || copy_text(&pane->image, image))

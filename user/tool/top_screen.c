@@ -212,13 +212,13 @@ static void draw_bottom(const struct screen *s)
 						   "s sort",   "/ filter", "c callers",	 "T tree",
 						   "w states", "v value",  "Esc back",	 NULL };
 	static const char *const pane_keys[] = { "q back", "n next hot line", "/ search", NULL };
-	static const char *const states_keys[] = { "q back", "t threads", "P processes",
-						   "Space freeze", NULL };
 	static const char *const tree_keys[] = { "q back", "Enter open", "/ search",   "z zoom",
 						 "a code", "c callers",	 "E all open", NULL };
 	static const char *const time_keys[] = { "q back", "Enter zoom", "T tree", "F functions",
 						 NULL };
 	const struct live *l = &s->w->live;
+	const char *const states_keys[] = { "q back", "t threads", "P processes",
+					    l->recorded ? NULL : "Space freeze", NULL };
 	const struct pane *pane = shown_pane(s);
 	const struct row *row = live_row(l);
 	const char *const *keys = l->recorded ? browse_keys : table_keys;

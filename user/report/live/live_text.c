@@ -46,14 +46,24 @@ void live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE]
 
 const char *live_title(const struct live *l)
 {
+	static const struct {
+		const char *type, *title;
+	} times[] = {
+		{ PROFILE_DELAY_TYPE, "delay s" },
+		{ PROFILE_WALL_TYPE, "wall s" },
+		{ PROFILE_WOKE_TYPE, "woke s" },
+	};
 	const struct profile_value_type *type;
 
 	if (!l->recorded || l->value >= l->p->value_type_count ||
 	    (l->value == PROFILE_CPU && profile_is_clock_time(l->p, PROFILE_CPU)))
 		return "samples";
 	type = &l->p->value_types[l->value];
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times) && is_in_ns(l); i++)
+		if (strcmp(type->type, times[i].type) == 0)
+			return times[i].title;
 	if (is_in_ns(l))
-		return strcmp(type->type, PROFILE_WALL_TYPE) == 0 ? "wall s" : "s";
+		return "s";
 	return *type->type ? type->type : "samples";
 }
 
