@@ -343,6 +343,7 @@ check "of the one that is always there" shows '^ *0\.00 +100\.00 .*descend'
 check "c: callers" key c '^What calls inner'
 check "c: callers are listed" shows descend
 check "q ends the callers" key q 'functions by self'
+tm resize-window -x 100 -y 30 # with a column of samples
 check "T: the call tree" key T '^Call tree'
 check "G: down to the innermost" key G 'inner$'
 check "C closes the tree" key C '^ *[0-9.]+ .* \+ [^ ]'
