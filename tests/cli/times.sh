@@ -451,7 +451,7 @@ EXPECT 600
 
 NAME diff compares intervals of the archive at their ticks
 RUN "$profiltool" diff --around '2026-11-18 12:01:30.5' --for 1s
-EXPECT 0    0.00  150  93.75  +93.75
+EXPECT 0     0.000  150   150.000   +150.000
 
 NAME report --against compares them, too
 RUN "$profiltool" report -q --around '2026-11-18 12:01:30.5' --for 1s --against before

@@ -10,7 +10,6 @@ struct diff_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	enum comparison_amount amount;
-	bool intervals;
 	bool significant;
 	const char *before; /* an interval */
 };
@@ -76,7 +75,6 @@ static int diff_profiles(const struct profile *earlier, const struct profile *la
 	struct comparison_options what = {
 		.rows = o->view.rows,
 		.amount = o->amount,
-		.intervals = o->intervals,
 		.significant = o->significant,
 	};
 	const char *value = o->view.rows.value, *image = o->view.rows.image;
@@ -155,7 +153,9 @@ static int diff_intervals(char *path, struct diff_options *o)
 
 	if (tool_read_two(path, &o->reading, o->before ?: "before", "--before", &two, &e))
 		return tool_fail(&e);
-	o->intervals = true;
+	/* Of two moments, how much CPU time each took says more than shares of it. */
+	if (o->amount == AMOUNT_AUTO)
+		o->amount = AMOUNT_RATE;
 	code = diff_profiles(two.p[OLD], two.p[NEW],
 			     (const char *const[]){ two.names[OLD], two.names[NEW] }, o);
 	profile_free(two.p[OLD]);

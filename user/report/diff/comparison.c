@@ -224,10 +224,10 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		c->all_rate[side] =
 			comparison_seconds(c, side) * 1e12 / (double)c->profiles[side]->duration_ns;
 	if (c->amount == AMOUNT_AUTO) {
-		bool prefers_rate = o->intervals || earlier->all_samples || later->all_samples ||
-				    comparison_is_of_times(c);
+		bool selected =
+			earlier->all_samples || later->all_samples || comparison_is_of_times(c);
 
-		c->amount = prefers_rate && has_rate ? AMOUNT_RATE : AMOUNT_SHARE;
+		c->amount = selected && has_rate ? AMOUNT_RATE : AMOUNT_SHARE;
 	}
 	for (size_t side = 0; side < SIDES; side++) {
 		if (c->amount == AMOUNT_RATE && !c->profiles[side]->duration_ns) {

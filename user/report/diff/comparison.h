@@ -22,10 +22,10 @@ enum comparison_side {
 
 enum comparison_amount {
 	/*
-	 * AMOUNT_RATE for intervals, and if samples were selected, where the profiles hold what it
-	 * needs: what is left out of them can have changed as much, so that a share of the rest
-	 * says nothing. So it is with the time of waits, of which a longer one makes all others
-	 * smaller. Else AMOUNT_SHARE.
+	 * AMOUNT_RATE if samples were selected and the profiles hold what it needs: what is left
+	 * out of them can have changed as much, so that a share of the rest says nothing. So it is
+	 * with the time of waits, of which a longer one makes all others smaller. Else
+	 * AMOUNT_SHARE.
 	 */
 	AMOUNT_AUTO,
 	AMOUNT_SHARE, /* percent of all samples */
@@ -36,7 +36,6 @@ enum comparison_amount {
 struct comparison_options {
 	struct rows_options rows; /* without extents; by_total: compare totals, not self */
 	enum comparison_amount amount;
-	bool intervals;	  /* the profiles are parts of one recording, or of one archive */
 	bool significant; /* omit rows that are not significant */
 };
 
