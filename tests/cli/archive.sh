@@ -142,8 +142,8 @@ check "--by unit needs units" prints 1 '--by unit: no sample has a unit' report 
 minutes() {
 	run report -q --host one --by time --since '2026-11-20 03:18' --until '2026-11-20 03:22'
 	cat "$work/out"
-	[ "$(awk 'NR > 1 { print $1, $5 }' "$work/out" | tr '\n' ' ')" = \
-		'10 03:18 10 03:19 50 03:20 50 03:21 ' ]
+	[ "$(awk 'NR > 1 { print $1, $4, $6 }' "$work/out" | tr '\n' ' ')" = \
+		'10 0.100 03:18 10 0.100 03:19 50 0.500 03:20 50 0.500 03:21 ' ]
 }
 check "--by time has a row for each minute, in their order" minutes
 
@@ -225,10 +225,16 @@ check "--unit: the summary has what is selected, and of how much" prints 0 "^pro
 check "--unit: the totals of all are said to be that" prints 0 '^profiltool: in all: ticks 7000 = ' \
 	report "${later[@]}" --unit web.service
 check "without a filter, nothing is selected" sh -c '! "$@" 2>&1 | grep -E "selected|in all"' - "$profiltool" report "${later[@]}"
+check "--by unit: seconds and percent of a CPU, of 10 minutes" sh -c \
+	'"$@" 2>/dev/null | awk "NR > 1 { print \$4, \$5, \$6 }" | diff - /dev/fd/3 3<<EOF_ROWS
+60.000 10.00 web.service
+10.000 1.67 db.service
+EOF_ROWS' - "$profiltool" report "${later[@]}" --by unit
 selected_json() {
 	run report --json "${later[@]}" --unit web.service
 	json "(j['selected'] == {'samples': 6000, 'of_samples': 7000, 'percent': 85.71, 'cpu_s': 60, 'of_cpu_s': 70} and
-		j['counted'] == 7000 and [f['self'] for f in j['functions']] == [6000])" "$work/out" &&
+		(j['samples'], j['cpu_s'], j['cpu_percent'], j['counted']) == (6000, 60, 10, 7000) and
+		[(f['self'], f['cpu_s'], f['cpu_percent']) for f in j['functions']] == [(6000, 60, 10)])" "$work/out" &&
 		run report --json "${later[@]}" && json "'selected' not in j" "$work/out"
 }
 check "--unit: JSON, too" selected_json

@@ -283,7 +283,7 @@ check "JSON has each event's count" json "j['functions'][0]['values'] == {'cycle
 check "JSON reports what rows are" json "j['by'] == 'line' and j['rows'][0]['source'] == 'busy.c' \
 	and j['rows'][0]['line'] == 12" <(report --json --by line "$work/events.cg")
 check "JSON of functions has the keys of one clock" \
-	json "set(j['functions'][0]) == {'name', 'image', 'self', 'self_percent', 'total', 'delay_ns'}" \
+	json "set(j['functions'][0]) == {'name', 'image', 'self', 'self_percent', 'total', 'cpu_s', 'cpu_percent', 'delay_ns'}" \
 	<(report --json "$work/pie.pb.gz")
 
 # --- On a terminal ---

@@ -20,6 +20,20 @@ bool cost_cpu_percent(const struct profile *p, double *percent)
 	return true;
 }
 
+double cost_cpu_seconds(const struct profile *p, const char *value)
+{
+	size_t number = profile_value(p, value);
+
+	if (number >= p->value_type_count || !p->period_ns)
+		return 0;
+	if (profile_is_clock_time(p, number))
+		return 1e-9;
+	if (strcmp(p->value_types[number].type, "samples") == 0 &&
+	    strcmp(p->value_types[number].unit, "count") == 0)
+		return (double)p->period_ns / 1e9;
+	return 0;
+}
+
 bool cost_machine_percent(const struct profile *p, double *percent)
 {
 	const struct profile_totals *t = &p->totals;

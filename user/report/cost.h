@@ -23,4 +23,10 @@ bool cost_cpu_percent(const struct profile *p, double *percent);
  */
 bool cost_machine_percent(const struct profile *p, double *percent);
 
+/*
+ * The CPU time in seconds that 1 of a value stands for, which is named as for profile_value(); 0:
+ * it counts something else, or the period is unknown.
+ */
+double cost_cpu_seconds(const struct profile *p, const char *value);
+
 #endif

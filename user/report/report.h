@@ -26,6 +26,7 @@ struct report_table_options {
 	size_t limit;	    /* rows at most; 0: all */
 	bool fits;	    /* the limit is the terminal's: say how to see all */
 	double percent;	    /* omit rows with less of all samples */
+	bool cpu_time;	    /* columns of CPU time also where rows are code */
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
 };

@@ -215,10 +215,21 @@ void totals_json(struct json_writer *w, const struct profile *p)
 
 void recording_json(struct json_writer *w, const struct profile *p, const char *title)
 {
+	const struct profile_amount amount = profile_amount(p);
+
 	json_member(w, "value", json_text(title));
 	json_member_text(w, "event", p->event);
 	json_member_number(w, "period_ns", p->period_ns);
 	if (p->duration_ns)
 		json_member(w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
+	/* What the rows are of: of what filters left. */
+	if (p->period_ns && amount.samples) {
+		double cpu_s = (double)amount.cpu_ns / 1e9;
+
+		json_member(w, "cpu_s", json_decimal(cpu_s, 3));
+		if (p->duration_ns)
+			json_member(w, "cpu_percent",
+				    json_decimal(cpu_s * 1e11 / (double)p->duration_ns, 2));
+	}
 	totals_json(w, p);
 }

@@ -83,6 +83,8 @@ static const struct option_spec options[] = {
 	  offsetof(struct report_options, for_perf) },
 	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
 	  offsetof(struct report_options, for_perf) },
+	{ "cpu-time", 0, NULL, "columns of CPU seconds and percent of a CPU, of functions, too",
+	  NULL, offsetof(struct report_options, view.cpu_time) },
 	{ "delay", 0, NULL, "columns of how long threads waited for a CPU meanwhile", NULL,
 	  offsetof(struct report_options, view.rows.delay) },
 	TOOL_INPUT_OPTION(struct report_options, reading),

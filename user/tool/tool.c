@@ -396,6 +396,7 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 		.rows = view->rows,
 		.limit = view->limit < 0 ? 0 : view->limit,
 		.percent = view->percent < 0 ? 0 : view->percent,
+		.cpu_time = view->cpu_time,
 	};
 	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
 	struct winsize size;

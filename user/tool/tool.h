@@ -257,7 +257,8 @@ struct tool_view {
 	double percent;	  /* rows below it are not printed; negative: the view's default */
 	bool by_image;
 	bool json;
-	bool last; /* tool_table_is_last(): rows fill what messages left of the screen */
+	bool last;     /* tool_table_is_last(): rows fill what messages left of the screen */
+	bool cpu_time; /* columns of it also where rows are code */
 };
 
 /* clang-format off */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "report/cost.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
@@ -12,7 +13,10 @@
 #include "report/totals_json.h"
 
 /* Columns of numbers for the first column of the rows; the others have two each. */
-#define NUMBERS_MAX 9
+#define NUMBERS_MAX 12
+
+/* Terminals with fewer columns have no numbers of samples beside seconds. */
+#define NARROW 100
 
 /* The contents of a column of numbers. */
 enum content {
@@ -22,6 +26,9 @@ enum content {
 	TOTAL,
 	TOTAL_PERCENT,
 	SECONDS,
+	CPU_SECONDS,
+	CPU_TOTAL_SECONDS,
+	CPU_PERCENT,
 	WALL,
 	RAN,
 	WAITED,
@@ -39,7 +46,17 @@ struct flat {
 	struct flat_column *contents; /* of each column of numbers */
 	struct table_column *columns; /* of the table: those of numbers, then the fields */
 	size_t numbers;
+	double cpu_seconds; /* that 1 of the first column stands for; 0: unknown */
+	double duration_s;  /* that percentages of a CPU are of; 0: none */
 };
+
+/* How long was recorded; 0: unknown, or rows are of parts of it. */
+static double row_duration(const struct rows *r, const struct profile *p)
+{
+	if (r->view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
+		return 0;
+	return (double)p->duration_ns / 1e9;
+}
 
 static const char *flat_cell(const void *context, size_t number, size_t column,
 			     char buffer[TABLE_CELL_SIZE])
@@ -82,6 +99,16 @@ static const char *flat_cell(const void *context, size_t number, size_t column,
 	case SECONDS:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->self / 1e9);
 		break;
+	case CPU_SECONDS:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)count->self * f->cpu_seconds);
+		break;
+	case CPU_TOTAL_SECONDS:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)count->total * f->cpu_seconds);
+		break;
+	case CPU_PERCENT:
+		/* Where nothing is called, both are the same. */
+		text_percent(buffer, (double)count->total * f->cpu_seconds, f->duration_s);
+		break;
 	default:
 		break;
 	}
@@ -121,12 +148,20 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		.width = o->width,
 		.color = o->color,
 	};
+	bool narrow = false, is_of_code;
 	struct rows r;
 	size_t most;
 	int err = rows_collect(&r, p, &o->rows);
 
 	if (err)
 		goto out;
+	is_of_code = !(r.view->fields & (ROW_COMM | ROW_TAGS));
+	/* The account of threads has the CPU time that they really used. */
+	if ((o->cpu_time || !is_of_code) && !r.walls && !rows_count_calls(p, &o->rows)) {
+		f.cpu_seconds = cost_cpu_seconds(p, o->rows.value);
+		f.duration_s = row_duration(&r, p);
+		narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
+	}
 	most = NUMBERS_MAX + 2 * r.column_count + ROW_FIELDS_MAX;
 	f.r = &r;
 	f.contents = calloc(most, sizeof(*f.contents));
@@ -136,16 +171,26 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		goto out;
 	}
 	if (r.stacks) {
-		add_column(&f, SELF, 0, "self");
+		if (!narrow)
+			add_column(&f, SELF, 0, "self");
 		add_column(&f, SELF_PERCENT, 0, "self%");
-		add_column(&f, TOTAL, 0, "total");
+		if (f.cpu_seconds > 0)
+			add_column(&f, CPU_SECONDS, 0, "self/s");
+		if (!narrow)
+			add_column(&f, TOTAL, 0, "total");
 		add_column(&f, TOTAL_PERCENT, 0, "total%");
+		if (f.cpu_seconds > 0)
+			add_column(&f, CPU_TOTAL_SECONDS, 0, "total/s");
 	} else {
 		add_column(&f, SELF, 0, r.columns->title);
 		add_column(&f, SELF_PERCENT, 0, "%");
 		if (!r.walls)
 			add_column(&f, CUMULATIVE_PERCENT, 0, "cum%");
+		if (f.cpu_seconds > 0)
+			add_column(&f, CPU_SECONDS, 0, "cpu/s");
 	}
+	if (f.cpu_seconds > 0 && f.duration_s > 0)
+		add_column(&f, CPU_PERCENT, 0, "cpu%");
 	if (r.walls) {
 		add_column(&f, WALL, 0, "wall/s");
 		add_column(&f, RAN, 0, "ran/s");
@@ -176,7 +221,23 @@ out:
 	return err;
 }
 
-static struct json_object *row_object(const struct rows *r, const struct row *row)
+/* Adds CPU seconds, and percent of a CPU where duration_s is known. */
+static int add_cpu(struct json_object *object, const char *const keys[2], double seconds,
+		   double duration_s)
+{
+	int err = json_add(object, keys[0], json_decimal(seconds, 3));
+
+	if (!err && duration_s > 0)
+		err = json_add(object, keys[1], json_decimal(seconds * 100 / duration_s, 2));
+	return err;
+}
+
+static const char *const cpu_keys[] = { "cpu_s", "cpu_percent" };
+static const char *const cpu_total_keys[] = { "total_cpu_s", "total_cpu_percent" };
+
+/* cpu_seconds, duration_s: as in struct flat. */
+static struct json_object *row_object(const struct rows *r, const struct row *row,
+				      double cpu_seconds, double duration_s)
 {
 	struct json_object *object = json_object_new_object(), *values;
 	size_t columns = r->column_count - (r->delay > 0);
@@ -186,6 +247,11 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	err = err ?: json_add(object, "self", json_object_new_int64(self));
 	err = err ?: json_add(object, "self_percent", json_percent(self, r->columns->samples));
 	err = err ?: json_add(object, "total", json_object_new_int64(row->counts->total));
+	if (!err && cpu_seconds > 0)
+		err = add_cpu(object, cpu_keys, (double)self * cpu_seconds, duration_s);
+	if (!err && cpu_seconds > 0 && r->stacks)
+		err = add_cpu(object, cpu_total_keys, (double)row->counts->total * cpu_seconds,
+			      duration_s);
 	if (!err && row->wall)
 		err = json_add(object, "wall", wall_json(row->wall, 0));
 	if (!err && r->delay)
@@ -204,6 +270,7 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct rows_options options = o->rows;
+	double cpu_seconds, duration_s;
 	struct json_object *rest;
 	struct json_writer w;
 	size_t shown, i;
@@ -217,8 +284,11 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 		rows_free(&r);
 		return err;
 	}
+	cpu_seconds = rows_count_calls(p, &options) ? 0 : cost_cpu_seconds(p, options.value);
+	duration_s = row_duration(&r, p);
 	json_begin(&w, out);
 	recording_json(&w, p, r.columns->title);
+	json_member_number(&w, "samples", profile_amount(p).samples);
 	if (r.view == row_views) {
 		json_begin_list(&w, "functions");
 	} else {
@@ -227,7 +297,7 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 	}
 	shown = rows_shown(&r, o->limit, o->percent);
 	for (i = 0; i < shown && !w.err; i++)
-		json_element(&w, row_object(&r, &r.rows[i]));
+		json_element(&w, row_object(&r, &r.rows[i], cpu_seconds, duration_s));
 	json_end_list(&w);
 	if (shown < r.count) {
 		for (i = shown; i < r.count; i++)
