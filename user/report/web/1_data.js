@@ -120,7 +120,7 @@ function loadSamples() {
 		const kind = path ? data.kinds[frames[path]] : KIND_USER;
 		states[i] = kind > KIND_STATE ? kind - KIND_STATE : 0;
 	}
-	values = data.values.map((value) => ({ ...value, of: Float64Array.from(value.of) }));
+	values = data.values.map((value) => ({ ...value, of: Float64Array.from(value.of, (number) => number * value.step) }));
 	dimensions = data.labels.map((label) => ({
 		key: label.key,
 		of: Int32Array.from(data.sample_labels, (labels) => label.texts[labels]),

@@ -402,6 +402,7 @@ struct printer {
 	const struct web_code *c;
 	const struct profile *p;
 	const struct callgraph_places *places;
+	const uint32_t *order;
 	struct web_writer *w;
 	struct place *of; /* of each location */
 };
@@ -584,11 +585,12 @@ static int print_steps(struct printer *r)
 
 	web_begin_list(w, "sample_steps");
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		const uint32_t *frames = p->frames + p->samples[i].first_frame;
+		const struct profile_sample *sample = &p->samples[r->order[i]];
+		const uint32_t *frames = p->frames + sample->first_frame;
 		bool full = s.count > WEB_CODE_STEPS;
 		uint32_t at = 0;
 
-		for (uint32_t j = p->samples[i].depth; j-- && !err;)
+		for (uint32_t j = sample->depth; j-- && !err;)
 			if (r->of[frames[j]].function && (!full || !j))
 				err = find_step(&s, frames[j] + 1, &at);
 		if (at && !r->of[*frames].function)
@@ -616,9 +618,10 @@ static int print_steps(struct printer *r)
 }
 
 int web_code_print(const struct web_code *c, const struct profile *p,
-		   const struct callgraph_places *places, struct web_writer *w)
+		   const struct callgraph_places *places, const uint32_t *order,
+		   struct web_writer *w)
 {
-	struct printer r = { c, p, places, w, calloc(p->location_count + 1, sizeof(*r.of)) };
+	struct printer r = { c, p, places, order, w, calloc(p->location_count + 1, sizeof(*r.of)) };
 	int err = r.of ? 0 : -ENOMEM;
 
 	fputs(",\n\"functions\":[", w->out);

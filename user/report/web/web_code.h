@@ -47,8 +47,12 @@ int web_code_make(struct web_code *c, struct profile *p, const struct web_option
 		  struct error *e);
 void web_code_free(struct web_code *c);
 
-/* Prints it as members of the data. places: those of the page's graph. Returns 0 or -ENOMEM. */
+/*
+ * Prints it as members of the data. places: those of the page's graph; order: the numbers of the
+ * samples as they are printed. Returns 0 or -ENOMEM.
+ */
 int web_code_print(const struct web_code *c, const struct profile *p,
-		   const struct callgraph_places *places, struct web_writer *w);
+		   const struct callgraph_places *places, const uint32_t *order,
+		   struct web_writer *w);
 
 #endif

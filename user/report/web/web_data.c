@@ -19,6 +19,7 @@
 #include "report/web/web_code.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 #define SIDES	  2	 /* a profile, and what it is compared with */
 #define SLOTS_MAX 360000 /* of time: of 10 ms in an hour */
@@ -65,6 +66,8 @@ struct builder {
 	uint32_t *processes; /* numbers of texts */
 	size_t process_count;
 	uint32_t *process_of[SIDES]; /* of each labels: its process */
+	/* Samples, by labels and call paths, which makes neighbours alike: their numbers */
+	uint32_t *order[SIDES];
 };
 
 /* --- Texts --- */
@@ -172,6 +175,101 @@ static int note_frames(struct builder *b, size_t side)
 		}
 	}
 	return 0;
+}
+
+/* A sample's place in the order in which they are printed. */
+struct ranked {
+	uint32_t labels, path, sample;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	return compare_u64(a->labels, b->labels) ?: compare_u64(a->path, b->path)
+	       ?: compare_u64(a->sample, b->sample);
+}
+
+/*
+ * Numbers the call paths depth first, and orders the samples: lists of them are then of half the
+ * size in the page. paths: of each sample, of all sides; they become the new ones, in this order.
+ * Returns 0 or -ENOMEM.
+ */
+static int order_samples(struct builder *b, uint32_t *paths)
+{
+	size_t count = b->node_count, frames = b->graph.node_count + b->process_count, most = 0;
+	uint32_t *first = calloc(count + 2, sizeof(*first)); /* of a node: where its children are */
+	uint32_t *children = calloc(count + 1, sizeof(*children));
+	uint32_t *by_frame = calloc(count + 1, sizeof(*by_frame));
+	uint32_t *ends = calloc(frames + 2, sizeof(*ends)),
+		 *renamed = calloc(count + 1, sizeof(*renamed));
+	uint32_t *stack = calloc(count + 1, sizeof(*stack));
+	struct node *nodes = calloc(count + 1, sizeof(*nodes));
+	struct ranked *ranked = NULL;
+	size_t depth = 0, next = 0;
+	int err = -ENOMEM;
+
+	for (size_t side = 0; side < b->side_count; side++)
+		if (b->sides[side]->sample_count > most)
+			most = b->sides[side]->sample_count;
+	ranked = calloc(most + 1, sizeof(*ranked));
+	if (!first || !children || !by_frame || !ends || !renamed || !stack || !nodes || !ranked)
+		goto out;
+	/* Two counting sorts: children of a node are in the order of their frames. */
+	for (size_t i = 1; i < count; i++) {
+		ends[b->nodes[i].frame + 1]++;
+		first[b->nodes[i].parent + 2]++;
+	}
+	for (size_t i = 0; i <= frames; i++)
+		ends[i + 1] += ends[i];
+	for (size_t i = 1; i < count; i++)
+		by_frame[ends[b->nodes[i].frame]++] = i;
+	for (size_t i = 1; i <= count; i++)
+		first[i + 1] += first[i];
+	for (size_t i = 0; i + 1 < count; i++)
+		children[first[b->nodes[by_frame[i]].parent + 1]++] = by_frame[i];
+	stack[depth++] = 0;
+	while (depth) {
+		uint32_t node = stack[--depth];
+
+		renamed[node] = next;
+		nodes[next++] =
+			(struct node){ renamed[b->nodes[node].parent], b->nodes[node].frame };
+		for (uint32_t i = first[node + 1]; i-- > first[node];)
+			stack[depth++] = children[i];
+	}
+	free(b->nodes);
+	b->nodes = nodes;
+	nodes = NULL;
+	index_free(&b->node_index); /* it has the old numbers */
+	b->node_index = (struct index){ 0 };
+
+	for (size_t side = 0; side < b->side_count; side++) {
+		const struct profile *p = b->sides[side];
+
+		b->order[side] = calloc(p->sample_count + 1, sizeof(**b->order));
+		if (!b->order[side])
+			goto out;
+		for (size_t i = 0; i < p->sample_count; i++)
+			ranked[i] = (struct ranked){ p->samples[i].labels, renamed[paths[i]], i };
+		qsort(ranked, p->sample_count, sizeof(*ranked), compare_ranked);
+		for (size_t i = 0; i < p->sample_count; i++) {
+			b->order[side][i] = ranked[i].sample;
+			paths[i] = ranked[i].path;
+		}
+		paths += p->sample_count;
+	}
+	err = 0;
+out:
+	free(first);
+	free(children);
+	free(by_frame);
+	free(ends);
+	free(renamed);
+	free(stack);
+	free(nodes);
+	free(ranked);
+	return err;
 }
 
 /* --- Labels --- */
@@ -483,7 +581,7 @@ static int print_samples(struct builder *b, uint32_t *paths)
 				return -ENOMEM;
 	}
 	web_end_list(&b->w);
-	if (print_nodes(b))
+	if (order_samples(b, paths) || print_nodes(b))
 		return -ENOMEM;
 
 	web_begin_list(&b->w, "paths");
@@ -495,7 +593,8 @@ static int print_samples(struct builder *b, uint32_t *paths)
 	web_begin_list(&b->w, "sample_labels");
 	for (size_t side = 0; side < b->side_count; side++) {
 		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
-			web_number(&b->w, labels + b->sides[side]->samples[i].labels);
+			web_number(&b->w,
+				   labels + b->sides[side]->samples[b->order[side][i]].labels);
 		labels += b->sides[side]->label_count;
 	}
 	web_end_list(&b->w);
@@ -504,7 +603,7 @@ static int print_samples(struct builder *b, uint32_t *paths)
 		const struct profile *p = b->sides[side];
 
 		for (size_t i = 0; i < p->sample_count; i++) {
-			const struct profile_sample *s = &p->samples[i];
+			const struct profile_sample *s = &p->samples[b->order[side][i]];
 			const struct profile_location *l =
 				s->depth ? &p->locations[p->frames[s->first_frame]] : NULL;
 
@@ -516,6 +615,7 @@ static int print_samples(struct builder *b, uint32_t *paths)
 	fputs(",\n\"values\":[", b->w.out);
 	for (size_t v = 0; v < first->value_type_count; v++) {
 		const struct profile_value_type *type = &first->value_types[v];
+		uint64_t step = 0;
 		int err;
 
 		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->w.out);
@@ -523,15 +623,38 @@ static int print_samples(struct builder *b, uint32_t *paths)
 		err = web_text(&b->w, type->type) ?: print_member(b, "unit", type->unit);
 		if (err)
 			return err;
-		web_begin_list(&b->w, "of");
+		/* CPU time is a number of ticks: what divides all values is written once. */
 		for (size_t side = 0; side < b->side_count; side++) {
 			const struct profile *p = b->sides[side];
 			size_t value = profile_find_value(p, type->type);
 
+			for (size_t i = 0; i < p->sample_count && value < p->value_type_count;
+			     i++) {
+				uint64_t rest =
+					magnitude(p->values[i * p->value_type_count + value]);
+
+				while (rest) {
+					uint64_t next = step % rest;
+
+					step = rest;
+					rest = next;
+				}
+			}
+		}
+		if (!step || step > INT64_MAX)
+			step = 1;
+		fprintf(b->w.out, ",\n\"step\":%" PRIu64, step);
+		web_begin_list(&b->w, "of");
+		for (size_t side = 0; side < b->side_count; side++) {
+			const struct profile *p = b->sides[side];
+			size_t width = p->value_type_count,
+			       value = profile_find_value(p, type->type);
+
 			for (size_t i = 0; i < p->sample_count; i++)
 				web_number(&b->w,
-					   value < p->value_type_count
-						   ? p->values[i * p->value_type_count + value]
+					   value < width
+						   ? p->values[b->order[side][i] * width + value] /
+							     (int64_t)step
 						   : 0);
 		}
 		web_end_list(&b->w);
@@ -569,7 +692,8 @@ static int print_ticks(struct builder *b, const struct time_interval *recorded, 
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
+	for (size_t place = 0; place < p->sample_count && !err; place++) {
+		uint32_t i = b->order[0][place];
 		const struct profile_tag *tag =
 			profile_find_tag(&p->labels[p->samples[i].labels], tag_kinds[TAG_TIME].key);
 		uint64_t ticks = magnitude(p->values[i * p->value_type_count]), slot = 0;
@@ -634,13 +758,15 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 		return err;
 	web_begin_list(&b->w, "wait_counts");
 	for (size_t i = 0; i < p->sample_count; i++)
-		web_number(&b->w, groups.first[i + 1] - groups.first[i]);
+		web_number(&b->w, groups.first[b->order[0][i] + 1] - groups.first[b->order[0][i]]);
 	web_end_list(&b->w);
 	web_begin_list(&b->w, "wait_steps");
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t before = 0;
 
-		for (size_t at = groups.first[i]; at < groups.first[i + 1]; at++) {
+		uint32_t sample = b->order[0][i];
+
+		for (size_t at = groups.first[sample]; at < groups.first[sample + 1]; at++) {
 			int64_t since =
 				groups.waits[at].since_ns > recorded->since_ns
 					? (groups.waits[at].since_ns - recorded->since_ns) / 1000
@@ -652,8 +778,12 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 	}
 	web_end_list(&b->w);
 	web_begin_list(&b->w, "wait_lengths");
-	for (size_t at = 0; at < groups.first[p->sample_count]; at++)
-		web_number(&b->w, groups.waits[at].length_ns / 1000);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		uint32_t sample = b->order[0][i];
+
+		for (size_t at = groups.first[sample]; at < groups.first[sample + 1]; at++)
+			web_number(&b->w, groups.waits[at].length_ns / 1000);
+	}
 	web_end_list(&b->w);
 	wait_groups_free(&groups);
 	return 0;
@@ -837,7 +967,7 @@ static int print_all(struct builder *b)
 		goto out;
 	print_labels(b);
 	b->w.in_list = false;
-	err = print_calls(b) ?: print_times(b) ?: web_code_print(b->code, p, &b->places[0], &b->w);
+	err = print_calls(b) ?: print_times(b) ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w);
 	web_begin_list(&b->w, "texts");
 	for (size_t i = 0; i < b->text_count && !err; i++)
 		err = web_text(&b->w, b->texts[i]);
@@ -864,8 +994,10 @@ int web_print_data(const struct profile *p, const struct profile *earlier,
 	for (size_t i = 0; i < b.dimension_count; i++)
 		for (size_t side = 0; side < SIDES; side++)
 			free(b.dimensions[i].texts[side]);
-	for (size_t side = 0; side < SIDES; side++)
+	for (size_t side = 0; side < SIDES; side++) {
 		free(b.process_of[side]);
+		free(b.order[side]);
+	}
 	free(b.processes);
 	free(b.texts);
 	free(b.dimensions);
