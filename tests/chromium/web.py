@@ -167,6 +167,10 @@ def check_times(b):
     button(b, "process burst 20 ×")
     check("and taken back by its button", own(b) == reported("spike.json"), own(b))
     check("nothing of it was an error", not b.complaints, b.complaints)
+    open_page(b, "archive.html", "#view=table")
+    check("a page of the archive has its times", b.eval("hasTimes()") and own(b) == reported("spike.json"), own(b))
+    drag(b, "areas", 0.02, 0.06)  # of a minute, of which six seconds have ticks
+    check("of which an interval can be chosen", 0 < sum(own(b).values()) < sum(reported("spike.json").values()), own(b))
     open_page(b, "part.html", "#view=table")
     check("a page of an interval has that alone", own(b) == {"compress": 50, "parse": 5, "send": 2}, own(b))
     open_page(b, "spike.html", "#since=9e9&until=x&zoom=-7&function=999999&value=77&view=none&label.unit=none")

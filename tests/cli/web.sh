@@ -11,7 +11,7 @@ cd "$work" || exit
 # Six seconds. Two threads of "web" are busy for 10 and 4 of 100 ms; "burst" for 150 ms from 2.3 s on.
 printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;serve;send' \
 	'2300 1 150 20 20 burst main;work;compress' |
-	"$build/tests/unit/times_make" spike.pb.gz 1795000000000000000 6000 one
+	"$build/tests/unit/times_make" spike.pb.gz 1795000020000000000 6000 one
 # Names that would be markup, end a script, or are no text; one of a megabyte.
 {
 	printf '%b' 'main;</script><script>window.pwned=1</script> 40\n' \
@@ -104,6 +104,8 @@ web() {
 }
 
 check "a page" web -q spike.pb.gz -o spike.html
+"$build/tests/unit/archive_make" place archive host 1795000020 1 60 spike.pb.gz
+check "of the archive" web -q archive -o archive.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html
 check "of two profiles" web -q --diff old.folded new.folded -o diff.html
 check "of an interval of a profile" web -q --since +2.3s --until +2.35s spike.pb.gz -o part.html

@@ -98,7 +98,6 @@ function drawAreas(width) {
 	context.font = "11px system-ui, sans-serif";
 	context.fillText(most.toFixed(most < 10 ? 2 : 0) + (value.unit === "nanoseconds"
 		? value.type === "cpu" ? " CPUs" : " threads" : " " + value.type + "/s"), 2, 10);
-	drawInterval(context, width, AREA_HEIGHT, (ms) => ms / duration() * width);
 	document.getElementById("axis").replaceChildren(...[0, 0.25, 0.5, 0.75, 1]
 		.filter((part) => width >= 500 || part * 2 === Math.round(part * 2))
 		.map((part) => make("span", clockTime(part * duration()))));
@@ -167,6 +166,12 @@ function drawHeat(width) {
 			: mix([243, 244, 246], [140, 30, 60], Math.sqrt(part));
 		context.fillRect(x, y, wide - (wide > 4 ? 1 : 0), high + 0.2);
 	}
+}
+
+/** The interval in the heat map. */
+function drawHeatInterval(context) {
+	const { column, wide, rows, cell } = heat.geometry, high = HEAT_HEIGHT / rows;
+
 	for (const [since, until, color] of [[selection.since, selection.until, isDark() ? "#8ab4f8" : "#0b57d0"],
 		[selection.against, selection.end, "#d55e00"]]) {
 		if (since === null)
@@ -177,6 +182,15 @@ function drawHeat(width) {
 			context.fillRect(Math.floor(at / rows) * wide, HEAT_HEIGHT - (at % rows + 1) * high, wide, high + 0.2);
 		context.globalAlpha = 1;
 	}
+}
+
+function copyOf(canvas) {
+	const copy = make("canvas", null);
+
+	copy.width = canvas.width;
+	copy.height = canvas.height;
+	copy.getContext("2d").drawImage(canvas, 0, 0);
+	return copy;
 }
 
 function sized(canvas, width, height) {
@@ -280,14 +294,26 @@ function prepareTime(section) {
 		canvas.addEventListener("pointerleave", hideNote);
 		canvas.addEventListener("keydown", timeKey);
 	}
-	let drawn = "";
+	// Only what is around the interval takes long to draw: it is kept as long as it is the same.
+	let drawn = "", pictures = [];
 	listeners.push(() => {
-		const width = contentWidth(section), of = [sums.of, width, areasShown(), isDark()].join();
+		const width = contentWidth(section), { value, states: shown, labels } = selection;
+		const of = JSON.stringify([value, shown, labels, width, areasShown(), isDark(), devicePixelRatio]);
 		choice.value = areasShown();
-		if (of === drawn)
-			return;
+		if (of !== drawn) {
+			drawAreas(width);
+			drawHeat(width);
+			pictures = [areas, heat].map(copyOf);
+		}
 		drawn = of;
-		drawAreas(width);
-		drawHeat(width);
+		[areas, heat].forEach((canvas, number) => {
+			const context = canvas.getContext("2d");
+			context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+			context.drawImage(pictures[number], 0, 0, canvas.clientWidth, canvas.clientHeight);
+			if (canvas === areas)
+				drawInterval(context, width, AREA_HEIGHT, (ms) => ms / duration() * width);
+			else if (!heat.hidden)
+				drawHeatInterval(context);
+		});
 	});
 }
