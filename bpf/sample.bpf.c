@@ -17,6 +17,8 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 
 	if (!id)
 		return;
+	if (notes_cpu) /* too high a number becomes 0: unknown */
+		id |= ((__u64)bpf_get_smp_processor_id() + 1) << SAMPLE_CPU_SHIFT & SAMPLE_CPU_MASK;
 	count_pc((kernel ? entering_pc(task) : 0) ?: pc, id, threads_waiting(task));
 	if (start)
 		count_time(start);

@@ -7,6 +7,7 @@
  * A sample's ID: process, thread and mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick interrupted the kernel
+ *   bits 61..50 in the table of pcs, if notes_cpu: the CPU's number + 1; else 0
  *   bits 49..44 how often the process had called exec, modulo 2^6: the walk of its stack needs it
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
@@ -17,6 +18,9 @@
 
 #define SAMPLE_PID_BITS	 22
 #define SAMPLE_EXEC_BITS 6
+#define SAMPLE_CPU_BITS	 12
+#define SAMPLE_CPU_SHIFT (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS)
+#define SAMPLE_CPU_MASK	 (((1ULL << SAMPLE_CPU_BITS) - 1) << SAMPLE_CPU_SHIFT)
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)

@@ -135,7 +135,7 @@ check "--since is not for files without times" prints 1 'busy.pb.gz has no times
 check "--host is not for files" prints 2 '--host is for archives, and .* is a profile' \
 	report --host one "$work/busy.pb.gz"
 check "--by time needs windows" prints 1 '--by time: no sample has a time' report --by time "$work/busy.pb.gz"
-check "--by unit needs units" prints 1 '--by unit: no sample has a unit' report --by unit "$work/busy.pb.gz"
+check "--by host needs hosts" prints 1 '--by host: no sample has a host' report --by host "$work/busy.pb.gz"
 
 # --- Rows and labels ---
 
@@ -198,8 +198,10 @@ check_recorded "rows by it: nothing ran in one" prints 1 'nothing ran in one: .*
 	report --host labels --since @0 --by container
 check_recorded "--comm selects samples of a file" prints 0 'have 100.00 % of the samples' \
 	report --comm sh "$work/recorded.pb.gz"
-check_recorded "a file without units has none" prints 4 'no sample has a label "unit"' \
-	report --unit sh.service "$work/recorded.pb.gz"
+check_recorded "a file without wakers has none" prints 4 'the profile has no wakers' \
+	report --waker sh "$work/recorded.pb.gz"
+check_recorded "--unit without .service" keeps --unit sh
+check_recorded "--user takes a number, too" keeps_none --user 65533
 
 check_recorded "none of a file is selected: where the names are" prints 4 'no sample is selected: .*report --by comm' \
 	report --comm nope "$work/recorded.pb.gz"

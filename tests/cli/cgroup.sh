@@ -16,9 +16,13 @@ if ! make_control_group; then
 fi
 
 in=$group/in
-below=$group/in/below/deeper
+# Their names are those of a unit of systemd and of a container of podman.
+unit=unit-$$.service
+id=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+below=$group/in/below/$unit
+contained=$group/in/libpod-$id.scope
 outside=$group/outside
-mkdir -p "$below" "$outside" "$group/empty"
+mkdir -p "$below" "$contained" "$outside" "$group/empty"
 
 # enter GROUP COMMAND...: becomes the command, in that group.
 cat >"$work/enter" <<'EOF_SH'
@@ -42,7 +46,7 @@ usage_us() {
 	sed -n 's/^usage_usec //p' "$in/cpu.stat"
 }
 
-begin stranger "$work/enter" "$outside" "$work/stranger" 1
+begin stranger "$work/enter" "$outside" "$work/stranger" 1 0 stay
 stranger=$pid
 begin stays "$work/enter" "$in" "$work/stays" 2 0.6 wait stay
 stays=$pid
@@ -63,7 +67,7 @@ for name in stays family leaves; do
 done
 echo "$comes" >"$in/cgroup.procs"
 send_line comes go
-begin born "$work/enter" "$in" setpriv --reuid=65534 --regid=65534 --clear-groups \
+begin born "$work/enter" "$contained" setpriv --reuid=65534 --regid=65534 --clear-groups \
 	"$work/born" 1 0.4 stay
 for target in "$stays" "$family" "$comes" "$leaves" "$pid"; do
 	wait "$target"
@@ -99,6 +103,25 @@ if [ -n "${used:-}" ]; then
 fi
 check "the summary names it" grep -qF "control group $in: " "$work/all.err"
 
+# by FIELD EXPRESSION: about the rows of the recording, as a dict of their names and samples.
+by() {
+	"$profiltool" report --by "$1" --json "$work/all.pb.gz" >"$work/by.json" 2>"$work/err" &&
+		json "(lambda rows: $2)({r.get('$1'): r['self'] for r in j['rows']})" "$work/by.json"
+}
+check "samples have the unit" by unit "rows['$unit'] > 0 and rows['libpod-$id.scope'] > 0"
+check "samples have the container" by container "rows['$id'] > 0 and len(rows) == 2"
+check "samples have the user" by user "set(rows) == {'$(id -un)', '$(id -un 65534)'}"
+# only FUNCTIONS OPTION...: these options select the samples in these functions of the test's programs.
+only() {
+	local functions=$1
+	shift
+	"$profiltool" report --json "$@" "$work/all.pb.gz" >"$work/only.json" 2>"$work/err" &&
+		json "{f['name'] for f in j['functions'] if f['name'].startswith('burn')} == set('$functions'.split())" \
+			"$work/only.json"
+}
+check "report --unit" only "burn_parent burn_thread burn_child" --unit "$unit"
+check "report --user" only "burn_sixty burn_thirty burn_ten" --user "$(id -un 65534)"
+
 check "the root group: all processes" bash -c \
 	"'$profiltool' --cgroup / -F 999 -d 2 --json >'$work/root.json' 2>/dev/null"
 check "the root group: also other processes" recorded "whole and $(of /stranger) > 0" \
@@ -108,6 +131,18 @@ echo "$stranger" >"$in/cgroup.procs"
 check "top" exits 0 "$profiltool" top --cgroup "$in" -F 999 -d 2 --tables 1 -E 3
 check "top: the group's functions" grep -q 'burn_sixty  *stranger' "$work/out"
 check "top: its name" grep -qF "control group $in" "$work/out"
+echo "$stranger" >"$below/cgroup.procs"
+for by in unit container user cpu title; do
+	case $by in
+	unit) row=$unit ;;
+	container) row='\[no container\]' ;;
+	user) row=$(id -un) ;;
+	cpu) row='[0-9]+' ;;
+	title) row=stranger ;;
+	esac
+	check "top --by $by" exits 0 "$profiltool" top --cgroup "$below" --by $by -F 999 -d 1 --tables 1
+	check "top --by $by: its row" bash -c 'grep -F " 100.00 " "$1" | grep -qE " $2\$" || { cat "$1"; exit 1; }' - "$work/out" "$row"
+done
 stop "$stranger"
 
 # --- Its end ---

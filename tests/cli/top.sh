@@ -124,8 +124,8 @@ check "a delay of nothing" exits 2 top -d 0
 check "no such order" exits 2 top --sort size
 check "no such rows" exits 2 top --by size
 check "no such rows: those that there are" says "process, comm, not \"size\""
-check "rows of an archive" exits 2 top --by unit
-check "rows of an archive: where" says "profiltool report --since TIME --by unit"
+check "rows of an archive" exits 2 top --by host
+check "rows of an archive: where" says "profiltool report --since TIME --by host"
 to_head() {
 	top -p "$shares" -d 0.1 | head -n 1 | grep -q shares
 }

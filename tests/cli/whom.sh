@@ -1,10 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Whom to record, without numbers: programs by their names and command lines.
+# Whom to record, without numbers: programs by their names and command lines, units, and containers by the names that
+# their engines' state files have.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for another shell
 . "$(dirname "$0")/../lib.sh"
+
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
 
 # Names that no other process has, one of them longer than the kernel keeps.
 name=pw$$
@@ -40,6 +44,41 @@ check "--pgrep: not the shell that starts profiltool" exits 0 \
 check "--pgrep: not the shell that starts profiltool: one process" says "is process $two"
 check "top -p NAME" exits 0 "$profiltool" top -p "$name" --tables 1 -d 2
 check "top -p NAME: reported" says "\"$name\" is 2 processes: $one, $two"
+
+# --- Titles ---
+
+# A server with two workers, which it calls otherwise than itself.
+cat >"$work/server" <<'EOF_PERL'
+use POSIX;
+$SIG{TERM} = "DEFAULT";
+my @titles = ("whom: worker $$ one", "whom: worker $$ two");
+for my $title (@titles) {
+	next if fork;
+	$0 = $title;
+	1 while 1;
+}
+$0 = "whom: main";
+print "ready\n";
+close STDOUT;
+pause();
+EOF_PERL
+start_ready "${mapless[@]}" perl "$work/server"
+server=$pid
+wait_for pgrep -f "^whom: worker $server two"
+mapfile -t workers < <(pgrep -f "^whom: worker $server" | sort -n)
+note_started "${workers[@]}"
+record_begin titles --children -p "$server" -F 999 --call-graph=none --json -o "$work/titles.pb.gz"
+for worker in "${workers[@]}"; do
+	wait_for has_used "$worker" $(($(cpu_ms "$worker") + 100))
+done
+record_end
+check "--children of a server with titles: succeeds" test $? -eq 0
+"$profiltool" report --by title --json "$work/titles.pb.gz" >"$work/titles.by" 2>"$work/err"
+check "report --by title tells workers apart" json \
+	"{r['title'] for r in j['rows']} - {'whom: main'} == {'whom: worker $server one', 'whom: worker $server two'}" \
+	"$work/titles.by"
+check "--pgrep: titles" finds "is 2 processes: ${workers[0]}, ${workers[1]}" --pgrep "^whom: worker $server"
+stop "$server"
 
 # --- What is not there ---
 
@@ -80,5 +119,104 @@ check "-p of a number that is a program's name: reported" \
 	says "there is no process 2100000000, but a program of that name"
 hint=$(sed -n "s/.*--pgrep '\(.*\)' takes it.*/\1/p" "$work/err")
 check "-p of a number that is a program's name: the way that is printed" finds "is process $pid" --pgrep "$hint"
+
+# --- Units and containers ---
+
+if ! make_control_group || ! unshare -m true 2>/dev/null; then
+	skip "units and containers" "no control group, or no mount namespace, can be made here"
+	finish
+fi
+
+# An ID for each engine; the last has no name.
+for engine in docker podman containerd kubernetes nameless; do
+	declare "$engine=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+done
+unit=whom-$$
+# shellcheck disable=SC2154 # declared above
+mkdir "$group/$unit.service" "$group/docker-$docker.scope" "$group/libpod-$podman.scope" \
+	"$group/cri-containerd-$containerd.scope" "$group/$kubernetes" "$group/libpod-$nameless.scope"
+echo "$one" >"$group/docker-$docker.scope/cgroup.procs"
+echo "$three" >"$group/$unit.service/cgroup.procs"
+
+# state DIRECTORY NAME TEXT: makes a state file.
+state() {
+	mkdir -p "$work/state/$1" && echo "$3" >"$work/state/$1/$2"
+}
+mkdir -p "$work/state"/{lib,run,log/containers}
+state "lib/docker/containers/$docker" config.v2.json \
+	"{\"ID\": \"$docker\", \"Name\": \"/shop\", \"Config\": {\"Labels\": {}}, \"State\": {\"Running\": true}}"
+state lib/containers/storage/overlay-containers containers.json \
+	"[{\"id\": \"$podman\", \"names\": [\"mail\"], \"image\": \"\"}, {\"id\": 7, \"names\": 7}, 7]"
+state "run/containerd/io.containerd.runtime.v2.task/k8s.io/$containerd" config.json "{\"annotations\":
+	{\"io.kubernetes.cri.container-name\": \"search\", \"io.kubernetes.cri.sandbox-name\": \"web-0\",
+	 \"io.kubernetes.cri.sandbox-namespace\": \"prod\"}}"
+ln -s /nowhere "$work/state/log/containers/batch-1_prod_indexer-$kubernetes.log"
+# What is no state file hides no other one.
+ln -s /dev/zero "$work/state/lib/docker/containers/$nameless"
+for bad in '{' '[[[[' 7 '{"Name": 7}' "$(printf '[%.0s' {1..3000})"; do
+	state "lib/docker/containers/$(printf '%s' "$bad" | sha256sum | cut -c 1-64)" config.v2.json "$bad"
+done
+state "lib/docker/containers/${podman:32}${docker:32}" config.v2.json '{"Name": "/shop"}'
+truncate -s 20M "$work/state/lib/docker/containers/${podman:32}${docker:32}/config.v2.json"
+
+# engines COMMAND...: runs a command where these are the state files.
+engines() {
+	unshare -m sh -c 'mount --make-rprivate / && mount --bind "$0/lib" /var/lib && mount --bind "$0/run" /run &&
+		mount --bind "$0/log" /var/log && exec "$@"' "$work/state" "$@"
+}
+
+# is_container NAME ID: --container NAME records this container, in which nothing runs.
+is_container() {
+	exits 4 engines "$profiltool" record -d 0.1 --container "$1" && says "no tick fell into container $1 (${2:0:12})"
+}
+check "--container: podman's" is_container mail "$podman"
+for pod in search web-0 web-0/search prod/web-0/search; do
+	check "--container: containerd's and kubernetes': $pod" is_container $pod "$containerd"
+done
+check "--container: kubernetes', with another engine" is_container indexer "$kubernetes"
+check "--container: the beginning of an ID" exits 4 "$profiltool" record -d 0.1 --container "${nameless:0:12}"
+check "--container: the beginning of an ID: the whole" says "no tick fell into container $nameless"
+check "record --container: docker's" exits 0 engines "$profiltool" record -F 999 -d 1 --container shop -o "$work/shop.pb.gz"
+check "record --container: docker's: its ID" says "container shop (${docker:0:12}): "
+check "report --container" exits 0 engines "$profiltool" report --container shop "$work/shop.pb.gz"
+check "report --container: all samples" says "have 100.00 % of the samples"
+check "report --container: another one" exits 4 engines "$profiltool" report --container mail "$work/shop.pb.gz"
+check "report --container: the beginning of an ID" exits 0 "$profiltool" report --container "${docker:0:12}" "$work/shop.pb.gz"
+check "top --container" exits 0 engines "$profiltool" top --container shop --tables 1 -d 2 --by container
+check "top --container: its ID" grep -qF "$docker" "$work/out"
+check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 1 --unit "$unit"
+check "record --unit, without .service: its name" says "unit $unit.service: "
+check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 2
+check "top --unit: its name" grep -qF "unit $unit.service" "$work/out"
+
+mkdir "$group/$unit-x.service"
+check_rows <<EOF
+NAME --unit: there is none, but one has a similar name
+RUN "$profiltool" record --unit "$unit.y" -d 1
+STATUS 1
+EXPECT no unit "$unit.y" runs
+EXPECT one has the name $unit
+
+NAME --unit: several match
+RUN "$profiltool" top --unit "whom-$$*" --tables 1
+STATUS 1
+EXPECT 2 units that run are meant by "whom-$$*"
+EXPECT $unit-x.service
+
+NAME --container: there is none
+RUN engines "$profiltool" record --container no-such-container -d 1
+STATUS 1
+EXPECT no container "no-such-container" runs
+
+NAME --container excludes other targets
+RUN "$profiltool" record --container x --unit y -d 1
+STATUS 2
+EXPECT exclude each other
+
+NAME --container excludes -p in top
+RUN "$profiltool" top --container x -p 1 --tables 1
+STATUS 2
+EXPECT exclude each other
+EOF
 
 finish

@@ -28,6 +28,7 @@
 #include "format/format.h"
 #include "profile/merge.h"
 #include "util/clock.h"
+#include "profile/tags.h"
 
 static void check(int err, const struct error *e)
 {
@@ -58,7 +59,7 @@ static int relabel(struct profile *p, size_t sample)
 	char unit[64];
 	struct profile_tag tags[4] = { { "cpu", NULL, sample % 2, "id" } };
 
-	if (labels.tag_count)
+	if (profile_find_tag(&labels, "cpu")) /* which recordings have not */
 		return 0;
 	snprintf(unit, sizeof(unit), "%s.service", labels.comm);
 	tags[1] = (struct profile_tag){ "unit", unit, 0, "" };

@@ -357,7 +357,8 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.everyone = counts_everyone(c);
 	c->processes.notes_changes = has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->processes.inherit = c->options.inherit;
-	c->processes.notes_origins = c->options.always_on;
+	c->processes.notes_origins = c->options.always_on || c->options.origins;
+	c->processes.notes_titles = c->options.origins;
 	c->processes.bytes_max = memory_available() / TABLE_SHARE;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes, 0);
@@ -403,6 +404,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.windows = c->options.windows,
 		.waits = c->options.waits,
 		.waits_percent = c->options.waits_percent,
+		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
 	};
 
@@ -1021,6 +1023,11 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 {
 	*count = c->wall.throttled_count;
 	return c->wall.throttled;
+}
+
+bool capture_has_cpus(const struct capture *c)
+{
+	return c->options.cpus || c->options.always_on;
 }
 
 bool capture_is_native(const struct capture *c)

@@ -81,7 +81,9 @@ struct capture_options {
 	bool windows;		 /* capture_cut() will be called; no histogram */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;	/* also of threads, by stack and reason; with stacks, without windows */
-	bool always_on; /* little memory and CPU time, at some 100 Hz; with labels of the system */
+	bool origins;	/* samples have the control group and the title of their process */
+	bool cpus;	/* and the CPU; */
+	bool always_on; /* little memory and CPU time, at some 100 Hz; implies both but the title */
 	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
@@ -213,6 +215,9 @@ void capture_tables(const struct capture *c, struct capture_tables *tables);
 /* How stacks are walked: CAPTURE_STACKS_FP or _CFI; CAPTURE_NO_STACKS: not recorded. */
 enum capture_stacks capture_stacks(const struct capture *c);
 
+/* Whether samples have their CPU. */
+bool capture_has_cpus(const struct capture *c);
+
 /* Whether the stacks of scripts keep the frames of their interpreter. */
 bool capture_is_native(const struct capture *c);
 
@@ -288,6 +293,8 @@ struct capture_frame {
 	const struct language_code *code;
 };
 
+#define PROCESS_TITLE_SIZE 128 /* longer ones are cut */
+
 /* A pc, or a stack, of one thread in one mode, and how often it was met. */
 struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
@@ -306,11 +313,13 @@ struct capture_sample {
 	enum unwind_end end;	  /* why the user frames end */
 	const char *comm;	  /* the thread's name; "": unknown */
 	const char *process_comm; /* its process's name, the leader's; "": unknown */
-	/* With options.always_on: */
+	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */
+	/* With options.origins and cpus: */
 	const char *cgroup; /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
-	uint32_t uid;	    /* the process's effective user; UINT32_MAX: unknown */
-	uint32_t cpu;	    /* UINT32_MAX: unknown, as without call stacks */
-	bool is_older;	    /* the process already ran when the window began */
+	const char *title;  /* that it gave itself: "nginx: worker process"; NULL: none */
+	uint32_t cpu;	    /* UINT32_MAX: unknown */
+	/* With options.always_on: */
+	bool is_older; /* the process already ran when the window began */
 	/* Of a wait: the number of who ended it, 0: unknown; of a waker: its own. */
 	uint32_t waker;
 };
@@ -333,6 +342,7 @@ struct capture_wall {
 	char process_comm[16]; /* its leader's */
 	uint32_t uid;
 	const char *cgroup;
+	char title[PROCESS_TITLE_SIZE]; /* "": none */
 	bool is_older;
 	uint64_t wall_ns;
 	uint64_t ran_ns;      /* CPU time */

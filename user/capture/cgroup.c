@@ -240,3 +240,52 @@ int cgroup_list_threads(const char *path, pid_t **tids, size_t *count)
 	*count = err ? 0 : list.count;
 	return err;
 }
+
+struct cgroup_walk {
+	int (*visit)(const char *path, size_t below, void *context);
+	void *context;
+	char path[PATH_MAX];
+	size_t mount_size; /* of the mount point in path */
+};
+
+/* Visits the groups below the one at walk->path, which is `size` long. Closes fd. */
+static int walk_groups(struct cgroup_walk *walk, int fd, size_t size)
+{
+	DIR *directory = fdopendir(fd);
+	struct dirent *entry;
+	int err = 0, below;
+
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (err >= 0 && (entry = readdir(directory))) {
+		size_t all = size + 1 + strlen(entry->d_name);
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || all >= sizeof(walk->path))
+			continue;
+		snprintf(walk->path + size, sizeof(walk->path) - size, "/%s", entry->d_name);
+		err = walk->visit(walk->path, walk->mount_size, walk->context);
+		below = err ? -1 : openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (below >= 0)
+			err = walk_groups(walk, below, all);
+	}
+	closedir(directory);
+	return err < 0 ? err : 0;
+}
+
+int cgroup_each(bool v1, int (*visit)(const char *path, size_t below, void *context), void *context)
+{
+	struct cgroup_walk walk = { .visit = visit, .context = context };
+	struct mounts mounts;
+	const char *mount_point;
+	int fd;
+
+	find_mounts(&mounts);
+	mount_point = v1 ? mounts.v1 : mounts.v2;
+	if (!*mount_point)
+		return 0;
+	walk.mount_size = snprintf(walk.path, sizeof(walk.path), "%s", mount_point);
+	fd = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : walk_groups(&walk, fd, walk.mount_size);
+}

@@ -43,4 +43,13 @@ bool cgroup_is_gone(const struct cgroup *group);
  */
 int cgroup_list_threads(const char *path, pid_t **tids, size_t *count);
 
+/*
+ * Calls visit for each group, those above others first, of the hierarchy of cgroup v2, or of v1
+ * with perf_event: with its directory, of which the part from `below` on is its path in the
+ * hierarchy. If visit returns 1, those below it are left out; a negative errno ends the walk.
+ * Returns that, or 0.
+ */
+int cgroup_each(bool v1, int (*visit)(const char *path, size_t below, void *context),
+		void *context);
+
 #endif

@@ -90,11 +90,12 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct sample_bucket *bucket = &table[i / SAMPLE_PER_BUCKET];
 		const struct sample *from = &bucket->samples[i % SAMPLE_PER_BUCKET];
-		struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
+		struct counted sample = { .user_depth = 1 };
 		uint64_t count, pc;
 
 		/* The ID is written last, and read first. */
 		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
+		counts_split_cpu(&sample);
 		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
 		numbers[i] = TICK_REMOVED;
 		if (!count)

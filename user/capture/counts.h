@@ -41,6 +41,15 @@ struct counts {
 	struct wait_groups wait_groups;
 };
 
+/* Moves the CPU from an ID of the table of pcs to where the sample has it. */
+static inline void counts_split_cpu(struct counted *sample)
+{
+	uint64_t number = (sample->id & SAMPLE_CPU_MASK) >> SAMPLE_CPU_SHIFT;
+
+	sample->cpu = number ? number - 1 : COUNTED_NO_CPU;
+	sample->id &= ~SAMPLE_CPU_MASK;
+}
+
 /*
  * Adds a sample: its counts, if one with the same pcs, ID, CPU and waker is there. `pcs`:
  * kernel_depth + user_depth of them; first_pc is ignored. From the first caller on that cannot be

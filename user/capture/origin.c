@@ -146,5 +146,30 @@ int origin_read(struct process_table *table, struct process *process)
 		err = group ? find_group(table, group, size, &process->group) : 0;
 	}
 	close(directory);
-	return err;
+	return err ?: origin_read_title(table, process);
+}
+
+int origin_read_title(struct process_table *table, struct process *process)
+{
+	char path[32], text[PROCESS_TITLE_SIZE];
+	size_t size;
+	int directory;
+
+	if (!table->notes_titles || process->title_is_sure || process->title || process->ended)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d", process->pid);
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return 0;
+	/* text ends at the NUL behind the first word. */
+	if (!read_text(directory, "cmdline", text, sizeof(text)))
+		text[0] = '\0';
+	close(directory);
+	size = strlen(text);
+	while (size && text[size - 1] == ' ')
+		text[--size] = '\0';
+	if (text[0] == '/' || !strchr(text, ' '))
+		return 0;
+	process->title = strdup(text);
+	return process->title ? 0 : -ENOMEM;
 }

@@ -16,6 +16,16 @@
  */
 int origin_read(struct process_table *table, struct process *process);
 
+/*
+ * Reads the title that the process gave itself in place of its command line, for other processes to
+ * see: "nginx: worker process", "postgres: checkpointer". It is the first word of the command line
+ * with a blank in it, unless it is a path: then it may have arguments, which may be secret. A title
+ * may change all the time, so it is read once: when the process is first seen, or if it has none by
+ * then (a child has its parent's command line), when its samples are first looked at. Returns 0 or
+ * -ENOMEM.
+ */
+int origin_read_title(struct process_table *table, struct process *process);
+
 /* Frees the slot of a control group. */
 void origin_remove_group(struct process_table *table, uint32_t number);
 

@@ -21,6 +21,7 @@ void process_table_free(struct process_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		process_remove_spaces(table, &table->processes[i], table->processes[i].count);
 		free(table->processes[i].spaces);
+		free(table->processes[i].title);
 	}
 	for (size_t i = 0; i < table->image_count; i++) {
 		free(table->images[i].path);
@@ -205,6 +206,7 @@ void process_remove(struct process_table *table, struct process *process)
 	}
 	process_remove_spaces(table, process, process->count);
 	free(process->spaces);
+	free(process->title);
 	*process = (struct process){
 		.ended = true,
 		.next_with_pid = INDEX_NONE,
@@ -527,6 +529,9 @@ static int record_exec(struct process_table *table, struct process *process,
 		if (space->since_ns < space->sure_ns)
 			space->since_ns = space->sure_ns = record->time_ns;
 	} else {
+		free(process->title);
+		process->title = NULL;
+		process->title_is_sure = false;
 		if (process_add_space(process, since_ns) || process_note_change(table, process) ||
 		    origin_read(table, process) || jit_end_program(table, process, since_ns))
 			return -ENOMEM;

@@ -85,6 +85,8 @@ struct process {
 	uint64_t sure_ns;	/* until then it may have been the one before; 0: it was not */
 	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
+	char *title;		/* likewise; NULL: none */
+	bool title_is_sure;	/* it is not read again */
 	bool ended;
 	uint64_t ended_ns;	       /* when its leader ended */
 	bool sampled;		       /* for capture/forget.h */
@@ -143,7 +145,8 @@ struct process_table {
 	size_t next_open;      /* and at which process */
 	struct root *roots;    /* that differ from ours */
 	size_t root_count, root_room;
-	bool notes_origins; /* read the control groups of processes */
+	bool notes_origins; /* read the control groups of processes, */
+	bool notes_titles;  /* and their titles */
 	char **groups;	    /* paths of control groups; NULL: a free slot */
 	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */

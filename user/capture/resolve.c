@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/origin.h"
 #include "util/array.h"
 
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
@@ -211,11 +212,15 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));
 	out.uid = process ? process->uid : UINT32_MAX;
-	if (v->begin_ns) { /* only recordings that are always on need them */
-		out.is_older = process && process->begin_ns <= v->begin_ns;
-		if (process && process->group != INDEX_NONE)
-			out.cgroup = v->processes->groups[process->group];
+	if (process && process->next_with_pid == INDEX_NONE) {
+		if (origin_read_title(v->processes, process))
+			return -ENOMEM;
+		process->title_is_sure = true;
 	}
+	out.title = process ? process->title : NULL;
+	if (process && process->group != INDEX_NONE)
+		out.cgroup = v->processes->groups[process->group];
+	out.is_older = v->begin_ns && process && process->begin_ns <= v->begin_ns;
 	out.comm = name_thread(v, out.pid, out.tid, &moment);
 	if (times) {
 		do

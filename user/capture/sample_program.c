@@ -111,13 +111,14 @@ static void unmap(void *memory, size_t size)
 static int take_ring_sample(void *counts, void *data, size_t size)
 {
 	const struct sample_record *from = data;
-	struct counted sample = { .count = 1, .user_depth = 1, .cpu = COUNTED_NO_CPU };
+	struct counted sample = { .count = 1, .user_depth = 1 };
 	uint64_t pc;
 
 	if (size < sizeof(*from))
 		return 0;
 	pc = from->pc;
 	sample.id = from->id;
+	counts_split_cpu(&sample);
 	sample.first_ns = from->time_ns;
 	sample.waiting = from->waiting;
 	return counts_add_tick(counts, &sample, &pc);
@@ -218,7 +219,7 @@ static int choose_maps(const struct sample_program *sample)
 		bpf->rodata->irq_regs = settings->tick->regs_distance;
 	}
 	bpf->rodata->banks = bank_count(sample);
-	bpf->rodata->notes_cpu = settings->always_on;
+	bpf->rodata->notes_cpu = settings->always_on || settings->cpus;
 	bpf->rodata->bank_buckets = sample->buckets;
 	bpf->rodata->arena_words = bpf->rodata->bank_words =
 		bank_chunks(sample) * STACK_CHUNK_WORDS;

@@ -32,6 +32,7 @@ struct sample_settings {
 	bool windows;		  /* ticks go on when one ends: there are two banks of each table */
 	bool waits;		  /* of threads are recorded, too: with `stacks`, one window */
 	unsigned int waits_percent; /* see struct capture_options */
+	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */
 };
 

@@ -431,6 +431,8 @@ static int name_row(struct wall *wall, struct process_table *table,
 	row->generation = process->generation;
 	row->is_older = process->begin_ns <= wall->begin_ns;
 	row->uid = process->uid;
+	if (process->title)
+		snprintf(row->title, sizeof(row->title), "%s", process->title);
 	if (process->group == INDEX_NONE)
 		return 0;
 	if (!wall->groups[process->group])

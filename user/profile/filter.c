@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -521,6 +522,60 @@ static bool pattern_keeps(const char *pattern, const char *text, bool *known)
 	return !pattern || (text && *text && fnmatch(pattern, text, 0) == 0);
 }
 
+bool profile_unit_matches(const char *pattern, const char *unit)
+{
+	static const char service[] = ".service";
+	char name[256]; /* as long as the name of a control group can be */
+	size_t size = strlen(unit);
+
+	if (fnmatch(pattern, unit, 0) == 0)
+		return true;
+	if (size >= sizeof(name) || size < sizeof(service) ||
+	    strcmp(unit + size - (sizeof(service) - 1), service) != 0)
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)(size - (sizeof(service) - 1)), unit);
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+#define ID_SIZE	    64 /* of a container, in hexadecimal digits */
+#define ID_PART_MIN 4
+
+bool profile_container_matches(const char *pattern, const char *container)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+	const char *slash = strrchr(container, '/'), *id = slash ? slash + 1 : container;
+	size_t size = strlen(pattern);
+
+	if (fnmatch(pattern, container, 0) == 0)
+		return true;
+	return size >= ID_PART_MIN && strspn(pattern, digits) == size && strlen(id) == ID_SIZE &&
+	       strspn(id, digits) == ID_SIZE && strncasecmp(pattern, id, size) == 0;
+}
+
+/* True if the tag is one that the filter asks for. Sets *known if there is one. */
+static bool tag_keeps(const struct profile_label_filter *filter, enum profile_tag_number tag,
+		      const char *text, bool *known)
+{
+	const char *pattern = filter->tags[tag];
+
+	if (pattern_keeps(pattern, text, known))
+		return true;
+	if (!text || !*text)
+		return false;
+	if (tag == TAG_UNIT)
+		return profile_unit_matches(pattern, text);
+	if (tag == TAG_USER)
+		return filter->user && strcmp(filter->user, text) == 0;
+	if (tag != TAG_CONTAINER)
+		return false;
+	if (!filter->container_count)
+		return profile_container_matches(pattern, text);
+	for (size_t i = 0; i < filter->container_count; i++)
+		if (strcmp(filter->containers[i], text) == 0)
+			return true;
+	return false;
+}
+
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking)
 {
@@ -545,8 +600,7 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		kept[i] |=
 			pattern_keeps(filter->comm, profile_tag_text(l, TAG_PROCESS), &comm_known);
 		for (size_t j = 0; j < TAG_COUNT; j++)
-			kept[i] &=
-				pattern_keeps(filter->tags[j], profile_tag_text(l, j), &known[j]);
+			kept[i] &= tag_keeps(filter, j, profile_tag_text(l, j), &known[j]);
 	}
 	for (size_t j = 0; j < TAG_COUNT && lacking; j++)
 		if (filter->tags[j] && !known[j])

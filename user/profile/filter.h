@@ -52,12 +52,25 @@ void profile_filtered_free(struct profile_filtered *filtered);
 
 /*
  * Which samples to keep by their labels; zero-initialised: all. Each is a name or shell pattern,
- * fnmatch(3).
+ * fnmatch(3); of a unit, as below.
  */
 struct profile_label_filter {
 	const char *tags[TAG_COUNT]; /* the text of each */
 	const char *comm;	     /* of the process or the thread: TAG_PROCESS, TAG_THREAD */
+	/* Other names for what tags[] asks for: */
+	const char *user;	 /* NULL: none */
+	char *const *containers; /* if there are any, no ID that begins with the pattern is meant */
+	size_t container_count;
 };
+
+/* True if a pattern matches a systemd unit, or what is before its ".service". */
+bool profile_unit_matches(const char *pattern, const char *unit);
+
+/*
+ * True if a pattern matches a container, or is the beginning of its ID: 4 digits or more, with
+ * which its engine lists it.
+ */
+bool profile_container_matches(const char *pattern, const char *container);
 
 /* True if it keeps everything. */
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter);

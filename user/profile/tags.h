@@ -27,6 +27,7 @@
 	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \
+	X(TITLE, "title", "titles", "[no title]", TAG_TEXT, true)                  \
 	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                     \
 	X(USER, "user", "users", NULL, TAG_TEXT, false)                            \
 	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)
@@ -35,13 +36,14 @@
  * Options that select samples by a tag, by a name or a shell pattern: X(NUMBER, option, metavar,
  * help, ...). Those that commands that record do not have are apart: they have another --user.
  */
-#define PROFILE_TAG_FILTERS(X, ...)                                                           \
-	X(UNIT, "unit", "UNIT", "only samples of this systemd unit: a name or shell pattern", \
-	  __VA_ARGS__)                                                                        \
-	X(CONTAINER, "container", "NAME", "only samples of this container", __VA_ARGS__)
-#define PROFILE_FILE_FILTERS(X, ...)                                                  \
-	X(USER, "user", "USER", "only samples of this user's processes", __VA_ARGS__) \
-	X(WAKER, "waker", "NAME",                                                     \
+#define PROFILE_TAG_FILTERS(X, ...)                                                              \
+	X(UNIT, "unit", "UNIT", "this systemd unit alone: a name or shell pattern", __VA_ARGS__) \
+	X(CONTAINER, "container", "NAME",                                                        \
+	  "this container alone: a name, or the beginning of its ID", __VA_ARGS__)
+#define PROFILE_FILE_FILTERS(X, ...)                                                       \
+	X(USER, "user", "USER", "only samples of this user's processes: a name or number", \
+	  __VA_ARGS__)                                                                     \
+	X(WAKER, "waker", "NAME",                                                          \
 	  "only waits that this thread or interrupt ended, and its stacks", __VA_ARGS__)
 
 enum tag_shown {

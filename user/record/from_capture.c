@@ -39,7 +39,9 @@ struct capture_profile {
 	size_t image_count, image_room;
 	struct index image_index; /* by serial */
 	struct index mapping_index;
-	struct user_names *users;	  /* of a window; NULL: of a whole recording */
+	struct user_names *users; /* own_users, or of a window's caller */
+	struct user_names own_users;
+	bool is_window;			  /* of an archive */
 	bool keeps_times;		  /* of ticks */
 	size_t wall;			  /* number of the value; 0: waits were not recorded; */
 	size_t woke;			  /* and of this one */
@@ -124,7 +126,7 @@ static bool part_equal(const void *array, uint32_t id, const void *key)
 
 static uint64_t mapping_hash(const struct capture_profile *b, const struct profile_mapping *m)
 {
-	return hash_u64(b->users ? 0 : m->start, m->limit - m->start) ^
+	return hash_u64(b->is_window ? 0 : m->start, m->limit - m->start) ^
 	       hash_u64(m->offset, m->image);
 }
 
@@ -136,7 +138,7 @@ static int place_id(struct capture_profile *b, const struct profile_mapping *pla
 {
 	uint64_t hash = mapping_hash(b, place);
 
-	*id = index_find(&b->mapping_index, hash, b->users ? part_equal : mapping_equal,
+	*id = index_find(&b->mapping_index, hash, b->is_window ? part_equal : mapping_equal,
 			 b->p->mappings, place);
 	if (*id != INDEX_NONE)
 		return 0;
@@ -310,16 +312,24 @@ static const char *make_thread(const struct capture_sample *sample, const struct
 	return strcmp(sample->comm, sample->process_comm) == 0 ? NULL : sample->comm;
 }
 
+static const char *make_title(const struct capture_sample *sample, const struct user_names *users,
+			      char text[static CGROUP_NAME_SIZE])
+{
+	(void)users;
+	(void)text;
+	return sample->title;
+}
+
 static const char *make_user(const struct capture_sample *sample, const struct user_names *users,
 			     char text[static CGROUP_NAME_SIZE])
 {
 	return user_name(users, sample->uid) ?: make_number(sample->uid, text);
 }
 
-/* The text of each tag of a window's sample, perhaps in `text`; NULL: it has no such tag. */
+/* The text of each tag of a sample, perhaps in `text`; NULL: it has no such tag. */
 static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_CONTAINER] = make_container, [TAG_CPU] = make_cpu,	  [TAG_THREAD] = make_thread,
-	[TAG_UNIT] = make_unit,		  [TAG_USER] = make_user,
+	[TAG_TITLE] = make_title,	  [TAG_UNIT] = make_unit, [TAG_USER] = make_user,
 };
 
 /* waker: of a wait, or the sample's own name as one; NULL: none. Returns 0 or -ENOMEM. */
@@ -330,34 +340,30 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 	struct profile_tag tags[TAG_COUNT];
 	struct profile_labels labels = { .kernel = sample->kernel, .tags = tags };
 
-	if (b->users) {
-		/*
-		 * A window of an archive. Processes that began in it get no PID, so that many short
-		 * ones share a label.
-		 */
+	if (b->is_window) {
+		/* Processes that began in it get no PID, so that many short ones share a label. */
 		labels.pid = sample->is_older ? sample->pid : 0;
 		labels.comm = sample->process_comm;
-		for (int i = 0; i < TAG_COUNT; i++) {
-			const char *text = NULL;
-
-			if (tag_makers[i])
-				text = tag_makers[i](sample, b->users, texts[i]);
-			if (text)
-				tags[labels.tag_count++] =
-					(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
-		}
 	} else {
 		labels.pid = sample->pid;
 		labels.tid = sample->tid;
 		labels.generation = sample->generation;
 		labels.comm = sample->comm;
-		if (strcmp(sample->comm, sample->process_comm))
+	}
+	for (int i = 0; i < TAG_COUNT; i++) {
+		const char *text = NULL;
+
+		if (i == TAG_PROCESS && !b->is_window)
+			text = strcmp(sample->comm, sample->process_comm) ? sample->process_comm
+									  : NULL;
+		else if (i == TAG_WAKER)
+			text = waker && *waker ? waker : NULL;
+		else if (tag_makers[i] && (i != TAG_THREAD || b->is_window) &&
+			 (i != TAG_CPU || capture_has_cpus(b->c)))
+			text = tag_makers[i](sample, b->users, texts[i]);
+		if (text)
 			tags[labels.tag_count++] =
-				(struct profile_tag){ tag_kinds[TAG_PROCESS].key,
-						      sample->process_comm, 0, "" };
-		if (waker && *waker)
-			tags[labels.tag_count++] =
-				(struct profile_tag){ tag_kinds[TAG_WAKER].key, waker, 0, "" };
+				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
 	}
 	return profile_add_labels(b->p, &labels, id);
 }
@@ -378,6 +384,7 @@ static int add_walls(struct capture_profile *b)
 			.comm = from->comm,
 			.process_comm = from->process_comm,
 			.cgroup = from->cgroup,
+			.title = *from->title ? from->title : NULL,
 			.uid = from->uid,
 			.cpu = UINT32_MAX,
 			.is_older = from->is_older,
@@ -640,6 +647,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		return error_no_memory(e);
 	b->p = p;
 	b->c = c;
+	b->users = &b->own_users;
 	/* The header, which is known as soon as the capture has begun. */
 	uname(&machine); /* fails for a bad pointer only */
 	p->period_ns = capture_period_ns(c);
@@ -677,6 +685,8 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	const struct profile *p = b->p;
 	struct capture_totals totals;
 
+	if (user_names_update(b->users))
+		return error_no_memory(e);
 	capture_totals(b->c, &totals);
 	b->start_ns = totals.start_ns;
 	b->start_time_ns = totals.start_time_ns;
@@ -711,6 +721,7 @@ void capture_profile_end(struct capture_profile *b)
 	wait_places_free(&b->places);
 	kernel_frames_free(&b->kernel);
 	free(b->wakers);
+	user_names_free(&b->own_users);
 	free(b);
 }
 
@@ -724,7 +735,8 @@ static int from_capture(struct capture *c, struct user_names *users, struct prof
 	if (!err && add_account(p, c))
 		err = error_no_memory(e);
 	if (!err) {
-		b->users = users;
+		b->users = users ?: b->users;
+		b->is_window = users;
 		b->keeps_times = true;
 	}
 	err = err ?: capture_profile_add(b, e);

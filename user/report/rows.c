@@ -28,13 +28,16 @@ static bool is_wanted_image(const struct collector *c, uint32_t location)
 	return row_image_is(row_image_path(c->p, location), c->o->image);
 }
 
-/* The key of a view by a tag. */
+/* The key of a view by a tag. Processes without a title of their own go by their name. */
 static struct callgraph_key key_of_tag(const struct row_view *view, const struct profile_labels *l)
 {
 	const struct profile_tag *tag = profile_find_tag(l, view->name);
+	const char *text = tag ? tag->text : NULL;
 
+	if (!tag && view->fields & ROW_OF_TAG(TAG_TITLE))
+		text = profile_tag_text(l, TAG_PROCESS) ?: l->comm;
 	return (struct callgraph_key){
-		.comm = tag && tag->text ? tag->text : "",
+		.comm = text ?: "",
 		.number = tag && !tag->text ? (uint64_t)tag->number + 1 : 0,
 	};
 }
@@ -182,7 +185,7 @@ static int add_values(struct collector *c)
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
 	/* They are of threads, not of code. */
 	if (!err && c->wants_walls && c->p->wall_count && places.keys && !c->o->image &&
-	    !(r->view->fields & (ROW_CODE | ROW_OF_TAG(TAG_WAKER))))
+	    !(r->view->fields & (ROW_CODE | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_CPU))))
 		err = add_walls(c, &places);
 	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
 	/* A row for each node that has none yet. */

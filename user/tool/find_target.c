@@ -9,12 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/cgroup.h"
 #include "capture/target.h"
 #include "cli/capabilities.h"
 #include "cli/similar.h"
+#include "profile/filter.h"
+#include "record/cgroup_name.h"
 #include "report/text.h"
+#include "tool/container.h"
 #include "tool/target.h"
 #include "tool/tool.h"
+#include "util/array.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -218,6 +223,132 @@ static void report_found(const struct wanted *w, const struct tool_target *t)
 			  w->found > MOST_PRINTED ? ", ..." : "");
 }
 
+/* A unit or a container, and the control groups that are one. */
+struct group_search {
+	struct tool_target *t;
+	const char *pattern;
+	bool by_unit;
+	const struct container_list *containers;
+	struct group_match {
+		char name[CGROUP_NAME_SIZE];
+		char path[PATH_MAX];
+	} * matches;
+	size_t count, room;
+	struct similar similar; /* of all, without ".service" */
+	char near[CGROUP_NAME_SIZE];
+	size_t all; /* units or containers that there are */
+};
+
+static bool is_wanted(const struct group_search *s, const char *name)
+{
+	if (s->by_unit)
+		return profile_unit_matches(s->pattern, name);
+	for (size_t i = 0; i < s->containers->count; i++)
+		if (strcmp(s->containers->texts[i], name) == 0)
+			return true;
+	return !s->containers->count && profile_container_matches(s->pattern, name);
+}
+
+static int visit_group(const char *path, size_t below, void *context)
+{
+	struct group_search *s = context;
+	char name[CGROUP_NAME_SIZE], offered[CGROUP_NAME_SIZE];
+	struct group_match *match;
+
+	if (!(s->by_unit ? cgroup_unit : cgroup_container)(path + below, name))
+		return 0;
+	s->all++;
+	if (!is_wanted(s, name)) {
+		snprintf(offered, sizeof(offered), "%.*s",
+			 (int)(strstr(name, ".service") ? strstr(name, ".service") - name
+							: (ptrdiff_t)strlen(name)),
+			 name);
+		similar_offer(&s->similar, offered);
+		if (s->similar.best == offered) {
+			snprintf(s->near, sizeof(s->near), "%s", name);
+			s->similar.best = s->near;
+		}
+		return 0;
+	}
+	if (array_reserve(&s->matches, &s->room, s->count + 1, sizeof(*s->matches)))
+		return -ENOMEM;
+	match = &s->matches[s->count++];
+	snprintf(match->name, sizeof(match->name), "%s", name);
+	snprintf(match->path, sizeof(match->path), "%s", path);
+	return 1; /* those below it belong to it */
+}
+
+static void explain_no_group(const struct group_search *s, struct error *e)
+{
+	const char *kind = s->by_unit ? "unit" : "container";
+	char names[256] = "";
+
+	for (size_t i = 0; i < s->count && strlen(names) + 16 < sizeof(names); i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s",
+			 i ? ", " : "", s->by_unit ? 60 : 16, s->matches[i].name);
+	if (s->count) {
+		error_set(e, 0, "%zu %ss that run are meant by \"%s\": %s", s->count, kind,
+			  s->pattern, names);
+		error_hint(e, "give the whole name of one%s",
+			   s->by_unit ? "" : ", or more of its ID");
+		return;
+	}
+	error_set(e, 0, "no %s \"%s\" runs", kind, s->pattern);
+	if (*s->near)
+		error_hint(e, "one has the name %s", s->near);
+	else if (!s->by_unit && s->containers->count)
+		error_hint(e, "there is one of this name, but no control group of it: it does not "
+			      "run, or in another namespace");
+	else if (!s->by_unit && *s->containers->unreadable)
+		error_hint(e, "its name may be in %s, which only root may read: run it as root",
+			   s->containers->unreadable);
+	else if (s->by_unit)
+		error_hint(e, "list those that run with: systemctl list-units --state=running; "
+			      "profiltool top --by unit");
+	else
+		error_hint(e, "list those that run with: profiltool top --by container");
+}
+
+/* Replaces --unit or --container by its control group. */
+static int find_group(struct tool_target *t, struct error *e)
+{
+	struct container_list containers = { 0 };
+	struct group_search s = {
+		.t = t,
+		.pattern = t->unit ?: t->container,
+		.by_unit = t->unit,
+		.containers = &containers,
+	};
+	int err = t->unit ? 0 : containers_find(t->container, &containers, e);
+
+	s.similar = similar_to(s.pattern);
+	/* cgroup v1 where both are: it is there with the controller that only v1 has then. */
+	for (int v1 = 1; v1 >= 0 && !err && !s.count; v1--)
+		if (cgroup_each(v1, visit_group, &s) == -ENOMEM)
+			err = error_no_memory(e);
+	if (!err && s.count != 1) {
+		explain_no_group(&s, e);
+		err = -ESRCH;
+	}
+	if (!err) {
+		const struct group_match *match = s.matches;
+		bool by_name =
+			!s.by_unit && strncmp(match->name, s.pattern, strlen(s.pattern)) != 0;
+
+		snprintf(t->group_path, sizeof(t->group_path), "%s", match->path);
+		if (by_name)
+			snprintf(t->group_name, sizeof(t->group_name), "container %.200s (%.12s)",
+				 s.pattern, match->name);
+		else
+			snprintf(t->group_name, sizeof(t->group_name), "%s %s",
+				 s.by_unit ? "unit" : "container", match->name);
+		t->cgroup = t->group_path;
+	}
+	free(s.matches);
+	container_list_free(&containers);
+	return err;
+}
+
 int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 {
 	size_t count = 0, names = t->name_count, pids = t->pid_count;
@@ -233,6 +364,10 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 					     : "--children is for processes: -p or --pgrep");
 		error_hint(e, "profiltool -p PID --children");
 		return -EINVAL;
+	}
+	if (t->unit || t->container) {
+		free(wanted);
+		return find_group(t, e);
 	}
 	if (t->pgrep && !err) {
 		code = regcomp(&regex, t->pgrep, REG_EXTENDED | REG_NOSUB);

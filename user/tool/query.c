@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,11 @@
 
 #include "archive/read.h"
 #include "report/text.h"
+#include "tool/container.h"
 #include "tool/tool.h"
 #include "tool/when.h"
 #include "util/clock.h"
+#include "util/number.h"
 
 /* How many gaps of a host are printed one by one. */
 #define GAPS_SHOWN 5
@@ -334,6 +337,30 @@ static int64_t all_wall_ns(const struct profile *p)
 	return has_wall ? profile_total(p, PROFILE_WALL_TYPE) : 0;
 }
 
+/*
+ * Adds to the labels that a query asks for what they are called otherwise: a user's name for the
+ * number, a container's ID for its name. `containers` has the memory of these. Returns 0 or
+ * -ENOMEM.
+ */
+static int find_other_names(struct profile_label_filter *labels, struct container_list *containers,
+			    struct error *e)
+{
+	const char *user = labels->tags[TAG_USER];
+	uint64_t uid;
+	int err = 0;
+
+	if (user && number_parse(user, 0, UINT32_MAX, &uid) == 0) {
+		const struct passwd *entry = getpwuid(uid);
+
+		labels->user = entry ? entry->pw_name : NULL; /* until the next call */
+	}
+	if (labels->tags[TAG_CONTAINER])
+		err = containers_find(labels->tags[TAG_CONTAINER], containers, e);
+	labels->containers = containers->texts;
+	labels->container_count = containers->count;
+	return err;
+}
+
 /* Slots of time can be no shorter than windows without times, and ticks of one host. */
 static int check_times(const struct tool_query *q, const struct archive_result *result,
 		       struct error *e)
@@ -373,6 +400,7 @@ int query_read_interval(const char *path, const struct tool_query *q,
 		.fine = q->fine,
 	};
 	struct archive_result result = { 0 };
+	struct container_list containers = { 0 };
 	char *directory, *host;
 	const char *one[1];
 	int err;
@@ -398,7 +426,8 @@ int query_read_interval(const char *path, const struct tool_query *q,
 		query.hosts = one;
 		query.host_count = 1;
 	}
-	err = archive_read(&query, &result, e);
+	err = find_other_names(&query.labels, &containers, e);
+	err = err ?: archive_read(&query, &result, e);
 	err = err ?: check_times(q, &result, e);
 	/* The sum of a host's windows gets a comment with its interval. */
 	if (!err && result.host_count == 1 &&
@@ -416,6 +445,7 @@ int query_read_interval(const char *path, const struct tool_query *q,
 	warn_of_lacking(result.lacking);
 	*p = result.p;
 out:
+	container_list_free(&containers);
 	archive_result_free(&result);
 	free(directory);
 	free(host);
@@ -530,6 +560,8 @@ int query_settle(const char *path, struct query_choice *choice, const struct pro
 int query_filter(const char *path, const struct tool_query *q, struct query_choice *choice,
 		 bool quiet, struct profile *p, struct error *e)
 {
+	struct profile_label_filter labels = q->labels;
+	struct container_list containers = { 0 };
 	const char *lacking;
 	int64_t wall_ns;
 	int err = 0;
@@ -549,8 +581,12 @@ int query_filter(const char *path, const struct tool_query *q, struct query_choi
 	if (q->labels.tags[TAG_WAKER])
 		tool_show_wall(p);
 	wall_ns = all_wall_ns(p);
-	if (profile_filter_labels(p, &q->labels, &lacking))
-		return error_no_memory(e);
+	err = find_other_names(&labels, &containers, e);
+	if (!err && profile_filter_labels(p, &labels, &lacking))
+		err = error_no_memory(e);
+	container_list_free(&containers);
+	if (err)
+		return err;
 	if (!quiet && p->all_samples && !q->labels.tags[TAG_WAKER]) /* waits are no samples */
 		print_selected(path, p, wall_ns);
 	warn_of_lacking(lacking);

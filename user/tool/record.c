@@ -126,6 +126,10 @@ static int parse_overhead(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct record_options, target),
+	{ "unit", 0, "UNIT", "profile this systemd unit: nginx, x.scope", option_text,
+	  MEMBER(target.unit) },
+	{ "container", 0, "NAME", "profile this container: its name, or the beginning of its ID",
+	  option_text, MEMBER(target.container) },
 	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
 	  MEMBER(duration_ns) },
 	{ "output", 'o', "FILE",
@@ -189,7 +193,8 @@ static int check_target(struct record_options *o, char **command, struct error *
 		}
 	if (kinds != 1) {
 		error_set_kind(e, ERROR_USAGE, 0,
-			       kinds ? "-p, -t, -a, --cgroup and a command exclude each other"
+			       kinds ? "-p, -t, -a, --cgroup, --unit, --container and a command "
+				       "exclude each other"
 				     : "nothing to profile is named");
 		error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
 			      "see profiltool record --help");

@@ -134,7 +134,7 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 int tool_target_kinds(const struct tool_target *t)
 {
 	return (t->pid_count || t->name_count || t->pgrep) + (t->tid > 0) + t->all +
-	       (t->cgroup != NULL);
+	       (t->cgroup != NULL) + (t->unit != NULL) + (t->container != NULL);
 }
 
 void tool_skip_targets(struct tool_target *t)
@@ -171,6 +171,8 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.event = t->event,
 		.frequency = t->frequency,
 		.children = t->children,
+		.origins = true,
+		.cpus = t->cpus,
 		.inherit = !t->no_inherit,
 		.user = t->user,
 		.kernel = t->kernel,
@@ -232,6 +234,10 @@ void tool_describe_target(const struct tool_target *t, char *text, size_t size)
 
 	if (t->all) {
 		snprintf(text, size, "the whole machine");
+		return;
+	}
+	if (*t->group_name) {
+		snprintf(text, size, "%s", t->group_name);
 		return;
 	}
 	if (t->cgroup) {

@@ -2,6 +2,7 @@
 #ifndef PROFIL_TOOL_TARGET_H
 #define PROFIL_TOOL_TARGET_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -9,9 +10,11 @@
 #include "capture/capture.h"
 #include "cli/options.h"
 #include "record/ask_runtimes.h"
+#include "record/cgroup_name.h"
 
 #define TARGET_MOST_PIDS  1024
 #define TARGET_MOST_NAMES 64
+#define TARGET_NAME_SIZE  (CGROUP_NAME_SIZE + 16)
 
 /* Options of the commands that watch programs: a member of each one's options. */
 struct tool_target {
@@ -27,9 +30,14 @@ struct tool_target {
 	pid_t tid;	   /* 0: none */
 	bool all;
 	const char *cgroup; /* NULL: none */
+	/* Replaced by a cgroup in tool_find_target(); NULL: none. */
+	const char *unit, *container;
+	char group_name[TARGET_NAME_SIZE]; /* of a unit or container that was found */
+	char group_path[PATH_MAX];
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
 	bool children, no_inherit, user, kernel, native;
+	bool cpus; /* samples have their CPU: set by the command */
 	enum capture_stacks stacks;
 	unsigned int unwind_mib; /* 0: the default */
 	bool ask_runtimes, no_ask_runtimes;
@@ -83,12 +91,13 @@ int tool_option_call_graph(const char *value, void *member, struct error *e);
 /* True if -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
 
-/* How many kinds of targets were given: processes (-p, --pgrep), -t, -a, --cgroup. */
+/* How many kinds of targets were given: processes (-p, --pgrep), -t, -a, --cgroup, and so on. */
 int tool_target_kinds(const struct tool_target *t);
 
 /*
  * Finds the processes that have the names of -p, or that --pgrep matches, and reports them unless
- * `quiet`. Returns 0, or a negative errno with e set: one of them is not there.
+ * `quiet`; or the control group of --unit or --container. Returns 0, or a negative errno with e
+ * set: one of them is not there.
  */
 int tool_find_target(struct tool_target *t, bool quiet, struct error *e);
 

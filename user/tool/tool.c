@@ -320,10 +320,14 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 			   "archives have it: --since TIME; and times, files of profiltool record");
 	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
 		error_hint(e, "profiltool record --wall records who ended waits");
+	else if (view->fields & ROW_OF_TAG(TAG_CPU))
+		error_hint(e, "the windows of profild --continuous have it: --since TIME; or live: "
+			      "profiltool top --by cpu");
 	else if (row_view_has_tag(row_view_by_name("user"), p))
 		error_hint(e, "nothing ran in one: group by another field, such as --by comm");
 	else
-		error_hint(e, "the windows of profild --continuous have it: --since TIME");
+		error_hint(e, "files of profiltool record have it, and the windows of profild "
+			      "--continuous: --since TIME");
 	return -ENOENT;
 }
 

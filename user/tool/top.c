@@ -59,18 +59,20 @@ static int parse_tables(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-/* Tags are for archives, which report reads. */
 static int parse_kind(const char *value, void *member, struct error *e)
 {
 	const struct row_view *view = row_view_by_name(value);
 	char names[TOOL_LIST_SIZE];
 
-	if (view && !row_view_tag(view)) {
+	/* What runs is of one host, and it is now. Who ends waits is recorded by --wall alone. */
+	if (view && !(view->fields &
+		      (ROW_OF_TAG(TAG_HOST) | ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
 		*(const struct row_view **)member = view;
 		return 0;
 	}
 	row_view_list(false, names, sizeof(names));
-	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+	error_set(e, 0, "--by takes one of %s, container, cpu, title, unit, user, not \"%s\"",
+		  names, value);
 	if (view)
 		error_hint(e, "profiltool report --since TIME --by %s;", value);
 	return -EINVAL;
@@ -274,9 +276,16 @@ static int run_top(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	/* Without a time, they are what runs now. */
+	if (first == argc && !query_has_interval(&o.query) && !o.query.host_count) {
+		o.target.unit = o.query.labels.tags[TAG_UNIT];
+		o.target.container = o.query.labels.tags[TAG_CONTAINER];
+		o.query.labels.tags[TAG_UNIT] = o.query.labels.tags[TAG_CONTAINER] = NULL;
+	}
 	kinds = tool_target_kinds(&o.target);
 	if (kinds > 1 || (kinds && first < argc)) {
-		error_set_kind(&e, ERROR_USAGE, 0, "%s-p, -t, -a and --cgroup exclude each other",
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       "%s-p, -t, -a, --cgroup, --unit and --container exclude each other",
 			       first < argc ? "a FILE, " : "");
 		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
 		return tool_fail(&e);
@@ -289,6 +298,7 @@ static int run_top(int argc, char **argv)
 	}
 	o.target.all |= kinds == 0;
 	o.plain |= o.json || o.tables || !terminal_is_fit();
+	o.target.cpus = o.view->fields & ROW_OF_TAG(TAG_CPU);
 	if (o.states && o.view->fields & ROW_CODE)
 		o.view = row_view_by_name("process");
 	if (o.plain && !o.half_life.given)

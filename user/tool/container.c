@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/container.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <json.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+#include "util/directory.h"
+
+/* The state files are root's, or the user's whose containers they name; they may be of any size. */
+#define FILE_MAX    ((off_t)16 << 20)
+#define ENTRIES_MAX 65536 /* of a directory */
+#define JSON_DEPTH  64
+#define ID_SIZE	    64 /* hexadecimal digits */
+
+struct search {
+	const char *pattern;
+	struct container_list *found;
+	uid_t owner; /* whose state files are read */
+	int err;
+};
+
+static bool is_id(const char *text)
+{
+	size_t size = 0;
+
+	while (isxdigit((unsigned char)text[size]))
+		size++;
+	return size == ID_SIZE && !text[size];
+}
+
+/* A container and its name, or a part of it. */
+static void offer(struct search *s, const char *id, const char *name)
+{
+	struct container_list *found = s->found;
+	char *text;
+	int size;
+
+	if (s->err || !is_id(id) || !*name || fnmatch(s->pattern, name, 0) != 0)
+		return;
+	/* As in record/cgroup_name.h: users name their own containers alone. */
+	size = s->owner ? asprintf(&text, "user-%u.slice/%s", (unsigned int)s->owner, id)
+			: asprintf(&text, "%s", id);
+	if (size < 0) {
+		s->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < found->count; i++)
+		if (strcmp(found->texts[i], text) == 0) {
+			free(text);
+			return;
+		}
+	s->err =
+		array_reserve(&found->texts, &found->room, found->count + 1, sizeof(*found->texts));
+	if (s->err)
+		free(text);
+	else
+		found->texts[found->count++] = text;
+}
+
+static void offer_of_pod(struct search *s, const char *id, const char *namespace, const char *pod,
+			 const char *container)
+{
+	char name[1024];
+
+	snprintf(name, sizeof(name), "%s/%s/%s", namespace, pod, container);
+	offer(s, id, name);
+	offer(s, id, name + strlen(namespace) + 1);
+	offer(s, id, pod);
+	offer(s, id, container);
+}
+
+/* Calls visit for each entry of a directory, which it closes. */
+static void each_entry(struct search *s, int fd,
+		       void (*visit)(struct search *s, int directory, const char *name))
+{
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (size_t i = 0; i < ENTRIES_MAX && !s->err && (entry = readdir(directory)); i++)
+		if (entry->d_name[0] != '.')
+			visit(s, fd, entry->d_name);
+	closedir(directory);
+}
+
+/* The same for a directory that is named by its path. */
+static void each_entry_of(struct search *s, const char *path,
+			  void (*visit)(struct search *s, int directory, const char *name))
+{
+	int fd = directory_open(path);
+
+	if ((fd == -EACCES || fd == -EPERM) && s->owner == 0)
+		snprintf(s->found->unreadable, sizeof(s->found->unreadable), "%s", path);
+	each_entry(s, fd, visit);
+}
+
+/* Reads a file of JSON; NULL: it cannot be read, or is too large, or invalid. */
+static struct json_object *read_json(int directory, const char *name)
+{
+	int fd = directory_open_file(directory, name);
+	struct json_object *json = NULL;
+	struct json_tokener *tokener = NULL;
+	char *text = NULL;
+	struct stat status;
+	ssize_t n = 1;
+	off_t size = 0;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && status.st_size <= FILE_MAX)
+		text = malloc(status.st_size + 1);
+	while (text && n > 0 && size < status.st_size) {
+		n = read(fd, text + size, status.st_size - size);
+		size += n > 0 ? n : 0;
+	}
+	close(fd);
+	tokener = text ? json_tokener_new_ex(JSON_DEPTH) : NULL;
+	if (tokener)
+		json = json_tokener_parse_ex(tokener, text, size);
+	if (tokener)
+		json_tokener_free(tokener);
+	free(text);
+	return json;
+}
+
+/* The text at the end of a path of members; "": there is none. */
+static const char *text_at(struct json_object *json, const char *const *path)
+{
+	for (; *path; path++)
+		if (!json_object_is_type(json, json_type_object) ||
+		    !json_object_object_get_ex(json, *path, &json))
+			return "";
+	return json_object_is_type(json, json_type_string) ? json_object_get_string(json) : "";
+}
+
+#define TEXT_AT(json, ...) text_at(json, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* docker: ID/config.v2.json */
+static void visit_docker(struct search *s, int directory, const char *id)
+{
+	int fd = directory_open_in(directory, id, false);
+	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.v2.json");
+	const char *name = TEXT_AT(json, "Name");
+	const char *container = TEXT_AT(json, "Config", "Labels", "io.kubernetes.container.name");
+
+	if (fd >= 0)
+		close(fd);
+	offer(s, id, name + (*name == '/'));
+	if (*container)
+		offer_of_pod(
+			s, id, TEXT_AT(json, "Config", "Labels", "io.kubernetes.pod.namespace"),
+			TEXT_AT(json, "Config", "Labels", "io.kubernetes.pod.name"), container);
+	json_object_put(json);
+}
+
+/* podman and CRI-O: DRIVER-containers/containers.json, a list of containers with their names */
+static void visit_storage(struct search *s, int directory, const char *name)
+{
+	static const char *const files[] = { "containers.json", "volatile-containers.json" };
+	static const char ending[] = "-containers";
+	size_t size = strlen(name);
+	int fd;
+
+	if (size < sizeof(ending) || strcmp(name + size - (sizeof(ending) - 1), ending) != 0)
+		return;
+	fd = directory_open_in(directory, name, false);
+	for (size_t i = 0; i < 2 && fd >= 0; i++) {
+		struct json_object *json = read_json(fd, files[i]), *names, *text;
+		bool is_list = json_object_is_type(json, json_type_array);
+
+		for (size_t j = 0; is_list && j < json_object_array_length(json); j++) {
+			struct json_object *container = json_object_array_get_idx(json, j);
+
+			if (!json_object_is_type(container, json_type_object) ||
+			    !json_object_object_get_ex(container, "names", &names) ||
+			    !json_object_is_type(names, json_type_array))
+				continue;
+			for (size_t k = 0; k < json_object_array_length(names); k++) {
+				text = json_object_array_get_idx(names, k);
+				if (json_object_is_type(text, json_type_string))
+					offer(s, TEXT_AT(container, "id"),
+					      json_object_get_string(text));
+			}
+		}
+		json_object_put(json);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* containerd: NAMESPACE/ID/config.json, the specification by which it was started */
+static void visit_task(struct search *s, int directory, const char *id)
+{
+	int fd = directory_open_in(directory, id, false);
+	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.json");
+	const char *container = TEXT_AT(json, "annotations", "io.kubernetes.cri.container-name");
+
+	if (fd >= 0)
+		close(fd);
+	offer(s, id, TEXT_AT(json, "annotations", "nerdctl/name"));
+	if (*container)
+		offer_of_pod(
+			s, id, TEXT_AT(json, "annotations", "io.kubernetes.cri.sandbox-namespace"),
+			TEXT_AT(json, "annotations", "io.kubernetes.cri.sandbox-name"), container);
+	json_object_put(json);
+}
+
+static void visit_namespace(struct search *s, int directory, const char *name)
+{
+	each_entry(s, directory_open_in(directory, name, false), visit_task);
+}
+
+/* kubernetes, with any engine: links to logs, POD_NAMESPACE_CONTAINER-ID.log */
+static void visit_log(struct search *s, int directory, const char *name)
+{
+	char copy[NAME_MAX + 1], *namespace, *container, *id, *end;
+
+	(void)directory;
+	snprintf(copy, sizeof(copy), "%s", name);
+	namespace = strchr(copy, '_');
+	container = namespace ? strchr(namespace + 1, '_') : NULL;
+	id = container ? strrchr(container, '-') : NULL;
+	end = id ? strchr(id, '.') : NULL;
+	if (!end || strcmp(end, ".log") != 0)
+		return;
+	*namespace ++ = *container++ = *id++ = *end = '\0';
+	offer_of_pod(s, id, namespace, copy, container);
+}
+
+/* Podman's without root: each user's are named in the home directory. */
+static void search_homes(struct search *s)
+{
+	FILE *passwd = fopen("/etc/passwd", "re");
+	struct passwd entry, *user;
+	char buffer[4096], path[PATH_MAX];
+
+	while (passwd && !s->err) {
+		int code = fgetpwent_r(passwd, &entry, buffer, sizeof(buffer), &user);
+
+		if (code == ERANGE) /* a line that is too long is skipped */
+			continue;
+		if (code)
+			break;
+		if (!user->pw_uid || (geteuid() && geteuid() != user->pw_uid))
+			continue;
+		s->owner = user->pw_uid;
+		snprintf(path, sizeof(path), "%s/.local/share/containers/storage", user->pw_dir);
+		each_entry_of(s, path, visit_storage);
+	}
+	s->owner = 0;
+	if (passwd)
+		fclose(passwd);
+}
+
+int containers_find(const char *pattern, struct container_list *found, struct error *e)
+{
+	struct search s = { .pattern = pattern, .found = found };
+	int etc = directory_open("/etc/docker");
+	struct json_object *json = etc < 0 ? NULL : read_json(etc, "daemon.json");
+	const char *root = TEXT_AT(json, "data-root");
+	char path[PATH_MAX];
+
+	if (etc >= 0)
+		close(etc);
+	snprintf(path, sizeof(path), "%s/containers", *root ? root : "/var/lib/docker");
+	json_object_put(json);
+	each_entry_of(&s, path, visit_docker);
+	each_entry_of(&s, "/var/lib/containers/storage", visit_storage);
+	each_entry_of(&s, "/run/containers/storage", visit_storage); /* of podman run --rm */
+	each_entry_of(&s, "/run/containerd/io.containerd.runtime.v2.task", visit_namespace);
+	each_entry_of(&s, "/var/log/containers", visit_log);
+	search_homes(&s);
+	return s.err ? error_no_memory(e) : 0;
+}
+
+void container_list_free(struct container_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->texts[i]);
+	free(list->texts);
+	*list = (struct container_list){ 0 };
+}
