@@ -307,6 +307,9 @@ MANDIR := $(PREFIX)/share/man
 # The section of the pages for programmers. The Linux man-pages have a profil(3): a distribution has 3profil.
 MAN3 ?= 3
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
+# zsh looks into another directory where a distribution says so: Debian has vendor-completions.
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR := $(PREFIX)/share/fish/vendor_completions.d
 SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
@@ -353,6 +356,8 @@ install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 		install -D -m 644 user/lib/$$page.3 $(DESTDIR)$(MANDIR)/man3/$$page.$(MAN3) || exit; \
 	done
 	install -D -m 644 user/tool/profiltool.bash $(DESTDIR)$(COMPLETIONDIR)/profiltool
+	install -D -m 644 user/tool/profiltool.zsh $(DESTDIR)$(ZSHDIR)/_profiltool
+	install -D -m 644 -t $(DESTDIR)$(FISHDIR) user/tool/profiltool.fish
 	$(refresh_loader)
 
 ## make install-lib32         install the libraries of make lib32
@@ -378,6 +383,7 @@ uninstall:
 	done
 	rm -f $(DESTDIR)$(LIBDIR)/$(BPF_MODULE) $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
+	rm -f $(DESTDIR)$(ZSHDIR)/_profiltool $(DESTDIR)$(FISHDIR)/profiltool.fish
 	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/,profild.socket $(UNITS))
 	! cmp -s user/daemon/continuous.conf $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf || \
 		rm $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf

@@ -12,7 +12,7 @@ completion=$top/user/tool/profiltool.bash
 # --- Each source's commands, one on a line ---
 
 help_commands() {
-	sed -n 's/^profiltool \([a-z]\+\) .*/\1/p' "$1" | sort
+	sed -nE 's/^  ([a-z]+)  +[^ ].*/\1/p' "$1" | sort
 }
 
 man_commands() {
@@ -357,6 +357,80 @@ check "completion: options that --help has" offers_only \
 	"$( (echo -h; echo --help; help_options "$work/help.report" | tr -d =) | sort)" report -
 check "completion: an image to report" offers "$work/a.pb.gz" report -d "$work/a"
 
+# --- The completions for zsh and fish ---
+
+# options_of COMMAND...: all options of --help, each behind its command, as the other completions print them below.
+options_of() {
+	local command
+
+	for command; do
+		{ printf '%s\n' -h --help && help_options "$work/help.$command" | tr -d =; } | sed "s/^/$command /"
+	done | sort -u
+}
+# What the completion gives to zsh's own functions, which do the rest.
+zsh_options() {
+	# shellcheck disable=SC2016 # zsh's variables
+	zsh -f -c '
+		_call_program() { shift; eval "$@" }
+		_arguments() { print -rl -- "${@[4,-1]}" } # behind its own options
+		file=$1 program=$2
+		shift 2
+		for command; do
+			words=("$program" $command -) CURRENT=3
+			. $file | sed -nE "s/^(\(- \*\))?(--?[a-zA-Z-]*[a-zA-Z]).*/$command \2/p"
+		done' - "$top/user/tool/profiltool.zsh" "$profiltool" "$@" | sort -u
+}
+# fish_offers LINE...: what fish offers at the end of lines, behind the second word of each.
+fish_offers() {
+	# shellcheck disable=SC2016 # fish's variables
+	PATH=$(dirname "$profiltool"):$PATH fish --no-config -c '
+		source $argv[1]
+		for line in $argv[2..]
+			complete -C $line | string split -f 1 \t | string replace -r "^" (string split -f 2 " " -- $line)" "
+		end' "$top/user/tool/profiltool.fish" "$@" | sort -u
+}
+# typed LINE END: zsh makes END of a line when Tab is typed behind it.
+typed() {
+	mkdir -p "$work/zsh"
+	cp "$top/user/tool/profiltool.zsh" "$work/zsh/_profiltool"
+	PATH=$(dirname "$profiltool"):$PATH TERM=dumb timeout 60 python3 -S -c '
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp("zsh", ["zsh", "-f", "-i"])
+output = b""
+def wait_for(text):
+    global output
+    while text not in output:
+        output += os.read(terminal, 4096)
+    output = output[output.index(text) + len(text):]
+# The shell prints what is typed: the words are not in it.
+os.write(terminal, b"fpath=(%s $fpath); autoload -U compinit; compinit -u -D; echo loaded$((6 * 7))\n" % sys.argv[1].encode())
+wait_for(b"loaded42")
+os.write(terminal, sys.argv[2].encode() + b"\t")
+wait_for(sys.argv[3].encode())' "$work/zsh" "$@"
+}
+if command -v zsh >/dev/null; then
+	check "zsh: options that --help has" same --help "$(options_of "${commands[@]}")" zsh "$(zsh_options "${commands[@]}")"
+	check "zsh: what is typed" typed "profiltool report --verb" --verbose
+	check "zsh: values" typed "profiltool record --format=pp" =pprof
+	check "zsh: a command to record" typed "profiltool record -F 9 -- unsha" unshare
+else
+	skip "zsh: options that --help has" "zsh is not installed"
+fi
+if command -v fish >/dev/null; then
+	mapfile -t lines < <(printf 'profiltool %s -\n' "${commands[@]}" && printf 'profiltool %s --\n' "${commands[@]}")
+	check "fish: options that --help has" same --help "$(options_of "${commands[@]}")" fish "$(fish_offers "${lines[@]}" | sed "s/=$//")"
+	check "fish: values" same expected "record pprof" fish "$(fish_offers "profiltool record -f pp")"
+	check "fish: values behind =" same expected "record --format=pprof" fish "$(fish_offers "profiltool record --format=pp")"
+	check "fish: commands" same expected "rep report" fish "$(fish_offers "profiltool rep")"
+	check "fish: a command to record" grep -qx 'record unshare' <(fish_offers "profiltool record -F 9 -- unsha")
+else
+	skip "fish: options that --help has" "fish is not installed"
+fi
+check "long lists of options are in groups: all of record's have a title" test "$(grep -c '^[A-Z].*:$' "$work/help.record")" -eq \
+	"$(sed -n '/option_group groups/,/{ 0 }/p' "$top/user/tool/record.c" | grep -c '", "')"
+
 # The comparisons find the differences that they are made for.
 check "an option that only --help has is noticed" \
 	notices "only in --help: --new" same_options \
@@ -379,7 +453,7 @@ check "an option that only the man page has is noticed" \
 	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')"
 check "a command that is not documented is noticed" \
 	notices "only in --help: new" same_commands \
-	"$(changed "$work/help" 's/^profiltool dump/profiltool new FILE\n&/')" "$man"
+	"$(changed "$work/help" 's/^  dump /  new         a file\n&/')" "$man"
 check "a command that only the man page has is noticed" \
 	notices "only in the man page: new" same_commands \
 	"$work/help" "$(changed "$man" 's/^\.It Cm dump/.It Cm new\n&/')"

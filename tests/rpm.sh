@@ -58,6 +58,12 @@ expected() {
 		profild-bin $(rpm --eval '%{_sbindir}')/profild
 		profiltool /usr/bin/profiltool
 		profiltool /usr/share/bash-completion/completions/profiltool
+		profiltool /usr/share/fish
+		profiltool /usr/share/fish/vendor_completions.d
+		profiltool /usr/share/fish/vendor_completions.d/profiltool.fish
+		profiltool /usr/share/zsh
+		profiltool /usr/share/zsh/site-functions
+		profiltool /usr/share/zsh/site-functions/_profiltool
 		profil-dkms /usr/src/profil-$version
 		profil-dkms /usr/src/profil-$version/Kbuild
 		profil-dkms /usr/src/profil-$version/bpf

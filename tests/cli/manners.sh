@@ -218,7 +218,7 @@ narrow_help() {
 }
 check "--help: 80 columns" narrow_help
 check "--help: on one screen" test "$(wc -l <"$work/out")" -le 50
-mapfile -t commands < <("$profiltool" --help | sed -n 's/^profiltool \([a-z]\+\) .*/\1/p')
+mapfile -t commands < <("$profiltool" --help | sed -nE 's/^  ([a-z]+)  +[^ ].*/\1/p')
 for command in "${commands[@]}"; do
 	check "$command --help: 80 columns" narrow_help "$command"
 done

@@ -284,7 +284,7 @@ int options_read(const struct option_spec *specs, const char *const *refused, vo
 	return 0;
 }
 
-void options_print(const struct option_spec *specs, FILE *out)
+void options_print(const struct option_spec *specs, const struct option_group *groups, FILE *out)
 {
 	for (; specs->name; specs++) {
 		char left[64];
@@ -292,6 +292,9 @@ void options_print(const struct option_spec *specs, FILE *out)
 
 		if (!specs->help)
 			continue;
+		for (const struct option_group *g = groups; g && g->title; g++)
+			if (strcmp(g->first, specs->name) == 0)
+				fprintf(out, "\n%s:\n", g->title);
 		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", specs->letter ? '-' : ' ',
 			 specs->letter ?: ' ', specs->letter ? ',' : ' ', specs->name,
 			 has_value(specs) == required_argument ? " " : "", specs->metavar ?: "");

@@ -46,8 +46,17 @@ int options_read(const struct option_spec *specs, const char *const *refused, vo
 
 #define HELP_WIDTH 80 /* columns of --help */
 
-/* Prints the options as in --help: one line each, and more where the text wraps. */
-void options_print(const struct option_spec *specs, FILE *out);
+/* A title in --help, before the option `first`. A table of them ends with a NULL title. */
+struct option_group {
+	const char *first;
+	const char *title;
+};
+
+/*
+ * Prints the options as in --help: one line each, and more where the text wraps. groups: NULL:
+ * none.
+ */
+void options_print(const struct option_spec *specs, const struct option_group *groups, FILE *out);
 
 /* Parsers for members of these types. */
 int option_text(const char *value, void *member, struct error *e); /* const char * */

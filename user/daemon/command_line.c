@@ -392,15 +392,15 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 		     "  Lets programs count where they spend their CPU time with profil(2), "
 		     "without\n"
 		     "  privileges of their own.");
-		options_print(server_options, stdout);
+		options_print(server_options, NULL, stdout);
 		puts("\nprofild --continuous [OPTION...]\n"
 		     "  Records where the whole machine spends its CPU time, all the time, into "
 		     "files,\n"
 		     "  which profiltool report --since and other commands read.");
-		options_print(continuous_options, stdout);
+		options_print(continuous_options, NULL, stdout);
 		puts("\nprofild --status [OPTION...]\n"
 		     "  Prints what the profild that records has done so far.");
-		options_print(status_options, stdout);
+		options_print(status_options, NULL, stdout);
 		puts("\n  -h, --help                  print this\n"
 		     "\n"
 		     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 5 not permitted,\n"

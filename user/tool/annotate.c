@@ -129,6 +129,8 @@ const struct tool_command annotate_command = {
 	.arguments = "[OPTION...] [FUNCTION | 0xADDRESS] FILE...",
 	.help = "Prints a function's instructions and source lines with the samples that fell on "
 		"each; of one FILE alone, the busiest function's.",
+	.purpose = TOOL_LOOK,
+	.summary = "a function's instructions and source lines, with their samples",
 	.options = options,
 	.run = run_annotate,
 };

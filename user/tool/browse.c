@@ -101,6 +101,8 @@ const struct tool_command browse_command = {
 	.arguments = "[OPTION...] FILE...",
 	.help = "Shows profiles on the screen of top: functions, call trees, callers, code, "
 		"threads, units; to search and to zoom into.",
+	.purpose = TOOL_LOOK,
+	.summary = "files or the archive on the screen of top, to search and zoom into",
 	.options = options,
 	.run = run_browse,
 };

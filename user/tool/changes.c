@@ -180,6 +180,8 @@ const struct tool_command changes_command = {
 	.arguments = "[--since TIME] [OPTION...] [ARCHIVE]",
 	.help = "Finds what services were deployed or restarted in the archive of profild "
 		"--continuous, and what costs more CPU time since then.",
+	.purpose = TOOL_COMPARE,
+	.summary = "what costs more since a deploy, in the archive",
 	.options = options,
 	.run = run_changes,
 };

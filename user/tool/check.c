@@ -514,6 +514,8 @@ const struct tool_command check_command = {
 	.records = true,
 	.arguments = "[-p PID] [--json]",
 	.help = "Checks what recording needs, and prints how to fix what is missing.",
+	.purpose = TOOL_CHECK,
+	.summary = "what recording needs, and how to fix what is missing",
 	.options = options,
 	.run = run_check,
 };

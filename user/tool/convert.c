@@ -79,6 +79,8 @@ const struct tool_command convert_command = {
 	.name = "convert",
 	.arguments = "[OPTION...] IN OUT",
 	.help = "Reads a profile and writes it in another format.",
+	.purpose = TOOL_EXCHANGE,
+	.summary = "a profile in another format",
 	.options = options,
 	.run = run_convert,
 };

@@ -202,11 +202,22 @@ static int run_diff(int argc, char **argv)
 	return diff_files(paths, &o);
 }
 
+static const struct option_group groups[] = {
+	{ "normalize", "How to compare" },
+	{ "before", "Which samples" },
+	{ "by", "The table" },
+	{ "executable", "Reading files" },
+	{ 0 },
+};
+
 const struct tool_command diff_command = {
 	.name = "diff",
 	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...] [FILE]",
 	.help = "Compares two profiles, or an interval of a profile or of the archive with the one "
 		"before it: where time is spent now and was not before, most first.",
+	.purpose = TOOL_COMPARE,
+	.summary = "two profiles, or an interval with the one before it",
 	.options = options,
+	.groups = groups,
 	.run = run_diff,
 };

@@ -60,6 +60,8 @@ const struct tool_command dump_command = {
 	.arguments = "[OPTION...] FILE...",
 	.help = "Prints all that a profile holds: header, mappings, every stack and call with its "
 		"count.",
+	.purpose = TOOL_EXCHANGE,
+	.summary = "all that a profile holds, as text or JSON",
 	.options = options,
 	.run = run_dump,
 };

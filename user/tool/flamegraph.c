@@ -279,6 +279,8 @@ const struct tool_command flamegraph_command = {
 	.name = "flamegraph",
 	.arguments = "[OPTION...] FILE... -o OUT",
 	.help = "Draws the call stacks of profiles: a file to be looked at with a browser.",
+	.purpose = TOOL_LOOK,
+	.summary = "the call stacks as a flame graph, for a browser",
 	.options = options,
 	.run = run_flamegraph,
 };

@@ -9,23 +9,38 @@
 #include "cli/similar.h"
 #include "tool/tool.h"
 
+/* In the order of --help, within each purpose. */
 static const struct tool_command *const commands[] = {
-	&record_command, &report_command,     &annotate_command, &diff_command,
-	&dump_command,	 &convert_command,    &merge_command,	 &run_command,
-	&check_command,	 &flamegraph_command, &web_command,	 &browse_command,
-	&top_command,	 &snapshot_command,   &changes_command,	 NULL,
+	&record_command,     &run_command,    &snapshot_command, &top_command,
+	&browse_command,     &report_command, &annotate_command, &web_command,
+	&flamegraph_command, &diff_command,   &changes_command,	 &convert_command,
+	&merge_command,	     &dump_command,   &check_command,	 NULL,
 };
 
 static void print_usage(FILE *out)
 {
-	fputs("profiltool -p PID[,PID...] [OPTION...]\n"
-	      "  Shows where running programs spend their CPU time.\n"
-	      "  The same as: profiltool record -p PID\n",
+	static const struct {
+		enum tool_purpose purpose;
+		const char *title;
+	} groups[] = {
+		{ TOOL_RECORD, "Record" },     { TOOL_LOOK, "Look" },	{ TOOL_COMPARE, "Compare" },
+		{ TOOL_EXCHANGE, "Exchange" }, { TOOL_CHECK, "Check" },
+	};
+
+	fputs("profiltool shows where programs spend their CPU time, and for what they wait.\n\n"
+	      "  profiltool -p 1234                          a process, until Ctrl-C\n"
+	      "  profiltool record -g -o make.pb.gz -- make  a command with its call stacks\n"
+	      "  profiltool web make.pb.gz -o make.html      these as a page for a browser\n",
 	      out);
-	for (const struct tool_command *const *c = commands; *c; c++)
-		tool_usage(*c, out);
-	fputs("profiltool --help | --version\n\n"
-	      "The options of each command: profiltool COMMAND --help\n\n"
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		fprintf(out, "\n%s:\n", groups[i].title);
+		for (const struct tool_command *const *c = commands; *c; c++)
+			if ((*c)->purpose == groups[i].purpose)
+				fprintf(out, "  %-10s  %s\n", (*c)->name,
+					(*c)->summary ?: (*c)->help);
+	}
+	fputs("\nOptions of a command: profiltool COMMAND --help. Version: profiltool --version.\n"
+	      "More: man profiltool, man profil-tutorial.\n"
 	      "Exit codes: 0 done, 1 failed, 2 usage, 3 written but incomplete, 4 no samples,\n"
 	      "5 not permitted, 6 the kernel lacks something.\n",
 	      out);

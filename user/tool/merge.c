@@ -48,6 +48,8 @@ const struct tool_command merge_command = {
 	.name = "merge",
 	.arguments = "[OPTION...] FILE... -o OUT",
 	.help = "Adds up profiles of any formats and writes the sum.",
+	.purpose = TOOL_EXCHANGE,
+	.summary = "the sum of several profiles",
 	.options = options,
 	.run = run_merge,
 };

@@ -10,7 +10,7 @@ _profiltool_help() {
 }
 
 _profiltool_commands() {
-	_profiltool_help | sed -nE 's/^profiltool ([a-z]+) .*/\1/p'
+	_profiltool_help | sed -nE 's/^  ([a-z]+)  +[^ ].*/\1/p'
 }
 
 # The options of a command, one on a line: "-p PID", "--pid PID", "--json".

@@ -142,16 +142,14 @@ static const struct option_spec options[] = {
 	{ "max-overhead", 0, "PERCENT",
 	  "with --wall: stacks of waits may take this much of the CPUs (2); 0: any", parse_overhead,
 	  MEMBER(overhead) },
+	{ "victim", 0, "WHO", "delay is of these threads alone: pid:PID, comm:NAME or cgroup:PATH",
+	  parse_victim, 0 },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
 	  parse_offset, MEMBER(offset) },
 	{ "bufsiz", 0, "BYTES", "with --scale: 2 for each cell (as the text needs)", parse_bufsiz,
 	  MEMBER(bufsiz) },
-	{ "victim", 0, "WHO", "delay is of these threads alone: pid:PID, comm:NAME or cgroup:PATH",
-	  parse_victim, 0 },
-	{ "limit", 'E', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
-	  MEMBER(limit) },
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
 	  NULL, MEMBER(naming.debuginfod) },
 	{ "inline", 0, NULL,
@@ -161,6 +159,8 @@ static const struct option_spec options[] = {
 	{ "no-inline", 0, NULL, "do not: name functions by symbol tables only", NULL,
 	  MEMBER(no_inline) },
 	TOOL_NO_TIMES_OPTION(MEMBER(no_times)),
+	{ "limit", 'E', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
+	  MEMBER(limit) },
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
 	{ "verbose", 'v', NULL, "print all of the summary, and more details", NULL,
@@ -649,6 +649,17 @@ static int run_record(int argc, char **argv)
 	return code;
 }
 
+static const struct option_group groups[] = {
+	{ "pid", "What to record" },
+	{ "frequency", "How to sample" },
+	{ "duration", "How long, and what to write" },
+	{ "wall", "Waiting" },
+	{ "scale", "The histogram of profil(2)" },
+	{ "debuginfod", "Names and times" },
+	{ "limit", "What to print" },
+	{ 0 },
+};
+
 const struct tool_command record_command = {
 	.name = "record",
 	.records = true,
@@ -656,6 +667,9 @@ const struct tool_command record_command = {
 		"{-p PID|NAME | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
 		"COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
+	.purpose = TOOL_RECORD,
+	.summary = "a process, a command, a control group or the whole machine",
 	.options = options,
+	.groups = groups,
 	.run = run_record,
 };

@@ -313,11 +313,22 @@ static int run_report(int argc, char **argv)
 	return code;
 }
 
+static const struct option_group groups[] = {
+	{ "tree", "What to print" },
+	{ "input", "Which samples" },
+	{ "by", "The table" },
+	{ "executable", "Reading files" },
+	{ 0 },
+};
+
 const struct tool_command report_command = {
 	.name = "report",
 	.arguments = "[OPTION...] FILE...",
 	.help = "Prints where the samples of profiles fell, busiest first; sums several of them "
 		"up.",
+	.purpose = TOOL_LOOK,
+	.summary = "tables and call trees: by function, thread, line, time, ...",
 	.options = options,
+	.groups = groups,
 	.run = run_report,
 };

@@ -49,6 +49,8 @@ const struct tool_command snapshot_command = {
 	.arguments = "--since TIME [OPTION...] [ARCHIVE] -o OUT",
 	.help = "Writes an interval of the archive of profild --continuous, or of a profile, into "
 		"one file: for a ticket.",
+	.purpose = TOOL_RECORD,
+	.summary = "an interval of the archive of profild --continuous, into a file",
 	.options = options,
 	.run = run_snapshot,
 };

@@ -138,7 +138,9 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	if (!help)
 		return -1;
 	tool_usage(command, stdout);
-	options_print(command->options, stdout);
+	options_print(command->options, command->groups, stdout);
+	if (command->groups)
+		putchar('\n');
 	for (const struct option_spec *o = command->options; o->name; o++)
 		for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 			char words[TOOL_LIST_SIZE];

@@ -24,12 +24,24 @@ enum exit_code {
 	EXIT_KERNEL_LACKS = 6,
 };
 
+/* What one wants to do with a command. */
+enum tool_purpose {
+	TOOL_LOOK,
+	TOOL_RECORD,
+	TOOL_COMPARE,
+	TOOL_EXCHANGE,
+	TOOL_CHECK,
+};
+
 struct tool_command {
 	const char *name;
 	const char *arguments; /* as in --help */
 	const char *help;
+	enum tool_purpose purpose; /* the list of commands is in groups by it, */
+	const char *summary;	   /* with this of each: 66 columns at most */
 	const struct option_spec *options;
-	bool records;	      /* it uses the capabilities of the program's file */
+	const struct option_group *groups; /* of the options, if they are many; or NULL */
+	bool records;			   /* it uses the capabilities of the program's file */
 	bool becomes_another; /* it executes a program, which gets signals and descriptors as is */
 	/* argv[0] is the command's name. Returns an exit code. */
 	int (*run)(int argc, char **argv);

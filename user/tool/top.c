@@ -317,12 +317,23 @@ static int run_top(int argc, char **argv)
 	return code;
 }
 
+static const struct option_group groups[] = {
+	{ "pid", "What to watch" },
+	{ "frequency", "How to sample" },
+	{ "since", "Which samples of FILE" },
+	{ "delay", "What to show" },
+	{ 0 },
+};
+
 const struct tool_command top_command = {
 	.name = "top",
 	.records = true,
 	.arguments = "[-p PID|NAME | -t TID | -a | --cgroup PATH | FILE...] [OPTION...]",
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
 		"machine (default), live; or those of profiles.",
+	.purpose = TOOL_LOOK,
+	.summary = "the busiest functions, live",
 	.options = options,
+	.groups = groups,
 	.run = run_top,
 };

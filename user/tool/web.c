@@ -214,11 +214,21 @@ out:
 	return code;
 }
 
+static const struct option_group groups[] = {
+	{ "output", "The page" },
+	{ "since", "Which samples" },
+	{ "executable", "Reading files" },
+	{ 0 },
+};
+
 const struct tool_command web_command = {
 	.name = "web",
 	.arguments = "[OPTION...] FILE... [-o PAGE.html | --serve]",
 	.help = "Writes a page that shows profiles in a browser: one file, which needs no server. "
 		"--serve shows it at once.",
+	.purpose = TOOL_LOOK,
+	.summary = "a page for a browser: over time, flame graph, table, threads",
 	.options = options,
+	.groups = groups,
 	.run = run_web,
 };
