@@ -160,9 +160,11 @@ def make():
           struct.pack("<QQ", 1, 2) + attrs[1][0] + struct.pack("<I", 1) + perf_string("cycles:u") + struct.pack("<Q", 3))])
     e = Events(IP | TID | TIME | RAW | BRANCH)
     files["tracepoint"] = perf_file([(attr(2, 99, e.sample_type, period=1), [1])], [e.sample(5, 5, S, 0x1010)])
-    # Mappings of two processes that change in turn after a fork, and a stack that is longer than its record
+    # A stack whose rest the kernel took later, and one that is longer than its record
     e = Events(IP | TID | TIME | CALLCHAIN)
     attrs = [(attr(1, 0, e.sample_type, period=10**6), [1])]
+    files["deferred"] = perf_file(attrs, [e.comm(5, 5, "web"), e.sample(5, 5, S, 0xffffffff81000010, (
+        CONTEXT_KERNEL, 0xffffffff81000010, 2**64 - 640, 12345), KERNEL)])
     bad = bytearray(e.sample(5, 5, S, 0x1010, (1, 2)))
     struct.pack_into("<Q", bad, 32, 2**61)
     files["bad-stack"] = perf_file(attrs, [e.sample(5, 5, S, 0x1010), bytes(bad), e.sample(5, 5, 2 * S, 0x1010)])

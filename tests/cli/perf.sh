@@ -115,6 +115,11 @@ RUN "$profiltool" report tracepoint.perf.data 2>&1
 EXPECT branch stacks are not read
 EXPECT fields of tracepoints are not read
 
+NAME stacks of which the kernel took the rest later
+RUN "$profiltool" dump deferred.perf.data 2>&1
+EXPECT 1 0xffffffff81000010 [5/5 web kernel]
+EXPECT callers in user space are not read: they are in records of their own
+
 NAME a recording that perf did not finish
 RUN "$profiltool" report unfinished.perf.data 2>&1
 EXPECT perf record did not finish the file

@@ -151,9 +151,19 @@ int input_need_all(struct input *in, struct error *e)
 	struct input_source *s = in->source;
 	int err = 0;
 
-	/* At once: growing part by part would copy a large file several times. */
-	if (s && !s->gzip && s->expected > in->offset + in->size && s->expected <= WINDOW_MAX)
-		err = reserve_buffer(in, s->expected - in->offset, e);
+	/* Growing part by part would copy a large file several times. */
+	if (s && !s->gzip && s->expected > in->offset + in->size && s->expected <= WINDOW_MAX) {
+		size_t room = s->expected - in->offset + PART;
+		uint8_t *buffer = calloc(room, 1);
+
+		if (!buffer)
+			return error_no_memory(e);
+		memcpy(buffer, in->bytes, in->size);
+		free(s->buffer);
+		s->buffer = buffer;
+		s->room = room;
+		in->bytes = buffer;
+	}
 	while (!err && s && !s->ended)
 		err = input_need(in, in->size + 1, e);
 	return err;

@@ -22,6 +22,8 @@ static const char magic[] = "PERFILE2";
 #define READ_FORMAT_LOST	 (1U << 4)
 #define BRANCH_SAMPLE_COUNTERS	 (UINT64_C(1) << 19)
 #define BRANCH_SAMPLE_CALL_STACK (UINT64_C(1) << 11)
+/* Of later ones: the rest of the stack is in another record. */
+#define CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
 /* Powers of 2 */
 #define CACHED_PCS_MIN 256
@@ -68,6 +70,7 @@ struct reader {
 	struct index cgroup_index;
 	uint32_t unknown; /* location "[unknown]"; PROFILE_NONE: not met yet */
 	uint64_t guests, kernel_samples;
+	bool has_deferred;
 };
 
 /* --- Images and mappings --- */
@@ -316,6 +319,10 @@ static int read_stack(struct reader *r, const struct perf_space *space, unsigned
 	while (!err && perf_left(&chain)) {
 		uint64_t address = perf_take_u64(&chain);
 
+		if (address == CONTEXT_USER_DEFERRED) {
+			r->has_deferred = true;
+			break;
+		}
 		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
 			context = address;
 			after_marker = true;
@@ -714,6 +721,9 @@ static int warn_of_unread(struct reader *r, const struct perf_event_attr *a)
 		{ a->sample_type & PERF_SAMPLE_STACK_USER,
 		  "callers in user space are not read: it has copies of stacks "
 		  "(--call-graph dwarf); profiltool record -g walks them while recording" },
+		{ r->has_deferred,
+		  "callers in user space are not read: they are in records of their "
+		  "own, as the kernel took them later" },
 		{ a->sample_type & PERF_SAMPLE_BRANCH_STACK &&
 			  a->branch_sample_type & BRANCH_SAMPLE_CALL_STACK,
 		  "callers in user space are not read: they are in branch records "

@@ -577,6 +577,9 @@ int perf_file_read(struct perf_file *f)
 	const char *reason;
 	int err = 0;
 
+	/* Most records are samples of 64 bytes and more: pages that stay unused take no memory. */
+	if (array_reserve(&f->entries, &f->entry_room, f->in->size / 64, sizeof(*f->entries)))
+		return error_no_memory(f->e);
 	perf_skip(&header, 8); /* the magic number */
 	header_size = perf_take_u64(&header);
 	at = header_size;
