@@ -212,7 +212,7 @@ burn() {
 samples() {
 	local name=$1
 	shift
-	"$@" 2>samples.err | tee samples.out | awk -v name="$name" '$4 == name { print $1; found = 1 } END { if (!found) print 0 }'
+	"$@" 2>samples.err | tee samples.out | awk -v name="$name" '$NF == name { print $1; found = 1 } END { if (!found) print 0 }'
 }
 
 # has_row MINIMUM NAME COMMAND...
