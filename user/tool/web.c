@@ -165,7 +165,7 @@ static int run_web(int argc, char **argv)
 		return code;
 	if (!o.output && !o.serving.wanted)
 		o.output = "profile.html";
-	o.reading.query.times = true;
+	o.reading.query.times = o.reading.query.by_time = true;
 	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "web takes a profile");

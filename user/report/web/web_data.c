@@ -21,9 +21,9 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-#define SIDES	  2	 /* a profile, and what it is compared with */
-#define SLOTS_MAX 360000 /* of time: of 10 ms in an hour */
-#define NO_TEXT	  0	 /* the number of "" */
+#define SIDES	  2	/* a profile, and what it is compared with */
+#define SLOTS_MAX 90000 /* of time: of 10 ms in 15 minutes, of 40 ms in an hour */
+#define NO_TEXT	  0	/* the number of "" */
 
 /* A call path: that of its parent, and one more frame. The first one is empty. */
 struct node {
