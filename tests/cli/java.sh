@@ -90,7 +90,8 @@ if [ -x "$progs/seems_java" ]; then
 	asks_apart() {
 		local child links
 		record_begin apart record --wall -p "$pid"
-		wait_for eval 'child=$(pgrep -P "$recorder")'
+		wait_for pgrep -P "$recorder"
+		child=$(pgrep -P "$recorder")
 		while links=$(readlink "/proc/$child/fd/"*) && grep -E "perf_event|bpf" <<<"$links"; do
 			sleep 0.01
 		done
