@@ -420,7 +420,7 @@ else
 fi
 if command -v fish >/dev/null; then
 	mapfile -t lines < <(printf 'profiltool %s -\n' "${commands[@]}" && printf 'profiltool %s --\n' "${commands[@]}")
-	check "fish: options that --help has" same --help "$(options_of "${commands[@]}")" fish "$(fish_offers "${lines[@]}" | sed "s/=$//")"
+	check "fish: options that --help has" same --help "$(options_of "${commands[@]}")" fish "$(fish_offers "${lines[@]}" | sed "s/=$//" | sort -u)"
 	check "fish: values" same expected "record pprof" fish "$(fish_offers "profiltool record -f pp")"
 	check "fish: values behind =" same expected "record --format=pprof" fish "$(fish_offers "profiltool record --format=pp")"
 	check "fish: commands" same expected "rep report" fish "$(fish_offers "profiltool rep")"
