@@ -123,7 +123,7 @@ check "a file besides a target" exits 2 top -a "$work/x.pb.gz"
 check "a delay of nothing" exits 2 top -d 0
 check "no such order" exits 2 top --sort size
 check "no such rows" exits 2 top --by size
-check "no such rows: those that there are" says "process, comm, not \"size\""
+check "no such rows: those that there are" says "process, comm, container, cpu, title, unit, user, not \"size\""
 check "rows of an archive" exits 2 top --by host
 check "rows of an archive: where" says "profiltool report --since TIME --by host"
 to_head() {
@@ -198,7 +198,8 @@ check "Tab: names" key Tab '^names by self'
 check "Enter: the functions of the threads that have it" key Enter "only threads named shares"
 check "which are there, too" shows burn_thirty
 check "Escape: back to names" key Escape '^names by self'
-check "Tab: the next, from the beginning" key Tab '^functions by self'
+check "Tab: after those, the labels that samples have" key Tab '^(containers|titles|units|users) by self'
+check "F: functions, from the beginning" key F '^functions by self'
 check "Tab: images" key Tab '^images by self'
 check "F: functions" key F '^functions by self'
 check "?: help" key '?' 'what calls the function'
