@@ -393,6 +393,7 @@ fish_offers() {
 typed() {
 	mkdir -p "$work/zsh"
 	cp "$top/user/tool/profiltool.zsh" "$work/zsh/_profiltool"
+	# shellcheck disable=SC2016 # zsh's prompt
 	PATH=$(dirname "$profiltool"):$PATH TERM=dumb timeout 60 python3 -S -c '
 import os, pty, sys
 pid, terminal = pty.fork()

@@ -228,7 +228,7 @@ static void drop(struct connection **connections, size_t *count, size_t i)
 int page_server_run(const struct page_server *s, int signals, const char *page, size_t size,
 		    struct error *e)
 {
-	struct connection *connections[CONNECTIONS_MAX]; /* the oldest first */
+	struct connection *connections[CONNECTIONS_MAX] = { NULL }; /* the oldest first */
 	struct pollfd fds[CONNECTIONS_MAX + 2];
 	size_t count = 0;
 	int err = 0;
