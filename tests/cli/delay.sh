@@ -139,7 +139,7 @@ EOF
 # --- Now ---
 
 start_ready "$progs/queues" "$cpu" 2 4
-check "top sorts by delay" exits 0 "$profiltool" top --sort delay --tables 2 -d 0.5 -p "$pid"
+check "top sorts by delay" exits 0 "$profiltool" top --sort delay --tables 1 -d 3 -F 999 -p "$pid"
 check "top sorts by delay: the batch job is first" awk '/delay%/ { title = NR } title && NR == title + 1 {
 	found += / batch_job / } END { exit !found }' "$work/out"
 check "top's JSON has it" exits 0 "$profiltool" top --json --tables 1 -p "$pid"

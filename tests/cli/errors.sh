@@ -68,7 +68,7 @@ for word in "$long" x nonsense "" $'\xff\xfe'; do
 	check "a word that is like no command: is like none" \
 		test "$(grep -c 'did you mean' "$work/err")" -eq 0
 done
-check "nothing at all" refuses 2 "profiltool -p PID"
+check "nothing at all" refuses 2 "profiltool -p 1234"
 for second in -a "-t 1" "-- true" true; do
 	# shellcheck disable=SC2086 # several words
 	check "-p with $second" usage "exclude each other" -p "$sleeper" $second
@@ -90,7 +90,7 @@ for command in report dump convert; do
 done
 check "no file came of it" test ! -e "$work/out.pb.gz"
 check "--help" exits 0 "$profiltool" --help
-check "--help is on standard output" grep -q "profiltool -p PID" "$work/out"
+check "--help is on standard output" grep -q "profiltool -p 1234" "$work/out"
 check "--version" exits 0 "$profiltool" --version
 
 # --- Frequencies above the kernel's limit ---

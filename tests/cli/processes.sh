@@ -99,7 +99,7 @@ sys.exit(rows != {i: (life[1], ticks[i]) for i, life in enumerate(lives)})' "$wo
 check "--by process: each is a row, with its own name and ticks" rows_fit "$work/all.pb.gz"
 said_generations() {
 	"$profiltool" dump "$work/all.pb.gz" | grep -o "\[$(head -n 1 "$work/lives" | cut -d' ' -f 1)/[^]]*" |
-		sed -E 's/( kernel)?( delay=[0-9]+ns)?$//' | cut -d' ' -f 2- | sort -u >"$work/said"
+		sed -E 's/( kernel)?( [a-z]+=[^ ]+)*$//' | cut -d' ' -f 2- | sort -u >"$work/said"
 	cat "$work/said"
 	grep -qx first "$work/said" && grep -qx "generation 1 second" "$work/said" && grep -qx "generation 9 second" "$work/said"
 }

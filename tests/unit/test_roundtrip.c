@@ -753,7 +753,7 @@ static void there_and_back(struct profile *p, const struct format *a, const char
 		unsigned int keeps = a->keeps & (*b)->keeps;
 		struct profile *two;
 
-		if (!(*b)->read)
+		if (!(*b)->read || !(*b)->write)
 			continue;
 		snprintf(what, sizeof(what), "%s as %s, then %s", name, a->name, (*b)->name);
 		two = through(*b, one, &e);
@@ -786,7 +786,7 @@ static void each_format(bool arcs)
 
 		snprintf(name, sizeof(name), "profile %u%s", seed, arcs ? " with calls" : "");
 		for (const struct format *const *a = format_all; *a; a++)
-			if ((*a)->read && (!only || strcmp((*a)->name, only) == 0))
+			if ((*a)->read && (*a)->write && (!only || strcmp((*a)->name, only) == 0))
 				there_and_back(p, *a, name);
 		profile_free(p);
 	}

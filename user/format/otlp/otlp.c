@@ -506,8 +506,10 @@ static void put_sample(struct writer *w, struct message_bytes *to, size_t number
 		stack.location_indices = w->stack;
 		message.stack_index = put_unique(w, TABLE_STACK, &stack.base);
 	}
-	message.n_attribute_indices = attributes->count;
-	message.attribute_indices = w->label_attributes + attributes->first;
+	if (attributes->count) { /* else there may be no array */
+		message.n_attribute_indices = attributes->count;
+		message.attribute_indices = w->label_attributes + attributes->first;
+	}
 	if (times) {
 		message.n_timestamps_unix_nano = times;
 		message.timestamps_unix_nano = w->ticks.times + first;
