@@ -150,7 +150,10 @@ static int find_block(struct window *w, const char *host)
 	return 0;
 }
 
-/* Finds the service of each labels: the container, or else the unit. */
+/*
+ * Finds the service of each labels: the container, or else the unit; PROFILE_NONE if it is of
+ * neither, as sessions and the kernel's threads are.
+ */
 static int find_services(struct window *w)
 {
 	const struct profile *p = w->p;
@@ -166,11 +169,13 @@ static int find_services(struct window *w)
 		const char *unit = l ? profile_tag_text(l, TAG_UNIT) : NULL;
 		struct service_key key = {
 			.host = host,
-			.name = container ?: unit ?: tag_kinds[TAG_UNIT].missing,
+			.name = container ?: unit,
 			.container = container,
 		};
 
-		err = find_service(w->c->data, &key, &w->services[i]);
+		w->services[i] = PROFILE_NONE;
+		if (key.name)
+			err = find_service(w->c->data, &key, &w->services[i]);
 	}
 	return err;
 }
@@ -248,11 +253,12 @@ static int add_services(struct window *w)
 		const struct profile_sample *sample = &p->samples[i];
 		int64_t ticks = p->values[i * p->value_type_count + w->samples];
 		uint32_t number = service_of(w, sample);
-		struct changes_service *s = &d->services[number];
+		struct changes_service *s;
 		struct changes_cell *cell;
 
-		if (ticks <= 0)
+		if (ticks <= 0 || number == PROFILE_NONE)
 			continue;
+		s = &d->services[number];
 		cell = last_cell(&s->cells, w->block);
 		if (!cell)
 			return -ENOMEM;
@@ -327,6 +333,8 @@ static int add_callers(struct window *w, const struct callgraph *g,
 		int64_t ticks = p->values[i * p->value_type_count + w->samples];
 		uint32_t service = service_of(w, sample), callee = INDEX_NONE, number;
 
+		if (service == PROFILE_NONE)
+			continue;
 		if (service != last)
 			memset(known, 0, (g->node_count + 1) * sizeof(*known));
 		last = service;
@@ -370,7 +378,7 @@ static int add_functions(struct window *w)
 	}
 	/* Nodes are divided by services: by their numbers. */
 	for (size_t i = 0; i <= w->p->label_count && !err; i++)
-		places.keys[i].number = w->services[i] + 1;
+		places.keys[i].number = w->services[i] == PROFILE_NONE ? 0 : w->services[i] + 1;
 	err = err ?: callgraph_count(&g, &places, &w->samples, 1, 0);
 	for (size_t i = 0; i < g.node_count && !err; i++) {
 		const struct callgraph_key *key = &g.nodes[i].key;

@@ -12,7 +12,8 @@
 #include "report/text.h"
 #include "util/clock.h"
 
-#define TIME_SIZE 32
+#define TIME_SIZE   32
+#define MOST_IMAGES 4 /* named as text; an upgrade may have replaced many libraries */
 
 static const char *const outcomes[] = {
 	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",     [CHANGE_MIXTURE] = "mixture",
@@ -55,7 +56,7 @@ static void print_head(const struct change *change, FILE *out)
 	text_print(change->host, out);
 	fputs(", ", out);
 	print_interval(change->begin_ns, change->end_ns, out);
-	for (size_t i = 0; i < change->image_count; i++) {
+	for (size_t i = 0; i < change->image_count && i < MOST_IMAGES; i++) {
 		const struct change_image *image = &change->images[i];
 
 		fprintf(out, "%s", i ? ", " : ": a new build of ");
@@ -63,6 +64,8 @@ static void print_head(const struct change *change, FILE *out)
 		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
 		separator = ", ";
 	}
+	if (change->image_count > MOST_IMAGES)
+		fprintf(out, ", %zu more", change->image_count - MOST_IMAGES);
 	if (change->restarted)
 		fprintf(out, "%srestarted", separator);
 	fputc('\n', out);
@@ -100,8 +103,8 @@ static void print_outcome(const struct change *change, FILE *out)
 		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
 		return;
 	case CHANGE_MIXTURE:
-		fputs("  the mixture differs: these and all that they call changed alike, as when "
-		      "more is\n"
+		fputs("  nothing got worse by itself: these differ with all that they call, as "
+		      "when more is\n"
 		      "  asked of them\n",
 		      out);
 		return;
