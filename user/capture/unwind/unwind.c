@@ -813,7 +813,7 @@ enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, cons
 	if (unwind_tables_has_rows(&u->tables, state->number))
 		return CAPTURE_ROWS_READ;
 	*why = state->why[0] ? state->why : NULL;
-	if (state->no_room || state->number != UNWIND_NO_IMAGE) {
+	if (state->no_room || state->removed || state->number != UNWIND_NO_IMAGE) {
 		*why = *why ?: u->no_room_why;
 		return CAPTURE_ROWS_NO_ROOM;
 	}
