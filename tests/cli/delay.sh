@@ -20,6 +20,8 @@ cpu=${cpus##* }
 # others. Counted one by one as --victim they are no more: load balancing may move some in the list meanwhile.
 each_tick() {
 	start_ready "$progs/queues" "$cpu" "$1" 0
+	# Its first thread, which only waits for the others, may have to wait for that CPU until it sleeps.
+	wait_for grep -q '^State:.S' "/proc/$pid/status"
 	until_used "$pid" 300 "$profiltool" record -p "$pid" -F 997 -o "$work/all.pb.gz" -q
 	until_used "$pid" 300 "$profiltool" record -p "$pid" -F 997 -o "$work/own.pb.gz" -q --victim "pid:$pid"
 	stop "$pid"
