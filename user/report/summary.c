@@ -42,6 +42,27 @@ static double in_seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
+/* Begins a line by the target, for how long it was recorded, and its CPU time. */
+static void print_lengths(const struct profile *p, const char *prefix, const char *target,
+			  struct line *line)
+{
+	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
+
+	fputs(prefix, line->out);
+	if (target) {
+		text_print(target, line->out);
+		line->gap = ": ";
+	}
+	if (duration_ns) {
+		begin_part(line);
+		fprintf(line->out, "%.2f s", in_seconds(duration_ns));
+	}
+	if (p->totals.cpu_ns) {
+		begin_part(line);
+		fprintf(line->out, "%.2f s of CPU", in_seconds(p->totals.cpu_ns));
+	}
+}
+
 /* Prints how long was recorded, and at which rate. */
 static void print_run(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
@@ -53,19 +74,7 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 
 	if (!duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
 		return;
-	fputs(prefix, out);
-	if (target) {
-		text_print(target, out);
-		line.gap = ": ";
-	}
-	if (duration_ns) {
-		begin_part(&line);
-		fprintf(out, "%.2f s", in_seconds(duration_ns));
-	}
-	if (t->cpu_ns) {
-		begin_part(&line);
-		fprintf(out, "%.2f s of CPU", in_seconds(t->cpu_ns));
-	}
+	print_lengths(p, prefix, target, &line);
 	if (duration_ns || t->cpu_ns)
 		line.gap = "; ";
 	if (p->event[0]) {
@@ -970,26 +979,13 @@ static void print_brief_run(const struct profile *p, const char *prefix, const c
 			    FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 	double hz = p->frequency   ? (double)p->frequency
 		    : p->period_ns ? 1e9 / (double)p->period_ns
 				   : 0;
 	double reached = t->known && t->cpu_ns ? (double)t->ticks / in_seconds(t->cpu_ns) : hz;
 	struct line line = { out, "" };
 
-	fputs(prefix, out);
-	if (target) {
-		text_print(target, out);
-		line.gap = ": ";
-	}
-	if (duration_ns) {
-		begin_part(&line);
-		fprintf(out, "%.2f s", in_seconds(duration_ns));
-	}
-	if (t->cpu_ns) {
-		begin_part(&line);
-		fprintf(out, "%.2f s of CPU", in_seconds(t->cpu_ns));
-	}
+	print_lengths(p, prefix, target, &line);
 	if (hz > 0) {
 		begin_part(&line);
 		fprintf(out, "%.0f Hz", hz);

@@ -8,7 +8,6 @@
 #include "archive/window_sum.h"
 #include "report/changes/changes.h"
 #include "tool/tool.h"
-#include "util/number.h"
 
 /* Its exit code when something got worse: what a script asks. */
 #define EXIT_WORSE 3

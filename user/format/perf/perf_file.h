@@ -39,30 +39,31 @@ static inline size_t perf_left(const struct perf_bytes *b)
 	return b->end - b->at;
 }
 
-/* Takes an integer; 0, and nothing is left, if there are fewer bytes. */
+/* Takes an integer of this size; 0, and nothing is left, if there are fewer bytes. */
+static inline void perf_take(struct perf_bytes *b, void *value, size_t size)
+{
+	if (perf_left(b) < size) {
+		memset(value, 0, size);
+		b->at = b->end;
+		return;
+	}
+	memcpy(value, b->at, size);
+	b->at += size;
+}
+
 static inline uint64_t perf_take_u64(struct perf_bytes *b)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (perf_left(b) < sizeof(value)) {
-		b->at = b->end;
-		return 0;
-	}
-	memcpy(&value, b->at, sizeof(value));
-	b->at += sizeof(value);
+	perf_take(b, &value, sizeof(value));
 	return value;
 }
 
 static inline uint32_t perf_take_u32(struct perf_bytes *b)
 {
-	uint32_t value = 0;
+	uint32_t value;
 
-	if (perf_left(b) < sizeof(value)) {
-		b->at = b->end;
-		return 0;
-	}
-	memcpy(&value, b->at, sizeof(value));
-	b->at += sizeof(value);
+	perf_take(b, &value, sizeof(value));
 	return value;
 }
 

@@ -313,8 +313,8 @@ static double difference_p(const struct share *s, double scale, double scale_err
 }
 
 /*
- * Whether a function took the same part of its caller's time before and after, as far as can be
- * told. It must have one that nearly always called it, and that is not all of the service.
+ * Whether a function took the same part of its caller's time before and after, as far as is known:
+ * only of one that had nearly always the same caller, which is not all of the service.
  */
 static bool is_alike(const struct judge *j, const struct changes_function *f, bool total,
 		     const struct side *sides)

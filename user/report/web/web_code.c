@@ -235,7 +235,8 @@ static int make_function(struct web_code *c, struct profile *p, const struct web
 
 	f->location = chosen->location;
 	err = annotation_make(&f->a, p, &options, &f->why);
-	/* Several functions of a file can have one name: the busiest address tells them apart. */
+	/* Several functions of a file can have one name: the busiest address is of the one that is
+	 * meant. */
 	if (err && err != -ENOMEM && l->image_address) {
 		struct error other;
 
