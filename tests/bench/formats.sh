@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # formats.sh [MEASURE...]: the time to read and write files, compared with other tools: gperftools,
-# callgrind, writers; all by default. Numbers are of one run: compare only ratios.
+# callgrind, pprof, perf, writers; all by default. Numbers are of one run: compare only ratios.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh
@@ -111,6 +111,42 @@ measure_callgrind() {
 	rm -f "$work"/*.callgrind
 }
 
+# beside NAME FILE THEIR-NAME COMMAND...: reading of FILE by us, and by another tool.
+beside() {
+	local name=$1 file=$2 their_name=$3 ours theirs
+	shift 3
+	ours=$(timed "$profiltool" report -E 10 "$file") || not_measured "$name" profiltool || return
+	theirs=$(timed "$@") || not_measured "$name" "$their_name" || return
+	row "$name" "$(awk -v ours="$ours" -v theirs="$theirs" -v name="$their_name" 'BEGIN {
+		split(ours, o); split(theirs, t)
+		printf "%.2f s, %.0f MiB; %s %.2f s, %.0f MiB", o[1], o[2], name, t[1], t[2] }')" \
+		">= 5 times" "$(awk -v o="${ours% *}" -v t="${theirs% *}" 'BEGIN { printf "%.1f: %s", t / o, t >= 5 * o ? "met" : "not" }')"
+}
+
+measure_pprof() {
+	local go=${GO:-go}
+	# A million stacks of ten million samples.
+	python3 -c '
+import random
+random.seed(1)
+for i in range(1000000):
+    print("main;" + ";".join("f%d" % (random.randrange(99) * 100 + d) for d in range(15)) + ";leaf%d" % i, 1 + i % 19)' |
+		"$profiltool" convert -q -f pprof - "$work/large.pb.gz" || not_measured pprof "the file" || return
+	beside "10^6 stacks of pprof" "$work/large.pb.gz" "go tool pprof" "$go" tool pprof -top -nodecount=10 "$work/large.pb.gz"
+	rm -f "$work/large.pb.gz"
+}
+
+measure_perf() {
+	build_helper depth || not_measured perf "the program" || return
+	start "$helpers/depth" 100
+	perf record -q -e cpu-clock -F 20000 -g -p "$pid" -o "$work/large.data" sleep 6 >"$work/perf.err" 2>&1 ||
+		not_measured perf "perf record" || return
+	end_target
+	beside "$(($(stat -c %s "$work/large.data") / 1000000)) MB of perf.data" "$work/large.data" "perf report" \
+		perf report --stdio --no-inline -g none -i "$work/large.data"
+	rm -f "$work/large.data"
+}
+
 measure_writers() {
 	local name seconds mib
 	build_writers && mkdir -p "$work/written" && "$helpers/writers" "$work/written" \
@@ -121,5 +157,5 @@ measure_writers() {
 	rm -rf "$work/written"
 }
 
-measures=(gperftools callgrind writers)
+measures=(gperftools callgrind pprof perf writers)
 bench "$@"

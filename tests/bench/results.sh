@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# results.sh [FILE]: runs the benchmarks and writes what they print to FILE (user/doc/RESULTS.md), in the order of what
+# people ask. BENCHES="peers bench" runs only these; PROFIL_BENCH_ROUNDS and PROFIL_BENCH_SECONDS make them shorter. What
+# each prints is kept in build/bench/NAME.txt, so that the file can be made again of parts. Needs root and a quiet machine.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+file=${1:-$top/user/doc/RESULTS.md}
+kept=$build/bench/results
+mkdir -p "$kept"
+read -ra benches <<<"${BENCHES:-peers bench legacy clock kmod formats intervals flame top names delay changes}"
+
+# title NAME: what a benchmark is about, a text for a heading.
+declare -A title=(
+	[peers]="Work that people run, under profilers"
+	[bench]="The program on the tick, start and end, CPU time beside perf's"
+	[legacy]="profil(2): cost of its back ends"
+	[clock]="Clocks, 10,000 threads, profild with 1,000 clients"
+	[kmod]="The kernel module"
+	[formats]="Files: reading and writing"
+	[intervals]="Significance: how often an interval holds the truth"
+	[flame]="Flame graphs"
+	[top]="top"
+	[names]="Names of functions and lines"
+	[delay]="Delay beside the kernel's run_delay"
+	[changes]="changes: what it finds, and what it does not"
+)
+
+version() { # NAME COMMAND...: a row, if the command is here
+	local text
+
+	text=$("${@:2}" 2>/dev/null | head -n 1) && [ -n "$text" ] && echo "| $1 | ${text//|//} |"
+}
+
+machine() {
+	echo "| | |"
+	echo "|---|---|"
+	echo "| Processor | $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs$(
+		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual") |"
+	echo "| Memory | $(awk '/^MemTotal/ { printf "%.1f GB", $2 / 1e6 }' /proc/meminfo) |"
+	version Kernel uname -sr
+	version System sh -c '. /etc/os-release; echo "$PRETTY_NAME"'
+	version profil "$profiltool" --version
+	version perf perf --version
+	version bpftrace bpftrace --version
+	for package in bpfcc-tools libbpf-tools libgoogle-perftools4 valgrind postgresql redis-server nginx python3 default-jre-headless \
+		gcc; do
+		# shellcheck disable=SC2016 # dpkg-query expands it
+		version "$package" dpkg-query -W -f '${Version}' "$package"
+	done
+}
+
+failed=0
+for name in "${benches[@]}"; do
+	printf '%s\n' "$name" >&2
+	if [ "$name" = peers ]; then
+		"$here/peers.py" --rounds "${PROFIL_BENCH_ROUNDS:-7}" --seconds "${PROFIL_BENCH_SECONDS:-4}"
+	else
+		# A table as the benchmarks print it is one of Markdown but for its edges.
+		"$here/$name.sh" | sed -n 's/^.* | .*/| & |/p'
+	fi >"$kept/$name.new" || failed=1
+	[ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
+	mv "$kept/$name.new" "$kept/$name.md"
+	date -u +%F >"$kept/$name.date"
+done
+
+{
+	echo "<!-- SPDX-License-Identifier: GPL-2.0-only -->"
+	echo "# Results"
+	echo
+	echo "Written by \`make bench\`, which repeats all of it. Profilers take turns in each round, so that they meet the same machine;"
+	echo "numbers are medians, in parentheses their 95 % confidence interval, or the quartiles where a goal is beside them. Where an"
+	echo "interval contains 1, no difference was seen. A goal that was not met says so."
+	echo
+	machine
+	for name in peers bench legacy clock kmod formats intervals flame top names delay changes; do
+		[ -s "$kept/$name.md" ] || continue
+		printf '\n## %s\n\nMeasured on %s.\n\n' "${title[$name]}" "$(cat "$kept/$name.date")"
+		cat "$kept/$name.md"
+	done
+} | cat -s >"$work/results.md"
+mv "$work/results.md" "$file"
+echo "$file" >&2
+exit $failed
