@@ -6,14 +6,15 @@
  *
  * Each line on standard input adds COUNT ticks of one sample, the first FIRST ms after the start,
  * each other one STEP ms after the one before; STEP "-": they have no times; "10~": each comes up
- * to a step later, by chance.
+ * to a step later, by chance; "=10": they are no ticks but waits of 10 ms, one after the other.
  *
  *     FIRST STEP COUNT PID TID NAME FUNCTION;FUNCTION...
  *
  * The first function is the outermost. With "values" as a fifth argument, each sample also has a
- * value that is no time.
+ * value that is no time; with "wall", the time of all states of its thread, which waits need.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static uint32_t function_frame(struct profile *p, const char *name, uint32_t map
 	return location;
 }
 
-static void add_line(struct profile *p, uint32_t mapping, char *text)
+static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 {
 	double first_ms, step_ms;
 	uint64_t count;
@@ -63,8 +64,21 @@ static void add_line(struct profile *p, uint32_t mapping, char *text)
 		leaf_first[i] = frames[depth - 1 - i];
 	check(profile_add_labels(p, &labels, &label), "no memory");
 	check(profile_sample(p, leaf_first, depth, label, &sample), "no memory");
+	if (*step == '=') {
+		uint64_t length_ns = (uint64_t)(strtod(step + 1, NULL) * NS_PER_MS);
+
+		values[2] = (int64_t)(count * length_ns);
+		profile_add_values(p, sample, values);
+		for (uint64_t i = 0; i < count; i++)
+			check(wait_list_add(&p->waits, sample,
+					    p->time_ns + (uint64_t)(first_ms * NS_PER_MS) +
+						    i * length_ns,
+					    length_ns),
+			      "no memory");
+		return;
+	}
 	profile_set_ticks(p, count, values);
-	values[2] = 7;
+	values[2] = wall ? (int64_t)(count * p->period_ns) : 7;
 	profile_add_values(p, sample, values);
 	step_ms = strtod(step, &rest);
 	for (uint64_t i = 0; i < count && *step != '-'; i++) {
@@ -83,6 +97,7 @@ int main(int argc, char **argv)
 	struct profile *p = profile_new();
 	uint32_t image, mapping;
 	char text[2048];
+	bool wall;
 	struct error e;
 	FILE *out;
 
@@ -95,13 +110,16 @@ int main(int argc, char **argv)
 	check(profile_string(p, argv[4], &p->host) || profile_string(p, "cpu-clock", &p->event) ||
 		      profile_add_clock(p),
 	      "no memory");
+	wall = argc > 5 && strcmp(argv[5], "wall") == 0;
 	if (argc > 5)
-		check(profile_add_value_type(p, "faults", "count"), "no memory");
+		check(wall ? profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds")
+			   : profile_add_value_type(p, "faults", "count"),
+		      "no memory");
 	check(profile_add_image(p, "/usr/bin/server", NULL, 0, &image) ||
 		      profile_add_mapping(p, 0x1000, 0x100000, 0, image, &mapping),
 	      "no memory");
 	while (fgets(text, sizeof(text), stdin))
-		add_line(p, mapping, text);
+		add_line(p, mapping, text, wall);
 	out = fopen(argv[1], "w");
 	check(!out, argv[1]);
 	check(format_by_name("pprof")->write(p, &(struct format_options){ 0 }, out, &e), e.what);
