@@ -53,8 +53,8 @@ check "a map: names, with blanks and escapes as they are" recorded \
 	'ran("one", "a \x1b[31mtwo <&>")' "$work/map.json"
 check "a map: the process is the image" recorded \
 	"images('one') == {'[jit $pid]'}" "$work/map.json"
-check "a map: escapes do not reach a terminal" bash -c \
-	"'$profiltool' -p $pid -F 999 -d 0.4 2>/dev/null | grep -qF 'a \\x1b[31mtwo <&>'"
+check "a map: a table is printed" exits 0 until_used "$pid" 300 "$profiltool" -p "$pid" -F 999
+check "a map: escapes do not reach a terminal" grep -qF 'a \x1b[31mtwo <&>' "$work/out"
 
 printf 'rubbish\n\n%s\nzz 10 x\n%s 40 old\n%s 40 one again\n%s 40 half' \
 	"$one" "$one" "$one" "$one" >"$map"
@@ -101,9 +101,11 @@ wait_for grep -q ready "$work/a.out"
 wait_for grep -q ready "$work/b.out"
 echo "$(cut -d' ' -f2 "$work/a.out") 40 of_a" >"/tmp/perf-$a.map"
 echo "$(cut -d' ' -f2 "$work/b.out") 40 of_b" >"/tmp/perf-$b.map"
-check "two processes, code at one place: recorded" exits 0 "$profiltool" record -F 999 \
-	-p "$a,$b" -d 1 --json -o "$work/two.pb.gz"
-cp "$work/out" "$work/two.json"
+record_begin two record -F 999 -p "$a,$b" --json -o "$work/two.pb.gz"
+for target in "$a" "$b"; do
+	wait_for has_used "$target" $(($(cpu_ms "$target") + 300))
+done
+check "two processes, code at one place: recorded" record_end
 check "two processes: each has its own names" recorded \
 	"images('of_a') == {'[jit $a]'} and images('of_b') == {'[jit $b]'}" "$work/two.json"
 check "two processes: in the file, too" bash -c \

@@ -144,7 +144,7 @@ printf 'main;work 4\nother 2\n' >"$work/two.folded"
 check "folded stacks" diff <(printf 'main 1\nmain;work 7\nother 2\n') \
 	<(merge -f folded "$work/one.folded" "$work/two.folded" -o - | sort)
 start_ready "$shares" 1
-"$profiltool" -p "$pid" -F 99 -d 0.5 -q -E 1 -o "$work/slow.pb.gz" >/dev/null 2>&1
+until_used "$pid" 300 "$profiltool" -p "$pid" -F 99 -q -E 1 -o "$work/slow.pb.gz" >/dev/null 2>&1
 stop "$pid"
 check "different periods" exits 0 merge "$work/a.pb.gz" "$work/slow.pb.gz" -o "$work/x.pb.gz"
 check "different periods: reported" says "different periods"

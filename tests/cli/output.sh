@@ -8,7 +8,7 @@
 
 begin shares "$progs/shares" 1 0 lazy
 target=$pid
-record=("$profiltool" -p "$target" -F 4999 -d 0.5)
+record=(until_used "$target" 100 "$profiltool" -p "$target" -F 4999)
 
 readable() {
 	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
@@ -147,7 +147,8 @@ check "standard error is closed: the table is there, alone" test \
 check "standard error is closed: so is the file" readable "$work/folder/closed.pb.gz"
 check "standard error is closed: nothing else is in it" test \
 	"$(zgrep -ac 'profiltool: ticks' "$work/folder/closed.pb.gz")" -eq 0
-"${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
+# A shell gives what it starts in the background another standard input.
+"$profiltool" -p "$target" -F 4999 -d 1 -o "$work/folder/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
 check "standard input is closed: succeeds" test $? -eq 0
 check "standard input is closed: the file is written" readable "$work/folder/closed.pb.gz"
 rm "$work/folder/closed.pb.gz"
@@ -220,17 +221,29 @@ fi
 stop "$target"
 # --- A terminal ---
 
-# on_terminal COMMAND: what a person would get to see.
+# on_terminal PATTERN COMMAND: what a person would get to see who ends the recording once this is there.
 on_terminal() {
-	script -qec "$*" /dev/null </dev/null >"$work/terminal" 2>&1
+	local pattern=$1 code
+	shift
+	rm -f "$work/recorder"
+	: >"$work/terminal"
+	"${pdeathsig[@]}" script -qfec "echo \$\$ >$work/recorder; exec env $*" /dev/null </dev/null >"$work/terminal" 2>&1 &
+	code=$!
+	note_started "$code"
+	wait_for test -s "$work/recorder" && wait_for records "$(cat "$work/recorder")" &&
+		wait_for grep -q "$pattern" "$work/terminal"
+	wait_for has_used "$target" $(($(cpu_ms "$target") + 100))
+	kill -INT "$(cat "$work/recorder")"
+	wait "$code"
 }
-check "a terminal runs" start_ready "$progs/shares" 1
-check "on a terminal: succeeds" on_terminal "$profiltool -p $pid -F 999 -d 1.2 -E 1"
+start_ready "$progs/shares" 1
+target=$pid
+check "on a terminal: succeeds" on_terminal "ticks; Ctrl-C" "$profiltool -p $pid -F 999 -E 1"
 check "on a terminal: it reports its progress" \
 	grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
 check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
 check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
-check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -F 4999 -d 1 -q"
+check "NO_COLOR: succeeds" on_terminal "" "NO_COLOR=1 $profiltool -p $pid -F 4999 -q"
 check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
 check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
 stop "$pid"
