@@ -8,10 +8,14 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
     restart       new processes
     slower=F,X    a new build, in which the function F costs X percent of the service's time more
     moved=F,G,X   a new build, in which so much of F's time has become G's
+    whole=X       a new build, in which all functions cost X percent more
+    waits=X       a restart, after which threads wait X times as long for a CPU
     more=K,X      a restart, after which there are so many percent more requests of kind K
     load=X        no deploy: so many percent more requests
     beside        no deploy: from then on another build is used every other minute
 
+DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
+Windows have wall times and delay, as those of a machine in which services wait for a CPU.
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
 import gzip
@@ -52,6 +56,7 @@ class Pprof:
         self.body = []
         self.locations = {}
         self.mappings = {}
+        self.delay = 0.05  # how long others wait, for each second
 
     def text(self, text):
         return self.strings.setdefault(text, len(self.strings))
@@ -79,11 +84,17 @@ class Pprof:
 
     def sample(self, stack, ticks, labels):
         self.body.append(message(2, message(1, b"".join(varint(i) for i in stack))
-                                 + message(2, varint(ticks) + varint(ticks * round(1e9 / HZ))) + b"".join(labels)))
+                                 + message(2, varint(ticks) + varint(ticks * round(1e9 / HZ))
+                                           + varint(round(ticks * 1e9 / HZ * self.delay)))
+                                 + b"".join(labels)))
+
+    def wall(self, ran, waited, blocked, labels):
+        self.body.append(message(1002, number(1, 4) + number(2, ran) + number(4, waited) + number(5, blocked)
+                                 + b"".join(labels)))
 
     def write(self, path, begin):
         types = b"".join(message(1, number(1, self.text(kind)) + number(2, self.text(unit)))
-                         for kind, unit in (("samples", "count"), ("cpu", "nanoseconds")))
+                         for kind, unit in (("samples", "count"), ("cpu", "nanoseconds"), ("delay", "nanoseconds")))
         rest = (number(9, begin * 10**9) + number(10, 60 * 10**9)
                 + message(11, number(1, self.text("cpu")) + number(2, self.text("nanoseconds")))
                 + number(12, round(1e9 / HZ)))
@@ -113,7 +124,8 @@ class Service:
         weights = [rng.paretovariate(1.2) for _ in range(FUNCTIONS)]
         self.costs = {f"f{i}": weight / sum(weights) for i, weight in enumerate(weights)}
         self.kind = {f"f{i}": i % 4 for i in range(FUNCTIONS)}
-        self.load, self.beside = 1.0, False
+        self.load, self.beside, self.waits = 1.0, False, 1.0
+        self.requests, self.counter = 0, []
         self.drift = [0.0] * 5  # of the load, and of each kind of request
 
     def deploy(self, what):
@@ -125,7 +137,11 @@ class Service:
             self.beside = True
             return
         self.pid += 100
+        self.requests = 0
         if name == "restart":
+            return
+        if name == "waits":
+            self.waits *= float(argument)
             return
         if name == "more":
             kind, percent = argument.split(",")
@@ -134,7 +150,10 @@ class Service:
                     self.costs[function] *= 1 + float(percent) / 100
             return
         self.build += 1
-        if name == "slower":
+        if name == "whole":
+            for function in self.costs:
+                self.costs[function] *= 1 + float(argument) / 100
+        elif name == "slower":
             function, percent = argument.split(",")
             self.costs[function] += float(percent) / 100 * sum(self.costs.values())
         elif name == "moved":
@@ -150,6 +169,12 @@ class Service:
         load = self.load * (1 + 0.3 * math.sin(hour / 24 * 2 * math.pi)) * math.exp(self.drift[0])
         if self.rng.random() < 0.03:
             load *= 1.5
+        for quarter in range(4):
+            self.requests += poisson(self.rng, 1500 * self.cpus * load)
+            self.counter.append((START + 3600 * hour + 15 * (quarter + 1), self.requests))
+        labels = [window.label("pid", value=self.pid), window.label("comm", self.name.split(".", maxsplit=1)[0]),
+                  window.label("unit", self.name)]
+        ran = 0
         build = f"{self.build + (100 if self.beside and round(hour * 60) % 2 else 0):02x}" * 20
         for name, cost in self.costs.items():
             ticks = poisson(self.rng, HZ * 60 * self.cpus * load * cost * math.exp(self.drift[1 + self.kind[name]]))
@@ -157,9 +182,15 @@ class Service:
                 continue
             stack = [window.location(frame, self.program, build)
                      for frame in (name, f"request_{self.kind[name]}", "serve", "main")]
-            labels = [window.label("pid", value=self.pid), window.label("comm", self.name.split(".", maxsplit=1)[0]),
-                      window.label("unit", self.name)]
             window.sample(stack, ticks, labels)
+            ran += round(ticks * 1e9 / HZ)
+        waited = round(ran * 0.04 * self.waits * math.exp(self.rng.gauss(0, 0.2)))
+        window.wall(ran, waited, 4 * 60 * 10**9 - ran - waited, labels)
+
+    def write_requests(self, path):
+        with open(path, "w", encoding="ascii") as out:
+            for when, count in self.counter:
+                print(round(when), count, file=out)
 
 
 def main():
@@ -176,6 +207,8 @@ def main():
         begin = START + 60 * minute
         day, second = time.strftime("%Y-%m-%d %H%M%S", time.gmtime(begin)).split()
         window.write(f"{directory}/one/{day}/{second}.pb.gz", begin)
+    for service in services.values():
+        service.write_requests(f"{directory}.{service.name}.requests")
 
 
 main()

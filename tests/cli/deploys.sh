@@ -46,7 +46,7 @@ check "a restart is a deploy" grep -qxF 'jobs.service on host one, 2026-11-20 01
 check "what has only moved did not get worse" \
 	grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
 check "where to is a row" grep -qE ' \+1\.[0-9]{2} .* self +g +jobs$' "$work/out"
-check "the summary counts them" grep -qxF 'profiltool: 4 changes: 1 worse, 0 better, 1 moved, 0 of another mixture, 2 the same, 0 too early to tell' \
+check "the summary counts them" grep -qxF 'profiltool: 4 changes: 1 worse, 0 better, 1 moved, 0 of another mixture, 0 of other waits, 2 the same, 0 too early to tell' \
 	"$work/err"
 
 check "--unit chooses services" changes 0 three --unit 'db*'
@@ -86,6 +86,92 @@ check "which is said" grep -q '^  nothing got worse by itself: these differ with
 check "with what is asked more often" grep -qE ' \+[0-9.]+ .* total  request_1  web$' "$work/out"
 check "in JSON, too" exits 0 "$profiltool" changes --since @0 -q --json "$work/mixture"
 check "as an outcome" json "[c['outcome'] for c in j['changes']] == ['mixture']" "$work/out"
+
+# per FILE [OPTION]...: of web.service in the archive "whole", as exits.
+per() {
+	exits "$1" "$profiltool" changes --since @0 -q --json --unit web.service "${@:3}" --per "$2" "$work/whole" &&
+		cp "$work/out" "$work/per"
+}
+
+# measured EXPRESSION: of the measures m of the last comparison.
+measured() {
+	json "(lambda m: $1)({m['name']: m for m in j['changes'][0]['measures']})" "$work/per"
+}
+
+# A program that became slower as a whole; threads that wait longer for CPUs.
+archive whole 6 2 web.service:1:whole=30 db.service:1:waits=3
+requests=$work/whole.web.service.requests
+check "what is slower as a whole is not seen in functions" changes 0 whole --unit web.service
+check "but in the CPU time of a request" changes 3 whole --per "web=$requests"
+check "which is said" grep -qE '^  worse: a request takes (29|30)\.[0-9]{2} % more CPU time$' "$work/out"
+check "in its unit, with its error" grep -qE '^ *[0-9.]+ +[0-9.]+ +\+(29|30)\.[0-9]{2} +[0-9]\.[0-9]{2}  us of CPU time for a request$' "$work/out"
+check "requests are beside it" grep -qE '  requests in a second$' "$work/out"
+check "other services have none" [ "$(grep -c 'for a request$' "$work/out")" -eq 1 ]
+check "longer waits for a CPU are not worse" changes 0 whole --unit db.service
+check "but are said" grep -q '^  nothing got worse by itself: what differs is how long it waited, or others for$' "$work/out"
+check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  ms that it waited for a CPU, for 1 s on one$' \
+	"$work/out"
+check "as an outcome of JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit db.service "$work/whole"
+check "of its own" json "j['outcome'] == 'waits' and [m['name'] for m in j['changes'][0]['measures'] if m['differs']
+	and m['name'].startswith('waited')] == ['waited_ms_per_cpu_s']" "$work/out"
+check "JSON has what is measured" per 3 "$requests"
+check "of the service as a whole" measured "sorted(m) == ['blocked_threads', 'cpu_s_per_hour', 'cpu_us_per_request',
+	'delay_ms_per_cpu_s', 'requests_per_s', 'waited_ms_per_cpu_s'] and m['cpu_us_per_request']['differs'] and
+	abs(m['cpu_us_per_request']['before'] / 10000 - 1) < 0.1 and abs(m['delay_ms_per_cpu_s']['after'] - 50) < 0.1"
+expected=$(python3 -c 'import json, sys
+print([m["after"] for m in json.load(open(sys.argv[1]))["changes"][0]["measures"] if m["name"] == "cpu_us_per_request"][0])' "$work/per")
+
+# The same requests in other forms.
+awk '{ print "http_requests_total{path=\"/a b\\\"}\"} " $2 " " $1 "000" }' "$requests" | gzip >"$work/text.gz"
+check "Prometheus' text is read" per 3 "$work/text.gz"
+check "as the same" measured "m['cpu_us_per_request']['after'] == $expected"
+awk 'NR > 1 { print $1 "," ($2 >= last ? $2 - last : $2) / 15 } NR == 1 { print $1 ",0" } { last = $2 }' "$requests" >"$work/rates"
+check "rates are read" per 3 "$work/rates" --per-rate
+check "as the same" measured "abs(m['cpu_us_per_request']['after'] / $expected - 1) < 1e-4"
+check "rates are no counter" exits 1 "$profiltool" changes --unit web.service --per "$work/rates" "$work/whole"
+check "which is said" says "$work/rates is no counter: it falls in "
+check "with what reads them" says "--per-rate reads values that are requests in a second"
+python3 - "$requests" >"$work/range" <<'EOF'
+import json, sys
+lines = [line.split() for line in open(sys.argv[1])]
+half = [[[int(time), str(int(count) // 2 + odd * (int(count) % 2))] for time, count in lines] for odd in (0, 1)]
+print(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
+    {"metric": {"instance": str(odd)}, "values": half[odd]} for odd in (0, 1)]}}))
+EOF
+check "two series of query_range are added up" per 3 "$work/range"
+check "to the same" measured "abs(m['cpu_us_per_request']['after'] / $expected - 1) < 1e-4"
+# Half of the requests, for which the service takes as much time: what does not depend on them may explain that.
+awk 'NR == 1 { begin = $1 } { count += $1 - begin < 3600 ? 100 : 50; print strftime("%Y-%m-%dT%H:%M:%SZ", $1, 1), count }' \
+	"$work/whole.db.service.requests" >"$work/fewer"
+check "fixed costs of fewer requests are not worse" exits 0 "$profiltool" changes --since @0 -q --json --unit db.service \
+	--per "$work/fewer" "$work/whole"
+check "though each takes twice as long" json "[(1.5 < m['after'] / m['before'] < 2.5, m['differs'])
+	for m in j['changes'][0]['measures'] if m['name'] == 'cpu_us_per_request'] == [(True, False)]" "$work/out"
+head -n 100 "$requests" >"$work/short"
+check "a metric that ends too early is not compared" changes 0 whole --unit web.service --per "$work/short"
+check "which is said" grep -qxF '  requests are not compared: the metric covers too little of this time' "$work/out"
+
+# bad_metric NAME CONTENT MESSAGE
+bad_metric() {
+	printf '%b' "$2" >"$work/bad"
+	check "$1" exits 1 "$profiltool" changes --per "web=$work/bad" "$work/whole"
+	check "  is said" says "$work/bad$3"
+}
+bad_metric "a line without a value" '1795132800 5\n1795132815\n' ':2: it is no TIME VALUE'
+bad_metric "a value that is none" '1795132800 5\n1795132815 x\n' ':2: its value is no number'
+bad_metric "a negative one" '1795132800 -5\n' ':1: a value is no number from 0 on'
+bad_metric "a time that is none" '# a\n\nwhen 5 6\nxx 7 8\n1795132815x 7\n' ':5: its time is none'
+bad_metric "times that go back" '1795132800 5\n1795132799 7\n' ':2: its time is not later'
+bad_metric "a scrape without times" 'http_requests_total{a="b"} 7\n' ':1: its value has no time'
+bad_metric "labels without an end" 'http_requests_total{a="}" 7\n' ':1: it has no value behind'
+bad_metric "one value" '1795132800 5\n' ' has no two values within 15 minutes'
+bad_metric "JSON that ends too early" '{"data": {"result": [' ': at byte '
+bad_metric "other JSON" '{"data": {"result": [{"value": [1, "2"]}]}}' ': a result has no values'
+check "a metric of two services" exits 2 "$profiltool" changes --since @0 --per "$requests" "$work/whole"
+check "is said" says "would be of web.service on host one and of db.service on host one"
+check "a metric of a service that is not there" changes 0 whole --unit db.service --per "web=$requests"
+check "is said" grep -qF "nothing was deployed of what it counts" "$work/err"
+check "--per without a unit before =" exits 2 "$profiltool" changes --per "=$requests" "$work/whole"
 
 archive damaged 3 2 web.service:1:slower=f3,5
 head -c 100 /dev/zero >"$work/damaged/one/2026-11-20/003000.pb.gz"

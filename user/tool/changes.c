@@ -7,13 +7,24 @@
 #include "archive/read.h"
 #include "archive/window_sum.h"
 #include "report/changes/changes.h"
+#include "tool/metric.h"
 #include "tool/tool.h"
 
 /* Its exit code when something got worse: what a script asks. */
 #define EXIT_WORSE 3
 
+#define METRICS_MAX 64
+
+/* The values of --per. */
+struct metric_arguments {
+	const char *texts[METRICS_MAX];
+	size_t count;
+};
+
 struct changes_arguments {
 	struct tool_view view;
+	struct metric_arguments metrics;
+	bool rates; /* they are */
 	struct tool_query query;
 	struct changes_options options;
 	const char *at;
@@ -31,11 +42,25 @@ static int parse_least(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int parse_metric(const char *value, void *member, struct error *e)
+{
+	struct metric_arguments *m = member;
+
+	if (m->count == METRICS_MAX)
+		return error_set(e, 0, "--per was given more than %d times", METRICS_MAX);
+	m->texts[m->count++] = value;
+	return 0;
+}
+
 static const struct option_spec options[] = {
 	{ "min", 0, "PERCENT", "the least difference, of a service's CPU time: 1", parse_least,
 	  offsetof(struct changes_arguments, options.least_percent) },
 	{ "at", 0, "TIME", "compare before and after TIME, whatever was deployed", option_text,
 	  offsetof(struct changes_arguments, at) },
+	{ "per", 0, "UNIT=FILE", "compare the CPU time of a request: FILE counts UNIT's requests",
+	  parse_metric, offsetof(struct changes_arguments, metrics) },
+	{ "per-rate", 0, NULL, "FILE has requests in a second, not a counter", NULL,
+	  offsetof(struct changes_arguments, rates) },
 	TOOL_INTERVAL_OPTIONS(struct changes_arguments, query),
 	{ "limit", 'E', "ROWS", "print the first ROWS rows of each; 0: all", tool_option_limit,
 	  offsetof(struct changes_arguments, view.limit) },
@@ -104,6 +129,62 @@ static int add_windows(struct changes *c, const struct changes_arguments *a, con
 	return err;
 }
 
+/*
+ * Reads the metrics, of which each belongs to a unit or container. metrics: METRICS_MAX; their
+ * lists, and units if not NULL, are the caller's to free, in any case.
+ */
+static int read_metrics(const struct changes_arguments *a, struct changes_metric *metrics,
+			struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->metrics.count && !err; i++) {
+		const char *path = a->metrics.texts[i], *end = strchr(path, '=');
+
+		if (end == path)
+			return error_set_kind(e, ERROR_USAGE, 0, "--per %s names no unit", path);
+		if (end && !memchr(path, '/', end - path)) {
+			metrics[i].unit = strndup(path, end - path);
+			if (!metrics[i].unit)
+				return error_no_memory(e);
+			path = end + 1;
+		}
+		err = metric_read(path, a->rates, &metrics[i], e);
+	}
+	return err;
+}
+
+/* A metric is of one service: fails if it was taken for those of several. Warns if of none. */
+static int check_metrics(const struct changes *c, const struct changes_arguments *a,
+			 struct error *e)
+{
+	for (size_t i = 0; i < a->metrics.count; i++) {
+		const struct changes_metric *m = &a->options.metrics[i];
+		const struct change *first = NULL;
+
+		for (size_t k = 0; k < c->count; k++) {
+			const struct change *change = &c->changes[k];
+
+			if (change->metric != m)
+				continue;
+			first = first ?: change;
+			if (strcmp(first->service, change->service) == 0 &&
+			    strcmp(first->host, change->host) == 0)
+				continue;
+			error_set_kind(e, ERROR_USAGE, 0,
+				       "--per %s would be of %s on host %s and of %s on host %s",
+				       a->metrics.texts[i], first->service, first->host,
+				       change->service, change->host);
+			error_hint(e, "--per UNIT=FILE, --unit and --host choose one");
+			return -EINVAL;
+		}
+		if (!first)
+			tool_warn("--per %s: nothing was deployed of what it counts",
+				  a->metrics.texts[i]);
+	}
+	return 0;
+}
+
 static void print_summary(const struct changes *c, bool damaged)
 {
 	size_t counts[CHANGE_WORSE + 1] = { 0 };
@@ -116,15 +197,17 @@ static void print_summary(const struct changes *c, bool damaged)
 		tool_warn("some windows are damaged, and were not compared");
 	fprintf(stderr,
 		TOOL_PREFIX "%zu change%s: %zu worse, %zu better, %zu moved, "
-			    "%zu of another mixture, %zu the same, %zu too early to tell\n",
+			    "%zu of another mixture, %zu of other waits, %zu the same, "
+			    "%zu too early to tell\n",
 		c->count, c->count == 1 ? "" : "s", counts[CHANGE_WORSE], counts[CHANGE_BETTER],
-		counts[CHANGE_MOVED], counts[CHANGE_MIXTURE], counts[CHANGE_NONE],
-		counts[CHANGE_TOO_EARLY]);
+		counts[CHANGE_MOVED], counts[CHANGE_MIXTURE], counts[CHANGE_WAITS],
+		counts[CHANGE_NONE], counts[CHANGE_TOO_EARLY]);
 }
 
 static int run_changes(int argc, char **argv)
 {
 	struct changes_arguments a = { .view.limit = -1, .options.least_percent = 1 };
+	struct changes_metric metrics[METRICS_MAX] = { 0 };
 	struct report_table_options table;
 	struct changes c = { 0 };
 	char *directory = NULL, *host = NULL;
@@ -155,11 +238,15 @@ static int run_changes(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	table = tool_table_options(&a.view);
-	err = changes_begin(&c) ? error_no_memory(&e) : 0;
+	a.options.metrics = metrics;
+	a.options.metric_count = a.metrics.count;
+	err = read_metrics(&a, metrics, &e);
+	err = err ?: (changes_begin(&c) ? error_no_memory(&e) : 0);
 	err = err ?: add_windows(&c, &a, directory, host, &damaged, &e);
+	err = err ?: (changes_find(&c, &a.options) ? error_no_memory(&e) : 0);
+	err = err ?: check_metrics(&c, &a, &e);
 	if (!err &&
-	    (changes_find(&c, &a.options) ||
-	     (a.view.json ? changes_json(&c, &table, stdout) : changes_print(&c, &table, stdout))))
+	    (a.view.json ? changes_json(&c, &table, stdout) : changes_print(&c, &table, stdout)))
 		err = error_no_memory(&e);
 	tool_flush();
 	if (err)
@@ -169,6 +256,10 @@ static int run_changes(int argc, char **argv)
 	if (!err && !a.quiet)
 		print_summary(&c, damaged);
 	changes_free(&c);
+	for (size_t i = 0; i < a.metrics.count; i++) {
+		free(metrics[i].unit);
+		free(metrics[i].list);
+	}
 	free(directory);
 	free(host);
 	return code;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/callgraph.h"
+#include "profile/filter.h"
 #include "profile/tags.h"
 #include "report/changes/data.h"
 #include "report/row_view.h"
@@ -105,6 +106,18 @@ static struct changes_cell *last_cell(struct changes_cells *c, uint32_t block)
 	return &c->cells[c->count++];
 }
 
+/* The account of the last block. */
+static struct changes_account *last_account(struct changes_service *s, uint32_t block)
+{
+	if (s->account_count && s->accounts[s->account_count - 1].block == block)
+		return &s->accounts[s->account_count - 1];
+	if (array_reserve(&s->accounts, &s->account_room, s->account_count + 1,
+			  sizeof(*s->accounts)))
+		return NULL;
+	s->accounts[s->account_count] = (struct changes_account){ .block = block };
+	return &s->accounts[s->account_count++];
+}
+
 /* --- One window --- */
 
 struct window {
@@ -114,6 +127,7 @@ struct window {
 	uint32_t block;
 	int64_t tick_ns;
 	size_t samples; /* the number of that value */
+	size_t delay;	/* and of that one, or value_type_count */
 	/* Of each labels, and of none: a service's number. */
 	uint32_t *services;
 };
@@ -253,6 +267,7 @@ static int add_services(struct window *w)
 		const struct profile_sample *sample = &p->samples[i];
 		int64_t ticks = p->values[i * p->value_type_count + w->samples];
 		uint32_t number = service_of(w, sample);
+		struct changes_account *account;
 		struct changes_service *s;
 		struct changes_cell *cell;
 
@@ -265,6 +280,13 @@ static int add_services(struct window *w)
 		cell->self += ticks * w->tick_ns;
 		cell->total = cell->self;
 		cell->ticks += ticks;
+		if (w->delay < p->value_type_count) {
+			account = last_account(s, w->block);
+			if (!account)
+				return -ENOMEM;
+			account->delay_ns += p->values[i * p->value_type_count + w->delay];
+			account->delay_cpu_ns += ticks * w->tick_ns;
+		}
 		if (sample->labels < p->label_count)
 			err = note_process(w, s, p->labels[sample->labels].pid);
 		for (uint32_t k = 0; k < sample->depth && !err; k++) {
@@ -281,6 +303,33 @@ static int add_services(struct window *w)
 		}
 	}
 	return err;
+}
+
+/* Adds for how long threads of services ran, waited for a CPU and were blocked. */
+static int add_accounts(struct window *w)
+{
+	const struct profile *p = w->p;
+	struct changes_data *d = w->c->data;
+
+	for (size_t i = 0; i < p->wall_count; i++) {
+		const struct profile_wall *wall = &p->walls[i];
+		uint32_t number = w->services[wall->labels];
+		struct changes_account *account;
+
+		if (number == PROFILE_NONE)
+			continue;
+		account = last_account(&d->services[number], w->block);
+		if (!account)
+			return -ENOMEM;
+		account->ran_ns += wall->ran_ns;
+		account->waited_ns += wall->runnable_ns;
+		account->blocked_ns += wall->blocked_ns;
+		/* Once, for all labels of this service. */
+		if (d->services[number].accounted_ns != w->limit_ns)
+			account->recorded_ns += p->duration_ns;
+		d->services[number].accounted_ns = w->limit_ns;
+	}
+	return 0;
 }
 
 /* The function of a node, in a service; cached in `known`, as the number + 1. */
@@ -426,6 +475,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 		.limit_ns = limit_ns,
 		.tick_ns = (int64_t)p->period_ns,
 		.samples = profile_find_value(p, "samples"),
+		.delay = profile_delay(p),
 	};
 	int err;
 
@@ -435,6 +485,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 	err = find_block(&w, host);
 	err = err ?: find_services(&w);
 	err = err ?: add_services(&w);
+	err = err ?: add_accounts(&w);
 	err = err ?: add_functions(&w);
 	free(w.services);
 	return err;
@@ -457,12 +508,29 @@ struct change *changes_append(struct changes *c, size_t *room, uint32_t service)
 	return change;
 }
 
+/* The first metric that is this service's; NULL: none. */
+static const struct changes_metric *metric_of(const struct changes_service *s,
+					      const struct changes_options *o)
+{
+	for (size_t i = 0; i < o->metric_count; i++) {
+		const struct changes_metric *m = &o->metrics[i];
+
+		if (!m->unit || (s->container ? profile_container_matches(m->unit, s->name)
+					      : profile_unit_matches(m->unit, s->name)))
+			return m;
+	}
+	return NULL;
+}
+
 int changes_find(struct changes *c, const struct changes_options *o)
 {
 	size_t room = 0;
 	int err = 0;
 
 	for (uint32_t i = 0; i < c->data->service_count && !err; i++) {
+		const struct changes_metric *metric = metric_of(&c->data->services[i], o);
+		size_t first = c->count;
+
 		if (o->at_ns) {
 			struct change *change = changes_append(c, &room, i);
 
@@ -473,6 +541,8 @@ int changes_find(struct changes *c, const struct changes_options *o)
 		} else {
 			err = changes_find_deploys(c, &room, i);
 		}
+		for (size_t k = first; k < c->count; k++)
+			c->changes[k].metric = metric;
 	}
 	return err ?: changes_judge(c, o);
 }
@@ -507,6 +577,7 @@ void changes_free(struct changes *c)
 		free(s->processes);
 		index_free(&s->process_index);
 		free(s->cells.cells);
+		free(s->accounts);
 		free(s->name);
 	}
 	for (size_t i = 0; d && i < d->function_count; i++) {

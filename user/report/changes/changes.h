@@ -9,6 +9,7 @@
 #include "profile/build_id.h"
 #include "profile/profile.h"
 #include "report/report.h"
+#include "util/clock.h"
 
 /*
  * What became more expensive with a deploy. A service is a unit, or a container, of a host; a
@@ -24,6 +25,11 @@
  * degrees of freedom. What takes the same part of its caller's time as before did not change
  * itself: the mixture of requests did, or the caller. And as many functions are compared, by
  * Benjamini and Hochberg's rule: at most one of twenty that are reported differs by chance.
+ *
+ * Where it is known how many requests there were, the CPU time of each is compared, too, and what
+ * became slower as a whole is seen. What a service waited, and made others wait, is compared and
+ * reported by the same statistics; but it depends on what else runs on the machine, so it is never
+ * called worse.
  */
 
 /* The time of a service before, or after, a deploy. */
@@ -53,6 +59,24 @@ struct change_row {
 	double p;	   /* of such a difference by chance; corrected for the number of rows */
 };
 
+/* Of the service as a whole. Those of waiting are in ns for each ns of its CPU time. */
+enum change_measure_number {
+	MEASURE_PER_REQUEST, /* CPU time of a request, in ns */
+	MEASURE_REQUESTS,    /* in a second */
+	MEASURE_CPU,	     /* CPUs that it used */
+	MEASURE_WAITED,	     /* its threads, for a CPU */
+	MEASURE_DELAY,	     /* others, for the CPU on which it ran */
+	MEASURE_BLOCKED,     /* how many of its threads were blocked, on average */
+	CHANGE_MEASURES
+};
+
+struct change_measure {
+	bool known;   /* on both sides; else the rest is 0 */
+	bool differs; /* as rows do */
+	double value[CHANGE_SIDES];
+	double difference, error, p; /* as of a row, in the unit of the values */
+};
+
 /* An image whose build is another one. */
 struct change_image {
 	const char *name;
@@ -64,6 +88,7 @@ enum change_outcome {
 	CHANGE_NONE,	  /* nothing differs */
 	CHANGE_MIXTURE,	  /* functions differ, but with all that they call alike */
 	CHANGE_MOVED,	  /* functions differ, but what some cost more others cost less */
+	CHANGE_WAITS,	  /* none of these, but it waited for CPUs, or made others, differently */
 	CHANGE_BETTER,
 	CHANGE_WORSE,
 };
@@ -80,19 +105,44 @@ struct change {
 	size_t image_count;
 	struct change_span spans[CHANGE_SIDES];
 	enum change_outcome outcome;
-	/* How much more the service's work costs, in percent: by the functions that differ. */
+	/*
+	 * How much more the service's work costs, in percent: by the functions that differ; or
+	 * by_request: by the CPU time of a request.
+	 */
 	double cost;
+	bool by_request;
+	struct change_measure measures[CHANGE_MEASURES];
 	struct change_row *rows; /* those that differ, the most expensive first */
 	size_t row_count;
 	size_t compared; /* functions, by self and by total each */
+
+	const struct changes_metric *metric; /* the service's requests; NULL: not given */
 
 	/* private */
 	uint32_t number; /* of the service */
 };
 
+/* How many requests came in a time. */
+struct changes_increase {
+	uint64_t since_ns, until_ns; /* since the epoch; at most INCREASE_NS long */
+	double count;
+};
+
+/* When requests came in a longer time is not known well enough. */
+#define INCREASE_NS (15 * 60 * NS_PER_S)
+
+/* The requests of a service, by the times since which; these may overlap. */
+struct changes_metric {
+	char *unit; /* name or pattern, as of --unit and --container; NULL: of all */
+	struct changes_increase *list;
+	size_t count;
+};
+
 struct changes_options {
 	double least_percent; /* of the service's CPU time that a difference has to be */
 	uint64_t at_ns;	      /* compare all services before and after this time; 0: deploys */
+	const struct changes_metric *metrics; /* the first that matches a service is its own */
+	size_t metric_count;
 };
 
 struct changes {

@@ -41,11 +41,23 @@ struct changes_process {
 	uint64_t first_ns, last_start_ns, last_ns;
 };
 
+/* What threads of a service did in a block: in windows that have the account of that. */
+struct changes_account {
+	uint32_t block;
+	uint64_t recorded_ns; /* of the windows with wall times */
+	uint64_t ran_ns, waited_ns, blocked_ns;
+	/* In windows in which delay was recorded: the service's CPU time by ticks, too. */
+	int64_t delay_ns, delay_cpu_ns;
+};
+
 struct changes_service {
 	uint32_t host;
 	char *name;
 	bool container;
 	struct changes_cells cells;
+	struct changes_account *accounts; /* in the order of blocks */
+	size_t account_count, account_room;
+	uint64_t accounted_ns; /* the end of the last window that has an account */
 	struct changes_build *builds;
 	size_t build_count, build_room;
 	struct changes_process *processes;

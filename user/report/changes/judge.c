@@ -29,6 +29,12 @@
 #define MAIN_CALLER 0.8
 #define NOT_ALIKE   0.01
 
+/* The part of a block in which requests were counted, at least. */
+#define LEAST_COVERED 0.95
+
+/* How CPU time depends on requests is not known from fewer blocks. */
+#define LEAST_FIT 6
+
 /* A function with fewer ticks on both sides together is not compared. */
 #define LEAST_TICKS 50
 
@@ -123,45 +129,50 @@ struct share {
 	double last; /* the share in the second half */
 };
 
-/*
- * The share of a part of the service's time, as a ratio of two sums over parts, each of which
- * scatters. Not below what chance does with so many ticks.
- */
-static struct share share_of(const struct changes_cells *c, bool total, const struct side *side)
+/* The ratio of two sums over parts, each of which scatters; the second one is not 0. */
+static struct share ratio_of(const double *of, const double *all, size_t count)
 {
-	double of[MOST_PARTS + 1] = { 0 }, sum = 0, squares = 0, least, late = 0, late_all = 0;
+	double sum = 0, sum_all = 0, squares = 0, late = 0, late_all = 0;
 	double before = 0, products = 0, dependence;
-	struct share s = { .freedom = (double)side->count - 1 };
+	struct share s = { .freedom = (double)count - 1 };
 
-	for (size_t i = 0; i < c->count; i++)
-		if (side->parts[c->cells[i].block]) {
-			double value = (double)(total ? c->cells[i].total : c->cells[i].self);
-
-			of[side->parts[c->cells[i].block]] += value;
-			sum += value;
-		}
-	s.share = sum / side->sum;
-	for (size_t i = 1; i <= side->count; i++) {
-		double rest = of[i] - s.share * side->all[i];
+	for (size_t i = 0; i < count; i++) {
+		sum += of[i];
+		sum_all += all[i];
+	}
+	s.share = sum / sum_all;
+	for (size_t i = 0; i < count; i++) {
+		double rest = of[i] - s.share * all[i];
 
 		squares += rest * rest;
 		products += rest * before;
 		before = rest;
-		if (2 * i > side->count) {
+		if (2 * (i + 1) > count) {
 			late += of[i];
-			late_all += side->all[i];
+			late_all += all[i];
 		}
 	}
 	s.last = late_all > 0 ? late / late_all : s.share;
-	s.variance = squares * (double)side->count / s.freedom / (side->sum * side->sum);
+	s.variance = squares * (double)count / s.freedom / (sum_all * sum_all);
 	/* Parts that depend on each other tell less; of so few, the sum is too small by 1 of them.
 	 */
-	dependence = squares > 0 ? products / squares + 1 / (double)side->count : 0;
+	dependence = squares > 0 ? products / squares + 1 / (double)count : 0;
 	dependence = fmin(fmax(dependence, 0), MOST_DEPENDENCE);
 	s.variance *= (1 + dependence) / (1 - dependence);
-	least = s.share * (1 - s.share) / side->ticks;
-	if (s.variance < least)
-		s.variance = least;
+	return s;
+}
+
+/* The share of a part of the service's time. Not below what chance does with so many ticks. */
+static struct share share_of(const struct changes_cells *c, bool total, const struct side *side)
+{
+	double of[MOST_PARTS + 1] = { 0 };
+	struct share s;
+
+	for (size_t i = 0; i < c->count; i++)
+		of[side->parts[c->cells[i].block]] +=
+			(double)(total ? c->cells[i].total : c->cells[i].self);
+	s = ratio_of(of + 1, side->all + 1, side->count);
+	s.variance = fmax(s.variance, s.share * (1 - s.share) / side->ticks);
 	return s;
 }
 
@@ -184,6 +195,14 @@ struct judge {
 	uint32_t *parts; /* scratch: of each block, for each side */
 	double *ratios;
 	size_t ratio_room;
+	struct measured *measured; /* of each change, CHANGE_MEASURES */
+};
+
+/* What is known of a measure beside what is printed. */
+struct measured {
+	double lasting;
+	/* How much of the difference another number of requests explains, at most and least. */
+	double explained[2];
 };
 
 /*
@@ -408,6 +427,216 @@ static void set_spans(struct changes *c, size_t number)
 	change->spans[AFTER] = (struct change_span){ change->end_ns, until_ns, 0, 0, 0, 0 };
 }
 
+/* --- Measures of the service as a whole --- */
+
+/* The parts of a side for a measure: numerators and denominators, of those that have one. */
+struct measure_parts {
+	double of[MOST_PARTS], all[MOST_PARTS];
+	size_t count;
+};
+
+/* How many requests there were in a block; -1: the metric does not cover it. */
+static double requests_of(const struct changes_metric *m, const struct changes_block *b)
+{
+	/* Of what overlaps the block, none began earlier. */
+	uint64_t first_ns = b->start_ns > INCREASE_NS ? b->start_ns - INCREASE_NS : 0;
+	uint64_t covered_ns = 0, end_ns = b->start_ns;
+	size_t low = 0, high = m->count;
+	double count = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (m->list[middle].since_ns < first_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < m->count && m->list[low].since_ns < b->limit_ns; low++) {
+		const struct changes_increase *i = &m->list[low];
+		uint64_t since_ns = i->since_ns > b->start_ns ? i->since_ns : b->start_ns;
+		uint64_t until_ns = i->until_ns < b->limit_ns ? i->until_ns : b->limit_ns;
+
+		if (until_ns <= since_ns)
+			continue;
+		count += i->count * (double)(until_ns - since_ns) /
+			 (double)(i->until_ns - i->since_ns);
+		if (until_ns > end_ns) {
+			covered_ns += until_ns - (since_ns > end_ns ? since_ns : end_ns);
+			end_ns = until_ns;
+		}
+	}
+	if ((double)covered_ns < LEAST_COVERED * (double)(b->limit_ns - b->start_ns))
+		return -1;
+	/* Those that came while something was recorded. */
+	return count / (double)covered_ns *
+	       fmin((double)b->recorded_ns, (double)(b->limit_ns - b->start_ns));
+}
+
+/* Adds up a block of a service for a measure. account: NULL if the block has none. */
+static void add_measure(const struct change *change, enum change_measure_number number,
+			const struct changes_cell *cell, const struct changes_block *block,
+			const struct changes_account *account, double *of, double *all)
+{
+	double requests = 0;
+
+	if (number == MEASURE_PER_REQUEST || number == MEASURE_REQUESTS) {
+		requests = requests_of(change->metric, block);
+		if (requests < 0)
+			return;
+	} else if (number != MEASURE_CPU && !account) {
+		return;
+	}
+	switch (number) {
+	case MEASURE_PER_REQUEST:
+		*of += (double)cell->total;
+		*all += requests;
+		break;
+	case MEASURE_REQUESTS:
+		*of += requests;
+		*all += (double)block->recorded_ns / NS_PER_S;
+		break;
+	case MEASURE_CPU:
+		*of += (double)cell->total;
+		*all += (double)block->recorded_ns;
+		break;
+	case MEASURE_WAITED:
+		*of += (double)account->waited_ns;
+		*all += (double)account->ran_ns;
+		break;
+	case MEASURE_DELAY:
+		*of += (double)account->delay_ns;
+		*all += (double)account->delay_cpu_ns;
+		break;
+	case MEASURE_BLOCKED:
+		*of += (double)account->blocked_ns;
+		*all += (double)account->recorded_ns;
+		break;
+	case CHANGE_MEASURES:
+		break;
+	}
+}
+
+static void measure_side(const struct judge *j, const struct change *change,
+			 enum change_measure_number number, const struct side *side,
+			 struct measure_parts *m)
+{
+	const struct changes_service *s = &j->c->data->services[change->number];
+	double of[MOST_PARTS + 1] = { 0 }, all[MOST_PARTS + 1] = { 0 };
+	size_t k = 0;
+
+	for (size_t i = 0; i < s->cells.count; i++) {
+		uint32_t block = s->cells.cells[i].block, part = side->parts[block];
+
+		while (k < s->account_count && s->accounts[k].block < block)
+			k++;
+		if (part)
+			add_measure(change, number, &s->cells.cells[i], &j->c->data->blocks[block],
+				    k < s->account_count && s->accounts[k].block == block
+					    ? &s->accounts[k]
+					    : NULL,
+				    &of[part], &all[part]);
+	}
+	m->count = 0;
+	for (size_t i = 1; i <= side->count; i++)
+		if (all[i] > 0) {
+			m->of[m->count] = of[i];
+			m->all[m->count++] = all[i];
+		}
+}
+
+/*
+ * The largest part of the service's CPU time before that does not depend on the number of requests,
+ * as far as blocks with more and with fewer tell: the end of the 95 % confidence interval of the
+ * intercept of CPU time over requests. 1 if they do not tell.
+ */
+static double fixed_part(const struct judge *j, const struct change *change,
+			 const struct side *side)
+{
+	const struct changes_service *s = &j->c->data->services[change->number];
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, slope, rest, error;
+
+	for (size_t i = 0; i < s->cells.count; i++) {
+		const struct changes_block *b = &j->c->data->blocks[s->cells.cells[i].block];
+		double requests, cpus;
+
+		if (!side->parts[s->cells.cells[i].block])
+			continue;
+		requests = requests_of(change->metric, b);
+		if (requests < 0 || !b->recorded_ns)
+			continue;
+		requests /= (double)b->recorded_ns;
+		cpus = (double)s->cells.cells[i].total / (double)b->recorded_ns;
+		n++;
+		x += requests;
+		y += cpus;
+		xx += requests * requests;
+		xy += requests * cpus;
+		yy += cpus * cpus;
+	}
+	x /= n;
+	y /= n;
+	xx = xx / n - x * x;
+	xy = xy / n - x * y;
+	yy = yy / n - y * y;
+	if (n < LEAST_FIT || !(xx > 0) || !(y > 0))
+		return 1;
+	slope = xy / xx;
+	rest = fmax(yy - slope * xy, 0) * n / (n - 2);
+	error = sqrt(rest / n * (1 + x * x / xx)) * student_95(n - 2);
+	return fmin(fmax((y - slope * x + error) / y, 0), 1);
+}
+
+/*
+ * Compares the service as a whole, in so far as that was recorded on both sides. What costs the
+ * same for any number of requests is divided by as many as there are: so, how much this explains is
+ * kept, too.
+ */
+static void measure_change(struct judge *j, struct change *change, const struct side *sides)
+{
+	struct measured *measured = &j->measured[(change - j->c->changes) * CHANGE_MEASURES];
+	const struct change_measure *requests = &change->measures[MEASURE_REQUESTS];
+	double variance, freedom, fixed;
+
+	for (int i = 0; i < CHANGE_MEASURES; i++) {
+		struct change_measure *m = &change->measures[i];
+		struct share s[CHANGE_SIDES];
+		bool known = change->metric || (i != MEASURE_PER_REQUEST && i != MEASURE_REQUESTS);
+
+		for (int k = 0; k < CHANGE_SIDES && known; k++) {
+			struct measure_parts parts;
+
+			measure_side(j, change, i, &sides[k], &parts);
+			known = parts.count >= LEAST_PARTS;
+			if (!known)
+				break;
+			s[k] = ratio_of(parts.of, parts.all, parts.count);
+			/* What was waited is known exactly; CPU time by ticks is not. */
+			if (i == MEASURE_PER_REQUEST || i == MEASURE_CPU || i == MEASURE_DELAY)
+				s[k].variance = fmax(s[k].variance,
+						     s[k].share * s[k].share / sides[k].ticks);
+		}
+		if (!known)
+			continue;
+		share_variances(s, sides);
+		m->p = difference_p(s, 1, 0, &variance, &freedom);
+		m->known = true;
+		m->value[BEFORE] = s[BEFORE].share;
+		m->value[AFTER] = s[AFTER].share;
+		m->difference = s[AFTER].share - s[BEFORE].share;
+		m->error = variance > 0 ? sqrt(variance) * student_95(freedom) : 0;
+		measured[i].lasting = s[AFTER].last - s[BEFORE].share;
+	}
+	if (!change->measures[MEASURE_PER_REQUEST].known || !requests->known ||
+	    !(requests->value[BEFORE] > 0) || !(requests->value[AFTER] > 0))
+		return;
+	fixed = fixed_part(j, change, &sides[BEFORE]) *
+		change->measures[MEASURE_PER_REQUEST].value[BEFORE] *
+		(requests->value[BEFORE] / requests->value[AFTER] - 1);
+	measured[MEASURE_PER_REQUEST].explained[0] = fmin(fixed, 0);
+	measured[MEASURE_PER_REQUEST].explained[1] = fmax(fixed, 0);
+}
+
 static bool calls(const struct changes_function *f)
 {
 	for (size_t i = 0; i < f->cells.count; i++)
@@ -429,6 +658,7 @@ static int compare_change(struct judge *j, size_t number)
 	if (!sides[BEFORE].count || !sides[AFTER].count)
 		return 0;
 	change->outcome = CHANGE_NONE;
+	measure_change(j, change, sides);
 	err = find_scale(j, change, sides, &scale, &error);
 	for (size_t i = 0; i < j->c->data->function_count && !err; i++) {
 		const struct changes_function *f = &j->c->data->functions[i];
@@ -446,28 +676,33 @@ static int compare_change(struct judge *j, size_t number)
 
 static int compare_p(const void *one, const void *other)
 {
-	const struct candidate *const *a = one, *const *b = other;
+	const double *const *a = one, *const *b = other;
 
-	return ((*a)->row.p > (*b)->row.p) - ((*a)->row.p < (*b)->row.p);
+	return (**a > **b) - (**a < **b);
 }
 
 /* Benjamini and Hochberg's correction: of those up to a limit, so large a part is by chance. */
 static int correct(struct judge *j)
 {
-	struct candidate **order = calloc(j->count + 1, sizeof(struct candidate *));
+	double **order = calloc(j->count + j->c->count * CHANGE_MEASURES + 1, sizeof(*order));
 	double least = 1;
+	size_t count = 0;
 
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < j->count; i++)
-		order[i] = &j->candidates[i];
-	if (j->count)
-		qsort(order, j->count, sizeof(*order), compare_p);
-	for (size_t i = j->count; i-- > 0;) {
-		double p = order[i]->row.p * (double)j->count / (double)(i + 1);
+		order[count++] = &j->candidates[i].row.p;
+	for (size_t i = 0; i < j->c->count; i++)
+		for (int k = 0; k < CHANGE_MEASURES; k++)
+			if (j->c->changes[i].measures[k].known)
+				order[count++] = &j->c->changes[i].measures[k].p;
+	if (count)
+		qsort(order, count, sizeof(*order), compare_p);
+	for (size_t i = count; i-- > 0;) {
+		double p = *order[i] * (double)count / (double)(i + 1);
 
 		least = p < least ? p : least;
-		order[i]->row.p = least;
+		*order[i] = least;
 	}
 	free(order);
 	return 0;
@@ -498,6 +733,31 @@ static enum change_outcome outcome(const struct balance *b, double least)
 }
 
 /*
+ * Chooses the measures that differ: by more than chance, by as much as was asked for, and still in
+ * the second half of the time after.
+ */
+static void conclude_measures(struct judge *j, uint32_t number)
+{
+	struct change *change = &j->c->changes[number];
+
+	for (int i = 0; i < CHANGE_MEASURES; i++) {
+		struct change_measure *m = &change->measures[i];
+		const struct measured *of = &j->measured[number * CHANGE_MEASURES + i];
+		/* Of CPU time, as all is. */
+		double whole = i == MEASURE_WAITED || i == MEASURE_DELAY ? 1 : m->value[BEFORE];
+		double beyond = m->difference - of->explained[m->difference > 0];
+
+		m->differs = m->known && m->p <= FALSE_DISCOVERIES &&
+			     of->lasting / m->difference >= 0.5 &&
+			     fabs(m->difference) >= j->o->least_percent / 100 * whole;
+		/* What another number of requests explains is none. */
+		if (i == MEASURE_PER_REQUEST && of->explained[m->difference > 0] != 0 &&
+		    (beyond * m->difference <= 0 || fabs(beyond) < m->error))
+			m->differs = false;
+	}
+}
+
+/*
  * Chooses the rows of a change that differ: by more than chance, by as much as was asked for, and
  * still in the second half of the time after. What some functions cost more and others less has
  * only moved.
@@ -525,13 +785,27 @@ static int conclude(struct judge *j, uint32_t number)
 		if (!row->total && !candidate->alike)
 			*(row->difference > 0 ? &balance.more : &balance.less) += amount;
 	}
+	if (count) {
+		change->outcome = outcome(&balance, j->o->least_percent);
+		change->cost = balance.more - balance.less;
+		/* Then all that differs is in totals, or alike. */
+		if (change->outcome == CHANGE_NONE)
+			change->outcome = CHANGE_MIXTURE;
+	}
+	/* Requests of another mixture cost more or less, too. */
+	if (change->measures[MEASURE_PER_REQUEST].differs && change->outcome != CHANGE_MIXTURE) {
+		const struct change_measure *m = &change->measures[MEASURE_PER_REQUEST];
+
+		change->by_request = true;
+		change->cost = m->difference / m->value[BEFORE] * 100;
+		change->outcome = m->difference > 0 ? CHANGE_WORSE : CHANGE_BETTER;
+	}
+	/* Blocked is also who has nothing to do, so this follows the load. */
+	if (change->outcome == CHANGE_NONE &&
+	    (change->measures[MEASURE_WAITED].differs || change->measures[MEASURE_DELAY].differs))
+		change->outcome = CHANGE_WAITS;
 	if (!count)
 		return 0;
-	change->outcome = outcome(&balance, j->o->least_percent);
-	change->cost = balance.more - balance.less;
-	/* Then all that differs is in totals, or alike. */
-	if (change->outcome == CHANGE_NONE)
-		change->outcome = CHANGE_MIXTURE;
 	change->rows = calloc(count, sizeof(*change->rows));
 	if (!change->rows)
 		return -ENOMEM;
@@ -548,14 +822,18 @@ int changes_judge(struct changes *c, const struct changes_options *o)
 	int err = 0;
 
 	j.parts = calloc(CHANGE_SIDES * c->data->block_count + 1, sizeof(*j.parts));
-	if (!j.parts)
-		return -ENOMEM;
+	j.measured = calloc(c->count * CHANGE_MEASURES + 1, sizeof(*j.measured));
+	if (!j.parts || !j.measured)
+		err = -ENOMEM;
 	for (size_t i = 0; i < c->count && !err; i++)
 		err = compare_change(&j, i);
 	err = err ?: correct(&j);
-	for (size_t i = 0; i < c->count && !err; i++)
+	for (size_t i = 0; i < c->count && !err; i++) {
+		conclude_measures(&j, i);
 		err = conclude(&j, i);
+	}
 	free(j.parts);
+	free(j.measured);
 	free(j.ratios);
 	free(j.candidates);
 	return err;

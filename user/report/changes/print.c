@@ -16,8 +16,24 @@
 #define MOST_IMAGES 4 /* named as text; an upgrade may have replaced many libraries */
 
 static const char *const outcomes[] = {
-	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",     [CHANGE_MIXTURE] = "mixture",
-	[CHANGE_MOVED] = "moved",	  [CHANGE_BETTER] = "better", [CHANGE_WORSE] = "worse",
+	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",   [CHANGE_MIXTURE] = "mixture",
+	[CHANGE_MOVED] = "moved",	  [CHANGE_WAITS] = "waits", [CHANGE_BETTER] = "better",
+	[CHANGE_WORSE] = "worse",
+};
+
+static const struct measure_text {
+	const char *name; /* in JSON */
+	const char *title;
+	double unit; /* of the title, in that of the value */
+} measure_texts[] = {
+	[MEASURE_PER_REQUEST] = { "cpu_us_per_request", "us of CPU time for a request", 1e3 },
+	[MEASURE_REQUESTS] = { "requests_per_s", "requests in a second", 1 },
+	[MEASURE_CPU] = { "cpu_s_per_hour", "s of CPU time in an hour", 1. / 3600 },
+	[MEASURE_WAITED] = { "waited_ms_per_cpu_s", "ms that it waited for a CPU, for 1 s on one",
+			     1e-3 },
+	[MEASURE_DELAY] = { "delay_ms_per_cpu_s",
+			    "ms that others waited for the CPU, for 1 s of it", 1e-3 },
+	[MEASURE_BLOCKED] = { "blocked_threads", "threads that were blocked", 1 },
 };
 
 static void print_time(const char *format, uint64_t time_ns, FILE *out)
@@ -102,6 +118,13 @@ static void print_outcome(const struct change *change, FILE *out)
 	case CHANGE_NONE:
 		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
 		return;
+	case CHANGE_WAITS:
+		fputs("  nothing got worse by itself: what differs is how long it waited, or "
+		      "others "
+		      "for\n"
+		      "  it, which also depends on what else runs\n",
+		      out);
+		return;
 	case CHANGE_MIXTURE:
 		fputs("  nothing got worse by itself: these differ with all that they call, as "
 		      "when more is\n"
@@ -113,8 +136,9 @@ static void print_outcome(const struct change *change, FILE *out)
 		return;
 	case CHANGE_BETTER:
 	case CHANGE_WORSE:
-		fprintf(out, "  %s: the same work takes %s %% %s CPU time\n",
-			outcomes[change->outcome], cost, change->cost < 0 ? "less" : "more");
+		fprintf(out, "  %s: %s takes %s %% %s CPU time\n", outcomes[change->outcome],
+			change->by_request ? "a request" : "the same work", cost,
+			change->cost < 0 ? "less" : "more");
 	}
 }
 
@@ -198,6 +222,95 @@ static int print_rows(const struct change *change, const struct report_table_opt
 	return err;
 }
 
+/* --- The table of measures --- */
+
+enum measure_column {
+	MEASURE_BEFORE,
+	MEASURE_AFTER,
+	MEASURE_DIFFERENCE,
+	MEASURE_ERROR,
+	MEASURE_WHAT,
+	MEASURE_COLUMNS
+};
+
+struct measure_rows {
+	const struct change *change;
+	enum change_measure_number numbers[CHANGE_MEASURES];
+	size_t count;
+};
+
+static const char *measure_cell(const void *context, size_t number, size_t column,
+				char buffer[TABLE_CELL_SIZE])
+{
+	const struct measure_rows *rows = context;
+	const struct change_measure *m = &rows->change->measures[rows->numbers[number]];
+	const struct measure_text *text = &measure_texts[rows->numbers[number]];
+	double percent = m->value[BEFORE] > 0 ? 100 / m->value[BEFORE] : 0;
+
+	switch ((enum measure_column)column) {
+	case MEASURE_BEFORE:
+	case MEASURE_AFTER:
+		text_decimal(buffer, m->value[column == MEASURE_AFTER] / text->unit);
+		return buffer;
+	case MEASURE_DIFFERENCE:
+		*buffer = '+';
+		text_decimal(buffer + (m->difference > 0), m->difference * percent);
+		return percent > 0 ? buffer : "";
+	case MEASURE_ERROR:
+		text_decimal(buffer, m->error * percent);
+		return percent > 0 ? buffer : "";
+	case MEASURE_WHAT:
+		return text->title;
+	case MEASURE_COLUMNS:
+		break;
+	}
+	return "";
+}
+
+static bool is_measure_hot(const void *context, size_t number)
+{
+	const struct measure_rows *rows = context;
+
+	return rows->numbers[number] == MEASURE_PER_REQUEST &&
+	       rows->change->measures[MEASURE_PER_REQUEST].differs &&
+	       rows->change->measures[MEASURE_PER_REQUEST].difference > 0;
+}
+
+/* Those that differ, and those of requests: who gave these wants to see them. */
+static int print_measures(const struct change *change, const struct report_table_options *o,
+			  FILE *out)
+{
+	static const struct table_column columns[MEASURE_COLUMNS] = {
+		[MEASURE_BEFORE] = { .title = "before" },
+		[MEASURE_AFTER] = { .title = "after" },
+		[MEASURE_DIFFERENCE] = { .title = "diff%", .is_hot = true },
+		[MEASURE_ERROR] = { .title = "+/-" },
+		[MEASURE_WHAT] = { .title = "what", .is_text = true },
+	};
+	struct measure_rows rows = { .change = change };
+	struct table t = {
+		.columns = columns,
+		.column_count = MEASURE_COLUMNS,
+		.cell = measure_cell,
+		.is_hot = is_measure_hot,
+		.context = &rows,
+		.width = o->width,
+		.color = o->color,
+	};
+
+	for (int i = 0; i < CHANGE_MEASURES; i++)
+		if (change->measures[i].known &&
+		    (change->measures[i].differs || i == MEASURE_PER_REQUEST ||
+		     i == MEASURE_REQUESTS))
+			rows.numbers[rows.count++] = i;
+	t.row_count = rows.count;
+	if (change->metric && change->outcome != CHANGE_TOO_EARLY &&
+	    !change->measures[MEASURE_PER_REQUEST].known)
+		fputs("  requests are not compared: the metric covers too little of this time\n",
+		      out);
+	return t.row_count ? table_print(&t, out) : 0;
+}
+
 int changes_print(const struct changes *c, const struct report_table_options *o, FILE *out)
 {
 	int err = 0;
@@ -212,7 +325,8 @@ int changes_print(const struct changes *c, const struct report_table_options *o,
 		print_span("after", &change->spans[AFTER], out);
 		fputc('\n', out);
 		print_outcome(change, out);
-		err = print_rows(change, o, out);
+		err = print_measures(change, o, out);
+		err = err ?: print_rows(change, o, out);
 	}
 	return err;
 }
@@ -261,6 +375,21 @@ static struct json_object *row_object(const struct change_row *row)
 	return json_checked(object, err);
 }
 
+static struct json_object *measure_object(const struct change_measure *m,
+					  const struct measure_text *text)
+{
+	struct json_object *object = json_object_new_object();
+	int err = json_add_text(object, "name", text->name);
+
+	err = err ?: json_add(object, "before", json_decimal(m->value[BEFORE] / text->unit, 6));
+	err = err ?: json_add(object, "after", json_decimal(m->value[AFTER] / text->unit, 6));
+	err = err ?: json_add(object, "difference", json_decimal(m->difference / text->unit, 6));
+	err = err ?: json_add(object, "error", json_decimal(m->error / text->unit, 6));
+	err = err ?: json_add(object, "p", json_decimal(m->p, 6));
+	err = err ?: json_add(object, "differs", json_object_new_boolean(m->differs));
+	return json_checked(object, err);
+}
+
 static struct json_object *image_object(const struct change_image *image)
 {
 	struct json_object *object = json_object_new_object();
@@ -276,6 +405,7 @@ static struct json_object *change_object(const struct change *change,
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *images = json_object_new_array(), *rows = json_object_new_array();
+	struct json_object *measures = json_object_new_array();
 	size_t shown = rows_to_show(change, o);
 	int err = json_add_text(object, "host", change->host);
 
@@ -293,12 +423,18 @@ static struct json_object *change_object(const struct change *change,
 	err = err ?: json_add_text(object, "outcome", outcomes[change->outcome]);
 	if (change->outcome != CHANGE_TOO_EARLY)
 		err = err ?: json_add(object, "cost_percent", json_decimal(change->cost, 3));
+	for (int i = 0; i < CHANGE_MEASURES && !err; i++)
+		if (change->measures[i].known)
+			err = json_append(measures,
+					  measure_object(&change->measures[i], &measure_texts[i]));
+	err = err ?: json_add(object, "measures", json_object_get(measures));
 	err = err ?: json_add(object, "compared", json_object_new_uint64(change->compared));
 	for (size_t i = 0; i < shown && !err; i++)
 		err = json_append(rows, row_object(&change->rows[i]));
 	err = err ?: json_add(object, "rows", json_object_get(rows));
 	err = err ?: json_add_number(object, "left_out", change->row_count - shown);
 	json_object_put(images);
+	json_object_put(measures);
 	json_object_put(rows);
 	return json_checked(object, err);
 }
