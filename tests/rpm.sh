@@ -39,8 +39,6 @@ manual() {
 	done
 }
 expected() {
-	local file
-
 	cat <<-END
 		libprofil $libdir/libprofil.so.1
 		libprofil $libdir/profil
@@ -64,16 +62,7 @@ expected() {
 		profiltool /usr/share/zsh
 		profiltool /usr/share/zsh/site-functions
 		profiltool /usr/share/zsh/site-functions/_profiltool
-		profil-dkms /usr/src/profil-$version
-		profil-dkms /usr/src/profil-$version/Kbuild
-		profil-dkms /usr/src/profil-$version/bpf
-		profil-dkms /usr/src/profil-$version/bpf/cell.h
-		profil-dkms /usr/src/profil-$version/dkms.conf
-		profil-dkms /usr/src/profil-$version/kmod
 	END
-	for file in "$top"/kmod/*.[ch]; do
-		echo "profil-dkms /usr/src/profil-$version/kmod/${file##*/}"
-	done
 	cd "$top/user/tool" && manual profiltool ./*.[1-8]
 	cd "$top/user/lib" && manual libprofil-devel ./*.3 && manual libprofil-gmon ./*.7
 	cd "$top/user/daemon" && manual profild-bin ./*.[1-8]
@@ -93,12 +82,11 @@ requires() {
 check "libprofil-gmon needs libprofil" requires libprofil-gmon 'libprofil\.so\.1\(\)\(64bit\)'
 check "libprofil-devel needs it" requires libprofil-devel "libprofil\(x86-64\) = $version-.*"
 check "libprofil-static needs the header" requires libprofil-static "libprofil-devel\(x86-64\) = $version-.*"
-check "profil-dkms needs dkms" requires profil-dkms dkms
 each_has_its_licence() {
 	local package
 
 	# The others need libprofil, which has theirs.
-	for package in profiltool libprofil profild-bin profild profil-continuous profil-dkms; do
+	for package in profiltool libprofil profild-bin profild profil-continuous; do
 		rpm -qp --licensefiles "$(of "$package")" | grep -q '/LICENSE$' || return
 	done
 }
@@ -121,7 +109,7 @@ fi
 mkdir "$root" "$work/merged" "$work/copy"
 check "they are installed in an empty root" rpm -i --root "$root" --nodeps --noscripts "${packages[@]}"
 check "and verified" rpm -V --root "$root" --nodeps --noscripts profiltool libprofil libprofil-devel \
-	libprofil-gmon libprofil-static profild-bin profild profil-continuous profil-dkms
+	libprofil-gmon libprofil-static profild-bin profild profil-continuous
 
 # inside COMMAND...: runs it where the root's files lie over this system's, which may not be of the same file
 # system. $work/shared is /mnt there.
@@ -190,7 +178,7 @@ check "so does an old program" counts --backend daemon --socket /mnt/socket
 stop "$pid"
 
 check "all are removed" rpm -e --root "$root" --noscripts profiltool libprofil libprofil-devel \
-	libprofil-gmon libprofil-static profild-bin profild profil-continuous profil-dkms
+	libprofil-gmon libprofil-static profild-bin profild profil-continuous
 nothing_left() {
 	! (cd "$root" && find . -path '*profil*') | grep .
 }
