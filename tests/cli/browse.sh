@@ -135,8 +135,8 @@ environment=
 
 browse plain.folded
 check "functions, busiest first" at '^ *200 +40\.00 +40\.00 +add '
-check "what was read, and how much" shows_now '^500 samples'
-check "the keys are at the bottom" shows_now '^\? help  q quit  Enter code'
+check "what was read, and how much" shows '^500 samples'
+check "the keys are at the bottom" shows '^\? help  q quit  Enter code'
 check "s: by total" key s '^functions by total'
 check "then main is the first" at '^ *0 +0\.00 +84\.00 +main'
 tm send-keys s s s
@@ -144,7 +144,7 @@ check "s: by self again, without what the file does not have" shows '^functions 
 check "T: the call tree" key T '^Call tree'
 check "its outermost function, open" at '^ *84\.00 +- main'
 check "the path of most samples is open" shows '^ *40\.00 +40\.00 +add$'
-check "a branch beside it is closed" shows_now '^ *16\.00 +\+ parse$'
+check "a branch beside it is closed" shows '^ *16\.00 +\+ parse$'
 tm send-keys Down Down Down Down Down Down
 check "Down moves to it" at '\+ parse$'
 check "Enter opens it" press Enter '^ *16\.00 +- parse$'
@@ -196,7 +196,7 @@ check "a: code that is not there is reported" key a 'add'
 check "?: help" key '?' 'In the table'
 tm send-keys -l '/what calls'
 tm send-keys Enter
-check "a text is searched" shows_now 'what calls the function'
+check "a text is searched" shows 'what calls the function'
 check "q: back from help" key q '^functions by self'
 check "Space turns the page, and freezes nothing" key Space '^functions by self$'
 
@@ -291,7 +291,7 @@ check "40x10: the cursor stays in sight" at 'other$'
 check "40x10: no line is wider" is_wide 40
 tm send-keys q
 check "40x10: the table" shows '^ *samples +self% +total% +function'
-check "40x10: keys" shows_now '^\? help'
+check "40x10: keys" shows '^\? help'
 check "40x10: no line of it is wider" is_wide 40
 tm resize-window -x 80 -y 24
 check "q quits at 80x24" key q 'status 0'
@@ -305,10 +305,10 @@ sys.stdout.buffer.write(f"10 21 {esc} \u202eunit ma\u202ein\x1b[31m;{chr(120) * 
 	pprof hostile.pb.gz
 browse hostile.pb.gz
 check "control characters are made visible" at '\\x1b\[2J'
-check "the terminal is not cleared" shows_now '^10 samples'
+check "the terminal is not cleared" shows '^10 samples'
 check "T: a name of a megabyte" key T 'xxxx\.\.\.x+'
 check "no line is wider than the screen" is_wide 80
-check "characters that turn the direction are made visible" shows_now 'ma\\xe2\\x80\\xaein'
+check "characters that turn the direction are made visible" shows 'ma\\xe2\\x80\\xaein'
 type_pattern 'xx+$'
 check "it is matched, as far as 4 KiB" shows 'only stacks with xx\+\$'
 check "F: its functions" key F 'only stacks with xx'

@@ -103,14 +103,18 @@ more_lines() {
 check "top goes on after 17000 new processes" wait_for more_lines
 stop "$watcher"
 
-start "$work/$hostile" 1 0.5
-check "a target that ends: what was asked for is incomplete" exits 3 \
-	top -p "$pid" --tables 1000 -d 0.2
-check "a target that ends: what was asked for is incomplete: reported" says "has ended"
+begin hostile "$work/$hostile" 1 0.5 wait
+record_begin asked top -p "$pid" --tables 1000 -d 0.2
+send_line hostile go
+wait "$recorder"
+check "a target that ends: what was asked for is incomplete" test $? -eq 3
+check "a target that ends: what was asked for is incomplete: reported" grep -q "has ended" "$work/asked.err"
 check "hostile names are made visible" \
-	grep -qF $'h\\x1b[2J\xc3\xa9' "$work/out"
-start "$progs/shares" 1 0.5
-check "a target that ends, without --tables" exits 0 top -p "$pid" -d 0.2
+	grep -qF $'h\\x1b[2J\xc3\xa9' "$work/asked.json"
+begin brief "$progs/shares" 1 0.5 wait
+record_begin unasked top -p "$pid" -d 0.2
+send_line brief go
+check "a target that ends, without --tables" wait "$recorder"
 start sleep 100
 wait_for grep -q nanosleep "/proc/$pid/wchan"
 check "no samples" exits 4 top -p "$pid" --tables 2 -d 0.1
@@ -163,10 +167,10 @@ wait_for test -s "$work/before"
 
 run_top -p "$shares" -d 0.2
 check "the hot function is on top" shows '^ *[456][0-9]\.[0-9]+ +[0-9.]+ +burn_sixty +shares'
-check "what is profiled is reported" shows_now "shares \(PID $shares\)"
+check "what is profiled is reported" shows "shares \(PID $shares\)"
 check "what is profiled is reported: what the rows are" \
-	shows_now '^functions by self, fading by half in 5 s'
-check "what is profiled is reported: keys" shows_now '^\? help  q quit'
+	shows '^functions by self, fading by half in 5 s'
+check "what is profiled is reported: keys" shows '^\? help  q quit'
 check "s: by name" key s '^functions by name'
 in_order() {
 	pane | grep -o 'burn_[a-z]*' | head -n 3 | sort -C
@@ -179,11 +183,17 @@ check "Space freezes" key Space FROZEN
 rows() {
 	pane | grep 'burn_'
 }
-frozen=$(rows)
 # The time in the first line advances.
-later=$(date -d '2 seconds' +%T)
+clock() {
+	pane | sed -n '1s/ .*//p'
+}
+advances() {
+	[ "$(clock)" != "$1" ]
+}
+wait_for advances "$(clock)" # until then the rows may be half drawn
+frozen=$(rows)
 stays() {
-	shows "^$later" && [ "$(rows)" = "$frozen" ]
+	wait_for advances "$(clock)" && [ "$(rows)" = "$frozen" ]
 }
 check "for as long as one likes" stays
 tm send-keys Space
@@ -304,7 +314,7 @@ check "hostile names are shown" shows $'h\\\\x1b\\[2J\xc3\xa9'
 check "with what is busy" shows 'burn_[a-z]+'
 stop "$pid"
 check "the target's end is reported" shows 'has ended; q quits'
-check "its last picture stays" shows_now 'burn_[a-z]+'
+check "its last picture stays" shows 'burn_[a-z]+'
 check "q still quits" key q 'status 0'
 
 run_top -t 999999999
