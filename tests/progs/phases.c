@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/clock.h"
+
 #define NAPS 1000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -20,14 +22,6 @@ static struct timespec length;
 static volatile unsigned long sink;
 static int held[2], go[2]; /* pipes */
 static uint64_t to_epoch_ns;
-
-static uint64_t clock_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static void *hold(void *unused)
 {
@@ -44,9 +38,9 @@ static void *hold(void *unused)
 static __attribute__((noinline)) void compute(void)
 {
 	uint64_t end =
-		clock_of(CLOCK_THREAD_CPUTIME_ID) + length.tv_sec * 1000000000ULL + length.tv_nsec;
+		clock_ns(CLOCK_THREAD_CPUTIME_ID) + length.tv_sec * NS_PER_S + length.tv_nsec;
 
-	while (clock_of(CLOCK_THREAD_CPUTIME_ID) < end)
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
 		for (int i = 0; i < 10000; i++)
 			sink += i;
 }
@@ -98,14 +92,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 2;
-	to_epoch_ns = clock_of(CLOCK_REALTIME) - clock_of(CLOCK_MONOTONIC);
+	to_epoch_ns = time_of_day_ns(0);
 	for (int i = 0; i < 4; i++) {
 		prctl(PR_SET_NAME, phases[i].name);
-		times[i][0] = clock_of(CLOCK_MONOTONIC) + to_epoch_ns;
+		times[i][0] = clock_ns(CLOCK_MONOTONIC) + to_epoch_ns;
 		if (phases[i].run == wait_for_lock && write(go[1], "g", 1) != 1)
 			return 2;
 		phases[i].run();
-		times[i][1] = clock_of(CLOCK_MONOTONIC) + to_epoch_ns;
+		times[i][1] = clock_ns(CLOCK_MONOTONIC) + to_epoch_ns;
 	}
 	pthread_join(holder, NULL);
 	for (int i = 0; i < 4; i++)
