@@ -96,9 +96,15 @@ for without in "" "without openat2: "; do
 	stop "$pid"
 
 	# The container ends while it is recorded: its files go with it.
-	contain /usr/bin/env 1 0.6
-	check "${without}a container that ends: recorded" exits 3 "${with[@]}" "$profiltool" record -p "$pid" -F 999 -d 20 --json
-	cp "$work/out" "$work/ends.json"
+	contain /usr/bin/env 1
+	"${pdeathsig[@]}" "${with[@]}" "$profiltool" record -p "$pid" -F 999 -d 1000 --json >"$work/ends.json" 2>"$work/err" &
+	recorder=$!
+	note_started "$recorder"
+	wait_for records "$recorder"
+	wait_for has_used "$pid" $(($(cpu_ms "$pid") + 400))
+	stop "$pid"
+	wait "$recorder"
+	check "${without}a container that ends: recorded" test $? -eq 3
 	check "${without}a container that ends: names" recorded "$shares" "$work/ends.json"
 
 	# The process has another number inside, and its /tmp is another directory.
@@ -125,13 +131,14 @@ done
 contain /usr/bin/jitter anon 60
 read -r _ one _ <"$work/start.out"
 echo "$one 40 of_the_container" >"/proc/$pid/root/tmp/perf-1.map"
+jit=$pid
 contain /usr/bin/env 1
 capabilities=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog,+sys_admin,+sys_resource,+setpcap
 start setpriv --no-new-privs "--bounding-set=$capabilities" "$progs/seccomp" openat2 38 "$build/profild" --continuous \
 	--directory "$work/archive" --window 1
 has_names() {
 	"$profiltool" report --json --by function "$work/archive" >"$work/continuous.json" 2>"$work/err" || return
-	recorded 'samples("of_the_container") > 100 and samples("burn_sixty") > 100' "$work/continuous.json"
+	recorded "'[jit $jit]' in images('of_the_container') and 'env' in images('burn_sixty')" "$work/continuous.json"
 }
 check "profild as in its unit: names of JIT code and debug files in containers" wait_for has_names
 # Short processes that end before anyone looks at them, as health checks do: their root directory and their file
