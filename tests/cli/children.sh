@@ -40,8 +40,10 @@ check "a program that becomes another: both have their names and files" recorded
 
 cpu_ns=$(dumped cpu_ns "$work/thread_exec.pb.gz")
 used_ns=$(printed_cpu thread_exec)
-check "a thread that is not the leader becomes a program: both are in the account of CPU time" \
-	awk "BEGIN { exit !($cpu_ns > .96 * $used_ns && $cpu_ns < 1.04 * $used_ns) }"
+# Each has half of it: without one of them it is half, with one twice one and a half. The start before the recording
+# and the end after the program has printed its time take longer where the host takes the CPU.
+check "a thread that is not the leader becomes a program: both are in the account of CPU time, once" \
+	awk "BEGIN { exit !($cpu_ns > .75 * $used_ns && $cpu_ns < 1.25 * $used_ns) }"
 check "a thread that is not the leader becomes a program: both have their names" recorded "whole and \
 	images('burn_before') == {'family'} and images('burn_sixty') == {'shares'}" "$work/thread_exec.json"
 
@@ -87,7 +89,7 @@ check "--children: succeeds" test $? -eq 0
 check "--children: those that ran before, theirs, and one that is forked later" json \
 	"{r['pid'] for r in j['rows']} >= {int(p) for p in '$(burners)'.split()}" "$work/all_children.by"
 check "--children: all have names" recorded "whole and ran('burn_sixty', 'burn_thirty') and \
-	samples('0x*') < .1 * j['counted']" "$work/all_children.json"
+	not [f for f in rows('0x*') if f['image'].endswith('/shares')]" "$work/all_children.json"
 check "--children: nothing is said to be missing" test "$(grep -c "child process" "$work/all_children.err")" -eq 0
 check "--children: those of top, too" exits 0 "$profiltool" top --children -p "$server" --tables 1 -d 2
 check "--children needs a process" exits 2 "$profiltool" record -a --children -d 1
@@ -215,6 +217,5 @@ send_line swarm go
 wait "$recorder"
 check "children shorter than the period: the ticks make up their CPU time" \
 	recorded "whole and takes($(printed_cpu swarm))" "$work/swarm.json"
-check "and as many as were due came" bash -c "! grep -q 'ticks were due' '$work/swarm.err'"
 
 finish
