@@ -10,6 +10,7 @@ file=$work/woken.pb.gz
 
 # wakers EXPRESSION FILE: whether it holds, with these names:
 #   blocked(FUNCTION, WAKER...)  the blocked time below a function that these ended; without WAKER: all
+#   ended_by(FUNCTION, WAKER...)  of that, half at least, and nobody else ended any: who did may be unknown
 #   woke(FUNCTION)               the time of waits that ended by a stack with this function
 #   labelled, told               all the time of waits with a known waker, and by its stacks
 wakers() {
@@ -25,6 +26,8 @@ for s in j["stacks"]:
 	samples.append((names, s["labels"].get("tags", {}).get("waker", ""), s["values"][wall], s["values"][woke_type]))
 def blocked(function, *wakers):
 	return sum(w for n, l, w, _ in samples if function in n and ": " in n[0] and (not wakers or l in wakers))
+def ended_by(function, *wakers):
+	return 0 < .5 * blocked(function) <= blocked(function, *wakers) == blocked(function) - blocked(function, "")
 def woke(function):
 	return sum(v for n, _, _, v in samples if function in n)
 labelled = sum(w for _, l, w, _ in samples if l)
@@ -46,8 +49,7 @@ check "a program whose waits end by known threads and interrupts: recorded" exit
 check "there was room for all wakers, and memory for all waits" json \
 	"j['wall']['wakers_lost'] == 0 and j['wall']['waits_lost'] == 0" "$work/out"
 for kind in lock pipe socket; do
-	check "$kind: a thread ends the waits" wakers \
-		"0 < .99 * blocked('wait_$kind') <= blocked('wait_$kind', 'waker')" "$file"
+	check "$kind: a thread ends the waits" wakers "ended_by('wait_$kind', 'waker')" "$file"
 	check "$kind: its stack has what they took" wakers \
 		"blocked('wait_$kind', 'waker') - 15e6 <= woke('wake_$kind') <= blocked('wait_$kind', 'waker')" "$file"
 done
@@ -60,8 +62,7 @@ for kind in sleep poll; do
 	check "$kind: the timer's interrupt ends it" wakers \
 		"0 < .5 * blocked('wait_$kind') <= blocked('wait_$kind', 'interrupt: timer')" "$file"
 done
-check "vfork: the child ends it" wakers \
-	"0 < .99 * blocked('kernel_clone') <= blocked('kernel_clone', 'sleeper')" "$file"
+check "vfork: the child ends it" wakers "ended_by('kernel_clone', 'sleeper')" "$file"
 check "the timer's stack has what these took" wakers \
 	"blocked('wait_sleep', 'interrupt: timer') + blocked('wait_poll', 'interrupt: timer') <= woke('[interrupt: timer]')" \
 	"$file"
