@@ -12,6 +12,7 @@ cp "$profiltool" "$tool"
 chmod 755 "$work" "$tool"
 start sleep 1000
 sleeper=$pid
+wait_for grep -q nanosleep "/proc/$sleeper/wchan"
 # No profild but those that are started here.
 export PROFIL_SOCKET=$work/profild.socket
 

@@ -20,9 +20,9 @@ usage() {
 	refuses 2 "$@" && says "see profiltool record --help"
 }
 
-sleep 1000 &
-sleeper=$!
-note_started "$sleeper"
+start sleep 1000
+sleeper=$pid
+wait_for grep -q nanosleep "/proc/$sleeper/wchan"
 
 # --- Values ---
 
@@ -121,7 +121,9 @@ gone=$!
 wait "$gone"
 check "a process that does not exist" refuses 1 "process $gone: there is no such process" -p "$gone"
 check "two that do not exist" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
-check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -d 0.1
+start sleep 1000
+wait_for grep -q nanosleep "/proc/$pid/wchan"
+check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$pid" -d 0.1
 check "one of three: it is left out" says "skipped: cannot profile process $gone: there is no such process"
 check "one of three: the others are recorded" says "sleep (PID $sleeper) and 1 more"
 check "of many, the first are reported" exits 4 "$profiltool" -d 0.1 \
@@ -176,7 +178,6 @@ waits() {
 	cat "$work/err"
 	return 1
 }
-wait_for grep -q nanosleep "/proc/$sleeper/wchan"
 where=$(cat "/proc/$sleeper/wchan")
 check "a process that sleeps" waits "it waits in $where" "$profiltool" -p "$sleeper" -d 0.1
 check "a thread that sleeps" waits "it waits in $where" "$profiltool" -t "$sleeper" -d 0.1

@@ -259,9 +259,9 @@ usage() {
 	refuses 2 "$@" && says "see profiltool record --help"
 }
 
-sleep 1000 &
-sleeper=$!
-note_started "$sleeper"
+start sleep 1000
+sleeper=$pid
+wait_for grep -q nanosleep "/proc/$sleeper/wchan"
 
 for value in 0 1 -1 0x 0x1g abc "" 0x100000000 1.5; do
 	check "--scale \"$value\"" usage "--scale takes a number from 2 to 0xffffffff" -p "$sleeper" \
