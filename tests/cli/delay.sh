@@ -98,11 +98,15 @@ total() {
 }
 all=$(total delay "$batch")
 
-# Each sample's delay is divided in proportion to the ticks, less than a nanosecond is lost.
+# Each sample's delay is divided in proportion to the ticks, less than a nanosecond is lost. In the middle of the ticks:
+# beside others it may have had no CPU in half of the time.
 two_halves() {
-	local first second samples
-	first=$(total delay --until +0.5s "$batch")
-	second=$(total delay --since +0.5s "$batch")
+	local first second samples middle
+	middle=$(python3 -S -c 'import json, sys
+times = sorted(t for s in json.load(open(sys.argv[1]))["stacks"] for t in s["times_ns"])
+print("+%.4fs" % (times[len(times) // 2] / 1e9))' "$work/batch.json")
+	first=$(total delay --until "$middle" "$batch")
+	second=$(total delay --since "$middle" "$batch")
 	samples=$("$profiltool" dump "$batch" | grep -c '^[0-9]* 0x')
 	echo "$first + $second, of $all"
 	[ "$first" -gt 0 ] && [ "$second" -gt 0 ] && [ $((first + second)) -le "$all" ] &&
