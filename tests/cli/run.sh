@@ -53,7 +53,8 @@ refuses() {
 }
 
 # counted LEAST FILE: whether the legacy program counted as much, in ticks for 100 of what was due at
-# the rate of 1000 Hz at least, with the libprofil that is FILE.
+# the rate of 1000 Hz at least, with the libprofil that is FILE. At the C library's 100 Hz it is 10, and where the host
+# takes the CPU, a part of what is due.
 counted() {
 	awk -v least="$1" -v file="$2" '
 		{ is[$1] = $2 }
@@ -68,10 +69,10 @@ counted() {
 
 check "a legacy program: succeeds" exits 0 "${run[@]}" --hz 1000 -- "$legacy" 0.5
 check "a legacy program: counted by libprofil, at the rate asked for" \
-	counted 90 "$build/lib/libprofil.so.1"
+	counted 25 "$build/lib/libprofil.so.1"
 check "a legacy program: its signals are its own" grep -qx 'SIGPROF default' "$work/out"
 check "without --: succeeds" exits 0 "${run[@]}" --hz 1000 "$legacy" 0.3
-check "without --: counted" counted 90 "$build/lib/libprofil.so.1"
+check "without --: counted" counted 25 "$build/lib/libprofil.so.1"
 check "--backend: succeeds" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
 check "--verbose: reports what is preloaded" says \
 	"LD_PRELOAD=$build/lib/libprofil.so.1:$build/lib/libprofil-gmon.so"
@@ -374,7 +375,7 @@ for libdir in /usr/local/lib /usr/local/lib64 /usr/local/lib/x86_64-linux-gnu; d
 	check "installed below DESTDIR with $libdir" installed /usr/local $libdir
 	check "it runs where it stands" exits 0 "$work/root/usr/local/bin/profiltool" run --hz 1000 -- \
 		"$legacy" 0.3
-	check "its own library counts" counted 90 "$work/root$libdir/libprofil.so.1"
+	check "its own library counts" counted 25 "$work/root$libdir/libprofil.so.1"
 done
 
 # --- Bad options ---
