@@ -4,9 +4,9 @@
  * stack, by thread and mode.
  */
 #include "count.h"
-#include "group.h"
 #include "tick.h"
 #include "unwind.h"
+#include "whom.h"
 
 /* Set by user space before the load, in tests: the perf event also writes a record of each tick. */
 const volatile bool keeps_records = false;
@@ -276,11 +276,11 @@ int test_stacks(const __u64 *arguments)
 #include "waits.h" /* uses get_frames() */
 
 /*
- * --- A control group ---
+ * --- A user, or control groups ---
  *
- * To record a control group, one of these programs runs at the tick. It hands the ticks of threads
- * in the group, or in one below it, to the program that counts. They are separate programs because
- * finding the kernel types that they read makes the load longer.
+ * To record these alone, one of these programs runs at the tick. It hands the ticks of their
+ * threads to the program that counts. They are separate programs because finding the kernel types
+ * that they read makes the load longer.
  */
 
 /* What they call: the next program, and the one that counts. */
@@ -292,20 +292,20 @@ struct {
 } counting SEC(".maps");
 
 SEC("?perf_event")
-int group_event(struct bpf_perf_event_data *ctx)
+int wanted_event(struct bpf_perf_event_data *ctx)
 {
-	if (is_in_group(bpf_get_current_task_btf(), group, group_is_v1))
+	if (is_wanted(bpf_get_current_task_btf()))
 		bpf_tail_call(ctx, &counting, 0);
 	return 0;
 }
 
 SEC("?tp_btf/hrtimer_expire_entry")
-int group_tick(__u64 *ctx)
+int wanted_tick(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct interrupted at;
 
-	if (is_tick(ctx, task, &at) && is_in_group(task, group, group_is_v1))
+	if (is_tick(ctx, task, &at) && is_wanted(task))
 		bpf_tail_call(ctx, &counting, 0);
 	return 0;
 }

@@ -216,6 +216,12 @@ enum cgroup_subsys_id {
 	perf_event_cgrp_id,
 };
 
+struct cred {
+	struct {
+		unsigned int val;
+	} euid; /* in the initial user namespace */
+};
+
 struct css_set {
 	struct cgroup_subsys_state *subsys[16]; /* by controller, in the hierarchy that has it */
 	struct cgroup *dfl_cgrp;		/* in cgroup v2 */
@@ -250,6 +256,7 @@ struct task_struct {
 	unsigned long nvcsw;   /* how often it gave up its CPU by itself, */
 	unsigned long nivcsw;  /* and how often it had to */
 	const __u64 *cpus_ptr; /* a bit for each CPU */
+	const struct cred *real_cred;
 	char comm[16];
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;

@@ -10,7 +10,7 @@
 #ifndef PROFIL_BPF_WAITS_H
 #define PROFIL_BPF_WAITS_H
 
-#include "group.h"
+#include "whom.h"
 #include "unwind.h"
 #include "wait.h"
 
@@ -620,7 +620,7 @@ static __always_inline bool has_waits(struct task_struct *task, bool from_exec)
 		if (!member || (member->state != MEMBER_COUNTS && !from_exec))
 			return false;
 	}
-	return !group || is_in_group(task, group, group_is_v1);
+	return is_wanted(task);
 }
 
 /* Returns the wait of a thread of which waits are recorded; NULL: they are not. */

@@ -10,9 +10,9 @@
  * time of the scheduler's clock, of which BPF can read the last value of a CPU (rq->clock), but not
  * what it is now. User space measures its distance from CLOCK_MONOTONIC.
  */
-#include "group.h"
 #include "member_map.h"
 #include "wall.h"
+#include "whom.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -195,7 +195,7 @@ int read_threads(struct bpf_iter__task *ctx)
 	read_thread(task, &thread);
 	if (task->flags & PF_EXITING)
 		thread.flags |= WALL_EXITING;
-	if (group && !is_in_group(task, group, group_is_v1))
+	if (!is_wanted(task))
 		thread.flags |= WALL_OUTSIDE;
 	own = group_of(task);
 	/* Threads of one process follow each other, and are mostly in one group. */
@@ -217,7 +217,7 @@ int send_exit(const __u64 *ctx)
 	if (!is_counted(task))
 		return 0;
 	own = group_of(task);
-	if (own && (!group || is_in_group(task, group, group_is_v1)))
+	if (own && is_wanted(task))
 		note_quotas(own, false);
 	thread = bpf_ringbuf_reserve(&wall_exits, sizeof(*thread), 0);
 	if (!thread) {
@@ -226,7 +226,7 @@ int send_exit(const __u64 *ctx)
 	}
 	read_thread(task, thread);
 	thread->flags |= WALL_EXITED;
-	if (group && !is_in_group(task, group, group_is_v1))
+	if (!is_wanted(task))
 		thread->flags |= WALL_OUTSIDE;
 	bpf_ringbuf_submit(thread,
 			   bpf_ringbuf_query(&wall_exits, BPF_RB_AVAIL_DATA) > WALL_RING_BYTES / 16

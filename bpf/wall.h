@@ -13,7 +13,7 @@ enum wall_state {
 
 enum wall_flags {
 	WALL_EXITED = 1,  /* these are its last values */
-	WALL_OUTSIDE = 2, /* it is not in the control group */
+	WALL_OUTSIDE = 2, /* it is not in the control groups, or not of the user, that are meant */
 	WALL_EXITING = 4, /* it may have passed send_exit(), before that was attached */
 };
 

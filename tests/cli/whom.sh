@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Whom to record, without numbers: programs by their names and command lines, units, and containers by the names that
-# their engines' state files have.
+# Whom to record, without numbers: programs by their names and command lines, users, units, and containers by the
+# names that their engines' state files have.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for another shell
@@ -80,6 +80,57 @@ check "report --by title tells workers apart" json \
 check "--pgrep: titles" finds "is 2 processes: ${workers[0]}, ${workers[1]}" --pgrep "^whom: worker $server"
 stop "$server"
 
+# --- A user ---
+
+# Users that have no other processes. A process with a name becomes the user's, or ends to be.
+mine=$((2000000000 + $$))
+others=$((mine + 5000000))
+chmod 755 "$work"
+for program in before joins; do
+	cp "$progs/family" "$work/$program"
+done
+for program in own others late after left; do
+	cp "$progs/shares" "$work/$program"
+done
+start_ready setpriv --reuid="$others" --clear-groups "$work/others" 1 0 stay lazy
+alien=$pid
+begin own setpriv --reuid=$mine --clear-groups "$work/own" 1 0.4 wait stay
+targets=("$pid")
+begin leaves setpriv --euid=$mine "$work/before" exec 0.4 setpriv --euid=0 "$work/left" 1 0.4 stay
+targets+=("$pid")
+begin joins "$work/joins" exec 0.4 setpriv --reuid=$mine --clear-groups "$work/after" 1 0.4 stay
+targets+=("$pid")
+record_begin user -u $mine -F 999 --wall --json -o "$work/user.pb.gz"
+for program in own leaves joins; do
+	send_line $program go
+done
+begin late setpriv --reuid=$mine --clear-groups "$work/late" 1 0.4 stay
+for pid in "${targets[@]}" "$pid"; do
+	wait "$pid"
+done
+record_end
+check "-u: succeeds" test $? -eq 0
+# user_has EXPRESSION: about of(NAME): the samples in the image of this name.
+user_has() {
+	json "(lambda of: $1)(lambda n: sum(f['self'] for f in j['functions'] if f['image'].endswith('/' + n)))" "$work/user.json"
+}
+check "-u: a process of this user, and no other's" user_has "of('own') > 0 and of('others') == 0"
+check "-u: one that starts later" user_has "of('late') > 0"
+check "-u: one that becomes this user's: from then on" user_has "of('after') > 0 and of('joins') == 0"
+check "-u: one that becomes another's: until then" user_has "of('before') > 0 and of('left') == 0"
+check "-u: the summary names it" grep -qF "user $mine: " "$work/user.err"
+"$profiltool" report -u $mine --by user --json "$work/user.pb.gz" >"$work/user.by" 2>"$work/err"
+check "-u: all samples and the wall time are this user's" json \
+	"[r['user'] for r in j['rows']] == ['$mine'] and j['rows'][0]['wall']['wall_ns'] > 0" "$work/user.by"
+check "report -u: all of them" says "have 100.00 % of the"
+check "report -u of another" exits 4 "$profiltool" report -u $others "$work/user.pb.gz"
+check "top -u" exits 0 "$profiltool" top -u $others --tables 1 -d 2
+check "top -u: its name" grep -qF "user $others" "$work/out"
+check "top -u FILE" exits 0 "$profiltool" top -u $mine --by user --tables 1 "$work/user.pb.gz"
+stop "$alien"
+check "-u: a user without processes" exits 4 "$profiltool" record -u $others -d 0.1
+check "-u: a user without processes: the reason" says ": it has no processes"
+
 # --- What is not there ---
 
 check_rows <<EOF
@@ -104,6 +155,22 @@ NAME --pgrep: no regular expression
 RUN "$profiltool" record --pgrep '(' -d 1
 STATUS 2
 EXPECT --pgrep takes a regular expression, not "("
+
+NAME -u: there is no such user
+RUN "$profiltool" record -u nobodi -d 1
+STATUS 1
+EXPECT there is no user "nobodi"
+EXPECT one has the name nobody
+
+NAME -u excludes -a
+RUN "$profiltool" record -u 0 -a -d 1
+STATUS 2
+EXPECT exclude each other
+
+NAME -u excludes -p, in top
+RUN "$profiltool" top -u 0 -p 1 --tables 1
+STATUS 2
+EXPECT exclude each other
 
 NAME --pgrep excludes other kinds of targets
 RUN "$profiltool" record --pgrep x -a -d 1
@@ -190,18 +257,22 @@ check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 2
 check "top --unit: its name" grep -qF "unit $unit.service" "$work/out"
 
 mkdir "$group/$unit-x.service"
+echo "$two" >"$group/$unit-x.service/cgroup.procs"
+record_begin units --unit "whom-$$*" --call-graph=none -F 999 --json -o "$work/units.pb.gz"
+for program in "$two" "$three"; do
+	wait_for has_used "$program" $(($(cpu_ms "$program") + 100))
+done
+record_end
+check "--unit: all that match: succeeds" test $? -eq 0
+check "--unit: all that match: reported" grep -qE "is 2 units: $unit(-x)?.service, $unit(-x)?.service\$" "$work/units.err"
+"$profiltool" report --by unit --json "$work/units.pb.gz" >"$work/units.by" 2>"$work/err"
+check "--unit: all that match" json "{r['unit'] for r in j['rows']} == {'$unit.service', '$unit-x.service'}" "$work/units.by"
 check_rows <<EOF
 NAME --unit: there is none, but one has a similar name
 RUN "$profiltool" record --unit "$unit.y" -d 1
 STATUS 1
 EXPECT no unit "$unit.y" runs
 EXPECT one has the name $unit
-
-NAME --unit: several match
-RUN "$profiltool" top --unit "whom-$$*" --tables 1
-STATUS 1
-EXPECT 2 units that run are meant by "whom-$$*"
-EXPECT $unit-x.service
 
 NAME --container: there is none
 RUN engines "$profiltool" record --container no-such-container -d 1

@@ -30,6 +30,7 @@
 #include "capture/tick.h"
 #include "capture/tick_cost.h"
 #include "capture/wall.h"
+#include "capture/whom.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/memory.h"
@@ -59,7 +60,7 @@ struct capture {
 	struct command command;
 	struct target *targets;
 	size_t target_count, target_room;
-	struct cgroup group; /* fd -1: none */
+	struct whom whom;
 	struct sample_victim victim;
 	int epoll;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: the last reading */
@@ -70,7 +71,7 @@ struct capture {
 	uint64_t own_start_ns; /* CPU time of this process when the window began */
 	uint64_t own_ns;
 	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
-	bool has_group_ns;     /* the kernel reports the group's CPU time */
+	bool has_group_ns;     /* the kernel reports the CPU time of the groups */
 	uint64_t cpu_ns;
 	struct stack_account stacks;
 	/* The last window, and what was there before it. */
@@ -103,10 +104,11 @@ static bool has_unwind(const struct capture *c)
 	return c->options.stacks == CAPTURE_STACKS_CFI || c->options.stacks == CAPTURE_STACKS_AUTO;
 }
 
-/* Whether all ticks count, or only those of members. */
+/* Whether the ticks of all, or of all that c->whom has, count, or only those of members. */
 static bool counts_everyone(const struct capture *c)
 {
-	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP;
+	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP ||
+	       c->options.target == CAPTURE_USER;
 }
 
 /* --- Targets --- */
@@ -261,8 +263,7 @@ static int open_wall(struct capture *c, struct error *e)
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.members = has_histogram(c) ? profil_program_object(&c->profil)
 					    : sample_program_object(&c->sample),
-		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
-		.group_is_v1 = c->group.is_v1,
+		.whom = c->whom,
 	};
 	int err = wall_open(&c->wall, &settings, e);
 
@@ -297,8 +298,8 @@ static int begin_account(struct capture *c, struct error *e)
 	if (!counts_everyone(c))
 		return members_begin_account(&c->members, e);
 	if (c->options.target == CAPTURE_CGROUP)
-		c->has_group_ns = cgroup_cpu_ns(&c->group, &c->cpu_start_ns) == 0;
-	else
+		c->has_group_ns = whom_cpu_ns(&c->whom, &c->cpu_start_ns) == 0;
+	else if (c->options.target == CAPTURE_SYSTEM)
 		c->cpu_start_ns = target_system_cpu_ns();
 	return 0;
 }
@@ -347,14 +348,16 @@ static int take_member_record(const struct member_record *from, void *context)
 }
 
 /*
- * Reads the targets' current mappings; later ones come as records. For a control group it reads
- * those of all processes, since any of them may be moved into the group later.
+ * Reads the targets' current mappings; later ones come as records. For a control group or
+ * a user it reads those of all processes, since any of them may become theirs later.
  */
 static int take_snapshot(struct capture *c, struct error *e)
 {
 	int err = 0;
 
 	c->processes.everyone = counts_everyone(c);
+	c->processes.of_user = c->whom.by_user;
+	c->processes.uid = c->whom.uid;
 	c->processes.notes_changes = has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->processes.inherit = c->options.inherit;
 	c->processes.notes_origins = c->options.always_on || c->options.origins;
@@ -395,8 +398,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.stacks = c->options.stacks,
 		.unwind = has_unwind(c) ? &c->unwind : NULL,
 		.everyone = counts_everyone(c),
-		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
-		.group_is_v1 = c->group.is_v1,
+		.whom = c->whom,
 		.victim = c->victim,
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.inherit = c->options.inherit,
@@ -538,7 +540,6 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (!c)
 		return error_no_memory(e);
 	c->options = *options;
-	c->group.fd = -1;
 	c->begin_ns = now_ns();
 	if (c->options.stacks == CAPTURE_STACKS_SCRIPTS && !options->pid_count)
 		c->options.stacks = CAPTURE_NO_STACKS;
@@ -548,11 +549,12 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (c->epoll < 0)
 		err = error_set(e, errno, "cannot create an epoll instance");
 	if (!err && options->target == CAPTURE_CGROUP) {
-		c->group.path = options->cgroup;
-		err = cgroup_open(&c->group, e);
-		if (!err && cgroup_has_all(&c->group))
+		err = whom_open_groups(&c->whom, options->cgroups, options->cgroup_count, e);
+		if (!err && !c->whom.group_count)
 			c->options.target = CAPTURE_SYSTEM;
 	}
+	if (options->target == CAPTURE_USER)
+		c->whom = (struct whom){ .by_user = true, .uid = options->uid };
 	if (!err)
 		err = choose_victim(c, e);
 	if (options->target == CAPTURE_PROCESSES || is_thread)
@@ -652,7 +654,7 @@ bool capture_ended(const struct capture *c)
 	if (c->target_execed)
 		return true;
 	if (c->options.target == CAPTURE_CGROUP)
-		return cgroup_is_gone(&c->group);
+		return whom_is_gone(&c->whom);
 	for (size_t i = 0; i < c->target_count; i++)
 		if (!has_ended(&c->targets[i]))
 			return false;
@@ -671,8 +673,8 @@ static int read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
 	*ns = 0;
 	if (c->options.target == CAPTURE_SYSTEM)
 		*ns = target_system_cpu_ns();
-	else if (!c->has_group_ns || cgroup_cpu_ns(&c->group, ns))
-		*ns = 0; /* the group is removed by now */
+	else if (!c->has_group_ns || whom_cpu_ns(&c->whom, ns))
+		*ns = 0; /* a group is removed by now, or it is a user */
 	return 0;
 }
 
@@ -896,8 +898,7 @@ void capture_free(struct capture *c)
 		if (c->targets[i].pidfd >= 0)
 			close(c->targets[i].pidfd);
 	free(c->targets);
-	if (c->group.fd >= 0)
-		close(c->group.fd);
+	whom_close(&c->whom);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);

@@ -44,7 +44,8 @@ enum capture_target {
 	CAPTURE_THREAD,	   /* only the thread pids[0] */
 	CAPTURE_COMMAND,   /* a program to start: command */
 	CAPTURE_SYSTEM,	   /* everything on all online CPUs */
-	CAPTURE_CGROUP,	   /* the threads in a control group and in those below it */
+	CAPTURE_CGROUP,	   /* the threads in control groups and in those below them */
+	CAPTURE_USER,	   /* the threads whose effective user is uid */
 };
 
 /* Whose waits for a CPU are counted. */
@@ -61,9 +62,11 @@ struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
 	size_t pid_count;
-	char *const *command;	/* argv, ending with NULL */
-	bool command_to_stderr; /* the command's standard output is standard error */
-	const char *cgroup;	/* see capture/cgroup.h */
+	char *const *command;	    /* argv, ending with NULL */
+	bool command_to_stderr;	    /* the command's standard output is standard error */
+	const char *const *cgroups; /* see capture/cgroup.h; valid until capture_free() */
+	size_t cgroup_count;
+	uid_t uid;
 	enum capture_event event;
 	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's */
 	enum capture_victim victim;

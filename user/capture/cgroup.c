@@ -227,13 +227,17 @@ static int add_tree(int fd, struct thread_list *list)
 	return err;
 }
 
-int cgroup_list_threads(const char *path, pid_t **tids, size_t *count)
+int cgroup_list_threads(const char *const *paths, size_t path_count, pid_t **tids, size_t *count)
 {
-	struct cgroup group = { .path = path };
 	struct thread_list list = { 0 };
 	struct error ignored;
-	int err = cgroup_open(&group, &ignored) ?: add_tree(group.fd, &list);
+	int err = 0;
 
+	for (size_t i = 0; i < path_count && !err; i++) {
+		struct cgroup group = { .path = paths[i] };
+
+		err = cgroup_open(&group, &ignored) ?: add_tree(group.fd, &list);
+	}
 	if (err)
 		free(list.tids);
 	*tids = err ? NULL : list.tids;

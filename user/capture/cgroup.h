@@ -38,10 +38,11 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
 bool cgroup_is_gone(const struct cgroup *group);
 
 /*
- * Sets *tids to the *count threads that are now in the group with this path and in those below it;
- * the caller frees it. A thread outside of our PID namespace has the number 0. Returns 0 or -errno.
+ * Sets *tids to the *count threads that are now in the groups with these paths and in those below
+ * them; the caller frees it. A thread outside of our PID namespace has the number 0. Returns 0 or
+ * -errno.
  */
-int cgroup_list_threads(const char *path, pid_t **tids, size_t *count);
+int cgroup_list_threads(const char *const *paths, size_t path_count, pid_t **tids, size_t *count);
 
 /*
  * Calls visit for each group, those above others first, of the hierarchy of cgroup v2, or of v1

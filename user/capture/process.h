@@ -132,6 +132,8 @@ struct root {
 struct process_table {
 	bool everyone; /* add each process that appears */
 	bool inherit;  /* add the children of processes in the table */
+	bool of_user;  /* all that is counted is this user's, */
+	uid_t uid;     /* whatever /proc says later */
 	struct process *processes;
 	size_t count, room;  /* slots */
 	size_t next_process; /* no slot before it is free */

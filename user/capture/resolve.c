@@ -211,7 +211,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));
-	out.uid = process ? process->uid : UINT32_MAX;
+	out.uid = v->processes->of_user ? v->processes->uid : process ? process->uid : UINT32_MAX;
 	if (process && process->next_with_pid == INDEX_NONE) {
 		if (origin_read_title(v->processes, process))
 			return -ENOMEM;

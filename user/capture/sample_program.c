@@ -175,14 +175,14 @@ static int prepare_unwind(const struct sample_program *sample)
 	return err || !unwind ? err : unwind_prepare(unwind, bpf);
 }
 
-/* The program that passes on the ticks of the control group; NULL: there is no group. */
+/* The program that passes on the ticks of those that are wanted; NULL: all are. */
 static struct bpf_program *choose_filter(const struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (!sample->settings.group)
+	if (!sample->settings.whom.by_user && !sample->settings.whom.group_count)
 		return NULL;
-	return sample->settings.tick ? bpf->progs.group_tick : bpf->progs.group_event;
+	return sample->settings.tick ? bpf->progs.wanted_tick : bpf->progs.wanted_event;
 }
 
 /* The program that counts which victims wait; NULL: all that wait count. */
@@ -207,8 +207,10 @@ static int choose_maps(const struct sample_program *sample)
 
 	bpf->rodata->sides = settings->sides;
 	bpf->rodata->everyone = settings->everyone;
-	bpf->rodata->group = settings->group;
-	bpf->rodata->group_is_v1 = settings->group_is_v1;
+	bpf->rodata->by_user = settings->whom.by_user;
+	bpf->rodata->whom_uid = settings->whom.uid;
+	bpf->rodata->by_group = settings->whom.group_count;
+	bpf->rodata->groups_are_v1 = settings->whom.group_count && settings->whom.groups->is_v1;
 	bpf->rodata->one_thread = settings->one_thread;
 	bpf->rodata->inherit = settings->inherit;
 	bpf->rodata->has_account = !settings->everyone;
@@ -231,7 +233,7 @@ static int choose_maps(const struct sample_program *sample)
 		bpf->rodata->hash_bits = 0;
 	bpf_program__set_autoload(choose_program(sample), true);
 	bpf_program__set_autoload(bpf->progs.knows_waiting, true);
-	if (settings->group)
+	if (choose_filter(sample))
 		bpf_program__set_autoload(choose_filter(sample), true);
 	bpf->rodata->victims = victim->kind;
 	bpf->rodata->victim_pid = victim->pid;
@@ -240,7 +242,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf->rodata->victim_group_is_v1 = victim->group_is_v1;
 	if (victim->kind)
 		bpf_program__set_autoload(choose_victims(sample), true);
-	bpf_map__set_autocreate(bpf->maps.counting, settings->group || victim->kind);
+	bpf_map__set_autocreate(bpf->maps.counting, choose_filter(sample) || victim->kind);
 	if (!settings->everyone)
 		members_choose(bpf->obj, true);
 	bpf_map__set_autocreate(bpf->maps.table, !stacks);
@@ -262,7 +264,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_rings, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
-	err = prepare_unwind(sample);
+	err = prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	if (settings->waits)
 		err = err ?: waits_choose(bpf, settings->unwind, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
@@ -286,8 +288,9 @@ static int load_sample(void *object)
 	if (!sample->bpf)
 		return -errno;
 	err = choose_maps(sample) ?: sample_bpf__load(sample->bpf);
-	if (!err && (sample->settings.group || sample->settings.victim.kind)) {
-		/* Connects the filter of the control group, the victims' program, and this one. */
+	err = err ?: whom_fill_map(&sample->settings.whom, sample->bpf->maps.whom_groups);
+	if (!err && (choose_filter(sample) || sample->settings.victim.kind)) {
+		/* Connects the filter of those that are wanted, the victims' program, and this. */
 		const struct bpf_program *next[] = {
 			choose_victims(sample) ?: choose_program(sample),
 			choose_program(sample),

@@ -8,6 +8,7 @@
 #include "capture/tick.h"
 #include "capture/unwind/unwind.h"
 #include "capture/waits.h"
+#include "capture/whom.h"
 
 struct bpf_object;
 struct bpf_program;
@@ -18,8 +19,7 @@ struct sample_settings {
 	bool stacks;	       /* record call stacks, not pcs: by frame pointers, */
 	struct unwind *unwind; /* or, if not NULL, by call frame information */
 	bool everyone;	       /* count all ticks, else members': capture/members.h */
-	uint64_t group;	       /* with everyone: only threads in this control group; 0: all */
-	bool group_is_v1;      /* the group is in a cgroup v1 hierarchy */
+	struct whom whom;      /* with everyone: whose alone */
 	struct sample_victim {
 		enum sample_victims kind;
 		uint32_t pid;

@@ -221,6 +221,33 @@ int target_list_children(const pid_t *pids, size_t pid_count, struct target_proc
 	return err;
 }
 
+int target_list_of_user(uid_t uid, pid_t **pids, size_t *count)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+	struct stat status;
+	size_t room = 0;
+	uint64_t pid;
+	int err = directory ? 0 : -errno;
+
+	*pids = NULL;
+	*count = 0;
+	while (!err && (entry = readdir(directory))) {
+		/* The directory belongs to the process's effective user. */
+		if (number_parse(entry->d_name, 1, INT32_MAX, &pid) ||
+		    fstatat(dirfd(directory), entry->d_name, &status, 0) || status.st_uid != uid)
+			continue;
+		err = array_reserve(pids, &room, *count + 1, sizeof(**pids));
+		if (!err)
+			(*pids)[(*count)++] = pid;
+	}
+	if (directory)
+		closedir(directory);
+	if (err)
+		free(*pids);
+	return err;
+}
+
 uint64_t target_used_since(const struct target_process *process)
 {
 	uint64_t now = process_cpu_ns(process->pid);

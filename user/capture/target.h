@@ -35,6 +35,12 @@ uint64_t target_start_ns(pid_t pid);
 /* Sets *tids to the *count threads of a process; the caller frees it. -ESRCH: it has ended. */
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
 
+/*
+ * Sets *pids to the *count processes whose effective user this is; the caller frees it. Returns 0
+ * or a negative errno.
+ */
+int target_list_of_user(uid_t uid, pid_t **pids, size_t *count);
+
 /* A process, and the CPU time that it has used. */
 struct target_process {
 	pid_t pid;

@@ -87,8 +87,10 @@ static int load_wall(void *object)
 	bpf->rodata->everyone = settings->everyone;
 	bpf->rodata->one_thread = settings->one_thread;
 	bpf->rodata->pid_namespace = members_pid_namespace();
-	bpf->rodata->group = settings->group;
-	bpf->rodata->group_is_v1 = settings->group_is_v1;
+	bpf->rodata->by_user = settings->whom.by_user;
+	bpf->rodata->whom_uid = settings->whom.uid;
+	bpf->rodata->by_group = settings->whom.group_count;
+	bpf->rodata->groups_are_v1 = settings->whom.group_count && settings->whom.groups->is_v1;
 	/* A kernel without control groups has no such tracepoints. */
 	if (access("/proc/self/cgroup", F_OK)) {
 		bpf_program__set_autoload(bpf->progs.note_new_group, false);
@@ -98,7 +100,9 @@ static int load_wall(void *object)
 	if (!settings->everyone)
 		err = bpf_map__reuse_fd(bpf->maps.members, bpf_map__fd(bpf_object__find_map_by_name(
 								   settings->members, "members")));
+	err = err ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	err = err ?: wall_bpf__load(bpf);
+	err = err ?: whom_fill_map(&settings->whom, bpf->maps.whom_groups);
 	if (err)
 		wall_bpf__destroy(bpf);
 	else
@@ -423,14 +427,14 @@ static int name_row(struct wall *wall, struct process_table *table,
 
 	row->pid = thread->pid;
 	row->tid = thread->tid;
-	row->uid = UINT32_MAX;
+	row->uid = table->of_user ? table->uid : UINT32_MAX;
 	memcpy(row->comm, thread->comm, sizeof(row->comm));
 	memcpy(row->process_comm, thread->process_comm, sizeof(row->process_comm));
 	if (!process)
 		return 0;
 	row->generation = process->generation;
 	row->is_older = process->begin_ns <= wall->begin_ns;
-	row->uid = process->uid;
+	row->uid = table->of_user ? table->uid : process->uid;
 	if (process->title)
 		snprintf(row->title, sizeof(row->title), "%s", process->title);
 	if (process->group == INDEX_NONE)

@@ -5,6 +5,7 @@
 #include "bpf/wall.h"
 #include "capture/capture.h"
 #include "capture/process.h"
+#include "capture/whom.h"
 #include "util/error.h"
 #include "util/index.h"
 
@@ -15,8 +16,7 @@ struct wall_settings {
 	bool everyone;	 /* else only members of this object: capture/members.h */
 	bool one_thread; /* members are threads */
 	const struct bpf_object *members;
-	uint64_t group; /* with everyone: only threads in this control group; 0: all */
-	bool group_is_v1;
+	struct whom whom; /* with everyone: whose alone */
 };
 
 /* Threads, and where each of them is. */

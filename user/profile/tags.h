@@ -33,17 +33,19 @@
 	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)
 
 /*
- * Options that select samples by a tag, by a name or a shell pattern: X(NUMBER, option, metavar,
- * help, ...). Those that commands that record do not have are apart: they have another --user.
+ * Options that select samples by a tag, by a name or a shell pattern: X(NUMBER, option, letter,
+ * metavar, help, ...). Those that commands that record do not have are apart: they have another
+ * --user.
  */
-#define PROFILE_TAG_FILTERS(X, ...)                                                              \
-	X(UNIT, "unit", "UNIT", "this systemd unit alone: a name or shell pattern", __VA_ARGS__) \
-	X(CONTAINER, "container", "NAME",                                                        \
+#define PROFILE_TAG_FILTERS(X, ...)                                                    \
+	X(UNIT, "unit", 0, "UNIT", "this systemd unit alone: a name or shell pattern", \
+	  __VA_ARGS__)                                                                 \
+	X(CONTAINER, "container", 0, "NAME",                                           \
 	  "this container alone: a name, or the beginning of its ID", __VA_ARGS__)
-#define PROFILE_FILE_FILTERS(X, ...)                                                       \
-	X(USER, "user", "USER", "only samples of this user's processes: a name or number", \
-	  __VA_ARGS__)                                                                     \
-	X(WAKER, "waker", "NAME",                                                          \
+#define PROFILE_FILE_FILTERS(X, ...)                                                            \
+	X(USER, "user", 'u', "USER", "only samples of this user's processes: a name or number", \
+	  __VA_ARGS__)                                                                          \
+	X(WAKER, "waker", 0, "NAME",                                                            \
 	  "only waits that this thread or interrupt ended, and its stacks", __VA_ARGS__)
 
 enum tag_shown {

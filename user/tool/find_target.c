@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdio.h>
@@ -223,6 +224,15 @@ static void report_found(const struct wanted *w, const struct tool_target *t)
 			  w->found > MOST_PRINTED ? ", ..." : "");
 }
 
+static int add_group(struct tool_target *t, const char *path, struct error *e)
+{
+	t->groups[t->group_count] = strdup(path);
+	if (!t->groups[t->group_count])
+		return error_no_memory(e);
+	t->group_count++;
+	return 0;
+}
+
 /* A unit or a container, and the control groups that are one. */
 struct group_search {
 	struct tool_target *t;
@@ -280,20 +290,7 @@ static int visit_group(const char *path, size_t below, void *context)
 
 static void explain_no_group(const struct group_search *s, struct error *e)
 {
-	const char *kind = s->by_unit ? "unit" : "container";
-	char names[256] = "";
-
-	for (size_t i = 0; i < s->count && strlen(names) + 16 < sizeof(names); i++)
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s",
-			 i ? ", " : "", s->by_unit ? 60 : 16, s->matches[i].name);
-	if (s->count) {
-		error_set(e, 0, "%zu %ss that run are meant by \"%s\": %s", s->count, kind,
-			  s->pattern, names);
-		error_hint(e, "give the whole name of one%s",
-			   s->by_unit ? "" : ", or more of its ID");
-		return;
-	}
-	error_set(e, 0, "no %s \"%s\" runs", kind, s->pattern);
+	error_set(e, 0, "no %s \"%s\" runs", s->by_unit ? "unit" : "container", s->pattern);
 	if (*s->near)
 		error_hint(e, "one has the name %s", s->near);
 	else if (!s->by_unit && s->containers->count)
@@ -309,8 +306,30 @@ static void explain_no_group(const struct group_search *s, struct error *e)
 		error_hint(e, "list those that run with: profiltool top --by container");
 }
 
-/* Replaces --unit or --container by its control group. */
-static int find_group(struct tool_target *t, struct error *e)
+/* Sets t->name to what was found, and unless `quiet` reports all names if there are several. */
+static void describe_groups(const struct group_search *s, struct tool_target *t, bool quiet)
+{
+	const char *kind = s->by_unit ? "unit" : "container", *first = s->matches->name;
+	char names[1024] = "", more[32] = "";
+	size_t printed = 0;
+
+	if (s->count > 1)
+		snprintf(more, sizeof(more), " and %zu more", s->count - 1);
+	if (!s->by_unit && strncmp(first, s->pattern, strlen(s->pattern)) != 0)
+		snprintf(t->name, sizeof(t->name), "container %.200s (%.12s)%s", s->pattern, first,
+			 more);
+	else
+		snprintf(t->name, sizeof(t->name), "%s %s%s", kind, first, more);
+	for (; printed < s->count && printed < MOST_PRINTED; printed++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s",
+			 printed ? ", " : "", s->by_unit ? 60 : 16, s->matches[printed].name);
+	if (s->count > 1 && !quiet)
+		tool_warn("\"%s\" is %zu %ss: %s%s", s->pattern, s->count, kind, names,
+			  s->count > printed ? ", ..." : "");
+}
+
+/* Finds the control groups of --unit or --container. */
+static int find_groups(struct tool_target *t, bool quiet, struct error *e)
 {
 	struct container_list containers = { 0 };
 	struct group_search s = {
@@ -326,27 +345,61 @@ static int find_group(struct tool_target *t, struct error *e)
 	for (int v1 = 1; v1 >= 0 && !err && !s.count; v1--)
 		if (cgroup_each(v1, visit_group, &s) == -ENOMEM)
 			err = error_no_memory(e);
-	if (!err && s.count != 1) {
+	if (!err && !s.count) {
 		explain_no_group(&s, e);
 		err = -ESRCH;
 	}
-	if (!err) {
-		const struct group_match *match = s.matches;
-		bool by_name =
-			!s.by_unit && strncmp(match->name, s.pattern, strlen(s.pattern)) != 0;
-
-		snprintf(t->group_path, sizeof(t->group_path), "%s", match->path);
-		if (by_name)
-			snprintf(t->group_name, sizeof(t->group_name), "container %.200s (%.12s)",
-				 s.pattern, match->name);
-		else
-			snprintf(t->group_name, sizeof(t->group_name), "%s %s",
-				 s.by_unit ? "unit" : "container", match->name);
-		t->cgroup = t->group_path;
+	if (!err && s.count > TARGET_MOST_GROUPS) {
+		error_set(e, 0, "more than %d %ss are meant by \"%s\"", TARGET_MOST_GROUPS,
+			  s.by_unit ? "unit" : "container", s.pattern);
+		error_hint(e, "record the whole machine: -a; report and top take --%s then",
+			   s.by_unit ? "unit" : "container");
+		err = -EINVAL;
 	}
+	for (size_t i = 0; i < s.count && !err; i++)
+		err = add_group(t, s.matches[i].path, e);
+	if (!err)
+		describe_groups(&s, t, quiet);
 	free(s.matches);
 	container_list_free(&containers);
 	return err;
+}
+
+static int find_user(struct tool_target *t, struct error *e)
+{
+	struct similar similar = similar_to(t->of_user);
+	const struct passwd *entry;
+	char near[64] = "";
+	uint64_t uid;
+
+	if (number_parse(t->of_user, 0, UINT32_MAX - 1, &uid) == 0) {
+		entry = getpwuid(uid);
+		t->uid = uid;
+		snprintf(t->name, sizeof(t->name), "user %s", entry ? entry->pw_name : t->of_user);
+		return 0;
+	}
+	entry = getpwnam(t->of_user);
+	if (entry) {
+		t->uid = entry->pw_uid;
+		snprintf(t->name, sizeof(t->name), "user %s", t->of_user);
+		return 0;
+	}
+	setpwent();
+	while ((entry = getpwent())) {
+		similar_offer(&similar, entry->pw_name);
+		if (similar.best == entry->pw_name) { /* whose memory the next one takes */
+			snprintf(near, sizeof(near), "%s", entry->pw_name);
+			similar.best = near;
+		}
+	}
+	endpwent();
+	error_set(e, 0, "there is no user \"%s\"", t->of_user);
+	if (*near)
+		error_hint(e, "one has the name %s", near);
+	else
+		error_hint(e, "list those whose processes run with: ps -eo user; a number is "
+			      "taken as it is");
+	return -ESRCH;
 }
 
 int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
@@ -365,9 +418,11 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 		error_hint(e, "profiltool -p PID --children");
 		return -EINVAL;
 	}
-	if (t->unit || t->container) {
+	if (t->unit || t->container || t->cgroup || t->of_user) {
 		free(wanted);
-		return find_group(t, e);
+		return t->of_user  ? find_user(t, e)
+		       : t->cgroup ? add_group(t, t->cgroup, e)
+				   : find_groups(t, quiet, e);
 	}
 	if (t->pgrep && !err) {
 		code = regcomp(&regex, t->pgrep, REG_EXTENDED | REG_NOSUB);

@@ -50,8 +50,8 @@ struct query_interval {
 };
 
 /* clang-format off */
-#define TOOL_TAG_OPTION(number, name, metavar, help, type, member)                                \
-	, { name, 0, metavar, help, option_text, offsetof(type, member.labels.tags[TAG_##number]) }
+#define TOOL_TAG_OPTION(number, name, letter, metavar, help, type, member)                                \
+	, { name, letter, metavar, help, option_text, offsetof(type, member.labels.tags[TAG_##number]) }
 
 #define TOOL_TIME_OPTIONS(type, member)                                                           \
 	{ "since", 0, "TIME", "from TIME on: \"03:00\", \"yesterday 14:30\", -2h, +2.5s",          \
@@ -70,7 +70,7 @@ struct query_interval {
 	{ "comm", 0, "NAME", "only samples of processes, or threads, with this name", option_text, \
 	  offsetof(type, member.labels.comm) }
 
-/* --user has another meaning where something is recorded. */
+/* --user has another meaning where something is recorded; -u has the same. */
 #define TOOL_QUERY_OPTIONS(type, member)                                                          \
 	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_FILE_FILTERS(TOOL_TAG_OPTION, type, member)
 /* clang-format on */

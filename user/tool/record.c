@@ -193,8 +193,7 @@ static int check_target(struct record_options *o, char **command, struct error *
 		}
 	if (kinds != 1) {
 		error_set_kind(e, ERROR_USAGE, 0,
-			       kinds ? "-p, -t, -a, --cgroup, --unit, --container and a command "
-				       "exclude each other"
+			       kinds ? TARGET_KINDS ", and a command, exclude each other"
 				     : "nothing to profile is named");
 		error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
 			      "see profiltool record --help");
@@ -399,11 +398,12 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 
 /* Warns of missing ticks and samples, and of an early end. Returns the exit code. */
 static int warn_of_result(const struct recording *r, const struct profile *p, const char *waits,
-			  bool histogram)
+			  const struct record_options *o)
 {
 	struct idleness idle = {
 		.excluded = p->totals.excluded,
 		.out_of_range = p->totals.out_of_range,
+		.no_cpu_time = o->target.of_user,
 		.cpu_ns = p->totals.cpu_ns,
 		.duration_ns = p->duration_ns,
 	};
@@ -440,7 +440,7 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 	}
 	if (r->end == RECORDING_TARGETS && r->duration_ns) {
 		tool_warn("incomplete: %s ended%s after %.2f s", r->target,
-			  histogram ? " or became another program" : "", p->duration_ns / 1e9);
+			  o->scale ? " or became another program" : "", p->duration_ns / 1e9);
 		return EXIT_INCOMPLETE;
 	}
 	return EXIT_DONE;
@@ -483,7 +483,7 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 		return tool_fail(&e);
 	if (!o->quiet && tool_summarize(p, &view.rows, r->target, o->verbose, &e))
 		return tool_fail(&e);
-	code = warn_of_result(r, p, waits, o->scale != 0);
+	code = warn_of_result(r, p, waits, o);
 	if (view.last && tool_print(p, &view, &e))
 		return tool_fail(&e);
 	return write_err ? EXIT_FAILED : code;
@@ -604,17 +604,22 @@ static int run_record(int argc, char **argv)
 		return code;
 	command = first < argc ? argv + first : NULL;
 	o.output = tool_output_place(o.format, o.output);
+	r.signals = -1;
 	if (check_target(&o, command, &e) || check_output(&o, &format, &e) ||
-	    tool_check_naming(&o.naming, &e))
-		return tool_fail(&e);
+	    tool_check_naming(&o.naming, &e)) {
+		code = tool_fail(&e);
+		goto out;
+	}
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
-	if (!o.scale && tool_asker(&o.target, &r.asker, &e))
-		return tool_fail(&e);
+	if (!o.scale && tool_asker(&o.target, &r.asker, &e)) {
+		code = tool_fail(&e);
+		goto out;
+	}
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0) {
-		runtime_asker_free(r.asker);
-		return tool_fail(&e);
+		code = tool_fail(&e);
+		goto out;
 	}
 	c = tool_capture_options(&o.target);
 	c.victim = o.victim.kind;
@@ -644,8 +649,11 @@ static int run_record(int argc, char **argv)
 	r.duration_ns = o.duration_ns;
 	r.quiet = o.quiet;
 	code = record_target(&r, &o, &c, format);
+out:
 	runtime_asker_free(r.asker);
-	close(r.signals);
+	if (r.signals >= 0)
+		close(r.signals);
+	tool_target_free(&o.target);
 	return code;
 }
 
@@ -663,9 +671,9 @@ static const struct option_group groups[] = {
 const struct tool_command record_command = {
 	.name = "record",
 	.records = true,
-	.arguments =
-		"{-p PID|NAME | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
-		"COMMAND [ARG...]",
+	.arguments = "{-p PID|NAME | -t TID | -a | -u USER | --cgroup PATH} [OPTION...], or record "
+		     "[OPTION...] -- "
+		     "COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
 	.purpose = TOOL_RECORD,
 	.summary = "a process, a command, a control group or the whole machine",

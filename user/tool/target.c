@@ -134,7 +134,14 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 int tool_target_kinds(const struct tool_target *t)
 {
 	return (t->pid_count || t->name_count || t->pgrep) + (t->tid > 0) + t->all +
-	       (t->cgroup != NULL) + (t->unit != NULL) + (t->container != NULL);
+	       (t->cgroup != NULL) + (t->unit != NULL) + (t->container != NULL) +
+	       (t->of_user != NULL);
+}
+
+void tool_target_free(struct tool_target *t)
+{
+	while (t->group_count)
+		free(t->groups[--t->group_count]);
 }
 
 void tool_skip_targets(struct tool_target *t)
@@ -191,9 +198,13 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		c.pid_count = 1;
 	} else if (t->all) {
 		c.target = CAPTURE_SYSTEM;
-	} else if (t->cgroup) {
+	} else if (t->group_count) {
 		c.target = CAPTURE_CGROUP;
-		c.cgroup = t->cgroup;
+		c.cgroups = (const char *const *)t->groups;
+		c.cgroup_count = t->group_count;
+	} else if (t->of_user) {
+		c.target = CAPTURE_USER;
+		c.uid = t->uid;
 	}
 	return c;
 }
@@ -208,7 +219,7 @@ int tool_asker(const struct tool_target *t, struct runtime_asker **asker, struct
 		return -EINVAL;
 	}
 	/* Processes that nobody has named, of all users, only if that is asked for. */
-	if (t->no_ask_runtimes || (!t->ask_runtimes && (t->all || t->cgroup)))
+	if (t->no_ask_runtimes || (!t->ask_runtimes && (t->all || t->group_count || t->of_user)))
 		return 0;
 	*asker = runtime_asker_new();
 	return *asker ? 0 : error_no_memory(e);
@@ -236,8 +247,8 @@ void tool_describe_target(const struct tool_target *t, char *text, size_t size)
 		snprintf(text, size, "the whole machine");
 		return;
 	}
-	if (*t->group_name) {
-		snprintf(text, size, "%s", t->group_name);
+	if (*t->name) {
+		snprintf(text, size, "%s", t->name);
 		return;
 	}
 	if (t->cgroup) {

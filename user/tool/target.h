@@ -2,7 +2,6 @@
 #ifndef PROFIL_TOOL_TARGET_H
 #define PROFIL_TOOL_TARGET_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -12,9 +11,10 @@
 #include "record/ask_runtimes.h"
 #include "record/cgroup_name.h"
 
-#define TARGET_MOST_PIDS  1024
-#define TARGET_MOST_NAMES 64
-#define TARGET_NAME_SIZE  (CGROUP_NAME_SIZE + 16)
+#define TARGET_MOST_PIDS   1024
+#define TARGET_MOST_NAMES  64
+#define TARGET_MOST_GROUPS 512 /* each has a descriptor */
+#define TARGET_NAME_SIZE   (CGROUP_NAME_SIZE + 64)
 
 /* Options of the commands that watch programs: a member of each one's options. */
 struct tool_target {
@@ -29,11 +29,12 @@ struct tool_target {
 	const char *pgrep; /* NULL: none; likewise */
 	pid_t tid;	   /* 0: none */
 	bool all;
-	const char *cgroup; /* NULL: none */
-	/* Replaced by a cgroup in tool_find_target(); NULL: none. */
-	const char *unit, *container;
-	char group_name[TARGET_NAME_SIZE]; /* of a unit or container that was found */
-	char group_path[PATH_MAX];
+	const char *cgroup, *unit, *container, *of_user; /* as given; NULL: none */
+	/* What tool_find_target() has found for them. */
+	uid_t uid;
+	char *groups[TARGET_MOST_GROUPS]; /* paths of control groups */
+	size_t group_count;
+	char name[TARGET_NAME_SIZE]; /* of the user, units or containers; "": none of these */
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
 	bool children, no_inherit, user, kernel, native;
@@ -49,6 +50,8 @@ struct tool_target {
 	  tool_option_pids, offsetof(type, member) },                                              \
 	{ "pgrep", 0, "REGEX", "profile processes whose command line matches, as pgrep -f",         \
 	  option_text, offsetof(type, member.pgrep) },                                             \
+	{ "uid", 'u', "USER", "profile this user's processes: a name or number", option_text,       \
+	  offsetof(type, member.of_user) },                                                        \
 	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
@@ -67,7 +70,7 @@ struct tool_target {
 	{ "native", 0, NULL, "in stacks of scripts, keep the frames of their interpreter", NULL,     \
 	  offsetof(type, member.native) },                                                         \
 	{ "ask-runtimes", 0, NULL,                                                                 \
-	  "ask Java for the names of its compiled code: the default, but for -a and --cgroup",     \
+	  "ask Java for the names of its compiled code: the default, but for -a, -u and --cgroup",     \
 	  NULL, offsetof(type, member.ask_runtimes) },                                             \
 	{ "no-ask-runtimes", 0, NULL, "do not: send nothing to any process", NULL,                 \
 	  offsetof(type, member.no_ask_runtimes) },                                                \
@@ -91,15 +94,19 @@ int tool_option_call_graph(const char *value, void *member, struct error *e);
 /* True if -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
 
-/* How many kinds of targets were given: processes (-p, --pgrep), -t, -a, --cgroup, and so on. */
+/* The kinds of targets that exclude each other. */
+#define TARGET_KINDS "-p, -t, -a, -u, --cgroup, --unit and --container"
+
+/* How many of them were given. */
 int tool_target_kinds(const struct tool_target *t);
 
 /*
- * Finds the processes that have the names of -p, or that --pgrep matches, and reports them unless
- * `quiet`; or the control group of --unit or --container. Returns 0, or a negative errno with e
- * set: one of them is not there.
+ * Finds the processes that have the names of -p, or that --pgrep matches, or the control groups of
+ * --unit or --container, and reports them unless `quiet`; or the user. Returns 0, or a negative
+ * errno with e set: one of them is not there. The caller calls tool_target_free() in any case.
  */
 int tool_find_target(struct tool_target *t, bool quiet, struct error *e);
+void tool_target_free(struct tool_target *t);
 
 /*
  * Removes, with a warning, those of several processes that cannot be profiled: ended ones, as in

@@ -281,19 +281,21 @@ static int run_top(int argc, char **argv)
 		o.target.unit = o.query.labels.tags[TAG_UNIT];
 		o.target.container = o.query.labels.tags[TAG_CONTAINER];
 		o.query.labels.tags[TAG_UNIT] = o.query.labels.tags[TAG_CONTAINER] = NULL;
+	} else {
+		o.query.labels.tags[TAG_USER] = o.target.of_user;
+		o.target.of_user = NULL;
 	}
 	kinds = tool_target_kinds(&o.target);
 	if (kinds > 1 || (kinds && first < argc)) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       "%s-p, -t, -a, --cgroup, --unit and --container exclude each other",
+		error_set_kind(&e, ERROR_USAGE, 0, "%s" TARGET_KINDS " exclude each other",
 			       first < argc ? "a FILE, " : "");
 		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
 		return tool_fail(&e);
 	}
 	if (kinds && query_is_given(&o.query)) {
 		error_set_kind(&e, ERROR_USAGE, 0, "the archive has all processes");
-		error_hint(&e, "select by --unit, --container or --comm, without -p, -t, -a "
-			       "and --cgroup");
+		error_hint(&e, "select by --unit, --container, --comm or -u, without -p, -t, "
+			       "-a and --cgroup");
 		return tool_fail(&e);
 	}
 	o.target.all |= kinds == 0;
@@ -303,17 +305,21 @@ static int run_top(int argc, char **argv)
 		o.view = row_view_by_name("process");
 	if (o.plain && !o.half_life.given)
 		o.half_life.ns = 0;
-	if (tool_find_target(&o.target, false, &e))
+	if (tool_find_target(&o.target, false, &e)) {
+		tool_target_free(&o.target);
 		return tool_fail(&e);
+	}
 	tool_skip_targets(&o.target);
 	signals = recording_open_signals(&e);
 	if (signals < 0)
-		return tool_fail(&e);
-	if (first < argc || query_is_given(&o.query))
+		code = tool_fail(&e);
+	else if (first < argc || query_is_given(&o.query))
 		code = show_recorded(&o, argv + first, argc - first, signals);
 	else
 		code = show_live(&o, signals);
-	close(signals);
+	if (signals >= 0)
+		close(signals);
+	tool_target_free(&o.target);
 	return code;
 }
 
@@ -328,7 +334,7 @@ static const struct option_group groups[] = {
 const struct tool_command top_command = {
 	.name = "top",
 	.records = true,
-	.arguments = "[-p PID|NAME | -t TID | -a | --cgroup PATH | FILE...] [OPTION...]",
+	.arguments = "[-p PID|NAME | -t TID | -a | -u USER | --cgroup PATH | FILE...] [OPTION...]",
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
 		"machine (default), live; or those of profiles.",
 	.purpose = TOOL_LOOK,

@@ -154,6 +154,7 @@ static void update_status(struct watch *w, uint64_t passed_ns)
 	s->lost += totals.ring_full + totals.no_cell;
 	w->any |= totals.counted > 0;
 	w->idle.excluded |= totals.excluded > 0;
+	w->idle.no_cpu_time = w->target.of_user;
 	w->idle.cpu_ns += totals.cpu_ns;
 	w->cpu_ns += totals.cpu_ns;
 	w->idle.duration_ns += totals.duration_ns;

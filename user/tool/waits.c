@@ -137,14 +137,18 @@ void waits_describe(const struct tool_target *t, pid_t command, char *text, size
 		describe_tasks(&command, 1, false, text, size);
 	} else if (t->tid) {
 		describe_tasks(&t->tid, 1, true, text, size);
-	} else if (!t->cgroup) {
-		describe_tasks(t->pids, t->pid_count, false, text, size);
-	} else if (cgroup_list_threads(t->cgroup, &tids, &count) == 0) {
+	} else if (t->of_user || t->group_count) {
+		if (t->of_user ? target_list_of_user(t->uid, &tids, &count)
+			       : cgroup_list_threads((const char *const *)t->groups, t->group_count,
+						     &tids, &count))
+			return;
 		if (count)
-			describe_tasks(tids, count, true, text, size);
+			describe_tasks(tids, count, !t->of_user, text, size);
 		else
 			snprintf(text, size, "it has no processes");
 		free(tids);
+	} else {
+		describe_tasks(t->pids, t->pid_count, false, text, size);
 	}
 }
 
@@ -156,6 +160,9 @@ void waits_warn(const char *target, const struct idleness *idle)
 	else if (idle->out_of_range)
 		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
 			  target);
+	else if (idle->no_cpu_time)
+		tool_warn("no samples: no tick fell into %s in %.2f s%s%s", target,
+			  (double)idle->duration_ns / 1e9, *idle->waits ? ": " : "", idle->waits);
 	else
 		tool_warn(
 			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",

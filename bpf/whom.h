@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The control group that is recorded. */
-#ifndef PROFIL_BPF_GROUP_H
-#define PROFIL_BPF_GROUP_H
+/* Whose threads are recorded, where neither everyone's are nor members': see capture/whom.h. */
+#ifndef PROFIL_BPF_WHOM_H
+#define PROFIL_BPF_WHOM_H
 
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* Set by user space before the load. */
-const volatile __u64 group = 0;		 /* ID of the control group */
-const volatile bool group_is_v1 = false; /* in the v1 hierarchy with perf_event */
+/* Set by user space before the load; neither: everyone's. */
+const volatile bool by_user = false;	   /* those whose effective user is */
+const volatile __u32 whom_uid = 0;	   /* this one */
+const volatile bool by_group = false;	   /* those in a control group of whom_groups, or below */
+const volatile bool groups_are_v1 = false; /* they are in the v1 hierarchy with perf_event */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before the load */
+	__type(key, __u64);	/* ID */
+	__type(value, __u8);
+} whom_groups SEC(".maps");
 
 /* Groups more than this below the root are not found. */
 #define GROUP_LEVELS 64
@@ -19,7 +28,7 @@ struct cgroup___before_6_1 {
 	__u64 ancestor_ids[GROUP_LEVELS];
 } __attribute__((preserve_access_index));
 
-/* Whether the thread is in a control group, or in one below it. */
+/* Whether the thread is in a control group, 0: in one of whom_groups, or in one below it. */
 static __always_inline bool is_in_group(struct task_struct *task, __u64 group, bool group_is_v1)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
@@ -48,10 +57,21 @@ static __always_inline bool is_in_group(struct task_struct *task, __u64 group, b
 				break;
 			id = BPF_CORE_READ(at, kn, id);
 		}
-		if (id == group)
+		if (group ? id == group : bpf_map_lookup_elem(&whom_groups, &id) != NULL)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Whether the thread is one that is to be recorded. Its user is the one that /proc and ps(1) show:
+ * for a file system, the kernel may act as another one for a while.
+ */
+static __always_inline bool is_wanted(struct task_struct *task)
+{
+	if (by_user)
+		return BPF_CORE_READ(task, real_cred, euid.val) == whom_uid;
+	return !by_group || is_in_group(task, 0, groups_are_v1);
 }
 
 #endif
