@@ -50,15 +50,12 @@ static inline __u64 system_call_argument(const struct pt_regs *regs)
 
 /*
  * The preempt count of the CPU that the current task runs on. It is a per-CPU variable, at this
- * distance from the CPU's run queue, or in struct pcpu_hot there. Its address as a symbol would
- * require CONFIG_KALLSYMS_ALL.
+ * distance from the CPU's run queue. Its address as a symbol would require CONFIG_KALLSYMS_ALL.
  */
 static __always_inline __u32 preempt_count(struct task_struct *task, __s64 distance)
 {
 	__u32 count = 0;
 
-	if (bpf_core_field_exists(struct pcpu_hot, preempt_count))
-		distance += bpf_core_field_offset(struct pcpu_hot, preempt_count);
 	bpf_probe_read_kernel(&count, sizeof(count), (void *)task->se.cfs_rq->rq + distance);
 	return count;
 }

@@ -227,11 +227,6 @@ struct css_set {
 	struct cgroup *dfl_cgrp;		/* in cgroup v2 */
 };
 
-/* x86, Linux 6.2 to 6.14: a per-CPU variable. */
-struct pcpu_hot {
-	int preempt_count;
-};
-
 /* arm64 has the preempt count in it. */
 struct thread_info {
 	struct {

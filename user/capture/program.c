@@ -150,3 +150,36 @@ int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offse
 		}
 	return -ENOENT;
 }
+
+/* Sets *offset to that of a member, which may be in an unnamed part of the struct. */
+static int find_offset(const struct btf *btf, uint32_t id, const char *name, uint32_t *offset)
+{
+	const struct btf_type *type = btf__type_by_id(btf, id);
+	uint32_t inner;
+
+	if (!type || !btf_is_composite(type))
+		return -ENOENT;
+	for (int i = 0; i < btf_vlen(type); i++) {
+		const struct btf_member *member = &btf_members(type)[i];
+		const char *its = btf__name_by_offset(btf, member->name_off);
+		uint32_t bits = btf_member_bit_offset(type, i);
+
+		if (its && strcmp(its, name) == 0) {
+			*offset = bits / 8;
+			return bits % 8 ? -ENOENT : 0;
+		}
+		if (its && !*its && find_offset(btf, member->type, name, &inner) == 0) {
+			*offset = bits / 8 + inner;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int program_member_offset(const struct btf *btf, const char *type, const char *member,
+			  uint32_t *offset)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+
+	return id > 0 ? find_offset(btf, id, member, offset) : -ENOENT;
+}

@@ -47,6 +47,14 @@ struct btf;
 int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offset);
 
 /*
+ * Finds the offset in bytes of a member of a struct, or of an unnamed part of it, in the kernel's
+ * BTF. Returns 0 or -ENOENT. A type that the kernel may not have is found so, not by a relocation:
+ * libbpf 1.1 looks for it in the BTF of all modules, which takes CAP_SYS_ADMIN.
+ */
+int program_member_offset(const struct btf *btf, const char *type, const char *member,
+			  uint32_t *offset);
+
+/*
  * Attaches a program to its tracepoint. Returns a descriptor that keeps it attached and that the
  * caller closes, or a negative errno.
  */

@@ -150,12 +150,14 @@ static bool find_preempt_count(struct sample_bpf *bpf)
 #ifdef __x86_64__
 	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
 	int64_t queue = 0, count = 0;
+	uint32_t offset = 0; /* of Linux 6.2 to 6.14: it is in a struct */
 	bool found = btf && program_cpu_variable(btf, "runqueues", &queue) == 0 &&
 		     (program_cpu_variable(btf, "__preempt_count", &count) == 0 ||
-		      program_cpu_variable(btf, "pcpu_hot", &count) == 0);
+		      (program_cpu_variable(btf, "pcpu_hot", &count) == 0 &&
+		       program_member_offset(btf, "pcpu_hot", "preempt_count", &offset) == 0));
 
 	btf__free(btf);
-	bpf->rodata->preempt_count_distance = count - queue;
+	bpf->rodata->preempt_count_distance = count + offset - queue;
 	return found;
 #else
 	(void)bpf;

@@ -110,18 +110,6 @@ static int load_wall(void *object)
 	return err;
 }
 
-/* Whether a struct of the kernel has a member. */
-static bool has_member(const struct btf *btf, const char *name, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
-	const struct btf_type *type = btf__type_by_id(btf, id);
-
-	for (int i = 0; id > 0 && i < btf_vlen(type); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member) == 0)
-			return true;
-	return false;
-}
-
 /* Names what the kernel lacks, if it is known, as the cause why the programs cannot be loaded. */
 static void explain_lack(struct error *e)
 {
@@ -132,9 +120,10 @@ static void explain_lack(struct error *e)
 		{ "sched_entity", "cfs_rq", "CONFIG_FAIR_GROUP_SCHED" },
 	};
 	struct btf *btf = btf__load_vmlinux_btf();
+	uint32_t offset;
 
 	for (size_t i = 0; btf && i < sizeof(needed) / sizeof(*needed); i++) {
-		if (has_member(btf, needed[i].type, needed[i].member))
+		if (program_member_offset(btf, needed[i].type, needed[i].member, &offset) == 0)
 			continue;
 		error_set_kind(e, ERROR_KERNEL_LACKS, ENOTSUP,
 			       "this kernel keeps no account of wall time: it was built without %s",
