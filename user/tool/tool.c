@@ -469,14 +469,18 @@ static int print_timeline(const struct profile *p, const struct tool_view *view,
 	err = view->json ? timeline_json(p, &o, stdout) : timeline_print(p, &o, stdout);
 	free(spans);
 	coverage_free(&coverage);
-	if (!err && !row_view_has_tag(view->rows.view, p))
-		err = query_check_times("the profile", p->ticks.count, p, e);
-	if (err != -E2BIG)
-		return err ? error_no_memory(e) : 0;
-	error_set_kind(e, ERROR_USAGE, 0, "there would be more than %d slots of time",
-		       TIMELINE_SLOTS_MAX);
-	error_hint(e, "choose longer ones: --by time:1s; or an interval: --since TIME");
-	return err;
+	if (err == -E2BIG) {
+		error_set_kind(e, ERROR_USAGE, 0, "there would be more than %d slots of time",
+			       TIMELINE_SLOTS_MAX);
+		error_hint(e, "choose longer ones: --by time:1s; or an interval: --since TIME");
+		return err;
+	}
+	if (err)
+		return error_no_memory(e);
+	/* A filter may have kept none, which has no times either. */
+	if (!p->sample_count || row_view_has_tag(view->rows.view, p))
+		return 0;
+	return query_check_times("the profile", p->ticks.count, p, e);
 }
 
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e)
