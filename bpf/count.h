@@ -292,21 +292,44 @@ static __always_inline void count_pc(__u64 pc, __u64 id, __u32 waiting)
 
 /* --- Call stacks --- */
 
-/* Global functions: the verifier checks each once, not at every call, where it would give up. */
+/*
+ * Global functions: the verifier checks each once, not at every call, where it would give up. It
+ * follows each pass of a loop, so that long loops have little in them but calls of such functions:
+ * its time is most of what a recording needs to begin.
+ */
+
+/* A stack is read in blocks of words. */
+#define STACK_BLOCK_WORDS 16
+#define STACK_BLOCKS	  (STACK_WORDS_MAX / STACK_BLOCK_WORDS)
+_Static_assert(STACK_WORDS_MAX % STACK_BLOCK_WORDS == 0, "the last block is cut off");
+
+struct stack_block {
+	__u64 words[STACK_BLOCK_WORDS];
+};
+
+/* Goes on with the hash over the first `count` words of a block. */
+__noinline __u64 hash_block(struct stack_block *block, __u32 count, __u64 hash)
+{
+	if (!block)
+		return 0;
+	for (__u32 i = 0; i < STACK_BLOCK_WORDS && i < count; i++) {
+		hash = (hash ^ block->words[i]) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
 
 __noinline __u64 hash_stack(struct stack *stack)
 {
-	const __u64 *words = (const __u64 *)stack;
+	struct stack_block *blocks = (struct stack_block *)stack;
 	__u64 hash = 0;
 	__u32 count;
 
 	if (!stack)
 		return 0;
 	count = stack_words(stack);
-	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++) {
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
-		hash ^= hash >> 32;
-	}
+	for (__u32 i = 0; i < STACK_BLOCKS && i * STACK_BLOCK_WORDS < count; i++)
+		hash = hash_block(&blocks[i], count - i * STACK_BLOCK_WORDS, hash);
 	return (hash & hash_bits) | 1; /* 0 means a free entry */
 }
 
@@ -318,16 +341,28 @@ static __u64 *words_at(__u64 position)
 	return chunk ? &chunk->words[position % STACK_CHUNK_WORDS] : NULL;
 }
 
+/* Whether the first `count` words of two blocks are equal. */
+__noinline int blocks_are_equal(struct stack_block *block, struct stack_block *there, __u32 count)
+{
+	if (!block || !there)
+		return 0;
+	for (__u32 i = 0; i < STACK_BLOCK_WORDS && i < count; i++)
+		if (block->words[i] != there->words[i])
+			return 0;
+	return 1;
+}
+
 __noinline int is_stack_at(struct stack *stack, __u64 position)
 {
-	const __u64 *there = words_at(position), *words = (const __u64 *)stack;
+	struct stack_block *blocks = (struct stack_block *)stack;
+	struct stack_block *there = (struct stack_block *)words_at(position);
 	__u32 count;
 
 	if (!stack || !there)
 		return 0;
 	count = stack_words(stack);
-	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++)
-		if (words[i] != there[i])
+	for (__u32 i = 0; i < STACK_BLOCKS && i * STACK_BLOCK_WORDS < count; i++)
+		if (!blocks_are_equal(&blocks[i], &there[i], count - i * STACK_BLOCK_WORDS))
 			return 0;
 	return 1;
 }
@@ -365,13 +400,17 @@ static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 now,
 }
 
 /* See count_in_bucket(). */
-static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, __u32 number,
-						  struct stack_sample *sample, __u64 hash,
-						  __u64 *used, __u32 bank)
+__noinline int count_in_stack_bucket(struct stack_sample *sample, __u32 number, __u64 hash,
+				     __u32 bank)
 {
-	struct stack *stack = &sample->stack;
-	__u64 now = sample->time_ns;
+	struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &number);
+	__u64 now, *used = words_at(bank_position(bank));
+	struct stack *stack;
 
+	if (!sample || !bucket || !used)
+		return false;
+	stack = &sample->stack;
+	now = sample->time_ns;
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct stack_entry *entry = &bucket->entries[i];
 
@@ -394,24 +433,22 @@ static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, _
 /* Global, as a program comes here in many states. Returns whether the stack was counted. */
 __noinline int count_in_stacks(struct stack_sample *sample, __u32 bank)
 {
-	__u64 hash, *used = words_at(bank_position(bank));
-	__u32 home;
+	struct stack_bucket *bucket;
+	__u32 home, key;
+	__u64 hash;
 
-	if (!sample || !used)
+	if (!sample)
 		return false;
 	hash = hash_stack(&sample->stack);
 	home = hash >> 32;
-	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
-		__u32 key = bucket_number(home + i, bank);
-		struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
-
-		if (!bucket)
-			return false;
-		if (i == 0)
-			__sync_fetch_and_add(&bucket->ticks, 1);
-		if (count_in_stack_bucket(bucket, key, sample, hash, used, bank))
+	key = bucket_number(home, bank);
+	bucket = bpf_map_lookup_elem(&stacks, &key);
+	if (!bucket)
+		return false;
+	__sync_fetch_and_add(&bucket->ticks, 1);
+	for (__u32 i = 0; i < SAMPLE_PROBES; i++)
+		if (count_in_stack_bucket(sample, bucket_number(home + i, bank), hash, bank))
 			return true;
-	}
 	return false;
 }
 

@@ -24,7 +24,8 @@ enum perl_group {
 };
 
 /* What a program writes into its memory decides how long the walk takes: so much is read. */
-#define PERL_CONTEXTS_MAX 512
+#define PERL_CONTEXTS_MAX  512
+#define PERL_CONTEXTS_STEP 32 /* so many by one function, for the verifier */
 
 /* Groups that are passed over in search of the one that a native frame runs. */
 #define PERL_GROUPS_MAX 4
@@ -71,18 +72,12 @@ static __always_inline void send_perl_code(struct script_walk *script, __u64 cod
 }
 
 /* Sends what names a function: perl->cv is of it, perl->start its first statement. */
-WALK_FUNCTION int send_perl_sub(struct script_walk *script, __u64 number, __u64 mark)
+static __always_inline void send_perl_sub(struct script_walk *script, __u64 number, __u64 mark)
 {
-	struct language_code *code;
-	struct perl_walk *perl;
-	__u64 name, package;
+	struct language_code *code = &script->code;
+	struct perl_walk *perl = &script->perl;
+	__u64 name = perl->cv.gv, package = perl->cv.stash;
 
-	if (!script)
-		return 0;
-	perl = &script->perl;
-	code = &script->code;
-	name = perl->cv.gv;
-	package = perl->cv.stash;
 	if (!(perl->cv.flags & PERL_CV_NAMED)) {
 		struct perl_gv gv = { 0 };
 
@@ -111,7 +106,6 @@ WALK_FUNCTION int send_perl_sub(struct script_walk *script, __u64 number, __u64 
 	code->kind = PERL_SUB;
 	code->line = perl->start.line;
 	send_perl_code(script, number, mark, perl->start.file ?: perl->cv.file);
-	return 0;
 }
 
 /* Writes the frame of the function that perl->context is of. */
@@ -268,6 +262,15 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 	return false;
 }
 
+/* Reads the next PERL_CONTEXTS_STEP contexts, or fewer. Returns whether their group goes on. */
+WALK_FUNCTION int read_perl_contexts(struct script_walk *script)
+{
+	for (int i = 0; i < PERL_CONTEXTS_STEP; i++)
+		if (!script || !read_perl_context(script))
+			return false;
+	return true;
+}
+
 /* Reads the group that comes next, and adds its frames to the script's `words`. */
 static __always_inline void read_perl_frames(struct script_walk *script)
 {
@@ -275,7 +278,8 @@ static __always_inline void read_perl_frames(struct script_walk *script)
 	script->perl.group = PERL_NO_GROUP;
 	if (!script->perl.contexts_left)
 		return;
-	for (int i = 0; i < PERL_CONTEXTS_MAX && read_perl_context(script); i++)
+	for (int i = 0; i < PERL_CONTEXTS_MAX / PERL_CONTEXTS_STEP && read_perl_contexts(script);
+	     i++)
 		;
 }
 

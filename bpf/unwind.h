@@ -36,6 +36,7 @@ struct stack_scratch {
 	struct walk walk;
 	struct unwind_copy copy;
 	struct script_walk script;
+	__u32 depth; /* of the user stack, so far */
 };
 
 struct {
@@ -134,21 +135,22 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 __noinline int write_script_words(struct stack_scratch *scratch, __u32 depth)
 {
 	struct script_walk *script;
-	__u32 at;
+	__u64 index, count;
 
 	if (!scratch)
 		return depth;
 	script = &scratch->script;
-	at = scratch->sample.stack.kernel_depth;
-	for (__u32 i = 0; i < LANGUAGE_FRAMES_MAX && i < script->count && depth < STACK_DEPTH_MAX;
-	     i++, depth++) {
-		__u64 index = at + depth;
-
-		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
-		if (index >= 2 * STACK_DEPTH_MAX)
-			break;
-		scratch->sample.stack.pcs[index] = script->words[i];
-	}
+	index = scratch->sample.stack.kernel_depth + depth;
+	count = script->count;
+	if (depth < STACK_DEPTH_MAX && count > STACK_DEPTH_MAX - depth)
+		count = STACK_DEPTH_MAX - depth;
+	/* makes the compiler use the registers that it checks */
+	asm("" : "+r"(index), "+r"(count));
+	if (depth < STACK_DEPTH_MAX && index < 2 * STACK_DEPTH_MAX &&
+	    count <= LANGUAGE_FRAMES_MAX &&
+	    bpf_probe_read_kernel(&scratch->sample.stack.pcs[index], count * sizeof(__u64),
+				  script->words) == 0)
+		depth += count;
 	script->wrote = true;
 	read_script_frames(script);
 	return depth;
@@ -158,15 +160,12 @@ __noinline int write_script_words(struct stack_scratch *scratch, __u32 depth)
  * The walk has stepped over a frame that was at pc and begins at sp: writes the functions of a
  * script that it runs.
  */
-__noinline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc, __u64 sp)
+static __always_inline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc,
+					       __u64 sp)
 {
-	struct script_walk *script;
-	struct walk *walk;
+	struct script_walk *script = &scratch->script;
+	struct walk *walk = &scratch->walk;
 
-	if (!scratch)
-		return depth;
-	walk = &scratch->walk;
-	script = &scratch->script;
 	if (!script->looked) {
 		script->process = process_key(scratch->sample.stack.id);
 		begin_script(walk, script);
@@ -225,33 +224,50 @@ static __always_inline bool may_lack_script(const struct stack_scratch *scratch)
 	return walk->process.interpreter && walk->end != UNWIND_COMPLETE && task->pid == task->tgid;
 }
 
+/*
+ * Writes the native frame that the walk has reached, and the functions of a script that it runs.
+ * Returns whether it is the last.
+ */
+static __always_inline bool write_frame(struct stack_scratch *scratch)
+{
+	struct walk *walk = &scratch->walk;
+	__u64 index, pc = walk->pc, sp = walk->sp;
+	__u32 depth = scratch->depth;
+
+	index = scratch->sample.stack.kernel_depth + depth;
+	asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
+	if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX) {
+		walk->end = UNWIND_TRUNCATED;
+		return true;
+	}
+	scratch->sample.stack.pcs[index] = pc + walk->mark;
+	scratch->depth = depth + 1;
+	if (step(walk))
+		return true;
+	if (WALK_HAS_THREAD_POINTER && walk->image.language)
+		scratch->depth = write_script_frames(scratch, depth + 1, pc, sp);
+	return false;
+}
+
+/* For the verifier, all state of walk_frames() is in *scratch. */
+__noinline int walk_frame(struct stack_scratch *scratch)
+{
+	return !scratch || write_frame(scratch);
+}
+
 /* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
 __noinline int walk_frames(struct stack_scratch *scratch)
 {
-	struct walk *walk;
-	__u32 at, depth = 0;
-
 	if (!scratch)
 		return 0;
-	walk = &scratch->walk;
-	at = scratch->sample.stack.kernel_depth;
 	scratch->script.looked = scratch->script.wrote = false;
-	for (int i = 0; i < STACK_DEPTH_MAX && depth < STACK_DEPTH_MAX; i++) {
-		__u64 index = at + depth, pc = walk->pc, sp = walk->sp;
-
-		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
-		if (index >= 2 * STACK_DEPTH_MAX)
-			return depth;
-		scratch->sample.stack.pcs[index] = pc + walk->mark;
-		depth++;
-		if (step(walk))
-			return may_lack_script(scratch) ? write_last_script_frames(scratch, depth)
-							: (int)depth;
-		if (WALK_HAS_THREAD_POINTER && walk->image.language)
-			depth = write_script_frames(scratch, depth, pc, sp);
-	}
-	walk->end = UNWIND_TRUNCATED;
-	return depth;
+	scratch->depth = 0;
+	for (int i = 0; i <= STACK_DEPTH_MAX; i++)
+		if (walk_frame(scratch))
+			break;
+	if (scratch->walk.end != UNWIND_TRUNCATED && may_lack_script(scratch))
+		return write_last_script_frames(scratch, scratch->depth);
+	return scratch->depth;
 }
 
 /* Whether the task's address space is already another program's (exec) or gone (exit). */

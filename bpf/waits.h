@@ -18,8 +18,9 @@
  * A thread's last stacks. Threads wait in few places: where the registers, and then all return
  * addresses that the walk had found are the same, so is the stack.
  */
-#define WAIT_PLACES 4
-#define WAIT_FRAMES 96
+#define WAIT_PLACES	  4
+#define WAIT_FRAMES	  96
+#define WAIT_BLOCK_FRAMES 8 /* so many are compared by one function, for the verifier */
 
 /* Words of the stack that are read at once: a read costs more than what it copies. */
 #define WAIT_WINDOW_WORDS 128
@@ -89,8 +90,8 @@ struct {
 struct wait_scratch {
 	struct stack_scratch stack;
 	struct wait_place place; /* of the stack that is walked */
-	__u32 depth;		 /* of it, so far */
 	bool plain;		 /* it can be remembered, so far */
+	__u64 window_at;
 	__u64 window[WAIT_WINDOW_WORDS];
 };
 
@@ -233,41 +234,63 @@ static __always_inline __u32 find_wait_without_stack(struct stack *stack, __u64 
 	return find_wait(stack);
 }
 
+/*
+ * Whether WAIT_BLOCK_FRAMES return addresses of the place's stack, from number `first` on, or those
+ * that there are, are where they were. `stack` is in the arena.
+ */
+__noinline int are_at_place(struct wait_scratch *scratch, struct wait_place *place,
+			    struct stack *stack, __u32 first)
+{
+	const __u64 *words = (const __u64 *)stack;
+	__u64 callers;
+
+	if (!scratch || !place || !stack)
+		return 0;
+	callers = STACK_HEAD_WORDS + stack->kernel_depth + 1;
+	for (__u32 i = 0; i < WAIT_BLOCK_FRAMES; i++) {
+		__u64 number = first + i, caller = callers + number, at, index;
+
+		/* makes the compiler use the registers that it checks */
+		asm("" : "+r"(number), "+r"(caller));
+		if (number >= WAIT_FRAMES || number + 1 >= place->frames)
+			break;
+		at = place->sp + place->words[number] * 8ULL;
+		index = (at - scratch->window_at) / 8;
+		if (index >= WAIT_WINDOW_WORDS) {
+			index = 0;
+			scratch->window_at = at;
+			if (bpf_probe_read_user(scratch->window, sizeof(scratch->window),
+						(void *)at) && /* near the end of the stack */
+			    bpf_probe_read_user(scratch->window, 8, (void *)at))
+				return 0;
+		}
+		asm("" : "+r"(index));
+		if (index >= WAIT_WINDOW_WORDS || caller >= STACK_WORDS_MAX)
+			return 0;
+		if (scratch->window[index] != words[caller])
+			return 0;
+	}
+	return 1;
+}
+
 /* Whether all return addresses of the place's stack are where they were. */
 __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *place)
 {
 	struct wait_entry *entry;
-	const __u64 *stack;
-	__u64 window_at = 1, callers;
+	struct stack *stack;
 	__u32 key;
 
 	if (!scratch || !place)
 		return 0;
 	key = place->slot;
 	entry = bpf_map_lookup_elem(&waits, &key);
-	stack = entry ? words_at(entry->position) : NULL;
+	stack = entry ? (struct stack *)words_at(entry->position) : NULL;
 	if (!stack)
 		return 0;
-	callers = STACK_HEAD_WORDS + ((const struct stack *)stack)->kernel_depth + 1;
-	for (__u32 i = 0; i < WAIT_FRAMES && i + 1 < place->frames; i++) {
-		__u64 at = place->sp + place->words[i] * 8ULL, index = (at - window_at) / 8;
-		__u64 caller = callers + i;
-
-		if (index >= WAIT_WINDOW_WORDS) {
-			index = 0;
-			window_at = at;
-			if (bpf_probe_read_user(scratch->window, sizeof(scratch->window),
-						(void *)at) && /* near the end of the stack */
-			    bpf_probe_read_user(scratch->window, 8, (void *)at))
-				return 0;
-		}
-		/* makes the compiler use the registers that it checks */
-		asm("" : "+r"(index), "+r"(caller));
-		if (index >= WAIT_WINDOW_WORDS || caller >= STACK_WORDS_MAX)
+	scratch->window_at = 1; /* none is there */
+	for (__u32 i = 0; i < WAIT_FRAMES && i + 1 < place->frames; i += WAIT_BLOCK_FRAMES)
+		if (!are_at_place(scratch, place, stack, i))
 			return 0;
-		if (scratch->window[index] != stack[caller])
-			return 0;
-	}
 	return 1;
 }
 
@@ -303,43 +326,27 @@ __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_pl
 	return find_wait(stack);
 }
 
-/*
- * One frame of walk_wait_frames(), number `number` of the native ones. Returns whether it is the
- * last. For the verifier, all state is in *scratch.
- */
+/* As walk_frame(), and notes where the return address is: number `number` of the native frames. */
 __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 {
 	struct wait_place *place;
 	struct walk *walk;
-	__u64 word, index, pc, sp;
+	__u64 word;
 	__u32 depth;
 
 	if (!scratch)
 		return 1;
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
-	depth = scratch->depth;
-	index = scratch->stack.sample.stack.kernel_depth + depth;
-	pc = walk->pc;
-	sp = walk->sp;
-	asm("" : "+r"(index));
-	if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX) {
-		walk->end = UNWIND_TRUNCATED;
-		return 1;
-	}
-	scratch->stack.sample.stack.pcs[index] = pc + walk->mark;
-	scratch->depth = depth + 1;
-	if (step(walk))
+	depth = scratch->stack.depth;
+	if (write_frame(&scratch->stack))
 		return 1;
 	word = (walk->sp - 8 - place->sp) / 8;
-	if (walk->mark || word > 0xffff || number >= WAIT_FRAMES)
+	if (walk->mark || word > 0xffff || number >= WAIT_FRAMES ||
+	    scratch->stack.depth != depth + 1)
 		scratch->plain = false;
 	else
 		place->words[number] = word;
-	if (WALK_HAS_THREAD_POINTER && walk->image.language) {
-		scratch->depth = write_script_frames(&scratch->stack, depth + 1, pc, sp);
-		scratch->plain &= scratch->depth == depth + 1;
-	}
 	return 0;
 }
 
@@ -347,20 +354,23 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
  * As walk_frames(), and notes where the return addresses are. The stack of a script is not
  * remembered: its functions are not on the native stack.
  */
-static __always_inline int walk_wait_frames(struct wait_scratch *scratch)
+__noinline int walk_wait_frames(struct wait_scratch *scratch)
 {
+	if (!scratch)
+		return 0;
 	scratch->stack.script.looked = scratch->stack.script.wrote = false;
-	scratch->depth = 0;
+	scratch->stack.depth = 0;
 	scratch->plain = true;
 	for (__u32 i = 0; i <= STACK_DEPTH_MAX; i++)
 		if (walk_wait_frame(scratch, i))
 			break;
 	if (may_lack_script(&scratch->stack)) {
-		scratch->depth = write_last_script_frames(&scratch->stack, scratch->depth);
+		scratch->stack.depth =
+			write_last_script_frames(&scratch->stack, scratch->stack.depth);
 		scratch->plain = false;
 	}
-	scratch->place.frames = scratch->plain ? scratch->depth : 0;
-	return scratch->depth;
+	scratch->place.frames = scratch->plain ? scratch->stack.depth : 0;
+	return scratch->stack.depth;
 }
 
 /* The entry for a wait whose user stack user space walks. */
