@@ -285,13 +285,24 @@ sys.exit(child.wait())' "$@"
 
 # json EXPRESSION FILE: succeeds if a Python expression over the parsed JSON, `j`, is true.
 json() {
-	python3 -S -c '
-import json, sys
-j = json.load(open(sys.argv[2]))
+	python3 -S -c "$read_json"'
 value = eval(sys.argv[1])
 print(value)
 sys.exit(not value)' "$1" "$2"
 }
+
+# For Python: sets j to the JSON in the file of the second argument. The module json imports others that take longer
+# than all else that a row does: this is the part of it that reads.
+read_json='
+import sys
+from _json import make_scanner
+class how:
+	strict, object_hook, object_pairs_hook, memo = True, None, None, {}
+	parse_int, parse_float, parse_constant = int, float, float
+text = open(sys.argv[2], encoding="utf-8").read().strip()
+j, end = make_scanner(how)(text, 0)
+assert end == len(text), "more than one value"
+'
 
 cleanup() {
 	local p
@@ -425,9 +436,7 @@ record_end() {
 #                   machine may stand still while its clocks go on, and fewer than if any counted twice
 #   at_most(NS)     there are no more ticks than so much time has
 recorded() {
-	python3 -S -c '
-import json, os, sys
-j = json.load(open(sys.argv[2]))
+	python3 -S -c "$read_json"'
 def rows(name):
 	return [f for f in j["functions"]
 		if f["name"] == name or name[-1] == "*" and f["name"].startswith(name[:-1])]
@@ -436,7 +445,7 @@ def samples(name):
 def total(name):
 	return sum(f.get("total", f["self"]) for f in rows(name))
 def images(name):
-	return {os.path.basename(f["image"]) for f in rows(name)}
+	return {f["image"].split("/")[-1] for f in rows(name)}
 def ran(*names):
 	return all(map(samples, names))
 def ranks(*names):
