@@ -294,7 +294,7 @@ test:
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
-	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
+	$(Q)$(PROVE) $(TESTS)
 
 # --- installation ---
 
