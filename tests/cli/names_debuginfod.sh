@@ -131,10 +131,13 @@ stop "$pid"
 start_ready "$work/program" 1
 program=$pid
 DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$profiltool" record \
-	-p "$program" -F 4999 -d 0.8 --debuginfod --json >"$work/interrupted.json" \
+	-p "$program" -F 4999 --debuginfod --json >"$work/interrupted.json" \
 	2>"$work/interrupted.err" &
 recorder=$!
 note_started "$recorder"
+wait_for records "$recorder"
+wait_for has_used "$program" $(($(cpu_ms "$program") + 300))
+kill -INT "$recorder"
 asked_thrice() {
 	[ "$(grep -c asked "$work/silent.out")" -ge 3 ]
 }

@@ -56,7 +56,7 @@ gcl_counts() {
 	read -r ticks used < <(sed -n 's/^counted \([0-9]*\) in .* used \([0-9]*\)$/\1 \2/p' "$work/gcl")
 	due=$((used * $(rate_of "$backend") / 100))
 	[ "$due" -gt 0 ] && told "$backend" "$work/gcl" &&
-		[ $((ticks * 2)) -ge "$due" ] && [ $((ticks * 2)) -le $((due * 3)) ]
+		[ $((ticks * 4)) -ge "$due" ] && [ $((ticks * 4)) -le $((due * 7)) ] # as `takes` of lib.sh
 }
 
 # --- GDB: "maintenance set profile on" calls monstartup() and writes gmon.out ---
