@@ -250,8 +250,14 @@ check "report --container" exits 0 engines "$profiltool" report --container shop
 check "report --container: all samples" says "have 100.00 % of the samples"
 check "report --container: another one" exits 4 engines "$profiltool" report --container mail "$work/shop.pb.gz"
 check "report --container: the beginning of an ID" exits 0 "$profiltool" report --container "${docker:0:12}" "$work/shop.pb.gz"
+check "report --container, where there is no state file" exits 0 "$profiltool" report --container shop "$work/shop.pb.gz"
+"$profiltool" report --by container "$work/shop.pb.gz" >"$work/out" 2>"$work/err"
+check "report --by container: name and ID" grep -qE " shop \(${docker:0:12}\)\$" "$work/out"
+"$profiltool" report --by container --json "$work/shop.pb.gz" >"$work/shop.json" 2>"$work/err"
+check "report --by container: JSON has both" json \
+	"[(r['container'], r['container_name']) for r in j['rows']] == [('$docker', 'shop')]" "$work/shop.json"
 check "top --container" exits 0 engines "$profiltool" top --container shop --tables 1 -d 2 --by container
-check "top --container: its ID" grep -qF "$docker" "$work/out"
+check "top --container: its name and ID" grep -qF "shop (${docker:0:12})" "$work/out"
 check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 1 --unit "$unit"
 check "record --unit, without .service: its name" says "unit $unit.service: "
 check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 2

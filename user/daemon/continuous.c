@@ -50,7 +50,7 @@ struct recorder {
 	uint64_t trigger_free_ns[TRIGGERS_HOUR_MAX];
 	bool refuses; /* too many came: it was logged */
 	struct capture *capture;
-	struct user_names users;
+	struct origin_names names;
 	struct symbol_cache *symbols;
 	size_t unread; /* files of this window, because of limits */
 	uint64_t next_look_ns;
@@ -332,7 +332,7 @@ static int finish_window(struct recorder *r, struct error *e)
 	struct error problem;
 	int err = capture_cut(r->capture, e);
 
-	err = err ?: profile_from_window(r->capture, &r->users, &p, e);
+	err = err ?: profile_from_window(r->capture, &r->names, &p, e);
 	if (err)
 		return err;
 	account_window(r, p);
@@ -523,7 +523,7 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	int err = start_recorder(&r, e) ?: record_windows(&r, e);
 
 	capture_free(r.capture);
-	user_names_free(&r.users);
+	origin_names_free(&r.names);
 	symbol_cache_free(r.symbols);
 	watcher_stop(&r.watcher);
 	keeper_stop(&r.keeper);

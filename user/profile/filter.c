@@ -552,9 +552,33 @@ bool profile_container_matches(const char *pattern, const char *container)
 	       strspn(id, digits) == ID_SIZE && strncasecmp(pattern, id, size) == 0;
 }
 
-/* True if the tag is one that the filter asks for. Sets *known if there is one. */
+/*
+ * The name of a container when it was recorded. Of kubernetes' NAMESPACE/POD/CONTAINER, the pod,
+ * the container and both are names, too.
+ */
+static bool container_name_matches(const char *pattern, const char *name)
+{
+	const char *pod = name ? strchr(name, '/') : NULL,
+		   *container = pod ? strchr(pod + 1, '/') : NULL;
+	char text[256]; /* as long as a tag of this kind is */
+
+	if (!name)
+		return false;
+	if (fnmatch(pattern, name, 0) == 0)
+		return true;
+	if (!container)
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)(container - pod - 1), pod + 1);
+	return fnmatch(pattern, pod + 1, 0) == 0 || fnmatch(pattern, container + 1, 0) == 0 ||
+	       fnmatch(pattern, text, 0) == 0;
+}
+
+/*
+ * True if the tag is one that the filter asks for. Sets *known if there is one. name: of the
+ * container; NULL: none is known.
+ */
 static bool tag_keeps(const struct profile_label_filter *filter, enum profile_tag_number tag,
-		      const char *text, bool *known)
+		      const char *text, const char *name, bool *known)
 {
 	const char *pattern = filter->tags[tag];
 
@@ -568,6 +592,8 @@ static bool tag_keeps(const struct profile_label_filter *filter, enum profile_ta
 		return filter->user && strcmp(filter->user, text) == 0;
 	if (tag != TAG_CONTAINER)
 		return false;
+	if (container_name_matches(pattern, name))
+		return true;
 	if (!filter->container_count)
 		return profile_container_matches(pattern, text);
 	for (size_t i = 0; i < filter->container_count; i++)
@@ -600,7 +626,8 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		kept[i] |=
 			pattern_keeps(filter->comm, profile_tag_text(l, TAG_PROCESS), &comm_known);
 		for (size_t j = 0; j < TAG_COUNT; j++)
-			kept[i] &= tag_keeps(filter, j, profile_tag_text(l, j), &known[j]);
+			kept[i] &= tag_keeps(filter, j, profile_tag_text(l, j),
+					     profile_tag_text(l, TAG_CONTAINER_NAME), &known[j]);
 	}
 	for (size_t j = 0; j < TAG_COUNT && lacking; j++)
 		if (filter->tags[j] && !known[j])

@@ -22,6 +22,7 @@
  */
 #define PROFILE_TAGS(X)                                                            \
 	X(CONTAINER, "container", "containers", "[no container]", TAG_TEXT, false) \
+	X(CONTAINER_NAME, "container_name", NULL, NULL, TAG_TEXT, false)           \
 	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                              \
 	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                            \
 	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \

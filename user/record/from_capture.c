@@ -39,8 +39,8 @@ struct capture_profile {
 	size_t image_count, image_room;
 	struct index image_index; /* by serial */
 	struct index mapping_index;
-	struct user_names *users; /* own_users, or of a window's caller */
-	struct user_names own_users;
+	struct origin_names *names; /* own_names, or of a window's caller */
+	struct origin_names own_names;
 	bool is_window;			  /* of an archive */
 	bool keeps_times;		  /* of ticks */
 	size_t wall;			  /* number of the value; 0: waits were not recorded; */
@@ -270,21 +270,39 @@ static int stack_locations(struct capture_profile *b, const struct capture_sampl
 	return err;
 }
 
-typedef const char *make_tag(const struct capture_sample *sample, const struct user_names *users,
+void origin_names_free(struct origin_names *names)
+{
+	user_names_free(&names->users);
+	container_names_free(&names->containers);
+}
+
+typedef const char *make_tag(const struct capture_sample *sample, struct origin_names *names,
 			     char text[static CGROUP_NAME_SIZE]);
 
-static const char *make_container(const struct capture_sample *sample,
-				  const struct user_names *users,
+static const char *make_container(const struct capture_sample *sample, struct origin_names *names,
 				  char text[static CGROUP_NAME_SIZE])
 {
-	(void)users;
+	(void)names;
 	return sample->cgroup && cgroup_container(sample->cgroup, text) ? text : NULL;
 }
 
-static const char *make_unit(const struct capture_sample *sample, const struct user_names *users,
+static const char *make_container_name(const struct capture_sample *sample,
+				       struct origin_names *names,
+				       char text[static CGROUP_NAME_SIZE])
+{
+	const char *name = NULL;
+
+	if (sample->cgroup && cgroup_container(sample->cgroup, text))
+		name = container_name(&names->containers, text);
+	if (name)
+		snprintf(text, CGROUP_NAME_SIZE, "%s", name);
+	return name ? text : NULL;
+}
+
+static const char *make_unit(const struct capture_sample *sample, struct origin_names *names,
 			     char text[static CGROUP_NAME_SIZE])
 {
-	(void)users;
+	(void)names;
 	return sample->cgroup && cgroup_unit(sample->cgroup, text) ? text : NULL;
 }
 
@@ -297,39 +315,44 @@ static const char *make_number(uint32_t number, char text[static CGROUP_NAME_SIZ
 	return text;
 }
 
-static const char *make_cpu(const struct capture_sample *sample, const struct user_names *users,
+static const char *make_cpu(const struct capture_sample *sample, struct origin_names *names,
 			    char text[static CGROUP_NAME_SIZE])
 {
-	(void)users;
+	(void)names;
 	return make_number(sample->cpu, text);
 }
 
-static const char *make_thread(const struct capture_sample *sample, const struct user_names *users,
+static const char *make_thread(const struct capture_sample *sample, struct origin_names *names,
 			       char text[static CGROUP_NAME_SIZE])
 {
-	(void)users;
+	(void)names;
 	(void)text;
 	return strcmp(sample->comm, sample->process_comm) == 0 ? NULL : sample->comm;
 }
 
-static const char *make_title(const struct capture_sample *sample, const struct user_names *users,
+static const char *make_title(const struct capture_sample *sample, struct origin_names *names,
 			      char text[static CGROUP_NAME_SIZE])
 {
-	(void)users;
+	(void)names;
 	(void)text;
 	return sample->title;
 }
 
-static const char *make_user(const struct capture_sample *sample, const struct user_names *users,
+static const char *make_user(const struct capture_sample *sample, struct origin_names *names,
 			     char text[static CGROUP_NAME_SIZE])
 {
-	return user_name(users, sample->uid) ?: make_number(sample->uid, text);
+	return user_name(&names->users, sample->uid) ?: make_number(sample->uid, text);
 }
 
 /* The text of each tag of a sample, perhaps in `text`; NULL: it has no such tag. */
 static make_tag *const tag_makers[TAG_COUNT] = {
-	[TAG_CONTAINER] = make_container, [TAG_CPU] = make_cpu,	  [TAG_THREAD] = make_thread,
-	[TAG_TITLE] = make_title,	  [TAG_UNIT] = make_unit, [TAG_USER] = make_user,
+	[TAG_CONTAINER] = make_container,
+	[TAG_CONTAINER_NAME] = make_container_name,
+	[TAG_CPU] = make_cpu,
+	[TAG_THREAD] = make_thread,
+	[TAG_TITLE] = make_title,
+	[TAG_UNIT] = make_unit,
+	[TAG_USER] = make_user,
 };
 
 /* waker: of a wait, or the sample's own name as one; NULL: none. Returns 0 or -ENOMEM. */
@@ -360,7 +383,7 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 			text = waker && *waker ? waker : NULL;
 		else if (tag_makers[i] && (i != TAG_THREAD || b->is_window) &&
 			 (i != TAG_CPU || capture_has_cpus(b->c)))
-			text = tag_makers[i](sample, b->users, texts[i]);
+			text = tag_makers[i](sample, b->names, texts[i]);
 		if (text)
 			tags[labels.tag_count++] =
 				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
@@ -647,7 +670,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		return error_no_memory(e);
 	b->p = p;
 	b->c = c;
-	b->users = &b->own_users;
+	b->names = &b->own_names;
 	/* The header, which is known as soon as the capture has begun. */
 	uname(&machine); /* fails for a bad pointer only */
 	p->period_ns = capture_period_ns(c);
@@ -685,7 +708,7 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	const struct profile *p = b->p;
 	struct capture_totals totals;
 
-	if (user_names_update(b->users))
+	if (user_names_update(&b->names->users))
 		return error_no_memory(e);
 	capture_totals(b->c, &totals);
 	b->start_ns = totals.start_ns;
@@ -721,11 +744,11 @@ void capture_profile_end(struct capture_profile *b)
 	wait_places_free(&b->places);
 	kernel_frames_free(&b->kernel);
 	free(b->wakers);
-	user_names_free(&b->own_users);
+	origin_names_free(&b->own_names);
 	free(b);
 }
 
-static int from_capture(struct capture *c, struct user_names *users, struct profile **out,
+static int from_capture(struct capture *c, struct origin_names *names, struct profile **out,
 			struct error *e)
 {
 	struct capture_profile *b = NULL;
@@ -735,8 +758,8 @@ static int from_capture(struct capture *c, struct user_names *users, struct prof
 	if (!err && add_account(p, c))
 		err = error_no_memory(e);
 	if (!err) {
-		b->users = users ?: b->users;
-		b->is_window = users;
+		b->names = names ?: b->names;
+		b->is_window = names;
 		b->keeps_times = true;
 	}
 	err = err ?: capture_profile_add(b, e);
@@ -753,12 +776,13 @@ int profile_from_capture(struct capture *c, struct profile **p, struct error *e)
 	return from_capture(c, NULL, p, e);
 }
 
-int profile_from_window(struct capture *c, struct user_names *users, struct profile **p,
+int profile_from_window(struct capture *c, struct origin_names *names, struct profile **p,
 			struct error *e)
 {
 	char boot_id[64], boot[128] = "", kernel[128];
 	struct utsname machine;
-	int err = user_names_update(users) ? error_no_memory(e) : from_capture(c, users, p, e);
+	int err = user_names_update(&names->users) ? error_no_memory(e)
+						   : from_capture(c, names, p, e);
 
 	if (err)
 		return err;

@@ -4,6 +4,7 @@
 
 #include "capture/capture.h"
 #include "profile/profile.h"
+#include "record/container.h"
 #include "record/user_name.h"
 
 /*
@@ -12,13 +13,22 @@
  */
 int profile_from_capture(struct capture *c, struct profile **p, struct error *e);
 
+/* Names that labels have for the numbers of users and containers. Zero-initialised: none is read.
+ */
+struct origin_names {
+	struct user_names users;
+	struct container_names containers;
+};
+
+void origin_names_free(struct origin_names *names);
+
 /*
  * The same after capture_cut(), for a window of a recording of the whole machine. Its labels are
- * the process's name (comm), and the tags container, cpu, thread (its name, where it differs from
- * comm), unit and user, each if known; no TIDs, and no PIDs of processes that began in the window.
- * Comments: boot_id=, kernel=. `users` is kept from window to window.
+ * the process's name (comm), and the tags container, container_name, cpu, thread (its name, where
+ * it differs from comm), unit and user, each if known; no TIDs, and no PIDs of processes that began
+ * in the window. Comments: boot_id=, kernel=. `names` is kept from window to window.
  */
-int profile_from_window(struct capture *c, struct user_names *users, struct profile **p,
+int profile_from_window(struct capture *c, struct origin_names *names, struct profile **p,
 			struct error *e);
 
 /*

@@ -47,7 +47,7 @@ static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 	return buffer;
 }
 
-/* A row's tag as it is shown. utc: times are in UTC, as in JSON. */
+/* A row's tag as it is shown. utc: as in JSON: times are in UTC. */
 static const char *tag_text(const struct tag_kind *tag, const struct row *row, bool utc,
 			    char buffer[TABLE_CELL_SIZE])
 {
@@ -61,6 +61,8 @@ static const char *tag_text(const struct tag_kind *tag, const struct row *row, b
 			 &tm);
 		return buffer;
 	}
+	if (row->shown_container && !utc) /* JSON has both, whole */
+		return row->shown_container;
 	if (row->comm[0])
 		return row->comm;
 	if (row->key->number) {
@@ -144,5 +146,9 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 		err = err ?: json_add_text(object, "name", row->comm);
 	if (tag && (row->comm[0] || key->number || tag->shown == TAG_TIME_S))
 		err = err ?: json_add_text(object, tag->key, tag_text(tag, row, true, buffer));
+	if (row->container_name)
+		err = err
+			      ?: json_add_text(object, tag_kinds[TAG_CONTAINER_NAME].key,
+					       row->container_name);
 	return err;
 }

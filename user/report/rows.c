@@ -196,6 +196,18 @@ static int add_values(struct collector *c)
 		struct row *row = &r->rows[r->count];
 
 		*row = (struct row){ .comm = c->names ? comm_of(c, node->labels) : "" };
+		if (c->names && c->o->view->fields & ROW_OF_TAG(TAG_CONTAINER) &&
+		    node->labels < c->p->label_count)
+			row->container_name =
+				profile_tag_text(&c->p->labels[node->labels], TAG_CONTAINER_NAME);
+		if (row->container_name) {
+			const char *slash = strrchr(row->comm, '/');
+			int owner = slash ? (int)(slash + 1 - row->comm) : 0;
+
+			if (asprintf(&row->shown_container, "%.*s%s (%.12s)", owner, row->comm,
+				     row->container_name, row->comm + owner) < 0)
+				row->shown_container = NULL; /* its ID alone is shown */
+		}
 		if (c->o->extents && location != PROFILE_NONE && !inlined)
 			row->function_start = c->o->extents[location].start;
 	}
@@ -330,8 +342,10 @@ int rows_finish(struct rows *r)
 
 		for (size_t j = 0; j < r->column_count; j++)
 			empty &= !counts[j].self && !counts[j].weight;
-		if (empty && !(r->walls && r->walls[i].threads))
+		if (empty && !(r->walls && r->walls[i].threads)) {
+			free(r->rows[i].shown_container);
 			continue;
+		}
 		r->rows[kept] = r->rows[i];
 		r->rows[kept].wall = r->walls ? &r->walls[i] : NULL;
 		r->rows[kept].key = &r->graph.nodes[i].key;
@@ -419,8 +433,10 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 
 void rows_free(struct rows *r)
 {
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		free(r->rows[i].made_name);
+		free(r->rows[i].shown_container);
+	}
 	for (size_t i = 0; r->columns && i < r->column_count; i++)
 		free(r->columns[i].title);
 	free(r->columns);

@@ -26,6 +26,12 @@ struct row {
 	 */
 	const char *name;
 	const char *comm; /* of the thread; of the process: its main thread's; "": unknown */
+	/*
+	 * Of a row of a container whose name is known: that, and how it is shown: by its name, as a
+	 * person does, but two of one name apart. Else NULL.
+	 */
+	const char *container_name;
+	char *shown_container;
 	const struct callgraph_cost *counts; /* one for each column */
 	/* Of the threads in it; NULL: not asked for, of code, or unknown. */
 	const struct profile_wall *wall;

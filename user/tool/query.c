@@ -12,7 +12,7 @@
 
 #include "archive/read.h"
 #include "report/text.h"
-#include "tool/container.h"
+#include "record/container.h"
 #include "tool/tool.h"
 #include "tool/when.h"
 #include "util/clock.h"

@@ -441,6 +441,7 @@ static const struct {
 	enum profile_tag_number tag;
 	const char *attribute;
 } conventions[] = {
+	{ TAG_CONTAINER_NAME, "container.name" },
 	{ TAG_CPU, "cpu.logical_number" },
 	{ TAG_THREAD, "thread.name" },
 	{ TAG_UNIT, "systemd.unit" },

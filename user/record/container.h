@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_TOOL_CONTAINER_H
-#define PROFIL_TOOL_CONTAINER_H
+#ifndef PROFIL_RECORD_CONTAINER_H
+#define PROFIL_RECORD_CONTAINER_H
 
 #include <stddef.h>
 
@@ -22,5 +22,21 @@ struct container_list {
  */
 int containers_find(const char *pattern, struct container_list *found, struct error *e);
 void container_list_free(struct container_list *list);
+
+/* The names of containers that were looked for, by ID. Zero-initialised: none was. */
+struct container_names {
+	struct container_entry {
+		char *id, *name; /* name: NULL: unknown */
+	} * entries;		 /* ordered by ID */
+	size_t count, room;
+};
+
+/*
+ * Returns the name of a container, of kubernetes with namespace and pod; NULL: none is known, or
+ * memory ran out. id: as the tag `container` of samples has it. Looks for it in the state files
+ * once: so a recording has one name of it. The name is valid until the next call.
+ */
+const char *container_name(struct container_names *names, const char *id);
+void container_names_free(struct container_names *names);
 
 #endif

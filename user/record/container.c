@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "tool/container.h"
+#include "record/container.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -28,7 +28,10 @@
 struct search {
 	const char *pattern;
 	struct container_list *found;
-	uid_t owner; /* whose state files are read */
+	const char *id; /* not NULL: instead of a pattern, the container whose name is wanted */
+	char *name;	/* what it is */
+	uid_t whose;	/* with id: of whom; 0: the system's */
+	uid_t owner;	/* whose state files are read */
 	int err;
 };
 
@@ -48,6 +51,13 @@ static void offer(struct search *s, const char *id, const char *name)
 	char *text;
 	int size;
 
+	if (s->id) {
+		if (*name && s->owner == s->whose && strcmp(id, s->id) == 0) {
+			free(s->name);
+			s->name = strdup(name);
+		}
+		return;
+	}
 	if (s->err || !is_id(id) || !*name || fnmatch(s->pattern, name, 0) != 0)
 		return;
 	/* As in record/cgroup_name.h: users name their own containers alone. */
@@ -77,6 +87,8 @@ static void offer_of_pod(struct search *s, const char *id, const char *namespace
 
 	snprintf(name, sizeof(name), "%s/%s/%s", namespace, pod, container);
 	offer(s, id, name);
+	if (s->id)
+		return;
 	offer(s, id, name + strlen(namespace) + 1);
 	offer(s, id, pod);
 	offer(s, id, container);
@@ -106,7 +118,7 @@ static void each_entry_of(struct search *s, const char *path,
 {
 	int fd = directory_open(path);
 
-	if ((fd == -EACCES || fd == -EPERM) && s->owner == 0)
+	if (s->found && (fd == -EACCES || fd == -EPERM) && s->owner == 0)
 		snprintf(s->found->unreadable, sizeof(s->found->unreadable), "%s", path);
 	each_entry(s, fd, visit);
 }
@@ -155,7 +167,8 @@ static const char *text_at(struct json_object *json, const char *const *path)
 /* docker: ID/config.v2.json */
 static void visit_docker(struct search *s, int directory, const char *id)
 {
-	int fd = directory_open_in(directory, id, false);
+	bool is_other = s->id && strcmp(id, s->id) != 0;
+	int fd = is_other ? -1 : directory_open_in(directory, id, false);
 	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.v2.json");
 	const char *name = TEXT_AT(json, "Name");
 	const char *container = TEXT_AT(json, "Config", "Labels", "io.kubernetes.container.name");
@@ -208,7 +221,8 @@ static void visit_storage(struct search *s, int directory, const char *name)
 /* containerd: NAMESPACE/ID/config.json, the specification by which it was started */
 static void visit_task(struct search *s, int directory, const char *id)
 {
-	int fd = directory_open_in(directory, id, false);
+	bool is_other = s->id && strcmp(id, s->id) != 0;
+	int fd = is_other ? -1 : directory_open_in(directory, id, false);
 	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.json");
 	const char *container = TEXT_AT(json, "annotations", "io.kubernetes.cri.container-name");
 
@@ -258,7 +272,8 @@ static void search_homes(struct search *s)
 			continue;
 		if (code)
 			break;
-		if (!user->pw_uid || (geteuid() && geteuid() != user->pw_uid))
+		if (!user->pw_uid || (geteuid() && geteuid() != user->pw_uid) ||
+		    (s->id && user->pw_uid != s->whose))
 			continue;
 		s->owner = user->pw_uid;
 		snprintf(path, sizeof(path), "%s/.local/share/containers/storage", user->pw_dir);
@@ -269,9 +284,8 @@ static void search_homes(struct search *s)
 		fclose(passwd);
 }
 
-int containers_find(const char *pattern, struct container_list *found, struct error *e)
+static void search_system(struct search *s)
 {
-	struct search s = { .pattern = pattern, .found = found };
 	int etc = directory_open("/etc/docker");
 	struct json_object *json = etc < 0 ? NULL : read_json(etc, "daemon.json");
 	const char *root = TEXT_AT(json, "data-root");
@@ -281,13 +295,76 @@ int containers_find(const char *pattern, struct container_list *found, struct er
 		close(etc);
 	snprintf(path, sizeof(path), "%s/containers", *root ? root : "/var/lib/docker");
 	json_object_put(json);
-	each_entry_of(&s, path, visit_docker);
-	each_entry_of(&s, "/var/lib/containers/storage", visit_storage);
-	each_entry_of(&s, "/run/containers/storage", visit_storage); /* of podman run --rm */
-	each_entry_of(&s, "/run/containerd/io.containerd.runtime.v2.task", visit_namespace);
-	each_entry_of(&s, "/var/log/containers", visit_log);
+	each_entry_of(s, path, visit_docker);
+	each_entry_of(s, "/var/lib/containers/storage", visit_storage);
+	each_entry_of(s, "/run/containers/storage", visit_storage); /* of podman run --rm */
+	each_entry_of(s, "/run/containerd/io.containerd.runtime.v2.task", visit_namespace);
+	each_entry_of(s, "/var/log/containers", visit_log);
+}
+
+int containers_find(const char *pattern, struct container_list *found, struct error *e)
+{
+	struct search s = { .pattern = pattern, .found = found };
+
+	search_system(&s);
 	search_homes(&s);
 	return s.err ? error_no_memory(e) : 0;
+}
+
+/* More than run on a machine at once. */
+#define NAMES_MAX 4096
+
+static int compare_id(const void *id, const void *entry)
+{
+	return strcmp(id, ((const struct container_entry *)entry)->id);
+}
+
+const char *container_name(struct container_names *names, const char *id)
+{
+	const char *slash = strrchr(id, '/');
+	struct search s = { .id = slash ? slash + 1 : id };
+	struct container_entry *found = NULL;
+	unsigned int uid = 0;
+	size_t place = 0;
+	int end = 0;
+	char *copy;
+
+	if (names->count)
+		found = bsearch(id, names->entries, names->count, sizeof(*found), compare_id);
+	if (found)
+		return found->name;
+	if (!is_id(s.id)) /* it is a name, or in another container, whose files are elsewhere */
+		return NULL;
+	if (names->count == NAMES_MAX)
+		container_names_free(names);
+	copy = strdup(id);
+	if (!copy || array_reserve(&names->entries, &names->room, names->count + 1,
+				   sizeof(*names->entries))) {
+		free(copy);
+		return NULL;
+	}
+	if (!slash) {
+		search_system(&s);
+	} else if (sscanf(id, "user-%u.slice%n", &uid, &end) == 1 && id + end == slash && uid) {
+		s.whose = uid;
+		search_homes(&s);
+	}
+	while (place < names->count && strcmp(names->entries[place].id, id) < 0)
+		place++;
+	memmove(&names->entries[place + 1], &names->entries[place],
+		(names->count++ - place) * sizeof(*names->entries));
+	names->entries[place] = (struct container_entry){ copy, s.name };
+	return s.name;
+}
+
+void container_names_free(struct container_names *names)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		free(names->entries[i].id);
+		free(names->entries[i].name);
+	}
+	free(names->entries);
+	*names = (struct container_names){ 0 };
 }
 
 void container_list_free(struct container_list *list)
