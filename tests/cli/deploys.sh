@@ -105,11 +105,13 @@ check "what is slower as a whole is not seen in functions" changes 0 whole --uni
 check "but in the CPU time of a request" changes 3 whole --per "web=$requests"
 check "which is said" grep -qE '^  worse: a request takes (29|30)\.[0-9]{2} % more CPU time$' "$work/out"
 check "in its unit, with its error" grep -qE '^ *[0-9.]+ +[0-9.]+ +\+(29|30)\.[0-9]{2} +[0-9]\.[0-9]{2}  us of CPU time for a request$' "$work/out"
+check "waits of another service are compared with those elsewhere" \
+	grep -qE '  ms waited for each s on a CPU; elsewhere (39|4[01])\.[0-9]{2}, then (39|4[01])\.[0-9]{2}$' "$work/out"
 check "requests are beside it" grep -qE '  requests in a second$' "$work/out"
 check "other services have none" [ "$(grep -c 'for a request$' "$work/out")" -eq 1 ]
 check "longer waits for a CPU are not worse" changes 0 whole --unit db.service
 check "but are said" grep -q '^  nothing got worse by itself: what differs is how long it waited, or others for$' "$work/out"
-check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  ms that it waited for a CPU, for 1 s on one$' \
+check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  ms waited for each s on a CPU$' \
 	"$work/out"
 check "as an outcome of JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit db.service "$work/whole"
 check "of its own" json "j['outcome'] == 'waits' and [m['name'] for m in j['changes'][0]['measures'] if m['differs']

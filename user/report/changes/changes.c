@@ -254,6 +254,14 @@ static int note_build(const struct window *w, struct changes_service *s,
 	return 0;
 }
 
+static void add_waits(struct changes_waits *to, const struct changes_waits *from)
+{
+	to->ran_ns += from->ran_ns;
+	to->waited_ns += from->waited_ns;
+	to->delay_ns += from->delay_ns;
+	to->delay_cpu_ns += from->delay_cpu_ns;
+}
+
 /* Adds the ticks of services, and notes what ran in them. */
 static int add_services(struct window *w)
 {
@@ -268,10 +276,18 @@ static int add_services(struct window *w)
 		int64_t ticks = p->values[i * p->value_type_count + w->samples];
 		uint32_t number = service_of(w, sample);
 		struct changes_account *account;
+		struct changes_waits delays = { 0 };
 		struct changes_service *s;
 		struct changes_cell *cell;
 
-		if (ticks <= 0 || number == PROFILE_NONE)
+		if (ticks <= 0)
+			continue;
+		if (w->delay < p->value_type_count) {
+			delays.delay_ns = p->values[i * p->value_type_count + w->delay];
+			delays.delay_cpu_ns = ticks * w->tick_ns;
+			add_waits(&d->blocks[w->block].waits, &delays);
+		}
+		if (number == PROFILE_NONE)
 			continue;
 		s = &d->services[number];
 		cell = last_cell(&s->cells, w->block);
@@ -284,8 +300,7 @@ static int add_services(struct window *w)
 			account = last_account(s, w->block);
 			if (!account)
 				return -ENOMEM;
-			account->delay_ns += p->values[i * p->value_type_count + w->delay];
-			account->delay_cpu_ns += ticks * w->tick_ns;
+			add_waits(&account->waits, &delays);
 		}
 		if (sample->labels < p->label_count)
 			err = note_process(w, s, p->labels[sample->labels].pid);
@@ -313,16 +328,17 @@ static int add_accounts(struct window *w)
 
 	for (size_t i = 0; i < p->wall_count; i++) {
 		const struct profile_wall *wall = &p->walls[i];
+		const struct changes_waits waits = { wall->ran_ns, wall->runnable_ns, 0, 0 };
 		uint32_t number = w->services[wall->labels];
 		struct changes_account *account;
 
+		add_waits(&d->blocks[w->block].waits, &waits);
 		if (number == PROFILE_NONE)
 			continue;
 		account = last_account(&d->services[number], w->block);
 		if (!account)
 			return -ENOMEM;
-		account->ran_ns += wall->ran_ns;
-		account->waited_ns += wall->runnable_ns;
+		add_waits(&account->waits, &waits);
 		account->blocked_ns += wall->blocked_ns;
 		/* Once, for all labels of this service. */
 		if (d->services[number].accounted_ns != w->limit_ns)

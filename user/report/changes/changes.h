@@ -75,6 +75,8 @@ struct change_measure {
 	bool differs; /* as rows do */
 	double value[CHANGE_SIDES];
 	double difference, error, p; /* as of a row, in the unit of the values */
+	/* Of the rest of the machine, MEASURE_WAITED and MEASURE_DELAY only; 0: unknown. */
+	double elsewhere[CHANGE_SIDES];
 };
 
 /* An image whose build is another one. */

@@ -7,6 +7,13 @@
 
 /* What is kept of windows: private to user/report/changes/. */
 
+/* For how long threads ran, and waited for a CPU: in windows that have the account of that. */
+struct changes_waits {
+	uint64_t ran_ns, waited_ns;
+	/* In windows in which delay was recorded: CPU time by ticks, too. */
+	int64_t delay_ns, delay_cpu_ns;
+};
+
 /* Windows of less are added up to blocks of this length. */
 #define BLOCK_S 300
 
@@ -14,6 +21,7 @@ struct changes_block {
 	uint32_t host; /* its number */
 	uint64_t start_ns, limit_ns;
 	uint64_t recorded_ns;
+	struct changes_waits waits; /* of all that ran on the host */
 };
 
 /* What was counted in a block. */
@@ -41,13 +49,12 @@ struct changes_process {
 	uint64_t first_ns, last_start_ns, last_ns;
 };
 
-/* What threads of a service did in a block: in windows that have the account of that. */
+/* What threads of a service did in a block. */
 struct changes_account {
 	uint32_t block;
 	uint64_t recorded_ns; /* of the windows with wall times */
-	uint64_t ran_ns, waited_ns, blocked_ns;
-	/* In windows in which delay was recorded: the service's CPU time by ticks, too. */
-	int64_t delay_ns, delay_cpu_ns;
+	uint64_t blocked_ns;
+	struct changes_waits waits;
 };
 
 struct changes_service {

@@ -501,12 +501,12 @@ static void add_measure(const struct change *change, enum change_measure_number 
 		*all += (double)block->recorded_ns;
 		break;
 	case MEASURE_WAITED:
-		*of += (double)account->waited_ns;
-		*all += (double)account->ran_ns;
+		*of += (double)account->waits.waited_ns;
+		*all += (double)account->waits.ran_ns;
 		break;
 	case MEASURE_DELAY:
-		*of += (double)account->delay_ns;
-		*all += (double)account->delay_cpu_ns;
+		*of += (double)account->waits.delay_ns;
+		*all += (double)account->waits.delay_cpu_ns;
 		break;
 	case MEASURE_BLOCKED:
 		*of += (double)account->blocked_ns;
@@ -543,6 +543,28 @@ static void measure_side(const struct judge *j, const struct change *change,
 			m->of[m->count] = of[i];
 			m->all[m->count++] = all[i];
 		}
+}
+
+/* How long all others waited, and made wait, meanwhile: as of the measures. */
+static void measure_elsewhere(const struct judge *j, struct change *change, enum change_side number,
+			      const struct side *side)
+{
+	const struct changes_service *s = &j->c->data->services[change->number];
+	double waited = 0, ran = 0, delay = 0, delay_cpu = 0;
+
+	for (size_t i = 0; i < s->account_count; i++) {
+		const struct changes_waits *own = &s->accounts[i].waits;
+		const struct changes_waits *all = &j->c->data->blocks[s->accounts[i].block].waits;
+
+		if (!side->parts[s->accounts[i].block])
+			continue;
+		waited += (double)(all->waited_ns - own->waited_ns);
+		ran += (double)(all->ran_ns - own->ran_ns);
+		delay += (double)(all->delay_ns - own->delay_ns);
+		delay_cpu += (double)(all->delay_cpu_ns - own->delay_cpu_ns);
+	}
+	change->measures[MEASURE_WAITED].elsewhere[number] = ran > 0 ? waited / ran : 0;
+	change->measures[MEASURE_DELAY].elsewhere[number] = delay_cpu > 0 ? delay / delay_cpu : 0;
 }
 
 /*
@@ -627,6 +649,8 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 		m->error = variance > 0 ? sqrt(variance) * student_95(freedom) : 0;
 		measured[i].lasting = s[AFTER].last - s[BEFORE].share;
 	}
+	for (int k = 0; k < CHANGE_SIDES; k++)
+		measure_elsewhere(j, change, k, &sides[k]);
 	if (!change->measures[MEASURE_PER_REQUEST].known || !requests->known ||
 	    !(requests->value[BEFORE] > 0) || !(requests->value[AFTER] > 0))
 		return;

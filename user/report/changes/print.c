@@ -12,8 +12,9 @@
 #include "report/text.h"
 #include "util/clock.h"
 
-#define TIME_SIZE   32
-#define MOST_IMAGES 4 /* named as text; an upgrade may have replaced many libraries */
+#define TIME_SIZE	  32
+#define MEASURE_TEXT_SIZE 128
+#define MOST_IMAGES	  4 /* named as text; an upgrade may have replaced many libraries */
 
 static const char *const outcomes[] = {
 	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",   [CHANGE_MIXTURE] = "mixture",
@@ -29,10 +30,8 @@ static const struct measure_text {
 	[MEASURE_PER_REQUEST] = { "cpu_us_per_request", "us of CPU time for a request", 1e3 },
 	[MEASURE_REQUESTS] = { "requests_per_s", "requests in a second", 1 },
 	[MEASURE_CPU] = { "cpu_s_per_hour", "s of CPU time in an hour", 1. / 3600 },
-	[MEASURE_WAITED] = { "waited_ms_per_cpu_s", "ms that it waited for a CPU, for 1 s on one",
-			     1e-3 },
-	[MEASURE_DELAY] = { "delay_ms_per_cpu_s",
-			    "ms that others waited for the CPU, for 1 s of it", 1e-3 },
+	[MEASURE_WAITED] = { "waited_ms_per_cpu_s", "ms waited for each s on a CPU", 1e-3 },
+	[MEASURE_DELAY] = { "delay_ms_per_cpu_s", "ms others waited for each s of it", 1e-3 },
 	[MEASURE_BLOCKED] = { "blocked_threads", "threads that were blocked", 1 },
 };
 
@@ -236,6 +235,7 @@ enum measure_column {
 struct measure_rows {
 	const struct change *change;
 	enum change_measure_number numbers[CHANGE_MEASURES];
+	char texts[CHANGE_MEASURES][MEASURE_TEXT_SIZE];
 	size_t count;
 };
 
@@ -260,7 +260,7 @@ static const char *measure_cell(const void *context, size_t number, size_t colum
 		text_decimal(buffer, m->error * percent);
 		return percent > 0 ? buffer : "";
 	case MEASURE_WHAT:
-		return text->title;
+		return rows->texts[number];
 	case MEASURE_COLUMNS:
 		break;
 	}
@@ -298,11 +298,22 @@ static int print_measures(const struct change *change, const struct report_table
 		.color = o->color,
 	};
 
-	for (int i = 0; i < CHANGE_MEASURES; i++)
-		if (change->measures[i].known &&
-		    (change->measures[i].differs || i == MEASURE_PER_REQUEST ||
-		     i == MEASURE_REQUESTS))
-			rows.numbers[rows.count++] = i;
+	for (int i = 0; i < CHANGE_MEASURES; i++) {
+		const struct change_measure *m = &change->measures[i];
+		char others[CHANGE_SIDES][TEXT_PERCENT_SIZE], *text = rows.texts[rows.count];
+
+		if (!m->known || (!m->differs && i != MEASURE_PER_REQUEST && i != MEASURE_REQUESTS))
+			continue;
+		rows.numbers[rows.count++] = i;
+		snprintf(text, MEASURE_TEXT_SIZE, "%s", measure_texts[i].title);
+		/* Unknown when only this service's samples were read. */
+		if (!(m->elsewhere[BEFORE] > 0) && !(m->elsewhere[AFTER] > 0))
+			continue;
+		for (int k = 0; k < CHANGE_SIDES; k++)
+			text_decimal(others[k], m->elsewhere[k] / measure_texts[i].unit);
+		snprintf(text, MEASURE_TEXT_SIZE, "%s; elsewhere %s, then %s",
+			 measure_texts[i].title, others[BEFORE], others[AFTER]);
+	}
 	t.row_count = rows.count;
 	if (change->metric && change->outcome != CHANGE_TOO_EARLY &&
 	    !change->measures[MEASURE_PER_REQUEST].known)
@@ -387,6 +398,14 @@ static struct json_object *measure_object(const struct change_measure *m,
 	err = err ?: json_add(object, "error", json_decimal(m->error / text->unit, 6));
 	err = err ?: json_add(object, "p", json_decimal(m->p, 6));
 	err = err ?: json_add(object, "differs", json_object_new_boolean(m->differs));
+	if (m->elsewhere[BEFORE] > 0 || m->elsewhere[AFTER] > 0) {
+		err = err
+			      ?: json_add(object, "elsewhere_before",
+					  json_decimal(m->elsewhere[BEFORE] / text->unit, 6));
+		err = err
+			      ?: json_add(object, "elsewhere_after",
+					  json_decimal(m->elsewhere[AFTER] / text->unit, 6));
+	}
 	return json_checked(object, err);
 }
 
