@@ -6,6 +6,7 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
 
     build         a new build of the service's program
     restart       new processes
+    halfway       the same within a minute, which has ticks of the old ones, too
     slower=F,X    a new build, in which the function F costs X percent of the service's time more
     moved=F,G,X   a new build, in which so much of F's time has become G's
     whole=X       a new build, in which all functions cost X percent more
@@ -126,6 +127,7 @@ class Service:
         self.kind = {f"f{i}": i % 4 for i in range(FUNCTIONS)}
         self.load, self.beside, self.waits = 1.0, False, 1.0
         self.requests, self.counter = 0, []
+        self.old = 0  # a process that ends in the next minute
         self.drift = [0.0] * 5  # of the load, and of each kind of request
 
     def deploy(self, what):
@@ -136,9 +138,10 @@ class Service:
         if name == "beside":
             self.beside = True
             return
+        self.old = self.pid if name == "halfway" else 0
         self.pid += 100
         self.requests = 0
-        if name == "restart":
+        if name in ("restart", "halfway"):
             return
         if name == "waits":
             self.waits *= float(argument)
@@ -182,6 +185,9 @@ class Service:
                 continue
             stack = [window.location(frame, self.program, build)
                      for frame in (name, f"request_{self.kind[name]}", "serve", "main")]
+            if self.old:
+                window.sample(stack, ticks, [window.label("pid", value=self.old), *labels[1:]])
+                self.old = 0
             window.sample(stack, ticks, labels)
             ran += round(ticks * 1e9 / HZ)
         waited = round(ran * 0.04 * self.waits * math.exp(self.rng.gauss(0, 0.2)))

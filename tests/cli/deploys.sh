@@ -99,7 +99,7 @@ measured() {
 }
 
 # A program that became slower as a whole; threads that wait longer for CPUs.
-archive whole 6 2 web.service:1:whole=30 db.service:1:waits=3
+archive whole 6 2 web.service:1:whole=30 db.service:1:waits=3 jobs.service:1:halfway
 requests=$work/whole.web.service.requests
 check "what is slower as a whole is not seen in functions" changes 0 whole --unit web.service
 check "but in the CPU time of a request" changes 3 whole --per "web=$requests"
@@ -116,6 +116,8 @@ check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9
 check "as an outcome of JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit db.service "$work/whole"
 check "of its own" json "j['outcome'] == 'waits' and [m['name'] for m in j['changes'][0]['measures'] if m['differs']
 	and m['name'].startswith('waited')] == ['waited_ms_per_cpu_s']" "$work/out"
+check "a restart within a minute is a deploy" changes 0 whole --unit jobs.service
+check "at that minute" grep -qxF 'jobs.service on host one, 2026-11-20 01:00 to 01:01: restarted' "$work/out"
 check "JSON has what is measured" per 3 "$requests"
 check "of the service as a whole" measured "sorted(m) == ['blocked_threads', 'cpu_s_per_hour', 'cpu_us_per_request',
 	'delay_ms_per_cpu_s', 'requests_per_s', 'waited_ms_per_cpu_s'] and m['cpu_us_per_request']['differs'] and

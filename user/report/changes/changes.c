@@ -538,6 +538,13 @@ static const struct changes_metric *metric_of(const struct changes_service *s,
 	return NULL;
 }
 
+static bool is_on_both_sides(const struct changes_data *d, const struct changes_service *s,
+			     uint64_t at_ns)
+{
+	return s->cells.count && d->blocks[s->cells.cells[0].block].start_ns < at_ns &&
+	       d->blocks[s->cells.cells[s->cells.count - 1].block].limit_ns > at_ns;
+}
+
 int changes_find(struct changes *c, const struct changes_options *o)
 {
 	size_t room = 0;
@@ -548,6 +555,8 @@ int changes_find(struct changes *c, const struct changes_options *o)
 		size_t first = c->count;
 
 		if (o->at_ns) {
+			if (!is_on_both_sides(c->data, &c->data->services[i], o->at_ns))
+				continue;
 			struct change *change = changes_append(c, &room, i);
 
 			if (!change)

@@ -75,10 +75,13 @@ static int compare_processes(const void *one, const void *other)
 	return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
 }
 
-/* A service is restarted when all of its lasting processes are others than before. */
+/*
+ * A service is restarted when all of its lasting processes are others than before. Both may have
+ * ticks in the window in which that was, which is long when windows were merged.
+ */
 static int find_restarts(struct changes_service *s, struct replaced_list *l)
 {
-	uint64_t last_ns = 0;
+	uint64_t last_start_ns = 0, last_ns = 0;
 	int err = 0;
 
 	if (s->process_count)
@@ -89,8 +92,10 @@ static int find_restarts(struct changes_service *s, struct replaced_list *l)
 
 		if (p->last_start_ns - p->first_ns < LASTING_NS)
 			continue;
-		if (last_ns && p->first_ns >= last_ns)
+		if (last_ns && p->first_ns >= last_start_ns)
 			err = append(l, last_ns, p->first_ns, NULL, NULL);
+		if (p->last_start_ns > last_start_ns)
+			last_start_ns = p->last_start_ns;
 		if (p->last_ns > last_ns)
 			last_ns = p->last_ns;
 	}
