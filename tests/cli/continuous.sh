@@ -530,11 +530,35 @@ powerless() {
 	grep -q '^CapPrm:[[:blank:]]*0*$' "/proc/$(keeper)/status"
 }
 check "the keeper has no capabilities" wait_for powerless
+# used: the CPU time of the daemon and its children, as /proc has it, in clock ticks.
+used() {
+	cat "/proc/$daemon/stat" "/proc/$(keeper)/stat" | sed 's/.*) //' | awk '{ sum += $12 + $13 + $14 + $15 } END { print sum }'
+}
+# Between two looks at /proc, the window is cut. Each of the eight numbers there is less than a tick too small.
+before=$(used)
+kill -USR1 "$daemon"
+wait_for has_windows 4
+after=$(used)
+hz=$(getconf CLK_TCK)
+"$profiltool" report --json "$directory" >"$work/cost" 2>"$work/err"
+check "the windows have the CPU time of all its processes" json \
+	"$before <= j['cost']['own_s'] * $hz + 1 and j['cost']['own_s'] * $hz <= $after + 9" "$work/cost"
+check "and the cost of the archive has it in percent" json \
+	"j['cost']['own_s'] > 0 and abs(j['cost']['own_percent'] * j['cpu_s'] / 100 - j['cost']['own_s']) < 0.01 * j['cpu_s']" \
+	"$work/cost"
+cost_adds_up() {
+	"$profiltool" report -v "$directory" 2>&1 >/dev/null | python3 -c '
+import re, sys
+ticks, own, whole = map(float, re.search(r"([\d.]+) % of the target.s CPU; with the recorder.s own ([\d.]+) s ([\d.]+) %",
+	sys.stdin.read()).groups())
+sys.exit(not (own > 0 and whole > ticks))'
+}
+check "the summary has it apart, and in all" cost_adds_up
 check "it runs" exits 0 "$profild" --status --directory "$directory"
 check "it is seen to run" sh -c '"$1" --status --directory "$2" | grep -q "records (PID $3)"' - \
 	"$profild" "$directory" "$daemon"
 end_daemon
-check "SIGTERM writes the rest" test "$(windows | wc -l)" -eq 4
+check "SIGTERM writes the rest" test "$(windows | wc -l)" -eq 5
 
 # --- A directory that another user owns ---
 

@@ -513,7 +513,8 @@ static void test_json_full(void **state)
 			    "  \"kernel\": 12,\n"
 			    "  \"due\": 988,\n"
 			    "  \"cost\": { \"bpf_ns_per_tick\": 85, \"cpu_percent\": 0.12, "
-			    "\"own_s\": 0.120, \"machine_percent\": 7.52 },\n"
+			    "\"own_s\": 0.120, \"own_percent\": 1.20, "
+			    "\"machine_percent\": 7.52 },\n"
 			    "  \"samples\": 8,\n"
 			    "  \"functions\": [\n"
 			    "    { \"name\": \"[no pc]\", \"image\": \"[unknown]\", \"self\": 4, "
@@ -629,7 +630,7 @@ static void test_summary_full(void **state)
 		"tool: ticks 989 = counted 988 + out_of_range 0 + excluded 0 + lost 1 "
 		"(ring_full 1); 12 of the counted in the kernel\n"
 		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU; "
-		"with 0.12 s of its own CPU, 7.52 % of the machine's\n");
+		"with the recorder's own 0.12 s 1.32 %, 7.52 % of the machine's\n");
 	profile_free(p);
 }
 
@@ -739,7 +740,7 @@ static void test_brief_lines(void **state)
 				      "libb\\x09.so\n"
 				      "tool: python3: 10.02 s, 9.98 s of CPU, 99 Hz\n"
 				      "tool: ticks 989 = counted 988 + lost 1 (ring_full 1); "
-				      "cost 0.12 % of its CPU\n");
+				      "cost 1.32 % of its CPU, 1.20 % the recorder's\n");
 	add_stack(p, 100, add_named(p, 0x30000, b, "g\n"));
 	assert_non_null(
 		strstr(brief(p), "tool: 65 % in libb\\x09.so, mostly g\\x0a; 35 % in liba"));

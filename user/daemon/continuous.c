@@ -250,19 +250,25 @@ static void account_window(struct recorder *r, struct profile *p)
 	struct capture_tables tables;
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const pid_t children[] = { r->keeper.pid, r->watcher.pid };
 	struct rusage ended;
 	clockid_t child;
 
 	/* The CPU time of all children there have been belongs to profild, too. */
-	if (r->watcher.pid > 0 && clock_getcpuclockid(r->watcher.pid, &child) == 0)
-		own_ns += clock_ns(child);
+	for (size_t i = 0; i < sizeof(children) / sizeof(*children); i++)
+		if (children[i] > 0 && clock_getcpuclockid(children[i], &child) == 0)
+			own_ns += clock_ns(child);
+	if (r->watcher.pid > 0)
+		own_ns += __atomic_load_n(&s->commands_ns, __ATOMIC_RELAXED);
 	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
-		own_ns += (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * NS_PER_S +
-			  (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
-	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &child) == 0)
-		own_ns += clock_ns(child);
-	p->totals.own_ns = own_ns - s->cpu_ns;
-	s->cpu_ns = own_ns;
+		own_ns += rusage_ns(&ended);
+	/* That of a child is in microseconds when it has ended: a little less. */
+	if (own_ns > s->cpu_ns) {
+		p->totals.own_ns = own_ns - s->cpu_ns;
+		s->cpu_ns = own_ns;
+	} else {
+		p->totals.own_ns = 0;
+	}
 	capture_totals(r->capture, &t);
 	capture_tables(r->capture, &tables);
 	s->ticks += t.ticks;
@@ -350,7 +356,8 @@ static int finish_window(struct recorder *r, struct error *e)
 	/* Without a keeper, recording goes on: it is tried again with each window. */
 	if (r->keeper.pid <= 0 && keeper_start(&r->keeper, r->o, r->host, r->state, &problem))
 		log_problem(&problem);
-	if (r->watcher.pid <= 0 && watcher_start(&r->watcher, &r->o->triggers, &problem))
+	if (r->watcher.pid <= 0 &&
+	    watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, &problem))
 		log_problem(&problem);
 	keeper_wake(&r->keeper);
 	finish_trigger(r);
@@ -492,7 +499,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: count_triggers(r, e);
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
-	err = err ?: watcher_start(&r->watcher, &r->o->triggers, e);
+	err = err ?: watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, e);
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {

@@ -25,7 +25,7 @@ struct state {
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
-	uint64_t cpu_ns;			  /* of both processes */
+	uint64_t cpu_ns;			  /* of all its processes */
 	uint64_t machine_ns;			  /* time of all CPUs */
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
 	uint64_t unwind_no_room;		  /* images that have no room there */
@@ -36,6 +36,8 @@ struct state {
 	uint64_t throttled_lost; /* times that a group found no room */
 	uint64_t dcpi_failed, dcpi_dropped;
 	uint64_t triggers_refused; /* too many in an hour, or no keeper */
+	/* The watcher's: CPU time of the commands that it has run */
+	uint64_t commands_ns;
 	/* The keeper's */
 	uint64_t keeper_starts;
 	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */

@@ -68,6 +68,8 @@ invalid:
 /* The state of a trigger, in the watcher. */
 struct watch {
 	const struct trigger *trigger;
+	uint64_t *
+		commands_ns; /* what all commands that have ended took: as watcher_start() has it */
 	char subject[PATH_MAX];
 	uint64_t used_ns, read_ns; /* what was waited or used up to read_ns; 0: unknown */
 	pid_t pid;		   /* of the command that is running; 0: none is */
@@ -233,6 +235,7 @@ static bool has_failed(struct watch *w)
 {
 	uint64_t now = now_ns(), period_ns = w->trigger->limit * NS_PER_S;
 	siginfo_t info = { 0 };
+	struct rusage ended;
 	struct error e;
 
 	if (w->pid) {
@@ -243,6 +246,8 @@ static bool has_failed(struct watch *w)
 		kill(-w->pid, SIGKILL); /* what it has left; nobody else can have this number yet */
 		waitid(P_PID, w->pid, &info, WEXITED);
 		w->pid = 0;
+		if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
+			__atomic_store_n(w->commands_ns, rusage_ns(&ended), __ATOMIC_RELAXED);
 		return info.si_code != CLD_EXITED || info.si_status;
 	}
 	if (w->started_ns && now - w->started_ns < period_ns)
@@ -355,16 +360,19 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 	}
 }
 
-int watcher_start(struct watcher *w, const struct trigger_options *o, struct error *e)
+int watcher_start(struct watcher *w, const struct trigger_options *o, uint64_t *commands_ns,
+		  struct error *e)
 {
 	struct watch *watches = calloc(o->count + 1, sizeof(*watches));
 	pid_t recorder = getpid();
 	int ends[2], err = watches ? 0 : error_no_memory(e);
 
+	*commands_ns = 0;
 	for (size_t i = 0; i < o->count && !err; i++) {
 		const struct trigger *t = &o->list[i];
 
 		watches[i].trigger = t;
+		watches[i].commands_ns = commands_ns;
 		snprintf(watches[i].subject, sizeof(watches->subject), "%.*s", (int)t->subject_size,
 			 t->subject);
 		err = check_trigger(&watches[i], e);

@@ -47,10 +47,12 @@ struct watcher {
 };
 
 /*
- * Checks what the triggers watch, and starts the process if there are any. Returns 0 or -errno with
- * e set.
+ * Checks what the triggers watch, and starts the process if there are any. *commands_ns, in shared
+ * memory, becomes the CPU time of the commands that it has run, which are no children of the
+ * caller. Returns 0 or -errno with e set.
  */
-int watcher_start(struct watcher *w, const struct trigger_options *o, struct error *e);
+int watcher_start(struct watcher *w, const struct trigger_options *o, uint64_t *commands_ns,
+		  struct error *e);
 
 struct watcher_event {
 	uint64_t seen_ns; /* as now_ns() */

@@ -20,6 +20,16 @@ bool cost_cpu_percent(const struct profile *p, double *percent)
 	return true;
 }
 
+bool cost_own_percent(const struct profile *p, double *percent)
+{
+	const struct profile_totals *t = &p->totals;
+
+	if (!t->known || !t->own_ns || !t->cpu_ns)
+		return false;
+	*percent = (double)t->own_ns / (double)t->cpu_ns * 100;
+	return true;
+}
+
 double cost_cpu_seconds(const struct profile *p, const char *value)
 {
 	size_t number = profile_value(p, value);

@@ -10,12 +10,15 @@
 bool cost_has_interrupt(const struct profile *p);
 
 /*
- * Both store a percentage and return true, or return false when the profile does not hold what it
+ * They store a percentage and return true, or return false when the profile does not hold what it
  * is computed from. They are estimates, because the cost of an interrupt is measured apart.
  */
 
 /* Cost of all ticks with their interrupts, in percent of the target's CPU time. */
 bool cost_cpu_percent(const struct profile *p, double *percent);
+
+/* CPU time of the recorder itself meanwhile, in percent of the target's: in addition to that. */
+bool cost_own_percent(const struct profile *p, double *percent);
 
 /*
  * Cost of all interrupts of the clock, also those that hit other processes, of the BPF program and

@@ -310,7 +310,7 @@ static void print_ns(uint64_t ns, FILE *out)
 static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	double percent;
+	double percent, own;
 
 	if (!t->known || !t->bpf_ns_per_tick)
 		return;
@@ -327,13 +327,14 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 		fputs(", of an interrupt that comes anyway", out);
 	else if (!t->interrupt_ns)
 		fputs(", and that of the interrupt, which could not be measured", out);
-	if (cost_cpu_percent(p, &percent))
+	if (cost_cpu_percent(p, &percent)) {
 		fprintf(out, ", %.2f %% of the target's CPU", percent);
-	if (cost_machine_percent(p, &percent)) {
-		if (t->own_ns)
-			fprintf(out, "; with %.2f s of its own CPU", t->own_ns / 1e9);
-		fprintf(out, ", %.2f %% of the machine's", percent);
+		if (cost_own_percent(p, &own))
+			fprintf(out, "; with the recorder's own %.2f s %.2f %%", t->own_ns / 1e9,
+				percent + own);
 	}
+	if (cost_machine_percent(p, &percent))
+		fprintf(out, ", %.2f %% of the machine's", percent);
 	fputc('\n', out);
 }
 
@@ -1002,7 +1003,7 @@ static void print_brief_account(const struct profile *p, const char *prefix, FIL
 	const struct profile_totals *t = &p->totals;
 	uint64_t lost = profile_lost(p);
 	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
-	double percent;
+	double percent, own;
 
 	fprintf(out, "%sticks %" PRIu64 " %s counted %" PRIu64, prefix, t->ticks,
 		exact ? "=" : "!=", t->counted);
@@ -1012,7 +1013,10 @@ static void print_brief_account(const struct profile *p, const char *prefix, FIL
 		fprintf(out, " + excluded %" PRIu64, t->excluded);
 	fputs(" + lost ", out);
 	print_lost(p, out);
-	if (cost_cpu_percent(p, &percent))
+	if (cost_cpu_percent(p, &percent) && cost_own_percent(p, &own))
+		fprintf(out, "; cost %.2f %% of its CPU, %.2f %% the recorder's", percent + own,
+			own);
+	else if (cost_cpu_percent(p, &percent))
 		fprintf(out, "; cost %.2f %% of its CPU", percent);
 	else if (cost_machine_percent(p, &percent))
 		fprintf(out, "; cost %.2f %% of the machine", percent);

@@ -42,6 +42,8 @@ static struct json_object *cost_object(const struct profile *p)
 		err = json_add(object, "cpu_percent", json_decimal(percent, 2));
 	if (!err && p->totals.own_ns)
 		err = json_add(object, "own_s", json_decimal((double)p->totals.own_ns / 1e9, 3));
+	if (!err && cost_own_percent(p, &percent))
+		err = json_add(object, "own_percent", json_decimal(percent, 2));
 	if (!err && cost_machine_percent(p, &percent))
 		err = json_add(object, "machine_percent", json_decimal(percent, 2));
 	return json_checked(object, err);

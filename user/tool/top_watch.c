@@ -18,11 +18,6 @@
  */
 #define MOST_SAMPLES 16384
 
-static uint64_t time_ns(const struct timeval *t)
-{
-	return t->tv_sec * NS_PER_S + t->tv_usec * 1000;
-}
-
 /* CPU time of this program and of objdump, which it runs. */
 static uint64_t own_cpu_ns(void)
 {
@@ -31,7 +26,7 @@ static uint64_t own_cpu_ns(void)
 
 	for (int who = RUSAGE_CHILDREN; who <= RUSAGE_SELF; who++)
 		if (getrusage(who, &used) == 0)
-			sum += time_ns(&used.ru_utime) + time_ns(&used.ru_stime);
+			sum += rusage_ns(&used);
 	return sum;
 }
 

@@ -3,6 +3,7 @@
 #define PROFIL_UTIL_CLOCK_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define NS_PER_S  UINT64_C(1000000000)
@@ -23,6 +24,13 @@ static inline uint64_t clock_resolution_ns(clockid_t clock)
 
 	clock_getres(clock, &resolution);
 	return resolution.tv_sec * NS_PER_S + resolution.tv_nsec;
+}
+
+/* The CPU time in a struct rusage. */
+static inline uint64_t rusage_ns(const struct rusage *r)
+{
+	return (r->ru_utime.tv_sec + r->ru_stime.tv_sec) * NS_PER_S +
+	       (r->ru_utime.tv_usec + r->ru_stime.tv_usec) * UINT64_C(1000);
 }
 
 /* CLOCK_MONOTONIC: the clock of the kernel's records and samples. */
