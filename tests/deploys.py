@@ -17,6 +17,8 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
 
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
 Windows have wall times and delay, as those of a machine in which services wait for a CPU.
+DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time.
+
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
 import gzip
@@ -27,7 +29,8 @@ import sys
 import time
 
 HZ = 97
-START = 1795132800  # 2026-11-20 00:00 UTC
+START = int(os.environ.get("DEPLOYS_START", 1795132800))  # 2026-11-20 00:00 UTC
+HOST = os.environ.get("DEPLOYS_HOST", "one")
 SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
 FUNCTIONS = 40
 
@@ -212,7 +215,7 @@ def main():
             service.minute(window, minute / 60)
         begin = START + 60 * minute
         day, second = time.strftime("%Y-%m-%d %H%M%S", time.gmtime(begin)).split()
-        window.write(f"{directory}/one/{day}/{second}.pb.gz", begin)
+        window.write(f"{directory}/{HOST}/{day}/{second}.pb.gz", begin)
     for service in services.values():
         service.write_requests(f"{directory}.{service.name}.requests")
 

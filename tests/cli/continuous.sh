@@ -40,6 +40,10 @@ for value in x h 25h 6h,6h 1M,2M ,6h '6h,' 1M,6h,1M 1M,x -1h; do
 	check "--retain-times $value" exits 2 "$profild" --continuous --retain-times "$value"
 done
 check "--retain-times: what it takes" says "--retain-times: takes a size, hours (24h at most) or both, such as 64M,6h"
+for value in x 1 0h 8d 1hh -1h h '' 99999999999999999999s; do
+	check "--watch=$value" exits 2 "$profild" --continuous "--watch=$value"
+done
+check "--watch: what it takes" says "--watch: takes an interval, such as 30m or 1h, or 0, not"
 check "a window of no length" exits 2 "$profild" --continuous --window 0
 check "an event that there is not" exits 2 "$profild" --continuous --event cycles
 check "a rate of the scheduler's tick" exits 2 "$profild" --continuous --event tick --frequency 9
@@ -73,6 +77,9 @@ check "a file of options" takes "# a comment" "" "--retain-days 7 # a week" "	--
 	'--metrics "/a b/#1.prom"' $'--keep-free 1G\r'
 for value in 64M 6h 64M,6h 6h,64M 24h 0; do
 	check "--retain-times $value" takes "--retain-times $value"
+done
+for value in '' =30m =0 =7d =90s; do
+	check "--watch$value" takes "--watch$value"
 done
 check "an empty file" takes
 check "a file that ends within a line" sh -c 'printf %s "--window 5" >"$1" && "$2" --continuous --config "$1" --version' - \
@@ -148,10 +155,12 @@ check "--dcpi that is a file: why" says "cannot write $work/options: Not a direc
 
 # --- A daemon; $daemon is its process ---
 
+favour=() # a command that runs it, if any
+
 # begin_daemon ARGUMENT...: starts it in $directory and waits until it records.
 begin_daemon() {
 	: >"$work/daemon.err" # at once, lest the last one's is read
-	"${pdeathsig[@]}" "$profild" --continuous --verbose --directory "$directory" "$@" \
+	"${pdeathsig[@]}" "${favour[@]}" "$profild" --continuous --verbose --directory "$directory" "$@" \
 		2>>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
@@ -559,6 +568,77 @@ check "it is seen to run" sh -c '"$1" --status --directory "$2" | grep -q "recor
 	"$profild" "$directory" "$daemon"
 end_daemon
 check "SIGTERM writes the rest" test "$(windows | wc -l)" -eq 5
+
+# --- Changes since deploys ---
+
+# An archive of 80 minutes, in whose middle a service was deployed that costs more since.
+directory=$work/watched
+DEPLOYS_HOST=$host DEPLOYS_START=$(($(date +%s) / 300 * 300 - 4800)) python3 "$top/tests/deploys.py" "$directory" 1 1.334 \
+	web.service:0.666:slower=f3,5
+# What looks for changes is nicer by 19: on a busy machine, it would take minutes.
+favour=(nice -n -19)
+# looks_again: the next look is due at once.
+looks_again() {
+	sed -i 's/^looked .*/looked 1/' "$directory/$host/.changes"
+}
+has_looked() {
+	grep -q '^profil_change_looks_total [1-9]' "$work/watched.prom"
+}
+changes_found() {
+	find "$directory/$host" -name '*-change-*' | wc -l
+}
+worse='web.service: worse since .* UTC (a new build of web): the same work takes .* % more CPU time, above all f3 in web'
+watching=(--window 1 --watch=10m --metrics "$work/watched.prom")
+# Lines that are none of its own, as another user's might be who owns the directory.
+printf 'looked 1\n\n1 2 worse\n1 2 3 4 5 6\n\377\0\n99999999999999999999999 1 a b c\n' >"$directory/$host/.changes"
+begin_daemon "${watching[@]}"
+check "a service that costs more since a deploy is logged" logged "$worse"
+check "and counted" wait_for grep -qxF 'profil_changes_total{unit="web.service",direction="worse"} 1' "$work/watched.prom"
+check "and kept as two files" test "$(changes_found)" -eq 2
+check "for root alone" test "$(find "$directory/$host" -name '*-change-*' -perm 600 | wc -l)" -eq 2
+draws() {
+	local command
+	command=$(sed -n 's/^profild: web.service: worse.*; profiltool //p' "$work/daemon.err")
+	cd "$work" && eval "\"$profiltool\" $command" >"$work/out" 2>&1 && grep -q f3 "$work/change.svg"
+}
+check "the logged command draws the flame graph of the difference" draws
+check "readers of the archive do not add the files" sh -c \
+	'"$1" report --json --unit web.service "$2" >"$3" 2>/dev/null && "$1" report --json "$4" >"$5" 2>/dev/null' - \
+	"$profiltool" "$directory" "$work/of_windows" "$(find "$directory/$host" -name '*-change-after*')" "$work/of_change"
+check "they have one service, and one side" python3 -c 'import json, sys
+windows, change = (json.load(open(f)) for f in sys.argv[1:])
+sys.exit(not 0.4 < change["samples"] / windows["samples"] < 0.6)' "$work/of_windows" "$work/of_change"
+end_daemon
+check "--status says so" sh -c '"$1" --status --directory "$2" | grep -q "^changes  *1 worse, 0 better, in 1 looks; 0 failed"' - \
+	"$profild" "$directory"
+looks_again
+rm "$work/watched.prom"
+begin_daemon "${watching[@]}"
+wait_for has_looked
+check "another profild does not report it again" sh -c '! grep -q worse "$1" && grep -qx "profil_changes_worse_total 0" "$2"' - \
+	"$work/daemon.err" "$work/watched.prom"
+end_daemon
+rm -r "$directory/$host/.changes"
+mkdir -p "$directory/$host/.changes/full"
+begin_daemon --window 1 --watch=1s
+check "a look that fails: why is said" logged "cannot write $directory/$host/.changes"
+check "and that it has failed" logged "a look for changes has failed"
+kills_look() {
+	pkill -KILL -P "$daemon" -x profild-changes
+}
+check "a look that is killed" wait_for kills_look
+check "is said" logged "a look for changes has failed (status 0x9)"
+written=$(windows | wc -l)
+check "the recording goes on" wait_for has_windows $((written + 2))
+end_daemon
+check "and ends in order" test "$status" -eq 0
+begin_daemon --window 1 --watch=0 --retain-bytes 1
+no_changes() {
+	[ "$(changes_found)" -eq 0 ]
+}
+check "the files go with what was recorded then" wait_for no_changes
+end_daemon
+favour=()
 
 # --- A directory that another user owns ---
 

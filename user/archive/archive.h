@@ -2,11 +2,13 @@
 #ifndef PROFIL_ARCHIVE_ARCHIVE_H
 #define PROFIL_ARCHIVE_ARCHIVE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "archive/window_name.h"
+#include "profile/filter.h"
 #include "profile/profile.h"
 #include "util/error.h"
 
@@ -20,14 +22,15 @@
  *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-10m.sum.pb.gz, -1h.sum.pb.gz, -1d.sum.pb.gz
  *
  *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-trigger-NAME.pb.gz   seconds around a time
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-change-before.pb.gz, -after.pb.gz   a service, and a deploy
  *
  * All are pprof files, complete at any moment. Sums begin at whole ten minutes and hours of UTC,
  * and replace all windows that began in theirs: a window that a coarser one covers is not read. So
  * a process that is killed between writing a sum and removing its parts leaves nothing that counts
  * twice. A .sum is one whose parts are still there: readers of a long interval read it in place of
- * them. It loses that part of its name when they are old, and are removed. Files of triggers are
- * copies of a part of windows, which nobody reads in place of them. Temporary files begin with a
- * dot.
+ * them. It loses that part of its name when they are old, and are removed. Files of triggers and
+ * changes are copies of a part of windows, which nobody reads in place of them. Temporary files
+ * begin with a dot.
  *
  * Symbolic links are not followed below DIRECTORY.
  */
@@ -63,7 +66,7 @@ bool archive_has_writer(const char *directory, const char *host);
 int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
 		  struct error *e);
 
-/* --- Triggers: user/archive/trigger.c --- */
+/* --- Triggers and changes: user/archive/trigger.c --- */
 
 /* Seconds that are to be kept as a file of their own. */
 struct archive_trigger {
@@ -88,6 +91,24 @@ int archive_write_trigger(const char *directory, const char *host, struct archiv
  */
 int archive_find_triggers(const char *directory, const char *host, uint64_t since_s,
 			  uint64_t until_s, uint64_t *times_s, size_t most, struct error *e);
+
+/* What a service did before a change, and after it. */
+struct archive_change {
+	const char *what; /* becomes a comment, "change=WHAT" */
+	struct profile_label_filter service;
+	uint64_t time_ns; /* since the epoch: the time that the files are named by */
+	struct time_interval before, after;
+};
+
+/*
+ * Writes two files, of what the service's samples are in the windows that lie in each interval as a
+ * whole: stacks alone, without times, and shortened where there are too many. Where the name is
+ * taken, both get that of the next free second. paths receives those of the files. For the process
+ * that holds the lock, or its child. Returns 0 or -errno with e set.
+ */
+int archive_write_change(const char *directory, const char *host,
+			 const struct archive_change *change, char (*paths)[PATH_MAX],
+			 struct error *e);
 
 /* --- Listing: user/archive/list.c --- */
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,17 @@
 /* How many seconds that are taken follow each other at most. */
 #define MOST_STEPS 60
 
+/* Stacks of a service, before or after a change, that a file has besides one for each function. */
+#define STACKS_CHANGE 20000
+
 /*
- * Leaves the ticks of an interval. They are a recording of their own, but what is said of the whole
- * recording is not true for a part of it. Returns 0 or -ENOMEM.
+ * What is left of a profile is a recording of its own, but what is said of the whole recording is
+ * not true for a part of it.
  */
-static int cut(struct profile *p, const struct archive_trigger *trigger)
+static void forget_rest(struct profile *p)
 {
-	const struct time_interval interval = { trigger->since_ns, trigger->until_ns };
 	struct profile_totals *t = &p->totals;
 
-	if (profile_filter_times(p, &interval, false))
-		return -ENOMEM;
 	p->all_samples = p->all_cpu_ns = p->all_duration_ns = 0;
 	*t = (struct profile_totals){ .lost = t->lost,
 				      .lost_room = t->lost_room,
@@ -36,6 +35,16 @@ static int cut(struct profile *p, const struct archive_trigger *trigger)
 				      .stack_end_room = t->stack_end_room,
 				      .throttled = t->throttled,
 				      .throttled_room = t->throttled_room };
+}
+
+/* Leaves the ticks of an interval. Returns 0 or -ENOMEM. */
+static int cut(struct profile *p, const struct archive_trigger *trigger)
+{
+	const struct time_interval interval = { trigger->since_ns, trigger->until_ns };
+
+	if (profile_filter_times(p, &interval, false))
+		return -ENOMEM;
+	forget_rest(p);
 	return 0;
 }
 
@@ -127,9 +136,86 @@ int archive_find_triggers(const char *directory, const char *host, uint64_t sinc
 	for (size_t i = 0; i < tree.count && !err; i++) {
 		const struct window_name *w = &tree.windows[i].name;
 
-		if (w->trigger && w->start_s >= since_s && w->start_s <= until_s)
+		if (w->trigger && w->trigger < WINDOW_TRIGGERS && w->start_s >= since_s &&
+		    w->start_s <= until_s)
 			times_s[count++ % most] = w->start_s;
 	}
 	tree_close(&tree);
+	return err;
+}
+
+/* Adds up what a service did in an interval. */
+static int sum_service(const char *directory, const char *host, const struct archive_change *change,
+		       const struct time_interval *interval, struct window_sum *sum,
+		       struct error *e)
+{
+	struct archive_window *windows = NULL;
+	size_t count = 0;
+	char comment[PATH_MAX];
+	int err = archive_list(directory, host, interval->since_ns, interval->until_ns, &windows,
+			       &count, e);
+
+	snprintf(comment, sizeof(comment), "change=%s", change->what);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct profile *p;
+
+		if (windows[i].start_ns < interval->since_ns ||
+		    windows[i].limit_ns > interval->until_ns)
+			continue;
+		err = window_read(windows[i].path, &p, e);
+		if (err == -EINVAL || err == -ENOENT) { /* damaged, or merged meanwhile */
+			err = 0;
+			continue;
+		}
+		if (err)
+			break;
+		if (profile_filter_labels(p, &change->service, NULL) ||
+		    profile_add_comment(p, comment)) {
+			profile_free(p);
+			err = error_no_memory(e);
+			break;
+		}
+		forget_rest(p);
+		err = window_sum_add(sum, p, e);
+	}
+	archive_list_free(windows, count);
+	if (!err && !sum->p)
+		return error_set(e, ENOENT, "%s has no windows of a change", directory);
+	return err;
+}
+
+int archive_write_change(const char *directory, const char *host,
+			 const struct archive_change *change, char (*paths)[PATH_MAX],
+			 struct error *e)
+{
+	struct window_name before = { .grain_s = WINDOW_FINE_S, .trigger = WINDOW_CHANGE_BEFORE };
+	struct window_name after = { .grain_s = WINDOW_FINE_S, .trigger = WINDOW_CHANGE_AFTER };
+	struct window_sum sums[] = { { .most = STACKS_CHANGE, .tasks = true },
+				     { .most = STACKS_CHANGE, .tasks = true } };
+	const struct profile *profiles[] = { NULL, NULL };
+	struct tree tree;
+	int err = tree_open(&tree, directory, host, false, e);
+
+	err = err ?: sum_service(directory, host, change, &change->before, &sums[0], e);
+	err = err ?: sum_service(directory, host, change, &change->after, &sums[1], e);
+	err = err ?: window_sum_finish(&sums[0], &profiles[0], e);
+	err = err ?: window_sum_finish(&sums[1], &profiles[1], e);
+	before.start_s = change->time_ns / NS_PER_S;
+	for (int steps = 0; !err; steps++, before.start_s++) {
+		err = tree_write(&tree, profiles[0], &before, false, e);
+		if (err != -EEXIST || steps == MOST_STEPS)
+			break;
+		err = 0;
+	}
+	/* One without the other is left of a process that was killed. */
+	after.start_s = before.start_s;
+	err = err ?: tree_write(&tree, profiles[1], &after, true, e);
+	if (!err) {
+		tree_path(&tree, &before, paths[0], PATH_MAX);
+		tree_path(&tree, &after, paths[1], PATH_MAX);
+	}
+	tree_close(&tree);
+	window_sum_free(&sums[0]);
+	window_sum_free(&sums[1]);
 	return err;
 }

@@ -8,12 +8,12 @@
 #define EXTENSION ".pb.gz"
 #define SUM	  ".sum"
 #define TRIGGER	  "-trigger-"
+#define CHANGE	  "-change-"
 
-const char *const window_triggers[WINDOW_TRIGGERS] = {
-	[WINDOW_TRIGGER_SIGNAL] = "signal",
-	[WINDOW_TRIGGER_PRESSURE] = "pressure",
-	[WINDOW_TRIGGER_LOAD] = "load",
-	[WINDOW_TRIGGER_COMMAND] = "command",
+const char *const window_triggers[WINDOW_KINDS] = {
+	[WINDOW_TRIGGER_SIGNAL] = "signal", [WINDOW_TRIGGER_PRESSURE] = "pressure",
+	[WINDOW_TRIGGER_LOAD] = "load",	    [WINDOW_TRIGGER_COMMAND] = "command",
+	[WINDOW_CHANGE_BEFORE] = "before",  [WINDOW_CHANGE_AFTER] = "after",
 };
 
 static const struct {
@@ -39,13 +39,14 @@ bool window_day_name(uint64_t time_s, char name[static WINDOW_DAY_SIZE])
 void window_file_name(const struct window_name *w, char name[static WINDOW_NAME_SIZE])
 {
 	unsigned int second = w->start_s % WINDOW_DAY_S;
+	const char *prefix = w->trigger < WINDOW_TRIGGERS ? TRIGGER : CHANGE;
 	size_t i = 0;
 
 	while (i + 1 < GRAINS && grains[i].grain_s != w->grain_s)
 		i++;
 	snprintf(name, WINDOW_NAME_SIZE, "%02u%02u%02u%s%s%s%s" EXTENSION "%s", second / 3600 % 24,
 		 second / 60 % 60, second % 60, grains[i].suffix, w->sum ? SUM : "",
-		 w->trigger ? TRIGGER : "", w->trigger ? window_triggers[w->trigger] : "",
+		 w->trigger ? prefix : "", w->trigger ? window_triggers[w->trigger] : "",
 		 w->damaged ? WINDOW_DAMAGED : "");
 }
 
@@ -90,8 +91,9 @@ bool window_parse_file(const char *name, uint64_t day_s, struct window_name *w)
 	w->sum = strstr(name, SUM EXTENSION);
 	w->damaged = strstr(name, EXTENSION WINDOW_DAMAGED);
 	w->trigger = WINDOW_NO_TRIGGER;
-	for (int i = 1; i < WINDOW_TRIGGERS && strstr(name, TRIGGER); i++)
-		if (strstr(name, window_triggers[i]))
+	for (int i = 1; i < WINDOW_KINDS; i++)
+		if (strstr(name, i < WINDOW_TRIGGERS ? TRIGGER : CHANGE) &&
+		    strstr(name, window_triggers[i]))
 			w->trigger = i;
 	for (size_t i = 0; i < GRAINS; i++) {
 		w->grain_s = grains[i].grain_s;

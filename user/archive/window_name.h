@@ -30,10 +30,15 @@ enum window_trigger {
 	WINDOW_TRIGGER_PRESSURE,
 	WINDOW_TRIGGER_LOAD,
 	WINDOW_TRIGGER_COMMAND,
-	WINDOW_TRIGGERS
+	WINDOW_TRIGGERS,
+
+	/* No triggers: a service before and after a deploy, 031500-change-before.pb.gz. */
+	WINDOW_CHANGE_BEFORE = WINDOW_TRIGGERS,
+	WINDOW_CHANGE_AFTER,
+	WINDOW_KINDS
 };
 
-extern const char *const window_triggers[WINDOW_TRIGGERS]; /* their names */
+extern const char *const window_triggers[WINDOW_KINDS]; /* their names */
 
 /* What the name of a file says. */
 struct window_name {

@@ -18,6 +18,9 @@
 
 #define DEFAULT_HZ 97 /* no divisor of what other clocks do */
 
+#define DEFAULT_WATCH_NS (3600 * NS_PER_S)
+#define WATCH_MOST_S	 (7 * 24 * 3600)
+
 static int take_number(const char *value, uint64_t least, uint64_t most, uint64_t *number,
 		       struct error *e)
 {
@@ -160,6 +163,35 @@ static int take_some_seconds(const char *value, void *member, struct error *e)
 	return err;
 }
 
+/* A number with s, m, h or d behind it, up to a week; 0: never. NULL: the default. */
+static int take_interval(const char *value, void *member, struct error *e)
+{
+	static const struct {
+		char unit;
+		uint64_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 24 * 3600 } };
+	size_t size = value ? strlen(value) : 0;
+	uint64_t *ns = member, seconds;
+	char number[16];
+
+	*ns = DEFAULT_WATCH_NS;
+	if (!value)
+		return 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (!size || size > sizeof(number) || value[size - 1] != units[i].unit)
+			continue;
+		snprintf(number, size, "%s", value);
+		if (number_parse(number, 1, WATCH_MOST_S / units[i].seconds, &seconds))
+			break;
+		*ns = seconds * units[i].seconds * NS_PER_S;
+		return 0;
+	}
+	*ns = 0;
+	if (strcmp(value, "0") == 0)
+		return 0;
+	return error_set(e, 0, "takes an interval, such as 30m or 1h, or 0, not \"%s\"", value);
+}
+
 static int take_per_hour(const char *value, void *member, struct error *e)
 {
 	uint64_t number = 0;
@@ -237,6 +269,9 @@ static const struct option_spec continuous_options[] = {
 	  CONTINUOUS(triggers.after_ns) },
 	{ "trigger-limit", 0, "N", "keep at most so many in an hour (6)", take_per_hour,
 	  CONTINUOUS(triggers.per_hour) },
+	{ "watch", 0, "[=INTERVAL]",
+	  "look so often (1h) for services that cost more since a deploy, and log it; 0: never",
+	  take_interval, CONTINUOUS(watch_ns) },
 	{ "metrics", 0, "FILE", "write counters there, for node_exporter's textfile collector",
 	  option_text, CONTINUOUS(metrics) },
 	{ "dcpi", 0, "DIR", "add the counts to a DCPI database, too", option_text,
@@ -337,6 +372,7 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 				.directory = ARCHIVE_DIRECTORY,
 				.event = CAPTURE_CPU_CLOCK,
 				.window_ns = 60 * NS_PER_S,
+				.watch_ns = DEFAULT_WATCH_NS,
 				.triggers = {
 					.before_ns = 10 * NS_PER_S,
 					.after_ns = 10 * NS_PER_S,

@@ -23,6 +23,7 @@
 #include "daemon/dcpi.h"
 #include "daemon/keeper.h"
 #include "daemon/log.h"
+#include "daemon/look.h"
 #include "daemon/state.h"
 #include "record/from_capture.h"
 #include "symbol/cfi/cfi.h"
@@ -43,6 +44,7 @@ struct recorder {
 	struct archive *archive;
 	struct keeper keeper;
 	struct watcher watcher;
+	struct look look;
 	struct archive_trigger trigger; /* its seconds are being recorded; kind 0: there is none */
 	uint64_t trigger_end_ns;	/* when they end */
 	uint64_t begin_ns;		/* of the recording, as now_ns() */
@@ -148,6 +150,7 @@ static void take_signals(struct recorder *r)
 	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGCHLD:
+			look_wait(&r->look, r->state);
 			if (r->watcher.pid > 0 &&
 			    waitpid(r->watcher.pid, &status, WNOHANG) == r->watcher.pid) {
 				log_note("the process that looks for triggers has ended (status "
@@ -250,7 +253,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	struct capture_tables tables;
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	const pid_t children[] = { r->keeper.pid, r->watcher.pid };
+	const pid_t children[] = { r->keeper.pid, r->watcher.pid, r->look.pid };
 	struct rusage ended;
 	clockid_t child;
 
@@ -361,6 +364,8 @@ static int finish_window(struct recorder *r, struct error *e)
 		log_problem(&problem);
 	keeper_wake(&r->keeper);
 	finish_trigger(r);
+	if (!r->end)
+		look_if_due(&r->look, r->o, r->host, r->state);
 	return err;
 }
 
@@ -500,6 +505,8 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
 	err = err ?: watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, e);
+	if (!err)
+		look_begin(&r->look, r->o, r->host);
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {
@@ -533,6 +540,7 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	origin_names_free(&r.names);
 	symbol_cache_free(r.symbols);
 	watcher_stop(&r.watcher);
+	look_stop(&r.look);
 	keeper_stop(&r.keeper);
 	archive_close(r.archive);
 	if (r.signals >= 0)

@@ -164,11 +164,14 @@ static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
 
 static void publish_state(struct work *w)
 {
-	uint64_t resident = 0, most = 0;
+	uint64_t resident = 0, most = 0, look;
 	struct error e;
 
 	add_memory(w->recorder, &resident, &most);
 	add_memory(getpid(), &resident, &most);
+	look = __atomic_load_n(&w->state->look_pid, __ATOMIC_RELAXED);
+	if (look)
+		add_memory(look, &resident, &most);
 	w->state->resident_bytes = resident;
 	w->state->resident_most_bytes = most;
 	if (state_write(w->state, w->o->directory, w->host, &e))

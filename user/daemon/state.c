@@ -15,6 +15,7 @@
 
 #include "archive/archive.h"
 #include "archive/tree.h"
+#include "report/text.h"
 #include "util/directory.h"
 #include "util/file.h"
 
@@ -100,6 +101,11 @@ static const struct field {
 	GAUGE(last_trigger_s, "last_trigger_time_seconds",
 	      "The time of the last file of a trigger"),
 	{ "last_trigger_kind", NULL, offsetof(struct state, last_trigger_kind), true, true },
+	COUNTER(looks, "change_looks_total", "Looks for changes since deploys"),
+	COUNTER(looks_failed, "change_looks_failed_total", "Those that failed"),
+	GAUGE(last_look_s, "last_change_look_time_seconds", "When the last one ended"),
+	COUNTER(worse, "changes_worse_total", "Deploys since which a service costs more"),
+	COUNTER(better, "changes_better_total", "Deploys since which it costs less"),
 	COUNTER(pushed, "pushed_total", "Windows sent"),
 	COUNTER(refused, "push_refused_total", "Windows that the server refused"),
 	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take"),
@@ -130,6 +136,26 @@ struct state *state_new(struct error *e)
 	return NULL;
 }
 
+void state_add_change(struct state *s, const char *service, bool worse)
+{
+	size_t i = 0;
+	struct state_unit *unit;
+
+	while (i < s->unit_count && strcmp(s->units[i].name, service) != 0)
+		i++;
+	/* The last one is that of all others. */
+	if (i >= STATE_UNITS - 1) {
+		i = STATE_UNITS - 1;
+		service = "other";
+	}
+	unit = &s->units[i];
+	snprintf(unit->name, sizeof(unit->name), "%s", service);
+	__atomic_add_fetch(worse ? &unit->worse : &unit->better, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(worse ? &s->worse : &s->better, 1, __ATOMIC_RELAXED);
+	if (i >= s->unit_count)
+		__atomic_store_n(&s->unit_count, i + 1, __ATOMIC_RELEASE);
+}
+
 static int write_json(FILE *out, void *context, struct error *e)
 {
 	(void)e;
@@ -158,6 +184,41 @@ static bool trigger_path(const struct state *s, char path[static TRIGGER_PATH_SI
 	return true;
 }
 
+/* Units are named by whoever may make control groups. */
+static void write_label(const char *raw, FILE *out)
+{
+	char *text = text_visible(raw);
+
+	for (const char *at = text; at && *at; at++) {
+		if (*at == '"' || *at == '\\')
+			putc('\\', out);
+		putc(*at, out);
+	}
+	free(text);
+}
+
+static void write_changes(const struct state *s, FILE *out)
+{
+	uint64_t count = __atomic_load_n(&s->unit_count, __ATOMIC_ACQUIRE);
+
+	if (count)
+		fputs("# HELP " METRIC_PREFIX "changes_total Deploys since which a service costs "
+		      "more, or less.\n"
+		      "# TYPE " METRIC_PREFIX "changes_total counter\n",
+		      out);
+	for (uint64_t i = 0; i < count && i < STATE_UNITS; i++)
+		for (int worse = 0; worse <= 1; worse++) {
+			const struct state_unit *unit = &s->units[i];
+
+			fputs(METRIC_PREFIX "changes_total{unit=\"", out);
+			write_label(unit->name, out);
+			fprintf(out, "\",direction=\"%s\"} %" PRIu64 "\n",
+				worse ? "worse" : "better",
+				__atomic_load_n(worse ? &unit->worse : &unit->better,
+						__ATOMIC_RELAXED));
+		}
+}
+
 static int write_metrics(FILE *out, void *context, struct error *e)
 {
 	char path[TRIGGER_PATH_SIZE];
@@ -174,6 +235,7 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 				f->name, f->help, f->name, f->gauge ? "gauge" : "counter", f->name,
 				value_of(context, f));
 	}
+	write_changes(context, out);
 	if (trigger_path(context, path))
 		fprintf(out,
 			"# HELP " METRIC_PREFIX "last_trigger_info The last file of a trigger.\n"
@@ -259,6 +321,12 @@ static void print_state(const struct state *s, bool running, const char *path)
 		       "triggers", s->triggers, s->triggers_failed, s->triggers_refused);
 	if (trigger_path(s, file))
 		printf("%-16s the last is %s\n", "", file);
+	if (s->looks) {
+		printf("%-16s %" PRIu64 " worse, %" PRIu64 " better, in %" PRIu64 " looks; %" PRIu64
+		       " failed\n",
+		       "changes", s->worse, s->better, s->looks, s->looks_failed);
+		print_time("last look", s->last_look_s);
+	}
 	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
 	       s->ring_full, s->ticks);

@@ -7,6 +7,14 @@
 
 #include "util/error.h"
 
+/* Services whose changes are counted apart; those of others are together. */
+#define STATE_UNITS 64
+
+struct state_unit {
+	char name[256];
+	uint64_t worse, better;
+};
+
 /*
  * What profild --continuous has done since it started, in memory that the recorder and the keeper
  * share. Each member has one writer; a reader may see some of them before others.
@@ -35,9 +43,15 @@ struct state {
 	uint64_t throttled_ns;	 /* that quotas stopped control groups */
 	uint64_t throttled_lost; /* times that a group found no room */
 	uint64_t dcpi_failed, dcpi_dropped;
-	uint64_t triggers_refused; /* too many in an hour, or no keeper */
+	uint64_t triggers_refused;		   /* too many in an hour, or no keeper */
+	uint64_t looks, looks_failed, last_look_s; /* for changes, that have ended */
+	uint64_t look_pid;			   /* of the process that looks now; 0: none */
 	/* The watcher's: CPU time of the commands that it has run */
 	uint64_t commands_ns;
+	/* The process's that looks for changes */
+	uint64_t worse, better; /* how many it has found */
+	struct state_unit units[STATE_UNITS];
+	uint64_t unit_count;
 	/* The keeper's */
 	uint64_t keeper_starts;
 	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */
@@ -50,6 +64,9 @@ struct state {
 
 /* Memory for it that forked children share; NULL with e set: there is none. */
 struct state *state_new(struct error *e);
+
+/* Counts a change of a service. */
+void state_add_change(struct state *s, const char *service, bool worse);
 
 /* Write it whole or not at all: as JSON to the archive, and as metrics. Return 0 or -errno. */
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e);

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "archive/read.h"
+#include "archive/tree.h"
+#include "archive/window_sum.h"
+#include "cli/capabilities.h"
+#include "daemon/log.h"
+#include "report/changes/changes.h"
+#include "report/text.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/directory.h"
+
+/* A deploy is compared by a day on each side. */
+#define LOOK_BACK_S (2 * 24 * 3600)
+
+/* Behind the recorder, as far as it goes. */
+#define NICER 19
+
+/* What one look may take of the CPU: a hundredth of the interval, and no less than this. */
+#define CPU_PART    100
+#define CPU_LEAST_S 20
+
+/* A deploy is judged when the time after it has become twice as long as this, again and again. */
+#define JUDGE_FIRST_S (15 * 60)
+
+/* It may wait for the CPU and the disk until the next look is due, and no less than this. */
+#define LATE_LEAST_NS (300 * NS_PER_S)
+
+/* How much memory it may take, beside what it has of the recorder's. */
+#define MEMORY_BYTES (192 * 1024 * 1024)
+
+/* The least difference that is reported, as profiltool changes has it, in percent. */
+#define LEAST_PERCENT 1
+
+/* Of one look: changes that get files, which take time and room. All are logged. */
+#define FILES_MAX 8
+
+/* --- What was reported --- */
+
+#define FOUND_FILE   ".changes" /* in the host's directory of the archive */
+#define FOUND_MOST   1000
+#define FOUND_KEEP_S (LOOK_BACK_S + 24 * 3600)
+
+/* A deploy is seen at other times when windows are merged: up to an hour. */
+#define FOUND_SLACK_S 4200
+
+struct found {
+	uint64_t begin_s, end_s; /* of the deploy */
+	char *outcome;		 /* "worse" or "better" */
+	char *builds;		 /* new ones, with commas between them; "-": none */
+	char *service;		 /* as found_service() has it */
+};
+
+struct found_list {
+	uint64_t looked_s; /* when the last look began; 0: none did */
+	struct found *list;
+	size_t count, room;
+};
+
+static void found_drop(struct found_list *l, size_t i)
+{
+	free(l->list[i].outcome);
+	free(l->list[i].builds);
+	free(l->list[i].service);
+	memmove(&l->list[i], &l->list[i + 1], (--l->count - i) * sizeof(*l->list));
+}
+
+static void found_free(struct found_list *l)
+{
+	while (l->count)
+		found_drop(l, l->count - 1);
+	free(l->list);
+	*l = (struct found_list){ 0 };
+}
+
+/* Takes what the list is to hold; frees it where there is no memory. Returns 0 or -ENOMEM. */
+static int found_add(struct found_list *l, const struct found *f)
+{
+	if (l->count == FOUND_MOST)
+		found_drop(l, 0);
+	if (!f->outcome || !f->builds || !f->service ||
+	    array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list))) {
+		free(f->outcome);
+		free(f->builds);
+		free(f->service);
+		return -ENOMEM;
+	}
+	l->list[l->count++] = *f;
+	return 0;
+}
+
+/*
+ * Reads the file; others may own its directory. What is no line of it is skipped: at worst, what it
+ * should say is reported again. Returns 0 or -ENOMEM.
+ */
+static int found_read(struct found_list *l, const char *directory, const char *host)
+{
+	struct error ignored;
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, &ignored), fd = -1;
+	char *line = NULL;
+	size_t room = 0;
+	FILE *in = NULL;
+
+	if (!err)
+		fd = directory_open_file(t.fd, FOUND_FILE);
+	tree_close(&t);
+	err = 0;
+	if (fd >= 0)
+		in = fdopen(fd, "r");
+	if (!in && fd >= 0)
+		close(fd);
+	while (in && !err && getline(&line, &room, in) > 0) {
+		struct found f = { 0 };
+
+		if (sscanf(line, "looked %" SCNu64, &l->looked_s) == 1)
+			continue;
+		if (sscanf(line, "%" SCNu64 " %" SCNu64 " %ms %ms %ms", &f.begin_s, &f.end_s,
+			   &f.outcome, &f.builds, &f.service) == 5) {
+			err = found_add(l, &f);
+			continue;
+		}
+		free(f.outcome);
+		free(f.builds);
+		free(f.service);
+	}
+	free(line);
+	if (in)
+		fclose(in);
+	return err;
+}
+
+static int write_found(FILE *out, void *context, struct error *e)
+{
+	const struct found_list *l = context;
+
+	(void)e;
+	fprintf(out, "looked %" PRIu64 "\n", l->looked_s);
+	for (size_t i = 0; i < l->count; i++)
+		fprintf(out, "%" PRIu64 " %" PRIu64 " %s %s %s\n", l->list[i].begin_s,
+			l->list[i].end_s, l->list[i].outcome, l->list[i].builds,
+			l->list[i].service);
+	return 0;
+}
+
+static int found_write(struct found_list *l, const char *directory, const char *host,
+		       struct error *e)
+{
+	char path[PATH_MAX];
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e);
+
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/" FOUND_FILE, t.path);
+		err = directory_write_file(t.fd, FOUND_FILE, path, DIRECTORY_DURABLE, write_found,
+					   l, e);
+	}
+	tree_close(&t);
+	return err;
+}
+
+/* The service as one word: whoever may make control groups names units. NULL: no memory. */
+static char *found_service(const struct change *change)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(change->container ? "container:" : "unit:", out);
+	for (const char *at = change->service; *at; at++)
+		fprintf(out, *at <= ' ' || *at == '%' || *at > '~' ? "%%%02x" : "%c",
+			(unsigned char)*at);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* NULL: no memory. */
+static char *found_builds(const struct change *change)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (!change->image_count)
+		fputs("-", out);
+	for (size_t i = 0; i < change->image_count; i++)
+		fprintf(out, "%s%s", i ? "," : "", change->images[i].builds[AFTER]);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static const char *outcome_name(const struct change *change)
+{
+	return change->outcome == CHANGE_WORSE ? "worse" : "better";
+}
+
+/* Whether a change is this one that was reported. */
+static bool is_found(const struct found *f, const struct change *change, const char *service)
+{
+	bool shared = !change->image_count || strcmp(f->builds, "-") == 0;
+
+	for (size_t i = 0; i < change->image_count && !shared; i++)
+		shared = strstr(f->builds, change->images[i].builds[AFTER]);
+	return shared && strcmp(f->service, service) == 0 &&
+	       strcmp(f->outcome, outcome_name(change)) == 0 &&
+	       change->begin_ns / NS_PER_S <= f->end_s + FOUND_SLACK_S &&
+	       f->begin_s <= change->end_ns / NS_PER_S + FOUND_SLACK_S;
+}
+
+/* --- One look: in its own process --- */
+
+struct looker {
+	const struct continuous_options *o;
+	const char *host;
+	struct state *state;
+	uint64_t begin_s; /* when the look began */
+	struct changes changes;
+	struct found_list found;
+	size_t files; /* how many changes have got some */
+};
+
+static int read_windows(struct looker *k, struct error *e)
+{
+	uint64_t since_s = k->begin_s > LOOK_BACK_S ? k->begin_s - LOOK_BACK_S : 0;
+	struct archive_window *windows;
+	size_t count;
+	int err = archive_list(k->o->directory, k->host, since_s * NS_PER_S, UINT64_MAX, &windows,
+			       &count, e);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < count && !err; i++) {
+		struct profile *p;
+
+		err = window_read(windows[i].path, &p, e);
+		/* Damaged, which the keeper reports; or merged or removed meanwhile. */
+		if (err == -EINVAL || err == -ENOENT) {
+			err = 0;
+			continue;
+		}
+		if (err)
+			break;
+		if (changes_add(&k->changes, windows[i].host, windows[i].start_ns,
+				windows[i].limit_ns, p))
+			err = error_no_memory(e);
+		profile_free(p);
+	}
+	archive_list_free(windows, count);
+	return err;
+}
+
+/* Prints a word as a shell takes it. */
+static void print_word(const char *word, FILE *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_@%+=:,./-";
+
+	if (word[strspn(word, plain)] == '\0') {
+		fputs(word, out);
+		return;
+	}
+	putc('\'', out);
+	for (const char *at = word; *at; at++)
+		if (*at == '\'')
+			fputs("'\\''", out);
+		else
+			putc(*at, out);
+	putc('\'', out);
+}
+
+/* Whoever reads it is in another directory. */
+static void print_path(const char *path, FILE *out)
+{
+	char *real = realpath(path, NULL);
+
+	print_word(real ?: path, out);
+	free(real);
+}
+
+static void print_deploy(const struct change *change, FILE *out)
+{
+	time_t time = (time_t)(change->end_ns / NS_PER_S);
+	size_t shown = change->image_count < 3 ? change->image_count : 3;
+	char text[32] = "?";
+	struct tm tm;
+
+	if (gmtime_r(&time, &tm))
+		strftime(text, sizeof(text), "%F %H:%M", &tm);
+	fprintf(out, "since %s UTC (", text);
+	for (size_t i = 0; i < shown; i++)
+		fprintf(out, "%s%s", i ? ", " : "a new build of ", change->images[i].name);
+	if (change->image_count > shown)
+		fprintf(out, " and %zu more", change->image_count - shown);
+	if (!shown)
+		fputs("restarted", out);
+	fputc(')', out);
+}
+
+/* The function that explains it best: by itself rather than with what it calls. NULL: none. */
+static const struct change_row *main_row(const struct change *change)
+{
+	const struct change_row *main = NULL;
+	int sign = change->outcome == CHANGE_WORSE ? 1 : -1;
+
+	for (size_t i = 0; i < change->row_count; i++) {
+		const struct change_row *row = &change->rows[i];
+
+		if (row->difference * sign > 0 &&
+		    (!main || (main->total && !row->total) ||
+		     (main->total == row->total &&
+		      row->difference * sign > main->difference * sign)))
+			main = row;
+	}
+	return main;
+}
+
+/* In patterns, what is special is as it stands. Cuts what has no room: then nothing matches. */
+static void escape_pattern(const char *text, char *pattern, size_t size)
+{
+	size_t used = 0;
+
+	for (; *text && used + 3 <= size; text++) {
+		if (strchr("*?[]\\", *text))
+			pattern[used++] = '\\';
+		pattern[used++] = *text;
+	}
+	pattern[used] = '\0';
+}
+
+/*
+ * Writes the files of a change. Returns whether paths are theirs; what fails is logged.
+ */
+static bool write_files(struct looker *k, const struct change *change, char (*paths)[PATH_MAX])
+{
+	const struct change_span *spans = change->spans;
+	char pattern[2 * NAME_MAX + 3], what[2 * NAME_MAX];
+	struct archive_change c = {
+		.what = what,
+		.time_ns = change->end_ns,
+		.before = { spans[BEFORE].since_ns, spans[BEFORE].until_ns },
+		.after = { spans[AFTER].since_ns, spans[AFTER].until_ns },
+	};
+	struct error e;
+
+	if (k->files == FILES_MAX)
+		return false;
+	k->files++;
+	escape_pattern(change->service, pattern, sizeof(pattern));
+	c.service.tags[change->container ? TAG_CONTAINER : TAG_UNIT] = pattern;
+	snprintf(what, sizeof(what), "%s", change->service);
+	if (!archive_write_change(k->o->directory, k->host, &c, paths, &e))
+		return true;
+	log_error(&e);
+	return false;
+}
+
+/* The line of the log: what got worse, since when, by how much, and how to see it. */
+static int report_change(struct looker *k, const struct change *change)
+{
+	const struct change_row *row = main_row(change);
+	bool worse = change->outcome == CHANGE_WORSE;
+	char paths[CHANGE_SIDES][PATH_MAX], *line = NULL, *visible;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return -ENOMEM;
+	fprintf(out, "%s%s: %s ", change->container ? "container " : "", change->service,
+		outcome_name(change));
+	print_deploy(change, out);
+	fprintf(out, ": the same work takes %.2f %% %s CPU time",
+		change->cost < 0 ? -change->cost : change->cost, worse ? "more" : "less");
+	if (row) {
+		fprintf(out, ", above all %s%s in %s, %+.2f +/- %.2f %%",
+			row->total ? "what is called by " : "", row->function ?: "a function",
+			row->image, row->difference, row->error);
+		if (change->row_count > 1)
+			fprintf(out, ", of %zu that differ", change->row_count);
+	}
+	if (write_files(k, change, paths)) {
+		fputs("; profiltool flamegraph --diff ", out);
+		print_path(paths[BEFORE], out);
+		putc(' ', out);
+		print_path(paths[AFTER], out);
+		fputs(" -o change.svg", out);
+	} else {
+		fprintf(out, "; profiltool changes --since @%" PRIu64 " --%s ",
+			change->spans[BEFORE].since_ns / NS_PER_S,
+			change->container ? "container" : "unit");
+		print_word(change->service, out);
+		putc(' ', out);
+		print_path(k->o->directory, out);
+	}
+	visible = fclose(out) == 0 ? text_visible(line) : NULL;
+	if (visible)
+		log_note("%s", visible);
+	free(line);
+	free(visible);
+	state_add_change(k->state, change->service, worse);
+	return visible ? 0 : -ENOMEM;
+}
+
+static unsigned int doublings(uint64_t after_s)
+{
+	unsigned int count = 0;
+
+	for (; after_s >= JUDGE_FIRST_S; after_s /= 2)
+		count++;
+	return count;
+}
+
+/*
+ * Each look at a deploy is another chance for chance: so not all of a day's looks judge it, but
+ * those after which there is much more to judge by. Times are those of this look and of the last.
+ */
+static bool is_judged(const struct change *change, uint64_t now_s, uint64_t looked_s)
+{
+	const struct change_span *after = &change->spans[AFTER];
+	uint64_t after_s = (after->until_ns - after->since_ns) / NS_PER_S;
+	uint64_t since_s = looked_s && looked_s < now_s ? now_s - looked_s : UINT64_MAX;
+
+	return doublings(after_s) > doublings(after_s > since_s ? after_s - since_s : 0);
+}
+
+/* Reports what is new. Each is noted at once: a look that is ended does not report it again. */
+static int report_changes(struct looker *k, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < k->changes.count && !err; i++) {
+		const struct change *change = &k->changes.changes[i];
+		struct found f = { .begin_s = change->begin_ns / NS_PER_S,
+				   .end_s = change->end_ns / NS_PER_S };
+		bool known = false;
+
+		if ((change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
+		    !is_judged(change, k->begin_s, k->found.looked_s))
+			continue;
+		f.service = found_service(change);
+		for (size_t n = 0; n < k->found.count && f.service && !known; n++)
+			known = is_found(&k->found.list[n], change, f.service);
+		if (known) {
+			free(f.service);
+			continue;
+		}
+		f.outcome = strdup(outcome_name(change));
+		f.builds = found_builds(change);
+		if (found_add(&k->found, &f) || report_change(k, change))
+			return error_no_memory(e);
+		err = found_write(&k->found, k->o->directory, k->host, e);
+	}
+	return err;
+}
+
+/* Sets what the process may take: the recording comes first, and so does all else. */
+static void set_limits(const struct continuous_options *o)
+{
+	const rlim_t cpu_s = o->watch_ns / NS_PER_S / CPU_PART > CPU_LEAST_S
+				     ? o->watch_ns / NS_PER_S / CPU_PART
+				     : CPU_LEAST_S;
+	const struct rlimit cpu = { cpu_s, cpu_s + 1 };
+	const struct sched_param batch = { 0 };
+	struct rlimit memory = { RLIM_INFINITY, RLIM_INFINITY };
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	/* The sixth number: pages that are written to. */
+	if (file && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1)
+		memory.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_BYTES;
+	if (file)
+		fclose(file);
+	setrlimit(RLIMIT_DATA, &memory);
+	setrlimit(RLIMIT_CPU, &cpu);
+	/* Not SCHED_IDLE: where all CPUs are busy for hours, it would come to no end. */
+	sched_setscheduler(0, SCHED_BATCH, &batch);
+	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+	syscall(SYS_ioprio_set, 1 /* this process */, 0, 3 << 13 /* idle */);
+	/* Where the memory of all is short, it goes first. */
+	file = fopen("/proc/self/oom_score_adj", "we");
+	if (file) {
+		fputs("1000", file);
+		fclose(file);
+	}
+}
+
+/* Does not return. */
+static void run_look(struct looker *k, pid_t recorder)
+{
+	const struct changes_options options = { .least_percent = LEAST_PERCENT };
+	sigset_t signals;
+	struct error e;
+	int err;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != recorder)
+		_exit(1);
+	prctl(PR_SET_NAME, "profild-changes");
+	sigfillset(&signals);
+	sigdelset(&signals, SIGXCPU);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	/* Closes the recorder's descriptors, the archive's lock above all. */
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	set_limits(k->o);
+	k->begin_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	err = capabilities_drop(&e);
+	if (!err && (found_read(&k->found, k->o->directory, k->host) || changes_begin(&k->changes)))
+		err = error_no_memory(&e);
+	err = err ?: read_windows(k, &e);
+	if (!err && changes_find(&k->changes, &options))
+		err = error_no_memory(&e);
+	err = err ?: report_changes(k, &e);
+	for (size_t i = k->found.count; i-- > 0;)
+		if (k->found.list[i].end_s + FOUND_KEEP_S < k->begin_s)
+			found_drop(&k->found, i);
+	k->found.looked_s = k->begin_s;
+	err = err ?: found_write(&k->found, k->o->directory, k->host, &e);
+	if (err)
+		log_error(&e);
+	_exit(err != 0);
+}
+
+/* --- In the recorder --- */
+
+void look_begin(struct look *l, const struct continuous_options *o, const char *host)
+{
+	struct found_list found = { 0 };
+	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, wait_ns = o->watch_ns;
+
+	if (!o->watch_ns)
+		return;
+	found_read(&found, o->directory, host);
+	/* A time that is not yet is one of a clock that was wrong. */
+	if (found.looked_s && found.looked_s <= now_s)
+		wait_ns = (now_s - found.looked_s) * NS_PER_S < o->watch_ns
+				  ? o->watch_ns - (now_s - found.looked_s) * NS_PER_S
+				  : 0;
+	found_free(&found);
+	l->next_ns = now_ns() + wait_ns;
+}
+
+void look_if_due(struct look *l, const struct continuous_options *o, const char *host,
+		 struct state *state)
+{
+	struct looker k = { .o = o, .host = host, .state = state };
+	pid_t recorder = getpid();
+	uint64_t now = now_ns();
+	struct error e;
+
+	if (l->pid > 0 && now >= l->end_ns && !l->late) {
+		l->late = true;
+		kill(l->pid, SIGKILL); /* its child, not waited for yet: nobody else has the PID */
+	}
+	if (!o->watch_ns || l->pid > 0 || now < l->next_ns)
+		return;
+	l->next_ns = now + o->watch_ns;
+	l->end_ns = now + (o->watch_ns > LATE_LEAST_NS ? o->watch_ns : LATE_LEAST_NS);
+	l->late = false;
+	l->pid = fork();
+	if (l->pid == 0)
+		run_look(&k, recorder);
+	if (l->pid < 0) {
+		error_set(&e, errno, "cannot start the process that looks for changes");
+		log_problem(&e);
+		state->looks_failed++;
+		l->pid = 0;
+	}
+	__atomic_store_n(&state->look_pid, l->pid, __ATOMIC_RELAXED);
+}
+
+void look_wait(struct look *l, struct state *state)
+{
+	int status;
+
+	if (l->pid <= 0 || waitpid(l->pid, &status, WNOHANG) != l->pid)
+		return;
+	l->pid = 0;
+	__atomic_store_n(&state->look_pid, 0, __ATOMIC_RELAXED);
+	state->looks++;
+	state->last_look_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	if (!status)
+		return;
+	state->looks_failed++;
+	if (l->late)
+		log_note("a look for changes was ended: it had not come to an end when the next "
+			 "one was due");
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		log_note("a look for changes was ended: it took too much CPU time");
+	else
+		log_note("a look for changes has failed (status %#x)", status);
+}
+
+void look_stop(struct look *l)
+{
+	siginfo_t info;
+
+	if (l->pid <= 0)
+		return;
+	kill(l->pid, SIGKILL); /* its child, not waited for yet */
+	waitid(P_PID, l->pid, &info, WEXITED);
+	l->pid = 0;
+}
