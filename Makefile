@@ -315,7 +315,8 @@ SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
-UNITS := profild.service profil-continuous.service
+UNITS := profild.service profil-record.service profil-continuous.service
+SOCKETS := profild.socket profil-record.socket
 MANUALS := $(wildcard user/*/*.[1-8])
 
 # Installed files contain their directories: rebuild them when those change.
@@ -347,7 +348,7 @@ install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(BUILD)/profil.pc
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) user/lib/profil.h
 	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(addprefix $(BUILD)/,$(UNITS)) \
-		user/daemon/profild.socket
+		$(addprefix user/daemon/,$(SOCKETS))
 	[ -e $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf ] || \
 		install -D -m 644 -t $(DESTDIR)$(SYSCONFDIR)/profil user/daemon/continuous.conf
 	for page in $(filter-out %.3,$(MANUALS)); do \
@@ -385,7 +386,7 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/$(BPF_MODULE) $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
 	rm -f $(DESTDIR)$(ZSHDIR)/_profiltool $(DESTDIR)$(FISHDIR)/profiltool.fish
-	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/,profild.socket $(UNITS))
+	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/,$(SOCKETS) $(UNITS))
 	! cmp -s user/daemon/continuous.conf $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf || \
 		rm $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf
 	for page in $(notdir $(filter-out %.3,$(MANUALS))); do \

@@ -113,7 +113,7 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 	tid = tid_of(task);
 	if (!everyone) {
 		member = find_member(one_thread ? tid : tgid);
-		if (!member || member->state != MEMBER_COUNTS)
+		if (!member || member->state != MEMBER_COUNTS || (has_owner && !is_owners(task)))
 			return 0;
 	}
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {

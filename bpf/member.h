@@ -25,6 +25,14 @@ struct member {
 	unsigned int leader_exited; /* 1: its first thread has come to note_exit() */
 };
 
+/* Whose processes are recorded, and where the kernel has what bpf/owner.h reads: byte offsets. */
+struct member_owner {
+	unsigned int uid, gid;
+	unsigned int task_cred, task_mm;		     /* in struct task_struct */
+	unsigned int cred_ids, cred_permitted, cred_user_ns; /* in struct cred */
+	unsigned int user_ns_level, mm_flags;
+};
+
 /*
  * A thread that has called exit. It runs on for a while, and stays in the queue member_exits until
  * it has left its CPU for good. If its task has been freed and used for another thread by then, the

@@ -16,6 +16,7 @@
 #include "member.h"
 #include "member_map.h"
 #include "order.h"
+#include "owner.h"
 
 /* Set by user space before the load. */
 const volatile bool inherit = false;	  /* children of members become members */
@@ -159,7 +160,8 @@ static __always_inline void charge(__u64 ns)
 }
 
 /*
- * A command is counted from its exec on; a histogram ends at exec.
+ * A command is counted from its exec on; a histogram ends at exec, and so does what is recorded on
+ * behalf of a user, if the new program has other credentials.
  *
  * A thread that calls exec and is not the leader becomes the leader: it gets the leader's PID and
  * start time, which may be before the account's begin. If the account does not have the thread yet,
@@ -188,7 +190,7 @@ int change_at_exec(const __u64 *ctx)
 	if (!member)
 		return 0;
 	member->leader_exited = 0; /* the thread that calls exec is the first one now */
-	if (ends_at_exec)
+	if (ends_at_exec || (has_owner && !is_owners(task)))
 		bpf_map_delete_elem(&members, &number);
 	else if (member->state == MEMBER_FROM_EXEC)
 		member->state = MEMBER_COUNTS;

@@ -629,6 +629,8 @@ static __always_inline bool has_waits(struct task_struct *task, bool from_exec)
 		member = find_member(one_thread ? tid_of(task) : tgid_of(task));
 		if (!member || (member->state != MEMBER_COUNTS && !from_exec))
 			return false;
+		if (has_owner && !is_owners(task))
+			return false;
 	}
 	return is_wanted(task);
 }

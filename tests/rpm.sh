@@ -51,6 +51,8 @@ expected() {
 		profil-continuous /etc/profil
 		profil-continuous /etc/profil/continuous.conf
 		profil-continuous /usr/lib/systemd/system/profil-continuous.service
+		profild /usr/lib/systemd/system/profil-record.service
+		profild /usr/lib/systemd/system/profil-record.socket
 		profild /usr/lib/systemd/system/profild.service
 		profild /usr/lib/systemd/system/profild.socket
 		profild-bin $(rpm --eval '%{_sbindir}')/profild

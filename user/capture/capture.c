@@ -19,6 +19,7 @@
 #include "capture/image.h"
 #include "capture/jit_file.h"
 #include "capture/members.h"
+#include "capture/owner.h"
 #include "capture/process.h"
 #include "capture/profil_program.h"
 #include "capture/resolve.h"
@@ -223,7 +224,8 @@ static int begin_members(struct capture *c, struct error *e)
 	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
 						     : sample_program_object(&c->sample);
 	const struct member member = {
-		.state = c->options.target == CAPTURE_COMMAND && !has_histogram(c)
+		.state = (c->options.target == CAPTURE_COMMAND || c->options.from_exec) &&
+					 !has_histogram(c)
 				 ? MEMBER_FROM_EXEC
 				 : MEMBER_COUNTS,
 		.client = c->histogram.number,
@@ -391,7 +393,8 @@ static const struct address_space *first_space(const struct capture *c)
 static int load_sample_as_asked(struct capture *c, struct error *e)
 {
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
-	int err;
+	struct member_owner owner;
+	int err = c->options.owned ? owner_find(&owner, e) : 0;
 	const struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
 			 (kernel ? SAMPLE_KERNEL_PC : 0),
@@ -408,6 +411,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.waits_percent = c->options.waits_percent,
 		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
+		.owner = c->options.owned ? &owner : NULL,
 	};
 
 	c->unwind.read = c->options.read_rows;
@@ -416,7 +420,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
 	c->unwind.waits = &c->sample.waits;
-	err = sample_program_load(&c->sample, &settings, &c->gathered, e);
+	err = err ?: sample_program_load(&c->sample, &settings, &c->gathered, e);
 	if (!err && c->victim.kind && !c->sample.knows_waiting) {
 		err = error_set_kind(e, ERROR_KERNEL_LACKS, EOPNOTSUPP,
 				     "this kernel does not let ticks know who waits for a CPU");
@@ -655,8 +659,11 @@ bool capture_ended(const struct capture *c)
 		return true;
 	if (c->options.target == CAPTURE_CGROUP)
 		return whom_is_gone(&c->whom);
+	/* A target that executed a program with other credentials is no member any more. */
 	for (size_t i = 0; i < c->target_count; i++)
-		if (!has_ended(&c->targets[i]))
+		if (!has_ended(&c->targets[i]) &&
+		    (!c->options.owned ||
+		     members_has(&c->members, c->targets[i].pid, c->histogram.number)))
 			return false;
 	return c->target_count > 0;
 }
@@ -1029,6 +1036,11 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 bool capture_has_cpus(const struct capture *c)
 {
 	return c->options.cpus || c->options.always_on;
+}
+
+bool capture_is_owned(const struct capture *c)
+{
+	return c->options.owned;
 }
 
 bool capture_is_native(const struct capture *c)

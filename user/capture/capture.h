@@ -83,9 +83,16 @@ struct capture_options {
 	bool native;		 /* keep the frames of interpreters: capture_is_native() */
 	bool windows;		 /* capture_cut() will be called; no histogram */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
-	bool waits;	/* also of threads, by stack and reason; with stacks, without windows */
-	bool origins;	/* samples have the control group and the title of their process */
-	bool cpus;	/* and the CPU; */
+	bool waits;   /* also of threads, by stack and reason; with stacks, without windows */
+	bool origins; /* samples have the control group and the title of their process */
+	bool cpus;    /* and the CPU; */
+	/*
+	 * On behalf of the calling user, who has no right to more: only while the processes are
+	 * this user's, as bpf/owner.h has it. No frame of the kernel, nor the name of another
+	 * process, is in what record/from_capture.h makes of it.
+	 */
+	bool owned;
+	bool from_exec; /* each of pids counts once it has called exec */
 	bool always_on; /* little memory and CPU time, at some 100 Hz; implies both but the title */
 	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
@@ -220,6 +227,9 @@ enum capture_stacks capture_stacks(const struct capture *c);
 
 /* Whether samples have their CPU. */
 bool capture_has_cpus(const struct capture *c);
+
+/* Whether it has options.owned. */
+bool capture_is_owned(const struct capture *c);
 
 /* Whether the stacks of scripts keep the frames of their interpreter. */
 bool capture_is_native(const struct capture *c);

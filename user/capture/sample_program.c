@@ -212,6 +212,10 @@ static int choose_maps(const struct sample_program *sample)
 	bpf->rodata->by_group = settings->whom.group_count;
 	bpf->rodata->groups_are_v1 = settings->whom.group_count && settings->whom.groups->is_v1;
 	bpf->rodata->one_thread = settings->one_thread;
+	if (settings->owner) {
+		bpf->rodata->has_owner = true;
+		*(struct member_owner *)&bpf->rodata->owner = *settings->owner;
+	}
 	bpf->rodata->inherit = settings->inherit;
 	bpf->rodata->has_account = !settings->everyone;
 	bpf->rodata->cpu_words = members_cpu_words();

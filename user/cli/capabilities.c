@@ -2,6 +2,8 @@
 #include "cli/capabilities.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first NEEDED are needed, the others useful. */
@@ -25,11 +28,21 @@ static const cap_value_t of_recorder[] = {
 
 #define NEEDED 3
 
+/* Of what records on behalf of users, and of one of these: CAP_BPF and CAP_PERFMON. */
+static const cap_value_t of_users[] = { CAP_BPF, CAP_PERFMON, CAP_SETUID, CAP_SETGID };
+
 /* Capabilities to keep. */
 struct kept {
 	const cap_value_t *values;
 	int count;
+	int needed; /* how many of them, the first */
+	const char *hint;
 };
+
+#define SETCAP "run it as root, or give it the capabilities: setcap "
+
+/* include/linux/proc_ns.h: its inode. */
+#define INITIAL_USER_NAMESPACE 0xEFFFFFFDU
 
 /* Enough for several users at their limits, and the most that systemd allows. */
 #define ENOUGH_DESCRIPTORS (512 * 1024)
@@ -53,13 +66,12 @@ static int check_permitted(const struct kept *kept, cap_t has, cap_t keep, struc
 				return error_set(e, errno, "cannot give up privileges");
 			continue;
 		}
-		if (i >= NEEDED)
+		if (i >= kept->needed)
 			continue;
 		name = cap_to_name(*capability);
 		error_set_kind(e, ERROR_NOT_PERMITTED, 0, "profild needs %s, and does not have it",
 			       name ?: "a capability");
-		error_hint(e, "run it as root, or give it the capabilities: "
-			      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD");
+		error_hint(e, "%s", kept->hint);
 		cap_free(name);
 		return -EPERM;
 	}
@@ -94,17 +106,79 @@ static int reduce(const struct kept *kept, struct error *e)
 
 int capabilities_keep_for_serving(struct error *e)
 {
-	return reduce(&(struct kept){ of_server, sizeof(of_server) / sizeof(*of_server) }, e);
+	const struct kept kept = {
+		of_server,
+		sizeof(of_server) / sizeof(*of_server),
+		NEEDED,
+		SETCAP "cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD",
+	};
+
+	return reduce(&kept, e);
 }
 
 int capabilities_keep_for_recording(struct error *e)
 {
-	return reduce(&(struct kept){ of_recorder, sizeof(of_recorder) / sizeof(*of_recorder) }, e);
+	const struct kept kept = {
+		of_recorder,
+		sizeof(of_recorder) / sizeof(*of_recorder),
+		NEEDED,
+		SETCAP "cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD",
+	};
+
+	return reduce(&kept, e);
+}
+
+int capabilities_keep_for_users(struct error *e)
+{
+	const int count = sizeof(of_users) / sizeof(*of_users);
+	const struct kept kept = {
+		of_users,
+		count,
+		count,
+		SETCAP "cap_bpf,cap_perfmon,cap_setuid,cap_setgid=p PROFILD",
+	};
+
+	return reduce(&kept, e);
 }
 
 int capabilities_drop(struct error *e)
 {
-	return reduce(&(struct kept){ NULL, 0 }, e);
+	return reduce(&(struct kept){ 0 }, e);
+}
+
+int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,
+			       pid_t parent, struct error *e)
+{
+	cap_t keep = cap_init();
+	uid_t uids[3];
+	gid_t gids[3];
+	int err = 0;
+
+	/* Groups first: they take CAP_SETGID, which goes with the user. */
+	if (!keep || setgroups(count, groups) || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) ||
+	    setresgid(gid, gid, gid) || setresuid(uid, uid, uid) ||
+	    cap_set_flag(keep, CAP_PERMITTED, 2, of_users, CAP_SET) || cap_set_proc(keep) ||
+	    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		err = error_set(e, errno, "cannot become user %u", uid);
+	else if (getresuid(&uids[0], &uids[1], &uids[2]) || getresgid(&gids[0], &gids[1], &gids[2]))
+		err = error_set(e, errno, "cannot get the user");
+	for (int i = 0; i < 3 && !err; i++)
+		if (uids[i] != uid || gids[i] != gid)
+			err = error_set(e, 0, "cannot become user %u", uid);
+	if (!err && getppid() != parent)
+		err = error_set(e, 0, "profild has ended");
+	cap_free(keep);
+	return err;
+}
+
+void capabilities_raise_for_user(void)
+{
+	cap_t caps = cap_get_proc();
+
+	if (caps && cap_set_flag(caps, CAP_EFFECTIVE, 2, of_users, CAP_SET) == 0)
+		cap_set_proc(caps);
+	cap_free(caps);
 }
 
 /* Whether this process has rights that its caller lacks. */
@@ -143,6 +217,24 @@ int capabilities_hold_back(bool keep, struct error *e)
 	cap_free(has);
 	cap_free(held);
 	return err;
+}
+
+bool capabilities_can_record(void)
+{
+	cap_flag_value_t admin = CAP_CLEAR, bpf = CAP_CLEAR, perfmon = CAP_CLEAR;
+	cap_t caps = cap_get_proc();
+	struct stat status;
+
+	if (caps) {
+		cap_get_flag(caps, CAP_SYS_ADMIN, CAP_PERMITTED, &admin);
+		cap_get_flag(caps, CAP_BPF, CAP_PERMITTED, &bpf);
+		cap_get_flag(caps, CAP_PERFMON, CAP_PERMITTED, &perfmon);
+	}
+	cap_free(caps);
+	/* Those of another user namespace are of no use. */
+	if (stat("/proc/self/ns/user", &status) == 0 && status.st_ino != INITIAL_USER_NAMESPACE)
+		return false;
+	return admin == CAP_SET || (bpf == CAP_SET && perfmon == CAP_SET);
 }
 
 /* Makes one capability effective; -1: all that are permitted; -2: none. */

@@ -3,6 +3,8 @@
 #define PROFIL_CLI_CAPABILITIES_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #include "util/error.h"
 
@@ -17,6 +19,23 @@ int capabilities_keep_for_serving(struct error *e);
 
 /* The same, and those for reading the code of all processes and the kernel's symbols. */
 int capabilities_keep_for_recording(struct error *e);
+
+/*
+ * For profild --record: CAP_BPF and CAP_PERFMON, and CAP_SETUID and CAP_SETGID, with which it
+ * becomes the user of a recording by the next. Returns 0, or a negative errno with e set.
+ */
+int capabilities_keep_for_users(struct error *e);
+
+/*
+ * Becomes a user without a way back, who keeps CAP_BPF and CAP_PERFMON, not effective yet. Nobody
+ * without these can trace the process then, nor can a program that it executes get any. It ends
+ * with `parent`, the process that has forked it. Returns 0, or a negative errno with e set.
+ */
+int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,
+			       pid_t parent, struct error *e);
+
+/* Makes them effective. If that fails, what needs them reports it. */
+void capabilities_raise_for_user(void);
 
 /* None. */
 int capabilities_drop(struct error *e);
@@ -33,6 +52,9 @@ int capabilities_drop(struct error *e);
  * errno with e set.
  */
 int capabilities_hold_back(bool keep, struct error *e);
+
+/* Whether the process has those that recording takes, effective or held back. */
+bool capabilities_can_record(void);
 
 /* For calls of user/capture, by this thread. */
 void capabilities_raise(void);

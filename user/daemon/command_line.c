@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "daemon/log.h"
 #include "lib/protocol.h"
+#include "record/service.h"
 #include "util/clock.h"
 #include "util/number.h"
 
@@ -88,6 +89,15 @@ static int take_seconds(const char *value, void *member, struct error *e)
 {
 	uint64_t *ns = member;
 	int err = take_number(value, 1, 3600, ns, e);
+
+	*ns *= NS_PER_S;
+	return err;
+}
+
+static int take_long(const char *value, void *member, struct error *e)
+{
+	uint64_t *ns = member;
+	int err = take_number(value, 1, 7 * 24 * 3600, ns, e);
 
 	*ns *= NS_PER_S;
 	return err;
@@ -238,6 +248,26 @@ static const struct option_spec server_options[] = {
 	{ 0 },
 };
 
+static const struct option_spec record_options[] = {
+	{ "record", 0, NULL, "record processes on behalf of their users", NULL, SERVER(is_record) },
+	{ "socket", 0, "PATH", "listen there (" RECORD_SOCKET ")", option_text,
+	  SERVER(record_socket) },
+	{ "max-recordings", 0, "N", "of one user at once (2)", take_count,
+	  SERVER(record.recordings) },
+	{ "max-all-recordings", 0, "N", "of all users at once (8); one may have half of what is left",
+	  take_count, SERVER(record.all) },
+	{ "max-starts", 0, "N", "of recordings that one user begins in a minute (30)", take_count,
+	  SERVER(record.starts) },
+	{ "max-frequency", 0, "HZ", "the most ticks per second of CPU time (1000)", take_frequency,
+	  SERVER(record.frequency) },
+	{ "max-duration", 0, "SECONDS", "of one recording (3600)", take_long,
+	  SERVER(record.duration_ns) },
+	{ "max-memory", 0, "MIB", "of address space for one recording (1024)", take_mib,
+	  SERVER(record.memory) },
+	COMMON_OPTIONS,
+	{ 0 },
+};
+
 static const struct option_spec continuous_options[] = {
 	{ "continuous", 0, NULL, "record all the time", NULL, SERVER(is_continuous) },
 	CONFIG_OPTION,
@@ -310,6 +340,7 @@ static const struct mode {
 	const struct option_spec *options;
 } modes[] = {
 	{ "--continuous", continuous_options },
+	{ "--record", record_options },
 	{ "--status", status_options },
 	{ NULL, server_options },
 };
@@ -367,6 +398,15 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 				.ticks = 20000,
 				.rates = 4,
 				.all_ticks = 20 * (NS_PER_S / TICK_NS / 100),
+			},
+			.record_socket = RECORD_SOCKET,
+			.record = {
+				.recordings = 2,
+				.all = 8,
+				.starts = 30,
+				.frequency = 1000,
+				.duration_ns = 3600 * NS_PER_S,
+				.memory = 1024 * (size_t)MIB,
 			},
 			.continuous = {
 				.directory = ARCHIVE_DIRECTORY,
@@ -429,6 +469,12 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 		     "without\n"
 		     "  privileges of their own.");
 		options_print(server_options, NULL, stdout);
+		puts("\nprofild --record [OPTION...]\n"
+		     "  Lets users record their own processes with profiltool, without privileges "
+		     "of "
+		     "their\n"
+		     "  own.");
+		options_print(record_options, NULL, stdout);
 		puts("\nprofild --continuous [OPTION...]\n"
 		     "  Records where the whole machine spends its CPU time, all the time, into "
 		     "files,\n"

@@ -6,16 +6,20 @@
 
 #include "daemon/account.h"
 #include "daemon/continuous_options.h"
+#include "daemon/record_worker.h"
 #include "util/error.h"
 
 /* What profild is to do. */
 struct command_line {
 	bool is_continuous; /* record the machine into an archive, */
+	bool is_record;	    /* or record processes on behalf of their users, */
 	bool is_status;	    /* or print what the process that records does, */
 	bool is_printed;    /* or nothing: help or version is printed; */
 			    /* else serve clients that call profil(2) */
 	const char *socket;
 	struct limits limits;
+	const char *record_socket;
+	struct record_limits record;
 	struct continuous_options continuous;
 	bool json;	   /* of the status */
 	char *config_text; /* what texts of --config point into; the caller frees it */

@@ -36,6 +36,13 @@ void listener_refuse_descriptors(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }
 
+void listener_accept_descriptors(int socket)
+{
+	const int on = 1;
+
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+}
+
 /* Returns how many sockets systemd passed to this process. */
 static uint64_t count_passed(void)
 {

@@ -30,6 +30,9 @@ int listener_open(struct listener *listener, const char *path, struct error *e);
  */
 void listener_refuse_descriptors(int socket);
 
+/* Lets a connection take them again: one that a process of its own serves. */
+void listener_accept_descriptors(int socket);
+
 /* Closes the socket, and removes its path, if it is still the same file, and the lock. */
 void listener_close(struct listener *listener);
 

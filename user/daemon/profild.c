@@ -15,6 +15,7 @@
 #include "daemon/continuous.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/record_server.h"
 #include "daemon/server.h"
 
 /* Exit codes are documented in profild(8) and never change. */
@@ -58,6 +59,28 @@ static int serve_clients(const struct command_line *o, struct error *e)
 	return err;
 }
 
+static int serve_users(const struct command_line *o, struct error *e)
+{
+	int err, signals =
+			 server_open_signals(e); /* blocks them: listener_open() leaves no socket */
+	struct listener listener;
+
+	if (signals < 0)
+		return signals;
+	close(signals);
+	err = listener_open(&listener, o->record_socket, e);
+	if (err)
+		return err;
+	err = descriptor_limit_raise(e);
+	err = err ?: capabilities_keep_for_users(e);
+	if (!err) {
+		log_detail("ready");
+		err = record_server_run(listener.fd, &o->record, e);
+	}
+	listener_close(&listener);
+	return err;
+}
+
 /* open(2) would use the number of a standard descriptor that is closed. */
 static int fill_standard_descriptors(void)
 {
@@ -90,6 +113,8 @@ int main(int argc, char **argv)
 	if (!err && !c.is_printed) {
 		if (c.is_continuous) {
 			err = continuous_run(&c.continuous, &e);
+		} else if (c.is_record) {
+			err = serve_users(&c, &e);
 		} else if (c.is_status) {
 			err = continuous_status(c.continuous.directory, c.json, &runs, &e);
 			code = runs ? EXIT_DONE : EXIT_NOT_RUNNING;

@@ -244,6 +244,31 @@ static const struct capture_mapping *interpreter_of(const struct capture_sample 
 	return NULL;
 }
 
+/* Sets *id to the location that stands for a state: a function of no image. */
+static int state_location(const struct capture_profile *b, const char *name, uint32_t *id)
+{
+	struct profile_function function = { .name = name, .system_name = name, .file = "" };
+	struct profile_line line = { 0 };
+
+	return profile_add_function(b->p, &function, &line.function)
+		       ?: profile_add_line_location(b->p, 0, PROFILE_NONE, &line, 1, id);
+}
+
+/* Sets *id to the location that stands for all of the kernel's frames: without an address. */
+static int closed_kernel_location(struct capture_profile *b, uint32_t *id)
+{
+	const char *name = "[kernel]";
+	struct profile_function function = { .name = name, .system_name = name, .file = "" };
+	struct profile_mapping place = { 0 };
+	struct profile_line line = { 0 };
+	uint32_t mapping;
+
+	return profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &place.image)
+		       ?: place_id(b, &place, &mapping)
+		       ?: profile_add_function(b->p, &function, &line.function)
+		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
+}
+
 /*
  * Writes the locations of a sample's frames from number `from` on; unless they are asked for,
  * without those of an interpreter, which are folded into the frames of its script. exact: number of
@@ -258,11 +283,19 @@ static int stack_locations(struct capture_profile *b, const struct capture_sampl
 	int err = 0;
 
 	*depth = 0;
+	/* Whom an owned recording is for may know that the kernel ran, but not where. */
+	if (capture_is_owned(b->c) && from < user) {
+		err = closed_kernel_location(b, &locations[(*depth)++]);
+		from = user;
+	}
 	for (uint32_t i = from; i < sample->depth && !err; i++) {
 		const struct capture_frame *frame = &sample->frames[i];
 
 		if (i >= user && language_of_word(frame->pc))
 			err = script_location(b, frame, sample->uid, &locations[(*depth)++]);
+		else if (capture_is_owned(b->c) && frame->pc >= KERNEL_START)
+			/* What a walk by frame pointers took for a return address. */
+			err = state_location(b, "[unknown]", &locations[(*depth)++]);
 		else if (!interpreter || !frame->mapping ||
 			 frame->mapping->image != interpreter->image)
 			err = location_id(b, frame, i != exact, &locations[(*depth)++]);
@@ -427,16 +460,6 @@ static int add_walls(struct capture_profile *b)
 	return err;
 }
 
-/* Sets *id to the location that stands for a state: a function of no image. */
-static int state_location(const struct capture_profile *b, const char *name, uint32_t *id)
-{
-	struct profile_function function = { .name = name, .system_name = name, .file = "" };
-	struct profile_line line = { 0 };
-
-	return profile_add_function(b->p, &function, &line.function)
-		       ?: profile_add_line_location(b->p, 0, PROFILE_NONE, &line, 1, id);
-}
-
 static int add_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
@@ -453,7 +476,10 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
 	err = err
 		      ?: stack_locations(
-				 b, wait, kernel_frames_until(&b->kernel, wait, "__schedule"),
+				 b, wait,
+				 capture_is_owned(b->c)
+					 ? wait->depth - wait->user_depth
+					 : kernel_frames_until(&b->kernel, wait, "__schedule"),
 				 reason == WAIT_FAULT ? wait->depth - wait->user_depth : UINT32_MAX,
 				 locations + 1, &depth);
 	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
@@ -486,7 +512,9 @@ static int note_waker(const struct capture_sample *waker, void *context)
 {
 	struct capture_profile *b = context;
 
-	return waker->cpu == WAKER_OTHER_THREAD ? 0 : kernel_frames_note(&b->kernel, waker);
+	return waker->cpu == WAKER_OTHER_THREAD || capture_is_owned(b->c)
+		       ? 0
+		       : kernel_frames_note(&b->kernel, waker);
 }
 
 /* Before the waits, whose labels have its name. */
@@ -500,7 +528,11 @@ static int add_waker(const struct capture_sample *from, void *context)
 	char name[WAKER_NAME_SIZE], root[WAKER_NAME_SIZE + 2];
 	int err;
 
-	waker_name(from, &b->kernel, name);
+	if (capture_is_owned(b->c) && from->cpu != WAKER_THREAD)
+		waker.depth = waker.user_depth = 0;
+	waker_name(&waker, &b->kernel, name);
+	if (capture_is_owned(b->c) && from->cpu == WAKER_OTHER_THREAD)
+		snprintf(name, sizeof(name), "another process");
 	err = profile_string(b->p, name, &b->wakers[from->waker]);
 	if (from->cpu == WAKER_OTHER_THREAD)
 		waker.depth = waker.user_depth = 0;
@@ -508,7 +540,10 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.comm = waker.process_comm = name;
 	err = err
 		      ?: stack_locations(b, &waker,
-					 kernel_frames_until(&b->kernel, &waker, "try_to_wake_up"),
+					 capture_is_owned(b->c)
+						 ? waker.depth - waker.user_depth
+						 : kernel_frames_until(&b->kernel, &waker,
+								       "try_to_wake_up"),
 					 UINT32_MAX, locations, &depth);
 	snprintf(root, sizeof(root), "[%s]", name);
 	if (is_interrupt || !depth)
@@ -528,7 +563,9 @@ static int note_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
 
-	return wait_places_note(&b->places, wait, true) ?: kernel_frames_note(&b->kernel, wait);
+	return wait_places_note(&b->places, wait, true)
+		       ?: capture_is_owned(b->c) ? 0
+						 : kernel_frames_note(&b->kernel, wait);
 }
 
 static int add_sample(const struct capture_sample *sample, void *context)
@@ -722,7 +759,11 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 			return error_no_memory(e);
 		b->modules[b->module_count++] = i;
 	}
-	if (capture_each_mapping(b->c, add_mapping, b) ||
+	/*
+	 * An owned recording has only those mappings in which it has samples: the others may be of
+	 * a program that a target executed with other credentials.
+	 */
+	if ((!capture_is_owned(b->c) && capture_each_mapping(b->c, add_mapping, b)) ||
 	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
 	if (b->wall &&

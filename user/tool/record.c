@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/command.h"
 #include "cli/capabilities.h"
 #include "format/loss.h"
 #include "record/from_capture.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
+#include "tool/service.h"
 #include "tool/target.h"
 #include "tool/tool.h"
 #include "tool/waits.h"
@@ -518,6 +520,74 @@ static int note_command(struct profile *p, char *const *command)
 	return err;
 }
 
+/* status: as of capture_command_status() */
+static void warn_of_command(const struct recording *r, const char *command, int status)
+{
+	/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
+	if (status < 0 && r->end == RECORDING_TIME)
+		tool_warn("%s is still running; recording has stopped", command);
+	else if (status >= 0 && WIFSIGNALED(status))
+		tool_warn("%s was ended by signal %d (%s)", command, WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (status >= 0 && WEXITSTATUS(status))
+		tool_warn("%s ended with status %d", command, WEXITSTATUS(status));
+}
+
+/* Has profild record, which listens at `path`: as record_target(). */
+static int record_by_service(struct recording *r, const struct record_options *o,
+			     const struct capture_options *what, const struct format *format,
+			     const char *path)
+{
+	const char *name = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
+	struct command command = { .go_fd = -1 };
+	struct profile *p = NULL;
+	char waits[512] = "";
+	struct service service;
+	struct error e;
+	int code = EXIT_DONE, err = 0;
+
+	if (o->scale || o->victim.kind) {
+		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
+			       "you may not record: profild records your own processes for you, "
+			       "but not with %s",
+			       o->scale ? "--scale" : "--victim");
+		return tool_fail(&e);
+	}
+	if (service_check(&o->target, name != NULL, &e))
+		return tool_fail(&e);
+	if (name)
+		err = command_prepare(&command, what->command, what->command_to_stderr, &e);
+	err = err ?: service_start(&service, path, what, command.pid, &e);
+	if (err) {
+		command_release(&command);
+		return tool_fail(&e);
+	}
+	r->service = &service;
+	if (!o->quiet)
+		tool_warn("recording through profild, at %s", path);
+	if (*service.no_waits)
+		tool_warn("--wall: without reasons and stacks of waits, which need Linux 5.18: %s",
+			  service.no_waits);
+	if (name)
+		err = command_go(&command, &e);
+	err = err ?: recording_run(r, &e);
+	err = err ?: service_take(&service, true, &p, &e);
+	if (!err && service.end == RECORD_TIME_IS_OVER)
+		tool_warn("incomplete: profild records no longer than this");
+	if (!err && name && note_command(p, what->command))
+		err = error_no_memory(&e);
+	if (!err && name)
+		warn_of_command(r, name, command_status(&command));
+	if (!err && !p->totals.counted) /* before the command is ended */
+		waits_describe(&o->target, command.ended ? 0 : command.pid, waits, sizeof(waits));
+	service_close(&service);
+	r->service = NULL;
+	command_release(&command);
+	code = err ? tool_fail(&e) : present_profile(r, p, o, format, waits);
+	profile_free(p);
+	return code;
+}
+
 /* Records, then writes and prints the profile. Returns an exit code. */
 static int record_target(struct recording *r, const struct record_options *o,
 			 const struct capture_options *what, const struct format *format)
@@ -527,7 +597,7 @@ static int record_target(struct recording *r, const struct record_options *o,
 	struct profile *p = NULL;
 	char waits[512] = "";
 	struct error e;
-	int err, code, status;
+	int err, code;
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
@@ -561,17 +631,8 @@ static int record_target(struct recording *r, const struct record_options *o,
 	warn_of_capture(r->capture, p, o);
 	if (r->asker)
 		runtime_asker_each(r->asker, warn_of_runtime, (void *)o);
-	if (command) {
-		/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
-		status = capture_command_status(r->capture);
-		if (status < 0 && r->end == RECORDING_TIME)
-			tool_warn("%s is still running; recording has stopped", command);
-		else if (status >= 0 && WIFSIGNALED(status))
-			tool_warn("%s was ended by signal %d (%s)", command, WTERMSIG(status),
-				  strsignal(WTERMSIG(status)));
-		else if (status >= 0 && WEXITSTATUS(status))
-			tool_warn("%s ended with status %d", command, WEXITSTATUS(status));
-	}
+	if (command)
+		warn_of_command(r, command, capture_command_status(r->capture));
 	unrecorded_warn(&unrecorded, p->totals.cpu_ns);
 	if (!p->totals.counted) /* before the command is ended */
 		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
@@ -597,6 +658,7 @@ static int run_record(int argc, char **argv)
 	struct capture_options c;
 	const struct format *format;
 	char target[256], **command;
+	const char *service;
 	struct error e;
 	int first, code = tool_options(&record_command, &o, argc, argv, true, &first);
 
@@ -612,7 +674,8 @@ static int run_record(int argc, char **argv)
 	}
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
-	if (!o.scale && tool_asker(&o.target, &r.asker, &e)) {
+	service = service_path();
+	if (!o.scale && !service && tool_asker(&o.target, &r.asker, &e)) {
 		code = tool_fail(&e);
 		goto out;
 	}
@@ -648,7 +711,8 @@ static int run_record(int argc, char **argv)
 	r.target = command ? command[0] : target;
 	r.duration_ns = o.duration_ns;
 	r.quiet = o.quiet;
-	code = record_target(&r, &o, &c, format);
+	code = service ? record_by_service(&r, &o, &c, format, service)
+		       : record_target(&r, &o, &c, format);
 out:
 	runtime_asker_free(r.asker);
 	if (r.signals >= 0)

@@ -55,7 +55,8 @@ bool recording_signal_came(void *context)
 int recording_run(struct recording *r, struct error *e)
 {
 	struct pollfd fds[] = {
-		{ .fd = capture_fd(r->capture), .events = POLLIN },
+		{ .fd = r->capture ? capture_fd(r->capture) : r->service->socket,
+		  .events = POLLIN },
 		{ .fd = r->signals, .events = POLLIN },
 	};
 	bool shows_progress = !r->quiet && isatty(STDERR_FILENO), shown = false;
@@ -74,16 +75,17 @@ int recording_run(struct recording *r, struct error *e)
 			r->end = RECORDING_ASKED;
 			break;
 		}
-		if (capture_ended(r->capture)) {
+		if (r->capture ? capture_ended(r->capture) : service_has_ended(r->service)) {
 			r->end = RECORDING_TARGETS;
 			break;
 		}
 		if (shows_progress && now >= next_progress) {
 			fputs("\r\033[K" TOOL_PREFIX, stderr);
 			text_print(r->target, stderr);
-			fprintf(stderr,
-				": %" PRIu64 " s, %" PRIu64 " ticks; Ctrl-C ends the recording",
-				passed / NS_PER_S, capture_ticks(r->capture));
+			fprintf(stderr, ": %" PRIu64 " s, ", passed / NS_PER_S);
+			if (r->capture)
+				fprintf(stderr, "%" PRIu64 " ticks; ", capture_ticks(r->capture));
+			fputs("Ctrl-C ends the recording", stderr);
 			shown = true;
 			next_progress = now + NS_PER_S;
 		}
@@ -91,8 +93,9 @@ int recording_run(struct recording *r, struct error *e)
 			timeout = (r->duration_ns - passed) / NS_PER_MS + 1;
 		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
 			err = error_set(e, errno, "cannot wait for samples");
-		err = err ?: capture_handle(r->capture, e);
-		if (r->asker)
+		if (r->capture)
+			err = err ?: capture_handle(r->capture, e);
+		if (r->capture && r->asker)
 			runtime_asker_poll(r->asker, r->capture);
 	}
 	if (shown)

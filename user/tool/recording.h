@@ -7,11 +7,13 @@
 
 #include "capture/capture.h"
 #include "record/ask_runtimes.h"
+#include "tool/service.h"
 #include "util/error.h"
 
 /* A capture from start to end, with a line of progress on a terminal. */
 struct recording {
-	struct capture *capture;
+	struct capture *capture; /* or NULL: */
+	struct service *service;
 	int signals;		     /* recording_open_signals() */
 	uint64_t duration_ns;	     /* 0: until something else ends it */
 	const char *target;	     /* the name of the target in messages */

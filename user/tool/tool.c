@@ -77,6 +77,9 @@ int tool_refuse(const struct error *e)
 	for (size_t i = 0; i < r.count; i++)
 		if (r.list[i].state == REQUIREMENT_NO)
 			tool_warn("  %s: %s", r.list[i].name, r.list[i].finding.what);
+	if (code == EXIT_NOT_PERMITTED && !capabilities_can_record())
+		tool_warn("  where profild runs for that, it records your own processes for you: "
+			  "profild(8), --record");
 	tool_warn("  for all requirements: profiltool check");
 	return code;
 }

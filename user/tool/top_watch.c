@@ -36,6 +36,10 @@ static void end_capture(struct watch *w)
 	capture_profile_end(w->growth);
 	capture_free(w->capture);
 	capabilities_lower();
+	if (w->is_served)
+		service_close(&w->service);
+	w->is_served = false;
+	merge_cache_free(&w->merged);
 	runtime_asker_free(w->asker);
 	w->asker = NULL;
 	w->growth = NULL;
@@ -45,6 +49,7 @@ static void end_capture(struct watch *w)
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
 		struct error *e)
 {
+	const char *path = service_path();
 	struct capture_options options;
 	int err;
 
@@ -53,11 +58,20 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	w->status.target = w->name;
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
+	options = tool_capture_options(&w->target);
+	options.windows = options.wall = true;
+	if (path) {
+		err = service_check(target, false, e);
+		err = err ?: service_start(&w->service, path, &options, 0, e);
+		w->is_served = w->has_wall = !err;
+		w->read_ns = now_ns();
+		if (!err)
+			waits_describe(target, 0, w->idle.waits, sizeof(w->idle.waits));
+		return err;
+	}
 	err = tool_asker(target, &w->asker, e);
 	if (err)
 		return err;
-	options = tool_capture_options(&w->target);
-	options.windows = options.wall = true;
 	capabilities_raise();
 	err = capture_start(&options, &w->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) { /* perhaps for the wall time alone */
@@ -121,7 +135,8 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 		fds[count] = (struct pollfd){ .fd = -1, .events = POLLIN };
 		if (w->capture)
 			fds[count].fd = capture_fd(w->capture);
-		if (!left || (w->capture && capture_ended(w->capture)))
+		if (!left || (w->capture && capture_ended(w->capture)) ||
+		    (w->is_served && service_has_ended(&w->service)))
 			break;
 		if (poll(fds, count + 1, timeout) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for samples");
@@ -139,23 +154,66 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-static void update_status(struct watch *w, uint64_t passed_ns)
+static void update_status(struct watch *w, const struct profile_totals *totals, uint64_t lost,
+			  uint64_t duration_ns, uint64_t passed_ns)
 {
 	struct live_status *s = &w->status;
 	uint64_t own = own_cpu_ns();
-	struct capture_totals totals;
 
-	capture_totals(w->capture, &totals);
-	s->lost += totals.ring_full + totals.no_cell;
-	w->any |= totals.counted > 0;
-	w->idle.excluded |= totals.excluded > 0;
+	s->lost += lost;
+	w->any |= totals->counted > 0;
+	w->idle.excluded |= totals->excluded > 0;
 	w->idle.no_cpu_time = w->target.of_user;
-	w->idle.cpu_ns += totals.cpu_ns;
-	w->cpu_ns += totals.cpu_ns;
-	w->idle.duration_ns += totals.duration_ns;
-	s->bpf_ns_per_tick = totals.bpf_ns_per_tick;
+	w->idle.cpu_ns += totals->cpu_ns;
+	w->cpu_ns += totals->cpu_ns;
+	w->idle.duration_ns += duration_ns;
+	s->bpf_ns_per_tick = totals->bpf_ns_per_tick;
 	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;
 	w->own_cpu_ns = own;
+}
+
+static void update_from_capture(struct watch *w, uint64_t passed_ns)
+{
+	struct profile_totals totals = { 0 };
+	struct capture_totals from;
+
+	capture_totals(w->capture, &from);
+	totals.counted = from.counted;
+	totals.excluded = from.excluded;
+	totals.cpu_ns = from.cpu_ns;
+	totals.bpf_ns_per_tick = from.bpf_ns_per_tick;
+	update_status(w, &totals, from.ring_full + from.no_cell, from.duration_ns, passed_ns);
+}
+
+/* Takes a window from profild. Dropped samples and names go as in watch_update(). */
+static int update_from_service(struct watch *w, struct error *e)
+{
+	uint64_t passed_ns, before = w->read_ns;
+	struct profile *p = NULL;
+	int err = service_take(&w->service, false, &p, e);
+
+	w->ended = err || w->service.end != RECORD_GOES_ON;
+	w->read_ns = now_ns();
+	passed_ns = w->read_ns - before;
+	live_fade(&w->live, passed_ns);
+	err = err ?: profile_merge(w->live.p, p, &w->merged, e);
+	if (!err)
+		update_status(w, &p->totals, profile_lost(p), p->duration_ns, passed_ns);
+	profile_free(p);
+	if (!err && w->ended) {
+		end_capture(w);
+	} else if (!err && (w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
+			    w->live.p->label_count - w->labels_before > MOST_SAMPLES)) {
+		merge_cache_free(&w->merged);
+		w->merged = (struct merge_cache){ 0 };
+		err = live_compact(&w->live) ? error_no_memory(e) : 0;
+		w->samples_before = w->live.p->sample_count;
+		w->labels_before = w->live.p->label_count;
+	}
+	err = err ?: live_name(&w->live, e);
+	if (!err && live_collect(&w->live))
+		err = error_no_memory(e);
+	return err;
 }
 
 int watch_update(struct watch *w, struct error *e)
@@ -163,6 +221,8 @@ int watch_update(struct watch *w, struct error *e)
 	uint64_t passed_ns, before = w->read_ns;
 	int err;
 
+	if (w->is_served)
+		return update_from_service(w, e);
 	capabilities_raise();
 	w->ended = capture_ended(w->capture);
 	err = w->ended ? capture_stop(w->capture, e) : capture_cut(w->capture, e);
@@ -171,7 +231,7 @@ int watch_update(struct watch *w, struct error *e)
 	live_fade(&w->live, passed_ns);
 	err = err ?: capture_profile_add(w->growth, e);
 	if (!err)
-		update_status(w, passed_ns);
+		update_from_capture(w, passed_ns);
 	capabilities_lower();
 
 	if (!err && w->ended) {
@@ -204,7 +264,7 @@ int watch_stop(struct watch *w, struct error *e)
 	capabilities_raise();
 	err = capture_stop(w->capture, e);
 	if (!err) {
-		update_status(w, 0);
+		update_from_capture(w, 0);
 		waits_describe(&w->target, 0, w->idle.waits, sizeof(w->idle.waits));
 	}
 	capabilities_lower();

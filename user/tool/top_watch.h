@@ -8,7 +8,9 @@
 
 #include "capture/capture.h"
 #include "record/from_capture.h"
+#include "profile/merge.h"
 #include "report/live/live.h"
+#include "tool/service.h"
 #include "tool/target.h"
 #include "tool/waits.h"
 #include "util/error.h"
@@ -29,6 +31,9 @@ struct watch {
 	struct capture *capture;
 	struct capture_profile *growth;
 	struct runtime_asker *asker; /* or NULL */
+	struct service service;	     /* instead of a capture, if is_served */
+	bool is_served;
+	struct merge_cache merged;
 	/* Of the profile, after it was compacted or the capture began. */
 	size_t samples_before, labels_before;
 	uint64_t read_ns, own_cpu_ns;

@@ -1,0 +1,297 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Users without privileges record their own processes through profild --record: what they get, and what an attacker
+# does not get.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# Copies that every user may run, wherever the tests are.
+chmod 755 "$work"
+cp "$build/profild" "$profiltool" "$progs/chains" "$progs/shares" "$work"
+cp "${BASH_SOURCE[0]%.sh}.py" "$work/client.py"
+chmod 755 "$work"/*
+python=$(PATH=/usr/bin:/bin:$PATH command -v python3) # one that every user may run
+socket=$work/socket
+mkdir -m 777 "$work/files"
+export PROFIL_RECORD_SOCKET=$socket
+
+user=65534 other=65533
+nobody=(setpriv --reuid=$user --regid=$user --clear-groups)
+somebody=(setpriv --reuid=$other --regid=$other --clear-groups)
+if ! "${nobody[@]}" true 2>/dev/null; then
+	skip "all of it" "setpriv cannot become nobody here"
+	finish
+	exit
+fi
+
+# prints TEXT COMMAND...: succeeds if the command does, and prints the text.
+prints() {
+	local text=$1
+	shift
+	"$@" >"$work/prints" 2>&1 && grep -qF -- "$text" "$work/prints" && return
+	cat "$work/prints"
+	return 1
+}
+
+# fails_with TEXT COMMAND...: the same of one that fails.
+fails_with() {
+	local text=$1
+	shift
+	! "$@" >"$work/prints" 2>&1 && grep -qF -- "$text" "$work/prints" && return
+	cat "$work/prints"
+	return 1
+}
+
+# lacks_mapping FILE NAME: succeeds if no mapping is of a file with that name.
+lacks_mapping() {
+	"$profiltool" dump --json "$1" | python3 -c '
+import json, sys
+paths = [m["path"] for m in json.load(sys.stdin)["mappings"]]
+print(paths)
+assert paths and not any(p.endswith(sys.argv[1]) for p in paths)' "/$2"
+}
+
+# begin_daemon OPTION...: $daemon is its process.
+begin_daemon() {
+	"${pdeathsig[@]}" "$work/profild" --record --verbose --socket "$socket" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
+	daemon=$!
+	note_started "$daemon"
+	wait_for grep -q ready "$work/daemon.err"
+}
+
+end_daemon() {
+	kill "$daemon"
+	wait "$daemon"
+}
+
+# Whether it makes no recording.
+idle() {
+	! pgrep -P "$daemon" >/dev/null
+}
+
+tool() {
+	timeout 120 "${nobody[@]}" "$work/profiltool" "$@"
+}
+
+# client STEP...: a client without manners, as nobody
+client() {
+	timeout 60 "${nobody[@]}" "$python" "$work/client.py" "$socket" "$@"
+}
+
+# answers TEXT STEP...: whether the last message that the client gets has the text.
+answers() {
+	local text=$1
+	shift
+	client "$@" >"$work/answer" 2>&1
+	tail -n 1 "$work/answer" | grep -q -- "$text" || {
+		cat "$work/answer"
+		return 1
+	}
+}
+
+# functions FILE: "NAME IMAGE" of each function
+functions() {
+	"$profiltool" report "$1" 2>"$work/functions.err" | awk '{ print $5, $6 }'
+}
+
+has_function() {
+	functions "$1" | grep -qxF -- "$2" || {
+		functions "$1"
+		return 1
+	}
+}
+
+lacks_function() {
+	! functions "$1" | grep -F -- "$2"
+}
+
+# No address of the kernel, in what was written: frames, mappings, and raw bytes.
+lacks_kernel_addresses() {
+	"$profiltool" dump --json "$1" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["stacks"]
+for stack in d["stacks"]:
+	assert all(int(pc, 16) < 1 << 47 for pc in stack["pcs"]), stack
+for m in d["mappings"]:
+	assert int(m["start"]) < 1 << 47 if isinstance(m["start"], int) else int(m["start"], 16) < 1 << 47, m'
+}
+
+# --- What users get ---
+
+begin_daemon --max-starts 10000
+
+check "a command is recorded" prints "recording through profild" \
+	tool record -g -F 999 -o "$work/files/command.pb.gz" -- "$work/chains" set 100
+check "a command: its call chain" [ "$(functions "$work/files/command.pb.gz" |
+	grep -cxE '(inner|middle|outer|set|main) chains')" = 5 ]
+check "a command: its whole stacks" prints "100.00 % of the user stacks" "$profiltool" report -v "$work/files/command.pb.gz"
+check "a command that cannot be run: is told" fails_with "cannot run" tool record -- "$work/files"
+
+"${nobody[@]}" "$work/chains" set 300 >"$work/set.out" &
+note_started $!
+check "a process is recorded until it ends" tool record -g -F 999 -p $! -o "$work/files/process.pb.gz"
+check "a process: inner" has_function "$work/files/process.pb.gz" "inner chains"
+
+tool record -g -F 999 -o "$work/files/kernel.pb.gz" -- "$work/chains" kernel 100 >"$work/kernel.out" 2>&1
+check "ticks in the kernel: counted without a place" has_function "$work/files/kernel.pb.gz" "[kernel] [kernel.kallsyms]"
+check "ticks in the kernel: one row" [ "$(functions "$work/files/kernel.pb.gz" | grep -c 'kernel.kallsyms')" = 1 ]
+check "ticks in the kernel: the stack that asked" has_function "$work/files/kernel.pb.gz" "ask chains"
+check "ticks in the kernel: no address" lacks_kernel_addresses "$work/files/kernel.pb.gz"
+
+tool record --wall -o "$work/files/wall.pb.gz" -- sh -c 'sleep 0.1; sleep 0.1' >"$work/wall.out" 2>&1
+check "--wall: the account of all threads" grep -q "wall: 3 threads" "$work/wall.out"
+check "--wall: no address of the kernel" lacks_kernel_addresses "$work/files/wall.pb.gz"
+
+"${nobody[@]}" "$work/shares" 1 0 lazy >"$work/shares.out" &
+target=$!
+note_started $target
+wait_for grep -q ready "$work/shares.out"
+tool top -p $target -d 0.2 --tables 500 >"$work/top.out" 2>"$work/top.err" &
+top_pid=$!
+note_started $top_pid
+check "top shows a process" wait_for grep -q burn_sixty "$work/top.out"
+pkill -INT -P $top_pid
+wait $top_pid
+check "top ends" wait_for idle
+
+# --- What they do not get ---
+
+check "another user's process: is refused" fails_with "process $$ is closed to user $user" tool record -p $$
+check "another user's process: exit code 5" exits 5 tool record -p $$
+check "of several processes one that is closed: none is recorded" \
+	answers "process $$ is closed" connect pid=$target pid=$$ request
+"${somebody[@]}" sleep 1000 >"$work/other.out" &
+other_pid=$!
+note_started $other_pid
+check "a process of another user without privileges: is refused" fails_with "is closed to user" tool record -p $other_pid
+begin closed "${nobody[@]}" "$python" "$work/client.py" "$socket" closed hold
+check "a process that is not dumpable: is refused" fails_with "is closed to user" tool record -p "$pid"
+send_line closed x
+for option in -a "--cgroup /" "-t $target" "-p $target --kernel" "-p $target --children" "-p $target --ask-runtimes" \
+	"-p $target --scale 0x10000" "-p $target --victim comm:x"; do
+	# shellcheck disable=SC2086 # several words
+	check "$option: what is not served is named" fails_with "you may not record" tool record $option -d 1
+done
+check "more ticks than are allowed: are refused" fails_with "more than the 1000" tool record -F 1001 -p $target
+check "root: is not served" prints "root is not served" "$python" "$work/client.py" "$socket" connect
+
+# A program that another user's rights come with
+cp "$work/shares" "$work/suid"
+chown $other "$work/suid"
+chmod 4755 "$work/suid"
+"${nobody[@]}" "$work/suid" 1 0 >"$work/suid.out" &
+suid=$!
+note_started $suid
+wait_for grep -q ready "$work/suid.out"
+if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
+	check "a set-user-ID program: is refused" fails_with "is closed to user" tool record -p $suid
+	check "an exec of a set-user-ID program: ends the recording" tool record -g -F 999 -o "$work/files/exec.pb.gz" -- \
+		sh -c "'$work/chains' set 50; exec '$work/suid' 1 0"
+	check "an exec of a set-user-ID program: what was before is there" has_function "$work/files/exec.pb.gz" "inner chains"
+	check "an exec of a set-user-ID program: nothing of it" lacks_function "$work/files/exec.pb.gz" suid
+	check "an exec of a set-user-ID program: none of its mappings" lacks_mapping "$work/files/exec.pb.gz" suid
+	check "a child that executes one: is recorded around it" tool record -g -F 999 -o "$work/files/child.pb.gz" -- \
+		sh -c "'$work/suid' 1 0.05; '$work/chains' set 50"
+	check "a child that executes one: what is the user's" has_function "$work/files/child.pb.gz" "inner chains"
+	check "a child that executes one: nothing of it" lacks_function "$work/files/child.pb.gz" suid
+	check "a command that is one: nothing is recorded" exits 4 tool record -g -- "$work/suid" 1 0
+	pkill -U $other -x suid
+else
+	skip "set-user-ID programs" "the file system is mounted nosuid"
+fi
+
+# A user namespace: the client in it must not reach the user's processes outside
+if "${nobody[@]}" unshare -Ur true 2>/dev/null; then
+	check "out of a user namespace: is refused" fails_with "is not in the client's user namespace" \
+		timeout 60 "${nobody[@]}" unshare -Ur "$work/profiltool" record -p $target
+	check "inside a user namespace: is recorded" timeout 60 "${nobody[@]}" unshare -Ur \
+		"$work/profiltool" record -g -F 999 -o "$work/files/space.pb.gz" -- "$work/chains" set 50
+	check "inside a user namespace: its names" has_function "$work/files/space.pb.gz" "inner chains"
+	check "a process in a user namespace of the user's: is recorded" timeout 60 "${nobody[@]}" \
+		"$work/profiltool" record -g -F 999 -o "$work/files/inner.pb.gz" -- unshare -Ur "$work/chains" set 50
+	check "a process in a user namespace of the user's: its names" has_function "$work/files/inner.pb.gz" "inner chains"
+else
+	skip "user namespaces" "users cannot make them here"
+fi
+
+# --- Requests ---
+
+check "a request: is answered" answers "result 1" connect pid=$target request stop
+# Each on a connection of its own
+invalid=(
+	"none of a process that runs"		"ended request"
+	"none of a process that runs"		"file request"
+	"0 descriptors came with a request for 0"	"request"
+	"1 descriptors came with a request for 2"	"pid=$target count=2 request"
+	"more than 64 processes"		"fds=65 request"
+	"protocol version 99"			"pid=$target version=99 request"
+	"a field of the request is invalid"	"pid=$target flags=65536 request"
+	"a field of the request is invalid"	"pid=$target stacks=9 request"
+	"a field of the request is invalid"	"pid=$target waits=101 request"
+	"a field of the request is invalid"	"pid=$target flags=224 request"
+	"has no frequency"			"pid=$target frequency=0 request"
+	"more than the 1000"			"pid=$target frequency=4294967295 request"
+	" 1 bytes are no request"		"pid=$target size=1 request"
+	" 31 bytes are no request"		"pid=$target size=31 request"
+	" 33 bytes are no request"		"pid=$target size=33 request"
+	" 60000 bytes are no request"		"pid=$target size=60000 request"
+	" 31 bytes are no request"		"bytes=31"
+	"protocol version"			"bytes=32"
+	" 60000 bytes are no request"		"bytes=60000"
+)
+steps=()
+for ((i = 1; i < ${#invalid[@]}; i += 2)); do
+	# shellcheck disable=SC2206 # several words
+	steps+=(connect ${invalid[i]} close)
+done
+client "${steps[@]}" >"$work/answers" 2>&1
+mapfile -t answers < <(grep -v '^ready$' "$work/answers")
+for ((i = 0; i < ${#invalid[@]}; i += 2)); do
+	check "${invalid[i + 1]}: is refused" grep -qF -- "${invalid[i]}" <<<"${answers[i / 2]:-}"
+done
+check "a command that does not exist ends the recording" answers "gone\|has gone" connect pid=$target request bytes=1
+check "profild is idle" wait_for idle
+check "profild serves on" answers "result 1" connect pid=$target request stop
+
+# --- Limits, and clients that go ---
+
+end_daemon
+begin_daemon --max-recordings 1 --max-starts 4
+begin held "${nobody[@]}" "$python" "$work/client.py" "$socket" connect pid=$target request hold
+check "one recording too many: is refused" answers "has 1 recordings already" connect
+worker=$(pgrep -P "$daemon")
+check "the process that records: it has two capabilities" grep -q "^CapPrm:.0*c000000000$" "/proc/$worker/status"
+check "the process that records: it is the user's" grep -q "^Uid:.$user.$user.$user.$user$" "/proc/$worker/status"
+check "the process that records: its user cannot read it" exits 1 "${nobody[@]}" cat "/proc/$worker/maps"
+"${nobody[@]}" kill -STOP "$worker"
+check "its user stops it: others are served" timeout 60 "${somebody[@]}" "$work/profiltool" record -- "$work/chains" set 20
+kill -KILL "$pid"
+"${nobody[@]}" kill -CONT "$worker"
+check "the client is killed: the recording ends" wait_for idle
+for ((i = 0; i < 3; i++)); do
+	answers ready connect close
+	wait_for idle
+done
+check "too many recordings within a minute: are refused" answers "within a minute" connect
+end_daemon
+
+begin_daemon --max-all-recordings 1 --max-duration 1 --max-starts 10000
+check "the longest time: what was counted is there" answers "result 3" connect pid=$target request receive
+check "the longest time: profiltool says it" prints "records no longer than this" tool record -p $target
+begin held_by_all "${nobody[@]}" "$python" "$work/client.py" "$socket" connect hold
+check "all recordings are in use: others are refused" fails_with "all users have 1 recordings" \
+	timeout 60 "${somebody[@]}" "$work/profiltool" record -p $other_pid
+kill -KILL "$pid"
+check "its client is killed before it asks: profild is idle" wait_for idle
+end_daemon
+check "the socket is removed" [ ! -e "$socket" ]
+check "without profild: what is missing is named" fails_with "profild(8), --record" tool record -p $target
+
+check "the unit's socket is the one that profiltool looks for" grep -q \
+	"^#define RECORD_SOCKET.*\"$(sed -n 's/^ListenSequentialPacket=//p' "$top/user/daemon/profil-record.socket")\"" \
+	"$top/user/record/service.h"
+
+finish

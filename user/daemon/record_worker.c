@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A recording on behalf of a user. The process that makes it has this user's credentials, and
+ * CAP_BPF and CAP_PERFMON, so that the kernel itself decides what it may see: each file of the
+ * targets is opened with no more rights than the user has, and whether a process is the user's is
+ * asked of the kernel. Other users' processes have no way to it but the socket, and its own user
+ * can only end it: a process with more capabilities cannot be traced.
+ *
+ * What it reads of the user's files (call frame information, the layout of interpreters) is
+ * untrusted, as in any recording. Names, which take far more code to find, are left to the client.
+ */
+#include "daemon/record_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cli/capabilities.h"
+#include "daemon/listener.h"
+#include "daemon/log.h"
+#include "daemon/peer.h"
+#include "format/pprof/pprof.h"
+#include "record/from_capture.h"
+#include "record/service.h"
+#include "symbol/cfi/cfi.h"
+#include "symbol/language.h"
+#include "util/clock.h"
+#include "util/number.h"
+
+#define LOOK_MS	       100 /* between two calls of capture_handle() */
+#define REQUEST_S      10  /* how long a client may take to send its request */
+#define KERNEL_START   0x8000000000000000ULL
+#define NS_PARENTS_MAX 64 /* of user namespaces: the kernel allows 32 */
+
+struct worker {
+	int socket;
+	const struct record_limits *limits;
+	struct peer peer;
+	struct record_request request;
+	int pidfds[RECORD_TARGETS_MAX];
+	pid_t pids[RECORD_TARGETS_MAX];
+	size_t count;
+	struct capture *capture;
+};
+
+static int send_all(int socket, const void *bytes, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = send(socket, bytes, size, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size ? 0 : -EPIPE;
+}
+
+static int send_reply(int socket, struct record_reply *reply)
+{
+	reply->version = RECORD_VERSION;
+	return send_all(socket, reply, sizeof(*reply));
+}
+
+void record_refuse(int socket, int code, const struct error *e)
+{
+	struct record_reply reply = {
+		.version = RECORD_VERSION,
+		.type = RECORD_REFUSED,
+		.kind = e->kind,
+		.error = code,
+	};
+
+	snprintf(reply.message, sizeof(reply.message), "%.480s", e->what);
+	send(socket, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* --- The request --- */
+
+/* Takes the descriptors and the sender out of the control messages. */
+static void take_control(struct worker *w, struct msghdr *message, pid_t *sender)
+{
+	struct cmsghdr *c;
+
+	*sender = 0;
+	for (c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		struct ucred who;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
+			memcpy(&who, CMSG_DATA(c), sizeof(who));
+			*sender = who.pid;
+		} else if (c->cmsg_type == SCM_RIGHTS) {
+			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+			w->count = count <= RECORD_TARGETS_MAX ? count : 0;
+			memcpy(w->pidfds, CMSG_DATA(c), w->count * sizeof(int));
+		}
+	}
+}
+
+static int receive_request(struct worker *w, struct error *e)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(w->pidfds))];
+	} control;
+	struct iovec part = { &w->request, sizeof(w->request) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.space),
+	};
+	struct pollfd ready = { .fd = w->socket, .events = POLLIN };
+	const struct record_request *r = &w->request;
+	ssize_t size;
+	pid_t sender;
+
+	if (poll(&ready, 1, REQUEST_S * 1000) <= 0)
+		return error_set(e, ETIMEDOUT, "no request came");
+	size = recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	if (size <= 0)
+		return error_set(e, size ? errno : ECONNRESET, "cannot receive the request");
+	take_control(w, &message, &sender);
+	if (message.msg_flags & MSG_CTRUNC)
+		return error_set(e, 0, "more than %d processes, or other data, came with it",
+				 RECORD_TARGETS_MAX);
+	if (sender != w->peer.pid)
+		return error_set(e, 0, "process %d cannot ask on the connection of process %d",
+				 sender, w->peer.pid);
+	if (size != sizeof(*r))
+		return error_set(e, 0, "%zd bytes are no request", size);
+	if (r->version != RECORD_VERSION)
+		return error_set(e, 0, "unsupported protocol version %u: profild has version %d",
+				 r->version, RECORD_VERSION);
+	if (r->flags & ~(uint32_t)RECORD_FLAGS || r->event >= CAPTURE_EVENTS ||
+	    r->stacks > CAPTURE_STACKS_SCRIPTS || r->waits_percent > 100 || r->unused ||
+	    (r->flags & RECORD_WAITS && r->flags & RECORD_WINDOWS) ||
+	    (r->flags & RECORD_WAITS && !(r->flags & RECORD_WALL)) ||
+	    (r->flags & RECORD_WAITS && !r->stacks))
+		return error_set(e, 0, "a field of the request is invalid");
+	if (!w->count || w->count != r->target_count)
+		return error_set(e, 0, "%zu descriptors came with a request for %u processes",
+				 w->count, r->target_count);
+	if (r->event != CAPTURE_TICK && !r->frequency)
+		return error_set(e, 0, "the request has no frequency");
+	if (r->frequency <= w->limits->frequency)
+		return 0;
+	error_set(e, 0,
+		  "%u Hz are more than the %u that users without privileges may have (profild "
+		  "--max-frequency)",
+		  r->frequency, w->limits->frequency);
+	return -EDQUOT;
+}
+
+/* --- Whose a process is --- */
+
+/* The PID of a pidfd in profild's namespace; 0: it has none there, or the descriptor is another. */
+static pid_t pid_of(int pidfd)
+{
+	char path[64], line[128], *number;
+	uint64_t pid = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	in = fopen(path, "re");
+	while (in && !pid && fgets(line, sizeof(line), in)) {
+		if (strncmp(line, "Pid:\t", strlen("Pid:\t")) != 0)
+			continue;
+		number = line + strlen("Pid:\t");
+		number[strcspn(number, "\n")] = '\0';
+		if (number_parse(number, 1, INT32_MAX, &pid))
+			break;
+	}
+	if (in)
+		fclose(in);
+	return pid;
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&ended, 1, 0) != 0;
+}
+
+static int open_of(pid_t pid, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Whether a user namespace is another, or in it. */
+static bool is_in_namespace(int space, const struct stat *other)
+{
+	struct stat status;
+	bool found = false;
+	int at = space;
+
+	for (int i = 0; i < NS_PARENTS_MAX && at >= 0 && !found; i++) {
+		int parent;
+
+		found = fstat(at, &status) == 0 && status.st_dev == other->st_dev &&
+			status.st_ino == other->st_ino;
+		parent = found ? -1 : ioctl(at, NS_GET_PARENT);
+		if (at != space)
+			close(at);
+		at = parent;
+	}
+	return found;
+}
+
+/*
+ * Checks that the user may read the process. The kernel decides: opening these files takes what
+ * PTRACE_MODE_READ takes, and no capability is effective now. The client must not be in a user
+ * namespace in which the process is not: there it could not read it either.
+ */
+static int check_access(const struct worker *w, const struct stat *clients, size_t number,
+			struct error *e)
+{
+	pid_t pid = w->pids[number];
+	int maps = open_of(pid, "maps"), space = open_of(pid, "ns/user");
+	bool is_ours = maps >= 0 && space >= 0 && is_in_namespace(space, clients);
+
+	if (maps >= 0)
+		close(maps);
+	if (space >= 0)
+		close(space);
+	if (has_ended(w->pidfds[number]))
+		return error_set(e, ESRCH, "cannot profile the process: it has ended");
+	if (is_ours)
+		return 0;
+	if (maps >= 0 && space >= 0)
+		error_set(e, 0,
+			  "process %d is not in the client's user namespace, nor in one below it",
+			  pid);
+	else
+		error_set(e, 0,
+			  "process %d is closed to user %u: it is another user's or group's, has "
+			  "capabilities, or has made itself undumpable",
+			  pid, w->peer.uid);
+	return -EPERM;
+}
+
+static int check_all(const struct worker *w, struct error *e)
+{
+	int space = open_of(w->peer.pid, "ns/user"), err = 0;
+	struct stat clients;
+
+	if (space < 0 || fstat(space, &clients)) {
+		err = error_set(e, errno, "the client, process %d, is closed to its user",
+				w->peer.pid);
+		goto out;
+	}
+	if (!peer_is_alive(&w->peer)) {
+		err = error_set(e, ESRCH, "the client has ended");
+		goto out;
+	}
+	for (size_t i = 0; i < w->count && !err; i++)
+		err = check_access(w, &clients, i, e);
+out:
+	if (space >= 0)
+		close(space);
+	return err;
+}
+
+/* --- The result --- */
+
+/* What nobody but root may get would be a mistake of ours: then there is no result. */
+static bool has_kernel_address(const struct profile *p)
+{
+	for (size_t i = 0; i < p->location_count; i++)
+		if (p->locations[i].address >= KERNEL_START)
+			return true;
+	for (size_t i = 0; i < p->mapping_count; i++)
+		if (p->mappings[i].start >= KERNEL_START)
+			return true;
+	return false;
+}
+
+/* Sends what was counted in the last window. */
+static int send_result(struct worker *w, enum record_end end, struct error *e)
+{
+	struct record_reply reply = { .type = RECORD_RESULT, .end = end };
+	struct profile *p = NULL;
+	char *bytes = NULL;
+	size_t size = 0;
+	FILE *out = NULL;
+	int err = profile_from_capture(w->capture, &p, e);
+
+	if (end != RECORD_GOES_ON) {
+		capture_free(w->capture);
+		w->capture = NULL;
+		err = err ?: capabilities_drop(e);
+	}
+	if (!err && has_kernel_address(p))
+		err = error_set(e, 0, "the recording has a kernel address");
+	if (!err) {
+		out = open_memstream(&bytes, &size);
+		err = out ? format_pprof.write(p, &(struct format_options){ 0 }, out, e)
+			  : error_no_memory(e);
+	}
+	if (out && fclose(out) && !err)
+		err = error_no_memory(e);
+	profile_free(p);
+	reply.size = size;
+	if (!err && send_reply(w->socket, &reply))
+		err = error_set(e, ECONNRESET, "the client has gone");
+	for (size_t sent = 0; sent < size && !err; sent += RECORD_CHUNK) {
+		size_t part = size - sent < RECORD_CHUNK ? size - sent : RECORD_CHUNK;
+
+		if (send_all(w->socket, bytes + sent, part))
+			err = error_set(e, ECONNRESET, "the client has gone");
+	}
+	free(bytes);
+	return err;
+}
+
+/* --- The recording --- */
+
+static int start(struct worker *w, struct error *e)
+{
+	const struct record_request *r = &w->request;
+	struct capture_options options = {
+		.target = CAPTURE_PROCESSES,
+		.pids = w->pids,
+		.pid_count = w->count,
+		.event = r->event,
+		.frequency = r->frequency,
+		.inherit = r->flags & RECORD_INHERIT,
+		.user = r->flags & RECORD_USER,
+		.stacks = r->stacks,
+		.read_rows = cfi_read,
+		.is_interpreter = language_is_interpreter,
+		.native = r->flags & RECORD_NATIVE,
+		.windows = r->flags & RECORD_WINDOWS,
+		.wall = r->flags & RECORD_WALL,
+		.waits = r->flags & RECORD_WAITS,
+		.waits_percent = r->waits_percent,
+		.origins = true,
+		.cpus = r->flags & RECORD_CPUS,
+		.owned = true,
+		.from_exec = r->flags & RECORD_FROM_EXEC,
+	};
+	struct record_reply reply = { .type = RECORD_STARTED };
+	const char *no_waits;
+	int err;
+
+	for (size_t i = 0; i < w->count; i++) {
+		w->pids[i] = pid_of(w->pidfds[i]);
+		if (!w->pids[i])
+			return error_set(e, EBADF,
+					 "a descriptor is none of a process that runs and that "
+					 "profild can see");
+	}
+	err = check_all(w, e);
+	if (err)
+		return err;
+	capabilities_raise_for_user();
+	err = capture_start(&options, &w->capture, e);
+	if (err && r->event == CAPTURE_AUTO && e->kind == ERROR_NOT_PERMITTED) {
+		/* Where perf events take more than CAP_PERFMON. */
+		struct error other;
+
+		options.event = CAPTURE_TICK;
+		options.frequency = 0;
+		if (capture_start(&options, &w->capture, &other) == 0)
+			err = 0;
+	}
+	if (err)
+		return err;
+	/* Now, too: until here another process could have got one of the PIDs. */
+	for (size_t i = 0; i < w->count && !err; i++)
+		if (has_ended(w->pidfds[i]))
+			err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
+					w->pids[i]);
+	if (err)
+		return err;
+	no_waits = capture_no_waits(w->capture);
+	reply.waits = capture_has_waits(w->capture);
+	snprintf(reply.message, sizeof(reply.message), "%s", no_waits ?: "");
+	return send_reply(w->socket, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
+}
+
+/* Returns RECORD_STOP, RECORD_CUT or 0: no command came; -ECONNRESET: the client has gone. */
+static int receive_command(const struct worker *w)
+{
+	char command;
+	ssize_t n = recv(w->socket, &command, 1, MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
+	if (!n || (command != RECORD_STOP &&
+		   (command != RECORD_CUT || !(w->request.flags & RECORD_WINDOWS))))
+		return -ECONNRESET;
+	return command;
+}
+
+static int run(struct worker *w, struct error *e)
+{
+	uint64_t end_ns = now_ns() + w->limits->duration_ns;
+	struct pollfd rest = { .fd = w->socket, .events = POLLIN };
+	enum record_end end = RECORD_GOES_ON;
+	int err = 0;
+	char byte;
+
+	while (!err && end == RECORD_GOES_ON) {
+		struct pollfd fds[] = {
+			{ .fd = capture_fd(w->capture), .events = POLLIN },
+			{ .fd = w->socket, .events = POLLIN },
+		};
+		int command;
+
+		if (poll(fds, 2, LOOK_MS) < 0 && errno != EINTR)
+			return error_set(e, errno, "cannot wait for samples");
+		err = capture_handle(w->capture, e);
+		if (err)
+			return err;
+		command = receive_command(w);
+		if (command < 0)
+			return error_set(e, ECONNRESET, "the client has gone");
+		if (command == RECORD_STOP)
+			end = RECORD_ENDED;
+		else if (capture_ended(w->capture))
+			end = RECORD_TARGETS_ENDED;
+		else if (now_ns() >= end_ns)
+			end = RECORD_TIME_IS_OVER;
+		else if (command == RECORD_CUT)
+			err = capture_cut(w->capture, e) ?: send_result(w, RECORD_GOES_ON, e);
+	}
+	err = err ?: capture_stop(w->capture, e);
+	err = err ?: send_result(w, end, e);
+	if (err)
+		return err;
+	/* A last command may be on its way. To close before it is read would lose the result. */
+	while (poll(&rest, 1, REQUEST_S * 1000) > 0 && recv(w->socket, &byte, 1, 0) > 0)
+		;
+	return 0;
+}
+
+/* Becomes the user of the process that connected. */
+static int become_user(const struct worker *w, pid_t parent, struct error *e)
+{
+	const struct rlimit memory = { w->limits->memory, w->limits->memory }, none = { 0 };
+	struct ucred who;
+	gid_t groups[NGROUPS_MAX];
+	socklen_t size = sizeof(who), groups_size = sizeof(groups);
+	struct rlimit locked;
+	sigset_t set;
+
+	if (getsockopt(w->socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
+		return error_set(e, errno, "cannot get the credentials of the client");
+	if (getsockopt(w->socket, SOL_SOCKET, SO_PEERGROUPS, groups, &groups_size))
+		groups_size = 0;
+	setrlimit(RLIMIT_AS, &memory);
+	setrlimit(RLIMIT_CORE, &none);
+	if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0) {
+		locked.rlim_cur = locked.rlim_max;
+		setrlimit(RLIMIT_MEMLOCK, &locked);
+	}
+	sigemptyset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	return capabilities_keep_for_user(who.uid, who.gid, groups, groups_size / sizeof(*groups),
+					  parent, e);
+}
+
+int record_worker_run(int socket, const struct record_limits *limits, pid_t parent)
+{
+	struct worker w = { .socket = socket, .limits = limits };
+	struct record_reply ready = { .type = RECORD_READY };
+	int on = 1, err;
+	struct error e;
+
+	err = become_user(&w, parent, &e) ?: peer_open(socket, &w.peer, &e);
+	if (!err && setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		err = error_set(&e, errno, "cannot ask for credentials");
+	if (!err) {
+		listener_accept_descriptors(socket);
+		if (send_reply(socket, &ready))
+			return EXIT_FAILURE;
+	}
+	err = err ?: receive_request(&w, &e);
+	err = err ?: start(&w, &e);
+	if (!err)
+		log_detail("records %zu process%s of user %u, the first %d, for process %d",
+			   w.count, w.count == 1 ? "" : "es", w.peer.uid, w.pids[0], w.peer.pid);
+	err = err ?: run(&w, &e);
+	capture_free(w.capture);
+	if (err) {
+		log_refusal("no recording for process %d of user %u: %s", w.peer.pid, w.peer.uid,
+			    e.what);
+		record_refuse(socket, -err, &e);
+	}
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
