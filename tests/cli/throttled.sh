@@ -14,10 +14,11 @@ if ! make_quota_group; then
 	finish
 fi
 
-# The quota is the parent's: 20 ms in 100. The program is in a group without one.
+# The quota is the parent's: 5 ms in 100, for beside others a program has no more of a CPU than that. It is in a group
+# without one.
 in=$group/in
 mkdir "$in"
-set_quota "$group" 20000 100000
+set_quota "$group" 5000 100000
 
 cat >"$work/enter" <<'EOF_SH'
 #!/bin/sh
@@ -80,7 +81,7 @@ check "a process is throttled as long as its parent group's cpu.stat says" \
 check "in as many periods as were throttled, of those that there were" \
 	throttled '10 <= g["throttled_periods"] <= g["periods"]' "$work/process.json"
 check "the quota is named, as cpu.max has it" \
-	throttled '(g["quota_us"], g["period_us"]) == (20000, 100000)' "$work/process.json"
+	throttled '(g["quota_us"], g["period_us"]) == (5000, 100000)' "$work/process.json"
 check "a group without a quota is not named" throttled 'len(w["throttled"]) == 1' "$work/process.json"
 check "a throttled thread waits for a CPU" \
 	throttled 'w["runnable_ns"] > 0.8 * g["throttled_ns"]' "$work/process.json"
@@ -89,7 +90,7 @@ check "a profile keeps it" exits 0 "$profiltool" report --json "$work/process.pb
 check "and report has what was recorded" throttled 'between and w["throttled_ns"] == g["throttled_ns"]' "$work/out"
 check "report prints it" exits 0 "$profiltool" report "$work/process.pb.gz"
 check "with the group and its quota" grep -Eq \
-	"^profiltool: throttled by quota: [0-9.]+ s in [0-9]+ of [0-9]+ periods, .*/${group##*/} \(cpu.max 20000 100000\)$" \
+	"^profiltool: throttled by quota: [0-9.]+ s in [0-9]+ of [0-9]+ periods, .*/${group##*/} \(cpu.max 5000 100000\)$" \
 	"$work/err"
 check "merge adds it up" exits 0 "$profiltool" merge -o "$work/twice.pb.gz" "$work/process.pb.gz" "$work/process.pb.gz"
 "$profiltool" report --json "$work/twice.pb.gz" >"$work/twice.json" 2>/dev/null
@@ -133,7 +134,7 @@ stop "$program" 2>/dev/null
 
 # The group is gone when the recording ends.
 mkdir "$group/brief"
-set_quota "$group/brief" 5000 100000
+set_quota "$group/brief" 2000 100000
 group=$group/brief
 check "a command that enters a group and removes it is recorded" exits 0 "$profiltool" record --wall --json -- sh -c '
 	until_throttled() {
@@ -146,7 +147,7 @@ check "a command that enters a group and removes it is recorded" exits 0 "$profi
 	rmdir "$1"' - "$group" "$work/enter"
 least=0 most=1000000000000
 check "the time of a group that was removed is kept" \
-	throttled 'g["throttled_periods"] >= 3 and g["quota_us"] == 5000 and g["throttled_ns"] > 0' "$work/out"
+	throttled 'g["throttled_periods"] >= 3 and g["quota_us"] == 2000 and g["throttled_ns"] > 0' "$work/out"
 
 # --- Without a quota ---
 
