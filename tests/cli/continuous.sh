@@ -491,10 +491,10 @@ start "$work/$burns" 1 1000
 begin_daemon --window 1
 wait_for has_windows 3
 end_daemon
-# A tick that comes while a window is being ended may still be in it: no more than a window later.
+# A tick that comes while a window is being ended may still be in it: it is before the end of the next one.
 check "each tick has its time, which is in its window" examine \
-	"all(len(s['times_ns']) == s['count'] and all(0 <= t < d['duration_ns'] + 10 ** 9
-		for t in s['times_ns']) for d in w for s in d['stacks'])"
+	"all(len(s['times_ns']) == s['count'] and all(0 <= t < d['duration_ns'] + n['duration_ns']
+		for t in s['times_ns']) for d, n in zip(w, w[1:] + w[:1]) for s in d['stacks'])"
 # Of windows beyond --retain-times, four lose their times with each new one; the newest never does.
 begin_daemon --window 1 --retain-times 1
 has_lost_times() {
@@ -502,7 +502,9 @@ has_lost_times() {
 }
 check "--retain-times: old windows lose them" wait_for has_lost_times
 end_daemon
-check "--retain-times: the newest window has them" test "$(timed "$(windows | tail -n 1)")" -gt 0
+# It may have had no time for a tick.
+newest=$(windows | tail -n 1)
+check "--retain-times: the newest window has them" test "$(timed "$newest")" -eq "$(dumped counted "$newest")"
 check "--retain-times: no tick is lost" examine "all(d['counted'] == sum(s['count'] for s in d['stacks']) for d in w)"
 rm -r "$directory"
 begin_daemon --window 1 --retain-times 0
