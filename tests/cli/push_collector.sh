@@ -175,10 +175,11 @@ recorded_window() {
 	file=$day/$(date -u +%H%M%S).pb.gz
 	mkdir -p "$day"
 	start "$progs/shares" 1 100
-	exits 0 "$profiltool" record -a -g -F 97 -d 2 -o "$file"
-	status=$?
+	status=$(status "$profiltool" record -a -g -F 97 -d 2 -o "$file")
 	stop "$pid"
-	[ "$status" -eq 0 ] && exits 0 "$profiltool" report --json "$file" && cp "$work/out" "$work/report.json" || return
+	# 3: samples of others were lost, on a busy machine.
+	[ "$status" -eq 0 ] || [ "$status" -eq 3 ] || { cat "$work/err"; return 1; }
+	exits 0 "$profiltool" report --json "$file" && cp "$work/out" "$work/report.json" || return
 	serve real ok
 	push_to "http://127.0.0.1:$port" && counted "sent 1" &&
 		"$top/tests/push/decode.py" otlp "$build/push/proto" "$got/1.body" >"$work/decoded" &&
