@@ -9,7 +9,7 @@
 # --- Letters: ours and perf's names of the options that mean the same ---
 
 # Of record, -d is kept for --duration: the --data of perf, addresses of data, has no use here.
-same="duration=data pid=pid tid=tid all=all-cpus cgroup=cgroup frequency=freq event=event call-graph=
+same="duration=data pid=pid tid=tid uid=uid all=all-cpus cgroup=cgroup frequency=freq event=event call-graph=
 	no-inherit=no-inherit output=output quiet=quiet verbose=verbose delay=delay limit=entries
 	sort=sort input=input image=dsos symbol=symbol show-nr-samples=show-nr-samples"
 
