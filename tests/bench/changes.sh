@@ -26,7 +26,7 @@ print_outcomes() {
 	python3 -c '
 import json, sys
 for c in json.load(open(sys.argv[1]))["changes"]:
-    print(c["unit"], c["outcome"], *(r["name"] for r in c["rows"] if r["amount"] == "self" and r["difference"] > 0),
+    print(c.get("unit") or c["container"], c["outcome"], *(r["name"] for r in c["rows"] if r["amount"] == "self" and r["difference"] > 0),
           *("a-request" for m in c["measures"] if m["name"] == "cpu_us_per_request" and m["differs"]))' \
 		"$work/changes.json"
 }
@@ -80,19 +80,21 @@ measure_recorded() {
 	local length at i all worse
 	[ "${PROFIL_BENCH_ARCHIVE:-}" ] || not_measured "recorded" "PROFIL_BENCH_ARCHIVE names no archive" || return
 	readarray -t times < <(find "$PROFIL_BENCH_ARCHIVE" -name '[0-9]*.pb.gz' ! -name '*.sum.*' ! -name '*-trigger-*' |
-		sed -nE 's,.*/([0-9-]{10})/(..)(..)(..)[^/]*$, :: UTC,p' | sort | sed -n '1p;$p' | date -f - +%s)
+		sed -nE 's,.*/([0-9-]{10})/(..)(..)(..)[^/]*$,\1 \2:\3:\4 UTC,p' | sort | sed -n '1p;$p' | date -f - +%s)
 	length=$(((times[1] - times[0]) / 2))
 	length=$((length > 3600 ? 3600 : length * 2 / 3))
 	for ((i = 0; i < 20; i++)); do
 		at=$((times[0] + length + (times[1] - times[0] - 2 * length) * i / 19))
-		"$profiltool" changes --at "@$at" --since "@$((at - length))" --until "@$((at + length))" -q --json 			"$PROFIL_BENCH_ARCHIVE" >"$work/changes.json" 2>"$work/changes.err" || [ $? -eq 3 ] ||
+		"$profiltool" changes --at "@$at" --since "@$((at - length))" --until "@$((at + length))" -q --json \
+			"$PROFIL_BENCH_ARCHIVE" >"$work/changes.json" 2>"$work/changes.err" || [ $? -eq 3 ] ||
 			not_measured "recorded" "the archive" || return
 		print_outcomes
-	done | grep -v ' too-early' >"$work/recorded"
+	done >"$work/all"
+	grep -v ' too-early' "$work/all" >"$work/recorded"
 	all=$(wc -l <"$work/recorded")
 	worse=$(grep -c ' worse' "$work/recorded")
 	judge "recorded, the same code, false findings" "$worse" "$worse of $all comparisons at 20 times" 1
-	sort "$work/recorded" | sed 's/^/# /' | cut -c1-100 | uniq -c | grep -v ' same' >&2
+	awk '{ print "# " $1, $2 }' "$work/recorded" | sort | uniq -c >&2
 }
 
 # judge_missed MEASURE: a function of web.service is slower; one of db.service has given time to another.
@@ -127,6 +129,6 @@ measure_slightly() {
 	judge_missed "1 % slower for four hours"
 }
 
-measures=(same hours slower whole slightly)
+measures=(same hours slower whole slightly ${PROFIL_BENCH_ARCHIVE:+recorded})
 per=()
 bench "$@"
