@@ -114,14 +114,14 @@ told() {
 
 help_options() {
 	"$profild" --help | sed -nE '
-		s/^  (-., |    )(--[a-z-]+)( [A-Z]+|)  .*/\1\2\3/
+		s/^  (-., |    )(--[a-z-]+)(\[=[A-Z]+\]| [A-Z]+|)  .*/\1\2\3/
 		s/^    --/--/
 		/^-/p' | sort -u
 }
 
 man_options() {
 	sed -nE '/^\.It Fl /{
-		s/^\.It //; s/Fl -/--/g; s/Fl ([A-Za-z])/-\1/; s/ Ar / /; s/ ,/,/
+		s/^\.It //; s/ Ns Oo = Ns Ar ([A-Z]+) Oc/[=\1]/; s/Fl -/--/g; s/Fl ([A-Za-z])/-\1/; s/ Ar / /; s/ ,/,/
 		p
 	}' "$man" | sort -u
 }

@@ -53,6 +53,9 @@
 /* Of one look: changes that get files, which take time and room. All are logged. */
 #define FILES_MAX 8
 
+/* In a line of the log: images of a deploy. */
+#define IMAGES_SHOWN 3
+
 /* --- What was reported --- */
 
 #define FOUND_FILE   ".changes" /* in the host's directory of the archive */
@@ -306,18 +309,17 @@ static void print_path(const char *path, FILE *out)
 static void print_deploy(const struct change *change, FILE *out)
 {
 	time_t time = (time_t)(change->end_ns / NS_PER_S);
-	size_t shown = change->image_count < 3 ? change->image_count : 3;
 	char text[32] = "?";
 	struct tm tm;
 
 	if (gmtime_r(&time, &tm))
 		strftime(text, sizeof(text), "%F %H:%M", &tm);
 	fprintf(out, "since %s UTC (", text);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < change->image_count && i < IMAGES_SHOWN; i++)
 		fprintf(out, "%s%s", i ? ", " : "a new build of ", change->images[i].name);
-	if (change->image_count > shown)
-		fprintf(out, " and %zu more", change->image_count - shown);
-	if (!shown)
+	if (change->image_count > IMAGES_SHOWN)
+		fprintf(out, " and %zu more", change->image_count - IMAGES_SHOWN);
+	if (!change->image_count)
 		fputs("restarted", out);
 	fputc(')', out);
 }
