@@ -404,9 +404,14 @@ run_arm64() {
 	check_machine "performance counters" cycles
 }
 
-# PROFIL_TEST_KERNELS=arm64, or 5.15: these alone.
+# PROFIL_TEST_KERNELS: x86, arm64 or 5.15: these alone; all: each, in full. Without it x86, in part.
 has_reasons=1
-[[ ${PROFIL_TEST_KERNELS:-} == @(arm64|5.15) ]] || run_x86
-[[ ${PROFIL_TEST_KERNELS:-} == @(|5.15) ]] || run_arm64
-[[ ${PROFIL_TEST_KERNELS:-} == @(|arm64) ]] || run_oldest
+chosen=${PROFIL_TEST_KERNELS:-}
+if [[ $chosen != @(|x86|arm64|5.15|all) ]]; then
+	echo "PROFIL_TEST_KERNELS takes x86, arm64, 5.15 or all, not \"$chosen\"" >&2
+	exit 2
+fi
+[[ $chosen != @(|x86|all) ]] || run_x86
+[[ $chosen != @(arm64|all) ]] || run_arm64
+[[ $chosen != @(5.15|all) ]] || run_oldest
 finish
