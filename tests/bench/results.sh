@@ -4,6 +4,7 @@
 # people ask. BENCHES="peers bench" runs only these; PROFIL_BENCH_ROUNDS and PROFIL_BENCH_SECONDS make them shorter. What
 # each prints is kept in build/bench/NAME.txt, so that the file can be made again of parts. Needs root and a quiet machine.
 
+# shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 file=${1:-$top/user/doc/RESULTS.md}
@@ -40,7 +41,7 @@ machine() {
 		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual") |"
 	echo "| Memory | $(awk '/^MemTotal/ { printf "%.1f GB", $2 / 1e6 }' /proc/meminfo) |"
 	version Kernel uname -sr
-	version System sh -c '. /etc/os-release; echo "$PRETTY_NAME"'
+	version System sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
 	version profil "$profiltool" --version
 	version perf perf --version
 	version bpftrace bpftrace --version
@@ -66,7 +67,7 @@ for name in "${benches[@]}"; do
 done
 
 {
-	echo "<!-- SPDX-License-Identifier: GPL-2.0-only -->"
+	sed -n 1p "$top/user/doc/cost.md" # the licence
 	echo "# Results"
 	echo
 	echo "Written by \`make bench\`, which repeats all of it. Profilers take turns in each round, so that they meet the same machine;"
