@@ -190,7 +190,8 @@ wait_for grep -q ready "$work/suid.out"
 if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
 	check "a set-user-ID program: is refused" fails_with "is closed to user" tool record -p $suid
 	check "an exec of a set-user-ID program: ends the recording" tool record -g -F 999 -o "$work/files/exec.pb.gz" -- \
-		sh -c "'$work/chains' set 100; exec '$work/suid' 1 0"
+		sh -c "echo \$\$ >'$work/files/executes'; '$work/chains' set 100; exec '$work/suid' 1 0"
+	note_started "$(cat "$work/files/executes")" # the command goes on
 	check "an exec of a set-user-ID program: what was before is there" has_function "$work/files/exec.pb.gz" "inner chains"
 	check "an exec of a set-user-ID program: nothing of it" lacks_function "$work/files/exec.pb.gz" suid
 	check "an exec of a set-user-ID program: none of its mappings" lacks_mapping "$work/files/exec.pb.gz" suid
@@ -198,8 +199,7 @@ if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
 		sh -c "'$work/suid' 1 0.05; '$work/chains' set 100"
 	check "a child that executes one: what is the user's" has_function "$work/files/child.pb.gz" "inner chains"
 	check "a child that executes one: nothing of it" lacks_function "$work/files/child.pb.gz" suid
-	check "a command that is one: nothing is recorded" exits 4 tool record -g -- "$work/suid" 1 0
-	pkill -f "^$work/suid "
+	check "a command that is one: nothing is recorded" exits 4 tool record -g -- "$work/suid" 1 1
 else
 	skip "set-user-ID programs" "the file system is mounted nosuid"
 fi
