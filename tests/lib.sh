@@ -291,17 +291,20 @@ print(value)
 sys.exit(not value)' "$1" "$2"
 }
 
-# For Python: sets j to the JSON in the file of the second argument. The module json imports others that take longer
-# than all else that a row does: this is the part of it that reads.
+# For Python: sets j to the JSON in the file of the second argument; read(PATH) is that of another. The module json
+# imports others that take longer than all else that a row does: this is the part of it that reads.
 read_json='
 import sys
 from _json import make_scanner
 class how:
 	strict, object_hook, object_pairs_hook, memo = True, None, None, {}
 	parse_int, parse_float, parse_constant = int, float, float
-text = open(sys.argv[2], encoding="utf-8").read().strip()
-j, end = make_scanner(how)(text, 0)
-assert end == len(text), "more than one value"
+def read(path):
+	text = open(path, encoding="utf-8").read().strip()
+	value, end = make_scanner(how)(text, 0)
+	assert end == len(text), "more than one value"
+	return value
+j = read(sys.argv[2])
 '
 
 cleanup() {

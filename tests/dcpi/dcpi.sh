@@ -190,9 +190,9 @@ check "a file with lines that we do not know" exits 0 to_dcpi "$work/lines.dcpi"
 parse "$work/lines.dcpi"
 mv "$work/parsed.json" "$work/before.json"
 check "has them all again, byte for byte" parsed "sorted(j[0]['lines']) == sorted(
-	json.load(open('$work/before.json'))[0]['lines'])" "$work/lines"
+	read('$work/before.json')[0]['lines'])" "$work/lines"
 check "the unknown ones in order" parsed "[l for l in j[0]['lines'] if l[0] in 'zsa'] == [l for l in
-	json.load(open('$work/before.json'))[0]['lines'] if l[0] in 'zsa']" "$work/lines"
+	read('$work/before.json')[0]['lines'] if l[0] in 'zsa']" "$work/lines"
 make_file "$work/other.dcpi" image=19970328081403c0c18b epoch=20250118101507 label=L "b-line=1" \
 	"a-line=1" -- 0x10 1 0x12 5
 check "another with other lines is added" exits 0 to_dcpi "$work/other.dcpi" "$work/lines"
@@ -494,7 +494,7 @@ for addresses in "" file memory; do
 		exits 0 to_dcpi "$work/idle.dcpi" "$work/idle"
 	parse "$work/idle.dcpi" && mv "$work/parsed.json" "$work/before.json"
 	check "has all its lines again" parsed "sorted(j[0]['lines']) == sorted(
-		json.load(open('$work/before.json'))[0]['lines'])" "$work/idle"
+		read('$work/before.json')[0]['lines'])" "$work/idle"
 	cp "$work/whole.dcpi" "$work/idle/"
 	check "beside one with samples" exits 0 to_dcpi "$work/idle" "$work/idle2"
 	check "both are there" parsed "{f['header']['path'] for f in j} == {
@@ -588,9 +588,9 @@ for file in "$data"/ok_*.dcpi; do
 	check "$name" exits 0 to_dcpi "$file" "$work/$name"
 	parse "$file" && cp "$work/parsed.json" "$work/before.json"
 	check "$name: the same samples" parsed \
-		"j[0]['counts'] == json.load(open('$work/before.json'))[0]['counts']" "$work/$name"
+		"j[0]['counts'] == read('$work/before.json')[0]['counts']" "$work/$name"
 	check "$name: the same lines" parsed "sorted(j[0]['lines']) == sorted(
-		json.load(open('$work/before.json'))[0]['lines'])" "$work/$name"
+		read('$work/before.json')[0]['lines'])" "$work/$name"
 done
 while read -r name words; do
 	file=$data/bad_$name.dcpi
