@@ -57,8 +57,10 @@ record_script all all
 check "the functions and lines of a script's stacks are those that Python sees" agrees chains all
 check "about as much of each stack is found as the script used of CPU time" agrees shares all
 check "the account of a script's stacks adds up" recorded 'whole and j["counted"] > 0' all.json
+# But for a tick in the few instructions that libffi makes at run time for what native code is to call back.
 check "the stacks of a script reach the program's start" recorded \
-	'j["stacks"]["complete"] == j["stacks"]["user"] and j["stacks"]["truncated"] == 0' all.json
+	'(j["stacks"]["complete"] + sum(e["count"] for e in j["stacks"]["ends"] if e["image"] == "[anon]") == j["stacks"]["user"] and
+	mostly(j["stacks"]["complete"]) and j["stacks"]["truncated"] == 0)' all.json
 check "native code that calls Python is between its caller and its callee" chains_are all some \
 	'.*;callbacks;call_ctypes;.*qsort.*;compare;spin(;.*)?'
 check "what native code calls back has no other place" chains_are all none '(?!.*;call_ctypes;.*qsort.*).*;compare(;.*)?'
