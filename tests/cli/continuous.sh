@@ -552,7 +552,8 @@ kill -USR1 "$daemon"
 wait_for has_windows 4
 after=$(used)
 hz=$(getconf CLK_TCK)
-"$profiltool" report --json "$directory" >"$work/cost" 2>"$work/err"
+# Of the files: windows this short may be named by a second that is yet to come, until when the archive is not read.
+windows | xargs "$profiltool" report --json >"$work/cost" 2>"$work/err"
 check "the windows have the CPU time of all its processes" json \
 	"$before <= j['cost']['own_s'] * $hz + 1 and j['cost']['own_s'] * $hz <= $after + 9" "$work/cost"
 cost_adds_up() {

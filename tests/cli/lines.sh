@@ -6,6 +6,7 @@
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
+export CCACHE_DISABLE=1 # it may give a file the directory of an earlier run
 
 lines=$top/tests/cli/lines.py
 cd "$work" || exit 1
