@@ -656,6 +656,7 @@ chown -R 65534 "$directory" "$work/foreign_dcpi" "$work/foreign_metrics"
 "${nobody[@]}" ln -s "$victims/state" "$directory/$host/.state"
 "${nobody[@]}" ln -s "$victims/pushed" "$directory/$host/.pushed"
 "${nobody[@]}" ln -s "$victims/metric" "$work/foreign_metrics/link.prom"
+"${nobody[@]}" truncate -s 1T "$directory/$host/.changes"
 "${nobody[@]}" ln -s "$victims/metrics" "$work/foreign_metrics/directory"
 "${nobody[@]}" ln -s "$victims/archive" "$work/foreign_dcpi/archive"
 # A database's epochs have the names of minutes; a window that fails goes to the next minute's.

@@ -62,6 +62,9 @@
 #define FOUND_MOST   1000
 #define FOUND_KEEP_S (LOOK_BACK_S + 24 * 3600)
 
+/* What is read of it: what others wrote there must not take all memory. */
+#define FOUND_LINE_SIZE 16384
+
 /* A deploy is seen at other times when windows are merged: up to an hour. */
 #define FOUND_SLACK_S 4200
 
@@ -119,19 +122,18 @@ static int found_read(struct found_list *l, const char *directory, const char *h
 	struct error ignored;
 	struct tree t;
 	int err = tree_open(&t, directory, host, false, &ignored), fd = -1;
-	char *line = NULL;
-	size_t room = 0;
+	char *line = malloc(FOUND_LINE_SIZE);
 	FILE *in = NULL;
 
 	if (!err)
 		fd = directory_open_file(t.fd, FOUND_FILE);
 	tree_close(&t);
-	err = 0;
+	err = line ? 0 : -ENOMEM;
 	if (fd >= 0)
 		in = fdopen(fd, "r");
 	if (!in && fd >= 0)
 		close(fd);
-	while (in && !err && getline(&line, &room, in) > 0) {
+	for (size_t i = 0; in && !err && i <= FOUND_MOST && fgets(line, FOUND_LINE_SIZE, in); i++) {
 		struct found f = { 0 };
 
 		if (sscanf(line, "looked %" SCNu64, &l->looked_s) == 1)
