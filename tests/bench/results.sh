@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # results.sh [FILE]: runs the benchmarks and writes what they print to FILE (user/doc/RESULTS.md), in the order of what
 # people ask. BENCHES="peers bench" runs only these; PROFIL_BENCH_ROUNDS and PROFIL_BENCH_SECONDS make them shorter. What
-# each prints is kept in build/bench/NAME.txt, so that the file can be made again of parts. Needs root and a quiet machine.
+# each prints is kept in build/bench/results/NAME.md, so that the file can be made again of parts. Needs root and a quiet machine.
 
 # shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -10,7 +10,8 @@
 file=${1:-$top/user/doc/RESULTS.md}
 kept=$build/bench/results
 mkdir -p "$kept"
-read -ra benches <<<"${BENCHES:-peers bench legacy clock kmod formats intervals flame top names delay changes}"
+all="peers bench legacy clock kmod formats intervals flame top names delay changes"
+read -ra benches <<<"${BENCHES:-$all}"
 
 # title NAME: what a benchmark is about, a text for a heading.
 declare -A title=(
@@ -75,7 +76,7 @@ done
 	echo "interval contains 1, no difference was seen. A goal that was not met says so."
 	echo
 	machine
-	for name in peers bench legacy clock kmod formats intervals flame top names delay changes; do
+	for name in $all; do
 		[ -s "$kept/$name.md" ] || continue
 		printf '\n## %s\n\nMeasured on %s.\n\n' "${title[$name]}" "$(cat "$kept/$name.date")"
 		cat "$kept/$name.md"
