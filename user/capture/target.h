@@ -36,8 +36,8 @@ uint64_t target_start_ns(pid_t pid);
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
 
 /*
- * Sets *pids to the *count processes whose effective user this is; the caller frees it. Returns 0
- * or a negative errno.
+ * Sets *pids to the *count processes whose effective user this is; the caller frees it. A process
+ * that is not dumpable is not among them: in /proc it is root's. Returns 0 or a negative errno.
  */
 int target_list_of_user(uid_t uid, pid_t **pids, size_t *count);
 

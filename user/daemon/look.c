@@ -65,6 +65,9 @@
 /* What is read of it: what others wrote there must not take all memory. */
 #define FOUND_LINE_SIZE 16384
 
+/* Of a deploy, so that a line of it is no longer than that: one of them is enough to know it by. */
+#define FOUND_BUILDS_MOST 100
+
 /* A deploy is seen at other times when windows are merged: up to an hour. */
 #define FOUND_SLACK_S 4200
 
@@ -212,7 +215,7 @@ static char *found_builds(const struct change *change)
 		return NULL;
 	if (!change->image_count)
 		fputs("-", out);
-	for (size_t i = 0; i < change->image_count; i++)
+	for (size_t i = 0; i < change->image_count && i < FOUND_BUILDS_MOST; i++)
 		fprintf(out, "%s%s", i ? "," : "", change->images[i].builds[AFTER]);
 	if (fclose(out) == 0)
 		return text;
