@@ -50,31 +50,35 @@ static uint64_t cpu_ns(void)
 
 /*
  * All that burns ends when the thread has used this much CPU time, so that there are ticks however
- * many others want the CPU: some 100 us of work between two looks at the clock.
+ * many others want the CPU: some 100 us of work between two looks at the clock. It takes the times
+ * of its start and end itself: whoever loses the CPU before or after it may get it back with a
+ * tick.
  */
-typedef void burner(uint64_t until_ns);
+typedef void burner(uint64_t until_ns, uint64_t times_ns[2]);
 
-void burn(uint64_t until_ns);
+burner burn;
 
 static volatile unsigned long sink;
 
-void burn(uint64_t until_ns)
+void burn(uint64_t until_ns, uint64_t times_ns[2])
 {
+	times_ns[0] = now_ns();
 	while (cpu_ns() < until_ns)
 		for (int i = 0; i < 100000; i++)
 			sink += i;
+	times_ns[1] = now_ns();
 }
 
 /* One write(2): it is whole, whoever else writes. */
 static void phase(const char *name, burner *work)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t times_ns[2];
 	char text[256];
 	int size;
 
-	work(cpu_ns() + stretch_ns);
+	work(cpu_ns() + stretch_ns, times_ns);
 	size = snprintf(text, sizeof(text), "phase %ld %s %llu %llu\n", syscall(SYS_gettid), name,
-			(unsigned long long)start_ns, (unsigned long long)now_ns());
+			(unsigned long long)times_ns[0], (unsigned long long)times_ns[1]);
 	if (write(STDOUT_FILENO, text, size) != size)
 		err(1, "write");
 }
@@ -195,9 +199,13 @@ static void run_heat(void)
 static int (*made)(long turns);
 
 /* About so long: a turn takes a nanosecond or less. */
-static void burn_made(uint64_t until_ns)
+static void burn_made(uint64_t until_ns, uint64_t times_ns[2])
 {
-	made((long)(until_ns - cpu_ns()));
+	long turns = (long)(until_ns - cpu_ns());
+
+	times_ns[0] = now_ns();
+	made(turns);
+	times_ns[1] = now_ns();
 }
 
 static void run_code(char **arguments)
