@@ -619,6 +619,25 @@ wait_for has_looked
 check "another profild does not report it again" sh -c '! grep -q worse "$1" && grep -qx "profil_changes_worse_total 0" "$2"' - \
 	"$work/daemon.err" "$work/watched.prom"
 end_daemon
+# A program that is in a package, as dpkg has it.
+if [ -x /usr/bin/dpkg-query ] && [ -x /usr/bin/apt ]; then
+	mkdir -p "$work/dpkg/info" "$work/dpkg/updates"
+	echo "$work/$burns" >"$work/dpkg/info/shop.list"
+	printf 'Package: shop\nStatus: install ok installed\nArchitecture: %s\nMaintainer: none\nVersion: 1:2.0-1\nDescription: none\n' \
+		"$(dpkg --print-architecture)" >"$work/dpkg/status"
+	"$work/$burns" 1 0 lazy >/dev/null &
+	shop=$!
+	note_started "$shop"
+	directory=$work/packages
+	DPKG_ADMINDIR=$work/dpkg begin_daemon --window 1 --watch=1s
+	check "packages of images are noted, with their versions" wait_for grep -qxE \
+		"$(readelf -n "$work/$burns" | sed -n 's/.*Build ID: //p') shop 1:2.0-1" "$directory/$host/.packages"
+	end_daemon
+	kill "$shop"
+	directory=$work/watched
+else
+	skip "packages of images are noted" "this machine has no dpkg-query"
+fi
 rm -r "$directory/$host/.changes"
 mkdir -p "$directory/$host/.changes/full"
 begin_daemon --window 1 --watch=1s

@@ -72,6 +72,30 @@ check "the spans that are compared" json "(j['changes'][0]['before']['until'], j
 check "each row" json "[(r['name'], abs(r['difference'] - 2) < 3 * r['error'], r['p'] < 0.05)
 	for r in j['changes'][0]['rows'] if r['amount'] == 'self'] == [('f3', True, True)]" "$work/out"
 
+# Builds of one package, and of another; and what another user may have written there.
+build_of() {
+	printf "%.0s$1" {1..20}
+}
+{
+	echo "$(build_of 01) shop 1:1.0-1~deb12u1"
+	printf '\377 x\n\n%s shop\n%s shop 3 4\nzz shop 5\n' "$(build_of 02)" "$(build_of 02)"
+	head -c 2000 /dev/zero | tr '\0' a
+	echo
+	echo "$(build_of 02) shop 1:1.0-2"
+	echo "$(build_of 02) shop 6"
+} >"$work/three/one/.packages"
+check "deploys have the versions of their packages" changes 3 three
+check "what is deployed, and what was before" \
+	grep -qF ': a new build of web (shop 1:1.0-2, before 1:1.0-1~deb12u1), restarted' "$work/out"
+check "in JSON, too" changes 3 three --json
+check "with their names" json "[(b['package_before'], b['package_after']) for b in j['changes'][0]['builds']] == [
+	({'name': 'shop', 'version': '1:1.0-1~deb12u1'}, {'name': 'shop', 'version': '1:1.0-2'})]" "$work/out"
+echo "$(build_of 02) store 2" >"$work/three/one/.packages"
+check "one whose package before is unknown" changes 3 three
+check "has its build IDs" grep -qF ': a new build of web (02020202, before 01010101), restarted' "$work/out"
+truncate -s 1T "$work/three/one/.packages"
+check "a file of 1 TB has no lines" changes 3 three
+
 # Two hours in which only the load differs; two builds that are used side by side; a function that becomes faster.
 archive other 2 4 web.service:1:load=60 web.service:2:build db.service:0:beside jobs.service:2:slower=f5,-3
 check "a larger load is not worse, nor is a faster function" changes 0 other

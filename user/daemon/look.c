@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "archive/packages.h"
 #include "archive/read.h"
 #include "archive/tree.h"
 #include "archive/window_sum.h"
@@ -24,6 +25,7 @@
 #include "daemon/log.h"
 #include "report/changes/changes.h"
 #include "report/text.h"
+#include "symbol/package.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/directory.h"
@@ -250,11 +252,58 @@ struct looker {
 	uint64_t begin_s; /* when the look began */
 	struct changes changes;
 	struct found_list found;
-	size_t files; /* how many changes have got some */
+	struct archive_packages packages;
+	bool packages_added;   /* some that are to be written */
+	bool packages_unknown; /* there is no dpkg or rpm that would answer */
+	size_t files;	       /* how many changes have got some */
 };
+
+/*
+ * Notes which packages a window's images are of, if it is not known: while they are installed, as
+ * an upgrade leaves nothing by which it could be told later. What another user chose may have the
+ * build ID of what is installed. Returns 0 or -ENOMEM.
+ */
+static int note_packages(struct looker *k, const struct profile *p)
+{
+	const struct profile_image *images[PACKAGE_IMAGES_MAX];
+	char builds[PACKAGE_IMAGES_MAX][BUILD_ID_TEXT_SIZE];
+	size_t next = 0;
+	int err = 0;
+
+	while (next < p->image_count && !k->packages_unknown && !err) {
+		struct package packages[PACKAGE_IMAGES_MAX];
+		size_t count = 0;
+
+		for (; next < p->image_count && count < PACKAGE_IMAGES_MAX; next++) {
+			const struct profile_image *image = &p->images[next];
+
+			if (!image->build_id_size || image->provider)
+				continue;
+			build_id_format(image->build_id, image->build_id_size, builds[count]);
+			if (!packages_find(&k->packages, builds[count]))
+				images[count++] = image;
+		}
+		if (!count)
+			break;
+		if (!package_versions(images, count, packages))
+			k->packages_unknown = true;
+		for (size_t i = 0; i < count && !k->packages_unknown && !err; i++) {
+			bool known = *packages[i].version;
+
+			if (packages_find(&k->packages, builds[i])) /* it has two images */
+				continue;
+			k->packages_added |= known;
+			err = packages_add(&k->packages, builds[i], known ? packages[i].name : NULL,
+					   known ? packages[i].version : NULL);
+		}
+	}
+	return err;
+}
 
 static int read_windows(struct looker *k, struct error *e)
 {
+	/* What ran since the last look, or has been tried by then. */
+	uint64_t recent_ns = k->begin_s * NS_PER_S - k->o->watch_ns;
 	uint64_t since_s = k->begin_s > LOOK_BACK_S ? k->begin_s - LOOK_BACK_S : 0;
 	struct archive_window *windows;
 	size_t count;
@@ -275,7 +324,8 @@ static int read_windows(struct looker *k, struct error *e)
 		if (err)
 			break;
 		if (changes_add(&k->changes, windows[i].host, windows[i].start_ns,
-				windows[i].limit_ns, p))
+				windows[i].limit_ns, p) ||
+		    (windows[i].limit_ns > recent_ns && note_packages(k, p)))
 			err = error_no_memory(e);
 		profile_free(p);
 	}
@@ -311,6 +361,16 @@ static void print_path(const char *path, FILE *out)
 	free(real);
 }
 
+static void print_image(const struct change_image *image, const char *before, FILE *out)
+{
+	const struct archive_package *old = image->packages[BEFORE], *new = image->packages[AFTER];
+
+	fprintf(out, "%s%s", before, image->name);
+	if (old && new &&
+	    (strcmp(old->name, new->name) != 0 || strcmp(old->version, new->version) != 0))
+		fprintf(out, ", %s %s after %s", new->name, new->version, old->version);
+}
+
 static void print_deploy(const struct change *change, FILE *out)
 {
 	time_t time = (time_t)(change->end_ns / NS_PER_S);
@@ -321,7 +381,7 @@ static void print_deploy(const struct change *change, FILE *out)
 		strftime(text, sizeof(text), "%F %H:%M", &tm);
 	fprintf(out, "since %s UTC (", text);
 	for (size_t i = 0; i < change->image_count && i < IMAGES_SHOWN; i++)
-		fprintf(out, "%s%s", i ? ", " : "a new build of ", change->images[i].name);
+		print_image(&change->images[i], i ? ", " : "a new build of ", out);
 	if (change->image_count > IMAGES_SHOWN)
 		fprintf(out, " and %zu more", change->image_count - IMAGES_SHOWN);
 	if (!change->image_count)
@@ -519,7 +579,10 @@ static void set_limits(const struct continuous_options *o)
 /* Does not return. */
 static void run_look(struct looker *k, pid_t recorder)
 {
-	const struct changes_options options = { .least_percent = LEAST_PERCENT };
+	const struct changes_options options = {
+		.least_percent = LEAST_PERCENT,
+		.packages = &k->packages,
+	};
 	sigset_t signals;
 	struct error e;
 	int err;
@@ -536,9 +599,13 @@ static void run_look(struct looker *k, pid_t recorder)
 	set_limits(k->o);
 	k->begin_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	err = capabilities_drop(&e);
-	if (!err && (found_read(&k->found, k->o->directory, k->host) || changes_begin(&k->changes)))
+	if (!err &&
+	    (found_read(&k->found, k->o->directory, k->host) ||
+	     packages_read(&k->packages, k->o->directory, k->host) || changes_begin(&k->changes)))
 		err = error_no_memory(&e);
 	err = err ?: read_windows(k, &e);
+	if (!err && k->packages_added)
+		err = packages_write(&k->packages, k->o->directory, k->host, &e);
 	if (!err && changes_find(&k->changes, &options))
 		err = error_no_memory(&e);
 	err = err ?: report_changes(k, &e);

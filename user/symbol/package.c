@@ -18,27 +18,36 @@
 #include "util/clock.h"
 #include "util/file_open.h"
 
-#define ANSWER_SIZE   16384
-#define ANSWER_NS     (2 * NS_PER_S)
-#define PACKAGES_MAX  6
-#define ARGUMENTS_MAX 4 /* before the paths */
+#define ANSWER_SIZE  65536
+#define COMMAND_NS   (2 * NS_PER_S)
+#define VERSIONS_NS  (20 * NS_PER_S)
+#define PACKAGES_MAX 6 /* in a command */
 
 /* By absolute paths: root's search path may be another user's choice. */
+#define DPKG_QUERY "/usr/bin/dpkg-query"
+#define RPM	   "/usr/bin/rpm"
+
+struct question {
+	const struct profile_image *const *images;
+	size_t count;
+	uint64_t deadline_ns;
+	struct package *packages; /* count of them: the answer */
+	char *text;		  /* ANSWER_SIZE: what was printed */
+};
+
+static bool ask_dpkg(const struct question *q);
+static bool ask_rpm(const struct question *q);
+
 static const struct manager {
-	const char *query[ARGUMENTS_MAX + 1];
+	const char *query;
+	bool (*ask)(const struct question *q); /* false: it did not answer */
 	const char *installer; /* it is there where these packages are installed by it */
 	const char *install;
 	const char *suffix;
 } managers[] = {
-	{ { "/usr/bin/dpkg-query", "-S" }, "/usr/bin/apt", "apt install", "-dbgsym" },
-	{ { "/usr/bin/rpm", "-qf", "--queryformat", "%{NAME}\\n" },
-	  "/usr/bin/dnf",
-	  "dnf debuginfo-install",
-	  "" },
-	{ { "/usr/bin/rpm", "-qf", "--queryformat", "%{NAME}\\n" },
-	  "/usr/bin/zypper",
-	  "zypper install",
-	  "-debuginfo" },
+	{ DPKG_QUERY, ask_dpkg, "/usr/bin/apt", "apt install", "-dbgsym" },
+	{ RPM, ask_rpm, "/usr/bin/dnf", "dnf debuginfo-install", "" },
+	{ RPM, ask_rpm, "/usr/bin/zypper", "zypper install", "-debuginfo" },
 };
 
 /* True if the file at an image's path is the image's. */
@@ -61,10 +70,12 @@ static bool is_here(const struct profile_image *image)
 	return same;
 }
 
-/* Runs a query and stores what it prints: "" if it failed or took too long. */
-static void ask(const char *const *arguments, char answer[ANSWER_SIZE])
+/*
+ * Runs a query and stores what it prints. Returns false if it could not be run, or had not ended at
+ * the deadline.
+ */
+static bool run_query(const char *const *arguments, const struct question *q)
 {
-	const uint64_t deadline = now_ns() + ANSWER_NS;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	struct pollfd out;
@@ -74,9 +85,8 @@ static void ask(const char *const *arguments, char answer[ANSWER_SIZE])
 	ssize_t n = -1;
 	pid_t pid;
 
-	*answer = '\0';
 	if (pipe2(ends, O_CLOEXEC))
-		return;
+		return false;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -97,115 +107,196 @@ static void ask(const char *const *arguments, char answer[ANSWER_SIZE])
 	while (pid && size + 1 < ANSWER_SIZE) {
 		const uint64_t now = now_ns();
 
-		if (now >= deadline)
+		if (now >= q->deadline_ns)
 			break;
-		if (poll(&out, 1, (int)((deadline - now) / NS_PER_MS + 1)) <= 0)
+		if (poll(&out, 1, (int)((q->deadline_ns - now) / NS_PER_MS + 1)) <= 0)
 			continue;
-		n = read(ends[0], answer + size, ANSWER_SIZE - 1 - size);
+		n = read(ends[0], q->text + size, ANSWER_SIZE - 1 - size);
 		if (n <= 0)
 			break;
 		size += n;
 	}
 	close(ends[0]);
 	if (!pid)
-		return;
+		return false;
 	if (n != 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	answer[n == 0 ? size : 0] = '\0';
+	q->text[size] = '\0';
+	return n == 0;
+}
+
+/* Copies a name or a version, if it is one. Returns whether it is. */
+static bool copy_word(char to[PACKAGE_WORD_SIZE], const char *word)
+{
+	size_t size = strlen(word);
+
+	if (!size || size >= PACKAGE_WORD_SIZE ||
+	    word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			      "0123456789+-._~^:")])
+		return false;
+	memcpy(to, word, size + 1);
+	return true;
 }
 
 /*
- * Appends the packages of an answer, each once: "zlib1g:amd64: /lib/..." or "zlib". Lines of other
- * kinds are messages, such as of files without an owner, and have blanks.
+ * dpkg has files of /usr where packages had them: in /lib or /bin. Returns the other path that a
+ * file may have; the caller frees it. NULL: no memory.
  */
-static void append_packages(const struct manager *manager, char *answer,
-			    char command[PACKAGE_COMMAND_SIZE])
+static char *other_path(const char *path)
 {
-	char *line, *packages[PACKAGES_MAX];
-	size_t count = 0, used;
+	char *other;
 
-	while ((line = strsep(&answer, "\n")) && count < PACKAGES_MAX) {
-		size_t i = 0, size;
-		char *end = strstr(line, ": /");
+	if (strncmp(path, "/usr/", strlen("/usr/")) == 0)
+		return strdup(path + strlen("/usr"));
+	return asprintf(&other, "/usr%s", path) < 0 ? NULL : other;
+}
 
-		if (end)
-			*end = '\0';
-		size = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789+-._");
-		/* What is of this architecture needs no name of one. */
-		if (size &&
-		    (strcmp(line + size, ":amd64") == 0 || strcmp(line + size, ":arm64") == 0))
-			line[size] = '\0';
-		if (!size || line[size])
-			continue;
-		while (i < count && strcmp(packages[i], line) != 0)
-			i++;
-		if (i == count)
-			packages[count++] = line;
-	}
-	if (!count)
+/* Takes "zlib1g:amd64: /lib/..."; messages have blanks before the path. */
+static void take_owner(const struct question *q, char *line, char *const *others)
+{
+	char *path = strstr(line, ": /"), *architecture;
+
+	if (!path)
 		return;
-	used = snprintf(command, PACKAGE_COMMAND_SIZE, "%s", manager->install);
-	for (size_t i = 0; i < count && used < PACKAGE_COMMAND_SIZE; i++) {
-		/* The C library's has an older name in Debian. */
-		const char *suffix = strcmp(packages[i], "libc6") == 0 ? "-dbg" : manager->suffix;
-		int size = snprintf(command + used, PACKAGE_COMMAND_SIZE - used, " %s%s",
-				    packages[i], suffix);
+	*path = '\0';
+	path += strlen(": ");
+	/* What is of this architecture needs no name of one. */
+	architecture = strchr(line, ':');
+	if (architecture && strcmp(architecture, ":amd64") != 0 &&
+	    strcmp(architecture, ":arm64") != 0)
+		return;
+	if (architecture)
+		*architecture = '\0';
+	for (size_t i = 0; i < q->count; i++)
+		if (others[i] &&
+		    (strcmp(path, q->images[i]->path) == 0 || strcmp(path, others[i]) == 0))
+			copy_word(q->packages[i].name, line);
+}
 
-		if ((size_t)size >= PACKAGE_COMMAND_SIZE - used)
-			command[used] = '\0';
-		used += size;
+static bool ask_dpkg(const struct question *q)
+{
+	const char *arguments[3 + 2 * PACKAGE_IMAGES_MAX + 1] = { DPKG_QUERY, "-S" };
+	char *others[PACKAGE_IMAGES_MAX] = { NULL }, *line, *rest = q->text;
+	size_t count = 2;
+	bool answered = true;
+
+	for (size_t i = 0; i < q->count; i++) {
+		others[i] = is_here(q->images[i]) ? other_path(q->images[i]->path) : NULL;
+		if (!others[i])
+			continue;
+		arguments[count++] = q->images[i]->path;
+		arguments[count++] = others[i];
 	}
+	arguments[count] = NULL;
+	if (count > 2)
+		answered = run_query(arguments, q);
+	while (count > 2 && answered && (line = strsep(&rest, "\n")))
+		take_owner(q, line, others);
+	for (size_t i = 0; i < q->count; i++)
+		free(others[i]);
+	arguments[1] = "-W";
+	arguments[2] = "--showformat=${Package} ${Version}\\n";
+	count = 3;
+	for (size_t i = 0; i < q->count; i++)
+		if (*q->packages[i].name)
+			arguments[count++] = q->packages[i].name;
+	arguments[count] = NULL;
+	if (count == 3 || !answered)
+		return answered;
+	answered = run_query(arguments, q);
+	rest = q->text;
+	while (answered && (line = strsep(&rest, "\n"))) {
+		const char *name = strsep(&line, " ");
+
+		for (size_t i = 0; i < q->count && line; i++)
+			if (strcmp(q->packages[i].name, name) == 0)
+				copy_word(q->packages[i].version, line);
+	}
+	return answered;
+}
+
+/* One at a time: rpm does not say which package is which file's. */
+static bool ask_rpm(const struct question *q)
+{
+	const char *arguments[] = {
+		RPM, "-qf", "--queryformat", "%{NAME} %{VERSION}-%{RELEASE}\\n", NULL, NULL
+	};
+
+	for (size_t i = 0; i < q->count; i++) {
+		struct package p = { 0 };
+		char *rest = q->text, *line, *name;
+
+		if (!is_here(q->images[i]))
+			continue;
+		arguments[4] = q->images[i]->path;
+		if (!run_query(arguments, q))
+			return false;
+		line = strsep(&rest, "\n");
+		name = strsep(&line, " ");
+		/* A message has more than two words. */
+		if (line && copy_word(p.name, name) && copy_word(p.version, line))
+			q->packages[i] = p;
+	}
+	return true;
+}
+
+/* Returns who answered; NULL: nobody. */
+static const struct manager *find_packages(const struct profile_image *const *images, size_t count,
+					   uint64_t wait_ns, struct package *packages)
+{
+	struct question q = {
+		.images = images,
+		.count = count,
+		.deadline_ns = now_ns() + wait_ns,
+		.packages = packages,
+		.text = malloc(ANSWER_SIZE),
+	};
+	const struct manager *manager = managers,
+			     *end = manager + sizeof(managers) / sizeof(*managers);
+
+	memset(packages, 0, count * sizeof(*packages));
+	while (manager < end && (access(manager->query, X_OK) || access(manager->installer, X_OK)))
+		manager++;
+	if (!q.text || manager == end || !manager->ask(&q))
+		manager = NULL;
+	free(q.text);
+	return manager;
+}
+
+bool package_versions(const struct profile_image *const *images, size_t count,
+		      struct package *packages)
+{
+	return find_packages(images, count, VERSIONS_NS, packages);
 }
 
 void package_command(const struct profile_image *const *images, size_t count,
 		     char command[PACKAGE_COMMAND_SIZE])
 {
-	const char *arguments[ARGUMENTS_MAX + 2 * PACKAGE_IMAGES_MAX + 1];
-	char *answer = malloc(ANSWER_SIZE), *aliases[PACKAGE_IMAGES_MAX];
-	const struct manager *manager = managers;
-	const size_t manager_count = sizeof(managers) / sizeof(*managers);
-	size_t argument_count = 0, alias_count = 0, given;
+	struct package packages[PACKAGE_IMAGES_MAX];
+	const struct manager *manager = find_packages(images, count, COMMAND_NS, packages);
+	size_t used = 0, named = 0;
 
 	*command = '\0';
-	while (manager < managers + manager_count &&
-	       (access(manager->query[0], X_OK) || access(manager->installer, X_OK)))
-		manager++;
-	if (!answer || manager == managers + manager_count)
-		goto out;
-	while (manager->query[argument_count]) {
-		arguments[argument_count] = manager->query[argument_count];
-		argument_count++;
-	}
-	given = argument_count;
-	for (size_t i = 0; i < count && i < PACKAGE_IMAGES_MAX; i++) {
-		const char *path = images[i]->path;
-		char *alias;
+	for (size_t i = 0; manager && i < count && named < PACKAGES_MAX; i++) {
+		const char *name = packages[i].name;
+		size_t k = 0;
+		int size;
 
-		if (!is_here(images[i]))
+		while (k < i && strcmp(packages[k].name, name) != 0)
+			k++;
+		if (!*name || k < i)
 			continue;
-		arguments[argument_count++] = path;
-		/* dpkg has files of /usr where packages had them: in /lib or /bin. */
-		if (manager != managers)
-			continue;
-		if (strncmp(path, "/usr/", strlen("/usr/")) == 0)
-			alias = strdup(path + strlen("/usr"));
-		else if (asprintf(&alias, "/usr%s", path) < 0)
-			alias = NULL;
-		if (!alias)
-			break;
-		aliases[alias_count++] = alias;
-		arguments[argument_count++] = alias;
+		if (!named++)
+			used = snprintf(command, PACKAGE_COMMAND_SIZE, "%s", manager->install);
+		/* The C library's has an older name in Debian. */
+		size = snprintf(command + used, PACKAGE_COMMAND_SIZE - used, " %s%s", name,
+				strcmp(name, "libc6") == 0 ? "-dbg" : manager->suffix);
+		if ((size_t)size >= PACKAGE_COMMAND_SIZE - used) {
+			command[used] = '\0';
+			return;
+		}
+		used += size;
 	}
-	arguments[argument_count] = NULL;
-	if (argument_count > given) {
-		ask(arguments, answer);
-		append_packages(manager, answer, command);
-	}
-out:
-	while (alias_count)
-		free(aliases[--alias_count]);
-	free(answer);
 }

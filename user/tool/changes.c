@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/packages.h"
 #include "archive/read.h"
 #include "archive/window_sum.h"
 #include "report/changes/changes.h"
@@ -101,12 +102,14 @@ static int add_window(struct changes *c, const struct changes_arguments *a,
 	return err ? error_no_memory(e) : 0;
 }
 
-/* Adds all windows of the interval, as fine as they are. */
+/* Adds all windows of the interval, as fine as they are, and the packages of their hosts. */
 static int add_windows(struct changes *c, const struct changes_arguments *a, const char *directory,
-		       const char *host, bool *damaged, struct error *e)
+		       const char *host, struct archive_packages *packages, bool *damaged,
+		       struct error *e)
 {
 	struct query_interval interval;
 	struct archive_window *windows;
+	const char *host_added = NULL;
 	size_t count, added = 0;
 	int err = query_interval(&a->query, NULL, &interval, e);
 
@@ -118,8 +121,12 @@ static int add_windows(struct changes *c, const struct changes_arguments *a, con
 	for (size_t i = 0; i < count && !err; i++) {
 		if (!is_wanted_host(a, windows[i].host))
 			continue;
+		if ((!host_added || strcmp(host_added, windows[i].host) != 0) &&
+		    packages_read(packages, directory, windows[i].host))
+			err = error_no_memory(e);
+		host_added = windows[i].host;
 		added++;
-		err = add_window(c, a, &windows[i], damaged, e);
+		err = err ?: add_window(c, a, &windows[i], damaged, e);
 	}
 	archive_list_free(windows, count);
 	if (!err && !added) {
@@ -209,6 +216,7 @@ static int run_changes(int argc, char **argv)
 	struct changes_arguments a = { .view.limit = -1, .options.least_percent = 1 };
 	struct changes_metric metrics[METRICS_MAX] = { 0 };
 	struct report_table_options table;
+	struct archive_packages packages = { 0 };
 	struct changes c = { 0 };
 	char *directory = NULL, *host = NULL;
 	const char *path;
@@ -238,11 +246,12 @@ static int run_changes(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	table = tool_table_options(&a.view);
+	a.options.packages = &packages;
 	a.options.metrics = metrics;
 	a.options.metric_count = a.metrics.count;
 	err = read_metrics(&a, metrics, &e);
 	err = err ?: (changes_begin(&c) ? error_no_memory(&e) : 0);
-	err = err ?: add_windows(&c, &a, directory, host, &damaged, &e);
+	err = err ?: add_windows(&c, &a, directory, host, &packages, &damaged, &e);
 	err = err ?: (changes_find(&c, &a.options) ? error_no_memory(&e) : 0);
 	err = err ?: check_metrics(&c, &a, &e);
 	if (!err &&
@@ -256,6 +265,7 @@ static int run_changes(int argc, char **argv)
 	if (!err && !a.quiet)
 		print_summary(&c, damaged);
 	changes_free(&c);
+	packages_free(&packages);
 	for (size_t i = 0; i < a.metrics.count; i++) {
 		free(metrics[i].unit);
 		free(metrics[i].list);

@@ -545,6 +545,18 @@ static bool is_on_both_sides(const struct changes_data *d, const struct changes_
 	       d->blocks[s->cells.cells[s->cells.count - 1].block].limit_ns > at_ns;
 }
 
+static void name_packages(struct change *change, const struct archive_packages *packages)
+{
+	for (size_t i = 0; packages && i < change->image_count; i++)
+		for (int side = 0; side < CHANGE_SIDES; side++) {
+			const struct archive_package *package =
+				packages_find(packages, change->images[i].builds[side]);
+
+			change->images[i].packages[side] =
+				package && package->name ? package : NULL;
+		}
+}
+
 int changes_find(struct changes *c, const struct changes_options *o)
 {
 	size_t room = 0;
@@ -566,8 +578,10 @@ int changes_find(struct changes *c, const struct changes_options *o)
 		} else {
 			err = changes_find_deploys(c, &room, i);
 		}
-		for (size_t k = first; k < c->count; k++)
+		for (size_t k = first; k < c->count; k++) {
 			c->changes[k].metric = metric;
+			name_packages(&c->changes[k], o->packages);
+		}
 	}
 	return err ?: changes_judge(c, o);
 }

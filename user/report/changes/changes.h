@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "archive/packages.h"
 #include "profile/build_id.h"
 #include "profile/profile.h"
 #include "report/report.h"
@@ -83,6 +84,8 @@ struct change_measure {
 struct change_image {
 	const char *name;
 	char builds[CHANGE_SIDES][BUILD_ID_TEXT_SIZE];
+	/* What these are of; the packages' of the options. NULL: unknown. */
+	const struct archive_package *packages[CHANGE_SIDES];
 };
 
 enum change_outcome {
@@ -145,6 +148,7 @@ struct changes_options {
 	uint64_t at_ns;	      /* compare all services before and after this time; 0: deploys */
 	const struct changes_metric *metrics; /* the first that matches a service is its own */
 	size_t metric_count;
+	const struct archive_packages *packages; /* of the builds; NULL: none is known */
 };
 
 struct changes {

@@ -127,7 +127,7 @@ static int add_image(struct change *change, const struct replaced *r)
 		return -ENOMEM;
 	change->images = images;
 	images += change->image_count++;
-	images->name = r->new->image;
+	*images = (struct change_image){ .name = r->new->image };
 	strcpy(images->builds[BEFORE], r->old->id);
 	strcpy(images->builds[AFTER], r->new->id);
 	return 0;

@@ -59,6 +59,34 @@ static void print_interval(uint64_t since_ns, uint64_t until_ns, FILE *out)
 	print_time(days[0].tm_yday == days[1].tm_yday ? "%H:%M" : "%F %H:%M", until_ns, out);
 }
 
+/*
+ * " (postgresql-15 15.15-0+deb12u1, before 15.14-0+deb12u1)"; or as long a part of the build IDs as
+ * people compare, if a package is not known, or both builds are of one version of it.
+ */
+static void print_builds(const struct change_image *image, FILE *out)
+{
+	const struct archive_package *before = image->packages[BEFORE];
+	const struct archive_package *after = image->packages[AFTER];
+
+	if (!before || !after ||
+	    (strcmp(before->name, after->name) == 0 &&
+	     strcmp(before->version, after->version) == 0)) {
+		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
+		return;
+	}
+	fputs(" (", out);
+	text_print(after->name, out);
+	putc(' ', out);
+	text_print(after->version, out);
+	fputs(", before ", out);
+	if (strcmp(before->name, after->name) != 0) {
+		text_print(before->name, out);
+		putc(' ', out);
+	}
+	text_print(before->version, out);
+	putc(')', out);
+}
+
 /* web.service on host one, 2026-11-27 14:03 to 14:05: a new build of server, restarted */
 static void print_head(const struct change *change, FILE *out)
 {
@@ -76,7 +104,7 @@ static void print_head(const struct change *change, FILE *out)
 
 		fprintf(out, "%s", i ? ", " : ": a new build of ");
 		text_print(image->name, out);
-		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
+		print_builds(image, out);
 		separator = ", ";
 	}
 	if (change->image_count > MOST_IMAGES)
@@ -409,6 +437,15 @@ static struct json_object *measure_object(const struct change_measure *m,
 	return json_checked(object, err);
 }
 
+static struct json_object *package_object(const struct archive_package *package)
+{
+	struct json_object *object = json_object_new_object();
+	int err = json_add_text(object, "name", package->name);
+
+	err = err ?: json_add_text(object, "version", package->version);
+	return json_checked(object, err);
+}
+
 static struct json_object *image_object(const struct change_image *image)
 {
 	struct json_object *object = json_object_new_object();
@@ -416,6 +453,14 @@ static struct json_object *image_object(const struct change_image *image)
 
 	err = err ?: json_add_text(object, "before", image->builds[BEFORE]);
 	err = err ?: json_add_text(object, "after", image->builds[AFTER]);
+	if (image->packages[BEFORE])
+		err = err
+			      ?: json_add(object, "package_before",
+					  package_object(image->packages[BEFORE]));
+	if (image->packages[AFTER])
+		err = err
+			      ?: json_add(object, "package_after",
+					  package_object(image->packages[AFTER]));
 	return json_checked(object, err);
 }
 
