@@ -187,7 +187,8 @@ bad_metric() {
 }
 bad_metric "a line without a value" '1795132800 5\n1795132815\n' ':2: it is no TIME VALUE'
 bad_metric "a value that is none" '1795132800 5\n1795132815 x\n' ':2: its value is no number'
-bad_metric "a negative one" '1795132800 -5\n' ':1: a value is no number from 0 on'
+bad_metric "a negative one" '1795132800 -5\n' ':1: a value is no number of requests'
+bad_metric "a huge one" '1795132800 1e300\n' ':1: a value is no number of requests'
 bad_metric "a time that is none" '# a\n\nwhen 5 6\nxx 7 8\n1795132815x 7\n' ':5: its time is none'
 bad_metric "times that go back" '1795132800 5\n1795132799 7\n' ':2: its time is not later'
 bad_metric "a scrape without times" 'http_requests_total{a="b"} 7\n' ':1: its value has no time'

@@ -82,6 +82,12 @@ make_seeds() {
 	mkdir "$work/seeds.input"
 	cp "$work"/seed.pb.gz "$work"/waits.pb.gz "$work"/stacks.folded "$work"/calls.callgrind "$work/seeds.input"
 	printf 'one\r\ntwo\n\nthree' | gzip >"$work/seeds.input/lines.gz"
+	mkdir "$work/seeds.metric"
+	printf '%s\n' '# of web' '1795132800 5' '2026-11-20T02:00:30Z,7' '1795132860500; 3' >"$work/seeds.metric/lines"
+	printf '%s\n' 'requests{job="a \"}b"} 5 1795132800000' 'requests{job="a \"}b"} 9 1795132860000' \
+		'up NaN 1795132800000' >"$work/seeds.metric/prometheus"
+	printf '%s' '{"data": {"result": [{"metric": {"job": "a"}, "values": [[1795132800, "5"], [1795132860.5, "9"]]}]}}' \
+		>"$work/seeds.metric/query_range.json"
 }
 
 # compile NAME OPTION...: a small program as a seed for elf and dwarf.
@@ -182,7 +188,7 @@ for fuzzer in "$fuzzers"/fuzz_*; do
 	[[ $name != *.d ]] || continue
 	all+=("$name")
 	case $name in
-	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | push | python | requests | replies) ;;
+	input | cfi | dwarf | elf | jitdump | kallsyms | metric | perf_map | push | python | requests | replies) ;;
 	*) formats+=("$name") ;;
 	esac
 done

@@ -22,8 +22,10 @@
 #define STEPS_A_FALL 4
 #define LEAST_STEPS  8
 
-#define TIME_TEXT_SIZE 64
-#define JSON_DEPTH     16
+/* A counter has at most 64 bits; sums of these are numbers, too. */
+#define LARGEST 1.9e19
+
+#define JSON_DEPTH 16
 
 /* One counter, or rate. */
 struct series {
@@ -75,8 +77,8 @@ static const char *add_value(struct reader *r, const char *name, uint64_t time_n
 		*err = 0;
 		return NULL;
 	}
-	if (isinf(value) || value < 0)
-		return "a value is no number from 0 on";
+	if (value < 0 || value > LARGEST)
+		return "a value is no number of requests";
 	s = find_series(r, name);
 	if (!s || array_reserve(&r->m->list, &r->room, r->m->count + 1, sizeof(*r->m->list))) {
 		*err = -ENOMEM;
