@@ -39,6 +39,7 @@ rows() {
 		cross|make test-cross|all tests' programs, built for arm64
 		linux-debug|make test-kernel-debug|profil.ko on a kernel with KASAN, lockdep and kmemleak
 		names|! grep -n -e '@profil\.example' -e '<[A-Z][A-Z /]*>' debian/control debian/changelog debian/copyright packaging/ITP.md|what only a person can give: "A release" in CONTRIBUTING.md
+		bench-quick|make bench-quick|nothing costs twice of what it did, by ratios to what perf costs
 		bench|make bench|speed and cost, beside perf: compare with the last release
 	END
 }

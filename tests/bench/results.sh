@@ -10,12 +10,13 @@
 file=${1:-$top/user/doc/RESULTS.md}
 kept=$build/bench/results
 mkdir -p "$kept"
-all="peers bench legacy clock kmod formats intervals flame top names delay changes"
+all="peers linked bench legacy clock kmod formats intervals flame top names delay changes"
 read -ra benches <<<"${BENCHES:-$all}"
 
 # title NAME: what a benchmark is about, a text for a heading.
 declare -A title=(
 	[peers]="Work that people run, under profilers"
+	[linked]="Beside profilers that a program is linked with, or run by"
 	[bench]="The program on the tick, start and end, CPU time beside perf's"
 	[legacy]="profil(2): cost of its back ends"
 	[clock]="Clocks, 10,000 threads, profild with 1,000 clients"
@@ -56,8 +57,8 @@ machine() {
 failed=0
 for name in "${benches[@]}"; do
 	printf '%s\n' "$name" >&2
-	if [ "$name" = peers ]; then
-		"$here/peers.py" --rounds "${PROFIL_BENCH_ROUNDS:-7}" --seconds "${PROFIL_BENCH_SECONDS:-4}"
+	if [ -x "$here/$name.py" ]; then
+		"$here/$name.py" --rounds "${PROFIL_BENCH_ROUNDS:-7}" --seconds "${PROFIL_BENCH_SECONDS:-2}"
 	else
 		# A table as the benchmarks print it is one of Markdown but for its edges.
 		"$here/$name.sh" | sed -n 's/^.* | .*/| & |/p'
