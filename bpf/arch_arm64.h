@@ -58,6 +58,13 @@ static __always_inline __u32 preempt_count(struct task_struct *task, __s64 dista
 	return BPF_CORE_READ(task, thread_info.preempt.count);
 }
 
+static __always_inline __u64 interrupt_stack_caller(struct task_struct *task, __s64 distance)
+{
+	(void)task;
+	(void)distance;
+	return 0;
+}
+
 /* Writes the registers by their numbers in DWARF, which is their order: x0 to x30, sp. */
 static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
 {

@@ -60,6 +60,19 @@ static __always_inline __u32 preempt_count(struct task_struct *task, __s64 dista
 	return count;
 }
 
+/*
+ * Where the code is that went over to the interrupt stack of that CPU: its return address is the
+ * second word there. hardirq_stack_ptr, at this distance, leads to the first.
+ */
+static __always_inline __u64 interrupt_stack_caller(struct task_struct *task, __s64 distance)
+{
+	__u64 *first = NULL, caller = 0;
+
+	bpf_probe_read_kernel(&first, sizeof(first), (void *)task->se.cfs_rq->rq + distance);
+	bpf_probe_read_kernel(&caller, sizeof(caller), first - 1);
+	return caller;
+}
+
 /* Writes the registers by their numbers in DWARF. */
 static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
 {

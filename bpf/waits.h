@@ -119,9 +119,13 @@ struct {
 const volatile __u8 wait_reasons[WAIT_SYSTEM_CALLS] = {}; /* by the number of the system call */
 const volatile __u32 wait_percent = 0; /* how much of each CPU's time it may take; 0: any */
 
-/* The code in which all interrupts enter the kernel; size 0: unknown. */
+/* The code in which interrupts enter the kernel; size 0: unknown. */
 const volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
-const volatile __s64 preempt_count_distance = 0; /* see preempt_count() */
+
+/* The code that handles them first, and changes to their stack; size 0: unknown. */
+const volatile __u64 interrupt_code = 0, interrupt_code_size = 0;
+const volatile __s64 interrupt_stack_distance = 0; /* see interrupt_stack_caller() */
+const volatile __s64 preempt_count_distance = 0;   /* see preempt_count() */
 
 /* Written by user space before it runs the iterators: CLOCK_MONOTONIC to the scheduler's clock. */
 volatile __s64 wait_clock_offset = 0;
@@ -833,7 +837,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 	__u64 now = bpf_ktime_get_ns() + waker_clock_offset, id;
 	__u32 cpu = bpf_get_smp_processor_id(), count = preempt_count(task, preempt_count_distance);
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
-	bool kernel_thread = task->flags & PF_KTHREAD, in_doubt = false;
+	bool kernel_thread = task->flags & PF_KTHREAD;
 	bool interrupt = count & IN_INTERRUPT || !task->pid;
 	bool takes_stack = (__s64)(now - since_ns) >= WAKER_STACK_NS;
 	struct wait_task *own;
@@ -849,28 +853,27 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 		takes_stack = false;
 	/*
 	 * A softirq may be served at the end of an interrupt; or in a system call, for what the
-	 * thread itself has sent: then it is the waker.
+	 * thread itself has sent: then it is the waker. Both run on the stack of interrupts.
 	 */
-	if (!interrupt && count & IN_SOFTIRQ) {
-		in_doubt = !kernel_thread && is_in_system_call(regs) && interrupt_entry_size;
-		interrupt = true;
-	}
-	if (takes_stack || in_doubt)
+	if (!interrupt && count & IN_SOFTIRQ)
+		interrupt =
+			kernel_thread || !is_in_system_call(regs) || !interrupt_code_size ||
+			interrupt_stack_caller(task, interrupt_stack_distance) - interrupt_code <
+				interrupt_code_size;
+	if (interrupt && !takes_stack)
+		return WAKER_INTERRUPT;
+	if (takes_stack)
 		size = get_frames(ctx, stack->pcs, 0);
 	if (interrupt) {
 		stack->kernel_depth = size / sizeof(__u64);
 		entry = find_interrupt_entry(stack);
-		if (!in_doubt || entry) {
-			if (!takes_stack)
-				return WAKER_INTERRUPT;
-			if (entry)
-				stack->kernel_depth = entry;
-			stack->id = SAMPLE_ID_VALID;
-			stack->user_depth = 0;
-			stack->end = stack->by_frame_pointer = 0;
-			stack->cpu = WAKER_INTERRUPT;
-			return find_wait(stack);
-		}
+		if (entry)
+			stack->kernel_depth = entry;
+		stack->id = SAMPLE_ID_VALID;
+		stack->user_depth = 0;
+		stack->end = stack->by_frame_pointer = 0;
+		stack->cpu = WAKER_INTERRUPT;
+		return find_wait(stack);
 	}
 	/* One that has waited is recorded: that is cheaper to see. */
 	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);

@@ -121,48 +121,76 @@ static size_t rings_size(const struct waits *w)
 }
 
 /*
- * Finds the code in which interrupts enter the kernel (x86). Without the right to read it, or on
- * other machines, it stays unknown.
+ * Finds the code in which interrupts enter the kernel, and that which changes to their stack (x86).
+ * Without the right to read it, or on other machines, it stays unknown.
  */
-static void find_interrupt_entry(struct sample_bpf *bpf)
+static void find_interrupt_code(struct sample_bpf *bpf, bool has_stack)
 {
+	static const char *const names[] = {
+		" __irqentry_text_start\n",
+		" __irqentry_text_end\n",
+		" __noinstr_text_start\n",
+		" __noinstr_text_end\n",
+	};
 	FILE *in = fopen("/proc/kallsyms", "re");
-	unsigned long long start = 0, limit = 0;
+	uint64_t addresses[sizeof(names) / sizeof(*names)] = { 0 };
+	size_t missing = sizeof(names) / sizeof(*names);
 	char line[256];
 
-	while (in && !limit && fgets(line, sizeof(line), in)) {
-		if (strstr(line, " __irqentry_text_start\n"))
-			start = strtoull(line, NULL, 16);
-		else if (strstr(line, " __irqentry_text_end\n"))
-			limit = strtoull(line, NULL, 16);
-	}
+	while (in && missing && fgets(line, sizeof(line), in))
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (strstr(line, names[i])) {
+				addresses[i] = strtoull(line, NULL, 16);
+				missing--;
+			}
 	if (in)
 		fclose(in);
-	if (start < limit) {
-		bpf->rodata->interrupt_entry = start;
-		bpf->rodata->interrupt_entry_size = limit - start;
+	if (addresses[0] < addresses[1]) {
+		bpf->rodata->interrupt_entry = addresses[0];
+		bpf->rodata->interrupt_entry_size = addresses[1] - addresses[0];
+	}
+	if (has_stack && addresses[2] < addresses[3]) {
+		bpf->rodata->interrupt_code = addresses[2];
+		bpf->rodata->interrupt_code_size = addresses[3] - addresses[2];
 	}
 }
 
-/* Whether the programs can tell interrupts from threads: finds the preempt count. */
-static bool find_preempt_count(struct sample_bpf *bpf)
+#ifdef __x86_64__
+/*
+ * Sets *distance to that of a per-CPU variable from the CPU's run queue. Linux 6.2 to 6.14 have
+ * those of which much depends as members of one struct. Returns whether it is known.
+ */
+static bool find_distance(const struct btf *btf, const char *name, const char *member,
+			  __s64 *distance)
 {
+	int64_t queue = 0, variable = 0;
+	uint32_t offset = 0;
+	bool found = btf && program_cpu_variable(btf, "runqueues", &queue) == 0 &&
+		     (program_cpu_variable(btf, name, &variable) == 0 ||
+		      (program_cpu_variable(btf, "pcpu_hot", &variable) == 0 &&
+		       program_member_offset(btf, "pcpu_hot", member, &offset) == 0));
+
+	*distance = variable + offset - queue;
+	return found;
+}
+#endif
+
+/* Whether the programs can tell interrupts from threads: finds what they do it by. */
+static bool find_interrupts(struct sample_bpf *bpf)
+{
+	bool found = true, has_stack = false;
 #ifdef __x86_64__
 	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
-	int64_t queue = 0, count = 0;
-	uint32_t offset = 0; /* of Linux 6.2 to 6.14: it is in a struct */
-	bool found = btf && program_cpu_variable(btf, "runqueues", &queue) == 0 &&
-		     (program_cpu_variable(btf, "__preempt_count", &count) == 0 ||
-		      (program_cpu_variable(btf, "pcpu_hot", &count) == 0 &&
-		       program_member_offset(btf, "pcpu_hot", "preempt_count", &offset) == 0));
 
+	found = find_distance(btf, "__preempt_count", "preempt_count",
+			      &bpf->rodata->preempt_count_distance);
+	has_stack = find_distance(btf, "hardirq_stack_ptr", "hardirq_stack_ptr",
+				  &bpf->rodata->interrupt_stack_distance);
 	btf__free(btf);
-	bpf->rodata->preempt_count_distance = count + offset - queue;
-	return found;
-#else
-	(void)bpf;
-	return true;
 #endif
+	if (found)
+		find_interrupt_code(bpf, has_stack);
+	return found;
 }
 
 int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
@@ -173,11 +201,9 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 				  true);
 	bpf_program__set_autoload(bpf->progs.prepare_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_of_waits, true);
-	if (find_preempt_count(bpf)) {
-		find_interrupt_entry(bpf);
+	if (find_interrupts(bpf))
 		bpf_program__set_autoload(
 			cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, true);
-	}
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
