@@ -233,7 +233,7 @@ int target_list_of_user(uid_t uid, pid_t **pids, size_t *count)
 	*pids = NULL;
 	*count = 0;
 	while (!err && (entry = readdir(directory))) {
-		/* The directory belongs to the process's effective user, if it is dumpable. */
+		/* Unlike the files in it, the directory belongs to the effective user, always. */
 		if (number_parse(entry->d_name, 1, INT32_MAX, &pid) ||
 		    fstatat(dirfd(directory), entry->d_name, &status, 0) || status.st_uid != uid)
 			continue;
