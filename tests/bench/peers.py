@@ -26,6 +26,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("PROFIL_BUILD", os.path.join(TOP, "build"))
 PROFILTOOL = os.path.join(BUILD, "profiltool")
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+PATIENCE = 60 # seconds, with a profiler that is to end
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -370,8 +371,16 @@ class Profiler:
     def end(self):
         began = time.monotonic()
         self.process.send_signal(signal.SIGINT)
-        _, status, used = os.wait4(self.process.pid, 0)
-        self.seconds_to_end = time.monotonic() - began
+        pid = 0
+        while not pid:
+            pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
+            self.seconds_to_end = time.monotonic() - began
+            if not pid and self.seconds_to_end > PATIENCE:
+                self.process.kill()
+                self.process.wait()
+                raise RuntimeError("it had not ended after %d s" % PATIENCE)
+            if not pid:
+                time.sleep(0.002)
         self.process.returncode = status
         self.out.close()
         self.err.close()
