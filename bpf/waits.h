@@ -877,7 +877,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 	}
 	/* One that has waited is recorded: that is cheaper to see. */
 	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
-	if (!own || own->exec != (__u32)task->self_exec_id)
+	if (!own || own->exec != (__u32)task->self_exec_id || (has_owner && !is_owners(task)))
 		own = own_wait(task, counters);
 	if (own && !takes_stack && own->own_slots[2])
 		return own->own_slots[2];

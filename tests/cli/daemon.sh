@@ -573,29 +573,15 @@ rm "$socket" "$work/moved"
 
 # --- As systemd starts it ---
 
-# activate TYPE COMMAND...: with a socket passed on, as sd_listen_fds(3) says
-cat >"$work/activate" <<'PYTHON'
-import os, socket, sys
-
-type, path, command = sys.argv[1], sys.argv[2], sys.argv[3:]
-s = socket.socket(socket.AF_UNIX, getattr(socket, type))
-s.bind(path)
-os.chmod(path, 0o666)
-if type != "SOCK_DGRAM":
-	s.listen()
-os.dup2(s.fileno(), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
-os.execvp(command[0], command)
-PYTHON
+# activate TYPE COMMAND...: with a socket passed on
 activate() {
 	local type=$1
 	shift
 	rm -f "$socket"
-	python3 "$work/activate" "$type" "$socket" "$@"
+	python3 "$top/tests/activate.py" "$type" "$socket" "$@"
 }
 
-check "a passed socket" launch python3 "$work/activate" SOCK_SEQPACKET "$socket" \
+check "a passed socket" launch python3 "$top/tests/activate.py" SOCK_SEQPACKET "$socket" \
 	"$profild" --verbose --socket "$work/none/socket"
 check "a passed socket: serves" talk_as_nobody connect greeting start grow
 check "a passed socket: ends" end_daemon TERM
@@ -606,7 +592,7 @@ check "a passed socket: needs no lock" test ! -e "$socket.lock"
 rm "$socket"
 mkfifo "$work/later.in"
 # shellcheck disable=SC2016 # is for the other shell
-spawn python3 "$work/activate" SOCK_SEQPACKET "$socket" \
+spawn python3 "$top/tests/activate.py" SOCK_SEQPACKET "$socket" \
 	bash -c 'read -r <"$0" && exec "$@"' "$work/later.in" "$profild" --verbose
 wait_for talk connect
 check "a descriptor that takes long to close, from before" \

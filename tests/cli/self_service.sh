@@ -9,7 +9,7 @@
 
 # Copies that every user may run, wherever the tests are.
 chmod 755 "$work"
-cp "$build/profild" "$profiltool" "$progs/chains" "$progs/shares" "$work"
+cp "$build/profild" "$profiltool" "$progs/chains" "$progs/shares" "$progs/hostile" "$work"
 cp "${BASH_SOURCE[0]%.sh}.py" "$work/client.py"
 chmod 755 "$work"/*
 python=$(PATH=/usr/bin:/bin:$PATH command -v python3) # one that every user may run
@@ -146,6 +146,57 @@ tool record --wall -o "$work/files/wall.pb.gz" -- sh -c 'sleep 0.1; sleep 0.1' >
 check "--wall: the account of all threads" grep -q "wall: 3 threads" "$work/wall.out"
 check "--wall: no address of the kernel" lacks_kernel_addresses "$work/files/wall.pb.gz"
 
+# waits_hold FILE EXPRESSION: whether it is true of s, all waits, and their wakers, each with its PID (0: none), label of the
+# waker, wall time and what it ended.
+waits_hold() {
+	"$profiltool" dump --json "$1" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+at = {v["type"]: i for i, v in enumerate(d["values"])}
+s = [(int(s["labels"].get("pid", 0)), s["labels"].get("tags", {}).get("waker", ""), s["values"][at["wall"]], s["values"][at["woke"]])
+	for s in d["stacks"]]
+print(s)
+assert eval(sys.argv[1])' "$2"
+}
+
+# A process that another user wakes: it is in read(2) before that.
+begin woken "${nobody[@]}" sh -c 'echo ready; exec cat'
+woken=$pid
+wait_for grep -qx "cat" "/proc/$woken/comm"
+tool record --wall -g -v -o "$work/files/woken.pb.gz" -p "$woken" >"$work/woken.table" 2>"$work/woken.err" &
+recorder=$!
+note_started "$recorder"
+wait_for grep -q ", the first $woken, " "$work/daemon.err"
+wait_for grep -q "^State:.S" "/proc/$woken/status"
+send_line woken x
+wait_for grep -qx x "$work/woken.out"
+kill "$woken"
+wait "$recorder"
+check "--wall: who woke it is another process" waits_hold "$work/files/woken.pb.gz" \
+	"any(waker == 'another process' and wall > 0 for pid, waker, wall, woke in s)"
+check "--wall: which one it was is nowhere" waits_hold "$work/files/woken.pb.gz" "{pid for pid, *_ in s} <= {0, $woken}"
+
+# One of the user's closes itself, and then wakes another one.
+cat >"$work/closes.py" <<-'END'
+	import ctypes, os, sys, time
+	ends = os.pipe()
+	if os.fork() == 0:
+	    os.read(ends[0], 1)
+	    os._exit(0)
+	time.sleep(0.02)
+	ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+	time.sleep(0.02)
+	os.write(ends[1], b"x")
+	os.wait()
+	print(os.getpid())
+END
+tool record --wall -g -o "$work/files/closes.pb.gz" -- "$python" "$work/closes.py" >"$work/closes.out" 2>&1
+closes=$(grep -xE '[0-9]+' "$work/closes.out")
+check "--wall: what woke it before it closed itself is there" waits_hold "$work/files/closes.pb.gz" \
+	"any(pid == $closes and wall > 0 for pid, waker, wall, woke in s)"
+check "--wall: what it woke then is not" waits_hold "$work/files/closes.pb.gz" \
+	"all(pid != $closes for pid, waker, wall, woke in s if woke)"
+
 "${nobody[@]}" "$work/shares" 1 0 lazy >"$work/shares.out" &
 target=$!
 note_started $target
@@ -277,6 +328,29 @@ end_daemon
 begin_daemon --max-starts 4 --max-recordings 100 --max-all-recordings 1000
 check "too many recordings within a minute: are refused" answers "within a minute" connect connect connect connect connect
 end_daemon
+
+# profild itself closes the connection of who is refused, with what is on its way there. Who connects before it has the
+# socket can send descriptors on every kernel.
+mkfifo "$work/later"
+# shellcheck disable=SC2016 # is for the other shell
+"${pdeathsig[@]}" python3 "$top/tests/activate.py" SOCK_SEQPACKET "$socket" bash -c 'read -r <"$0" && exec "$@"' "$work/later" \
+	"$work/profild" --record --verbose --max-recordings 1 >"$work/daemon.out" 2>"$work/daemon.err" &
+daemon=$!
+note_started "$daemon"
+wait_for test -S "$socket"
+begin served "${nobody[@]}" "$work/hostile" "$socket" connect ready
+served=$pid
+begin lingers "${nobody[@]}" "$work/hostile" "$socket" connect linger=1000 ready
+check "a descriptor that takes long to close: was sent" test -z "$(grep refused "$work/lingers.out")"
+kill -STOP "$pid" # its connection does not end
+echo >"$work/later"
+wait_for grep -q ready "$work/daemon.err"
+wait_for grep -q "has 1 recordings" "$work/daemon.err"
+check "a descriptor that takes long to close: others are served" \
+	timeout 300 "${somebody[@]}" "$work/profiltool" record -F 999 -- "$work/chains" set 100
+kill -KILL "$served" "$pid"
+end_daemon
+rm "$socket"
 
 begin_daemon --max-all-recordings 1 --max-duration 1 --max-starts 10000
 check "the longest time: what was counted is there" answers "result 3" connect pid=$target request receive

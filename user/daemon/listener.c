@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,12 +11,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "util/number.h"
 
 #define FIRST_PASSED_FD 3 /* SD_LISTEN_FDS_START */
+
+#define MAX_WAIT_US 100000
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
@@ -231,10 +235,27 @@ int listener_open(struct listener *listener, const char *path, struct error *e)
 	return err;
 }
 
+static void interrupt(int signal)
+{
+	(void)signal; /* its arrival makes a waiting system call fail with EINTR */
+}
+
+void listener_limit_waits(bool on)
+{
+	/* Periodic: a single one could come just before the wait. */
+	const struct timeval interval = { .tv_usec = on ? MAX_WAIT_US : 0 };
+	const struct sigaction interruption = { .sa_handler = interrupt }; /* no SA_RESTART */
+
+	sigaction(SIGALRM, &interruption, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ interval, interval }, NULL);
+}
+
 void listener_close(struct listener *listener)
 {
 	if (listener->path && is_at(listener->path, &listener->status))
 		unlink(listener->path);
+	listener_limit_waits(true); /* for those that were not accepted */
 	close(listener->fd);
+	listener_limit_waits(false);
 	unlock_path(listener);
 }

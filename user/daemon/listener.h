@@ -2,6 +2,7 @@
 #ifndef PROFIL_DAEMON_LISTENER_H
 #define PROFIL_DAEMON_LISTENER_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -32,6 +33,13 @@ void listener_refuse_descriptors(int socket);
 
 /* Lets a connection take them again: one that a process of its own serves. */
 void listener_accept_descriptors(int socket);
+
+/*
+ * Has waits in the kernel interrupted all the time (EINTR), so that no client can make profild wait
+ * longer than 100 ms: for an exec(2) that does not end, or for a descriptor that lingers when its
+ * last owner closes it, or the connection on which it is. Children are not interrupted.
+ */
+void listener_limit_waits(bool on);
 
 /* Closes the socket, and removes its path, if it is still the same file, and the lock. */
 void listener_close(struct listener *listener);

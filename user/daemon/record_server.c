@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/listener.h"
 #include "daemon/log.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -235,13 +236,20 @@ int record_server_run(int listener, const struct record_limits *limits, struct e
 			{ .fd = s.signals, .events = POLLIN },
 			{ .fd = s.listener, .events = POLLIN },
 		};
+		bool accepted;
 
 		if (poll(fds, 2, s.count ? (int)(GRACE_NS / NS_PER_MS) : -1) < 0 && errno != EINTR)
 			err = error_set(e, errno, "cannot wait for events");
 		take_signals(&s);
 		reap_workers(&s);
 		kill_late(&s);
-		if (fds[1].revents && !s.end && !accept_connection(&s))
+		if (!fds[1].revents || s.end)
+			continue;
+		/* A refused client's connection is closed. */
+		listener_limit_waits(true);
+		accepted = accept_connection(&s);
+		listener_limit_waits(false);
+		if (!accepted)
 			poll(fds, 1, PAUSE_MS);
 	}
 	/* Their clients get no result. Those that do not end by this end with their parent. */

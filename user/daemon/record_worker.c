@@ -439,8 +439,10 @@ static int run(struct worker *w, struct error *e)
 			end = RECORD_TARGETS_ENDED;
 		else if (now_ns() >= end_ns)
 			end = RECORD_TIME_IS_OVER;
-		else if (command == RECORD_CUT)
+		else if (command == RECORD_CUT) {
 			err = capture_cut(w->capture, e) ?: send_result(w, RECORD_GOES_ON, e);
+			poll(NULL, 0, LOOK_MS); /* whoever asks for more than ten in a second */
+		}
 	}
 	err = err ?: capture_stop(w->capture, e);
 	err = err ?: send_result(w, end, e);

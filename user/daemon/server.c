@@ -8,11 +8,11 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "capture/cpus.h"
 #include "daemon/client.h"
+#include "daemon/listener.h"
 #include "daemon/log.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -22,12 +22,6 @@
 
 /* How many connections are accepted per event. */
 #define MAX_ACCEPTED 64
-
-/*
- * The longest that a client can make profild wait in the kernel: for an exec(2) that does not end,
- * or for a descriptor that lingers when its last owner closes it. A signal interrupts these waits.
- */
-#define MAX_WAIT_NS (100 * NS_PER_MS)
 
 /* Pause after accept(2) failed, mostly with EMFILE: no descriptors are left. */
 #define PAUSE_NS (100 * NS_PER_MS)
@@ -261,22 +255,6 @@ static void serve_connection(struct server *s, struct connection *connection)
 	close_connection(s, connection);
 }
 
-static void interrupt(int signal)
-{
-	(void)signal; /* its arrival makes a waiting system call fail with EINTR */
-}
-
-/*
- * Interrupts waits in the kernel by a periodic SIGALRM: a single one could come just before the
- * wait.
- */
-static void limit_waits(bool on)
-{
-	const struct timeval interval = { .tv_usec = on ? MAX_WAIT_NS / 1000 : 0 };
-
-	setitimer(ITIMER_REAL, &(struct itimerval){ interval, interval }, NULL);
-}
-
 /* Waits for events and serves them. */
 static int take_events(struct server *s, struct error *e)
 {
@@ -287,7 +265,7 @@ static int take_events(struct server *s, struct error *e)
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
-	limit_waits(true);
+	listener_limit_waits(true);
 	for (int i = 0; i < count; i++) {
 		const struct watch *watch = s->events[i].data.ptr;
 		struct connection *connection = watch->connection;
@@ -320,7 +298,7 @@ static int take_events(struct server *s, struct error *e)
 	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
 		serve_connection(s, s->ready[i]);
 	s->ready_count = 0;
-	limit_waits(false);
+	listener_limit_waits(false);
 	free_closed(s);
 	return 0;
 }
@@ -347,13 +325,11 @@ int server_run(int listener, int signals, struct histograms *histograms,
 	       const struct limits *limits, struct error *e)
 {
 	struct server s = { .listener = listener, .histograms = histograms, .epoll = -1 };
-	const struct sigaction interruption = { .sa_handler = interrupt }; /* no SA_RESTART */
 	int err = open_server(&s, signals, limits, e);
 
-	sigaction(SIGALRM, &interruption, NULL);
 	while (!err && !s.end)
 		err = take_events(&s, e);
-	limit_waits(true); /* closing a socket can wait, too */
+	listener_limit_waits(true); /* closing a socket can wait, too */
 	while (s.connections)
 		close_connection(&s, s.connections);
 	free_closed(&s);
@@ -363,6 +339,6 @@ int server_run(int listener, int signals, struct histograms *histograms,
 	free(s.ready);
 	if (s.epoll >= 0)
 		close(s.epoll);
-	limit_waits(false);
+	listener_limit_waits(false);
 	return err;
 }

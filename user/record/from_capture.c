@@ -531,8 +531,13 @@ static int add_waker(const struct capture_sample *from, void *context)
 	if (capture_is_owned(b->c) && from->cpu != WAKER_THREAD)
 		waker.depth = waker.user_depth = 0;
 	waker_name(&waker, &b->kernel, name);
-	if (capture_is_owned(b->c) && from->cpu == WAKER_OTHER_THREAD)
+	if (capture_is_owned(b->c) && from->cpu == WAKER_OTHER_THREAD) {
 		snprintf(name, sizeof(name), "another process");
+		waker.pid = waker.tid = 0;
+		waker.generation = 0;
+		waker.uid = UINT32_MAX;
+		waker.cgroup = waker.title = NULL;
+	}
 	err = profile_string(b->p, name, &b->wakers[from->waker]);
 	if (from->cpu == WAKER_OTHER_THREAD)
 		waker.depth = waker.user_depth = 0;
