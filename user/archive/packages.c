@@ -40,13 +40,9 @@ int packages_add(struct archive_packages *p, const char *build, const char *name
 	if (array_reserve(&p->list, &p->room, p->count + 1, sizeof(*p->list)))
 		return -ENOMEM;
 	new = &p->list[p->count];
-	*new = (struct archive_package){
-		.name = name ? strdup(name) : NULL,
-		.version = version ? strdup(version) : NULL,
-	};
+	*new = (struct archive_package){ .name = strdup(name), .version = strdup(version) };
 	snprintf(new->build, sizeof(new->build), "%s", build);
-	if ((name && !new->name) || (version && !new->version) ||
-	    index_add(&p->index, hash, p->count)) {
+	if (!new->name || !new->version || index_add(&p->index, hash, p->count)) {
 		free(new->name);
 		free(new->version);
 		return -ENOMEM;
@@ -94,9 +90,7 @@ static int write_packages(FILE *out, void *context, struct error *e)
 
 	(void)e;
 	for (size_t i = p->count > PACKAGES_MOST ? p->count - PACKAGES_MOST : 0; i < p->count; i++)
-		if (p->list[i].name)
-			fprintf(out, "%s %s %s\n", p->list[i].build, p->list[i].name,
-				p->list[i].version);
+		fprintf(out, "%s %s %s\n", p->list[i].build, p->list[i].name, p->list[i].version);
 	return 0;
 }
 

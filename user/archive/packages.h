@@ -15,7 +15,7 @@
  */
 struct archive_package {
 	char build[BUILD_ID_TEXT_SIZE];
-	char *name, *version; /* NULL: known to be of none; this is not written */
+	char *name, *version;
 };
 
 /* Zero-initialised: none. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/directory.h"
+#include "util/index.h"
 
 /* A deploy is compared by a day on each side. */
 #define LOOK_BACK_S (2 * 24 * 3600)
@@ -43,11 +45,17 @@
 /* A deploy is judged when the time after it has become twice as long as this, again and again. */
 #define JUDGE_FIRST_S (15 * 60)
 
+/* What dpkg or rpm may take of the CPU besides. */
+#define PACKAGES_CPU_NS (5 * NS_PER_S)
+
 /* It may wait for the CPU and the disk until the next look is due, and no less than this. */
 #define LATE_LEAST_NS (300 * NS_PER_S)
 
 /* How much memory it may take, beside what it has of the recorder's. */
 #define MEMORY_BYTES (192 * 1024 * 1024)
+
+/* How long look_stop() waits. */
+#define STOP_MS 5000
 
 /* The least difference that is reported, as profiltool changes has it, in percent. */
 #define LEAST_PERCENT 1
@@ -253,10 +261,20 @@ struct looker {
 	struct changes changes;
 	struct found_list found;
 	struct archive_packages packages;
-	bool packages_added;   /* some that are to be written */
-	bool packages_unknown; /* there is no dpkg or rpm that would answer */
-	size_t files;	       /* how many changes have got some */
+	struct archive_packages none; /* images that are of none: make_none_key() */
+	bool packages_added;	      /* some that are to be written */
+	bool packages_end;	      /* there is no dpkg or rpm that would answer */
+	size_t files;		      /* how many changes have got some */
 };
+
+/* Which image is of no package: its build ID alone may be another file's, which is. */
+static void make_none_key(const struct profile_image *image, char key[static BUILD_ID_TEXT_SIZE])
+{
+	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
+
+	hash = hash_bytes(image->path, strlen(image->path), hash);
+	snprintf(key, BUILD_ID_TEXT_SIZE, "%016" PRIx64, hash);
+}
 
 /*
  * Notes which packages a window's images are of, if it is not known: while they are installed, as
@@ -266,44 +284,56 @@ struct looker {
 static int note_packages(struct looker *k, const struct profile *p)
 {
 	const struct profile_image *images[PACKAGE_IMAGES_MAX];
-	char builds[PACKAGE_IMAGES_MAX][BUILD_ID_TEXT_SIZE];
-	size_t next = 0;
+	struct package packages[PACKAGE_IMAGES_MAX];
+	size_t next = 0, count;
 	int err = 0;
 
-	while (next < p->image_count && !k->packages_unknown && !err) {
-		struct package packages[PACKAGE_IMAGES_MAX];
-		size_t count = 0;
+	do {
+		struct rusage used = { 0 };
 
-		for (; next < p->image_count && count < PACKAGE_IMAGES_MAX; next++) {
+		for (count = 0; next < p->image_count && count < PACKAGE_IMAGES_MAX; next++) {
 			const struct profile_image *image = &p->images[next];
+			char build[BUILD_ID_TEXT_SIZE], none[BUILD_ID_TEXT_SIZE];
 
 			if (!image->build_id_size || image->provider)
 				continue;
-			build_id_format(image->build_id, image->build_id_size, builds[count]);
-			if (!packages_find(&k->packages, builds[count]))
+			build_id_format(image->build_id, image->build_id_size, build);
+			make_none_key(image, none);
+			if (!packages_find(&k->packages, build) && !packages_find(&k->none, none))
 				images[count++] = image;
 		}
-		if (!count)
+		getrusage(RUSAGE_CHILDREN, &used);
+		if (!count || k->packages_end || rusage_ns(&used) > PACKAGES_CPU_NS)
 			break;
-		if (!package_versions(images, count, packages))
-			k->packages_unknown = true;
-		for (size_t i = 0; i < count && !k->packages_unknown && !err; i++) {
-			bool known = *packages[i].version;
+		k->packages_end = !package_versions(images, count, packages);
+		for (size_t i = 0; i < count && !k->packages_end && !err; i++) {
+			char key[BUILD_ID_TEXT_SIZE];
 
-			if (packages_find(&k->packages, builds[i])) /* it has two images */
-				continue;
-			k->packages_added |= known;
-			err = packages_add(&k->packages, builds[i], known ? packages[i].name : NULL,
-					   known ? packages[i].version : NULL);
+			if (*packages[i].version) {
+				build_id_format(images[i]->build_id, images[i]->build_id_size, key);
+				if (packages_find(&k->packages, key)) /* it has two images */
+					continue;
+				k->packages_added = true;
+				err = packages_add(&k->packages, key, packages[i].name,
+						   packages[i].version);
+			} else {
+				make_none_key(images[i], key);
+				err = packages_find(&k->none, key)
+					      ? 0
+					      : packages_add(&k->none, key, "", "");
+			}
 		}
-	}
+	} while (!err);
 	return err;
 }
 
 static int read_windows(struct looker *k, struct error *e)
 {
-	/* What ran since the last look, or has been tried by then. */
-	uint64_t recent_ns = k->begin_s * NS_PER_S - k->o->watch_ns;
+	/* What ran before the last look has been asked for by then. */
+	uint64_t looked_s = k->found.looked_s;
+	uint64_t recent_ns = looked_s && looked_s < k->begin_s
+				     ? looked_s * NS_PER_S
+				     : k->begin_s * NS_PER_S - k->o->watch_ns;
 	uint64_t since_s = k->begin_s > LOOK_BACK_S ? k->begin_s - LOOK_BACK_S : 0;
 	struct archive_window *windows;
 	size_t count;
@@ -691,11 +721,17 @@ void look_wait(struct look *l, struct state *state)
 
 void look_stop(struct look *l)
 {
-	siginfo_t info;
+	struct pollfd fd = { .events = POLLIN };
 
 	if (l->pid <= 0)
 		return;
 	kill(l->pid, SIGKILL); /* its child, not waited for yet */
-	waitid(P_PID, l->pid, &info, WEXITED);
+	/* One that waits for a file system does not end by that; nor does it hold up the end. */
+	fd.fd = syscall(SYS_pidfd_open, l->pid, 0);
+	if (fd.fd >= 0) {
+		poll(&fd, 1, STOP_MS);
+		close(fd.fd);
+	}
+	waitpid(l->pid, NULL, WNOHANG);
 	l->pid = 0;
 }

@@ -404,8 +404,8 @@ int state_print(const char *directory, const char *host, bool json, bool *runs, 
 					     : "run it as the user that records");
 		return err;
 	}
-	/* Reads the lines that write_json() writes. */
-	while (fgets(line, sizeof(line), in)) {
+	/* Reads the lines that write_json() writes; others may own the directory. */
+	for (size_t lines = 0; lines < 2 * STATE_SIZE && fgets(line, sizeof(line), in); lines++) {
 		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
 			continue;
 		for (size_t i = 0; i < FIELDS; i++)

@@ -55,6 +55,7 @@ static bool is_here(const struct profile_image *image)
 {
 	struct elf_file file;
 	struct error ignored;
+	struct stat status;
 	bool same;
 	int fd;
 
@@ -62,7 +63,12 @@ static bool is_here(const struct profile_image *image)
 	if (image_kind(image->path) != IMAGE_FILE || *image->path != '/' ||
 	    strpbrk(image->path, "*?[\\\n") || !image->build_id_size)
 		return false;
-	fd = file_open_regular(-1, image->path, NULL);
+	fd = file_open_regular(-1, image->path, &status);
+	/* What a user has there is of no package. */
+	if (fd >= 0 && status.st_uid) {
+		close(fd);
+		return false;
+	}
 	if (fd < 0 || elf_file_open(&file, fd, NULL, &ignored))
 		return false;
 	same = elf_has_build_id(&file, image->build_id, image->build_id_size);
@@ -197,7 +203,7 @@ static bool ask_dpkg(const struct question *q)
 	for (size_t i = 0; i < q->count; i++)
 		free(others[i]);
 	arguments[1] = "-W";
-	arguments[2] = "--showformat=${Package} ${Version}\\n";
+	arguments[2] = "--showformat=${db:Status-Abbrev}${Package} ${Version}\\n";
 	count = 3;
 	for (size_t i = 0; i < q->count; i++)
 		if (*q->packages[i].name)
@@ -208,10 +214,15 @@ static bool ask_dpkg(const struct question *q)
 	answered = run_query(arguments, q);
 	rest = q->text;
 	while (answered && (line = strsep(&rest, "\n"))) {
-		const char *name = strsep(&line, " ");
+		const char *name;
 
+		/* During an upgrade, the file and the version may not be of each other. */
+		if (strncmp(line, "ii ", strlen("ii ")) != 0)
+			continue;
+		line += strlen("ii ");
+		name = strsep(&line, " ");
 		for (size_t i = 0; i < q->count && line; i++)
-			if (strcmp(q->packages[i].name, name) == 0)
+			if (strcmp(q->packages[i].name, name) == 0 && is_here(q->images[i]))
 				copy_word(q->packages[i].version, line);
 	}
 	return answered;

@@ -548,13 +548,9 @@ static bool is_on_both_sides(const struct changes_data *d, const struct changes_
 static void name_packages(struct change *change, const struct archive_packages *packages)
 {
 	for (size_t i = 0; packages && i < change->image_count; i++)
-		for (int side = 0; side < CHANGE_SIDES; side++) {
-			const struct archive_package *package =
-				packages_find(packages, change->images[i].builds[side]);
-
+		for (int side = 0; side < CHANGE_SIDES; side++)
 			change->images[i].packages[side] =
-				package && package->name ? package : NULL;
-		}
+				packages_find(packages, change->images[i].builds[side]);
 }
 
 int changes_find(struct changes *c, const struct changes_options *o)
