@@ -65,7 +65,7 @@ names=(attach stop own-cpu memory file report tick switch)
 for helper in session empty pingpong; do
 	build_helper "$helper" || exit 1
 done
-start_ready "$progs/shares" 1 0
+start "$helpers/session" -w 1000000000
 for ((round = 0; round < ${PROFIL_BENCH_ROUNDS:-5}; round++)); do
 	if ! one_round; then
 		echo "quick.sh: a round could not be measured:" >&2

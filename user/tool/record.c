@@ -132,6 +132,7 @@ static const struct option_spec options[] = {
 	  MEMBER(target.unit) },
 	{ "container", 0, "NAME", "profile this container: its name, or the beginning of its ID",
 	  option_text, MEMBER(target.container) },
+	TOOL_SAMPLING_OPTIONS(struct record_options, target),
 	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
 	  MEMBER(duration_ns) },
 	{ "output", 'o', "FILE",
@@ -735,7 +736,8 @@ static const struct option_group groups[] = {
 const struct tool_command record_command = {
 	.name = "record",
 	.records = true,
-	.arguments = "{-p PID|NAME | -t TID | -a | -u USER | --cgroup PATH} [OPTION...], or record "
+	.arguments = "{-p PID|NAME | --pgrep REGEX | -t TID | -a | -u USER | --cgroup PATH | "
+		     "--unit UNIT | --container NAME} [OPTION...], or record "
 		     "[OPTION...] -- "
 		     "COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",

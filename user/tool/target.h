@@ -56,7 +56,10 @@ struct tool_target {
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
 	{ "cgroup", 'G', "PATH", "profile this control group and those below it", option_text,       \
-	  offsetof(type, member.cgroup) },                                                         \
+	  offsetof(type, member.cgroup) }
+
+/* How to sample them. */
+#define TOOL_SAMPLING_OPTIONS(type, member)                                                       \
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \

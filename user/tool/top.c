@@ -103,6 +103,7 @@ static int parse_sort(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct top_options, target),
+	TOOL_SAMPLING_OPTIONS(struct top_options, target),
 	TOOL_INTERVAL_OPTIONS(struct top_options, query),
 	{ "delay", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_delay,
 	  MEMBER(delay_ns) },

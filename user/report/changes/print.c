@@ -140,7 +140,7 @@ static void print_outcome(const struct change *change, FILE *out)
 	text_decimal(cost, fabs(change->cost));
 	switch (change->outcome) {
 	case CHANGE_TOO_EARLY:
-		fputs("  nothing is compared yet: it takes 15 minutes before and after\n", out);
+		fputs("  nothing is compared: too little was recorded before or after it\n", out);
 		return;
 	case CHANGE_NONE:
 		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
