@@ -9,6 +9,7 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
     halfway       the same within a minute, which has ticks of the old ones, too
     slower=F,X    a new build, in which the function F costs X percent of the service's time more
     moved=F,G,X   a new build, in which so much of F's time has become G's
+    added=K,X     a new build, in which requests of kind K also log, in many small functions: X percent of the service's time
     whole=X       a new build, in which all functions cost X percent more
     waits=X       a restart, after which threads wait X times as long for a CPU
     more=K,X      a restart, after which there are so many percent more requests of kind K
@@ -33,6 +34,7 @@ START = int(os.environ.get("DEPLOYS_START", 1795132800))  # 2026-11-20 00:00 UTC
 HOST = os.environ.get("DEPLOYS_HOST", "one")
 SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
 FUNCTIONS = 40
+LOG_FUNCTIONS = 60
 
 
 def varint(number):
@@ -131,6 +133,7 @@ class Service:
         self.load, self.beside, self.waits = 1.0, False, 1.0
         self.requests, self.counter = 0, []
         self.old = 0  # a process that ends in the next minute
+        self.added = None  # a kind of request, and what its log costs
         self.drift = [0.0] * 5  # of the load, and of each kind of request
 
     def deploy(self, what):
@@ -156,7 +159,10 @@ class Service:
                     self.costs[function] *= 1 + float(percent) / 100
             return
         self.build += 1
-        if name == "whole":
+        if name == "added":
+            kind, percent = argument.split(",")
+            self.added = int(kind), float(percent) / 100
+        elif name == "whole":
             for function in self.costs:
                 self.costs[function] *= 1 + float(argument) / 100
         elif name == "slower":
@@ -193,6 +199,13 @@ class Service:
                 self.old = 0
             window.sample(stack, ticks, labels)
             ran += round(ticks * 1e9 / HZ)
+        for i in range(LOG_FUNCTIONS if self.added else 0):
+            kind, cost = self.added
+            ticks = poisson(self.rng, HZ * 60 * self.cpus * load * cost / LOG_FUNCTIONS * math.exp(self.drift[1 + kind]))
+            if ticks:
+                window.sample([window.location(frame, self.program, build)
+                               for frame in (f"log{i}", "log", f"request_{kind}", "serve", "main")], ticks, labels)
+                ran += round(ticks * 1e9 / HZ)
         waited = round(ran * 0.04 * self.waits * math.exp(self.rng.gauss(0, 0.2)))
         window.wall(ran, waited, 4 * 60 * 10**9 - ran - waited, labels)
 

@@ -111,6 +111,14 @@ check "with what is asked more often" grep -qE ' \+[0-9.]+ .* total  request_1  
 check "in JSON, too" exits 0 "$profiltool" changes --since @0 -q --json "$work/mixture"
 check "as an outcome" json "[c['outcome'] for c in j['changes']] == ['mixture']" "$work/out"
 
+# A service that logs since, in functions of which each is too small to be compared; and one that is only asked more.
+archive added 3 0.8 jobs.service:0.4:added=1,4 db.service:0.4:more=2,40
+check "what is done since a deploy is worse" changes 3 added --unit jobs.service
+check "by so much" grep -qE '^  worse: the same work takes (3\.[5-9]|4\.[0-5])[0-9] % more CPU time$' "$work/out"
+check "with all that is called for it" grep -qE '^ +0\.00 +[34]\.[0-9]{2} +\+[34]\.[0-9]{2} +[0-9.]+ +total  log +jobs$' "$work/out"
+check "more of what was done before is not" changes 0 added --unit db.service
+check "without a deploy it may be a new kind of requests" changes 0 added --unit jobs.service --at '2026-11-20 00:24'
+
 # per FILE [OPTION]...: of web.service in the archive "whole", as exits.
 per() {
 	exits "$1" "$profiltool" changes --since @0 -q --json --unit web.service "${@:3}" --per "$2" "$work/whole" &&

@@ -29,6 +29,12 @@
 #define MAIN_CALLER 0.8
 #define NOT_ALIKE   0.01
 
+/* What takes less than this of what it takes on the other side was hardly done there. */
+#define HARDLY 0.1
+
+/* Callers of callers that are looked at. */
+#define MOST_DEPTH 128
+
 /* The part of a block in which requests were counted, at least. */
 #define LEAST_COVERED 0.95
 
@@ -184,6 +190,7 @@ struct candidate {
 	const struct changes_function *function;
 	double lasting; /* the difference in the second half of the time after */
 	bool alike;	/* it takes the same part of its caller's time */
+	bool added;	/* its caller had it done on one side, and hardly on the other */
 	bool differs;
 };
 
@@ -331,26 +338,36 @@ static double difference_p(const struct share *s, double scale, double scale_err
 	return a + b > 0 ? student(fabs(scaled - s[BEFORE].share) / sqrt(*variance), *freedom) : 1;
 }
 
-/*
- * Whether a function took the same part of its caller's time before and after, as far as is known:
- * only of one that had nearly always the same caller, which is not all of the service.
- */
-static bool is_alike(const struct judge *j, const struct changes_function *f, bool total,
-		     const struct side *sides)
+/* The caller that a function nearly always had; NULL: there is none. */
+static const struct changes_caller *main_caller(const struct changes_function *f)
 {
-	const struct changes_function *functions = j->c->data->functions;
 	const struct changes_caller *caller = NULL;
-	struct side of_caller[CHANGE_SIDES] = { sides[BEFORE], sides[AFTER] };
-	struct share s[CHANGE_SIDES];
-	double variance, freedom, all = 0;
+	double all = 0;
 
 	for (size_t i = 0; i < f->caller_count; i++) {
 		all += (double)f->callers[i].total;
 		if (!caller || f->callers[i].total > caller->total)
 			caller = &f->callers[i];
 	}
-	if (!caller || (double)caller->total < MAIN_CALLER * all)
-		return false;
+	return caller && (double)caller->total >= MAIN_CALLER * all ? caller : NULL;
+}
+
+/*
+ * Sets whether a function took the same part of its caller's time before and after, or hardly any
+ * on one side, as far as is known: only of one that had nearly always the same caller, which is not
+ * all of the service.
+ */
+static void compare_with_caller(const struct judge *j, struct candidate *candidate,
+				const struct side *sides)
+{
+	const struct changes_function *functions = j->c->data->functions;
+	const struct changes_caller *caller = main_caller(candidate->function);
+	struct side of_caller[CHANGE_SIDES] = { sides[BEFORE], sides[AFTER] };
+	struct share s[CHANGE_SIDES];
+	double variance, freedom;
+
+	if (!caller)
+		return;
 	for (int k = 0; k < CHANGE_SIDES; k++) {
 		const struct changes_cells *c = &functions[caller->number].cells;
 		struct side *side = &of_caller[k];
@@ -365,11 +382,14 @@ static bool is_alike(const struct judge *j, const struct changes_function *f, bo
 			}
 		side->ticks *= side->sum / sides[k].sum;
 		if (side->ticks < LEAST_TICKS || side->sum > ALL * sides[k].sum)
-			return false;
-		s[k] = share_of(&f->cells, total, side);
+			return;
+		s[k] = share_of(&candidate->function->cells, candidate->row.total, side);
 	}
 	share_variances(s, of_caller);
-	return difference_p(s, 1, 0, &variance, &freedom) > NOT_ALIKE;
+	candidate->alike = difference_p(s, 1, 0, &variance, &freedom) > NOT_ALIKE;
+	candidate->added =
+		!candidate->alike && fmin(s[BEFORE].share, s[AFTER].share) <
+					     HARDLY * fmax(s[BEFORE].share, s[AFTER].share);
 }
 
 /* Compares a function, by self or by total. */
@@ -394,7 +414,6 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 	*candidate = (struct candidate){
 		.change = change - j->c->changes,
 		.function = f,
-		.alike = is_alike(j, f, total, sides),
 		.lasting = s[AFTER].last / scale - s[BEFORE].share,
 		.row = {
 			.function = f->function,
@@ -406,6 +425,7 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 			.p = p,
 		},
 	};
+	compare_with_caller(j, candidate, sides);
 	return 0;
 }
 
@@ -756,6 +776,55 @@ static enum change_outcome outcome(const struct balance *b, double least)
 	return b->more >= least ? CHANGE_MOVED : CHANGE_NONE;
 }
 
+/* Whether it differs, with all that it calls, as something that is added to what its caller does.
+ */
+static bool is_addition(const struct candidate *candidate, uint32_t number)
+{
+	return candidate->change == number && candidate->differs && candidate->row.total &&
+	       candidate->added;
+}
+
+/*
+ * Whether a function is known to be called by no such addition, through others or not: it nearly
+ * always had the same caller, which had the same, up to where the stacks begin.
+ */
+static bool is_in_no_addition(const struct judge *j, const struct changes_function *f,
+			      uint32_t number)
+{
+	const struct changes_caller *caller = main_caller(f);
+
+	/* Functions may call each other in turn. */
+	for (size_t depth = 0; caller && depth < MOST_DEPTH; depth++) {
+		f = &j->c->data->functions[caller->number];
+		for (size_t i = 0; i < j->count; i++)
+			if (j->candidates[i].function == f &&
+			    is_addition(&j->candidates[i], number))
+				return false;
+		caller = main_caller(f);
+	}
+	return !f->caller_count;
+}
+
+/*
+ * What a deploy has added, and what it has removed, with all that this calls: each function of it
+ * may be too small to differ by itself, as when something is logged that was not. More of what was
+ * done before may be another mixture.
+ */
+static struct balance added_balance(const struct judge *j, uint32_t number)
+{
+	struct balance balance = { 0 };
+
+	for (size_t i = 0; i < j->count; i++) {
+		const struct candidate *candidate = &j->candidates[i];
+
+		if (is_addition(candidate, number) &&
+		    is_in_no_addition(j, candidate->function, number))
+			*(candidate->row.difference > 0 ? &balance.more : &balance.less) +=
+				fabs(candidate->row.difference);
+	}
+	return balance;
+}
+
 /*
  * Chooses the measures that differ: by more than chance, by as much as was asked for, and still in
  * the second half of the time after.
@@ -811,8 +880,12 @@ static int conclude(struct judge *j, uint32_t number)
 	}
 	if (count) {
 		change->outcome = outcome(&balance, j->o->least_percent);
-		change->cost = balance.more - balance.less;
 		/* Then all that differs is in totals, or alike. */
+		if (change->outcome == CHANGE_NONE && !change->asked) {
+			balance = added_balance(j, number);
+			change->outcome = outcome(&balance, j->o->least_percent);
+		}
+		change->cost = balance.more - balance.less;
 		if (change->outcome == CHANGE_NONE)
 			change->outcome = CHANGE_MIXTURE;
 	}
