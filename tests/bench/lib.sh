@@ -82,7 +82,7 @@ build_helper() {
 # build_writers: compiles writers.c, with what files are written by.
 build_writers() {
 	local objects
-	objects=$(find "$build"/user/{util,dcpi,profile,format} "$build/proto" -name '*.o')
+	objects=$(find "$build"/user/{util,dcpi,profile,format} "$build/proto" "$build/user/symbol/zstd.o" -name '*.o')
 	mkdir -p "$helpers"
 	# shellcheck disable=SC2046,SC2086 # lists of words
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$top" -I"$top/user" \

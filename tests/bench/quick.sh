@@ -19,8 +19,6 @@ note() {
 
 # note_session SIDE FILE: what the last session cost, and the file it wrote.
 note_session() {
-	note "$1" attach "$(value first_ms)"
-	note "$1" stop "$(value stop_ms)"
 	note "$1" own-cpu "$(value profiler_cpu_ms)"
 	note "$1" memory "$(value max_kib)"
 	note "$1" file "$(stat -c %s "$2")"
@@ -32,12 +30,20 @@ cpu_ms() {
 	{ time "$@" >"$work/out" 2>"$work/err"; } 2>&1 | awk '{ print 1000 * ($1 + $2) }'
 }
 
+# elapsed_ms COMMAND...: the time that it takes.
+elapsed_ms() {
+	local TIMEFORMAT=%R
+	{ time "$@" >"$work/out" 2>"$work/err"; } 2>&1 | awk '{ print 1000 * $1 }'
+}
+
 # one_round: each measure once, and once what it is compared with.
 one_round() {
 	session -s 1 "$profiltool" record -q -g -F 999 -p "$pid" -o "$work/ours.pb.gz" || return
 	note_session ours "$work/ours.pb.gz"
 	session -s 1 perf record -q -e cpu-clock --call-graph dwarf -F 999 -p "$pid" -o "$work/perf.data" || return
 	note_session theirs "$work/perf.data"
+	note ours short "$(elapsed_ms "$profiltool" record -q -F 999 -d 0.05 -p "$pid" -o "$work/short.pb.gz")"
+	note theirs short "$(elapsed_ms perf record -q -e cpu-clock -F 999 -p "$pid" -o "$work/short.data" sleep 0.05)"
 	note ours report "$(cpu_ms "$profiltool" report "$work/ours.pb.gz")"
 	note theirs report "$(cpu_ms perf report --stdio -i "$work/perf.data")"
 	session -b -f -s 1 "$profiltool" record -q -g -e task-clock -F 4999 -p "$pid" -o "$work/ours.pb.gz" || return
@@ -51,8 +57,7 @@ one_round() {
 }
 
 declare -A title=(
-	[attach]="from start until it records, to perf's"
-	[stop]="from Ctrl-C to the end, to perf's"
+	[short]="a recording of 50 ms, from start to end, to perf's"
 	[own-cpu]="own CPU time, stacks at 999 Hz, to perf's"
 	[memory]="most memory, to perf's"
 	[file]="size of the file, to perf's"
@@ -60,7 +65,7 @@ declare -A title=(
 	[tick]="BPF time of a tick with its stack, to an empty program's"
 	[switch]="a switch with --wall, to one alone"
 )
-names=(attach stop own-cpu memory file report tick switch)
+names=(short own-cpu memory file report tick switch)
 
 for helper in session empty pingpong; do
 	build_helper "$helper" || exit 1
