@@ -84,9 +84,12 @@ for name in "${names[@]}"; do
 	calculate "$(median "$work/ours.$name") / $(median "$work/theirs.$name")" >"$work/ratio.$name"
 done
 if [ "${1:-}" = --keep ]; then
-	for name in "${names[@]}"; do
-		echo "$name $(cat "$work/ratio.$name")"
-	done >"$kept"
+	{
+		echo "# SPDX-License-Identifier: GPL-2.0-only"
+		for name in "${names[@]}"; do
+			echo "$name $(cat "$work/ratio.$name")"
+		done
+	} >"$kept"
 	exit
 fi
 printf '| ratio | now | before | |\n|---|---|---|---|\n'
