@@ -267,7 +267,7 @@ struct looker {
 	size_t files;		      /* how many changes have got some */
 };
 
-/* Which image is of no package: its build ID alone may be another file's, which is. */
+/* Makes a key for an image of no package: its build ID alone may be that of a file of one. */
 static void make_none_key(const struct profile_image *image, char key[static BUILD_ID_TEXT_SIZE])
 {
 	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
@@ -278,8 +278,8 @@ static void make_none_key(const struct profile_image *image, char key[static BUI
 
 /*
  * Notes which packages a window's images are of, if it is not known: while they are installed, as
- * an upgrade leaves nothing by which it could be told later. What another user chose may have the
- * build ID of what is installed. Returns 0 or -ENOMEM.
+ * an upgrade leaves no trace of the version before. What another user chose may have the build ID
+ * of what is installed. Returns 0 or -ENOMEM.
  */
 static int note_packages(struct looker *k, const struct profile *p)
 {
@@ -396,8 +396,7 @@ static void print_image(const struct change_image *image, const char *before, FI
 	const struct archive_package *old = image->packages[BEFORE], *new = image->packages[AFTER];
 
 	fprintf(out, "%s%s", before, image->name);
-	if (old && new &&
-	    (strcmp(old->name, new->name) != 0 || strcmp(old->version, new->version) != 0))
+	if (change_image_has_versions(image))
 		fprintf(out, ", %s %s after %s", new->name, new->version, old->version);
 }
 

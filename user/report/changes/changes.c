@@ -582,6 +582,16 @@ int changes_find(struct changes *c, const struct changes_options *o)
 	return err ?: changes_judge(c, o);
 }
 
+bool change_image_has_versions(const struct change_image *image)
+{
+	const struct archive_package *before = image->packages[BEFORE];
+	const struct archive_package *after = image->packages[AFTER];
+
+	return before && after &&
+	       (strcmp(before->name, after->name) != 0 ||
+		strcmp(before->version, after->version) != 0);
+}
+
 enum change_outcome changes_outcome(const struct changes *c)
 {
 	enum change_outcome worst = c->count ? CHANGE_TOO_EARLY : CHANGE_NONE;

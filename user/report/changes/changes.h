@@ -174,6 +174,9 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 int changes_find(struct changes *c, const struct changes_options *o);
 void changes_free(struct changes *c);
 
+/* Whether the packages of both builds are known and differ: then these name the deploy. */
+bool change_image_has_versions(const struct change_image *image);
+
 /* The worst outcome of all; CHANGE_NONE if there is no change. */
 enum change_outcome changes_outcome(const struct changes *c);
 

@@ -776,8 +776,7 @@ static enum change_outcome outcome(const struct balance *b, double least)
 	return b->more >= least ? CHANGE_MOVED : CHANGE_NONE;
 }
 
-/* Whether it differs, with all that it calls, as something that is added to what its caller does.
- */
+/* Whether a deploy has added it to what its caller does, or removed it. */
 static bool is_addition(const struct candidate *candidate, uint32_t number)
 {
 	return candidate->change == number && candidate->differs && candidate->row.total &&

@@ -68,9 +68,7 @@ static void print_builds(const struct change_image *image, FILE *out)
 	const struct archive_package *before = image->packages[BEFORE];
 	const struct archive_package *after = image->packages[AFTER];
 
-	if (!before || !after ||
-	    (strcmp(before->name, after->name) == 0 &&
-	     strcmp(before->version, after->version) == 0)) {
+	if (!change_image_has_versions(image)) {
 		fprintf(out, " (%.8s, before %.8s)", image->builds[AFTER], image->builds[BEFORE]);
 		return;
 	}
