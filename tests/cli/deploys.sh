@@ -49,6 +49,15 @@ check "where to is a row" grep -qE ' \+1\.[0-9]{2} .* self +g +jobs$' "$work/out
 check "the summary counts them" grep -qxF 'profiltool: 4 changes: 1 worse, 0 better, 1 moved, 0 of another mixture, 0 of other waits, 2 the same, 0 too early to tell' \
 	"$work/err"
 
+# In the service's time, what f16 has lost is less than what its requests' number varies by; what f11's siblings
+# lose, because there are fewer of their requests, is more than chance.
+archive moves 36 8 db.service:4:moved=f16,g,1
+check "what gave its time is found among what its caller calls" changes 0 moves --min 0.5 --unit db.service
+check "where it got to is a row" grep -qE ' \+[01]\.[0-9]{2} .* self +g +db$' "$work/out"
+archive less 11 8 web.service:4:slower=f11,1
+check "fewer requests of a kind do not hide that they cost more" changes 3 less --min 0.5 --unit web.service
+check "the function that costs it is a row" grep -qE ' self +f11 +web$' "$work/out"
+
 check "--unit chooses services" changes 0 three --unit 'db*'
 check "by which nothing got worse" grep -q '^db.service on host one' "$work/out"
 check "alone" no_line '^web' "$work/out"

@@ -728,7 +728,8 @@ static void test_unseen_switches(void **state)
 		else
 			assert_int_equal(sum_waits(&sample), 0);
 		since = before;
-		/* After it: what this thread runs around leave() is not in the CPU time of the wait. */
+		/* After it: what this thread runs around leave() is not in the CPU time of the
+		 * wait. */
 		ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		slept = 0;
 		for (uint64_t i = 0; i <= ended; i++) {

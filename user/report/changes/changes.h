@@ -23,9 +23,10 @@
  * the median of their ratios, by which most functions cost the same before and after. Of what is
  * left, chance is judged by how much a service's shares scatter from one part of its time to
  * another (not by the number of ticks alone: loads have hours), with Student's t and Welch's
- * degrees of freedom. What takes the same part of its caller's time as before did not change
- * itself: the mixture of requests did, or the caller. And as many functions are compared, by
- * Benjamini and Hochberg's rule: at most one of twenty that are reported differs by chance.
+ * degrees of freedom. What takes the same part of its caller's time as before, scaled like that
+ * among all that the caller calls, did not change itself: the mixture of requests did, or the
+ * caller. And as many functions are compared, by Benjamini and Hochberg's rule: at most one of
+ * twenty that are reported differs by chance.
  *
  * Where it is known how many requests there were, the CPU time of each is compared, too, and what
  * became slower as a whole is seen. What a service waited, and made others wait, is compared and

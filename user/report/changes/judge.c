@@ -189,9 +189,15 @@ struct candidate {
 	uint32_t change;
 	const struct changes_function *function;
 	double lasting; /* the difference in the second half of the time after */
-	bool alike;	/* it takes the same part of its caller's time */
-	bool added;	/* its caller had it done on one side, and hardly on the other */
-	bool differs;
+	bool differs, counted;
+	/* Compared with its main caller, if there is one, by the functions that this calls. */
+	const struct changes_caller *caller;
+	struct share of_caller[CHANGE_SIDES]; /* its part of that one's time */
+	double caller_share;		      /* that one's, before */
+	bool compared;
+	bool alike;   /* it takes the same part */
+	bool added;   /* its caller had it done on one side, and hardly on the other */
+	double moved; /* the difference, in percent of the service's time; 0 if it does not last */
 };
 
 struct judge {
@@ -275,17 +281,30 @@ static double median(double *values, size_t count)
 }
 
 /*
- * The scale of shares after the change: the median of their ratios to those before. *error: its
- * relative standard error, by the median of the deviations. 1 where there are too few functions.
+ * The scale of shares after the change: the median of their ratios to those before, j->ratios.
+ * *error: its relative standard error, by the median of the deviations. 1 where there are too few
+ * functions.
  */
+static void set_scale(struct judge *j, size_t count, double *scale, double *error)
+{
+	*scale = 1;
+	*error = 0;
+	if (count < SCALE_FUNCTIONS)
+		return;
+	*scale = median(j->ratios, count);
+	for (size_t i = 0; i < count; i++)
+		j->ratios[i] = fabs(j->ratios[i] / *scale - 1);
+	/* Of the normal distribution: that of a median, by the median of the deviations. */
+	*error = 1.4826 * 1.2533 * median(j->ratios, count) / sqrt((double)count);
+}
+
+/* The scale of all of the service. */
 static int find_scale(struct judge *j, const struct change *change, const struct side *sides,
 		      double *scale, double *error)
 {
 	struct changes_data *d = j->c->data;
 	size_t count = 0;
 
-	*scale = 1;
-	*error = 0;
 	for (size_t i = 0; i < d->function_count; i++) {
 		const struct changes_function *f = &d->functions[i];
 		struct share s[CHANGE_SIDES];
@@ -301,13 +320,7 @@ static int find_scale(struct judge *j, const struct change *change, const struct
 			return -ENOMEM;
 		j->ratios[count++] = s[AFTER].share / s[BEFORE].share;
 	}
-	if (count < SCALE_FUNCTIONS)
-		return 0;
-	*scale = median(j->ratios, count);
-	for (size_t i = 0; i < count; i++)
-		j->ratios[i] = fabs(j->ratios[i] / *scale - 1);
-	/* Of the normal distribution: that of a median, by the median of the deviations. */
-	*error = 1.4826 * 1.2533 * median(j->ratios, count) / sqrt((double)count);
+	set_scale(j, count, scale, error);
 	return 0;
 }
 
@@ -353,18 +366,16 @@ static const struct changes_caller *main_caller(const struct changes_function *f
 }
 
 /*
- * Sets whether a function took the same part of its caller's time before and after, or hardly any
- * on one side, as far as is known: only of one that had nearly always the same caller, which is not
- * all of the service.
+ * Sets which part of its caller's time a function took: only of one that had nearly always the same
+ * caller, which is not all of the service.
  */
-static void compare_with_caller(const struct judge *j, struct candidate *candidate,
-				const struct side *sides)
+static void set_part_of_caller(const struct judge *j, struct candidate *candidate,
+			       const struct side *sides)
 {
 	const struct changes_function *functions = j->c->data->functions;
 	const struct changes_caller *caller = main_caller(candidate->function);
 	struct side of_caller[CHANGE_SIDES] = { sides[BEFORE], sides[AFTER] };
 	struct share s[CHANGE_SIDES];
-	double variance, freedom;
 
 	if (!caller)
 		return;
@@ -386,10 +397,50 @@ static void compare_with_caller(const struct judge *j, struct candidate *candida
 		s[k] = share_of(&candidate->function->cells, candidate->row.total, side);
 	}
 	share_variances(s, of_caller);
-	candidate->alike = difference_p(s, 1, 0, &variance, &freedom) > NOT_ALIKE;
-	candidate->added =
-		!candidate->alike && fmin(s[BEFORE].share, s[AFTER].share) <
-					     HARDLY * fmax(s[BEFORE].share, s[AFTER].share);
+	candidate->caller = caller;
+	memcpy(candidate->of_caller, s, sizeof(s));
+	candidate->caller_share = of_caller[BEFORE].sum / sides[BEFORE].sum;
+}
+
+/*
+ * Compares what the same caller calls with each other, of the candidates from that one on, as parts
+ * of its time: by the median of their ratios, as all of the service, for where one is slower, the
+ * parts of all others fall. How often the caller is called does not matter here.
+ */
+static int compare_siblings(struct judge *j, const struct change *change, struct candidate *first)
+{
+	const struct candidate *end = j->candidates + j->count;
+	double scale, scale_error, variance, freedom;
+	size_t count = 0;
+
+	if (array_reserve(&j->ratios, &j->ratio_room, end - first, sizeof(*j->ratios)))
+		return -ENOMEM;
+	for (const struct candidate *one = first; one < end; one++) {
+		double ticks[CHANGE_SIDES];
+
+		if (!one->caller || one->caller->number != first->caller->number)
+			continue;
+		for (int k = 0; k < CHANGE_SIDES; k++)
+			ticks[k] = one->row.percent[k] / 100 * (double)change->spans[k].ticks;
+		if (fmin(ticks[BEFORE], ticks[AFTER]) >= SCALE_TICKS)
+			j->ratios[count++] =
+				one->of_caller[AFTER].share / one->of_caller[BEFORE].share;
+	}
+	set_scale(j, count, &scale, &scale_error);
+	for (struct candidate *one = first; one < end; one++) {
+		const struct share *s = one->of_caller;
+		double difference = s[AFTER].share / scale - s[BEFORE].share;
+
+		if (!one->caller || one->caller->number != first->caller->number)
+			continue;
+		one->compared = true;
+		one->alike = difference_p(s, scale, scale_error, &variance, &freedom) > NOT_ALIKE;
+		one->added = !one->alike && fmin(s[BEFORE].share, s[AFTER].share) <
+						    HARDLY * fmax(s[BEFORE].share, s[AFTER].share);
+		if ((s[AFTER].last / scale - s[BEFORE].share) / difference >= 0.5)
+			one->moved = difference * one->caller_share * 100;
+	}
+	return 0;
 }
 
 /* Compares a function, by self or by total. */
@@ -425,7 +476,7 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 			.p = p,
 		},
 	};
-	compare_with_caller(j, candidate, sides);
+	set_part_of_caller(j, candidate, sides);
 	return 0;
 }
 
@@ -693,6 +744,7 @@ static int compare_change(struct judge *j, size_t number)
 {
 	struct change *change = &j->c->changes[number];
 	struct side sides[CHANGE_SIDES];
+	size_t first = j->count;
 	double scale, error;
 	int err;
 
@@ -713,6 +765,9 @@ static int compare_change(struct judge *j, size_t number)
 		if (!err && calls(f)) /* else both are the same */
 			err = compare(j, change, f, true, sides, scale, error);
 	}
+	for (size_t i = first; i < j->count && !err; i++)
+		if (j->candidates[i].caller && !j->candidates[i].compared)
+			err = compare_siblings(j, change, &j->candidates[i]);
 	return err;
 }
 
@@ -774,6 +829,29 @@ static enum change_outcome outcome(const struct balance *b, double least)
 	if (b->less - b->more >= least)
 		return CHANGE_BETTER;
 	return b->more >= least ? CHANGE_MOVED : CHANGE_NONE;
+}
+
+static void count(struct candidate *candidate, double difference, struct balance *balance)
+{
+	candidate->counted = true;
+	*(difference > 0 ? &balance->more : &balance->less) += fabs(difference);
+}
+
+/*
+ * Counts what the other functions of the same caller cost less, or more: where that is called more
+ * often, or less, they may have given time to this one, or got it from this, and not differ in the
+ * service's time by more than chance.
+ */
+static void count_siblings(struct judge *j, const struct candidate *differs,
+			   struct balance *balance)
+{
+	for (size_t i = 0; i < j->count && differs->caller; i++) {
+		struct candidate *one = &j->candidates[i];
+
+		if (one->change == differs->change && !one->row.total && one->caller &&
+		    one->caller->number == differs->caller->number && !one->alike && !one->counted)
+			count(one, one->moved, balance);
+	}
 }
 
 /* Whether a deploy has added it to what its caller does, or removed it. */
@@ -858,7 +936,7 @@ static int conclude(struct judge *j, uint32_t number)
 {
 	struct change *change = &j->c->changes[number];
 	struct balance balance = { 0 };
-	size_t count = 0;
+	size_t rows = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
 		struct candidate *candidate = &j->candidates[i];
@@ -872,12 +950,16 @@ static int conclude(struct judge *j, uint32_t number)
 			continue;
 		candidate->differs =
 			amount >= j->o->least_percent && (row->total || !candidate->alike);
-		count += candidate->differs;
+		rows += candidate->differs;
 		/* Callers have what they call in their totals, so these do not add up. */
 		if (!row->total && !candidate->alike)
-			*(row->difference > 0 ? &balance.more : &balance.less) += amount;
+			count(candidate, row->difference, &balance);
 	}
-	if (count) {
+	for (size_t i = 0; i < j->count; i++)
+		if (j->candidates[i].change == number && j->candidates[i].differs &&
+		    !j->candidates[i].row.total)
+			count_siblings(j, &j->candidates[i], &balance);
+	if (rows) {
 		change->outcome = outcome(&balance, j->o->least_percent);
 		/* Then all that differs is in totals, or alike. */
 		if (change->outcome == CHANGE_NONE && !change->asked) {
@@ -900,9 +982,9 @@ static int conclude(struct judge *j, uint32_t number)
 	if (change->outcome == CHANGE_NONE &&
 	    (change->measures[MEASURE_WAITED].differs || change->measures[MEASURE_DELAY].differs))
 		change->outcome = CHANGE_WAITS;
-	if (!count)
+	if (!rows)
 		return 0;
-	change->rows = calloc(count, sizeof(*change->rows));
+	change->rows = calloc(rows, sizeof(*change->rows));
 	if (!change->rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < j->count; i++)
