@@ -3,6 +3,7 @@
 # The commands in the displays of all man pages run, as a user types them, and succeed: on programs, files and an archive
 # of the names that the pages use. tests/cli/tutorial.sh runs those of profil-tutorial(7), with their output, and
 # tests/profil/docs.sh the C programs. Too long for `make test`, where tests/docs.sh knows all options in them.
+# examples.sh profiltool-web.1 ...: those of these pages.
 # Time limit: 1800 s
 
 # shellcheck disable=SC2016,SC2317 # of awk and shells in it; functions are called by check
@@ -67,6 +68,33 @@ start_ready "$work/bin/nginx" 1 0 lazy
 start_ready "$work/bin/postgres" 1 0 lazy
 start_ready "$work/bin/worker" 2 0 lazy
 server=$pid
+# Where its own code is: what profil(2) counts by an offset. Its first thread has ended, and has no maps.
+text=0x$(cat "/proc/$server/task/"*/maps | sed -nE "s|^([0-9a-f]+)-.* ..x. .* $work/bin/worker$|\1|p" | head -n 1)
+# What has Prometheus' interface, with a counter of an hour.
+cat >"$work/prometheus.py" <<-'END'
+	import http.server, json, sys, urllib.parse
+	class Metrics(http.server.BaseHTTPRequestHandler):
+	    def log_message(self, *ignored):
+	        pass
+	    def do_GET(self):
+	        path, _, query = self.path.partition("?")
+	        asked = {k: v[0] for k, v in urllib.parse.parse_qs(query).items()}
+	        if path != "/api/v1/query_range":
+	            return self.send_error(404)
+	        times = range(int(asked["start"]), int(asked["end"]) + 1, int(asked["step"]))
+	        body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [{
+	            "metric": {"__name__": asked["query"]}, "values": [[t, str(t - times[0])] for t in times]}]}}).encode()
+	        self.send_response(200)
+	        self.end_headers()
+	        self.wfile.write(body)
+	server = http.server.HTTPServer(("127.0.0.1", 0), Metrics)
+	print("127.0.0.1:%d" % server.server_port, flush=True)
+	server.serve_forever()
+END
+sed -i 's/^\t//' "$work/prometheus.py"
+start python3 "$work/prometheus.py"
+wait_for [ -s "$work/start.out" ]
+prometheus=$(cat "$work/start.out")
 # A service, with much time in the kernel.
 check "a control group" make_control_group
 start sh -c 'while true; do dd if=/dev/zero of=/dev/null bs=1M count=20 status=none; sleep 0.02; done'
@@ -144,6 +172,8 @@ print("@%.1f" % ((j["time_ns"] + times[len(times) // 2]) / 1e9))')
 		s|14:03:02\.3|$moment|; s/2026-11-20 02:00/yesterday 02:00/
 		s|/?system\.slice/[a-z0-9-]+\.[a-z]+|$group|; s|/etc/profil/token|$work/token|
 		s|(profild --continuous)|\1 --directory $work/recorded|
+		s/--offset 0x7[0-9a-f]+/--offset $text/; s|http://prometheus:9090|http://$prometheus|
+		s/start=1795132800 -d end=1795147200/start=$((now - 7200)) -d end=$now/; s/--per web=/--per nginx.service=/
 		s|/var/lib/profil/HOST/[^ ]*|a.pb.gz|; s|tar cJf .*|./compile|; s|/usr/bin/tar|./compile|
 		s/--tables 10/--tables 2/; s/--unit web\.service/--unit nginx.service/; s|^profild|$build/profild|" <<<"$1"
 }
@@ -154,11 +184,12 @@ not_run='systemctl|sysctl|echo|mkdir|groupadd|chgrp|chmod|setcap|kcachegrind|go|
 endless='^(profiltool (record -a -F 499 -o|web --serve|top .*--json)|.*/profild )'
 screen='^profiltool (browse|top (-g )?-p [0-9]+$)'
 
-# is_on GROUP: whether what records in it does so: it waits for events, or says that it records. Sets $recorders.
+# is_on GROUP COMMAND: whether what it runs waits for Ctrl-C: it says so, or waits for events. Sets $recorders.
 is_on() {
 	mapfile -t recorders < <(pgrep -g "$1" '^profil')
 	[ ${#recorders[@]} -gt 0 ] || return
-	grep -q '^profild: records' "$work/check.out" || grep -q poll "/proc/${recorders[0]}/wchan"
+	grep -qE '^profild: records|until Ctrl-C' "$work/check.out" ||
+		[[ $2 != *--serve* ]] && grep -q poll "/proc/${recorders[0]}/wchan"
 }
 
 # quits: types q when the screen of a program shows something.
@@ -184,7 +215,7 @@ succeeds() {
 	group_of=$!
 	set +m
 	note_started "$group_of"
-	if ! wait_for is_on "$group_of"; then
+	if ! wait_for is_on "$group_of" "$1"; then
 		kill -TERM -- "-$group_of"
 		return 1
 	fi
@@ -195,6 +226,7 @@ echo token >"$work/token"
 for page in "$top"/user/*/*.[1-8]; do
 	name=${page##*/}
 	[ "$name" != profil-tutorial.7 ] || continue
+	[ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
 	rm -rf "$work/page" && cp -a "$stage" "$work/page" && cd "$work/page" || exit
 	mapfile -t commands < <(commands_in "$page")
 	for command in "${commands[@]}"; do
