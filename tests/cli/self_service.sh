@@ -121,9 +121,11 @@ for m in d["mappings"]:
 
 # --- What users get ---
 
+check "no profild: check says how to have one" fails_with "systemctl enable --now profil-record.socket" tool check
 # A recording is on its user's account until its process has ended, which may be after the client.
 begin_daemon --max-starts 10000 --max-recordings 100 --max-all-recordings 1000
 
+check "check: records itself, and succeeds" prints "profild records them for this user:" tool check
 check "a command is recorded" prints "recording through profild" \
 	tool record -g -F 999 -o "$work/files/command.pb.gz" -- "$work/chains" set 100
 check "a command: its call chain" [ "$(functions "$work/files/command.pb.gz" |

@@ -386,6 +386,36 @@ check "stops: without a failure" state_is profil-continuous.service inactive
 check "stops: every file can be read" each_is_readable
 systemctl stop one two
 
+# --- Recording on behalf of users: only when the administrator wants it ---
+
+check "self-service: not enabled" state_is profil-record.socket inactive
+check "self-service: check says how to switch it on" advises absent 'profild --record' 'systemctl enable --now profil-record.socket'
+check "self-service: enabled" systemctl enable --now profil-record.socket
+check "self-service: the socket listens" state_is profil-record.socket active
+mkdir -m 777 own
+as 65534 ./busy 3600 count >/dev/null 2>&1 </dev/null &
+owned=$!
+# records FILE OPTION...: by user 65534, who has no privileges; with the function that takes most of the time.
+records() {
+	as 65534 profiltool record -q -o "own/$1" "${@:2}" >own/rows 2>&1
+	cat own/rows
+	as 65534 profiltool report -q --by function "own/$1" >own/report || return
+	cat own/report
+	awk '/ busy_most / && $1 > 20 { found = 1 } END { exit !found }' own/report
+}
+check "self-service: a process of one's own, with stacks" records pid.pb.gz -g -d 5 -p "$owned"
+note systemctl show -p MemoryCurrent,TasksCurrent profil-record.service
+check "self-service: a command, with waits" records command.pb.gz --wall -- ./busy 5 count
+other_is_refused() {
+	as 65533 profiltool record -q -d 1 -o own/other.pb.gz -p "$owned" >own/rows 2>&1
+	[ $? -eq 5 ] && cat own/rows && ! [ -e own/other.pb.gz ]
+}
+check "self-service: another user's process is refused" other_is_refused
+check "self-service: the service runs" state_is profil-record.service active
+note journalctl -q -o cat -u profil-record.service --no-pager
+systemd-analyze security --no-pager profil-record.service | tail -n 1 | sed "s/^/# /"
+kill "$owned"
+
 # --- Upgraded while it runs; removed, purged ---
 
 counts before daemon >/dev/null 2>&1

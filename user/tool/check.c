@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "tool/executable.h"
+#include "tool/service.h"
 #include "tool/tool.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -33,8 +35,12 @@
 #define MODULES_DISABLED "/proc/sys/kernel/modules_disabled"
 #define OPTIONAL	 "optional, for programs that call profil(2)"
 #define USUAL_HZ	 100 /* what profil(3) asks for */
-#define TIMEOUT_S	 10  /* as libprofil's: on a busy machine, the first reply takes seconds */
-#define PARANOID_MAX	 2   /* above it, Debian's kernels refuse perf events to all but root */
+
+/* What profild is asked to record: at what no administrator forbids, for some ticks. */
+#define SERVICE_HZ   99
+#define SERVICE_NS   (NS_PER_S / 5)
+#define TIMEOUT_S    10 /* as libprofil's: on a busy machine, the first reply takes seconds */
+#define PARANOID_MAX 2	/* above it, Debian's kernels refuse perf events to all but root */
 
 struct check_options {
 	pid_t pid; /* 0: none */
@@ -364,6 +370,53 @@ static void check_profil(const struct requirement_facts *f, struct requirements 
 			backends[now].counts);
 }
 
+/*
+ * Adds whether profild records this process for its user, who may not. Returns whether it does.
+ */
+static bool check_service(struct requirements *r)
+{
+	const pid_t self = getpid();
+	const struct capture_options asked = {
+		.pids = &self,
+		.pid_count = 1,
+		.frequency = SERVICE_HZ,
+	};
+	const char *path = service_path();
+	struct profile *p = NULL;
+	struct requirement *q;
+	struct service s;
+	struct error e;
+	int err;
+
+	if (!path) {
+		q = requirement_add(r, "own processes", REQUIREMENT_ABSENT,
+				    "no profild records them: optional, for users without "
+				    "privileges");
+		error_hint(&q->finding, "systemctl enable --now profil-record.socket");
+		return false;
+	}
+	err = service_start(&s, path, &asked, 0, &e);
+	if (!err) {
+		uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < SERVICE_NS)
+			;
+		err = service_take(&s, true, &p, &e);
+		service_close(&s);
+	}
+	if (err) {
+		q = requirement_add(r, "own processes", REQUIREMENT_LIMITED, "%s", e.what);
+		error_hint(&q->finding, "%s", e.hint);
+	} else {
+		requirement_add(r, "own processes", REQUIREMENT_OK,
+				"profild records them for this user: %" PRIu64
+				" ticks of this process",
+				p->totals.counted);
+	}
+	profile_free(p);
+	return !err;
+}
+
 /* Adds what only some commands need: annotate, and those that resolve names. */
 static void check_reading(struct requirements *r)
 {
@@ -476,6 +529,8 @@ static int run_check(int argc, char **argv)
 	if (o.pid && requirements_of_process(o.pid, &facts, &r, &e) && code == EXIT_DONE)
 		code = tool_exit_code(&e);
 	capabilities_lower();
+	if (!capabilities_can_record() && check_service(&r) && !o.pid)
+		code = EXIT_DONE;
 	check_reading(&r);
 	check_profil(&facts, &r);
 	if (o.json)
