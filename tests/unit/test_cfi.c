@@ -875,7 +875,7 @@ static void test_records(void **state)
 static void check_refused(const char *name, const char *why)
 {
 	int fd = open(in_directory(name), O_RDONLY | O_CLOEXEC);
-	uint64_t begin = now_ns();
+	uint64_t begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct unwind_rows rows;
 	struct error e = { 0 };
 
@@ -884,7 +884,7 @@ static void check_refused(const char *name, const char *why)
 	assert_non_null(strstr(e.what, why));
 	assert_int_equal(rows.count, 0);
 	assert_null(rows.rows);
-	assert_true(now_ns() - begin < 20 * NS_PER_S);
+	assert_true(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin < 20 * NS_PER_S);
 	assert_int_equal(close(fd), 0);
 }
 
@@ -1008,9 +1008,9 @@ static void test_work_is_bounded(void **state)
 		put(&b, DW_CFA_remember_state, 1);
 	end_record(&b, begin);
 	make(&b, 4000000);
-	start = now_ns();
+	start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	rows = read_rows(in_directory("made"));
-	assert_true(now_ns() - start < 20 * NS_PER_S);
+	assert_true(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start < 20 * NS_PER_S);
 	check_rows(&rows);
 	assert_int_equal(offset_at(&rows, 0x1000 + 1999998), 16);
 	assert_int_equal(offset_at(&rows, 0x1000 + 1999999), UNWIND_GAP);
