@@ -139,8 +139,9 @@ SPINNER(hot)
 
 /*
  * Time that threads and processes of this row spun for without being charged: others had their
- * CPU, or the host had it. A tick that comes in a moment that the kernel charges to another task
- * still counts, so there may be more ticks than CPU time, but no more than fit into both.
+ * CPU, or the host had it, or so seems a long step of the clock. A tick that comes in a moment that
+ * the kernel charges to another task still counts, so there may be more ticks than CPU time, but no
+ * more than fit into both.
  */
 static _Atomic uint64_t *uncharged_ns;
 
@@ -152,7 +153,7 @@ static __attribute__((constructor)) void make_uncharged(void)
 		abort();
 }
 
-/* Adds what `wall_ns` of spinning has more than `cpu_ns` of CPU time. */
+/* Adds what `wall_ns` of spinning has more than `cpu_ns` of CPU time that ticks were due for. */
 static inline void add_uncharged(uint64_t wall_ns, uint64_t cpu_ns)
 {
 	*uncharged_ns += wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
@@ -178,22 +179,29 @@ static inline bool is_libc(void)
 #define ACCOUNTED_CLOCK ((clockid_t)-4)
 
 /*
+ * The CPU time of a step of a clock for which ticks are due. A virtual machine may stand still
+ * while the clock goes on, and all ticks that are due then are one: a step is one period at most.
+ */
+static inline uint64_t step_ns(uint64_t before, uint64_t now)
+{
+	return now - before < period_ns() ? now - before : period_ns();
+}
+
+/*
  * Burns that many tick periods of this thread's CPU time in a spinner, but for what it takes to
- * read the clock. Returns them. A virtual machine may stand still while the clock goes on, and all
- * ticks that are due then are one: a step of the clock counts as one period at most.
+ * read the clock. Returns them.
  */
 static inline double burn_in(void (*spin)(unsigned int turns), double ticks)
 {
 	clockid_t clock = is_libc() ? ACCOUNTED_CLOCK : CLOCK_THREAD_CPUTIME_ID;
-	uint64_t wall = clock_ns(CLOCK_MONOTONIC), begin = clock_ns(clock), before = begin, now;
-	uint64_t burnt = 0;
+	uint64_t wall = clock_ns(CLOCK_MONOTONIC), before = clock_ns(clock), now, burnt = 0;
 
 	for (; burnt < ticks * period_ns(); before = now) {
 		spin(30000);
 		now = clock_ns(clock);
-		burnt += now - before < period_ns() ? now - before : period_ns();
+		burnt += step_ns(before, now);
 	}
-	add_uncharged(clock_ns(CLOCK_MONOTONIC) - wall, before - begin);
+	add_uncharged(clock_ns(CLOCK_MONOTONIC) - wall, burnt);
 	return (double)burnt / period_ns();
 }
 
@@ -275,7 +283,7 @@ static inline bool expect_least(const char *what, double got, double due)
 
 /*
  * Of code that does not look at the clock itself, and so cannot leave out where the machine stood
- * still.
+ * still: it ran until there was a tick.
  */
 static inline bool expect_some(const char *what, double got, double most)
 {

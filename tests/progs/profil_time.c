@@ -42,29 +42,43 @@ static double enough(void)
 	return period_ns() >= 10000000 ? 100 : 500;
 }
 
+static _Atomic uint64_t burnt_ns; /* by threads, while profiling is on */
+static _Atomic bool is_on;
+
+/* Spins while it is to go on. Each thread looks at its own clock, as burn() does. */
+static void *spin_and_add(void *unused)
+{
+	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
+
+	for (; go_on; before = now) {
+		spin_hot(30000);
+		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (is_on)
+			burnt_ns += step_ns(before, now);
+	}
+	return unused;
+}
+
 /* Half of 8 threads run already, half come. */
 static double ticks_of_8(double *due)
 {
+	uint64_t wall = clock_ns(CLOCK_MONOTONIC);
 	pthread_t threads[8];
-	uint64_t wall = clock_ns(CLOCK_MONOTONIC), begin, now;
 
 	memset(cells, 0, sizeof(cells));
-	go_on = true;
-	start_threads(threads, 4, spin_on);
+	start_threads(threads, 4, spin_and_add);
 	expect(profil_hot(cells) == 0, "on: %m");
-	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	start_threads(threads + 4, 4, spin_on);
-	do {
+	is_on = true;
+	start_threads(threads + 4, 4, spin_and_add);
+	while (burnt_ns < enough() * period_ns())
 		sleep_ms(5);
-		now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	} while (now - begin < enough() * period_ns());
-	/* They end first: else they run on between the reading of the clock and profil_off(). */
+	/* They end first: else they run on between their last look at the clock and profil_off().
+	 */
 	go_on = false;
 	join_threads(threads, 8);
-	add_uncharged((clock_ns(CLOCK_MONOTONIC) - wall) * sysconf(_SC_NPROCESSORS_ONLN),
-		      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin);
-	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	profil_off();
+	add_uncharged((clock_ns(CLOCK_MONOTONIC) - wall) * sysconf(_SC_NPROCESSORS_ONLN), burnt_ns);
+	*due = (double)burnt_ns / period_ns();
 	return sum();
 }
 
@@ -115,44 +129,57 @@ static void stretches(void)
 
 static int zero_file;
 
-/* Reads zeros for ever: the instruction behind the system call is in `hot`. */
-static __attribute__((noinline, section("hot"))) void *read_on(void *unused)
+/*
+ * Reads zeros, and its clock, while it is to go on: the instructions behind the system calls are in
+ * `hot`.
+ */
+static __attribute__((noinline, section("hot"))) void *read_on(void *period)
 {
 	static char zeros[1 << 16];
+	const uint64_t most = *(uint64_t *)period;
+	uint64_t before = 0, after, step;
+	struct timespec now;
 	long got __attribute__((unused));
 
-	while (go_on)
+	while (go_on) {
 		SYSTEM_CALL(got, SYS_read, zero_file, zeros, sizeof(zeros));
-	return unused;
+		SYSTEM_CALL(got, SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now, 0);
+		after = now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+		step = after - before;
+		burnt_ns += step < most ? step : most;
+		before = after;
+	}
+	return NULL;
+}
+
+static double system_ns(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_stime.tv_sec * 1e9 + usage.ru_stime.tv_usec * 1e3;
 }
 
 static double ticks_of_system(double *due)
 {
-	struct rusage before, after;
+	uint64_t wall = clock_ns(CLOCK_MONOTONIC), period = period_ns();
+	double system = system_ns();
 	pthread_t thread;
-	double system;
-	uint64_t wall = clock_ns(CLOCK_MONOTONIC), begin;
 
 	memset(cells, 0, sizeof(cells));
-	go_on = true;
-	expect(profil_hot(cells) == 0, "on: %m");
-	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	getrusage(RUSAGE_SELF, &before);
 	zero_file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	need(zero_file >= 0, "/dev/zero");
-	start_threads(&thread, 1, read_on);
-	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin < 10 * some() * period_ns())
+	expect(profil_hot(cells) == 0, "on: %m");
+	need(pthread_create(&thread, NULL, read_on, &period) == 0, "pthread_create");
+	/* Which of its time it is, the kernel tells by the scheduler's ticks: it may have few. */
+	while (burnt_ns < 10 * some() * period || system_ns() - system < burnt_ns / 2)
 		sleep_ms(5);
 	go_on = false;
-	join_threads(&thread, 1);
-	close(zero_file);
-	add_uncharged(clock_ns(CLOCK_MONOTONIC) - wall, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin);
-	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
-	getrusage(RUSAGE_SELF, &after);
+	pthread_join(thread, NULL);
 	profil_off();
-	system = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1e6 +
-		 (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
-	expect(system * 1000 / period_ns() > *due / 2, "it was not system time");
+	close(zero_file);
+	add_uncharged(clock_ns(CLOCK_MONOTONIC) - wall, burnt_ns);
+	*due = (double)burnt_ns / period;
 	return sum();
 }
 
@@ -252,7 +279,6 @@ static void asleep(void)
 
 /* --- Threads that come and go --- */
 
-static _Atomic uint64_t burnt_ns;
 static _Atomic int left, running;
 
 static void burn_and_add(double ticks)
