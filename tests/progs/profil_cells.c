@@ -122,6 +122,7 @@ static double ticks_of_case(void)
  */
 static double count_loop(struct loop *loop, const struct call *call, unsigned short *buffer)
 {
+	long long cell = cell_of(call, call->pc);
 	bool around = cases % 2;
 	double before = 0, after = 0;
 
@@ -141,7 +142,7 @@ static double count_loop(struct loop *loop, const struct call *call, unsigned sh
 	}
 	if (!around)
 		loop_start(loop);
-	loop_wait(loop, ticks_of_case());
+	loop_wait_counted(loop, ticks_of_case(), cell >= 0 ? &buffer[cell] : NULL);
 	if (around)
 		profil_off();
 	after = loop_stop(loop);

@@ -68,6 +68,21 @@ static inline void loop_wait(const struct loop *loop, double ticks)
 		sleep_ms(0.1);
 }
 
+/*
+ * The same, and until this cell has a tick, which is to be seen while profiling is on: for the time
+ * in which the machine stood still there may be none. NULL: no cell. Gives up after ten seconds.
+ */
+static inline void loop_wait_counted(const struct loop *loop, double ticks,
+				     const volatile void *cell)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	loop_wait(loop, ticks);
+	while (cell && !*(const volatile unsigned short *)cell &&
+	       clock_ns(CLOCK_MONOTONIC) - begin < UINT64_C(10000000000))
+		sleep_ms(0.1);
+}
+
 static inline void loop_set(struct loop *loop, unsigned char value)
 {
 	loop->pc[LOOP_BYTE] = value;

@@ -28,11 +28,14 @@ static void make(struct loop *loop, uintptr_t pc)
 	need(loop_make(loop, pc), "mmap of a loop");
 }
 
-/* Lets a loop begin, run for that many ticks and end while profiling is on. Returns how many. */
-static double run(struct loop *loop, double ticks)
+/*
+ * Lets a loop begin, run for that many ticks, and until there is one in the cell, and end while
+ * profiling is on. Returns how many. cell: of 16 bits, or the low half of one of 32; NULL: none.
+ */
+static double run(struct loop *loop, double ticks, const void *cell)
 {
 	loop_start(loop);
-	loop_wait(loop, ticks);
+	loop_wait_counted(loop, ticks, cell);
 	return loop_stop(loop);
 }
 
@@ -70,7 +73,7 @@ static void wide_places(void)
 
 	make(&loop, PLACE + (39 & -LOOP_ALIGN));
 	start(&region, 1, PROF_UINT);
-	due = run(&loop, some());
+	due = run(&loop, some(), &wide_cells[9]);
 	sprofil_off();
 	for (int i = 0; i < CELLS; i++)
 		if (i != 9)
@@ -86,7 +89,7 @@ static void wide_end(void)
 
 	make(&loop, PLACE + 40);
 	start(&region, 1, PROF_UINT);
-	run(&loop, some());
+	run(&loop, some(), NULL);
 	sprofil_off();
 	expect(wide_cells[10] == 0, "%u ticks in a cell that is not whole", wide_cells[10]);
 }
@@ -175,7 +178,7 @@ static void count_in_regions(int count, int step)
 	for (int i = 0; i < count; i += step) {
 		make(&loop, regions_of[i].pr_off + 4);
 		for (int j = 0; j < 3; j++)
-			due[i] += run(&loop, some() / 5);
+			due[i] += run(&loop, some() / 5, &counts[i][2]);
 		loop_unmap(&loop);
 	}
 	sprofil_off();
@@ -229,7 +232,7 @@ static void switches(void)
 	}
 	start(regions_of, 2, PROF_USHORT);
 	for (int i = 0; i < 2; i++)
-		loop_wait(&loops[i], some());
+		loop_wait_counted(&loops[i], some(), &counts[i][2]);
 	sprofil_off();
 	for (int i = 0; i < 2; i++) {
 		loop_stop(&loops[i]);
@@ -249,7 +252,7 @@ static void outside(void)
 	start(make_regions(4), 4, PROF_USHORT);
 	for (int i = 0; i < 3; i++) {
 		make(&loop, places[i]);
-		run(&loop, some());
+		run(&loop, some(), NULL);
 	}
 	burn(some());
 	sprofil_off();
@@ -273,8 +276,8 @@ static void overflow(void)
 	make(&loops[1], PLACE_OF(2));
 	start(regions, 2, PROF_USHORT);
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	inside = run(&loops[0], some());
-	run(&loops[1], some());
+	inside = run(&loops[0], some(), &counts[0][2]);
+	run(&loops[1], some(), &outside_ticks[0]);
 	all = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	sprofil_off();
 	expect_some("in the region", counts[0][2], inside);
@@ -311,7 +314,7 @@ static void small_overflow(void)
 	make(&loop, PLACE + 4);
 	start(regions, 2, PROF_USHORT);
 	burn(some());
-	run(&loop, some());
+	run(&loop, some(), &counts[0][2]);
 	sprofil_off();
 	expect(counts[0][2] > 0, "no tick in the region");
 	expect(outside_ticks[0] == 1234 && outside_ticks[1] == 4321, "counted: %u, %u",
@@ -331,10 +334,10 @@ static void overlap(void)
 
 	start(regions, 2, PROF_USHORT);
 	make(&loop, PLACE + 0x104);
-	in_both = run(&loop, some());
+	in_both = run(&loop, some(), &counts[0][2]);
 	loop_unmap(&loop);
 	make(&loop, PLACE + 0x110);
-	in_second = run(&loop, some());
+	in_second = run(&loop, some(), &second[0x110 / 2]);
 	sprofil_off();
 	expect_some("in both: the first", counts[0][2], in_both);
 	expect(second[0x104 / 2] == 0, "in both: %u ticks in the second", second[0x104 / 2]);
