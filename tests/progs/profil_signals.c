@@ -190,27 +190,30 @@ static void no_queue(void)
 static void own_timer(void)
 {
 	struct itimerval timer = { { 0, 20000 }, { 0, 20000 } }, now;
+	double most, burnt;
 	uint64_t begin;
-	double most;
 
 	set_handler(count_signal);
 	begin = clock_ns(CLOCK_MONOTONIC);
 	setitimer(ITIMER_PROF, &timer, NULL);
 	expect(profil_hot(cells) == 0, "on: %m");
-	burn(200e6 / period_ns());
+	burnt = burn(200e6 / period_ns());
+	/*
+	 * It goes by what the kernel accounts at the scheduler's ticks, all to whoever runs then:
+	 * on a busy machine that may be little.
+	 */
+	for (int i = 0; i < 100 && !signals; i++)
+		burnt += burn(200e6 / period_ns());
 	profil_off();
 	most = (clock_ns(CLOCK_MONOTONIC) - begin) / 20e6;
 	expect_own("off");
-	/*
-	 * It goes by what the kernel accounts at the scheduler's ticks, all to whoever runs then.
-	 */
 	expect(signals >= 1 && signals <= most + 2, "its timer fired %u times in %.1f intervals",
 	       signals, most);
 	getitimer(ITIMER_PROF, &now);
 	expect(now.it_interval.tv_usec == 20000, "its interval became %ld us",
 	       (long)now.it_interval.tv_usec);
 	setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
-	expect_about("beside it", sum(), 200e6 / period_ns());
+	expect_about("beside it", sum(), burnt);
 }
 
 static void no_timer(void)
