@@ -261,13 +261,16 @@ check "that is named" grep -q "^dcpi: ENOSPC: cannot write .*: No space left on 
 	"$work/full.out"
 
 damaged() {
-	local file
+	local file epoch now
 	run files made-up >/dev/null
 	file=$(find "$work/made-up/dcpi" -type f)
 	echo tail >>"$file"
-	# The next minute is another epoch.
-	cp -r "${file%/*/*}" "$work/made-up/dcpi/$(date -u -d "+1 minute" +%y%m%d%H%M)"
 	cp "$file" "$work/damaged"
+	# Each minute is another epoch: this one may not be that of the file any more, and the next may come.
+	now=$(date +%s)
+	for epoch in $(date -u -d "@$now" +%y%m%d%H%M) $(date -u -d "@$((now + 60))" +%y%m%d%H%M); do
+		[ -e "$work/made-up/dcpi/$epoch" ] || cp -r "${file%/*/*}" "$work/made-up/dcpi/$epoch"
+	done
 	! "$work/files" made-up "$work/made-up" >"$work/damaged.out"
 	cat "$work/damaged.out"
 	cmp "$file" "$work/damaged" &&
