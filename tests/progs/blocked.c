@@ -202,14 +202,15 @@ int main(int argc, char **argv)
 		while (strcmp(kinds[i % KINDS].name, "lock") == 0 && !is_held)
 			sched_yield();
 		is_held = 0;
-		blocked = bpf->bss->blocked_ns;
-		queued = runnable();
+		/* What is taken off is of the time between the two looks at the clock. */
 		wall = clock_of(CLOCK_MONOTONIC);
 		ran = clock_of(CLOCK_THREAD_CPUTIME_ID);
+		queued = runnable();
+		blocked = bpf->bss->blocked_ns;
 		kinds[i % KINDS].wait();
+		queued = runnable() - queued;
 		ran = clock_of(CLOCK_THREAD_CPUTIME_ID) - ran;
 		wall = clock_of(CLOCK_MONOTONIC) - wall;
-		queued = runnable() - queued;
 		kinds[i % KINDS].least += bpf->bss->blocked_ns - blocked;
 		if (wall > ran + queued)
 			kinds[i % KINDS].most += wall - ran - queued;
