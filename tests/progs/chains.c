@@ -39,7 +39,7 @@
 #define DEPTH	 200
 #define BRANCHES 17
 #define BELOW	 100
-#define LONGEST	 100 /* seconds */
+#define LONGEST	 600 /* seconds */
 
 /* Behind a call, so that it does not become a jump. */
 #define AFTER __asm__ volatile("")

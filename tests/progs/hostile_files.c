@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * hostile_files DIRECTORY COUNT MIB [flip]: makes COUNT libraries, whose symbol table has MIB MiB
- * of null symbols, which take no space on disk, prints "ready", and runs their code in turn for two
+ * of null symbols, which take no space on disk, prints "ready", and runs their code in turn for ten
  * minutes. With flip a thread changes the first one's number of sections meanwhile between the true
  * one and 0, where the size of section 0 says that there are millions.
  */
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 {
 	int count = argc > 3 ? atoi(argv[2]) : 0;
 	void (**run)(long) = calloc(count + 1, sizeof(*run));
-	time_t end = time(NULL) + 120;
+	time_t end = time(NULL) + 600;
 
 	for (int i = 0; i < count; i++) {
 		char path[4096];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Creates a file argv[1] below directories with long names, so that its path has 3 kB, and maps it
- * for execution argv[2] times. Then prints "ready" and is busy in spin() for a minute.
+ * for execution argv[2] times. Then prints "ready" and is busy in spin() for ten minutes, or until
+ * it is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static int make_file(const char *top)
 int main(int argc, char **argv)
 {
 	int fd = argc > 2 ? make_file(argv[1]) : -1;
-	time_t end = time(NULL) + 60;
+	time_t end = time(NULL) + 600;
 
 	if (fd < 0 || ftruncate(fd, 4096)) {
 		perror("mapper");
