@@ -24,6 +24,7 @@
 
 #include "capture/capture.h"
 #include "symbol/cfi/cfi.h"
+#include "buffers_fixture.h"
 #include "util/clock.h"
 
 /* --- Recordings --- */
@@ -449,9 +450,11 @@ static void test_lost_records(void **state)
 	struct capture *c;
 	struct mapped m;
 	uint64_t lost;
+	int buffers;
 
 	(void)state;
 	c = start(&options);
+	buffers = lock_buffers(LOCK_EX);
 	map_on_each_cpu(20000);
 	m.pid = run_busy_program();
 	cut(c);
@@ -462,6 +465,7 @@ static void test_lost_records(void **state)
 	capture_totals(c, &totals);
 	assert_true(lost + totals.mapping_records_lost > 0);
 	m = cut_until_mapped(c, m.pid);
+	free_buffers(buffers);
 	assert_int_equal(m.unknown, 0);
 	end(m.pid);
 	stop_capture(c);
@@ -532,6 +536,7 @@ static void test_orphan(void **state)
 {
 	struct capture_options options = everything;
 	struct orphan o = { .count = 0 };
+	int buffers = lock_buffers(LOCK_SH);
 
 	(void)state;
 	options.stacks = CAPTURE_STACKS_CFI;
@@ -552,6 +557,7 @@ static void test_orphan(void **state)
 	kill(o.pid, SIGKILL);
 	stop_capture(o.c);
 	capture_free(o.c);
+	free_buffers(buffers);
 }
 
 /* --- Where a process belongs --- */
@@ -687,10 +693,12 @@ static void test_origins(void **state)
 	bool has_group;
 	struct origins o = { .is_older = false };
 	struct capture *c;
+	int buffers;
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
+	buffers = lock_buffers(LOCK_SH);
 	options.stacks = CAPTURE_STACKS_FP;
 	c = start(&options);
 	o.pid = start_named_child();
@@ -707,6 +715,7 @@ static void test_origins(void **state)
 	assert_true(!has_group || rmdir(group) == 0);
 	stop_capture(c);
 	capture_free(c);
+	free_buffers(buffers);
 }
 
 int main(int argc, char **argv)

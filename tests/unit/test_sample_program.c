@@ -28,6 +28,7 @@
 #include "capture/members.h"
 #include "capture/perf_event.h"
 #include "capture/sample_program.h"
+#include "buffers_fixture.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -598,7 +599,7 @@ static void check_live(bool stacks, bool family)
 	struct live live = { 0 };
 	uint64_t kernel, known = 0, ended = 0;
 	struct error e;
-	int err;
+	int err, buffers;
 
 	err = sample_program_load(&sample, &settings, &counts, &e);
 	if (err == -EPERM || err == -EACCES)
@@ -615,12 +616,15 @@ static void check_live(bool stacks, bool family)
 		assert_int_equal(members_add(&members, live.root, &member, &e), 0);
 	}
 	assert_int_equal(cpus_each_online(open_live_event, &live, &e), 0);
+	/* It makes so many processes that they may fill the buffers of others. */
+	buffers = lock_buffers(LOCK_EX);
 	set_live_events(&live, PERF_EVENT_IOC_ENABLE);
 	kill(live.root, SIGCONT);
 	read_live(&live, &sample, 20000);
 	set_live_events(&live, PERF_EVENT_IOC_DISABLE);
 	kill(live.root, SIGKILL);
 	waitpid(live.root, NULL, 0);
+	free_buffers(buffers);
 	read_live(&live, &sample, 0);
 	for (size_t i = 0; i < live.event_count; i++) {
 		munmap(live.events[i].control, sysconf(_SC_PAGESIZE) + RECORDS_BYTES);
