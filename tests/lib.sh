@@ -196,6 +196,17 @@ has_used() {
 	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
 }
 
+# wait_for_use PID MS: waits until a process has used that much more CPU time, or has ended. In two halves, the second from
+# when the first one is seen to be over: where a host stops the machine for longer than all of it, the process's clock
+# goes on, and no tick comes.
+wait_for_use() {
+	local used
+	for _ in 1 2; do
+		used=$(cpu_ms "$1") || return 0
+		wait_for has_used "$1" $((used + $2 / 2)) || return
+	done
+}
+
 # end_started PID: kills a started process, or group -PID, unless it has ended.
 end_started() {
 	find_start_time "$1"
@@ -406,7 +417,7 @@ until_used() {
 	note_started "$recorder"
 	wait_for records "$recorder"
 	[ -n "${awake:-}" ] || kill -CONT "$target"
-	wait_for has_used "$target" $(($(cpu_ms "$target") + ms))
+	wait_for_use "$target" "$ms"
 	[ -n "${awake:-}" ] || kill -STOP "$target" 2>/dev/null
 	kill -INT "$recorder" 2>/dev/null
 	wait "$recorder"

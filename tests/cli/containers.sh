@@ -101,7 +101,7 @@ for without in "" "without openat2: "; do
 	recorder=$!
 	note_started "$recorder"
 	wait_for records "$recorder"
-	wait_for has_used "$pid" $(($(cpu_ms "$pid") + 400))
+	wait_for_use "$pid" 400
 	stop "$pid"
 	wait "$recorder"
 	check "${without}a container that ends: recorded" test $? -eq 3

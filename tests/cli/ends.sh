@@ -11,7 +11,7 @@ target=$pid
 
 # ticked PID: waits until a process has used another 0.1 seconds of CPU time.
 ticked() {
-	wait_for has_used "$1" $(($(cpu_ms "$1") + 100))
+	wait_for_use "$1" 100
 }
 
 # Each with its own recorder, all at once.

@@ -103,7 +103,7 @@ echo "$(cut -d' ' -f2 "$work/a.out") 40 of_a" >"/tmp/perf-$a.map"
 echo "$(cut -d' ' -f2 "$work/b.out") 40 of_b" >"/tmp/perf-$b.map"
 record_begin two record -F 999 -p "$a,$b" --json -o "$work/two.pb.gz"
 for target in "$a" "$b"; do
-	wait_for has_used "$target" $(($(cpu_ms "$target") + 300))
+	wait_for_use "$target" 300
 done
 check "two processes, code at one place: recorded" record_end
 check "two processes: each has its own names" recorded \

@@ -136,7 +136,7 @@ DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$prof
 recorder=$!
 note_started "$recorder"
 wait_for records "$recorder"
-wait_for has_used "$program" $(($(cpu_ms "$program") + 300))
+wait_for_use "$program" 300
 kill -INT "$recorder"
 asked_thrice() {
 	[ "$(grep -c asked "$work/silent.out")" -ge 3 ]

@@ -99,7 +99,7 @@ counts() {
 	local ended
 
 	record_begin counts record -p "$target" -F 2999 --json "${@:2}"
-	wait_for has_used "$target" $(($(cpu_ms "$target") + 300))
+	wait_for_use "$target" 300
 	kill -INT "$recorder"
 	wait "$recorder"
 	ended=$?

@@ -132,7 +132,7 @@ record_begin thread -t "$tid" -F 999 --json -o "$work/thread.pb.gz"
 thread=$recorder
 record_begin both -p "$shares,$other" -F 999 --json -o "$work/both.pb.gz"
 for process in "$shares" "$other"; do
-	wait_for has_used "$process" $(($(cpu_ms "$process") + 500))
+	wait_for_use "$process" 500
 done
 kill -INT "$thread" "$recorder"
 wait "$thread"
@@ -203,7 +203,7 @@ if [ "$(nproc)" -gt 1 ]; then
 	check "a target on one CPU: the others have no clock" clocks 1
 	taskset -a -p -c 0,1 "$confined" >/dev/null
 	check "it may run on another: that gets one" wait_for clocks 2
-	wait_for has_used "$confined" $(($(cpu_ms "$confined") + 100))
+	wait_for_use "$confined" 100
 	stop "$confined"
 	wait "$recorder"
 	check "it may run on another: that gets one: it is ticked" \

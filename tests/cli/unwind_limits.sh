@@ -95,7 +95,7 @@ record_family() {
 	profiltool=$work/short_of_memory record_begin family record -g -p "$pid" -F 1999 --json -o "$work/family.pb.gz"
 	send_line family go
 	wait_for grep -q grown "$work/family.out" &&
-		wait_for has_used "$pid" $(($(cpu_ms "$pid") + 300)) &&
+		wait_for_use "$pid" 300 &&
 		own=$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$recorder/status")
 	record_end
 }

@@ -70,7 +70,7 @@ mapfile -t workers < <(pgrep -f "^whom: worker $server" | sort -n)
 note_started "${workers[@]}"
 record_begin titles --children -p "$server" -F 999 --call-graph=none --json -o "$work/titles.pb.gz"
 for worker in "${workers[@]}"; do
-	wait_for has_used "$worker" $(($(cpu_ms "$worker") + 100))
+	wait_for_use "$worker" 100
 done
 record_end
 check "--children of a server with titles: succeeds" test $? -eq 0
@@ -267,7 +267,7 @@ mkdir "$group/$unit-x.service"
 echo "$two" >"$group/$unit-x.service/cgroup.procs"
 record_begin units --unit "whom-$$*" --call-graph=none -F 999 --json -o "$work/units.pb.gz"
 for program in "$two" "$three"; do
-	wait_for has_used "$program" $(($(cpu_ms "$program") + 100))
+	wait_for_use "$program" 100
 done
 record_end
 check "--unit: all that match: succeeds" test $? -eq 0
