@@ -143,24 +143,25 @@ sys.exit(not value)' "$1" "$work/dump.json"
 
 # --- SIGUSR2 ---
 
-begin_daemon --trigger-before 2 --trigger-after 1 --trigger-limit 3 --metrics "$work/metrics.prom"
+begin_daemon --trigger-before 2 --trigger-after 2 --trigger-limit 3 --metrics "$work/metrics.prom"
 start "$progs/shares" 1 1000 lazy
 burner=$pid
-wait_for has_recorded 4
+wait_for has_recorded 2
+wait_for_use "$burner" 100 # there are ticks in the seconds before it
 before_ns=$(date +%s%N)
 kill -USR2 "$daemon"
-check "SIGUSR2: said" logged "trigger signal: keeps 2 seconds before and 1 after it"
+check "SIGUSR2: said" logged "trigger signal: keeps 2 seconds before and 2 after it"
 after_ns=$(date +%s%N)
 check "SIGUSR2: its file is named" logged "trigger signal: wrote $directory/$host/20..-..-../......-trigger-signal.pb.gz"
 file=$(files signal)
 check "SIGUSR2: there is one" test -s "$file"
 check "SIGUSR2: it has the seconds before and after" examine \
-	"j['duration_ns'] == 3 * 10 ** 9 and $before_ns <= j['time_ns'] + 2 * 10 ** 9 <= $after_ns" "$file"
+	"j['duration_ns'] == 4 * 10 ** 9 and $before_ns <= j['time_ns'] + 2 * 10 ** 9 <= $after_ns" "$file"
 check "SIGUSR2: each tick has its time" examine "len(t) == j['samples'] == sum(s['count'] for s in j['stacks']) > 0" "$file"
 check "SIGUSR2: which is in these seconds" examine \
 	"j['time_ns'] <= min(t) and max(t) < j['time_ns'] + j['duration_ns']" "$file"
 check "SIGUSR2: before and after" examine "min(t) < $before_ns < max(t)" "$file"
-check "SIGUSR2: no tick is there twice" examine "len(t) <= $(nproc) * (3 * 97 + 2)" "$file"
+check "SIGUSR2: no tick is there twice" examine "len(t) <= $(nproc) * (4 * 97 + 2)" "$file"
 check "SIGUSR2: what ran is named" sh -c '"$1" report "$2" | grep -q burn_sixty' - "$profiltool" "$file"
 check "SIGUSR2: the file says why it is there" examine "'trigger=signal' in j['comments']" "$file"
 not_twice() {
@@ -174,9 +175,6 @@ not_twice() {
 check "the archive's reports do not count them twice" not_twice
 
 kill -USR2 "$daemon"
-wait_for logged_times 2 "trigger signal: keeps"
-kill -USR2 "$daemon"
-check "a second one meanwhile: said" logged "trigger signal: in the file of trigger signal, before it"
 wait_for logged_times 2 "trigger signal: wrote"
 kill -USR2 "$daemon"
 wait_for logged_times 3 "trigger signal: wrote"
@@ -201,7 +199,7 @@ kill -USR2 "$daemon"
 check "those before a new start count, too" logged "trigger signal: not kept, because 3 were in the last hour"
 end_daemon
 again=yes begin_daemon --trigger-before 60 --trigger-after 0 --trigger-limit 4
-wait_for has_recorded 2 # in one second there may have been no tick
+wait_for_use "$burner" 100
 kill -USR2 "$daemon"
 check "but no others" logged "trigger signal: wrote"
 end_daemon
@@ -209,8 +207,11 @@ end_daemon
 begin_daemon --trigger-after 300
 kill -USR2 "$daemon"
 logged "trigger signal: keeps" >"$work/out"
-wait_for has_recorded 1
+kill -USR2 "$daemon"
+check "a second one meanwhile: said" logged "trigger signal: in the file of trigger signal, before it"
+wait_for_use "$burner" 100
 end_daemon
+check "a second one meanwhile: there is one file" test "$(files signal | wc -l)" -eq 1
 check "an end while seconds are awaited: the file has those that there are" examine "0 < len(t) == j['samples']" "$(files signal)"
 
 begin_daemon --retain-times 0
@@ -225,19 +226,30 @@ mkfifo "$work/never" # nobody writes to it: what reads it hangs
 cat >"$command" <<-END
 	#!/bin/sh
 	exec >>"$work/slow.out" 2>&1
-	grep -E '^(Cap[^B]..|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
-	env | sort >"$work/slow.env"
-	ls /proc/self/fd >"$work/slow.fds"
-	{ printf 1234567890123456 >/proc/\$PPID/fd/3; } 2>"$work/slow.watcher"
 	echo \$\$ >"$work/slow.pid"
 	cat "$work/never" &
 	echo \$! >"$work/slow.left"
 	echo >>"$work/slow.runs"
+	[ ! -e "$work/looks" ] || [ -e "$work/looked" ] || . "$work/looks"
 	[ ! -e "$work/hangs" ] || exec cat "$work/never"
-	exit "\$(cat "$work/slow.exit")"
+	read -r code <"$work/slow.exit"
+	exit "\$code"
+END
+# A command that has not ended when the next run is due hangs: this one looks around only where it is to hang.
+cat >"$work/looks.later" <<-END
+	grep -E '^(Cap[^B]..|NoNewPrivs|SigBlk|SigIgn)' /proc/self/status >"$work/slow.status"
+	env | sort >"$work/slow.env"
+	ls /proc/self/fd >"$work/slow.fds"
+	{ printf 1234567890123456 >/proc/\$PPID/fd/3; } 2>"$work/slow.watcher"
+	echo >"$work/looked"
 END
 chmod 755 "$command"
-echo 0 >"$work/slow.exit"
+# ends_with STATUS: from its next run on. A run reads the whole file.
+ends_with() {
+	echo "$1" >"$work/slow.next"
+	mv "$work/slow.next" "$work/slow.exit"
+}
+ends_with 0
 runs() {
 	[ "$(wc -l <"$work/slow.runs")" -ge "$1" ]
 }
@@ -249,6 +261,22 @@ runs_again() {
 begin_daemon --trigger-before 1 --trigger-after 0 --trigger "command:$command:1"
 runs_again
 check "a command that exits with 0" logged_times 0 trigger
+gone() {
+	! kill -0 "$(cat "$1")" 2>/dev/null
+}
+ends_with 3
+check "another status is a trigger" logged "trigger command:$command:1: wrote $directory/$host/.*-trigger-command.pb.gz"
+runs_again
+check "one that stays so is none" logged_times 1 "keeps 1 seconds before"
+ends_with 0
+runs_again
+cp "$work/slow.left" "$work/left"
+touch "$work/hangs"
+check "a command that hangs is a trigger" wait_for logged_times 2 "trigger command:$command:1: wrote"
+runs_again
+check "what it has left is killed" wait_for gone "$work/left"
+mv "$work/looks.later" "$work/looks"
+wait_for test -e "$work/looked"
 # The two signals of libc's own, 32 and 33, are as whoever runs this test has them.
 without_rights() {
 	sed 's/[[:blank:]]//g' "$work/slow.status" >"$work/out"
@@ -259,20 +287,6 @@ check "it runs without capabilities, and cannot get any" without_rights
 check "it has no variables of profild's" test -z "$(grep -vE '^(PATH|PWD|OLDPWD|SHLVL|_)=' "$work/slow.env")"
 check "it has no descriptors of profild's" test "$(paste -sd ' ' "$work/slow.fds")" = "0 1 2 3" # 3: ls
 check "it cannot report triggers by the watcher's" grep -q "Permission denied" "$work/slow.watcher"
-gone() {
-	! kill -0 "$(cat "$1")" 2>/dev/null
-}
-echo 3 >"$work/slow.exit"
-check "another status is a trigger" logged "trigger command:$command:1: wrote $directory/$host/.*-trigger-command.pb.gz"
-runs_again
-check "one that stays so is none" logged_times 1 "keeps 1 seconds before"
-echo 0 >"$work/slow.exit"
-runs_again
-cp "$work/slow.left" "$work/left"
-touch "$work/hangs"
-check "a command that hangs is a trigger" wait_for logged_times 2 "trigger command:$command:1: wrote"
-runs_again
-check "what it has left is killed" wait_for gone "$work/left"
 rm "$work/hangs"
 runs_again
 chmod o+w "$command"
@@ -283,6 +297,7 @@ watcher() {
 	pgrep -P "$daemon" -x profild-watcher
 }
 touch "$work/hangs"
+wait_for logged_times 3 "trigger command:$command:1: wrote"
 runs_again
 first=$(watcher)
 kill -KILL "$first"
@@ -293,8 +308,8 @@ end_started "$(cat "$work/slow.left")" # what the command had started is nobody'
 kill -USR1 "$daemon"
 check "the watcher is killed: there is another" wait_for watcher
 runs_again
-echo 1 >"$work/slow.exit"
-check "the watcher is killed: triggers come again" wait_for logged_times 3 "trigger command:$command:1: wrote"
+ends_with 1
+check "the watcher is killed: triggers come again" wait_for logged_times 4 "trigger command:$command:1: wrote"
 touch "$work/hangs"
 runs_again
 cp "$work/slow.left" "$work/left"
