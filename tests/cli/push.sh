@@ -179,6 +179,9 @@ check "services are at most 100, those with the most samples" many_services
 
 # --- Hostile servers ---
 
+# Longer than a server may need that answers, on a busy machine.
+timeout=timeout_ms=10000
+
 # survives NAME TEXT BEHAVIOUR...: windows reach a server that first behaves like this, after one retry; the problem
 # is reported once, with this text, and so is its end.
 survives() {
@@ -186,7 +189,7 @@ survives() {
 	shift 2
 	windows 2
 	serve "$name" "$@" ok
-	push_to "$(local_url)" timeout_ms=2000 && counted "sent 2 retried 1" && printed 1 "problem: " &&
+	push_to "$(local_url)" "$timeout" && counted "sent 2 retried 1" && printed 1 "problem: " &&
 		printed 1 "$text" && printed 1 "note: $(local_url)/v1development/profiles answers again"
 }
 check "a server that hangs" survives hang "Operation timed out" hang
@@ -207,7 +210,7 @@ check "Retry-After is honoured" retry_after
 changes() {
 	windows 2
 	serve changes hang close close ok
-	push_to "$(local_url)" timeout_ms=2000 && counted "sent 2 retried 3" && printed 2 "problem: " &&
+	push_to "$(local_url)" "$timeout" && counted "sent 2 retried 3" && printed 2 "problem: " &&
 		printed 1 "Operation timed out" && printed 1 "Empty reply" && printed 1 "answers again"
 }
 check "a problem is reported again when it is another one" changes
