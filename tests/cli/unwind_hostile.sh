@@ -62,7 +62,7 @@ run_victim() {
 	local pid
 	cp "$progs/unwinder_bare" "$work/victim.$1"
 	mkfifo "$work/go.$1"
-	"${pdeathsig[@]}" "$work/victim.$1" burn 0.2 <>"$work/go.$1" >/dev/null &
+	"${pdeathsig[@]}" "$work/victim.$1" burn 0.5 <>"$work/go.$1" >/dev/null &
 	pid=$!
 	note_started "$pid"
 	wait_for is_published "$pid"
@@ -118,10 +118,9 @@ only_own() {
 check "stacks: none comes to an address of the kernel's" only_own
 
 check "the deepest stack: each frame in a mapping and a row of its own" hostile deepest "$work/files"
-# The time of ticks in one of 8 jiffies is measured: on a busy machine a short recording may have none there.
 until_used "$pid" 500 "$profiltool" record -p "$pid" -g -F 999 --json >"$work/deepest.json" 2>"$work/deepest.err"
-check "the deepest stack: cut off, and in time" recorded '(whole and j["ticks"] > 20 and
-	mostly(j["stacks"]["truncated"], of=j["stacks"]["user"]) and
-	("cost" not in j or j["cost"]["bpf_ns_per_tick"] < 1e6))' \
+# Ticks that took more than a few milliseconds would be that much apart.
+check "the deepest stack: cut off, and in time" recorded '(whole and ticked >= .5e9 / 4 and
+	mostly(j["stacks"]["truncated"], of=j["stacks"]["user"]))' \
 	"$work/deepest.json"
 finish
