@@ -65,7 +65,10 @@ pause();
 EOF_PERL
 start_ready "${mapless[@]}" perl "$work/server"
 server=$pid
-wait_for pgrep -f "^whom: worker $server two"
+have_titles() {
+	[ "$(pgrep -cf "^whom: worker $server (one|two)")" -eq 2 ]
+}
+wait_for have_titles
 mapfile -t workers < <(pgrep -f "^whom: worker $server" | sort -n)
 note_started "${workers[@]}"
 record_begin titles --children -p "$server" -F 999 --call-graph=none --json -o "$work/titles.pb.gz"
