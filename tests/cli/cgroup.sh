@@ -142,7 +142,7 @@ for by in unit container user cpu title; do
 	cpu) row=0 ;;
 	title) row=stranger ;;
 	esac
-	check "top --by $by" exits 0 "$profiltool" top --cgroup "$below" --by $by -F 999 -d 1 --tables 1
+	check "top --by $by" exits 0 "$profiltool" top --cgroup "$below" --by $by -F 999 -d 3 --tables 1
 	check "top --by $by: its row" bash -c 'grep -F " 100.00 " "$1" | grep -qE " $2\$" || { cat "$1"; exit 1; }' - "$work/out" "$row"
 done
 stop "$stranger"
@@ -154,7 +154,7 @@ begin ends "$work/enter" "$group/ends" "$work/stays" 1 0.3 wait
 record_begin ends --cgroup "$group/ends" -F 999
 send_line ends go
 wait "$pid"
-rmdir "$group/ends"
+wait_for rmdir "$group/ends"
 wait "$recorder"
 check "a group that is removed: done" test $? -eq 0
 check "a group that is removed: the table is there" grep -q 'burn_sixty  *stays' "$work/ends.json"

@@ -118,7 +118,7 @@ stop "$a"
 stop "$b"
 
 # A map that is written when the program ends, as Java does.
-begin late "$progs/jitter" anon 1.5 late
+begin late "$progs/jitter" anon 0.5 late
 map=/tmp/perf-$pid.map
 maps+=("$map")
 record_begin late record -p "$pid" -F 999 --json
@@ -126,6 +126,7 @@ send_line late go
 wait_for grep -q "ready " "$work/late.out"
 read -r _ one two < <(grep "ready " "$work/late.out")
 printf '%s 40 late_one\n%s 40 late_two\n' "$one" "$two" >"$map"
+send_line late end
 wait "$recorder"
 check "a program that has ended: names" recorded 'ran("late_one")' "$work/late.json"
 
