@@ -126,13 +126,13 @@ check "children that become a program and end at once: succeeds" \
 check "they have names, though all have ended" recorded "whole and ran('burn_sixty') and \
 	images('burn_sixty') == {'shares'}" "$work/short.json"
 
-program_quietly pipeline "$progs/shares 1 0.3 | cat >/dev/null & $progs/family swarm 0.3 300 \
-	</dev/null >/dev/null; echo go | $progs/family swarm 0.3 300 | cat >/dev/null; wait"
+program_quietly pipeline "$progs/shares 1 1 | cat >/dev/null & $progs/family swarm 1 300 \
+	</dev/null >/dev/null; echo go | $progs/family swarm 1 300 | cat >/dev/null; wait"
 check "a shell's pipelines: succeeds" command_recorded pipeline -- sh -c "$work/pipeline; true"
-check "all of them count" recorded "whole and takes(0.18e9, samples('burn_sixty')) and \
-	takes(0.3e9, samples('burn_child'))" "$work/pipeline.json"
+check "all of them count" recorded "whole and takes(0.6e9, samples('burn_sixty')) and \
+	takes(1e9, samples('burn_child'))" "$work/pipeline.json"
 
-"$profiltool" record -F 4999 -o "$work/first.pb.gz" -- "$progs/shares" 1 0.3 stay \
+"$profiltool" record -F 4999 -o "$work/first.pb.gz" -- "$progs/shares" 1 1 stay \
 	>"$work/first.out" 2>"$work/first.err"
 "$profiltool" report --json "$work/first.pb.gz" >"$work/first.json" 2>/dev/null
 check "a command is recorded from its first instruction to its last" recorded \

@@ -151,7 +151,7 @@ read -r go
 for k in 1 2 3; do chroot "$1" /usr/bin/early once 3000; done
 echo checked
 read -r go
-exec chroot "$1" /usr/bin/early once 1000000
+exec chroot "$1" /usr/bin/early once 3000000
 EOF_SH
 
 # unseen NAME RECORDER: has the short ones of NAME run while the recorder cannot look.

@@ -44,7 +44,8 @@ done
 
 start_ready "$progs/queues" "$cpu" 3 0
 victim=$pid
-check "--victim comm: nobody has the name" exits 0 "$profiltool" record -a -d 0.5 --json --victim comm:nobody
+check "--victim comm: nobody has the name" exits 0 until_used "$victim" 300 "$profiltool" record -a --json \
+	--victim comm:nobody
 check "--victim comm: none waits" json "j['counted'] > 0 and j['delay_ns'] == 0" "$work/out"
 check "--victim comm: threads of this name" exits 0 until_used "$victim" 300 "$profiltool" record -p "$victim" --json \
 	--victim comm:queues

@@ -193,7 +193,7 @@ echo old >"$1/kept.pb.gz"
 recorder=$!
 wait_for grep -q poll /proc/$recorder/wchan || exit 98
 has_used() { [ "$(awk '{ print $14 + $15 }' "/proc/$1/stat")" -ge "$2" ]; }
-end=$(($(awk '{ print $14 + $15 }' "/proc/$3/stat") + 10))
+end=$(($(awk '{ print $14 + $15 }' "/proc/$3/stat") + 30))
 wait_for has_used $3 $end || exit 98
 cat /dev/zero >"$1/fill" 2>/dev/null
 kill -INT $recorder

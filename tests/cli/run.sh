@@ -67,11 +67,11 @@ counted() {
 
 # --- A program that calls profil() ---
 
-check "a legacy program: succeeds" exits 0 "${run[@]}" --hz 1000 -- "$legacy" 0.5
+check "a legacy program: succeeds" exits 0 "${run[@]}" --hz 1000 -- "$legacy" 1
 check "a legacy program: counted by libprofil, at the rate asked for" \
 	counted 25 "$build/lib/libprofil.so.1"
 check "a legacy program: its signals are its own" grep -qx 'SIGPROF default' "$work/out"
-check "without --: succeeds" exits 0 "${run[@]}" --hz 1000 "$legacy" 0.3
+check "without --: succeeds" exits 0 "${run[@]}" --hz 1000 "$legacy" 1
 check "without --: counted" counted 25 "$build/lib/libprofil.so.1"
 check "--backend: succeeds" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
 check "--verbose: reports what is preloaded" says \
@@ -101,7 +101,7 @@ check "--strict: libc is an error of the program" exits 1 "${as_nobody[@]}" \
 check "--strict: says why" says "libc: PROFIL_STRICT is 1)"
 [ -e /dev/profil ] || check "a back end that is not there is an error of the program" exits 1 \
 	"${run[@]}" --backend kmod "$legacy" 0.1
-check "as nobody: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run "$tree/legacy" 0.3
+check "as nobody: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run "$tree/legacy" 1
 check "as nobody: counted by whatever back end there is" counted 5 "$tree/lib/libprofil.so.1"
 
 if command -v gprof >/dev/null && gcc -pg -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/pg" -ldl; then
@@ -117,7 +117,7 @@ fi
 
 if [ -e "$build/lib32/libprofil.so.1" ] &&
 	gcc -m32 -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/legacy32" -ldl 2>/dev/null; then
-	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 0.5
+	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 1
 	check "a 32-bit program: counted, by the libprofil of 32 bits" \
 		counted 5 "$build/lib32/libprofil.so.1"
 	check "a 32-bit program: the loader has no complaint" test "$(grep -vc "^profil: back end" "$work/err")" = 0
@@ -374,7 +374,7 @@ installed() {
 for libdir in /usr/local/lib /usr/local/lib64 /usr/local/lib/x86_64-linux-gnu; do
 	check "installed below DESTDIR with $libdir" installed /usr/local $libdir
 	check "it runs where it stands" exits 0 "$work/root/usr/local/bin/profiltool" run --hz 1000 -- \
-		"$legacy" 0.3
+		"$legacy" 1
 	check "its own library counts" counted 25 "$work/root$libdir/libprofil.so.1"
 done
 

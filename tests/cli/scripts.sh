@@ -59,23 +59,23 @@ command_recorded() {
 
 # --- Commands ---
 
-check "a command that runs a script" command_recorded -- python3 hot.py 0.3
+check "a command that runs a script" command_recorded -- python3 hot.py 1
 check "its functions have names without -g" named out
 check "that stacks were recorded is said, and how to do without" \
 	says "call stacks were recorded, to name the functions of scripts; without: --call-graph=none"
-check "a file that begins with #! and env" command_recorded -- ./hot.py 0.3
+check "a file that begins with #! and env" command_recorded -- ./hot.py 1
 check "its functions have names" named out
-check "a script behind other programs" command_recorded -- nice -n 1 env A=b timeout 60 python3 hot.py 0.3
+check "a script behind other programs" command_recorded -- nice -n 1 env A=b timeout 60 python3 hot.py 1
 check "its functions, too" named out
-check "--call-graph=none" command_recorded --call-graph=none -- python3 hot.py 0.3
+check "--call-graph=none" command_recorded --call-graph=none -- python3 hot.py 1
 check "--call-graph=none: no stacks" flat out
 check "--call-graph=none: the functions of the interpreter, and a hint" says "recorded with -g, Python 3.11 to 3.14"
-check "--native without -g" command_recorded --native -- python3 hot.py 0.3
+check "--native without -g" command_recorded --native -- python3 hot.py 1
 check "--native without -g: both the interpreter's function and the script's" \
 	eval 'grep -q " hot " out && grep -q _PyEval_EvalFrameDefault out'
-check "a format that has no names" command_recorded -o hot.prof -- python3 hot.py 0.3
+check "a format that has no names" command_recorded -o hot.prof -- python3 hot.py 1
 check "a format that has no names: no stacks" flat out
-check "a shell that starts the script" command_recorded -- sh -c "python3 hot.py 0.3; :"
+check "a shell that starts the script" command_recorded -- sh -c "python3 hot.py 1; :"
 check "a shell that starts the script: a hint that is right" says "recorded with -g, Python 3.11 to 3.14"
 check "a program that runs no script" command_recorded -- "$progs/shares" 1 0.3
 check "a program that runs no script: no stacks" flat out
