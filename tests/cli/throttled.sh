@@ -83,8 +83,9 @@ check "in as many periods as were throttled, of those that there were" \
 check "the quota is named, as cpu.max has it" \
 	throttled '(g["quota_us"], g["period_us"]) == (5000, 100000)' "$work/process.json"
 check "a group without a quota is not named" throttled 'len(w["throttled"]) == 1' "$work/process.json"
+# The first time that the group is stopped may have begun before.
 check "a throttled thread waits for a CPU" \
-	throttled 'w["runnable_ns"] > 0.8 * g["throttled_ns"]' "$work/process.json"
+	throttled 'w["runnable_ns"] > 0.5 * g["throttled_ns"]' "$work/process.json"
 
 check "a profile keeps it" exits 0 "$profiltool" report --json "$work/process.pb.gz"
 check "and report has what was recorded" throttled 'between and w["throttled_ns"] == g["throttled_ns"]' "$work/out"
