@@ -130,7 +130,7 @@ fi
 # --- What has no names ---
 
 check "without -g, a command of Perl has its functions" exits 0 "$profiltool" record -o flat.pb.gz -- \
-	"$perl" -e 'sub work { for (1 .. 6e6) { $x += $_ } } work()'
+	"$perl" -e 'sub work { for (1 .. 2e7) { $x += $_ } } work()'
 check "without -g: the table has the function" grep -q ' main::work ' out
 check "without stacks the option is named" exits 0 "$profiltool" record --call-graph=none -o flat.pb.gz -- \
 	"$perl" -e 'for (1 .. 6e6) { $x += $_ }'

@@ -270,7 +270,7 @@ def threads():
 
 def child_work(file):
     truth.clear()
-    spin(100)
+    spin(500)
     write_truth(f"{file}.child")
 
 
