@@ -254,9 +254,14 @@ __noinline int are_at_place(struct wait_scratch *scratch, struct wait_place *pla
 	for (__u32 i = 0; i < WAIT_BLOCK_FRAMES; i++) {
 		__u64 number = first + i, caller = callers + number, at, index;
 
-		/* makes the compiler use the registers that it checks */
+		if (number + 1 >= place->frames)
+			break;
+		/*
+		 * Makes the compiler use the registers that it checks; and check them last: Linux
+		 * 6.12 forgets the limit of a number when the one that follows it is compared.
+		 */
 		asm("" : "+r"(number), "+r"(caller));
-		if (number >= WAIT_FRAMES || number + 1 >= place->frames)
+		if (number >= WAIT_FRAMES)
 			break;
 		at = place->sp + place->words[number] * 8ULL;
 		index = (at - scratch->window_at) / 8;
