@@ -229,6 +229,7 @@ parallel() {
 tree() {
 	begin tree chains tree
 	record_for 1000 tree "-g -p $target"
+	record_for 400 wall "--wall -a"
 	kill -KILL "$target"
 }
 

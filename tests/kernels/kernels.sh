@@ -181,6 +181,7 @@ check_parallel() {
 check_tree() {
 	check "$series, two CPUs: call stacks" found tree "j['stacks']['method'] == 'cfi' and \
 		rows('walk')[0]['total'] > 0.9 * j['counted'] > 0 and not sum(j['lost'].values())"
+	check "$series, two CPUs: the account of wall time closes, and has reasons" closes
 }
 
 check_hotplug() {

@@ -28,6 +28,8 @@ prepare() {
 			gcc -O1 -g -static -falign-functions=64 -Wl,--build-id -o busy_static busy.c
 			# The module stays: to build it would take long in there.
 			apt-get -qy purge libprofil-dev libprofil1 profil-continuous profild profild-bin profiltool
+			# It takes the lock of dpkg when the machine has run for a while.
+			systemctl mask apt-daily.timer apt-daily-upgrade.timer
 			rm /usr/sbin/policy-rc.d'
 }
 
