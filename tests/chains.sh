@@ -25,7 +25,7 @@ seconds=0.3
 record() {
 	local name=$1 target
 	shift
-	set -- -g "${clock[@]}" -d 20 --json -o "$name.pb.gz" "$@"
+	set -- -g "${clock[@]}" -d 600 --json -o "$name.pb.gz" "$@"
 	target=$(sed -nE 's/.* -p ([0-9]+).*/\1/p' <<<" $*")
 	share_buffers
 	if [ -n "$target" ]; then

@@ -62,7 +62,7 @@ if [ -x "$progs/seems_java" ]; then
 		shift
 		begin "$name" seems/libjvm.so "$@"
 		leaves "$pid"
-		timeout 60 "$profiltool" record --json --wall -p "$pid" -d 0.5 -v >json 2>err
+		timeout 300 "$profiltool" record --json --wall -p "$pid" -d 0.5 -v >json 2>err
 		[ $? -lt 124 ] && kill -0 "$pid"
 	}
 

@@ -75,7 +75,7 @@ check "in a page fault the user's frames are whole, whatever the kernel does" ch
 	"$from_start;touch(;(fault|madvise|mmap|asm_[a-z0-9_]*)(;.*)?)?"
 
 # A child, and what it executes, and its parent.
-record family -d 20 "$progs/chains" child 300
+record family -d 600 "$progs/chains" child 300
 check "a parent process has its own stacks" chains_are family some "$from_start;parent;inner(;.*)?"
 check "a child process has the stacks of the program that it executes" chains_are family some \
 	"$from_start;set;.*inner(;.*)?"

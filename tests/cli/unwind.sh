@@ -91,7 +91,7 @@ check "all stacks of a thread reach its start" reach_start thread 100
 # --- What comes while recording ---
 
 # A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
-record family -d 20 "$work/chains" child 300
+record family -d 600 "$work/chains" child 300
 check "a command has its own call chain" chains_are family some "$from_start;parent;inner(;.*)?"
 check "its child, which calls exec, has the call chains of that program" chains_are family some \
 	"$from_start;set;(outer;(middle;)?)?inner(;.*)?"
@@ -117,7 +117,7 @@ FUNCTION generation(int more)
 int main(void) { alarm(100); signal(SIGPROF, end); generation(3); }
 EOF
 gcc "${flags[@]}" forks.c -o forks 2>/dev/null
-record forks -d 20 "$work/forks"
+record forks -d 600 "$work/forks"
 for depth in 1 2 3 4; do
 	check "a process forked $((depth - 1)) times, without exec, has its call chain" chains_are forks some \
 		"$from_start;(generation;){$depth}inner(;.*)?"
