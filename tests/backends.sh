@@ -38,7 +38,7 @@ start_profild() {
 	wait_for listens "$sock"
 }
 
-# with BACKEND COMMAND...: runs a command with a back end; ends it after two minutes.
+# with BACKEND COMMAND...: runs a command with a back end; ends it after ten minutes, if it hangs.
 with() {
 	local backend=$1 as=() set=(TMPDIR="$work/tmp")
 	shift
@@ -51,7 +51,7 @@ with() {
 		;;
 	*) set+=(LD_PRELOAD="$lib" PROFIL_BACKEND="$backend" PROFIL_HZ="$hz" PROFIL_SOCKET="$sock") ;;
 	esac
-	timeout -s KILL 120 "${as[@]}" env "${set[@]}" "$@"
+	timeout -s KILL 600 "${as[@]}" env "${set[@]}" "$@"
 }
 
 # holds BACKEND PROGRAM [ARGUMENT]: succeeds if a row of a program, or the whole program, does.
