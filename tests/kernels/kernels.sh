@@ -24,6 +24,7 @@ found() {
 
 # closes: the account of wall time adds up, and there are waits.
 closes() {
+	cat "$results/wall.err"
 	ran wall && json "(lambda w: w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'] and
 		w['blocked_by']['kernel'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'])(j['wall'])" \
 		"$results/wall.json"
