@@ -189,9 +189,10 @@ static __always_inline __u16 wait_reason(struct task_struct *task, const struct 
 		return WAIT_FAULT;
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return WAIT_DISK;
-	if (number >= WAIT_SYSTEM_CALLS)
+	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
+	if ((unsigned long)number >= WAIT_SYSTEM_CALLS)
 		return WAIT_OTHER;
-	return wait_reasons[number & (WAIT_SYSTEM_CALLS - 1)];
+	return wait_reasons[number];
 }
 
 /* --- Stacks --- */
