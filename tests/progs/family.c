@@ -33,12 +33,15 @@ static double thread_seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* Each its own loop, so that the time is spent in the function itself. */
+/*
+ * Each its own loop, so that the time is spent in the function itself: where instructions are the
+ * clock, reading that takes as long as some thousand rounds.
+ */
 #define BURNER(name)                                                                   \
 	void name(double seconds)                                                      \
 	{                                                                              \
 		for (double end = thread_seconds() + seconds; thread_seconds() < end;) \
-			for (int i = 0; i < 10000; i++)                                \
+			for (int i = 0; i < 100000; i++)                               \
 				sink += i;                                             \
 	}
 
