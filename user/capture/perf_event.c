@@ -27,11 +27,7 @@ bool perf_event_is_dead(int fd, uint64_t *enabled_ns)
 	return before_ns && *enabled_ns == before_ns;
 }
 
-/*
- * Debian's kernels have a level above the usual ones as their default: perf events then require
- * CAP_SYS_ADMIN, and CAP_PERFMON is not enough.
- */
-static bool requires_admin(void)
+bool perf_event_needs_root(void)
 {
 	char text[32];
 	uint64_t level;
@@ -47,7 +43,7 @@ int perf_event_error(struct error *e, int code, const char *what)
 	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
 	if (code == EACCES || code == EPERM) {
 		program_not_permitted(e, code, text);
-		if (requires_admin())
+		if (perf_event_needs_root())
 			error_hint(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
 				      "(above that, capabilities are not enough on this kernel)");
 		return -code;

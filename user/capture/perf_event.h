@@ -18,6 +18,12 @@ int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu);
  */
 bool perf_event_is_dead(int fd, uint64_t *enabled_ns);
 
+/*
+ * Whether kernel.perf_event_paranoid has the level of Debian's kernels, above the usual ones, at
+ * which they open perf events for CAP_SYS_ADMIN alone, and CAP_PERFMON is not enough.
+ */
+bool perf_event_needs_root(void);
+
 /* Sets *e for a perf_event_open() for `what` that failed with errno `code`. Returns -code. */
 int perf_event_error(struct error *e, int code, const char *what);
 

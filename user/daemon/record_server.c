@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/perf_event.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "util/array.h"
@@ -231,6 +232,10 @@ int record_server_run(int listener, const struct record_limits *limits, struct e
 	s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s.signals < 0)
 		return error_set(e, errno, "cannot watch for signals");
+	if (perf_event_needs_root())
+		log_note("kernel.perf_event_paranoid is above 2: Debian's kernels then open perf "
+			 "events for root alone, and all recordings are refused: "
+			 "sysctl kernel.perf_event_paranoid=2");
 	while (!s.end && !err) {
 		struct pollfd fds[] = {
 			{ .fd = s.signals, .events = POLLIN },

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/perf_event.h"
 #include "cli/capabilities.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
@@ -502,6 +503,11 @@ int record_worker_run(int socket, const struct record_limits *limits, pid_t pare
 			   w.count, w.count == 1 ? "" : "es", w.peer.uid, w.pids[0], w.peer.pid);
 	err = err ?: run(&w, &e);
 	capture_free(w.capture);
+	if (err == -EACCES && perf_event_needs_root())
+		error_set_kind(
+			&e, ERROR_NOT_PERMITTED, 0,
+			"this kernel opens perf events for root alone: the administrator has "
+			"to set kernel.perf_event_paranoid to 2");
 	if (err) {
 		log_refusal("no recording for process %d of user %u: %s", w.peer.pid, w.peer.uid,
 			    e.what);
