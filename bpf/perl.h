@@ -226,7 +226,10 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 	perl->index--;
 	type = context->type;
 	switch (PERL_CONTEXT_TYPE(type)) {
-	case PERL_CONTEXT_NULL: /* the block of sort */
+	case PERL_CONTEXT_NULL: /* the block of sort; a loop that begins has its flags already */
+		if (type)
+			return true;
+		/* fallthrough */
 	case PERL_CONTEXT_DEFER:
 		perl->group = PERL_OTHER;
 		return false;
