@@ -190,7 +190,8 @@ struct candidate {
 	const struct changes_function *function;
 	double lasting; /* the difference in the second half of the time after */
 	bool differs, counted;
-	/* Compared with its main caller, if there is one, by the functions that this calls. */
+	/* As a part of the time of its main caller, beside what else that calls; NULL: it has none.
+	 */
 	const struct changes_caller *caller;
 	struct share of_caller[CHANGE_SIDES]; /* its part of that one's time */
 	double caller_share;		      /* that one's, before */
