@@ -280,6 +280,36 @@ static void two_callers(void)
 	expect(sum() + sum_of(others) == got, "on after both turned it off");
 }
 
+/*
+ * The thread that brings the counts gives way to all others here, so that this one goes on before
+ * it has ended, unless it waits for that. CLONE_THREAD asks whether there is another thread.
+ */
+static void single_again(void)
+{
+	struct sched_param none = { 0 };
+	cpu_set_t one;
+	struct dirent *entry;
+	DIR *tasks;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	need(sched_setaffinity(0, sizeof(one), &one) == 0, "sched_setaffinity");
+	expect(unshare(CLONE_THREAD) == 0, "before it is on: %m");
+	for (int i = 0; i < 20; i++) {
+		expect(profil_hot(cells) == 0, "on: %m");
+		tasks = opendir("/proc/self/task");
+		need(tasks, "/proc/self/task");
+		while ((entry = readdir(tasks)))
+			if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != getpid())
+				need(sched_setscheduler(atoi(entry->d_name), SCHED_IDLE, &none) == 0,
+				     "sched_setscheduler");
+		closedir(tasks);
+		profil_off();
+		profil_off(); /* the second time ends the thread */
+		expect(unshare(CLONE_THREAD) == 0, "off, time %d: %m", i);
+	}
+}
+
 /* --- Before main() and after exit() --- */
 
 static const char *row_name = "";
@@ -345,6 +375,7 @@ static const struct row rows[] = {
 	{ "kernel", "many calls", many_calls },
 	{ "any", "errno stays when all is well", keeps_errno },
 	{ "any", "two threads call it at once", two_callers },
+	{ "any", "off twice: no thread is left", single_again },
 	{ "any", "profil in a constructor", in_constructor },
 	{ "any", "profil in an atexit handler", in_atexit },
 	{ "any", "profil on, and again in an atexit handler", on_and_in_atexit },

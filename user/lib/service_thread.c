@@ -317,23 +317,49 @@ static int wait_until_done(void)
 }
 
 /* Returns 0 or an errno. */
-static int create_thread(pthread_t *thread, void *(*function)(void *))
+static int create_thread(pthread_t *thread, void *(*function)(void *), void *argument)
 {
 	pthread_attr_t attr;
 	int code;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	code = pthread_create(thread, &attr, function, NULL);
+	code = pthread_create(thread, &attr, function, argument);
 	pthread_attr_destroy(&attr);
 	if (code == EINVAL) /* the program has more thread-local variables than that */
-		code = pthread_create(thread, NULL, function, NULL);
+		code = pthread_create(thread, NULL, function, argument);
 	return code;
 }
 
-static void *do_nothing(void *unused)
+/*
+ * pthread_join(3) returns when the thread has left the process's memory, a moment before it is gone
+ * for the kernel, too. Until then unshare(2) and setns(2) refuse what they refuse a process with
+ * threads. All that this calls is called without it, too: a filter of seccomp(2) that comes while
+ * profil is on may end the program for anything else.
+ */
+static void join_thread(pthread_t thread, const pid_t *tid)
 {
-	return unused;
+	sem_t never;
+
+	pthread_join(thread, NULL);
+	sem_init(&never, 0, 0);
+	while (syscall(SYS_tgkill, getpid(), *tid, 0) == 0) {
+		struct timespec soon;
+
+		clock_gettime(CLOCK_MONOTONIC, &soon);
+		soon.tv_nsec += 10000;
+		if (soon.tv_nsec >= (long)NS_PER_S) {
+			soon.tv_nsec -= NS_PER_S;
+			soon.tv_sec++;
+		}
+		sem_clockwait(&never, CLOCK_MONOTONIC, &soon);
+	}
+}
+
+static void *note_tid(void *tid)
+{
+	*(pid_t *)tid = syscall(SYS_gettid);
+	return NULL;
 }
 
 /*
@@ -346,11 +372,12 @@ void profil__service_reserve(void)
 {
 	sigset_t all, before;
 	pthread_t thread;
+	pid_t tid;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (create_thread(&thread, do_nothing) == 0)
-		pthread_join(thread, NULL);
+	if (create_thread(&thread, note_tid, &tid) == 0)
+		join_thread(thread, &tid);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -362,12 +389,12 @@ int profil__service_start(void)
 		return 0;
 	service.called = false;
 	sem_init(&service.done, 0, 0);
-	errno = create_thread(&service.thread, service_main);
+	errno = create_thread(&service.thread, service_main, NULL);
 	if (errno)
 		return profil__system_error("cannot create a thread");
 	err = wait_until_done();
 	if (err)
-		pthread_join(service.thread, NULL);
+		join_thread(service.thread, &service.tid);
 	service.running = !err;
 	return err;
 }
@@ -382,7 +409,7 @@ void profil__service_end(void)
 	if (!service.running || is_service_thread())
 		return;
 	request_work(NULL, NULL);
-	pthread_join(service.thread, NULL);
+	join_thread(service.thread, &service.tid);
 	service.running = false;
 }
 
