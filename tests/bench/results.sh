@@ -60,8 +60,9 @@ for name in "${benches[@]}"; do
 	if [ -x "$here/$name.py" ]; then
 		"$here/$name.py" --rounds "${PROFIL_BENCH_ROUNDS:-7}" --seconds "${PROFIL_BENCH_SECONDS:-2}"
 	else
-		# A table as the benchmarks print it is one of Markdown but for its edges.
-		"$here/$name.sh" | sed -n 's/^.* | .*/| & |/p'
+		# A table as the benchmarks print it is one of Markdown but for its edges. Why a row could not be measured, after "#",
+		# is for who runs this.
+		"$here/$name.sh" | sed -n -e 's/^.* | .*/| & |/p' -e '/^# /w /dev/stderr'
 	fi >"$kept/$name.new" || failed=1
 	[ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
 	mv "$kept/$name.new" "$kept/$name.md"
