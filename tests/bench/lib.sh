@@ -33,6 +33,7 @@ not_measured() { # MEASURE WHY
 	row "$1" "could not be measured: $2" "" ""
 	cat "$work"/*.err 2>/dev/null | sed 's/^/# /' | head -n 5
 	end_target
+	[ -z "${profild:-}" ] || stop "$profild"
 	return 1
 }
 

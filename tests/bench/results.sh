@@ -8,6 +8,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 file=${1:-$top/user/doc/RESULTS.md}
+chmod 711 "$work" # the benchmarks make their folders in it, and run some programs without privileges
 kept=$build/bench/results
 mkdir -p "$kept"
 all="peers linked bench legacy clock kmod formats intervals flame top names delay changes"
