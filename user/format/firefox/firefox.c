@@ -62,18 +62,19 @@ struct function {
 	const char *name, *file; /* "" when unknown */
 	uint32_t image;		 /* PROFILE_NONE: none that has a name */
 	uint32_t line;		 /* where it begins; 0: unknown */
-	uint32_t name_text;	 /* the numbers of these texts */
-	uint32_t file_text;
+	uint32_t name_text;	 /* the number of this text */
+	uint32_t library;	 /* numbers; INDEX_NONE: it has none */
+	uint32_t source;
 };
 
 /* An image with functions */
 struct library {
-	uint32_t image, name_text;
+	uint32_t number, image, name_text;
 };
 
 struct frame {
 	uint32_t function, line, column, depth;
-	enum category category;
+	uint32_t category; /* enum category */
 };
 
 struct stack {
@@ -144,6 +145,7 @@ static bool same_function(const void *functions, uint32_t id, const void *key)
 static int add_function(struct writer *w, struct function *f, uint32_t *number)
 {
 	uint64_t hash = hash_bytes(f->name, strlen(f->name), hash_u64(f->image, f->line));
+	uint32_t file_text;
 	struct text *file;
 
 	*number = index_find(&w->function_index, hash, same_function, w->functions, f);
@@ -152,24 +154,27 @@ static int add_function(struct writer *w, struct function *f, uint32_t *number)
 	if (array_reserve(&w->functions, &w->function_room, w->function_count + 1,
 			  sizeof(*w->functions)) ||
 	    index_add(&w->function_index, hash, w->function_count) ||
-	    text_number(w, f->name, &f->name_text) || text_number(w, f->file, &f->file_text))
+	    text_number(w, f->name, &f->name_text) || text_number(w, f->file, &file_text))
 		return -ENOMEM;
-	file = &w->texts[f->file_text];
+	file = &w->texts[file_text];
 	if (*f->file && !file->source) {
 		if (array_reserve(&w->sources, &w->source_room, w->source_count + 1,
 				  sizeof(*w->sources)))
 			return -ENOMEM;
-		w->sources[w->source_count++] = f->file_text;
+		w->sources[w->source_count++] = file_text;
 		file->source = w->source_count;
 	}
+	f->source = *f->file ? file->source - 1 : INDEX_NONE;
 	if (f->image != PROFILE_NONE && !w->library_of[f->image]) {
-		struct library *l = &w->libraries[w->library_count++];
+		struct library *l = &w->libraries[w->library_count];
 
+		l->number = w->library_count++;
 		l->image = f->image;
 		w->library_of[f->image] = w->library_count;
 		if (text_number(w, profile_basename(w->p->images[f->image].path), &l->name_text))
 			return -ENOMEM;
 	}
+	f->library = f->image == PROFILE_NONE ? INDEX_NONE : w->library_of[f->image] - 1;
 	*number = w->function_count;
 	w->functions[w->function_count++] = *f;
 	return 0;
@@ -341,26 +346,6 @@ static void put_comma(size_t number, FILE *out)
 		putc(',', out);
 }
 
-/* Writes a column of `count` equal elements. */
-static void put_constant(const char *name, const char *element, size_t count, FILE *out)
-{
-	put_column(name, out);
-	for (size_t i = 0; i < count; i++) {
-		put_comma(i, out);
-		fputs(element, out);
-	}
-	putc(']', out);
-}
-
-/* null for 0 */
-static void put_known(uint32_t number, FILE *out)
-{
-	if (number)
-		fprintf(out, "%" PRIu32, number);
-	else
-		fputs("null", out);
-}
-
 /* The ID of a debug file as Breakpad writes it: the build ID's first bytes as a GUID, and an age.
  */
 static void put_breakpad_id(const struct profile_image *image, FILE *out)
@@ -441,132 +426,90 @@ static void put_meta(const struct writer *w)
 	fputs("]}", out);
 }
 
-static void put_functions(const struct writer *w)
-{
-	FILE *out = w->out;
+/* A column of a table: a number for each row, or the same text for all. */
+struct column {
+	const char *name;
+	size_t number;	  /* where a row has it, a uint32_t; CONSTANT: it has none */
+	const char *text; /* instead of `none`, and of no number; NULL: all numbers are some */
+	uint32_t none;
+};
 
-	fprintf(out, ",\n\"funcTable\":{\"length\":%zu", w->function_count);
-	put_column("name", out);
-	for (size_t i = 0; i < w->function_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->functions[i].name_text);
-	}
-	putc(']', out);
-	put_constant("isJS", "false", w->function_count, out);
-	put_constant("relevantForJS", "false", w->function_count, out);
-	put_column("resource", out);
-	for (size_t i = 0; i < w->function_count; i++) {
-		uint32_t image = w->functions[i].image;
+#define CONSTANT	SIZE_MAX
+#define AT(row, member) offsetof(struct row, member)
 
-		put_comma(i, out);
-		fprintf(out, "%d", image == PROFILE_NONE ? -1 : (int)w->library_of[image] - 1);
-	}
-	putc(']', out);
-	put_column("source", out);
-	for (size_t i = 0; i < w->function_count; i++) {
-		uint32_t source = w->texts[w->functions[i].file_text].source;
+/* clang-format off */
+static const struct column function_columns[] = {
+	{ "name", AT(function, name_text), NULL, 0 },
+	{ "isJS", CONSTANT, "false", 0 },
+	{ "relevantForJS", CONSTANT, "false", 0 },
+	{ "resource", AT(function, library), "-1", INDEX_NONE },
+	{ "source", AT(function, source), "null", INDEX_NONE },
+	{ "lineNumber", AT(function, line), "null", 0 },
+	{ "columnNumber", CONSTANT, "null", 0 },
+	{ 0 },
+};
 
-		put_comma(i, out);
-		if (source)
-			fprintf(out, "%" PRIu32, source - 1);
-		else
-			fputs("null", out);
-	}
-	putc(']', out);
-	put_column("lineNumber", out);
-	for (size_t i = 0; i < w->function_count; i++) {
-		put_comma(i, out);
-		put_known(w->functions[i].line, out);
-	}
-	putc(']', out);
-	put_constant("columnNumber", "null", w->function_count, out);
-	/* A resource for each library, with its number. 1: it is a library. */
-	fprintf(out, "},\n\"resourceTable\":{\"length\":%zu", w->library_count);
-	put_column("lib", out);
-	for (size_t i = 0; i < w->library_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%zu", i);
-	}
-	putc(']', out);
-	put_column("name", out);
-	for (size_t i = 0; i < w->library_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->libraries[i].name_text);
-	}
-	putc(']', out);
-	put_constant("host", "null", w->library_count, out);
-	put_constant("type", "1", w->library_count, out);
-	fprintf(out, "},\n\"sources\":{\"length\":%zu", w->source_count);
-	put_constant("id", "null", w->source_count, out);
-	put_column("filename", out);
-	for (size_t i = 0; i < w->source_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->sources[i]);
-	}
-	putc(']', out);
-	put_constant("startLine", "1", w->source_count, out);
-	put_constant("startColumn", "1", w->source_count, out);
-	put_constant("sourceMapURL", "null", w->source_count, out);
-	fputs("},\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-	      "\"functionSize\":[]}",
-	      out);
-}
+/* A resource for each library, with its number. 1: it is a library. */
+static const struct column resource_columns[] = {
+	{ "lib", AT(library, number), NULL, 0 },
+	{ "name", AT(library, name_text), NULL, 0 },
+	{ "host", CONSTANT, "null", 0 },
+	{ "type", CONSTANT, "1", 0 },
+	{ 0 },
+};
+
+static const struct column source_columns[] = {
+	{ "id", CONSTANT, "null", 0 },
+	{ "filename", 0, NULL, 0 },
+	{ "startLine", CONSTANT, "1", 0 },
+	{ "startColumn", CONSTANT, "1", 0 },
+	{ "sourceMapURL", CONSTANT, "null", 0 },
+	{ 0 },
+};
 
 /* Addresses would be those of native symbols, which are for looking up names. */
-static void put_frames(const struct writer *w)
-{
-	FILE *out = w->out;
+static const struct column frame_columns[] = {
+	{ "address", CONSTANT, "-1", 0 },
+	{ "inlineDepth", AT(frame, depth), NULL, 0 },
+	{ "category", AT(frame, category), NULL, 0 },
+	{ "subcategory", CONSTANT, "0", 0 },
+	{ "func", AT(frame, function), NULL, 0 },
+	{ "nativeSymbol", CONSTANT, "null", 0 },
+	{ "innerWindowID", CONSTANT, "0", 0 },
+	{ "line", AT(frame, line), "null", 0 },
+	{ "column", AT(frame, column), "null", 0 },
+	{ 0 },
+};
 
-	fprintf(out, ",\n\"frameTable\":{\"length\":%zu", w->frame_count);
-	put_constant("address", "-1", w->frame_count, out);
-	put_column("inlineDepth", out);
-	for (size_t i = 0; i < w->frame_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->frames[i].depth);
+static const struct column stack_columns[] = {
+	{ "frame", AT(stack, frame), NULL, 0 },
+	{ "prefix", AT(stack, prefix), "null", INDEX_NONE },
+	{ 0 },
+};
+/* clang-format on */
+
+/* Writes a table of `count` rows, each `size` bytes. */
+static void put_table(const char *name, const struct column *c, const void *rows, size_t size,
+		      size_t count, FILE *out)
+{
+	fprintf(out, ",\n\"%s\":{\"length\":%zu", name, count);
+	for (; c->name; c++) {
+		put_column(c->name, out);
+		for (size_t i = 0; i < count; i++) {
+			uint32_t number = c->none;
+
+			if (c->number != CONSTANT)
+				memcpy(&number, (const char *)rows + i * size + c->number,
+				       sizeof(number));
+			put_comma(i, out);
+			if (c->text && number == c->none)
+				fputs(c->text, out);
+			else
+				fprintf(out, "%" PRIu32, number);
+		}
+		putc(']', out);
 	}
-	putc(']', out);
-	put_column("category", out);
-	for (size_t i = 0; i < w->frame_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%d", (int)w->frames[i].category);
-	}
-	putc(']', out);
-	put_constant("subcategory", "0", w->frame_count, out);
-	put_column("func", out);
-	for (size_t i = 0; i < w->frame_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->frames[i].function);
-	}
-	putc(']', out);
-	put_constant("nativeSymbol", "null", w->frame_count, out);
-	put_constant("innerWindowID", "0", w->frame_count, out);
-	put_column("line", out);
-	for (size_t i = 0; i < w->frame_count; i++) {
-		put_comma(i, out);
-		put_known(w->frames[i].line, out);
-	}
-	putc(']', out);
-	put_column("column", out);
-	for (size_t i = 0; i < w->frame_count; i++) {
-		put_comma(i, out);
-		put_known(w->frames[i].column, out);
-	}
-	fprintf(out, "]},\n\"stackTable\":{\"length\":%zu", w->stack_count);
-	put_column("frame", out);
-	for (size_t i = 0; i < w->stack_count; i++) {
-		put_comma(i, out);
-		fprintf(out, "%" PRIu32, w->stacks[i].frame);
-	}
-	putc(']', out);
-	put_column("prefix", out);
-	for (size_t i = 0; i < w->stack_count; i++) {
-		put_comma(i, out);
-		if (w->stacks[i].prefix == INDEX_NONE)
-			fputs("null", out);
-		else
-			fprintf(out, "%" PRIu32, w->stacks[i].prefix);
-	}
-	fputs("]}", out);
+	putc('}', out);
 }
 
 /*
@@ -683,8 +626,16 @@ static int put_file(struct writer *w)
 		json_text_put(w->texts[i].text, out);
 	}
 	putc(']', out);
-	put_functions(w);
-	put_frames(w);
+	put_table("funcTable", function_columns, w->functions, sizeof(*w->functions),
+		  w->function_count, out);
+	put_table("resourceTable", resource_columns, w->libraries, sizeof(*w->libraries),
+		  w->library_count, out);
+	put_table("sources", source_columns, w->sources, sizeof(*w->sources), w->source_count, out);
+	fputs(",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+	      "\"functionSize\":[]}",
+	      out);
+	put_table("frameTable", frame_columns, w->frames, sizeof(*w->frames), w->frame_count, out);
+	put_table("stackTable", stack_columns, w->stacks, sizeof(*w->stacks), w->stack_count, out);
 	fputs("},\n\"threads\":[", out);
 	pieces = w->pieces.list;
 	for (size_t i = 0, end; i < w->pieces.count; i = end) {
