@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2034,SC2154 # shared variables: of lib.sh, and for scripts that source this
-# Recordings of known call chains (tests/progs/chains.c). Source it after lib.sh; use it in $work.
+# Recordings of known call chains: of tests/progs/chains.c, and of scripts. Source it after lib.sh; use it in $work.
 
 # The outermost frames of a whole stack, of a program and of a thread. Without its debug package libc has no
 # names for some; before 2.34 it did not have the second one.
@@ -36,6 +36,28 @@ record() {
 	fi >"$name.json" 2>"$name.err" || echo "exit status $?" >>"$name.err"
 	free_buffers
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
+}
+
+# record_work NAME COMMAND...: records a command that prints "ready" and works after it has read a line, from then to
+# its end, with its children. Options for profiltool are in $options.
+options=()
+record_work() {
+	local name=$1
+	shift
+	begin "$name" "$@"
+	share_buffers
+	record_begin "$name" record -g "${clock[@]}" --json -o "$name.pb.gz" -p "$pid" "${options[@]}"
+	send_line "$name" go
+	wait "$recorder"
+	wait "$pid"
+	free_buffers
+	cp "$name.json" json
+	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
+}
+
+# agrees chains|shares NAME [TRUTH]: compares a recording of a script with what the script saw (tests/cli/python.py).
+agrees() {
+	python3 "$top/tests/cli/python.py" "$1" "$profiltool" "$2.pb.gz" "${3:-$2.truth}"
 }
 
 # chains_are NAME all|most|some|none PATTERN: succeeds if so many of the samples have a stack that matches a regular

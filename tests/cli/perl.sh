@@ -24,26 +24,9 @@ if ! "$perl" -MConfig -e 'use v5.36; exit !($Config{useithreads} && $] < 5.043)'
 	finish
 fi
 
-# record_script NAME KIND...: records the script from when it is ready to its end, with its children; its truth is in
-# NAME.truth. Options for profiltool are in $options.
-options=()
+# record_script NAME KIND...: records the script by record_work; its truth is in NAME.truth.
 record_script() {
-	local name=$1
-	shift
-	begin "$name" "$perl" "$script" "$name.truth" "$@"
-	share_buffers
-	record_begin "$name" record -g "${clock[@]}" --json -o "$name.pb.gz" -p "$pid" "${options[@]}"
-	send_line "$name" go
-	wait "$recorder"
-	wait "$pid"
-	free_buffers
-	cp "$name.json" json
-	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
-}
-
-# agrees chains|shares NAME [TRUTH]
-agrees() {
-	python3 "$top/tests/cli/python.py" "$1" "$profiltool" "$2.pb.gz" "${3:-$2.truth}"
+	record_work "$1" "$perl" "$script" "$1.truth" "${@:2}"
 }
 
 # --- The stacks that Perl sees: functions and the lines of calls ---

@@ -23,33 +23,11 @@ if ! "$php" -n -r 'exit(PHP_VERSION_ID < 80100 || PHP_VERSION_ID >= 80600 || PHP
 	finish
 fi
 
-# record_work NAME COMMAND...: records a command that prints "ready" and works after it has read a line, from then to
-# its end, with its children. Options for profiltool are in $options.
-options=()
-record_work() {
-	local name=$1
-	shift
-	begin "$name" "$@"
-	share_buffers
-	record_begin "$name" record -g "${clock[@]}" --json -o "$name.pb.gz" -p "$pid" "${options[@]}"
-	send_line "$name" go
-	wait "$recorder"
-	wait "$pid"
-	free_buffers
-	cp "$name.json" json
-	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
-}
-
-# record_script NAME KIND...: the same for the script; its truth is in NAME.truth.
+# record_script NAME KIND...: records the script by record_work; its truth is in NAME.truth.
 record_script() {
 	record_work "$1" "$php" "${settings[@]}" "$script" "$work/$1.truth" "${@:2}"
 }
 settings=()
-
-# agrees chains|shares NAME [TRUTH]
-agrees() {
-	python3 "$top/tests/cli/python.py" "$1" "$profiltool" "$2.pb.gz" "${3:-$2.truth}"
-}
 
 # --- The stacks that PHP sees: functions and the lines of calls ---
 
