@@ -6,9 +6,14 @@
  * Shared by the tests that build programs: a directory of their own, and commands that run there.
  */
 
+#include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 static char directory[256];
 
@@ -64,6 +69,15 @@ static inline const char *in_directory(const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return path;
+}
+
+static inline void write_file(const char *name, const void *bytes, size_t size)
+{
+	FILE *f = fopen(in_directory(name), "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
 }
 
 #endif

@@ -593,15 +593,6 @@ static const struct {
 	{ 18, 8, { .cfa = UNWIND_SP, .bp = UNWIND_SAVED_AT_CFA, .bp_at = -2, .offset = 8 } },
 };
 
-static void write_file(const char *name, const void *bytes, size_t size)
-{
-	FILE *f = fopen(in_directory(name), "wb");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, size, f), size);
-	assert_int_equal(fclose(f), 0);
-}
-
 /* Builds the library `odd` from odd_source, with its call frame information in `sections`. */
 static void make_odd(const char *name, const char *sections)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Perl's names as they are in its memory, and the interpreter's image. */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +12,7 @@
 #include <cmocka.h>
 
 #include "bpf/perl_layout.h"
-#include "directory_fixture.h"
-#include "symbol/language.h"
+#include "language_fixture.h"
 
 static char name[LANGUAGE_TEXT_SIZE], file[LANGUAGE_TEXT_SIZE];
 
@@ -142,27 +140,6 @@ static void test_lines(void **state)
 
 /* --- The interpreter's image --- */
 
-static struct language_image find(const char *path)
-{
-	struct language_image image;
-	struct elf_file elf;
-	struct error e;
-
-	assert_int_equal(elf_file_open(&elf, open(path, O_RDONLY | O_CLOEXEC), NULL, &e), 0);
-	language_find(&elf, &image);
-	elf_file_close(&elf);
-	return image;
-}
-
-static struct language_image find_built(const char *options)
-{
-	char path[512];
-
-	assert_int_equal(shell("gcc -shared -fPIC -o image.so %s image.c", options), 0);
-	snprintf(path, sizeof(path), "%s/image.so", directory);
-	return find(path);
-}
-
 static void test_built_images(void **state)
 {
 	static const char source[] = "#ifndef OPTIONS\n"
@@ -179,15 +156,9 @@ static void test_built_images(void **state)
 				     "int Perl_eval_sv(void) { return 4; }\n"
 				     "int Perl_amagic_call(void) { return 5; }\n";
 	struct language_image image;
-	char path[512];
-	FILE *out;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/image.c", directory);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	fputs(source, out);
-	assert_int_equal(fclose(out), 0);
+	write_file("image.c", source, sizeof(source) - 1);
 	image = find_built("-DOPERATIONS=414");
 #ifdef __x86_64__
 	assert_int_equal(image.language, LANGUAGE_PERL);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* PHP's strings as they are in its memory, the names made of them, and the interpreter's image. */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "directory_fixture.h"
-#include "symbol/language.h"
+#include "language_fixture.h"
 
 /* --- Names --- */
 
@@ -129,27 +127,6 @@ static void test_lines(void **state)
 
 /* --- The interpreter's image --- */
 
-static struct language_image find(const char *path)
-{
-	struct language_image image;
-	struct elf_file file;
-	struct error e;
-
-	assert_int_equal(elf_file_open(&file, open(path, O_RDONLY | O_CLOEXEC), NULL, &e), 0);
-	language_find(&file, &image);
-	elf_file_close(&file);
-	return image;
-}
-
-static struct language_image find_built(const char *options)
-{
-	char path[512];
-
-	assert_int_equal(shell("gcc -O2 -shared -fPIC -o image.so %s image.c", options), 0);
-	snprintf(path, sizeof(path), "%s/image.so", directory);
-	return find(path);
-}
-
 static void test_built_images(void **state)
 {
 	static const char source[] = "#ifdef VERSION\n"
@@ -161,25 +138,19 @@ static void test_built_images(void **state)
 				     "void *zend_ce_generator;\n"
 				     "int execute_ex(int i) { return i * 3; }\n";
 	static const char *const others[] = {
-		"-DSIZE=1984 -DVERSION='\"8.0.30\"'",
-		"-DSIZE=1984 -DVERSION='\"8.6.0\"'",
-		"-DSIZE=1984 -DVERSION='\"7.4.33\"'",
-		"-DSIZE=1984 -DVERSION='\"ten\"'",
-		"-DSIZE=1984",
-		"-DSIZE=8 -DVERSION='\"8.2.1\"'",
-		"-DZTS -DVERSION='\"8.2.1\"'",
+		"-O2 -DSIZE=1984 -DVERSION='\"8.0.30\"'",
+		"-O2 -DSIZE=1984 -DVERSION='\"8.6.0\"'",
+		"-O2 -DSIZE=1984 -DVERSION='\"7.4.33\"'",
+		"-O2 -DSIZE=1984 -DVERSION='\"ten\"'",
+		"-O2 -DSIZE=1984",
+		"-O2 -DSIZE=8 -DVERSION='\"8.2.1\"'",
+		"-O2 -DZTS -DVERSION='\"8.2.1\"'",
 	};
 	struct language_image image;
-	char path[512];
-	FILE *out;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/image.c", directory);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	fputs(source, out);
-	assert_int_equal(fclose(out), 0);
-	image = find_built("-DSIZE=1984 -DVERSION='\"8.5.0RC1\"'");
+	write_file("image.c", source, sizeof(source) - 1);
+	image = find_built("-O2 -DSIZE=1984 -DVERSION='\"8.5.0RC1\"'");
 #ifdef __x86_64__
 	assert_int_equal(image.language, LANGUAGE_PHP);
 	assert_int_equal(image.version, 0x805);

@@ -18,8 +18,7 @@
 
 #include "bpf/sample.h"
 #include "capture/scripts.h"
-#include "directory_fixture.h"
-#include "symbol/language.h"
+#include "language_fixture.h"
 
 /*
  * What some functions have, written by these versions: the line of each two bytes of code as
@@ -358,27 +357,6 @@ static void test_hostile_tables(void **state)
 
 /* --- The interpreter's image --- */
 
-static struct language_image find(const char *path)
-{
-	struct language_image image;
-	struct elf_file file;
-	struct error e;
-
-	assert_int_equal(elf_file_open(&file, open(path, O_RDONLY | O_CLOEXEC), NULL, &e), 0);
-	language_find(&file, &image);
-	elf_file_close(&file);
-	return image;
-}
-
-static struct language_image find_built(const char *options)
-{
-	char path[512];
-
-	assert_int_equal(shell("gcc -shared -fPIC -o image.so %s image.c", options), 0);
-	snprintf(path, sizeof(path), "%s/image.so", directory);
-	return find(path);
-}
-
 static void test_built_images(void **state)
 {
 	static const char source[] =
@@ -389,15 +367,9 @@ static void test_built_images(void **state)
 		"const unsigned long Py_Version = VERSION;\n"
 		"#endif\n";
 	struct language_image image;
-	char path[512];
-	FILE *out;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/image.c", directory);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	fputs(source, out);
-	assert_int_equal(fclose(out), 0);
+	write_file("image.c", source, sizeof(source) - 1);
 	image = find_built("-DVERSION=0x030d00f0 -DTHREADED=0");
 #ifdef __x86_64__
 	assert_int_equal(image.language, LANGUAGE_PYTHON);

@@ -86,15 +86,6 @@ struct place {
 	char path[256];
 };
 
-static void write_bytes(const char *name, const void *bytes, size_t size)
-{
-	FILE *f = fopen(in_directory(name), "wb");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, size, f), size);
-	assert_int_equal(fclose(f), 0);
-}
-
 static size_t read_bytes(const char *name, char **bytes)
 {
 	FILE *f = fopen(in_directory(name), "rb");
@@ -114,9 +105,9 @@ static int setup(void **state)
 	(void)state;
 	if (directory_make())
 		return -1;
-	write_bytes("program.c", program_source, sizeof(program_source) - 1);
-	write_bytes("library.c", library_source, sizeof(library_source) - 1);
-	write_bytes("shape.cc", cxx_source, sizeof(cxx_source) - 1);
+	write_file("program.c", program_source, sizeof(program_source) - 1);
+	write_file("library.c", library_source, sizeof(library_source) - 1);
+	write_file("shape.cc", cxx_source, sizeof(cxx_source) - 1);
 	return 0;
 }
 
@@ -480,7 +471,7 @@ static void test_without_size(void **state)
 	uint64_t addresses[5];
 
 	(void)state;
-	write_bytes("sizeless.s", source, sizeof(source) - 1);
+	write_file("sizeless.s", source, sizeof(source) - 1);
 	assert_int_equal(shell("gcc -shared -nostdlib -o sizeless.so sizeless.s"), 0);
 	for (size_t i = 0; i < 5; i++)
 		addresses[i] = nm_address("sizeless.so", expected[i].function);
@@ -630,7 +621,7 @@ static void test_no_program(void **state)
 
 	(void)state;
 	assert_unnamed(profile_at(&place, in_directory("program.c")), "not an ELF file");
-	write_bytes("empty", "", 0);
+	write_file("empty", "", 0);
 	assert_unnamed(profile_at(&place, in_directory("empty")), "not an ELF file");
 	assert_unnamed(profile_at(&place, directory), "not a regular file");
 	assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
@@ -1225,7 +1216,7 @@ static void check_kallsyms(const char *text, const char *const names[3], const c
 	struct batch_address addresses[3];
 	struct batch b = { .p = p, .addresses = addresses, .count = 3, .image = PROFILE_NONE };
 
-	write_bytes("kallsyms", text, strlen(text));
+	write_file("kallsyms", text, strlen(text));
 	for (uint32_t i = 0; i < 3; i++) {
 		uint64_t address = 0xffffffff81000010ULL + 0x100 * (2 - i);
 
