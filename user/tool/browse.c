@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <string.h>
 #include <unistd.h>
 
 #include "tool/recording.h"
@@ -21,33 +20,10 @@ static int parse_kind(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int parse_sort(const char *value, void *member, struct error *e)
-{
-	struct recorded *r = member;
-	const struct row_view *view = tool_view_of_keys(value);
-
-	if (view) {
-		r->view = view;
-		return 0;
-	}
-	for (int i = 0; i < LIVE_SORTS; i++)
-		if (strcmp(value, live_sort_names[i]) == 0) {
-			r->sort = i;
-			return 0;
-		}
-	return error_set(e, 0,
-			 "--sort takes self, total, name, image, wait, delay, or of perf's keys "
-			 "one of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
-			 value);
-}
-
 static const struct option_spec options[] = {
 	{ "by", 0, "FIELD", "what rows are each at first (function)", parse_kind,
 	  offsetof(struct recorded, view) },
-	{ "sort", 's', "KEY",
-	  "order rows by self (default), total, name, image, wait or delay; or what rows are, by "
-	  "perf's keys: " TOOL_SORT_KEYS,
-	  parse_sort, 0 },
+	RECORDED_SORT_OPTION(0),
 	{ "states", 0, NULL,
 	  "show first for how long threads ran, waited for a CPU and were blocked", NULL,
 	  offsetof(struct recorded, states) },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "report/live/live.h"
@@ -19,17 +18,15 @@
 
 struct top_options {
 	struct tool_target target;
-	struct tool_query query;
+	struct recorded show;
 	uint64_t delay_ns;
 	struct half_life {
 		uint64_t ns;
 		bool given;
 	} half_life;
-	const struct row_view *view;
-	enum live_sort sort;
 	long limit;
 	uint64_t tables; /* to print; 0: until the end */
-	bool lines, json, plain, states;
+	bool json, plain;
 };
 
 static int parse_delay(const char *value, void *member, struct error *e)
@@ -78,48 +75,24 @@ static int parse_kind(const char *value, void *member, struct error *e)
 	return -EINVAL;
 }
 
-static int parse_sort(const char *value, void *member, struct error *e)
-{
-	struct top_options *o = member;
-	const struct row_view *view = tool_view_of_keys(value);
-
-	if (view) {
-		o->view = view;
-		return 0;
-	}
-	for (int i = 0; i < LIVE_SORTS; i++)
-		if (strcmp(value, live_sort_names[i]) == 0) {
-			o->sort = i;
-			return 0;
-		}
-	return error_set(
-		e, 0,
-		"--sort takes self, total, name, image, wait, delay, or of perf's keys one "
-		"of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
-		value);
-}
-
 #define MEMBER(name) offsetof(struct top_options, name)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct top_options, target),
 	TOOL_SAMPLING_OPTIONS(struct top_options, target),
-	TOOL_INTERVAL_OPTIONS(struct top_options, query),
+	TOOL_INTERVAL_OPTIONS(struct top_options, show.reading.query),
 	{ "delay", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_delay,
 	  MEMBER(delay_ns) },
 	{ "half-life", 0, "SECONDS",
 	  "time after which a sample counts half (5; as text 0: each table has only its own "
 	  "samples)",
 	  parse_half_life, MEMBER(half_life) },
-	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(view) },
-	{ "sort", 's', "KEY",
-	  "order rows by self (default), total, name, image, wait or delay; or what rows are, by "
-	  "perf's "
-	  "keys: " TOOL_SORT_KEYS,
-	  parse_sort, 0 },
-	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL, MEMBER(lines) },
+	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(show.view) },
+	RECORDED_SORT_OPTION(MEMBER(show)),
+	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL,
+	  MEMBER(show.reading.naming.lines) },
 	{ "states", 0, NULL, "show for how long threads ran, waited for a CPU and were blocked",
-	  NULL, MEMBER(states) },
+	  NULL, MEMBER(show.states) },
 	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
 	  MEMBER(plain) },
 	{ "stdio", 0, NULL, "the same as --plain", NULL, MEMBER(plain) },
@@ -141,9 +114,10 @@ static int print_table(struct watch *w, const struct top_options *o, struct erro
 		err = live_json(&w->live, &w->status, limit, stdout);
 	} else {
 		err = live_header(&w->live, &w->status,
-				  o->states ? LIVE_HEADER_LINES - 1 : LIVE_HEADER_LINES, 0, stdout);
-		if (!err && o->states)
-			err = live_states(&w->live, o->view, 0, false, limit, stdout);
+				  o->show.states ? LIVE_HEADER_LINES - 1 : LIVE_HEADER_LINES, 0,
+				  stdout);
+		if (!err && o->show.states)
+			err = live_states(&w->live, o->show.view, 0, false, limit, stdout);
 		else
 			err = err ?: live_table(&w->live, &table, stdout);
 		putchar('\n');
@@ -193,7 +167,8 @@ static int show_live(const struct top_options *o, int signals)
 	}
 	unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
-	if (o->sort == LIVE_BY_DELAY && profile_delay(w.live.p) == w.live.p->value_type_count) {
+	if (o->show.sort == LIVE_BY_DELAY &&
+	    profile_delay(w.live.p) == w.live.p->value_type_count) {
 		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
 			       "this kernel does not let ticks know who waits for a CPU");
 		error_hint(&e, "it requires CONFIG_FAIR_GROUP_SCHED; or use another --sort");
@@ -201,7 +176,7 @@ static int show_live(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_fail(&e);
 	}
-	if (o->states && !w.has_wall) {
+	if (o->show.states && !w.has_wall) {
 		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
 			       "this kernel keeps no account of the states of threads");
 		error_hint(&e, "it requires CONFIG_SCHED_INFO and CONFIG_FAIR_GROUP_SCHED: "
@@ -210,13 +185,13 @@ static int show_live(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_fail(&e);
 	}
-	live_show(&w.live, o->view);
-	w.live.sort = o->sort;
-	w.live.lines |= o->lines;
+	live_show(&w.live, o->show.view);
+	w.live.sort = o->show.sort;
+	w.live.lines |= o->show.reading.naming.lines;
 	if (o->plain)
 		err = print_tables(&w, o, signals, &complete, &e);
 	else
-		err = screen_run(&w, signals, o->delay_ns, o->states, &e);
+		err = screen_run(&w, signals, o->delay_ns, o->show.states, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	if (err) {
@@ -240,26 +215,20 @@ static int show_live(const struct top_options *o, int signals)
 }
 
 /* Shows files, or the archive, on the live view's screen. Returns an exit code. */
-static int show_recorded(const struct top_options *o, char *const *paths, int count, int signals)
+static int show_recorded(struct top_options *o, char *const *paths, int count, int signals)
 {
-	struct recorded r = {
-		.reading = { .naming.lines = o->lines, .query = o->query },
-		.view = o->view,
-		.sort = o->sort,
-		.states = o->states,
-	};
 	struct watch w;
 	struct error e;
-	int code, err = recorded_open(&r, &w, paths, count, &e);
+	int code, err = recorded_open(&o->show, &w, paths, count, &e);
 
 	if (!err && w.any && o->plain)
 		err = print_table(&w, o, &e);
 	else if (!err && w.any)
-		err = screen_run(&w, signals, o->delay_ns, o->states, &e);
+		err = screen_run(&w, signals, o->delay_ns, o->show.states, &e);
 	recording_release_signals();
-	code = err ? tool_fail(&e) : recorded_end(&r, &w, paths, count);
+	code = err ? tool_fail(&e) : recorded_end(&o->show, &w, paths, count);
 	watch_free(&w);
-	recorded_free(&r);
+	recorded_free(&o->show);
 	return code;
 }
 
@@ -269,21 +238,22 @@ static int run_top(int argc, char **argv)
 		.target.stacks = CAPTURE_STACKS_SCRIPTS,
 		.delay_ns = NS_PER_S,
 		.half_life.ns = 5 * NS_PER_S,
-		.view = row_views,
+		.show.view = row_views,
 		.limit = 20,
 	};
+	struct tool_query *q = &o.show.reading.query;
 	struct error e;
 	int first, signals, kinds, code = tool_options(&top_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
 	/* Without a time, they are what runs now. */
-	if (first == argc && !query_has_interval(&o.query) && !o.query.host_count) {
-		o.target.unit = o.query.labels.tags[TAG_UNIT];
-		o.target.container = o.query.labels.tags[TAG_CONTAINER];
-		o.query.labels.tags[TAG_UNIT] = o.query.labels.tags[TAG_CONTAINER] = NULL;
+	if (first == argc && !query_has_interval(q) && !q->host_count) {
+		o.target.unit = q->labels.tags[TAG_UNIT];
+		o.target.container = q->labels.tags[TAG_CONTAINER];
+		q->labels.tags[TAG_UNIT] = q->labels.tags[TAG_CONTAINER] = NULL;
 	} else {
-		o.query.labels.tags[TAG_USER] = o.target.of_user;
+		q->labels.tags[TAG_USER] = o.target.of_user;
 		o.target.of_user = NULL;
 	}
 	kinds = tool_target_kinds(&o.target);
@@ -293,7 +263,7 @@ static int run_top(int argc, char **argv)
 		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
 		return tool_fail(&e);
 	}
-	if (kinds && query_is_given(&o.query)) {
+	if (kinds && query_is_given(q)) {
 		error_set_kind(&e, ERROR_USAGE, 0, "the archive has all processes");
 		error_hint(&e, "select by --unit, --container, --comm or -u, without -p, -t, "
 			       "-a and --cgroup");
@@ -301,9 +271,9 @@ static int run_top(int argc, char **argv)
 	}
 	o.target.all |= kinds == 0;
 	o.plain |= o.json || o.tables || !terminal_is_fit();
-	o.target.cpus = o.view->fields & ROW_OF_TAG(TAG_CPU);
-	if (o.states && o.view->fields & ROW_CODE)
-		o.view = row_view_by_name("process");
+	o.target.cpus = o.show.view->fields & ROW_OF_TAG(TAG_CPU);
+	if (o.show.states && o.show.view->fields & ROW_CODE)
+		o.show.view = row_view_by_name("process");
 	if (o.plain && !o.half_life.given)
 		o.half_life.ns = 0;
 	if (tool_find_target(&o.target, false, &e)) {
@@ -314,7 +284,7 @@ static int run_top(int argc, char **argv)
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		code = tool_fail(&e);
-	else if (first < argc || query_is_given(&o.query))
+	else if (first < argc || query_is_given(q))
 		code = show_recorded(&o, argv + first, argc - first, signals);
 	else
 		code = show_live(&o, signals);

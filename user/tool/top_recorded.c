@@ -6,6 +6,26 @@
 
 #include "util/sum.h"
 
+int recorded_option_sort(const char *value, void *member, struct error *e)
+{
+	struct recorded *r = member;
+	const struct row_view *view = tool_view_of_keys(value);
+
+	if (view) {
+		r->view = view;
+		return 0;
+	}
+	for (int i = 0; i < LIVE_SORTS; i++)
+		if (strcmp(value, live_sort_names[i]) == 0) {
+			r->sort = i;
+			return 0;
+		}
+	return error_set(e, 0,
+			 "--sort takes self, total, name, image, wait, delay, or of perf's keys "
+			 "one of " TOOL_SORT_KEYS ", or several as comm,dso,sym, not \"%s\"",
+			 value);
+}
+
 /* --value delay, and a table sorted by it, need a profile that has it. */
 static int check_profile(const struct recorded *r, const struct profile *p, const char *name,
 			 struct error *e)

@@ -18,6 +18,16 @@ struct recorded {
 	struct profile_filtered filtered; /* private */
 };
 
+/* Parser for --sort, a struct recorded: the order of rows, or by perf's keys what they are. */
+int recorded_option_sort(const char *value, void *member, struct error *e);
+
+/* clang-format off */
+#define RECORDED_SORT_OPTION(offset)                                                              \
+	{ "sort", 's', "KEY",                                                                      \
+	  "order rows by self (default), total, name, image, wait or delay; or what rows are, by " \
+	  "perf's keys: " TOOL_SORT_KEYS, recorded_option_sort, offset }
+/* clang-format on */
+
 /*
  * Reads profiles, or without any the archive, and collects the rows of the view. Returns 0, or a
  * negative errno with e set; call watch_free(), then recorded_free(), in any case.
