@@ -12,11 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "push/token.h"
+#include "util/file.h"
 
 #define CONNECT_MS 5000L
 #define TIMEOUT_MS 30000L
 #define TENANT_MAX 150
+#define TOKEN_MAX  8192
 
 /* http_reply.problem: libcurl's errors are below those of errno. */
 #define PROBLEM_CURL (-1000)
@@ -240,6 +241,47 @@ static int check_tenant(const char *tenant, struct error *e)
 		marks, tenant);
 }
 
+/*
+ * Reads a bearer token (RFC 6750) from a file, which may end with newlines. *exposed: whether other
+ * users may read the file. Returns 0 or -errno with e set.
+ */
+static int read_token(const char *path, char token[static TOKEN_MAX + 1], bool *exposed,
+		      struct error *e)
+{
+	struct stat status;
+	int fd = file_open_regular(-1, path, &status);
+	ssize_t size;
+
+	if (fd < 0)
+		return error_set(e, -fd, "cannot read the token file %s", path);
+	size = read(fd, token, TOKEN_MAX + 1);
+	close(fd);
+	if (size < 0)
+		return error_set(e, errno, "cannot read the token file %s", path);
+	if (size > TOKEN_MAX)
+		return error_set(e, EFBIG, "the token file %s has more than %d bytes", path,
+				 TOKEN_MAX);
+	while (size && (token[size - 1] == '\n' || token[size - 1] == '\r'))
+		size--;
+	token[size] = '\0';
+	*exposed = status.st_mode & S_IROTH;
+	if (memchr(token, '\0', size))
+		return error_set(e, EINVAL, "the token file %s has a NUL", path);
+	if (!size) {
+		error_set(e, 0, "the token file %s is empty", path);
+		return -EINVAL;
+	}
+	for (const char *c = token; *c; c++) {
+		if (*c > ' ' && *c <= '~')
+			continue;
+		error_set(e, 0, "the token file %s has a character that no token has, at byte %zu",
+			  path, (size_t)(c - token) + 1);
+		error_hint(e, "it holds only the token: printable ASCII characters, in one line");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_file(const char *path, const char *what, struct error *e)
 {
 	if (!path || access(path, R_OK) == 0)
@@ -262,7 +304,7 @@ static int check_files(const struct push_options *o, struct error *e)
 		return -EINVAL;
 	}
 	if (!err && o->token_file)
-		err = token_read(o->token_file, token, &exposed, e);
+		err = read_token(o->token_file, token, &exposed, e);
 	explicit_bzero(token, sizeof(token));
 	return err;
 }
@@ -435,7 +477,7 @@ static int add_token(struct http *h, struct curl_slist **headers, struct error *
 {
 	char token[TOKEN_MAX + 1], header[TOKEN_MAX + 64];
 	bool exposed = false;
-	int err = token_read(h->options->token_file, token, &exposed, e);
+	int err = read_token(h->options->token_file, token, &exposed, e);
 
 	if (!err) {
 		snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
