@@ -165,7 +165,7 @@ static void child_turns_off(void)
 	begin();
 	child = fork();
 	if (child == 0) {
-		expect_turned_off("child");
+		expect_turned_off();
 		_exit(wrong);
 	}
 	expect_well(child, "child");
@@ -251,7 +251,7 @@ static void no_handlers(void)
 	begin();
 	child = _Fork();
 	if (child == 0) {
-		expect_turned_off("child");
+		expect_turned_off();
 		memset(cells, 0, sizeof(cells));
 		expect(profil_hot(cells) == 0, "on: %m");
 		burn(some());

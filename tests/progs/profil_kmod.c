@@ -90,7 +90,7 @@ static void expect_on_in_child(pid_t child)
 	burn(some());
 	if (child == 0) {
 		*report = sum() - before;
-		expect_turned_off("child");
+		expect_turned_off();
 		_exit(wrong);
 	}
 	expect_well(child, "child");

@@ -30,11 +30,11 @@
 
 /* --- The roles --- */
 
-static void await(int fd)
+static void await_byte(void)
 {
 	char byte;
 
-	need(read(fd, &byte, 1) == 1, "a byte");
+	need(read(STDIN_FILENO, &byte, 1) == 1, "a byte");
 }
 
 static void *end_when_told(void *end)
@@ -79,7 +79,7 @@ static int be_client(void)
 		puts("on");
 	fflush(stdout);
 	pthread_join(thread, NULL);
-	await(STDIN_FILENO);
+	await_byte();
 	run_loop(CLIENT_PC, &cells[(CLIENT_PC - VICTIM_PC) / 2]);
 	profil_off();
 	printf("%u %u\n", cells[(CLIENT_PC - VICTIM_PC) / 2], cells[0]);
@@ -91,7 +91,7 @@ static int be_victim(void)
 	need(geteuid() != getuid(), "set-user-ID");
 	puts("ready");
 	fflush(stdout);
-	await(STDIN_FILENO);
+	await_byte();
 	run_loop(VICTIM_PC, NULL);
 	puts("done");
 	return 0;

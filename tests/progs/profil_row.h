@@ -338,14 +338,14 @@ static inline void expect_well(pid_t child, const char *name)
 }
 
 /* Turns profiling off. Prints an error if anything is counted afterwards. */
-static inline void expect_turned_off(const char *name)
+static inline void expect_turned_off(void)
 {
 	unsigned int before;
 
-	expect(profil_off() == 0, "%s: off: %m", name);
+	expect(profil_off() == 0, "off: %m");
 	before = sum();
 	burn(some());
-	expect(sum() == before, "%s: %u ticks when off", name, sum() - before);
+	expect(sum() == before, "%u ticks when off", sum() - before);
 }
 
 /* From now on this thread may not make the system calls of these numbers. */

@@ -59,11 +59,10 @@ struct tidy {
 	struct error *e;
 };
 
-static void forget_windows(struct tree *t, size_t first, size_t count)
+static void forget_window(struct tree *t, size_t i)
 {
-	memmove(t->windows + first, t->windows + first + count,
-		(t->count - first - count) * sizeof(*t->windows));
-	t->count -= count;
+	t->count--;
+	memmove(t->windows + i, t->windows + i + 1, (t->count - i) * sizeof(*t->windows));
 }
 
 /* Windows that become one: the tree's from `first` on. */
@@ -438,7 +437,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		}
 		dropped.bytes += w.bytes;
 		y->bytes -= w.bytes;
-		forget_windows(t, 0, 1);
+		forget_window(t, 0);
 		/* The directory of a day without windows. */
 		if (t->windows->name.start_s / WINDOW_DAY_S != w.name.start_s / WINDOW_DAY_S &&
 		    window_day_name(w.name.start_s, day))
@@ -472,7 +471,7 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 			continue;
 		err = tree_remove(&y.tree, &y.tree.windows[i - 1].name, e);
 		if (!err)
-			forget_windows(&y.tree, i - 1, 1);
+			forget_window(&y.tree, i - 1);
 	}
 	if (!err) {
 		const uint64_t days = y.limits->days;

@@ -415,7 +415,7 @@ uint64_t elf_code_start(Elf *elf)
 	return start;
 }
 
-size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges, size_t max)
+size_t elf_plt_ranges(Elf *elf, struct elf_range *ranges, size_t max)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr section;
@@ -427,7 +427,7 @@ size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges
 		if (!gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_ALLOC))
 			continue;
 		name = section_name(elf, &section);
-		if (!name || strncmp(name, prefix, strlen(prefix)) != 0)
+		if (!name || strncmp(name, ".plt", strlen(".plt")) != 0)
 			continue;
 		ranges[count].section = elf_ndxscn(scn);
 		ranges[count].start = section.sh_addr;

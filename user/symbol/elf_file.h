@@ -116,9 +116,9 @@ struct elf_range {
 };
 
 /*
- * Finds the ELF virtual addresses of the sections whose names begin with a prefix, up to `max`.
- * Returns their number.
+ * Finds the ELF virtual addresses of the PLT, which the linker generates: .plt, .plt.got, .plt.sec,
+ * .plt.bnd; of `max` sections at most. Returns their number.
  */
-size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges, size_t max);
+size_t elf_plt_ranges(Elf *elf, struct elf_range *ranges, size_t max);
 
 #endif

@@ -41,14 +41,6 @@ static int parse_sort(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int set_true(const char *value, void *member, struct error *e)
-{
-	(void)value;
-	(void)e;
-	*(bool *)member = true;
-	return 0;
-}
-
 static int set_false(const char *value, void *member, struct error *e)
 {
 	(void)value;
@@ -75,7 +67,7 @@ static const struct option_spec options[] = {
 	  "order rows by self (default) or total; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
 	  parse_sort, offsetof(struct report_options, view.rows) },
-	{ "children", 0, NULL, "the same as --sort total", set_true,
+	{ "children", 0, NULL, "the same as --sort total", NULL,
 	  offsetof(struct report_options, view.rows.by_total) },
 	{ "no-children", 0, NULL, "the same as --sort self", set_false,
 	  offsetof(struct report_options, view.rows.by_total) },

@@ -203,11 +203,11 @@ static int copy_text(char **copy, const char *text)
 }
 
 int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char *function,
-	      const char *image, bool callees, unsigned int width, struct error *e)
+	      const char *image, unsigned int width, struct error *e)
 {
 	int err = 0;
 
-	*pane = (struct pane){ .kind = kind, .callees = callees, .zooms = l->zoom_count };
+	*pane = (struct pane){ .kind = kind, .zooms = l->zoom_count };
 	/* Those of the rows that are shown, if these are threads or processes. */
 	pane->view = row_view_by_name(l->view->fields & ROW_THREAD ? "thread" : "process");
 	if (kind == PANE_STATES && !l->p->wall_count)
@@ -221,7 +221,7 @@ int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char
 		err = error_no_memory(e);
 	if (!err && kind == PANE_TREE)
 		err = live_select(l) ? error_no_memory(e)
-				     : live_tree_make(&pane->tree, l, function, image, !callees, e);
+				     : live_tree_make(&pane->tree, l, function, image, function, e);
 	if (!err && kind == PANE_TIME)
 		err = live_select(l) ? error_no_memory(e) : live_time_make(&pane->time, l, e);
 	err = err ?: pane_update(pane, l, width, e);

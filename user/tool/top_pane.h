@@ -41,12 +41,11 @@ struct pane {
 };
 
 /*
- * Shows a text, or a tree, about a function; function: NULL: help, states or all calls. callees: in
- * trees of a function. pane is overwritten, and may not be moved while it is open. Returns 0 or
- * -errno with e set.
+ * Shows a text about a function, or its callers; function: NULL: help, states or all calls. pane is
+ * overwritten, and may not be moved while it is open. Returns 0 or -errno with e set.
  */
 int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const char *function,
-	      const char *image, bool callees, unsigned int width, struct error *e);
+	      const char *image, unsigned int width, struct error *e);
 
 /*
  * Makes the text again from the present counts: at once for another width, else only after a pause

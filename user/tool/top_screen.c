@@ -293,8 +293,7 @@ static int suspend_panes(struct screen *s)
 	return err;
 }
 
-static int open_pane(struct screen *s, enum pane_kind kind, const char *function, const char *image,
-		     bool callees)
+static int open_pane(struct screen *s, enum pane_kind kind, const char *function, const char *image)
 {
 	struct live *l = &s->w->live;
 	struct pane *pane = NULL;
@@ -314,7 +313,7 @@ static int open_pane(struct screen *s, enum pane_kind kind, const char *function
 	pane = calloc(1, sizeof(*pane));
 	if (!pane)
 		return -ENOMEM;
-	if (pane_open(pane, kind, l, function, image, callees, COLS, &e)) {
+	if (pane_open(pane, kind, l, function, image, COLS, &e)) {
 		show_error(s, &e);
 		free(pane);
 		return 0;
@@ -326,9 +325,9 @@ static int open_pane(struct screen *s, enum pane_kind kind, const char *function
 	return 0;
 }
 
-/* Opens the code, callers or callees of a function. */
+/* Opens the code or the callers of a function. */
 static int open_function(struct screen *s, enum pane_kind kind, const char *function,
-			 const char *image, bool callees)
+			 const char *image)
 {
 	const struct live *l = &s->w->live;
 	bool calls = false;
@@ -339,7 +338,7 @@ static int open_function(struct screen *s, enum pane_kind kind, const char *func
 		calls = l->p->arcs[i].kind == PROFILE_CALL;
 	if (kind == PANE_TREE && calls && !profile_stacks(l->p))
 		kind = PANE_CALLS;
-	return open_pane(s, kind, function, image, callees);
+	return open_pane(s, kind, function, image);
 }
 
 static int open_of_row(struct screen *s, enum pane_kind kind)
@@ -348,7 +347,7 @@ static int open_of_row(struct screen *s, enum pane_kind kind)
 
 	if (!row || !row->name)
 		return 0;
-	return open_function(s, kind, row->key->function ?: row->name, row->key->image, false);
+	return open_function(s, kind, row->key->function ?: row->name, row->key->image);
 }
 
 /* Shows rows of a view, of the same samples as before. */
@@ -477,11 +476,11 @@ static int take_view_key(struct screen *s, int key)
 	case 'F':
 		return show_rows(s, row_views);
 	case 'T':
-		return open_pane(s, PANE_TREE, NULL, NULL, true);
+		return open_pane(s, PANE_TREE, NULL, NULL);
 	case 'w':
-		return open_pane(s, PANE_STATES, NULL, NULL, false);
+		return open_pane(s, PANE_STATES, NULL, NULL);
 	case 'o':
-		return s->w->live.recorded ? open_pane(s, PANE_TIME, NULL, NULL, false) : 0;
+		return s->w->live.recorded ? open_pane(s, PANE_TIME, NULL, NULL) : 0;
 	case 'v':
 		return next_value(s);
 	case '/':
@@ -610,7 +609,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 	case 'C':
 		return live_tree_close_all(t);
 	case 'a':
-		return frame ? open_function(s, PANE_CODE, frame->name, image, false) : 0;
+		return frame ? open_function(s, PANE_CODE, frame->name, image) : 0;
 	case 'c':
 		/* At the root of a function's tree: the other direction. */
 		if (t->path.function && t->cursor == 0) {
@@ -622,7 +621,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 				show_error(s, &e);
 			return err == -ENOMEM ? err : 0;
 		}
-		return frame ? open_function(s, PANE_TREE, frame->name, image, false) : 0;
+		return frame ? open_function(s, PANE_TREE, frame->name, image) : 0;
 	case 'z':
 		return zoom_tree(s, t);
 	case 'n':
@@ -833,7 +832,7 @@ static int take_key(struct screen *s, int key)
 	}
 	if (key == '?' || key == 'h' || key == KEY_F(1)) {
 		if (!pane || pane->kind != PANE_HELP)
-			err = open_pane(s, PANE_HELP, NULL, NULL, false);
+			err = open_pane(s, PANE_HELP, NULL, NULL);
 	} else if (!pane) {
 		err = take_table_key(s, key);
 	} else if (key == 'q') {
@@ -869,7 +868,7 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 		};
 
 		if (states && w->live.p->wall_count) {
-			err = open_pane(&s, PANE_STATES, NULL, NULL, false);
+			err = open_pane(&s, PANE_STATES, NULL, NULL);
 			states = false;
 		}
 		if (shown_pane(&s) && shown_pane(&s)->width != (unsigned int)COLS)

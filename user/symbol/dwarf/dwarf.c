@@ -135,9 +135,8 @@ static int claim_unit(void *context, const struct dwarf_unit *unit)
 /* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
 static int find_units(struct work *w)
 {
-	/* No unit has the PLT, which the linker generates: .plt, .plt.got, .plt.sec, .plt.bnd */
-	struct elf_range plt[8];
-	size_t count = elf_section_ranges(w->file.elf.elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
+	struct elf_range plt[8]; /* no unit has it */
+	size_t count = elf_plt_ranges(w->file.elf.elf, plt, sizeof(plt) / sizeof(*plt));
 	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, claim, w));
 
 	for (size_t i = 0; !err && i < w->b->count; i++) {

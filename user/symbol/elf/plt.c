@@ -86,7 +86,7 @@ static size_t find_stubs(const struct batch *b, const struct elf_file *file, str
 	struct dwarf_section code[SECTIONS_MAX] = { 0 };
 	struct elf_range ranges[SECTIONS_MAX];
 	struct plt plt[SECTIONS_MAX] = { 0 };
-	size_t plt_count = elf_section_ranges(file->elf, ".plt", ranges, SECTIONS_MAX), count = 0;
+	size_t plt_count = elf_plt_ranges(file->elf, ranges, SECTIONS_MAX), count = 0;
 	GElf_Ehdr header;
 	GElf_Half machine = gelf_getehdr(file->elf, &header) ? header.e_machine : EM_NONE;
 
