@@ -55,16 +55,6 @@ static void do_as_told(void)
 
 /* --- Rights and directories --- */
 
-/* Until there is a tick: the C library's timer goes by ticks of the scheduler, which may come late. */
-static void burn_until_counted(void)
-{
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
-
-	do
-		burn_in(spin_hot, 0.3e9 / period_ns());
-	while (!sum() && clock_ns(CLOCK_MONOTONIC) - begin_ns < 20000000000);
-}
-
 static void expect_counts(const char *when, const char *backend)
 {
 	memset(cells, 0, sizeof(cells));

@@ -351,16 +351,6 @@ static void row_unload(void)
 	expect_output_unloaded("unload", "closed ");
 }
 
-/* Until there is a tick, which takes longer where another has the CPU of libprofil's thread. */
-static void burn_until_counted(void)
-{
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
-
-	do
-		burn(ticks_of(50));
-	while (!sum() && clock_ns(CLOCK_MONOTONIC) - begin < UINT64_C(30000000000));
-}
-
 static int tries;
 
 static void try_in_handler(void)

@@ -259,6 +259,19 @@ static inline unsigned int sum(void)
 }
 
 /*
+ * Burns until there is a tick in `cells`: the C library's timer goes by ticks of the scheduler, and
+ * another may have the CPU of libprofil's thread.
+ */
+static inline void burn_until_counted(void)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	do
+		burn(50e6 / period_ns());
+	while (!sum() && clock_ns(CLOCK_MONOTONIC) - begin < UINT64_C(30000000000));
+}
+
+/*
  * Whether so many ticks are roughly those of between `low` and `high` periods, in so many threads
  * or stretches that each may begin or end within a period: half of them at least, and less than
  * twice as many. How busy the machine is does not matter.
