@@ -6,20 +6,12 @@
  * milliseconds.
  */
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "util/clock.h"
 
 static uint64_t burn_ns;
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
-}
 
 static void *link_of_chain(void *unused)
 {

@@ -27,8 +27,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "util/clock.h"
 
 #define MANY	     1000
 #define MOST_THREADS 64
@@ -39,14 +40,6 @@ struct waiting {
 	volatile pid_t tid;
 	volatile uint64_t sleeps;
 };
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
-}
 
 static void *run_thread(void *context)
 {
@@ -104,15 +97,15 @@ static void print_thread(const struct waiting *w, const char *gap, unsigned int 
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", w->tid);
 	pthread_getcpuclockid(w->thread, &clock);
-	since = read_clock(CLOCK_MONOTONIC);
+	since = clock_ns(CLOCK_MONOTONIC);
 	sleeps = w->sleeps;
-	ran = read_clock(clock);
+	ran = clock_ns(clock);
 	file = fopen(path, "r");
 	if (!file || fscanf(file, "%*u %" SCNu64, &waited) != 1)
 		waited = 0;
 	if (file)
 		fclose(file);
-	until = read_clock(CLOCK_MONOTONIC);
+	until = clock_ns(CLOCK_MONOTONIC);
 	if (number > 1)
 		snprintf(of, sizeof(of), "%u", number);
 	printf("%s\"%s%s\": {\"tid\": %d, \"since_ns\": %" PRIu64 ", \"until_ns\": %" PRIu64
