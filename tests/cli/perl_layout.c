@@ -3,11 +3,11 @@
  * Compares where profil takes Perl's fields to be with the headers of one version of Perl, and
  * prints the differences. Built and run by perl_layout.sh.
  */
-#include <stddef.h>
 #include <string.h>
 
 #include "bpf/language.h"
 #include "bpf/perl_layout.h"
+#include "layout.h"
 #include "symbol/perl_versions.h"
 
 #define PERL_NO_GET_CONTEXT
@@ -15,19 +15,6 @@
 #include <perl.h>
 #undef printf /* Perl forbids it to its own files. */
 #undef puts
-
-int printf(const char *format, ...);
-int puts(const char *text);
-
-static int differences;
-
-static void compare(const char *name, size_t ours, size_t theirs)
-{
-	if (ours == theirs)
-		return;
-	printf("%s: %zu, in the headers %zu\n", name, ours, theirs);
-	differences++;
-}
 
 #define FIELD(ours, member, theirs, field) \
 	compare(#ours "." #member, offsetof(struct ours, member), offsetof(theirs, field))

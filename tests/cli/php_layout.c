@@ -6,20 +6,8 @@
 #include <php.h>
 #include <zend_generators.h>
 
-#include <stddef.h>
-#include <stdio.h>
-
+#include "layout.h"
 #include "symbol/php_layouts.h"
-
-static int differences;
-
-static void compare(const char *name, size_t ours, size_t theirs)
-{
-	if (ours == theirs)
-		return;
-	printf("%s: %zu, in the headers %zu\n", name, ours, theirs);
-	differences++;
-}
 
 #define FIELD(ours, type, member) compare(#ours, l->php.ours, offsetof(type, member))
 #define MEMBER(struct_, ours, type, member) \

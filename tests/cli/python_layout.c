@@ -11,20 +11,8 @@
 #include <internal/pycore_interpframe_structs.h>
 #endif
 
-#include <stddef.h>
-#include <stdio.h>
-
+#include "layout.h"
 #include "symbol/python_layouts.h"
-
-static int differences;
-
-static void compare(const char *name, size_t ours, size_t theirs)
-{
-	if (ours == theirs)
-		return;
-	printf("%s: %zu, in the headers %zu\n", name, ours, theirs);
-	differences++;
-}
 
 #define FIELD(name, type, member) compare(#name, l->python.name, offsetof(type, member))
 
