@@ -192,6 +192,18 @@ static inline uint32_t add_location(struct profile *p, uint64_t address, uint32_
 	return location;
 }
 
+static inline uint32_t add_function(struct profile *p, const char *name, const char *file,
+				    uint32_t line)
+{
+	struct profile_function f = {
+		.name = name, .system_name = name, .file = file, .start_line = line
+	};
+	uint32_t id;
+
+	assert_int_equal(profile_add_function(p, &f, &id), 0);
+	return id;
+}
+
 static inline uint32_t add_labels(struct profile *p, uint32_t pid, uint32_t tid, const char *comm,
 				  bool kernel)
 {

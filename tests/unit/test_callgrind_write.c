@@ -24,17 +24,6 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-static uint32_t add_function(struct profile *p, const char *name, const char *file, uint32_t line)
-{
-	struct profile_function f = {
-		.name = name, .system_name = name, .file = file, .start_line = line
-	};
-	uint32_t id;
-
-	assert_int_equal(profile_add_function(p, &f, &id), 0);
-	return id;
-}
-
 static uint32_t add_line(struct profile *p, uint64_t address, uint32_t mapping, uint32_t function,
 			 uint32_t line)
 {

@@ -326,11 +326,8 @@ static uint32_t add_named(struct profile *p, const char *const *names, uint32_t 
 	struct profile_line lines[4] = { 0 };
 	uint32_t location;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct profile_function f = { names[i], names[i], "", 0 };
-
-		assert_int_equal(profile_add_function(p, &f, &lines[i].function), 0);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		lines[i].function = add_function(p, names[i], "", 0);
 	assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, lines, count, &location), 0);
 	return location;
 }

@@ -750,8 +750,7 @@ static void mappings_of_one_image(void **state)
 static void add_unwritable(struct profile *p)
 {
 	uint32_t labels = add_labels(p, 0, 0, "", false), location;
-	struct profile_function f = { "f", "f", "", 0 };
-	struct profile_line line = { 0 };
+	struct profile_line line = { .function = add_function(p, "f", "", 0) };
 
 	add_leaf(p, 0x200010, add_text(p, 0x200000, "[vdso]"), 1);
 	add_leaf(p, UINT64_MAX - 5, add_mapping(p, 1ULL << 63, UINT64_MAX, 1ULL << 63, "[kernel"),
@@ -760,7 +759,6 @@ static void add_unwritable(struct profile *p)
 	add_leaf(p, 0x500010, add_mapping(p, 0x500000, 0x600000, 0, "/not/on/this/machine"), 1);
 	add_leaf(p, 0x700010, PROFILE_NONE, 1);
 	add_sample(p, NULL, 0, labels, 1);
-	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
 	assert_int_equal(profile_add_line_location(p, 0, add_text(p, 0x800000, "/bin/lines"), &line,
 						   1, &location),
 			 0);

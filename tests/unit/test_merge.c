@@ -49,10 +49,8 @@ static struct profile *loaded_at(uint64_t start, const char *path, const uint8_t
 
 static void name_location(struct profile *p, uint32_t location, const char *name, uint32_t number)
 {
-	struct profile_function f = { name, name, "", 0 };
-	struct profile_line line = { .line = number };
+	struct profile_line line = { .function = add_function(p, name, "", 0), .line = number };
 
-	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
 	assert_int_equal(profile_set_lines(p, location, &line, 1), 0);
 }
 
@@ -60,11 +58,9 @@ static void name_location(struct profile *p, uint32_t location, const char *name
 static uint32_t named(struct profile *p, uint64_t address, uint32_t mapping, const char *name,
 		      uint32_t number)
 {
-	struct profile_function f = { name, name, "", 0 };
-	struct profile_line line = { .line = number };
+	struct profile_line line = { .function = add_function(p, name, "", 0), .line = number };
 	uint32_t id;
 
-	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
 	assert_int_equal(profile_add_line_location(p, address, mapping, &line, 1, &id), 0);
 	return id;
 }

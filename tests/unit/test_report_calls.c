@@ -16,24 +16,15 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-static uint32_t add_function(struct profile *p, const char *name)
-{
-	struct profile_function f = { .name = name, .system_name = name, .file = "" };
-	uint32_t id;
-
-	assert_int_equal(profile_add_function(p, &f, &id), 0);
-	return id;
-}
-
 /* A location in a function, or in one that is inlined there. */
 static uint32_t add_inlined(struct profile *p, uint64_t address, const char *name,
 			    const char *outer)
 {
-	struct profile_line lines[2] = { { .function = add_function(p, name) } };
+	struct profile_line lines[2] = { { .function = add_function(p, name, "", 0) } };
 	uint32_t location = add_location(p, address, 0);
 
 	if (outer)
-		lines[1].function = add_function(p, outer);
+		lines[1].function = add_function(p, outer, "", 0);
 	assert_int_equal(profile_set_lines(p, location, lines, outer ? 2 : 1), 0);
 	return location;
 }
