@@ -484,6 +484,17 @@ static int with_objdump(const char *script, unsigned int seconds, struct disasse
 	return err;
 }
 
+/* The error message must contain these words. */
+static void assert_fails(const char *script, unsigned int seconds, const char *words)
+{
+	struct disassembly d;
+	struct error e;
+
+	assert_true(with_objdump(script, seconds, &d, &e) < 0);
+	assert_non_null(strstr(e.what, words));
+	disassembly_free(&d);
+}
+
 static void test_objdump(void **state)
 {
 	struct disassembly d;
@@ -499,34 +510,21 @@ static void test_objdump(void **state)
 	assert_true(d.instructions[0].is_target);
 	disassembly_free(&d);
 
-	assert_true(with_objdump("#!/bin/sh\nprintf '  10:\\tnop\\n'; exec sleep 600\n", 1, &d,
-				 &e) < 0);
-	assert_non_null(strstr(e.what, "/some/file: objdump took too long"));
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\nexec cat /dev/zero\n", 1, &d, &e) < 0);
-	disassembly_free(&d);
+	assert_fails("#!/bin/sh\nprintf '  10:\\tnop\\n'; exec sleep 600\n", 1,
+		     "/some/file: objdump took too long");
+	assert_fails("#!/bin/sh\nexec cat /dev/zero\n", 1, "");
 	/* Endless output that is not code */
-	assert_true(with_objdump("#!/bin/sh\nexec yes\n", 1, &d, &e) < 0);
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\nkill -SEGV $$\n", 60, &d, &e) < 0);
-	assert_non_null(strstr(e.what, "ended by signal 11"));
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\necho 'objdump: bad' >&2; exit 1\n", 60, &d, &e) < 0);
-	assert_non_null(strstr(e.what, "/some/file: objdump: bad"));
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\nuntil [ $(ulimit -v) = 4194304 ]; do :; done\n"
-				 "echo 'objdump: out of memory allocating 5 bytes' >&2; exit 1\n",
-				 10, &d, &e) < 0);
-	assert_non_null(strstr(e.what, "/some/file: objdump took more than 4 GiB of memory"));
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\nexec yes complaint >&2\n", 60, &d, &e) < 0);
-	assert_non_null(strstr(e.what, "complaint"));
-	disassembly_free(&d);
-	assert_true(with_objdump("#!/bin/sh\nexec awk 'BEGIN { for (i = 1; ; i++) "
-				 "printf \"  %x:\\tnop\\n\", i }'\n",
-				 60, &d, &e) < 0);
-	assert_non_null(strstr(e.what, "more than 1000000 instructions"));
-	disassembly_free(&d);
+	assert_fails("#!/bin/sh\nexec yes\n", 1, "");
+	assert_fails("#!/bin/sh\nkill -SEGV $$\n", 60, "ended by signal 11");
+	assert_fails("#!/bin/sh\necho 'objdump: bad' >&2; exit 1\n", 60,
+		     "/some/file: objdump: bad");
+	assert_fails("#!/bin/sh\nuntil [ $(ulimit -v) = 4194304 ]; do :; done\n"
+		     "echo 'objdump: out of memory allocating 5 bytes' >&2; exit 1\n",
+		     10, "/some/file: objdump took more than 4 GiB of memory");
+	assert_fails("#!/bin/sh\nexec yes complaint >&2\n", 60, "complaint");
+	assert_fails("#!/bin/sh\nexec awk 'BEGIN { for (i = 1; ; i++) "
+		     "printf \"  %x:\\tnop\\n\", i }'\n",
+		     60, "more than 1000000 instructions");
 }
 
 int main(void)

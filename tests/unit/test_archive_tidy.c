@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "profile/tags.h"
+
 #define START utc("2026-11-21 00:00:00")
 #define HOUR  3600
 
@@ -193,14 +195,6 @@ static struct profile *read_window(const char *name)
 	return p;
 }
 
-static const struct profile_tag *find_tag(const struct profile_labels *l, const char *key)
-{
-	for (uint32_t i = 0; i < l->tag_count; i++)
-		if (strcmp(l->tags[i].key, key) == 0)
-			return &l->tags[i];
-	return NULL;
-}
-
 /* Ten minutes keep all labels; an hour keeps those that do not belong to a process. */
 static void labels(void **state)
 {
@@ -213,7 +207,7 @@ static void labels(void **state)
 	p = read_window("one/2026-11-21/000000-10m.pb.gz");
 	assert_int_equal(p->sample_count, 1);
 	assert_int_equal(p->labels[p->samples->labels].pid, 17);
-	assert_non_null(find_tag(&p->labels[p->samples->labels], "cpu"));
+	assert_non_null(profile_find_tag(&p->labels[p->samples->labels], "cpu"));
 	assert_string_equal(p->host, "host");
 	profile_free(p);
 	tidy(NULL, START + 30 * HOUR);
@@ -222,8 +216,9 @@ static void labels(void **state)
 	assert_int_equal(p->values[0], 60);
 	assert_int_equal(p->labels[p->samples->labels].pid, 0);
 	assert_string_equal(p->labels[p->samples->labels].comm, "web");
-	assert_null(find_tag(&p->labels[p->samples->labels], "cpu"));
-	assert_string_equal(find_tag(&p->labels[p->samples->labels], "unit")->text, "web.service");
+	assert_null(profile_find_tag(&p->labels[p->samples->labels], "cpu"));
+	assert_string_equal(profile_find_tag(&p->labels[p->samples->labels], "unit")->text,
+			    "web.service");
 	assert_int_equal(p->time_ns, START * NS_PER_S);
 	assert_int_equal(p->duration_ns, HOUR * NS_PER_S);
 	assert_true(has_text(p->comments, p->comment_count, "windows=60"));

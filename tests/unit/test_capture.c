@@ -483,6 +483,17 @@ static void test_anonymous(void **state)
 	process_table_free(&table);
 }
 
+/* The samples as a function appends them to a text, which is valid until the next call. */
+static const char *resolved(const struct counts *counts, struct process_table *table,
+			    int (*append)(const struct capture_sample *sample, void *text))
+{
+	static char text[256];
+
+	*text = '\0';
+	assert_int_equal(resolve_each(counts, table, &no_scripts, false, 0, append, text), 0);
+	return text;
+}
+
 /* Appends " IMAGE:COUNT", and "?" for samples in doubt. */
 static int collect_images(const struct capture_sample *sample, void *context)
 {
@@ -501,7 +512,6 @@ static void test_programs_of_one_process(void **state)
 					.tid = NO_PROCESS, .name = "new" };
 	struct sideband_record fresh = map_record(NO_PROCESS, 310, 0x1000, 0x2000, "/bin/new");
 	struct counts counts = { 0 };
-	char text[256] = "";
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
@@ -510,9 +520,7 @@ static void test_programs_of_one_process(void **state)
 	apply(&table, &fresh);
 	add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, NO_PROCESS), 150, 2);
 	add_sample(&counts, 0x1800, sample_id_make(6, NO_PROCESS, NO_PROCESS), 350, 3);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
-			 0);
-	assert_string_equal(text, "0:2? 1:3 ");
+	assert_string_equal(resolved(&counts, &table, collect_images), "0:2? 1:3 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -525,7 +533,6 @@ static void test_mapped_over(void **state)
 	struct sideband_record old = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/old");
 	struct sideband_record fresh = map_record(NO_PROCESS, 200, 0x1000, 0x2000, "/bin/new");
 	struct counts counts = { 0 };
-	char text[256] = "";
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
@@ -533,9 +540,8 @@ static void test_mapped_over(void **state)
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
-			 0);
-	assert_string_equal(text, "1:1 0:1? 0:1? 0:1? 1:1 0:1? 1:1 0:1? ");
+	assert_string_equal(resolved(&counts, &table, collect_images),
+			    "1:1 0:1? 0:1? 0:1? 1:1 0:1? 1:1 0:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -560,7 +566,6 @@ static void test_ticks_by_time(void **state)
 	/* Read again after records were lost: it was mapped between 220 and 255. */
 	struct sideband_record again = map_record(NO_PROCESS, 255, 0x1000, 0x2000, "/bin/again");
 	struct counts counts = { 0 };
-	char text[256] = "";
 
 	(void)state;
 	again.maybe_ns = 220;
@@ -571,13 +576,10 @@ static void test_ticks_by_time(void **state)
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	add_sample(&counts, pc, id, 150, 1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
-			 0);
-	assert_string_equal(text, "0:2 0:3 1:1 1:1? 2:1 0:1? ");
-	*text = '\0';
-	assert_int_equal(
-		resolve_each(&counts, &table, &no_scripts, false, 0, collect_waiting, text), 0);
-	assert_string_equal(text, "8 14 4 5 4 5 "); /* 40 in all */
+	assert_string_equal(resolved(&counts, &table, collect_images),
+			    "0:2 0:3 1:1 1:1? 2:1 0:1? ");
+	assert_string_equal(resolved(&counts, &table, collect_waiting),
+			    "8 14 4 5 4 5 "); /* 40 in all */
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -597,7 +599,6 @@ static void test_exec_in_doubt(void **state)
 					.pid = NO_PROCESS, .tid = NO_PROCESS, .name = "new" };
 	struct sideband_record fresh = map_record(NO_PROCESS, 300, 0x3000, 0x4000, "/bin/new");
 	struct counts counts = { 0 };
-	char text[256] = "";
 	struct process *process;
 
 	(void)state;
@@ -610,9 +611,7 @@ static void test_exec_in_doubt(void **state)
 		add_ticks(&counts, ticks[i][0], sample_id_make(5, NO_PROCESS, i + 1), &ticks[i][1],
 			  1);
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
-			 0);
-	assert_string_equal(text, "0:1 0:1? 1:1? -1:1 1:1 ");
+	assert_string_equal(resolved(&counts, &table, collect_images), "0:1 0:1? 1:1? -1:1 1:1 ");
 
 	process = process_find(&table, NO_PROCESS);
 	process_space(process)->read_ns = 320;
@@ -620,10 +619,7 @@ static void test_exec_in_doubt(void **state)
 	exec.maybe_ns = 0;
 	apply(&table, &exec);
 	assert_int_equal(process->count, 2);
-	*text = 0;
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_images, text),
-			 0);
-	assert_string_equal(text, "0:1 0:1 -1:1 -1:1 1:1 ");
+	assert_string_equal(resolved(&counts, &table, collect_images), "0:1 0:1 -1:1 -1:1 1:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -652,7 +648,6 @@ static void test_names_by_time(void **state)
 	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
 	struct process_table table = { .everyone = true };
 	struct counts counts = { 0 };
-	char text[256] = "";
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
@@ -664,9 +659,8 @@ static void test_names_by_time(void **state)
 	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "another", 600, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
-			 0);
-	assert_string_equal(text, "one:1 two:2 sh:2 two:1 another:1 another:1 ");
+	assert_string_equal(resolved(&counts, &table, collect_names),
+			    "one:1 two:2 sh:2 two:1 another:1 another:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -679,7 +673,6 @@ static void test_names_read_again(void **state)
 	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, tid);
 	struct process_table table = { .everyone = true };
 	struct counts counts = { 0 };
-	char text[256] = "";
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
@@ -691,9 +684,8 @@ static void test_names_read_again(void **state)
 	assert_int_equal(process_name_thread(&table, 400, tid, "other", 500, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
-			 0);
-	assert_string_equal(text, "one:1 one:1? two:1 other:1? other:2 ");
+	assert_string_equal(resolved(&counts, &table, collect_names),
+			    "one:1 one:1? two:1 other:1? other:2 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -705,7 +697,7 @@ static void test_too_many_names(void **state)
 	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
 	struct process_table table = { .everyone = true };
 	struct counts counts = { 0 };
-	char text[256] = "", name[16];
+	char name[16];
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
@@ -717,9 +709,8 @@ static void test_too_many_names(void **state)
 	assert_int_equal(table.thread_count, THREAD_NAMES_MAX + 1);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_names, text),
-			 0);
-	assert_string_equal(text, "name0:1 name63:1 name191:1? ");
+	assert_string_equal(resolved(&counts, &table, collect_names),
+			    "name0:1 name63:1 name191:1? ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
@@ -750,10 +741,7 @@ static void test_frames(void **state)
 	add_stack(&counts, id, moved, 0, 5);
 	add_stack(&counts, id, at_end, 0, 2); /* behind a call at the end of the code */
 	add_stack(&counts, id, unknown, 0, 2);
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, false, 0, collect_depth, text),
-			 0);
-	assert_string_equal(text, "2/3 4/4 2/2 2/2 ");
-	text[0] = '\0';
+	assert_string_equal(resolved(&counts, &table, collect_depth), "2/3 4/4 2/2 2/2 ");
 	assert_int_equal(resolve_each(&counts, &table, &no_scripts, true, 0, collect_depth, text),
 			 0);
 	assert_string_equal(text, "4/5 5/5 2/2 2/2 ");
