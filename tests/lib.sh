@@ -432,6 +432,28 @@ record_end() {
 	wait "$recorder"
 }
 
+# begin_recorded NAME OPTIONS COMMAND...: begins a program, and a recording of it with these options, into
+# $work/NAME.pb.gz; sets ${recorder_of[NAME]} to the recorder's PID.
+declare -A recorder_of
+begin_recorded() {
+	local name=$1 options=$2
+	shift 2
+	begin "$name" "$@" || return 1
+	# shellcheck disable=SC2086 # several words
+	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
+	recorder_of[$name]=$recorder
+}
+
+# recordings_end NAME...: waits for recordings of begin_recorded to end, as they must when their targets do.
+recordings_end() {
+	local name
+
+	for name; do
+		wait "${recorder_of[$name]}"
+		check "$name: the recording ends with its target, and succeeds" test $? -eq 0
+	done
+}
+
 # recorded EXPRESSION FILE: like `json`, for the output of record --json, with these additional names:
 #   accounted       true if each user stack is complete, or counted with the cause of its end, or as cut off
 #   whole           true if the account adds up exactly, and the functions' samples to `counted`

@@ -8,15 +8,8 @@
 
 # run NAME OPTIONS COMMAND...: records a program that was begun, from before it burns to its end.
 run() {
-	local name=$1 options=$2
-	shift 2
-	begin "$name" "$@" || return 1
-	# shellcheck disable=SC2086 # several words
-	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
-	recorders[$name]=$recorder
-	send_line "$name" go
+	begin_recorded "$@" && send_line "$1" go
 }
-declare -A recorders
 
 # --- fork, exec ---
 
@@ -24,10 +17,7 @@ run family "-F 999" "$progs/family" fork 0.5
 run alone "-F 999 --no-inherit" "$progs/family" fork 0.5
 run exec "-F 999" "$progs/family" exec 0.4 "$progs/shares" 2 0.4
 run thread_exec "-F 999" "$progs/family" thread-exec 0.4 "$progs/shares" 1 0.4 stay
-for name in family alone exec thread_exec; do
-	wait "${recorders[$name]}"
-	check "$name: succeeds" test $? -eq 0
-done
+recordings_end family alone exec thread_exec
 
 check "a thread and a child that start during the recording are counted" recorded "whole and \
 	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/family.json"

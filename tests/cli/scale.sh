@@ -12,26 +12,10 @@ flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread)
 
 # run NAME OPTIONS COMMAND...: records a program that was begun, from before it burns to its end.
 run() {
-	local name=$1 options=$2
-	shift 2
-	begin "$name" "$@" || return 1
-	# shellcheck disable=SC2086 # several words
-	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
-	recorders[$name]=$recorder
-	pids[$name]=$pid
-	send_line "$name" go
+	begin_recorded "$@" && send_line "$1" go
+	pids[$1]=$pid
 }
-declare -A recorders pids
-
-# ended NAME...: all of these, and well.
-ended() {
-	local name
-
-	for name in "$@"; do
-		wait "${recorders[$name]}"
-		check "$name: the recording ends with its target, and succeeds" test $? -eq 0
-	done
-}
+declare -A pids
 
 # same_cells TEXT SCALE EXACT FILE: whether the pcs of FILE are those of EXACT, each where its cell begins.
 # What has a share of 5 % in one must be in the other, too.
@@ -70,7 +54,7 @@ if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits
 else
 	skip "a 32-bit program" "gcc -m32 does not work here"
 fi
-ended "${names[@]}"
+recordings_end "${names[@]}"
 for name in "${names[@]}"; do
 	file=$work/$name.json
 	check "$name: a histogram has the program's functions, and its account adds up" recorded "whole and \
@@ -175,7 +159,7 @@ run exec "-F 999 --scale 0x10000" "$progs/family" exec 0.4 "$progs/shares" 1
 # shellcheck disable=SC2016 # the inner shell expands it
 run child "-F 999 --scale 0x10000" bash -c 'echo ready; read -r; "$1" 1 0.5 >"$2"
 	for ((i = 0; i < 50000; i++)); do :; done; times >"$3"' bash "$progs/shares" "$work/child.cpu" "$work/child.times"
-ended family alone exec child
+recordings_end family alone exec child
 check "a new thread and a forked child are counted" recorded "whole and \
 	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/family.json"
 check "--no-inherit: the thread is counted, the child is not" recorded "whole and \
@@ -192,7 +176,7 @@ check "a child that becomes another program is not counted from then on" recorde
 	open('$work/child.times').readline().split())) * 1e9 + 3 * j['period_ns']" "$work/child.json"
 
 run limited "-F 999 --scale 0x10000 -d 60" "$progs/family" exec 0.3 "$progs/shares" 1
-wait "${recorders[limited]}"
+wait "${recorder_of[limited]}"
 check "exec before -d: written but incomplete" test $? -eq 3
 check "exec before -d: reported" \
 	grep -qE 'incomplete: family \(PID [0-9]+\) ended or became another program' "$work/limited.err"

@@ -11,46 +11,25 @@
 period=$(python3 -c 'import time; print(round(time.clock_getres(6) * 1e9))')
 hz=$(((1000000000 + period / 2) / period))
 
-# run NAME "OPTION..." COMMAND...: records a program that was begun, from before it burns.
-run() {
-	local name=$1 options=$2
-	shift 2
-	begin "$name" "$@" || return 1
-	# shellcheck disable=SC2086 # several words
-	record_begin "$name" -p "$pid" -e tick $options --json -o "$work/$name.pb.gz"
-	recorders[$name]=$recorder
-}
-declare -A recorders
-
-# ended NAME...: waits for their recordings, which must end well.
-ended() {
-	local name
-
-	for name in "$@"; do
-		wait "${recorders[$name]}"
-		check "$name: succeeds" test $? -eq 0
-	done
-}
-
 # --- Processes: threads, children, two recordings at once, and no others ---
 
-run pid "" "$progs/shares" 2 1.5 wait stay
+begin_recorded pid "-e tick" "$progs/shares" 2 1.5 wait stay
 shares=$pid
 record_begin again -p "$shares" -e tick -F "$hz" -v --json -o "$work/again.pb.gz"
-recorders[again]=$recorder
-run kernel --kernel "$progs/halves" 3 wait
+recorder_of[again]=$recorder
+begin_recorded kernel "-e tick --kernel" "$progs/halves" 3 wait
 begin halves "$progs/halves" 3 wait
 record_begin user -p "$pid" -e tick --user --json
-recorders[user]=$recorder
+recorder_of[user]=$recorder
 # programs PID: the numbers of the BPF programs that it holds.
 programs() {
 	sed -n 's/^prog_id:[[:blank:]]*//p' "/proc/$1/fdinfo/"*
 }
-loaded=$(for name in pid again kernel user; do programs "${recorders[$name]}"; done)
+loaded=$(for name in pid again kernel user; do programs "${recorder_of[$name]}"; done)
 for name in pid kernel halves; do
 	send_line "$name" go
 done
-ended pid again kernel user
+recordings_end pid again kernel user
 
 thirds="ran('burn_sixty', 'burn_thirty', 'burn_ten')"
 check "two threads have ticks in all their functions, and nobody else's ticks are there" recorded "whole and $thirds and \
@@ -80,12 +59,12 @@ none_loaded() {
 }
 check "afterwards none of them is" wait_for none_loaded
 
-run fork "" "$progs/family" fork 0.6
-run alone --no-inherit "$progs/family" fork 0.6
+begin_recorded fork "-e tick" "$progs/family" fork 0.6
+begin_recorded alone "-e tick --no-inherit" "$progs/family" fork 0.6
 for name in fork alone; do
 	send_line "$name" go
 done
-ended fork alone
+recordings_end fork alone
 check "a thread and a child that start during the recording are counted" recorded "whole and \
 	ran('burn_parent', 'burn_thread', 'burn_child')" "$work/fork.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
@@ -93,9 +72,9 @@ check "--no-inherit: the thread counts, the child does not" recorded "whole and 
 
 # A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
 # many there are cannot be predicted: where the machine is busy, children begin right behind a tick.
-run swarm "" "$progs/family" swarm 0.8 3
+begin_recorded swarm "-e tick" "$progs/family" swarm 0.8 3
 send_line swarm go
-ended swarm
+recordings_end swarm
 check "children shorter than a period: they are ticked nevertheless" recorded \
 	"whole and ran('burn_child')" "$work/swarm.json"
 
