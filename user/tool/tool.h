@@ -124,14 +124,14 @@ struct tool_reading {
 	  NULL, offsetof(type, member.input.salvage) },                                            \
 	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
 	  offsetof(type, member.strict) }
-/* clang-format on */
 
-/* clang-format off */
 #define TOOL_NO_TIMES_OPTION(offset)                                                              \
 	{ "no-times", 0, NULL, "pprof: leave out when ticks came and waits were", NULL, offset }
-/* clang-format on */
 
-/* clang-format off */
+#define TOOL_VALUE_OPTION(offset)                                                                 \
+	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
+	  option_text, offset }
+
 #define TOOL_INPUT_OPTION(type, member)                                                           \
 	{ "input", 'i', "FILE", "read this profile: the same as FILE alone", option_text,          \
 	  offsetof(type, member.file) }
@@ -280,8 +280,7 @@ struct tool_view {
 	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
-	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
-	  option_text, offsetof(type, member.rows.value) },                                        \
+	TOOL_VALUE_OPTION(offsetof(type, member.rows.value)),                                      \
 	{ "limit", 'E', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
 	  offsetof(type, member.limit) },                                                          \
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
