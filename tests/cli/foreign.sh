@@ -170,6 +170,16 @@ named array.json "a trace for Chrome" "ui.perfetto.dev"
 named report.json "what profiltool report --json prints" "the profile that it was printed from"
 named dump.json "what profiltool dump --json prints" "the profile that it was printed from"
 
+for view in --tree "--callers work" "--by image"; do
+	# shellcheck disable=SC2086 # an option and its value
+	"$profiltool" report --json $view a.folded >rows.json
+	named rows.json "what profiltool report --json prints" "the profile that it was printed from"
+done
+"$profiltool" diff --json a.folded a.folded >diff.json 2>/dev/null
+named diff.json "what profiltool diff --json prints" "the profile that it was printed from"
+printf '{"dhatFileVersion":2,"mode":"heap","verb":"Allocated"}' >dhat.out.1
+named dhat.out.1 "a heap profile of Valgrind's DHAT" "dh_view.html"
+
 python3 - <<'END'
 metadata = '"metadata":{"x":"%s"},' % ("y" * 400000)
 open("late.json", "w").write("{" + metadata + '"traceEvents":[]}')
@@ -183,9 +193,48 @@ named hitless.cpuprofile "a CPU profile of V8" "node --perf-basic-prof"
 printf 'goroutine 7 [chan receive, 2 minutes]:\nmain.main()\n\t/x/main.go:9 +0x1d\n' >debug2
 named debug2 "the text of Go's goroutines" "without debug=2"
 
+# --- What profiltool writes, and does not read ---
+
+"$profiltool" flamegraph a.folded -o a.svg
+named a.svg "a picture (SVG)" "the profile that it was drawn from"
+"$profiltool" flamegraph a.folded -o graph.html
+named graph.html "a page for a browser (HTML)" "the profile that it was made from"
+"$profiltool" web a.folded -o web.html 2>/dev/null
+named web.html "a page for a browser (HTML)" "the profile that it was made from"
+"$profiltool" convert a.folded a.otlp
+named a.otlp "by its name a file of the format otlp" "the profile that it was written from"
+
+# --- Other programs ---
+
+printf 'Attaching 1 probe...\n\n\n@[\n    main+10\n    _start+5\n]: 42\n' >bpftrace.txt
+named bpftrace.txt "what bpftrace prints" "stackcollapse-bpftrace.pl bpftrace.txt >x.folded"
+printf '@stacks[\n    main+10\n]: 42\n' >map.txt
+named map.txt "what bpftrace prints" "stackcollapse-bpftrace.pl map.txt >x.folded"
+printf 'desc: (none)\ncmd: ./a\ntime_unit: i\n#-----------\nsnapshot=0\n' >massif.out.1
+named massif.out.1 "a heap profile of Valgrind's Massif" "ms_print massif.out.1"
+if has heaptrack; then
+	printf 'int main(void) { for (int i = 0; i < 9; i++) free(malloc(i)); }\n' |
+		gcc -include stdlib.h -O0 -xc - -o mallocs
+	check "heaptrack writes a file" eval "heaptrack -o heap ./mallocs >heap.log 2>&1"
+	for file in heap.*z*; do
+		case $file in
+		*.gz) gzip -dc "$file" >heap.text ;;
+		*) zstd -qdc "$file" >heap.text ;;
+		esac
+	done
+	named heap.text "a heap profile of heaptrack" "heaptrack_print -f heap.text -F x.folded"
+	check "the command of heap.text works" works heap.text x.folded
+fi
+printf '\027\010Dtracing6\0\0\0\0' >trace.dat
+named trace.dat "a trace of ftrace" "trace-cmd report -i trace.dat"
+printf 'Nettrace\024\0\0\0!FastSerialization.1' >a.nettrace
+named a.nettrace "a trace of .NET's runtime" "DOTNET_PerfMapEnabled=1"
+
 # --- Compressed, and programs ---
 
-for program in zstd xz bzip2; do
+printf 'PK\3\4\n\0' >a.zip
+named a.zip "a zip archive" "unzip -p a.zip | profiltool report -"
+for program in zstd xz bzip2 lz4; do
 	has $program || continue
 	$program -c a.folded >a.$program 2>/dev/null
 	named a.$program "compressed with $program" "$program -dc a.$program | profiltool report -"
@@ -242,6 +291,12 @@ check "are not called text" says "binary is not a profile in any supported forma
 
 printf 'PERFILE;a 2\n{closure};"traceEvent" 1\n[heap];Flat profile: 3\n' >like.folded
 check "folded stacks are no foreign file" exits 0 "$profiltool" report like.folded
+printf '<html::Node as Clone>::clone;a 2\n<svg::Path as Debug>::fmt;<svg 1\n' >rust.folded
+check "folded stacks of Rust are no page" exits 0 "$profiltool" report rust.folded
+printf '@[a];b 2\nv 10400 3\n' >map.folded
+check "folded stacks are no map of bpftrace" exits 0 "$profiltool" report map.folded
+printf 'desc: x\nevents: e\nfn=f\n1 3\n' >desc.callgrind
+check "a Callgrind file may begin with a description" exits 0 "$profiltool" report desc.callgrind
 for line in 'heap_v2/5 3' 'Flat profile: 3' 'Call graph;f 3' '*** File /a.c: 7'; do
 	echo "$line" >banner.folded
 	check "nor is \"$line\"" exits 0 "$profiltool" report banner.folded

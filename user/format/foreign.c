@@ -31,6 +31,13 @@ static const struct {
 	{ MAGIC("\x28\xb5\x2f\xfd"), { "compressed with zstd", "zstd -dc %s | profiltool report -" } },
 	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
 	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
+	{ MAGIC("\x04\x22\x4d\x18"), { "compressed with lz4", "lz4 -dc %s | profiltool report -" } },
+	{ MAGIC("PK\x03\x04"), { "a zip archive", "unzip -p %s | profiltool report -" } },
+	{ MAGIC("\x17\x08\x44tracing"), { "a trace of ftrace, by trace-cmd: events in time, not samples",
+	  "trace-cmd report -i %s prints it; for a profile: profiltool record -g -o x.pb.gz" } },
+	{ MAGIC("Nettrace"), { "a trace of .NET's runtime (dotnet-trace)",
+	  "record the program, started with DOTNET_PerfMapEnabled=1 in its environment: "
+	  "profiltool record -g -p PID -o x.pb.gz" } },
 };
 
 static const struct foreign elf_program = {
@@ -59,6 +66,8 @@ static const char *const legacy_beginnings[] = {
 
 /* --- JSON --- */
 
+#define PRINTED_FROM "give the profile that it was printed from"
+
 /* Both words are in the window. */
 static const struct {
 	const char *words[2];
@@ -84,10 +93,20 @@ static const struct {
 	  "ui.perfetto.dev shows it; for a profile: profiltool record -g -o x.pb.gz" } },
 	{ { "\"ph\"", "\"ts\"" }, { "a trace for Chrome: events in time, not samples",
 	  "ui.perfetto.dev shows it; for a profile: profiltool record -g -o x.pb.gz" } },
-	{ { "\"functions\"", "\"self_percent\"" }, { "what profiltool report --json prints",
-	  "give the profile that it was printed from" } },
-	{ { "\"stacks\"", "\"pcs\"" }, { "what profiltool dump --json prints",
-	  "give the profile that it was printed from" } },
+	{ { "\"functions\"", "\"self_percent\"" },
+	  { "what profiltool report --json prints", PRINTED_FROM } },
+	{ { "\"rows\"", "\"self_percent\"" },
+	  { "what profiltool report --json prints", PRINTED_FROM } },
+	{ { "\"depth\"", "\"total_percent\"" },
+	  { "what profiltool report --json prints", PRINTED_FROM } },
+	{ { "\"step_s\"", "\"rows\"" }, { "what profiltool report --json prints", PRINTED_FROM } },
+	{ { "\"old_samples\"", "\"new_samples\"" },
+	  { "what profiltool diff --json prints", PRINTED_FROM } },
+	{ { "\"instructions\"", "\"limit\"" },
+	  { "what profiltool annotate --json prints", PRINTED_FROM } },
+	{ { "\"stacks\"", "\"pcs\"" }, { "what profiltool dump --json prints", PRINTED_FROM } },
+	{ { "\"dhatFileVersion\"", "" }, { "a heap profile of Valgrind's DHAT",
+	  "dh_view.html of Valgrind shows it" } },
 };
 
 /* --- What a Go server prints of its goroutines with debug=2, or a program that crashes --- */
@@ -123,6 +142,32 @@ static const struct foreign jemalloc = {
 };
 
 #define JEMALLOC_LINE "^heap_v2/[0-9]+$"
+
+/* --- What is drawn from a profile --- */
+
+static const struct foreign page = { "a page for a browser (HTML)",
+	"give the profile that it was made from" };
+static const struct foreign picture = { "a picture (SVG)",
+	"give the profile that it was drawn from" };
+
+/* Names of Rust begin with '<', too: "<html::Node as Clone>::clone" is none of these. */
+#define PAGE_LINE    "^<(!DOCTYPE|!doctype) html|^<html( lang=.*)?>"
+#define PICTURE_LINE "^<([?]xml |!DOCTYPE svg|svg .*xmlns)"
+
+/* --- What other programs print --- */
+
+static const struct {
+	const char *line; /* the first one, as an extended regular expression */
+	const char *word; /* which the file has, too */
+	struct foreign foreign;
+} texts[] = {
+	{ "^(Attaching [0-9]+ probes?[.]{3}|@[A-Za-z0-9_]*\\[)$", "@", { "what bpftrace prints",
+	  "of a map of stacks, FlameGraph's script makes a profile: "
+	  "stackcollapse-bpftrace.pl %s >x.folded" } },
+	{ "^desc: ", "\ntime_unit: ", { "a heap profile of Valgrind's Massif", "ms_print %s prints it" } },
+	{ "^v [0-9a-f]+ [0-9a-f]+$", "\nX ", { "a heap profile of heaptrack",
+	  "its own program converts it: heaptrack_print -f %s -F x.folded" } },
+};
 
 /* --- Any other text --- */
 
@@ -234,6 +279,13 @@ const struct foreign *foreign_detect(const struct input *in)
 		return &gprof_text;
 	if (first_line_is(in, JEMALLOC_LINE))
 		return &jemalloc;
+	if (first_line_is(in, PAGE_LINE))
+		return &page;
+	if (has_word(in, "<svg") && first_line_is(in, PICTURE_LINE))
+		return &picture;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (has_word(in, texts[i].word) && first_line_is(in, texts[i].line))
+			return &texts[i].foreign;
 	return NULL;
 }
 

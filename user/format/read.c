@@ -13,12 +13,19 @@
 
 static int unknown_format(struct input *in, struct error *e)
 {
+	const struct format *named = format_by_extension(in->path);
 	const struct foreign *foreign = foreign_detect(in);
 	char names[256] = "";
 	size_t used = 0;
 
 	if (!foreign && !input_need(in, FOREIGN_WINDOW, e))
 		foreign = foreign_detect(in);
+	if (!foreign && named && !named->read) {
+		error_set(e, 0, "%s is by its name a file of the format %s, which is only written",
+			  in->path, named->name);
+		error_hint(e, "give the profile that it was written from");
+		return -EINVAL;
+	}
 	foreign = foreign ?: foreign_text(in);
 	if (foreign)
 		return foreign_error(foreign, in, e);
