@@ -181,6 +181,22 @@ check "with the same functions" diff <(functions "$work/a.pb.gz") <(functions "$
 check_recorded "and back" exits 0 "$profiltool" convert "$work/a" "$work/b.pb.gz"
 check "with the same functions, too" diff <(functions "$work/a") <(functions "$work/b.pb.gz")
 
+# Waits have times of hours in nanoseconds, but no address: no file counts them.
+sleepers=
+for _ in 1 2 3 4 5 6 7 8; do
+	start sleep 1000
+	sleepers+=,$pid
+done
+start_ready "$progs/shares" 2
+check_recorded "a recording of waits" exits 0 until_used "$pid" 1500 "$profiltool" record --wall -F 999 \
+	-p "$pid$sleepers" -o "$work/wall.pb.gz"
+stop "$pid"
+check_recorded "a recording of waits becomes DCPI" exits 0 to_dcpi "$work/wall.pb.gz" "$work/wall"
+check_recorded "DCPI reports that it has no wall times" says "wall times"
+check_recorded "DCPI has the samples of it, and no file of waits" parsed \
+	"{f['header']['event'] for f in j} == {'cpu-clock'} and sum(f['total'] for f in j) == $(
+		reported "$work/wall.pb.gz")" "$work/wall"
+
 # --- Unknown lines ---
 
 make_file "$work/lines.dcpi" version=pdb-0.06 epoch=20250118101507 image=19970328081403c0c18b \

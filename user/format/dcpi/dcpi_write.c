@@ -231,6 +231,16 @@ static int add_empty(struct groups *groups, const struct profile *p, uint32_t im
 	return find_group(groups, &key, &group);
 }
 
+/* True if a value is a time that is beside the samples, which is no event that a file counts. */
+static bool is_time(const struct profile *p, size_t value)
+{
+	const char *type = p->value_types[value].type;
+
+	return profile_is_clock_time(p, value) || value == profile_delay(p) ||
+	       (profile_is_recording(p) &&
+		(strcmp(type, PROFILE_WALL_TYPE) == 0 || strcmp(type, PROFILE_WOKE_TYPE) == 0));
+}
+
 /* Makes the groups of all samples, at least one. Returns 0 or -errno with e set. */
 static int gather_groups(struct writer *w, struct error *e)
 {
@@ -241,8 +251,7 @@ static int gather_groups(struct writer *w, struct error *e)
 	int err = find_copies(groups, p) ? error_no_memory(e) : 0;
 
 	for (uint32_t value = 0; value < p->value_type_count && !err; value++) {
-		/* Times are no events that a file counts. */
-		if (profile_is_clock_time(p, value) || value == profile_delay(p))
+		if (is_time(p, value))
 			continue;
 		for (size_t i = 0; i < p->sample_count && !err; i++)
 			err = add_sample(groups, p, i, value, e);
