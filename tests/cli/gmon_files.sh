@@ -109,6 +109,17 @@ check "recorded as gmon.out: gprof sees as many samples" recorded \
 	"all(samples(line.split()[1]) == int(line.split()[0]) for line in open('$work/direct.flat')) \
 		and samples('burn_sixty') > 0" "$work/direct.json"
 
+# The kernel has no file that gprof could read, so nothing is left to write at the end.
+unwritten() {
+	mkdir -p "$work/elsewhere"
+	exits 1 env TMPDIR="$work/elsewhere" "$profiltool" record --kernel -F 4999 -f gmon -o "$work/nothing" -- \
+		dd if=/dev/zero of=/dev/null bs=1M count=5000 status=none &&
+		says "no sample is in a program or library that gprof can read" || return
+	saved=$(sed -n 's/.*the profile is saved in //p' "$work/err")
+}
+check_recorded "record fails where gmon.out cannot hold any sample" unwritten
+check_recorded "what gmon.out cannot hold is saved as pprof" exits 0 "$profiltool" report "${saved:-none}"
+
 # gprof adds up several files of a program.
 twice() {
 	flat "$work/pie/pie" "$work/pie/out/pie.gmon" "$work/direct/pie.gmon" >"$work/twice" &&

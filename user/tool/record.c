@@ -372,10 +372,12 @@ static void warn_of_runtime(const struct asked_runtime *runtime, void *context)
 
 /*
  * Saves a profile that could not be written where it was to go (a full file system) in a new
- * directory below TMPDIR. A fixed name could have been prepared by another user.
+ * directory below TMPDIR; as pprof, if the format cannot hold it. A fixed name could have been
+ * prepared by another user.
  */
 static void save_elsewhere(const struct profile *p, const struct format *format)
 {
+	const struct format *const formats[] = { format, format_by_name("pprof") };
 	const char *parent = getenv("TMPDIR");
 	char directory[4096], path[4096 + 32];
 	struct error e;
@@ -387,13 +389,16 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 			  strerror(errno));
 		return;
 	}
-	if (format->write_directory)
-		snprintf(path, sizeof(path), "%s", directory);
-	else
-		snprintf(path, sizeof(path), "%s/profile%s", directory, format->extensions[0]);
-	if (tool_write(p, format, &(struct format_options){ 0 }, path, &e) == 0) {
-		tool_warn("the profile is saved in %s", path);
-		return;
+	for (size_t i = 0; i < 2; i++) {
+		if (formats[i]->write_directory)
+			snprintf(path, sizeof(path), "%s", directory);
+		else
+			snprintf(path, sizeof(path), "%s/profile%s", directory,
+				 formats[i]->extensions[0]);
+		if (tool_write(p, formats[i], &(struct format_options){ 0 }, path, &e) == 0) {
+			tool_warn("the profile is saved in %s", path);
+			return;
+		}
 	}
 	tool_fail(&e);
 	rmdir(directory);
