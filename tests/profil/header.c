@@ -308,6 +308,17 @@ static void target_ends(pid_t unused)
 	profil_session_free(s);
 }
 
+/* PROFIL_BACKEND names a back end that cannot count for another process. */
+static void other_forced(pid_t pid)
+{
+	struct profil_region r = some_region();
+	struct profil_session *s = NULL;
+
+	expect_error("attach", profil_attach(&s, pid, &r, 1, sizeof(r), 0), -ENOTSUP,
+		     "PROFIL_BACKEND");
+	expect(!s, "what was not made");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -321,6 +332,7 @@ int main(int argc, char **argv)
 		{ "no-process-of-user", no_process_of_user },
 		{ "sizes", sizes },
 		{ "other", other },
+		{ "other-forced", other_forced },
 		{ "target-ends", target_ends },
 	};
 

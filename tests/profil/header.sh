@@ -145,6 +145,12 @@ check "a thread's ID is named as such" in_thread
 start_ready "$build/tests/progs/shares" 1 0 stay
 check_recorded "all ticks of another process are in its ranges" "$work/header" other "$pid"
 check_recorded "in C++, too" "$work/header-cxx" other "$pid"
+for backend in kmod daemon libc; do
+	check "PROFIL_BACKEND=$backend excludes a session about another process" \
+		env PROFIL_BACKEND=$backend "$work/header" other-forced "$pid"
+done
+check_recorded "PROFIL_BACKEND=bpf allows it" \
+	env PROFIL_BACKEND=bpf "$work/header" other "$pid"
 check_recorded "a session ends with the program of its process" "$work/header" target-ends
 
 finish

@@ -188,6 +188,10 @@ int profil__backends_start(struct profil_session *s)
 		return chosen ? attach_or_choose(chosen, s) : choose_backend(s, false);
 	if (!&profil__backend_bpf)
 		return profil__error(ENOTSUP, "a static program can profile only itself");
+	if (!is_candidate(&profil__backend_bpf))
+		return profil__error(
+			ENOTSUP, "PROFIL_BACKEND is \"%.40s\": only bpf counts for another process",
+			forced_name());
 	return attach_by(&profil__backend_bpf, s);
 }
 

@@ -170,8 +170,8 @@ struct profil_totals {
  *
  * A session about this process continues in forked children, each with a copy of the counts.
  * Counting ends when the process executes another program. Only the back end "bpf" can count for
- * another process, so that needs its privileges. "kmod" serves one session or profil() at a time;
- * a second one gets the next back end.
+ * another process, so that needs its privileges, and fails with -ENOTSUP if PROFIL_BACKEND names
+ * another. "kmod" serves one session or profil() at a time; a second one gets the next back end.
  *
  * *session is set on success; the caller frees it by profil_session_free(). Returns 0 or a negative
  * errno: -ESRCH (there is no process `pid`; checked first), -EINVAL (pid, hz, a region, PROFIL_HZ),
