@@ -352,6 +352,8 @@ else
 	skip "profild without perf events" "strace cannot be used here"
 fi
 stop "$profild"
+check "check without DEBUGINFOD_URLS" exits 0 env -u DEBUGINFOD_URLS "$tool" check
+check "check names the command that sets DEBUGINFOD_URLS" hints debuginfod "export DEBUGINFOD_URLS=https://"
 check "debuginfod" exits 0 env DEBUGINFOD_URLS=$'http://\e[31mhost' "$tool" check
 check "debuginfod: nothing of it acts on the terminal" test "$(grep -c $'\e' "$work/out")" -eq 0
 

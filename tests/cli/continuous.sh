@@ -30,6 +30,11 @@ for option in --window -F97 --push=x; do
 done
 check "--json without its mode" exits 2 "$profild" --continuous --json
 check "--json without its mode: which one" says "--json goes with --status"
+for pair in "--continuous --record" "--record --status" "--continuous --status"; do
+	# shellcheck disable=SC2086 # two words
+	check "profild does not do both $pair" exits 2 "$profild" $pair
+	check "profild names both of $pair" says "${pair/ / and } exclude each other"
+done
 for option in --retain-bytes --keep-free; do
 	for value in x 5X -1 K 99999999999G; do
 		check "$option $value" exits 2 "$profild" --continuous "$option" "$value"

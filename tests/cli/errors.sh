@@ -75,6 +75,7 @@ for second in -a "-t 1" "-- true" true; do
 done
 check "-a with a command" usage "exclude each other" -a true
 check "--json and -o - at once" refuses 2 "both want standard output" -p "$sleeper" --json -o -
+check "--json and -o - at once: the hint" says "-o FILE"
 for command in report dump convert; do
 	out=()
 	[ $command = convert ] && out=("$work/out.pb.gz")
@@ -88,6 +89,12 @@ for command in report dump convert; do
 	check "$command of what is no profile" refuses 1 "/etc/passwd is a text file that is no profile" \
 		"$command" /etc/passwd "${out[@]}"
 done
+for format in pprof dcpi; do
+	check "convert -f $format to a file without a name" \
+		refuses 2 'the name of the file to write is ""' convert -f $format "$work/none" ""
+done
+check "convert to a file without a name" refuses 2 'the name of the file to write is ""' \
+	convert "$work/none" ""
 check "no file came of it" test ! -e "$work/out.pb.gz"
 check "--help" exits 0 "$profiltool" --help
 check "--help is on standard output" grep -q "profiltool -p 1234" "$work/out"

@@ -380,9 +380,13 @@ static void name_other_mode(const struct mode *mode, char **argv, struct error *
 			other++;
 		if (has_option(mode, word) || !has_option(other, word))
 			continue;
-		error_set_kind(e, ERROR_USAGE, 0,
-			       other->option ? "%s goes with %s" : "%s does not go with %s", word,
-			       other->option ?: mode->option);
+		if (other->option && strcmp(word, other->option) == 0)
+			error_set_kind(e, ERROR_USAGE, 0, "%s and %s exclude each other",
+				       mode->option, word);
+		else
+			error_set_kind(e, ERROR_USAGE, 0,
+				       other->option ? "%s goes with %s" : "%s does not go with %s",
+				       word, other->option ?: mode->option);
 		return;
 	}
 }

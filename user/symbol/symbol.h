@@ -46,6 +46,9 @@ int symbol_check(const struct symbol_options *options, struct error *e);
 /* What image.unnamed has at its end where the file's debug symbols would give names. */
 #define SYMBOL_DEBUG_HINT "; its debug package or --debuginfod has them"
 
+/* What --debuginfod needs. */
+#define SYMBOL_SERVER_HINT "export DEBUGINFOD_URLS=https://debuginfod.debian.net"
+
 /*
  * Sets the function of every location that has no lines yet, if it can be found. Symbols of an
  * image come from its open file, else from the file at its path, which must have the recorded build

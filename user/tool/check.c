@@ -23,6 +23,7 @@
 #include "lib/protocol.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "symbol/symbol.h"
 #include "tool/executable.h"
 #include "tool/service.h"
 #include "tool/tool.h"
@@ -442,8 +443,9 @@ static void check_reading(struct requirements *r)
 				": optional, for source lines and the names in stripped files");
 
 	if (!urls || !*urls) {
-		requirement_add(r, "debuginfod", REQUIREMENT_ABSENT,
-				"DEBUGINFOD_URLS is not set: optional, for --debuginfod");
+		q = requirement_add(r, "debuginfod", REQUIREMENT_ABSENT,
+				    "DEBUGINFOD_URLS is not set: optional, for --debuginfod");
+		error_hint(&q->finding, SYMBOL_SERVER_HINT);
 	} else if (library) {
 		requirement_add(r, "debuginfod", REQUIREMENT_OK, "--debuginfod asks %s", urls);
 	} else {

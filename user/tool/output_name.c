@@ -80,6 +80,11 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 	bool directory;
 	char names[TOOL_LIST_SIZE];
 
+	if (path && !*path) {
+		error_set_kind(e, ERROR_USAGE, 0, "the name of the file to write is \"\"");
+		error_hint(e, "a variable of the shell may be empty");
+		return NULL;
+	}
 	if (!name && (!path || tool_is_unnamed(path)))
 		return format_by_name("pprof");
 	tool_list_formats(names, sizeof(names));

@@ -247,9 +247,11 @@ static int check_output(struct record_options *o, const struct format **format, 
 		error_hint(e, "see profiltool record --help");
 		return -EINVAL;
 	}
-	if (o->output && strcmp(o->output, "-") == 0 && o->json)
-		return error_set_kind(e, ERROR_USAGE, 0,
-				      "--json and -o - both want standard output");
+	if (o->output && strcmp(o->output, "-") == 0 && o->json) {
+		error_set_kind(e, ERROR_USAGE, 0, "--json and -o - both want standard output");
+		error_hint(e, "write the profile to a file: -o FILE");
+		return -EINVAL;
+	}
 	if (o->output)
 		err = tool_check_output(*format, o->output, e);
 	if (err)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "profile/pc_name.h"
+#include "symbol/symbol.h"
 #include "util/clock.h"
 
 #define LIBRARY "libdebuginfod.so.1"
@@ -66,8 +67,8 @@ int debuginfod_check(struct error *e)
 	if (!urls || !*urls) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "--debuginfod: DEBUGINFOD_URLS does not name a server");
-		error_hint(e, "export DEBUGINFOD_URLS=https://debuginfod.debian.net (or that of "
-			      "your distribution; through sudo: sudo --preserve-env)");
+		error_hint(e, SYMBOL_SERVER_HINT " (or that of your distribution; through sudo: "
+						 "sudo --preserve-env)");
 		return -EINVAL;
 	}
 	/* It stays loaded: some of the libraries that it uses crash when unloaded. */
