@@ -240,6 +240,27 @@ check "keys of JSON are documented" keys_are_in "$json_page" "$work"/keys.*.json
 check "a key that is not documented is noticed" notices "no key total" keys_are_in \
 	"$(changed "$json_page" 's/\<total\>/other/')" "$work"/keys.*.json
 
+# Keys that are printed only when something is rare: those that the sources have. unwritten_keys PAGE...
+unwritten_keys() {
+	local key
+
+	grep -rhoE 'json_(add|begin|member)[a-z_]*\([^"()]*"[a-z_0-9]+"' "$top/user/report" "$top/user/tool" |
+		sed -E 's/.*"(.*)"/\1/' | sort -u | while read -r key; do
+		grep -qwF -- "$key" "$@" || echo "no key $key"
+	done
+}
+key_pages=("$json_page" "$top"/user/tool/profiltool-{top,check}.1)
+all_keys() {
+	local unwritten
+
+	unwritten=$(unwritten_keys "$@")
+	echo "$unwritten"
+	[ -z "$unwritten" ]
+}
+check "the pages have all keys that the sources print" all_keys "${key_pages[@]}"
+check "a rare key that is not documented is noticed" notices "no key throttled_lost" all_keys \
+	"$(changed "$json_page" 's/\<throttled_lost\>/other/')" "${key_pages[@]:1}"
+
 # --- Each command that is shown has only options that there are ---
 
 declare -A options # of each command, as words

@@ -319,6 +319,30 @@ subdirectories() {
 }
 
 check "there are subdirectories" something subdirectories "$tree"
+
+# What CONTRIBUTING.md says about the tree is so.
+unlisted_subdirectories() {
+	local path
+
+	subdirectories "$1" | while read -r path; do
+		path=$(basename "$path")
+		grep -qE "[ (]$path/" "$1/CONTRIBUTING.md" || echo "CONTRIBUTING.md lacks $path/"
+	done
+}
+
+missing_functions() {
+	local name
+
+	# shellcheck disable=SC2016 # the quotes of Markdown
+	grep -oE '`[a-z_0-9]+\(\)`' "$1/CONTRIBUTING.md" | tr -d '`()' | sort -u | while read -r name; do
+		grep -rqwF "$name" "$1/user" "$1/bpf" || echo "CONTRIBUTING.md names $name(), which is nowhere"
+	done
+}
+
+if [ -e "$tree/CONTRIBUTING.md" ]; then
+	check "CONTRIBUTING.md lists all subdirectories" nothing unlisted_subdirectories "$tree"
+	check "CONTRIBUTING.md names functions that there are" nothing missing_functions "$tree"
+fi
 check "there are commands" something commands "$tree"
 check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
