@@ -32,15 +32,15 @@ static uint64_t hash_lines(int fd)
 	struct error e;
 	const char *line;
 	size_t size;
-	int more;
+	int err;
 
 	if (begin(fd, &in, &e))
 		return 0;
-	while ((more = input_line(&in, &line, &size, &e)) > 0)
+	while (!(err = input_line(&in, &line, &size, &e)) && line)
 		for (size_t i = 0; i < size; i++)
 			hash = hash_u64(line[i], hash);
 	input_close(&in);
-	return more ? 0 : hash;
+	return err ? 0 : hash;
 }
 
 /* The same, from all of it in memory at once. */

@@ -333,7 +333,7 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 
 /* --- The recording --- */
 
-static int start(struct worker *w, struct error *e)
+static int start_recording(struct worker *w, struct error *e)
 {
 	const struct record_request *r = &w->request;
 	struct capture_options options = {
@@ -397,21 +397,25 @@ static int start(struct worker *w, struct error *e)
 	return send_reply(w->socket, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
 }
 
-/* Returns RECORD_STOP, RECORD_CUT or 0: no command came; -ECONNRESET: the client has gone. */
-static int receive_command(const struct worker *w)
+/*
+ * Sets *command to RECORD_STOP, RECORD_CUT or 0: none came. Returns 0; -ECONNRESET: the client has
+ * disconnected.
+ */
+static int receive_command(const struct worker *w, char *command)
 {
-	char command;
-	ssize_t n = recv(w->socket, &command, 1, MSG_DONTWAIT);
+	ssize_t n = recv(w->socket, command, 1, MSG_DONTWAIT);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
-	if (!n || (command != RECORD_STOP &&
-		   (command != RECORD_CUT || !(w->request.flags & RECORD_WINDOWS))))
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		*command = 0;
+		return 0;
+	}
+	if (n <= 0 || (*command != RECORD_STOP &&
+		       (*command != RECORD_CUT || !(w->request.flags & RECORD_WINDOWS))))
 		return -ECONNRESET;
-	return command;
+	return 0;
 }
 
-static int run(struct worker *w, struct error *e)
+static int run_recording(struct worker *w, struct error *e)
 {
 	uint64_t end_ns = now_ns() + w->limits->duration_ns;
 	struct pollfd rest = { .fd = w->socket, .events = POLLIN };
@@ -424,15 +428,14 @@ static int run(struct worker *w, struct error *e)
 			{ .fd = capture_fd(w->capture), .events = POLLIN },
 			{ .fd = w->socket, .events = POLLIN },
 		};
-		int command;
+		char command;
 
 		if (poll(fds, 2, LOOK_MS) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for samples");
 		err = capture_handle(w->capture, e);
 		if (err)
 			return err;
-		command = receive_command(w);
-		if (command < 0)
+		if (receive_command(w, &command))
 			return error_set(e, ECONNRESET, "the client has gone");
 		if (command == RECORD_STOP)
 			end = RECORD_ENDED;
@@ -497,11 +500,11 @@ int record_worker_run(int socket, const struct record_limits *limits, pid_t pare
 			return EXIT_FAILURE;
 	}
 	err = err ?: receive_request(&w, &e);
-	err = err ?: start(&w, &e);
+	err = err ?: start_recording(&w, &e);
 	if (!err)
 		log_detail("records %zu process%s of user %u, the first %d, for process %d",
 			   w.count, w.count == 1 ? "" : "es", w.peer.uid, w.pids[0], w.peer.pid);
-	err = err ?: run(&w, &e);
+	err = err ?: run_recording(&w, &e);
 	capture_free(w.capture);
 	if (err == -EACCES && perf_event_needs_root())
 		error_set_kind(

@@ -201,6 +201,7 @@ int input_line(struct input *in, const char **line, size_t *size, struct error *
 		if (in->size == seen)
 			break;
 	}
+	*line = NULL;
 	if (!whole)
 		return 0;
 	in->line++;
@@ -209,7 +210,7 @@ int input_line(struct input *in, const char **line, size_t *size, struct error *
 	input_skip(in, whole);
 	*size -= (*line)[*size - 1] == '\n';
 	*size -= *size && (*line)[*size - 1] == '\r';
-	return 1;
+	return 0;
 }
 
 static int open_path(const char *path, struct input *in, struct error *e)

@@ -33,8 +33,8 @@ int input_need_all(struct input *in, struct error *e);
 
 /*
  * Sets *line and *size to the next line, without its \n or \r\n; the last line of a file may lack
- * them. The line is valid until the next call. Returns 1, 0 at the end of the file, or -errno with
- * e set.
+ * them. The line is valid until the next call; at the end of the file it is NULL. Returns 0, or
+ * -errno with e set.
  */
 int input_line(struct input *in, const char **line, size_t *size, struct error *e);
 

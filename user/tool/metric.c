@@ -203,7 +203,7 @@ static int read_lines(struct reader *r, struct input *in, struct error *e)
 	size_t size;
 	int err;
 
-	while ((err = input_line(in, &line, &size, e)) > 0) {
+	while (!(err = input_line(in, &line, &size, e)) && line) {
 		char *copy = strndup(line, size);
 
 		if (!copy)

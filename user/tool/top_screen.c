@@ -459,9 +459,12 @@ static size_t move_to(int key, size_t at, size_t count, size_t room)
 	}
 }
 
-/* Keys for views, in the table and in trees. Returns 1 if it is another key; else 0 or -ENOMEM. */
-static int take_view_key(struct screen *s, int key)
+/*
+ * Keys for views, in the table and in trees. *taken: it is one of these. Returns 0 or -ENOMEM.
+ */
+static int take_view_key(struct screen *s, int key, bool *taken)
 {
+	*taken = true;
 	switch (key) {
 	case '\t':
 		return show_rows(s, shown_pane(s) ? row_views : next_view(s));
@@ -488,7 +491,8 @@ static int take_view_key(struct screen *s, int key)
 		s->pattern[0] = '\0';
 		return 0;
 	default:
-		return 1;
+		*taken = false;
+		return 0;
 	}
 }
 
@@ -498,9 +502,10 @@ static int take_table_key(struct screen *s, int key)
 	struct live *l = &s->w->live;
 	const struct row *row = live_row(l);
 	struct error e;
-	int err = take_view_key(s, key);
+	bool taken;
+	int err = take_view_key(s, key, &taken);
 
-	if (err <= 0)
+	if (err || taken)
 		return err;
 	switch (key) {
 	case 'q':
@@ -579,7 +584,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 	struct live_tree *t = &pane->tree;
 	const struct call_frame *frame = live_tree_frame(t);
 	const char *image = frame ? text_basename(frame->image) : NULL;
-	bool found, callees;
+	bool found, callees, taken;
 	struct error e;
 	int err;
 
@@ -636,8 +641,8 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 			snprintf(s->message, sizeof(s->message), "no more matches");
 		return err;
 	default:
-		err = take_view_key(s, key);
-		if (err <= 0)
+		err = take_view_key(s, key, &taken);
+		if (err || taken)
 			return err;
 		t->cursor = move_to(key, t->cursor, t->line_count, pane_room(pane));
 		return 0;
@@ -653,6 +658,7 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 	char buffer[TABLE_CELL_SIZE], text[TABLE_CELL_SIZE + 16];
 	size_t zooms = pane->zooms;
 	struct error e;
+	bool taken;
 	int err;
 
 	switch (key) {
@@ -681,8 +687,8 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 	case '/':
 		return 0;
 	default:
-		err = take_view_key(s, key);
-		if (err <= 0)
+		err = take_view_key(s, key, &taken);
+		if (err || taken)
 			return err;
 		t->cursor = move_to(key, t->cursor, t->count, pane_room(pane));
 		return 0;
@@ -703,13 +709,14 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 static int take_text_key(struct screen *s, struct pane *pane, int key)
 {
 	size_t middle = pane_room(pane) / 2, line;
+	bool taken;
 	int err;
 
 	switch (key) {
 	case 't':
 	case 'P':
 		if (pane->kind != PANE_STATES)
-			return take_view_key(s, key);
+			return take_view_key(s, key, &taken);
 		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
 		pane->width = 0; /* the text is out of date */
 		return 0;
@@ -739,8 +746,8 @@ static int take_text_key(struct screen *s, struct pane *pane, int key)
 			pane->top = line > middle ? line - middle : 0;
 		return 0;
 	default:
-		err = take_view_key(s, key);
-		if (err <= 0)
+		err = take_view_key(s, key, &taken);
+		if (err || taken)
 			return err;
 		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(pane));
 		return 0;

@@ -1477,7 +1477,7 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 	struct reader *r = calloc(1, sizeof(*r));
 	const char *line;
 	size_t size;
-	int err, finish_err, more;
+	int err, finish_err;
 
 	if (!r)
 		return error_no_memory(e);
@@ -1489,8 +1489,8 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 	r->labels = PROFILE_NONE;
 	r->here = r->callee = (struct place){ .mapping = PROFILE_NONE, .id = PROFILE_NONE };
 	err = intern(r, (struct text){ "", "" }, &r->here.file);
-	while (!err && (more = input_line(in, &line, &size, e)) != 0)
-		err = more < 0 ? more : read_line(r, (struct text){ line, line + size });
+	while (!err && !(err = input_line(in, &line, &size, e)) && line)
+		err = read_line(r, (struct text){ line, line + size });
 	if (!err && !r->events.column_count)
 		err = input_line_error(in, e, "the file has no \"events:\" line");
 	err = err ?: end_part(r);

@@ -91,12 +91,12 @@ static struct look look_at_window(const struct input *in)
 		trim_end(&line);
 		if (is_ignored(&line))
 			continue;
-		if (folded_take_count(&line, &count) <= 0 || is_empty(&line)) {
+		if (folded_take_count(&line, &count) != FOLDED_COUNT || is_empty(&line)) {
 			l.bad++;
 			continue;
 		}
 		l.good++;
-		l.pairs += folded_take_count(&line, &count) > 0 && !is_empty(&line);
+		l.pairs += folded_take_count(&line, &count) == FOLDED_COUNT && !is_empty(&line);
 	}
 	return l;
 }
@@ -217,7 +217,7 @@ static int corrupt_line(struct reader *r, const char *reason)
 static int read_line(struct reader *r, struct text line)
 {
 	struct folded_count counts[2] = { { 0 }, { 0 } };
-	int taken;
+	enum folded_field taken;
 	uint32_t depth = 0, id;
 
 	take_blanks(&line);
@@ -227,13 +227,13 @@ static int read_line(struct reader *r, struct text line)
 	if (memchr(line.at, '\0', line.end - line.at))
 		return corrupt_line(r, "the line has a NUL");
 	taken = folded_take_count(&line, &counts[r->pairs]);
-	if (!taken) {
+	if (taken == FOLDED_NO_COUNT) {
 		skip_line(r, NO_COUNT);
 		return 0;
 	}
-	if (taken > 0 && r->pairs)
+	if (taken == FOLDED_COUNT && r->pairs)
 		taken = folded_take_count(&line, &counts[0]);
-	if (taken == -ERANGE)
+	if (taken == FOLDED_TOO_LARGE)
 		return corrupt_line(r, "the count has more than 63 bits");
 	r->good_lines++;
 	if ((!text_is(&line, FOLDED_NO_PC) && read_stack(r, line, &depth)) ||
@@ -249,10 +249,10 @@ static int read_lines(struct reader *r)
 {
 	const char *line;
 	size_t size;
-	int more, err = 0;
+	int err = 0;
 
-	while (!err && (more = input_line(r->in, &line, &size, r->e)) != 0)
-		err = more < 0 ? more : read_line(r, (struct text){ line, line + size });
+	while (!err && !(err = input_line(r->in, &line, &size, r->e)) && line)
+		err = read_line(r, (struct text){ line, line + size });
 	if (err || r->bad_lines <= r->good_lines)
 		return err;
 	r->in->line = r->first_bad;
@@ -289,8 +289,8 @@ static int find_pairs(struct reader *r, const struct look *l)
 		line.end -= line.end > line.at && line.end[-1] == '\r';
 		take_blanks(&line);
 		trim_end(&line);
-		if (!is_ignored(&line) && folded_take_count(&line, &ignored) > 0 &&
-		    folded_take_count(&line, &ignored) > 0)
+		if (!is_ignored(&line) && folded_take_count(&line, &ignored) == FOLDED_COUNT &&
+		    folded_take_count(&line, &ignored) == FOLDED_COUNT)
 			stacks[count++] = line;
 	}
 	qsort(stacks, count, sizeof(*stacks), compare_texts);

@@ -32,10 +32,14 @@ struct folded_count {
 
 /*
  * folded_text.c. Takes the count, and the blanks before it, off the end of a line: a decimal number
- * as in C, "42", "-3", "0.25" or "1e-10". Returns 1; 0 when the line has no count; -ERANGE when it
- * has more than 63 bits.
+ * as in C, "42", "-3", "0.25" or "1e-10". FOLDED_TOO_LARGE: it has more than 63 bits.
  */
-int folded_take_count(struct text *line, struct folded_count *count);
+enum folded_field {
+	FOLDED_NO_COUNT,
+	FOLDED_COUNT,
+	FOLDED_TOO_LARGE
+};
+enum folded_field folded_take_count(struct text *line, struct folded_count *count);
 
 /*
  * Writes as \xHH what readers would misinterpret in a name (a semicolon, the end of a line, a count

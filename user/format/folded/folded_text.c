@@ -132,19 +132,19 @@ static const char *last_field(const struct text *t)
 	return at > t->at ? at : NULL;
 }
 
-int folded_take_count(struct text *line, struct folded_count *count)
+enum folded_field folded_take_count(struct text *line, struct folded_count *count)
 {
 	struct text field;
 
 	trim_end(line);
 	field = (struct text){ last_field(line), line->end };
 	if (!field.at || !is_count(field))
-		return 0;
+		return FOLDED_NO_COUNT;
 	if (!parse_count(field, count))
-		return -ERANGE;
+		return FOLDED_TOO_LARGE;
 	line->end = field.at;
 	trim_end(line);
-	return 1;
+	return FOLDED_COUNT;
 }
 
 /* A name to be escaped. */

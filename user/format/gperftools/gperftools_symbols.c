@@ -52,12 +52,12 @@ static int next_line(struct symbols *s, struct text *line)
 {
 	const char *at;
 	size_t size;
-	int more = input_line(s->in, &at, &size, s->e);
+	int err = input_line(s->in, &at, &size, s->e);
 
-	if (more == 0)
+	if (err)
+		return err;
+	if (!at)
 		return input_line_error(s->in, s->e, "the file ends before \"--- profile\"");
-	if (more < 0)
-		return more;
 	*line = (struct text){ at, at + size };
 	trim_end(line);
 	return 0;

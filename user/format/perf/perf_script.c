@@ -499,15 +499,12 @@ static int perf_script_read(struct input *in, struct profile *p, struct error *e
 	struct reader r = { .in = in, .p = p, .e = e };
 	const char *line;
 	size_t size;
-	int more, err = 0;
+	int err = 0;
 
 	choose_event(&r);
-	while (!err && (more = input_line(in, &line, &size, e)) != 0) {
-		if (more < 0)
-			err = more;
-		else if (read_line(&r, (struct text){ line, line + size }))
+	while (!err && !(err = input_line(in, &line, &size, e)) && line)
+		if (read_line(&r, (struct text){ line, line + size }))
 			err = error_no_memory(e);
-	}
 	if (err != -ENOMEM && end_profile(&r))
 		err = error_no_memory(e);
 	free(r.names);
