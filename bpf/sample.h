@@ -162,8 +162,6 @@ struct stack_sample {
 
 #define STACK_RING_BYTES (1U << 22)
 
-/* --- */
-
 /*
  * Times of ticks: a ring of each CPU, which only this CPU fills and only user space empties. A tick
  * whose time finds no room is counted all the same. A word of `ticks` is the tick's time, in ns of

@@ -29,23 +29,29 @@ none() {
 	exits 4 "$profiltool" "$@" && says "profiltool: $work/none.cg has no samples" &&
 		test ! -s "$work/out"
 }
-check "a profile without samples" exits 4 "$profiltool" report "$work/none.cg"
-check "a profile without samples: is an empty table" \
+check "report of a profile without samples has the status 4" exits 4 "$profiltool" report "$work/none.cg"
+check "report of a profile without samples prints a header alone" \
 	test "$(cat "$work/out")" = "e  %  cum%  function  image"
-check "a profile without samples: reported" says "profiltool: $work/none.cg has no samples"
-check "of standard input, too" exits 4 "$profiltool" report - <"$work/none.cg"
-check "of standard input, too: is a table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
-check "of standard input, too: is reported by its name" \
+check "report warns that a profile has no samples" says "profiltool: $work/none.cg has no samples"
+check "report of standard input without samples has the status 4" \
+	exits 4 "$profiltool" report - <"$work/none.cg"
+check "report of standard input without samples prints a header alone" \
+	test "$(cat "$work/out")" = "e  %  cum%  function  image"
+check "report names standard input in its warning" \
 	says "profiltool: standard input has no samples"
-check "a tree without samples" none report --tree "$work/none.cg"
-check "annotate without samples" none annotate "$work/none.cg"
-check "annotate without samples, of a function" none annotate f "$work/none.cg"
-check "no samples as JSON" exits 4 "$profiltool" report --json "$work/none.cg"
-check "have no rows" json "j['functions'] == []" "$work/out"
-check "no samples as a tree, in JSON" exits 4 "$profiltool" report --json --tree "$work/none.cg"
-check "it has no root" json "j == {'value': 'e', 'samples': 0, 'tree': []}" "$work/out"
-check "several without samples" exits 4 "$profiltool" report "$work/none.cg" "$work/none.cg"
-check "several without samples: reported" says "the 2 profiles have no samples"
+check "report --tree prints nothing of a profile without samples" none report --tree "$work/none.cg"
+check "annotate prints nothing of a profile without samples" none annotate "$work/none.cg"
+check "annotate prints no function of a profile without samples" none annotate f "$work/none.cg"
+check "report --json of a profile without samples has the status 4" \
+	exits 4 "$profiltool" report --json "$work/none.cg"
+check "report --json has no functions without samples" json "j['functions'] == []" "$work/out"
+check "report --json --tree of a profile without samples has the status 4" \
+	exits 4 "$profiltool" report --json --tree "$work/none.cg"
+check "report --json --tree has no root without samples" \
+	json "j == {'value': 'e', 'samples': 0, 'tree': []}" "$work/out"
+check "report of two profiles without samples has the status 4" \
+	exits 4 "$profiltool" report "$work/none.cg" "$work/none.cg"
+check "report counts the profiles without samples" says "the 2 profiles have no samples"
 
 # What python's checks have in common: rows are {key: samples}, with keys of the fields named.
 cat >"$work/views.py" <<'EOF_PYTHON'

@@ -187,7 +187,7 @@ static bool has_ended(const struct hotspot *h, int timeout_ms)
 	return poll(&process, 1, timeout_ms) > 0;
 }
 
-static int look(struct hotspot *h, struct error *e)
+static int read_process(struct hotspot *h, struct error *e)
 {
 	bool runs, dispatches;
 	struct status status;
@@ -224,7 +224,7 @@ int hotspot_open(pid_t pid, struct hotspot *h, struct error *e)
 	h->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* If it has not ended by now, /proc/PID is this process's. */
 	if (h->process >= 0 && h->proc >= 0 && !has_ended(h, 0))
-		err = look(h, e);
+		err = read_process(h, e);
 	if (err)
 		hotspot_close(h);
 	return err;

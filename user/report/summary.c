@@ -143,10 +143,6 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 			prefix, t->in_doubt);
 }
 
-/*
- * wall: 12 threads, 36.012 s = ran 10.000 s + waited for a CPU 1.000 s + blocked 25.012 s
- * A part is of the sum that the samples before it are of: it has no prefix "in all".
- */
 static int compare_reasons(const void *a, const void *b, void *state)
 {
 	uint64_t x = ((const struct thread_reason *)a)->states[*(const int *)state];
@@ -221,6 +217,10 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 			t->wakers_lost);
 }
 
+/*
+ * wall: 12 threads, 36.012 s = ran 10.000 s + waited for a CPU 1.000 s + blocked 25.012 s
+ * A part is of the sum that the samples before it are of: it has no prefix "in all".
+ */
 static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_wall sum = profile_wall_sum(p);
@@ -958,7 +958,7 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 	if (delay < p->value_type_count && t->cpu_ns) {
 		int64_t waited_ns = profile_total(p, PROFILE_DELAY_TYPE);
 
-		/* A tenth of the program's own time is worth a line, after what can be mended. */
+		/* A tenth of the program's own time is worth a line, after what can be fixed. */
 		if (waited_ns > 0 && (uint64_t)waited_ns >= t->cpu_ns / 10)
 			add_cause(c, CAUSE_SHARE, 1,
 				  "threads waited %.3f s for a CPU while this ran",

@@ -832,7 +832,7 @@ static enum change_outcome outcome(const struct balance *b, double least)
 	return b->more >= least ? CHANGE_MOVED : CHANGE_NONE;
 }
 
-static void count(struct candidate *candidate, double difference, struct balance *balance)
+static void count_candidate(struct candidate *candidate, double difference, struct balance *balance)
 {
 	candidate->counted = true;
 	*(difference > 0 ? &balance->more : &balance->less) += fabs(difference);
@@ -851,7 +851,7 @@ static void count_siblings(struct judge *j, const struct candidate *differs,
 
 		if (one->change == differs->change && !one->row.total && one->caller &&
 		    one->caller->number == differs->caller->number && !one->alike && !one->counted)
-			count(one, one->moved, balance);
+			count_candidate(one, one->moved, balance);
 	}
 }
 
@@ -954,7 +954,7 @@ static int conclude(struct judge *j, uint32_t number)
 		rows += candidate->differs;
 		/* Callers have what they call in their totals, so these do not add up. */
 		if (!row->total && !candidate->alike)
-			count(candidate, row->difference, &balance);
+			count_candidate(candidate, row->difference, &balance);
 	}
 	for (size_t i = 0; i < j->count; i++)
 		if (j->candidates[i].change == number && j->candidates[i].differs &&

@@ -104,7 +104,7 @@ static int expand(struct live_tree *t, uint32_t node)
 }
 
 /* Begins the tree with nothing open but the root. */
-static int begin(struct live_tree *t, const struct live *l)
+static int begin_tree(struct live_tree *t, const struct live *l)
 {
 	const char *value = live_value(l);
 	int err;
@@ -147,7 +147,7 @@ int live_tree_make(struct live_tree *t, const struct live *l, const char *functi
 	t->path.image = image ? strdup(image) : NULL;
 	if ((function && !t->path.function) || (image && !t->path.image))
 		return error_no_memory(e);
-	err = begin(t, l);
+	err = begin_tree(t, l);
 	if (!err && function && t->tree.nodes[0].frame == CALL_TREE_NONE)
 		return error_set(e, 0, "no sample has %s in its stack", function);
 	while (!err) {
@@ -198,7 +198,7 @@ int live_tree_restore(struct live_tree *t, const struct live *l)
 {
 	uint32_t *at = NULL, cursor = first_line(t), depth; /* the node of each depth */
 	size_t room = 0;
-	int err = begin(t, l);
+	int err = begin_tree(t, l);
 
 	cursor = err ? 0 : first_line(t);
 	err = err ?: array_reserve(&at, &room, 1, sizeof(*at));
