@@ -188,7 +188,7 @@ for fuzzer in "$fuzzers"/fuzz_*; do
 	[[ $name != *.d ]] || continue
 	all+=("$name")
 	case $name in
-	input | cfi | dwarf | elf | jitdump | kallsyms | metric | perf_map | push | python | requests | replies) ;;
+	input | cfi | dwarf | elf | jitdump | kallsyms | metric | page | perf_map | push | python | requests | replies) ;;
 	*) formats+=("$name") ;;
 	esac
 done

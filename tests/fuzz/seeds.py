@@ -129,3 +129,18 @@ write("push", "refused", pushed(400, 1, b"\x08\x03\x12\x0bnot \x1b[31mit\n"))
 write("push", "page", pushed(200, 2, b"<html>It works!</html>"))
 write("push", "cut", pushed(503, 3, b'{"code":"unavailable","message":"\xe2\x80\xae"}' * 9, True))
 write("push", "redirect", pushed(307, 4, b"https://example.com/"))
+
+
+def asked(part, *lines):
+    return bytes([part]) + "".join(line + "\r\n" for line in lines + ("",)).encode()
+
+
+page = "/0123456789abcdef0123456789abcdef/"
+write("page", "get", asked(255, "GET %s HTTP/1.1" % page, "Host: localhost:8080", "Accept: */*"))
+write("page", "slow", asked(1, "GET %s HTTP/1.1" % page, "Host: 127.0.0.1:8080"))
+write("page", "head", asked(255, "HEAD %s HTTP/1.0" % page, "Host: localhost", "Origin: http://localhost"))
+write("page", "post", asked(255, "POST %s HTTP/1.1" % page, "Host: localhost"))
+write("page", "other site", asked(9, "GET %s HTTP/1.1" % page, "Host: localhost", "Origin: http://example.com"))
+write("page", "other host", asked(9, "GET %s HTTP/1.1" % page, "Host: example.com"))
+write("page", "no token", asked(255, "GET / HTTP/1.1", "Host: localhost"))
+write("page", "too long", asked(255, "GET %s HTTP/1.1" % page, "X: " + "x" * 9000))
