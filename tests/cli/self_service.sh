@@ -325,6 +325,32 @@ check "its user stops it: others are served" timeout 300 "${somebody[@]}" "$work
 kill -KILL "$pid"
 "${nobody[@]}" kill -CONT "$worker"
 check "the client is killed: the recording ends" wait_for idle
+
+# What records may wait, too, for a file of the target. Who waits for it can end that.
+is_ended() {
+	kill -TERM "$recorder" 2>/dev/null
+	! kill -0 "$recorder" 2>/dev/null
+}
+has_socket() {
+	[ -n "$(find "/proc/$recorder/fd" -lname 'socket:*')" ]
+}
+"${nobody[@]}" "$work/profiltool" record -p $target >"$work/waits.out" 2>"$work/waits.err" &
+recorder=$!
+note_started "$recorder"
+wait_for grep -q "recording through profild" "$work/waits.err"
+worker=$(pgrep -P "$daemon")
+kill -STOP "$worker"
+check "a recording that does not answer: signals end profiltool" wait_for is_ended
+check "a recording that does not answer: this is said" grep -q "waited for profild" "$work/waits.err"
+kill -CONT "$worker"
+check "a recording that does not answer: it ends, too" wait_for idle
+kill -STOP "$daemon"
+"${nobody[@]}" "$work/profiltool" top -p $target >"$work/waits.out" 2>"$work/waits.err" &
+recorder=$!
+note_started "$recorder"
+check "profild does not answer: profiltool waits for it" wait_for has_socket
+check "profild does not answer: signals end profiltool" wait_for is_ended
+kill -CONT "$daemon"
 end_daemon
 
 begin_daemon --max-starts 4 --max-recordings 100 --max-all-recordings 1000

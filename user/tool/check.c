@@ -396,7 +396,7 @@ static bool check_service(struct requirements *r)
 		error_hint(&q->finding, "systemctl enable --now profil-record.socket");
 		return false;
 	}
-	err = service_start(&s, path, &asked, 0, &e);
+	err = service_start(&s, path, &asked, 0, -1, &e);
 	if (!err) {
 		uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 

@@ -565,7 +565,7 @@ static int record_by_service(struct recording *r, const struct record_options *o
 		return tool_fail(&e);
 	if (name)
 		err = command_prepare(&command, what->command, what->command_to_stderr, &e);
-	err = err ?: service_start(&service, path, what, command.pid, &e);
+	err = err ?: service_start(&service, path, what, command.pid, r->signals, &e);
 	if (err) {
 		command_release(&command);
 		return tool_fail(&e);

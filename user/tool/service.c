@@ -14,6 +14,7 @@
 #include "capture/target.h"
 #include "cli/capabilities.h"
 #include "format/format.h"
+#include "tool/recording.h"
 
 /* The most that is taken of a result. */
 #define RESULT_MAX (UINT64_C(1) << 30)
@@ -48,17 +49,38 @@ int service_check(const struct tool_target *t, bool command, struct error *e)
 	return -ENOTSUP;
 }
 
+/*
+ * Waits for a message of profild, which may never come: its process may wait for a file of the
+ * target, or be stopped. Returns its size; 0: profild has gone; or a negative errno with e set.
+ */
+static ssize_t receive(const struct service *s, void *to, size_t size, struct error *e)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->socket, .events = POLLIN },
+		{ .fd = s->signals, .events = POLLIN },
+	};
+	ssize_t n;
+
+	do
+		n = poll(fds, 2, -1);
+	while (n < 0 && errno == EINTR);
+	if (n > 0 && !fds[0].revents)
+		return error_set(e, EINTR, "waited for profild");
+	if (n > 0)
+		n = recv(s->socket, to, size, 0);
+	return n < 0 ? error_set(e, errno, "cannot receive from profild") : n;
+}
+
 /* Waits for a reply. Returns 0 or a negative errno: what profild has refused, too. */
 static int receive_reply(const struct service *s, enum record_type type, struct record_reply *reply,
 			 struct error *e)
 {
-	ssize_t size;
+	ssize_t size = receive(s, reply, sizeof(*reply), e);
 
-	do
-		size = recv(s->socket, reply, sizeof(*reply), 0);
-	while (size < 0 && errno == EINTR);
-	if (size <= 0)
-		return error_set(e, size ? errno : ECONNRESET, "profild has gone");
+	if (size < 0)
+		return (int)size;
+	if (!size)
+		return error_set(e, ECONNRESET, "profild has gone");
 	if (size != sizeof(*reply) || reply->version != RECORD_VERSION) {
 		error_set(e, 0, "profild has another version of the protocol, not %d",
 			  RECORD_VERSION);
@@ -122,7 +144,7 @@ static int connect_to(struct service *s, const char *path, struct error *e)
 }
 
 int service_start(struct service *s, const char *path, const struct capture_options *o,
-		  pid_t command, struct error *e)
+		  pid_t command, int signals, struct error *e)
 {
 	const pid_t *pids = command ? &command : o->pids;
 	struct record_request request = {
@@ -141,7 +163,7 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 	struct record_reply reply;
 	size_t opened = 0;
 
-	*s = (struct service){ .socket = -1 };
+	*s = (struct service){ .socket = -1, .signals = signals };
 	if (request.target_count > RECORD_TARGETS_MAX)
 		return error_set(e, 0, "profild records %d processes at most at once",
 				 RECORD_TARGETS_MAX);
@@ -184,17 +206,19 @@ int service_take(struct service *s, bool last, struct profile **p, struct error 
 
 	if (file < 0)
 		return error_set(e, errno, "cannot create a file in memory");
+	while (last && recording_signal_came(&s->signals))
+		;
 	/* If that fails, it has ended by itself: its result has come. */
 	send(s->socket, &command, 1, MSG_NOSIGNAL);
 	err = receive_reply(s, RECORD_RESULT, &reply, e);
 	if (!err && reply.size > RESULT_MAX)
 		err = error_set(e, EFBIG, "the result");
 	for (uint64_t left = err ? 0 : reply.size; left && !err; left -= size) {
-		do
-			size = recv(s->socket, chunk, sizeof(chunk), 0);
-		while (size < 0 && errno == EINTR);
-		if (size <= 0 || (uint64_t)size > left)
-			err = error_set(e, size < 0 ? errno : EPROTO,
+		size = receive(s, chunk, sizeof(chunk), e);
+		if (size < 0)
+			err = (int)size;
+		else if (!size || (uint64_t)size > left)
+			err = error_set(e, EPROTO,
 					"profild has gone before the result was complete");
 		else if (write(file, chunk, size) != size)
 			err = error_set(e, errno, "cannot keep the result");

@@ -17,6 +17,7 @@
  */
 struct service {
 	int socket;
+	int signals; /* one that comes there ends a wait for profild; -1: none does */
 	char no_waits[RECORD_MESSAGE_SIZE]; /* why waits are not recorded, if they were asked for */
 	enum record_end end;		    /* of the last result */
 };
@@ -32,18 +33,20 @@ int service_check(const struct tool_target *target, bool command, struct error *
 
 /*
  * Has profild record options->pids, which have been checked, or `command`, not 0: a process that is
- * to execute the program. Other members of the options are as for capture_start(). Returns 0 when
- * ticks are counted, with *s to be closed by service_close(), or a negative errno with e set.
+ * to execute the program. Other members of the options are as for capture_start(). signals: of
+ * recording_open_signals(), or -1 where none are blocked. Returns 0 when ticks are counted, with *s
+ * to be closed by service_close(), or a negative errno with e set.
  */
 int service_start(struct service *s, const char *path, const struct capture_options *options,
-		  pid_t command, struct error *e);
+		  pid_t command, int signals, struct error *e);
 
 /* True if profild has ended the recording, or the connection. */
 bool service_has_ended(const struct service *s);
 
 /*
- * Takes what was counted since the last time; `last`: and ends the recording. s->end says whether
- * it has ended. *p is the caller's. Returns 0, or a negative errno with e set.
+ * Takes what was counted since the last time; `last`: and ends the recording, for which signals
+ * that have come by then are dropped. s->end says whether it has ended. *p is the caller's. Returns
+ * 0, or a negative errno with e set.
  */
 int service_take(struct service *s, bool last, struct profile **p, struct error *e);
 

@@ -160,7 +160,7 @@ static int show_live(const struct top_options *o, int signals)
 	int err, code;
 
 	unrecorded_list(&unrecorded, &o->target);
-	if (watch_start(&w, &o->target, o->half_life.ns, &e)) {
+	if (watch_start(&w, &o->target, o->half_life.ns, signals, &e)) {
 		unrecorded_free(&unrecorded);
 		watch_free(&w);
 		return tool_refuse(&e);

@@ -47,7 +47,7 @@ static void end_capture(struct watch *w)
 }
 
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
-		struct error *e)
+		int signals, struct error *e)
 {
 	const char *path = service_path();
 	struct capture_options options;
@@ -62,7 +62,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	options.windows = options.wall = true;
 	if (path) {
 		err = service_check(target, false, e);
-		err = err ?: service_start(&w->service, path, &options, 0, e);
+		err = err ?: service_start(&w->service, path, &options, 0, signals, e);
 		w->is_served = w->has_wall = !err;
 		w->read_ns = now_ns();
 		if (!err)

@@ -39,8 +39,9 @@ struct watch {
 	uint64_t read_ns, own_cpu_ns;
 };
 
+/* signals: of recording_open_signals(). */
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
-		struct error *e);
+		int signals, struct error *e);
 void watch_free(struct watch *w);
 
 /*
