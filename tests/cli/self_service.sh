@@ -319,6 +319,7 @@ check "one recording too many: is refused" answers "has 1 recordings already" co
 worker=$(pgrep -P "$daemon")
 check "the process that records: it has two capabilities" grep -q "^CapPrm:.0*c000000000$" "/proc/$worker/status"
 check "the process that records: it is the user's" grep -q "^Uid:.$user.$user.$user.$user$" "/proc/$worker/status"
+check "the process that records: the kernel ends it first where memory is short" grep -qx 1000 "/proc/$worker/oom_score_adj"
 check "the process that records: its user cannot read it" exits 1 "${nobody[@]}" cat "/proc/$worker/maps"
 "${nobody[@]}" kill -STOP "$worker"
 check "its user stops it: others are served" timeout 300 "${somebody[@]}" "$work/profiltool" record -F 999 -- "$work/chains" set 100

@@ -31,6 +31,7 @@
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/index.h"
+#include "util/memory.h"
 
 /* A deploy is compared by a day on each side. */
 #define LOOK_BACK_S (2 * 24 * 3600)
@@ -597,12 +598,7 @@ static void set_limits(const struct continuous_options *o)
 	sched_setscheduler(0, SCHED_BATCH, &batch);
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
 	syscall(SYS_ioprio_set, 1 /* this process */, 0, 3 << 13 /* idle */);
-	/* Where the memory of all is short, it goes first. */
-	file = fopen("/proc/self/oom_score_adj", "we");
-	if (file) {
-		fputs("1000", file);
-		fclose(file);
-	}
+	memory_offer();
 }
 
 /* Does not return. */

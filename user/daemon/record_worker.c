@@ -39,6 +39,7 @@
 #include "symbol/cfi/cfi.h"
 #include "symbol/language.h"
 #include "util/clock.h"
+#include "util/memory.h"
 #include "util/number.h"
 
 #define LOOK_MS	       100 /* between two calls of capture_handle() */
@@ -472,6 +473,7 @@ static int become_user(const struct worker *w, pid_t parent, struct error *e)
 		return error_set(e, errno, "cannot get the credentials of the client");
 	if (getsockopt(w->socket, SOL_SOCKET, SO_PEERGROUPS, groups, &groups_size))
 		groups_size = 0;
+	memory_offer(); /* before the kernel ends profild itself, and so all recordings */
 	setrlimit(RLIMIT_AS, &memory);
 	setrlimit(RLIMIT_CORE, &none);
 	if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0) {

@@ -104,3 +104,13 @@ uint64_t memory_available(void)
 {
 	return memory_available_below("");
 }
+
+void memory_offer(void)
+{
+	FILE *file = fopen("/proc/self/oom_score_adj", "we");
+
+	if (!file)
+		return;
+	fputs("1000", file);
+	fclose(file);
+}

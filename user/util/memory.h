@@ -23,4 +23,8 @@ uint64_t memory_available(void);
 /* For tests: the same, reading /proc and /sys below another root directory. */
 uint64_t memory_available_below(const char *root);
 
+/* Where the memory of all, or of its control group, is short, the kernel ends this process first.
+ */
+void memory_offer(void);
+
 #endif
