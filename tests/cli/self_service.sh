@@ -107,6 +107,15 @@ lacks_function() {
 	! functions "$1" | grep -F -- "$2"
 }
 
+# Whether all samples that have a user have the same.
+all_of_user() {
+	"$profiltool" dump --json "$1" | python3 -c '
+import json, sys
+users = {s["labels"].get("tags", {}).get("user") for s in json.load(sys.stdin)["stacks"]} - {None}
+print(users)
+assert len(users) == 1'
+}
+
 # No address of the kernel, in what was written: frames, mappings, and raw bytes.
 lacks_kernel_addresses() {
 	"$profiltool" dump --json "$1" | python3 -c '
@@ -252,6 +261,9 @@ if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
 		sh -c "'$work/suid' 1 0.05; '$work/chains' set 100"
 	check "a child that executes one: what is the user's" has_function "$work/files/child.pb.gz" "inner chains"
 	check "a child that executes one: nothing of it" lacks_function "$work/files/child.pb.gz" suid
+	tool record --wall -g -o "$work/files/around.pb.gz" -- sh -c \
+		"for i in 1 2 3 4 5 6 7 8 9 10; do '$work/suid' 1 0.01; done; '$work/chains' set 10" >"$work/around.out" 2>&1
+	check "children that execute one: what was before has no other user" all_of_user "$work/files/around.pb.gz"
 	check "a command that is one: nothing is recorded" exits 4 tool record -g -- "$work/suid" 1 1
 else
 	skip "set-user-ID programs" "the file system is mounted nosuid"

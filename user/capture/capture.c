@@ -358,8 +358,9 @@ static int take_snapshot(struct capture *c, struct error *e)
 	int err = 0;
 
 	c->processes.everyone = counts_everyone(c);
-	c->processes.of_user = c->whom.by_user;
-	c->processes.uid = c->whom.uid;
+	/* What an owned recording has is its user's, also of a process that becomes another's. */
+	c->processes.of_user = c->whom.by_user || c->options.owned;
+	c->processes.uid = c->whom.by_user ? c->whom.uid : getuid();
 	c->processes.notes_changes = has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->processes.inherit = c->options.inherit;
 	c->processes.notes_origins = c->options.always_on || c->options.origins;

@@ -146,6 +146,9 @@ int origin_read(struct process_table *table, struct process *process)
 		err = group ? find_group(table, group, size, &process->group) : 0;
 	}
 	close(directory);
+	/* It has become another user's: its title is none of what was counted. */
+	if (table->of_user && process->uid != table->uid)
+		return err;
 	return err ?: origin_read_title(table, process);
 }
 
