@@ -64,6 +64,7 @@ check "alone" no_line '^web' "$work/out"
 check "--min leaves out what is less" changes 0 three --unit web.service --min 5%
 check "--until leaves out what came later" changes 0 three --unit web.service --until '2026-11-20 01:50'
 check "in which nothing was deployed" grep -q '0 changes: 0 worse' "$work/err"
+check "--at takes any time" changes 0 three --at @0
 check "after ten minutes it is too early" changes 0 three --unit web.service --until '2026-11-20 02:10'
 check "which is said" grep -qxF '  nothing is compared: too little was recorded before or after it' "$work/out"
 check "--at compares whatever was deployed" changes 3 three --unit web.service --at '2026-11-20 02:00'
@@ -223,6 +224,14 @@ archive damaged 3 2 web.service:1:slower=f3,5
 head -c 100 /dev/zero >"$work/damaged/one/2026-11-20/003000.pb.gz"
 check "a damaged window is left out" changes 3 damaged
 check "which is said" says "some windows are damaged, and were not compared"
+
+# A year apart, on the same day.
+DEPLOYS_START=$((1795132800 - 365 * 86400)) archive years 1 0.5
+archive years 1 0.5 web.service:0:build
+check "a deploy after a year" exits 0 "$profiltool" changes --since @0 --unit web.service "$work/years"
+check "has both dates" grep -qxF \
+	'web.service on host one, 2025-11-20 00:30 to 2026-11-20 00:00: a new build of web (02020202, before 01010101), restarted' \
+	"$work/out"
 
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3

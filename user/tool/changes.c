@@ -238,7 +238,7 @@ static int run_changes(int argc, char **argv)
 
 		if (query_interval(&at, NULL, &interval, &e))
 			return tool_fail(&e);
-		a.options.at_ns = interval.asked.since_ns;
+		a.options.at_ns = interval.asked.since_ns ?: 1; /* 0: none */
 	}
 	if (!archive_find(path, &directory, &host)) {
 		error_set(&e, 0, "%s is no archive of profild --continuous", path);

@@ -49,14 +49,16 @@ static void print_interval(uint64_t since_ns, uint64_t until_ns, FILE *out)
 {
 	time_t times[] = { since_ns / NS_PER_S, until_ns / NS_PER_S };
 	struct tm days[2];
+	bool same_day;
 
 	localtime_r(&times[0], &days[0]);
 	localtime_r(&times[1], &days[1]);
+	same_day = days[0].tm_yday == days[1].tm_yday && days[0].tm_year == days[1].tm_year;
 	print_time("%F %H:%M", since_ns, out);
 	if (since_ns == until_ns)
 		return;
 	fputs(" to ", out);
-	print_time(days[0].tm_yday == days[1].tm_yday ? "%H:%M" : "%F %H:%M", until_ns, out);
+	print_time(same_day ? "%H:%M" : "%F %H:%M", until_ns, out);
 }
 
 /*
