@@ -18,7 +18,8 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
 
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
 Windows have wall times and delay, as those of a machine in which services wait for a CPU.
-DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time.
+DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_PERIOD, in ns, is what a
+tick stands for in these windows.
 
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
@@ -33,6 +34,7 @@ HZ = 97
 START = int(os.environ.get("DEPLOYS_START", 1795132800))  # 2026-11-20 00:00 UTC
 HOST = os.environ.get("DEPLOYS_HOST", "one")
 SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
+PERIOD = int(os.environ.get("DEPLOYS_PERIOD", round(1e9 / HZ)))
 FUNCTIONS = 40
 LOG_FUNCTIONS = 60
 
@@ -103,7 +105,7 @@ class Pprof:
                          for kind, unit in (("samples", "count"), ("cpu", "nanoseconds"), ("delay", "nanoseconds")))
         rest = (number(9, begin * 10**9) + number(10, 60 * 10**9)
                 + message(11, number(1, self.text("cpu")) + number(2, self.text("nanoseconds")))
-                + number(12, round(1e9 / HZ)))
+                + number(12, PERIOD))
         texts = b"".join(message(6, text.encode()) for text in self.strings)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with gzip.open(path, "wb", compresslevel=1) as out:

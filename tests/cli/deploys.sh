@@ -233,6 +233,14 @@ check "has both dates" grep -qxF \
 	'web.service on host one, 2025-11-20 00:30 to 2026-11-20 00:00: a new build of web (02020202, before 01010101), restarted' \
 	"$work/out"
 
+# Ticks that stand for so long that a block of them is more than 64 bits hold.
+DEPLOYS_PERIOD=9000000000000000000 archive long 1 2 web.service:1:build
+check "sums of times that have no end" exits 0 "$profiltool" changes --since @0 -q --unit web.service "$work/long"
+check "are not negative" no_line -F ', -' "$work/out"
+check "nor in JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit web.service "$work/long"
+check "where they end as numbers" json "[s['cpu_s'] > 9e9 for c in j['changes'] for s in (c['before'], c['after'])] == [True, True]" \
+	"$work/out"
+
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3
 check "names do not act on the terminal" changes 0 hostile

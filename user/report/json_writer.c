@@ -159,10 +159,12 @@ struct json_object *json_decimal(double value, int decimals)
 {
 	uint64_t unit = 1, scaled;
 	char text[48];
+	double size;
 
 	for (int i = 0; i < decimals; i++)
 		unit *= 10;
-	scaled = fabs(value) * (double)unit + 0.5;
+	size = fabs(value) * (double)unit;
+	scaled = size < 1e18 ? size + 0.5 : 1e18; /* of an inconsistent file */
 	snprintf(text, sizeof(text), "%s%" PRIu64 ".%0*" PRIu64, value < 0 && scaled ? "-" : "",
 		 scaled / unit, decimals, scaled % unit);
 	return json_object_new_double_s(copysign((double)scaled / (double)unit, value), text);

@@ -12,6 +12,7 @@
 #include "report/row_view.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 /* Names in windows are those of any process: so many functions of services are kept at most. */
 #define MOST_FUNCTIONS 1000000
@@ -125,7 +126,6 @@ struct window {
 	const struct profile *p;
 	uint64_t start_ns, limit_ns;
 	uint32_t block;
-	int64_t tick_ns;
 	size_t samples; /* the number of that value */
 	size_t delay;	/* and of that one, or value_type_count */
 	/* Of each labels, and of none: a service's number. */
@@ -159,7 +159,7 @@ static int find_block(struct window *w, const char *host)
 		};
 	}
 	block->limit_ns = w->limit_ns;
-	block->recorded_ns += w->p->duration_ns;
+	add_u64(&block->recorded_ns, w->p->duration_ns);
 	w->block = d->block_count - 1;
 	return 0;
 }
@@ -256,10 +256,20 @@ static int note_build(const struct window *w, struct changes_service *s,
 
 static void add_waits(struct changes_waits *to, const struct changes_waits *from)
 {
-	to->ran_ns += from->ran_ns;
-	to->waited_ns += from->waited_ns;
-	to->delay_ns += from->delay_ns;
-	to->delay_cpu_ns += from->delay_cpu_ns;
+	add_u64(&to->ran_ns, from->ran_ns);
+	add_u64(&to->waited_ns, from->waited_ns);
+	add_i64(&to->delay_ns, from->delay_ns);
+	add_i64(&to->delay_cpu_ns, from->delay_cpu_ns);
+}
+
+/* For how long ticks stand. */
+static int64_t ticks_ns(const struct window *w, int64_t ticks)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(ticks, w->p->period_ns, &ns))
+		return ticks < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 /* Adds the ticks of services, and notes what ran in them. */
@@ -284,7 +294,7 @@ static int add_services(struct window *w)
 			continue;
 		if (w->delay < p->value_type_count) {
 			delays.delay_ns = p->values[i * p->value_type_count + w->delay];
-			delays.delay_cpu_ns = ticks * w->tick_ns;
+			delays.delay_cpu_ns = ticks_ns(w, ticks);
 			add_waits(&d->blocks[w->block].waits, &delays);
 		}
 		if (number == PROFILE_NONE)
@@ -293,9 +303,9 @@ static int add_services(struct window *w)
 		cell = last_cell(&s->cells, w->block);
 		if (!cell)
 			return -ENOMEM;
-		cell->self += ticks * w->tick_ns;
+		add_i64(&cell->self, ticks_ns(w, ticks));
 		cell->total = cell->self;
-		cell->ticks += ticks;
+		add_u64(&cell->ticks, ticks);
 		if (w->delay < p->value_type_count) {
 			account = last_account(s, w->block);
 			if (!account)
@@ -339,10 +349,10 @@ static int add_accounts(struct window *w)
 		if (!account)
 			return -ENOMEM;
 		add_waits(&account->waits, &waits);
-		account->blocked_ns += wall->blocked_ns;
+		add_u64(&account->blocked_ns, wall->blocked_ns);
 		/* Once, for all labels of this service. */
 		if (d->services[number].accounted_ns != w->limit_ns)
-			account->recorded_ns += p->duration_ns;
+			add_u64(&account->recorded_ns, p->duration_ns);
 		d->services[number].accounted_ns = w->limit_ns;
 	}
 	return 0;
@@ -370,7 +380,7 @@ static int add_caller(struct changes_function *f, uint32_t number, int64_t total
 {
 	for (size_t i = 0; i < f->caller_count; i++)
 		if (f->callers[i].number == number) {
-			f->callers[i].total += total;
+			add_i64(&f->callers[i].total, total);
 			return 0;
 		}
 	/* Who has so many callers has no main one. */
@@ -413,7 +423,7 @@ static int add_callers(struct window *w, const struct callgraph *g,
 				if (!err && callee != INDEX_NONE && number != INDEX_NONE &&
 				    callee != number)
 					err = add_caller(&d->functions[callee], number,
-							 ticks * w->tick_ns);
+							 ticks_ns(w, ticks));
 				callee = number;
 			}
 	}
@@ -466,8 +476,8 @@ static int add_functions(struct window *w)
 			err = -ENOMEM;
 			continue;
 		}
-		cell->self += cost->self * w->tick_ns;
-		cell->total += cost->total * w->tick_ns;
+		add_i64(&cell->self, ticks_ns(w, cost->self));
+		add_i64(&cell->total, ticks_ns(w, cost->total));
 	}
 	free(places.keys);
 	callgraph_places_free(&places);
@@ -489,7 +499,6 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 		.p = p,
 		.start_ns = start_ns,
 		.limit_ns = limit_ns,
-		.tick_ns = (int64_t)p->period_ns,
 		.samples = profile_find_value(p, "samples"),
 		.delay = profile_delay(p),
 	};

@@ -7,6 +7,7 @@
 #include "report/changes/data.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 /* More of one side is not compared: what a service did days ago says little. */
 #define SIDE_NS (24 * 3600 * NS_PER_S)
@@ -261,8 +262,8 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 		side->ticks += (double)cell->ticks;
 		span->since_ns = span->since_ns ?: b->start_ns;
 		span->until_ns = b->limit_ns;
-		span->ticks += cell->ticks;
-		span->recorded_ns += b->recorded_ns;
+		add_u64(&span->ticks, cell->ticks);
+		add_u64(&span->recorded_ns, b->recorded_ns);
 	}
 	span->cpu_ns = side->sum;
 	span->parts = side->count;
@@ -632,8 +633,8 @@ static void measure_elsewhere(const struct judge *j, struct change *change, enum
 			continue;
 		waited += (double)(all->waited_ns - own->waited_ns);
 		ran += (double)(all->ran_ns - own->ran_ns);
-		delay += (double)(all->delay_ns - own->delay_ns);
-		delay_cpu += (double)(all->delay_cpu_ns - own->delay_cpu_ns);
+		delay += (double)all->delay_ns - (double)own->delay_ns;
+		delay_cpu += (double)all->delay_cpu_ns - (double)own->delay_cpu_ns;
 	}
 	change->measures[MEASURE_WAITED].elsewhere[number] = ran > 0 ? waited / ran : 0;
 	change->measures[MEASURE_DELAY].elsewhere[number] = delay_cpu > 0 ? delay / delay_cpu : 0;
