@@ -241,6 +241,12 @@ check "nor in JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit we
 check "where they end as numbers" json "[s['cpu_s'] > 9e9 for c in j['changes'] for s in (c['before'], c['after'])] == [True, True]" \
 	"$work/out"
 
+# Builds one after another: each is compared with the one before.
+archive chain 1 2 web.service:0.5:build web.service:1:restart web.service:1.5:build
+check "three deploys" exits 0 "$profiltool" changes --since @0 -q --json --unit web.service "$work/chain"
+check "each of its own builds" json "[[(b['before'][:2], b['after'][:2]) for b in c['builds']] for c in j['changes']] == [
+	[('01', '02')], [], [('02', '03')]]" "$work/out"
+
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3
 check "names do not act on the terminal" changes 0 hostile

@@ -244,12 +244,13 @@ static bool is_found(const struct found *f, const struct change *change, const c
 {
 	bool shared = !change->image_count || strcmp(f->builds, "-") == 0;
 
+	if (strcmp(f->service, service) != 0 || strcmp(f->outcome, outcome_name(change)) != 0 ||
+	    change->begin_ns / NS_PER_S > f->end_s + FOUND_SLACK_S ||
+	    f->begin_s > change->end_ns / NS_PER_S + FOUND_SLACK_S)
+		return false;
 	for (size_t i = 0; i < change->image_count && !shared; i++)
 		shared = strstr(f->builds, change->images[i].builds[AFTER]);
-	return shared && strcmp(f->service, service) == 0 &&
-	       strcmp(f->outcome, outcome_name(change)) == 0 &&
-	       change->begin_ns / NS_PER_S <= f->end_s + FOUND_SLACK_S &&
-	       f->begin_s <= change->end_ns / NS_PER_S + FOUND_SLACK_S;
+	return shared;
 }
 
 /* --- One look: in its own process --- */

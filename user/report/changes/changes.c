@@ -226,32 +226,44 @@ static int note_process(const struct window *w, struct changes_service *s, uint3
 	return 0;
 }
 
-/* A service has few images, and each few builds. */
+struct build_key {
+	const char *image, *id;
+};
+
+static bool build_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct changes_build *b = (const struct changes_build *)array + number;
+	const struct build_key *k = key;
+
+	return strcmp(b->id, k->id) == 0 && strcmp(b->image, k->image) == 0;
+}
+
+/* A service has few images, and each few builds; but one that runs tests has as many as these. */
 static int note_build(const struct window *w, struct changes_service *s,
 		      const struct profile_image *image)
 {
-	const char *name = row_image_of_any_run(image->path);
 	char id[BUILD_ID_TEXT_SIZE];
+	const struct build_key key = { row_image_of_any_run(image->path), id };
 	struct changes_build *b;
+	uint32_t number;
+	uint64_t hash;
 
 	build_id_format(image->build_id, image->build_id_size, id);
-	for (size_t i = 0; i < s->build_count; i++) {
-		b = &s->builds[i];
-		if (strcmp(b->id, id) == 0 && strcmp(b->image, name) == 0) {
-			b->last_ns = w->limit_ns;
-			return 0;
-		}
+	hash = hash_bytes(id, strlen(id), hash_bytes(key.image, strlen(key.image), 0));
+	number = index_find(&s->build_index, hash, build_equal, s->builds, &key);
+	if (number != INDEX_NONE) {
+		s->builds[number].last_ns = w->limit_ns;
+		return 0;
 	}
 	if (array_reserve(&s->builds, &s->build_room, s->build_count + 1, sizeof(*s->builds)))
 		return -ENOMEM;
 	b = &s->builds[s->build_count];
 	*b = (struct changes_build){ .first_ns = w->start_ns, .last_ns = w->limit_ns };
 	strcpy(b->id, id);
-	b->image = strdup(name);
+	b->image = strdup(key.image);
 	if (!b->image)
 		return -ENOMEM;
-	s->build_count++;
-	return 0;
+	return index_add(&s->build_index, hash, s->build_count++);
 }
 
 static void add_waits(struct changes_waits *to, const struct changes_waits *from)
@@ -628,6 +640,7 @@ void changes_free(struct changes *c)
 		for (size_t k = 0; k < s->build_count; k++)
 			free(s->builds[k].image);
 		free(s->builds);
+		index_free(&s->build_index);
 		free(s->processes);
 		index_free(&s->process_index);
 		free(s->cells.cells);

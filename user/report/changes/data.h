@@ -67,6 +67,7 @@ struct changes_service {
 	uint64_t accounted_ns; /* the end of the last window that has an account */
 	struct changes_build *builds;
 	size_t build_count, build_room;
+	struct index build_index; /* by image and ID */
 	struct changes_process *processes;
 	size_t process_count, process_room;
 	struct index process_index; /* by pid */

@@ -6,6 +6,7 @@
 #include "report/changes/data.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 /* The old build, or the old processes, may run so long beside the new ones: one after another. */
 #define ROLLING_NS (15 * 60 * NS_PER_S)
@@ -44,27 +45,48 @@ static int append(struct replaced_list *l, uint64_t last_old_ns, uint64_t first_
 	return 0;
 }
 
+/* By image, and then in the order of time. */
+static int compare_builds(const void *one, const void *other)
+{
+	const struct changes_build *a = *(const struct changes_build *const *)one;
+	const struct changes_build *b = *(const struct changes_build *const *)other;
+	int order = strcmp(a->image, b->image);
+
+	return order ?: compare_u64(a->first_ns, b->first_ns) ?: (a > b) - (a < b);
+}
+
 /*
  * A build is deployed when it comes where another one of the same image was before, which is then
  * no longer there. Two that are used side by side are none.
  */
 static int find_builds(const struct changes_service *s, struct replaced_list *l)
 {
-	int err = 0;
+	const struct changes_build **builds = calloc(s->build_count + 1, sizeof(*builds));
+	size_t first = 0; /* of those that came when the last one did */
+	const struct changes_build *old = NULL;
+	int err = builds ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < s->build_count && !err; i++)
+		builds[i] = &s->builds[i];
+	if (!err && s->build_count)
+		qsort(builds, s->build_count, sizeof(*builds), compare_builds);
 	for (size_t i = 0; i < s->build_count && !err; i++) {
-		const struct changes_build *new = &s->builds[i], *old = NULL;
+		const struct changes_build *new = builds[i];
+		bool same_image = i && strcmp(builds[i - 1]->image, new->image) == 0;
 
-		for (size_t k = 0; k < s->build_count; k++) {
-			const struct changes_build *b = &s->builds[k];
-
-			if (b->first_ns < new->first_ns && strcmp(b->image, new->image) == 0 &&
-			    (!old || b->last_ns > old->last_ns))
-				old = b;
+		if (!same_image)
+			old = NULL;
+		if (!same_image || builds[first]->first_ns < new->first_ns) {
+			/* Of those that came before, the one that was there last. */
+			for (; same_image && first < i; first++)
+				if (!old || builds[first]->last_ns > old->last_ns)
+					old = builds[first];
+			first = i;
 		}
 		if (old && old->last_ns <= new->first_ns + ROLLING_NS)
 			err = append(l, old->last_ns, new->first_ns, old, new);
 	}
+	free(builds);
 	return err;
 }
 
