@@ -19,7 +19,9 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
 Windows have wall times and delay, as those of a machine in which services wait for a CPU.
 DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_PERIOD, in ns, is what a
-tick stands for in these windows.
+tick stands for in these windows. DEPLOYS_ONCE
+services more run, every five minutes, a thousand functions each that never run again, as programs that are built to be
+tested do.
 
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
@@ -37,6 +39,7 @@ SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
 PERIOD = int(os.environ.get("DEPLOYS_PERIOD", round(1e9 / HZ)))
 FUNCTIONS = 40
 LOG_FUNCTIONS = 60
+ONCE = int(os.environ.get("DEPLOYS_ONCE", 0))
 
 
 def varint(number):
@@ -217,6 +220,13 @@ class Service:
                 print(round(when), count, file=out)
 
 
+def run_once(window, minute):
+    for deep in range(5):
+        stack = [window.location(f"once{minute}_{deep}_{i}", "/usr/bin/once", "0c" * 20) for i in range(200)]
+        for service in range(ONCE):
+            window.sample(stack, 1, [window.label("comm", "once"), window.label("unit", f"once{service}.service")])
+
+
 def main():
     directory, seed, hours = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     services = {name: Service(name, cpus, random.Random(f"{seed} {name}")) for name, cpus in SERVICES.items()}
@@ -228,6 +238,8 @@ def main():
         window = Pprof()
         for service in services.values():
             service.minute(window, minute / 60)
+        if ONCE and minute % 5 == 0:
+            run_once(window, minute)
         begin = START + 60 * minute
         day, second = time.strftime("%Y-%m-%d %H%M%S", time.gmtime(begin)).split()
         window.write(f"{directory}/{HOST}/{day}/{second}.pb.gz", begin)

@@ -247,6 +247,12 @@ check "three deploys" exits 0 "$profiltool" changes --since @0 -q --json --unit 
 check "each of its own builds" json "[[(b['before'][:2], b['after'][:2]) for b in c['builds']] for c in j['changes']] == [
 	[('01', '02')], [], [('02', '03')]]" "$work/out"
 
+# More functions than there is room for, but most have one tick: they do not hide what comes later.
+DEPLOYS_ONCE=100 archive once 1 1.6 web.service:1.1:added=1,6
+check "functions that run once do not hide a deploy" changes 3 once
+check "nor what is new with it" grep -qE ' total +log +web$' "$work/out"
+check "no other is left out" no_line "too many functions" "$work/err"
+
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3
 check "names do not act on the terminal" changes 0 hostile

@@ -634,6 +634,8 @@ static void run_look(struct looker *k, pid_t recorder)
 		err = packages_write(&k->packages, k->o->directory, k->host, &e);
 	if (!err && changes_find(&k->changes, &options))
 		err = error_no_memory(&e);
+	if (!err && k->changes.left_out)
+		log_note("too many functions: some are not compared");
 	err = err ?: report_changes(k, &e);
 	for (size_t i = k->found.count; i-- > 0;)
 		if (k->found.list[i].end_s + FOUND_KEEP_S < k->begin_s)

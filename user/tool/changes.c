@@ -192,16 +192,12 @@ static int check_metrics(const struct changes *c, const struct changes_arguments
 	return 0;
 }
 
-static void print_summary(const struct changes *c, bool damaged)
+static void print_summary(const struct changes *c)
 {
 	size_t counts[CHANGE_WORSE + 1] = { 0 };
 
 	for (size_t i = 0; i < c->count; i++)
 		counts[c->changes[i].outcome]++;
-	if (c->left_out)
-		tool_warn("too many functions: some are not compared");
-	if (damaged)
-		tool_warn("some windows are damaged, and were not compared");
 	fprintf(stderr,
 		TOOL_PREFIX "%zu change%s: %zu worse, %zu better, %zu moved, "
 			    "%zu of another mixture, %zu of other waits, %zu the same, "
@@ -262,8 +258,12 @@ static int run_changes(int argc, char **argv)
 		code = tool_fail(&e);
 	else
 		code = changes_outcome(&c) == CHANGE_WORSE ? EXIT_WORSE : EXIT_DONE;
+	if (!err && c.left_out)
+		tool_warn("too many functions: some are not compared");
+	if (!err && damaged)
+		tool_warn("some windows are damaged, and were not compared");
 	if (!err && !a.quiet)
-		print_summary(&c, damaged);
+		print_summary(&c);
 	changes_free(&c);
 	packages_free(&packages);
 	for (size_t i = 0; i < a.metrics.count; i++) {

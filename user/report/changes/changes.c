@@ -18,6 +18,10 @@
 #define MOST_FUNCTIONS 1000000
 #define MOST_CALLERS   32
 
+/* From so many on, those are forgotten that have had fewer ticks than some number, up to this. */
+#define MANY_FUNCTIONS 100000
+#define FEW_TICKS      16
+
 /* --- What is known by a name --- */
 
 struct service_key {
@@ -67,15 +71,20 @@ static bool function_equal(const void *array, uint32_t number, const void *key)
 	       strcmp(f->image, k->image) == 0;
 }
 
+static uint64_t function_hash(const struct function_key *key)
+{
+	uint64_t hash = hash_bytes(key->image, strlen(key->image), key->service);
+
+	return key->function ? hash_bytes(key->function, strlen(key->function), hash) : hash;
+}
+
 /* *number: INDEX_NONE if there is no room for another one. */
 static int find_function(struct changes *c, const struct function_key *key, uint32_t *number)
 {
 	struct changes_data *d = c->data;
-	uint64_t hash = hash_bytes(key->image, strlen(key->image), key->service);
+	uint64_t hash = function_hash(key);
 	struct changes_function *f;
 
-	if (key->function)
-		hash = hash_bytes(key->function, strlen(key->function), hash);
 	*number = index_find(&d->function_index, hash, function_equal, d->functions, key);
 	if (*number != INDEX_NONE)
 		return 0;
@@ -497,10 +506,100 @@ static int add_functions(struct window *w)
 	return err;
 }
 
+/* --- Many functions --- */
+
+static void free_function(struct changes_function *f)
+{
+	free(f->function);
+	free(f->image);
+	free(f->cells.cells);
+	free(f->callers);
+}
+
+/* Whether a function has had no tick in this block, and few before. */
+static bool is_rare(const struct changes_function *f, uint32_t block, int64_t few_ns)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < f->cells.count; i++) {
+		add_i64(&sum, f->cells.cells[i].total);
+		if (f->cells.cells[i].block == block)
+			return false;
+	}
+	return sum < few_ns;
+}
+
+static size_t count_rare(const struct changes_data *d, uint32_t block, int64_t few_ns)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->function_count; i++)
+		count += is_rare(&d->functions[i], block, few_ns);
+	return count;
+}
+
+/* Removes the callers that have no new number, and numbers the others anew. */
+static void renumber_callers(struct changes_function *f, const uint32_t *numbers)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->caller_count; i++) {
+		f->callers[kept] = f->callers[i];
+		f->callers[kept].number = numbers[f->callers[i].number];
+		kept += f->callers[kept].number != INDEX_NONE;
+	}
+	f->caller_count = kept;
+}
+
+/*
+ * Forgets functions of so few ticks that they would not be compared, if there are many: programs
+ * that are built to be tested once have ever new ones. Half of them, or as many as there are.
+ */
+static int forget_rare(const struct window *w)
+{
+	struct changes_data *d = w->c->data;
+	uint32_t *numbers = calloc(d->function_count + 1, sizeof(*numbers));
+	int64_t few = 2;
+	size_t kept = 0;
+	int err = numbers ? 0 : -ENOMEM;
+
+	while (!err && few < FEW_TICKS &&
+	       count_rare(d, w->block, ticks_ns(w, few)) < d->function_count / 2)
+		few *= 2;
+	for (size_t i = 0; i < d->function_count && !err; i++) {
+		struct changes_function *f = &d->functions[i];
+
+		numbers[i] = INDEX_NONE;
+		if (is_rare(f, w->block, ticks_ns(w, few))) {
+			free_function(f);
+			continue;
+		}
+		numbers[i] = kept;
+		d->functions[kept++] = *f;
+	}
+	if (!err) {
+		d->function_count = kept;
+		d->function_limit = kept > MANY_FUNCTIONS / 2 ? 2 * kept : MANY_FUNCTIONS;
+		index_free(&d->function_index);
+	}
+	for (size_t i = 0; i < kept && !err; i++) {
+		struct changes_function *f = &d->functions[i];
+		const struct function_key key = { f->service, f->function, f->image };
+
+		renumber_callers(f, numbers);
+		err = index_add(&d->function_index, function_hash(&key), i);
+	}
+	free(numbers);
+	return err;
+}
+
 int changes_begin(struct changes *c)
 {
 	*c = (struct changes){ .data = calloc(1, sizeof(*c->data)) };
-	return c->data ? 0 : -ENOMEM;
+	if (!c->data)
+		return -ENOMEM;
+	c->data->function_limit = MANY_FUNCTIONS;
+	return 0;
 }
 
 int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
@@ -524,6 +623,8 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 	err = err ?: add_services(&w);
 	err = err ?: add_accounts(&w);
 	err = err ?: add_functions(&w);
+	if (!err && c->data->function_count > c->data->function_limit)
+		err = forget_rare(&w);
 	free(w.services);
 	return err;
 }
@@ -647,12 +748,8 @@ void changes_free(struct changes *c)
 		free(s->accounts);
 		free(s->name);
 	}
-	for (size_t i = 0; d && i < d->function_count; i++) {
-		free(d->functions[i].function);
-		free(d->functions[i].image);
-		free(d->functions[i].cells.cells);
-		free(d->functions[i].callers);
-	}
+	for (size_t i = 0; d && i < d->function_count; i++)
+		free_function(&d->functions[i]);
 	if (d) {
 		free(d->hosts);
 		free(d->blocks);

@@ -98,6 +98,7 @@ struct changes_data {
 	struct index service_index;
 	struct changes_function *functions;
 	size_t function_count, function_room;
+	size_t function_limit; /* when there are more, rare ones are forgotten */
 	struct index function_index;
 };
 
