@@ -18,14 +18,15 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
 
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
 Windows have wall times and delay, as those of a machine in which services wait for a CPU.
-DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_PERIOD, in ns, is what a
-tick stands for in these windows. DEPLOYS_ONCE
+DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_SERVICES, as JSON, other
+services with the CPUs that each uses; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
 services more run, every five minutes, a thousand functions each that never run again, as programs that are built to be
 tested do.
 
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
 import gzip
+import json
 import math
 import os
 import random
@@ -35,7 +36,7 @@ import time
 HZ = 97
 START = int(os.environ.get("DEPLOYS_START", 1795132800))  # 2026-11-20 00:00 UTC
 HOST = os.environ.get("DEPLOYS_HOST", "one")
-SERVICES = {"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}
+SERVICES = json.loads(os.environ.get("DEPLOYS_SERVICES", '{"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}'))
 PERIOD = int(os.environ.get("DEPLOYS_PERIOD", round(1e9 / HZ)))
 FUNCTIONS = 40
 LOG_FUNCTIONS = 60

@@ -624,6 +624,28 @@ wait_for has_looked
 check "another profild does not report it again" sh -c '! grep -q worse "$1" && grep -qx "profil_changes_worse_total 0" "$2"' - \
 	"$work/daemon.err" "$work/watched.prom"
 end_daemon
+# Two services whose names are shown alike, of a deploy whose files have no room for their names.
+directory=$work/alike
+begin=$(($(date +%s) / 300 * 300 - 4800))
+DEPLOYS_HOST=$host DEPLOYS_START=$begin DEPLOYS_SERVICES='{"a\u0001.service": 0.9, "a\\x01.service": 0.9}' \
+	python3 "$top/tests/deploys.py" "$directory" 1 1.334 $'a\x01.service:0.666:slower=f3,5' 'a\x01.service:0.666:slower=f3,5'
+for ((second = begin + 2400; second <= begin + 2461; second++)); do
+	touch "$(date -u -d "@$second" "+$directory/$host/%F/%H%M%S-change-before.pb.gz")"
+done
+echo "looked 1" >"$directory/$host/.changes"
+begin_daemon --window 1 --watch=10m --metrics "$work/alike.prom"
+check "services whose names are shown alike are counted" wait_for grep -qx "profil_changes_worse_total 2" "$work/alike.prom"
+end_daemon
+check "by one label" grep -qxF 'profil_changes_total{unit="a\\x01.service",direction="worse"} 2' "$work/alike.prom"
+check "as no two metrics may be the same" test -z "$(grep -v '^#' "$work/alike.prom" | sed 's/ [0-9]*$//' | sort | uniq -d)"
+prints() {
+	local command
+	command=$(grep -F 'a\\x01' "$work/daemon.err" | sed -n 's/^profild: .*; profiltool //p')
+	eval "\"$profiltool\" $command" >"$work/out" 2>&1
+	grep -qF 'a\x01.service on host ' "$work/out"
+}
+check "the logged command prints the change, though the name has what patterns have" prints
+directory=$work/watched
 # A program that is in a package, as dpkg has it.
 if [ -x /usr/bin/dpkg-query ] && [ -x /usr/bin/apt ]; then
 	mkdir -p "$work/dpkg/info" "$work/dpkg/updates"

@@ -438,6 +438,8 @@ static const struct change_row *main_row(const struct change *change)
 	return main;
 }
 
+#define PATTERN_SIZE (2 * NAME_MAX + 3)
+
 /* In patterns, what is special is as it stands. Cuts what has no room: then nothing matches. */
 static void escape_pattern(const char *text, char *pattern, size_t size)
 {
@@ -457,7 +459,7 @@ static void escape_pattern(const char *text, char *pattern, size_t size)
 static bool write_files(struct looker *k, const struct change *change, char (*paths)[PATH_MAX])
 {
 	const struct change_span *spans = change->spans;
-	char pattern[2 * NAME_MAX + 3], what[2 * NAME_MAX];
+	char pattern[PATTERN_SIZE], what[2 * NAME_MAX];
 	struct archive_change c = {
 		.what = what,
 		.time_ns = change->end_ns,
@@ -483,7 +485,7 @@ static int report_change(struct looker *k, const struct change *change)
 {
 	const struct change_row *row = main_row(change);
 	bool worse = change->outcome == CHANGE_WORSE;
-	char paths[CHANGE_SIDES][PATH_MAX], *line = NULL, *visible;
+	char paths[CHANGE_SIDES][PATH_MAX], pattern[PATTERN_SIZE], *line = NULL, *visible;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
 
@@ -508,10 +510,11 @@ static int report_change(struct looker *k, const struct change *change)
 		print_path(paths[AFTER], out);
 		fputs(" -o change.svg", out);
 	} else {
+		escape_pattern(change->service, pattern, sizeof(pattern));
 		fprintf(out, "; profiltool changes --since @%" PRIu64 " --%s ",
 			change->spans[BEFORE].since_ns / NS_PER_S,
 			change->container ? "container" : "unit");
-		print_word(change->service, out);
+		print_word(pattern, out);
 		putc(' ', out);
 		print_path(k->o->directory, out);
 	}

@@ -136,20 +136,44 @@ struct state *state_new(struct error *e)
 	return NULL;
 }
 
-void state_add_change(struct state *s, const char *service, bool worse)
+/* Units are named by whoever may make control groups. Whole characters, as many as have room. */
+static void make_unit_name(const char *raw, char name[static STATE_UNIT_SIZE])
+{
+	char *text = text_visible(raw);
+	size_t size = text ? strlen(text) : 0;
+
+	if (size >= STATE_UNIT_SIZE)
+		for (size = STATE_UNIT_SIZE - 1; size && (text[size] & 0xc0) == 0x80;)
+			size--;
+	snprintf(name, STATE_UNIT_SIZE, "%.*s", (int)size, text ?: "");
+	free(text);
+}
+
+static size_t find_unit(const struct state *s, const char *name)
 {
 	size_t i = 0;
-	struct state_unit *unit;
 
-	while (i < s->unit_count && strcmp(s->units[i].name, service) != 0)
+	while (i < s->unit_count && strcmp(s->units[i].name, name) != 0)
 		i++;
-	/* The last one is that of all others. */
-	if (i >= STATE_UNITS - 1) {
-		i = STATE_UNITS - 1;
-		service = "other";
+	return i;
+}
+
+void state_add_change(struct state *s, const char *service, bool worse)
+{
+	char name[STATE_UNIT_SIZE];
+	struct state_unit *unit;
+	size_t i;
+
+	/* By the label: who reads the metrics rejects all of them if two have the same. */
+	make_unit_name(service, name);
+	i = find_unit(s, name);
+	/* The last one is that of all others, unless a unit has this name. */
+	if (i == s->unit_count && i >= STATE_UNITS - 1) {
+		strcpy(name, "other");
+		i = find_unit(s, name);
 	}
 	unit = &s->units[i];
-	snprintf(unit->name, sizeof(unit->name), "%s", service);
+	strcpy(unit->name, name);
 	__atomic_add_fetch(worse ? &unit->worse : &unit->better, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(worse ? &s->worse : &s->better, 1, __ATOMIC_RELAXED);
 	if (i >= s->unit_count)
@@ -184,17 +208,13 @@ static bool trigger_path(const struct state *s, char path[static TRIGGER_PATH_SI
 	return true;
 }
 
-/* Units are named by whoever may make control groups. */
-static void write_label(const char *raw, FILE *out)
+static void write_label(const char *text, FILE *out)
 {
-	char *text = text_visible(raw);
-
-	for (const char *at = text; at && *at; at++) {
+	for (const char *at = text; *at; at++) {
 		if (*at == '"' || *at == '\\')
 			putc('\\', out);
 		putc(*at, out);
 	}
-	free(text);
 }
 
 static void write_changes(const struct state *s, FILE *out)

@@ -8,10 +8,11 @@
 #include "util/error.h"
 
 /* Services whose changes are counted apart; those of others are together. */
-#define STATE_UNITS 64
+#define STATE_UNITS	64
+#define STATE_UNIT_SIZE 256
 
 struct state_unit {
-	char name[256];
+	char name[STATE_UNIT_SIZE]; /* no two have the same; visible characters */
 	uint64_t worse, better;
 };
 
