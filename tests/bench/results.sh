@@ -11,7 +11,7 @@ file=${1:-$top/user/doc/RESULTS.md}
 chmod 711 "$work" # the benchmarks make their folders in it, and run some programs without privileges
 kept=$build/bench/results
 mkdir -p "$kept"
-all="peers linked bench legacy clock kmod formats intervals flame top names delay changes"
+all="peers linked bench unwind legacy clock kmod continuous archive formats intervals flame top names delay changes"
 read -ra benches <<<"${BENCHES:-$all}"
 
 # title NAME: what a benchmark is about, a text for a heading.
@@ -19,9 +19,12 @@ declare -A title=(
 	[peers]="Work that people run, under profilers"
 	[linked]="Beside profilers that a program is linked with, or run by"
 	[bench]="The program on the tick, start and end, CPU time beside perf's"
+	[unwind]="Call stacks by call frame information"
 	[legacy]="profil(2): cost of its back ends"
 	[clock]="Clocks, 10,000 threads, profild with 1,000 clients"
 	[kmod]="The kernel module"
+	[continuous]="profild --continuous: its own CPU time, memory and files"
+	[archive]="The archive of a machine that compiles: a day on disk, a week to be asked"
 	[formats]="Files: reading and writing"
 	[intervals]="Significance: how often an interval holds the truth"
 	[flame]="Flame graphs"
