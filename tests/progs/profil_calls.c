@@ -301,7 +301,8 @@ static void single_again(void)
 		need(tasks, "/proc/self/task");
 		while ((entry = readdir(tasks)))
 			if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != getpid())
-				need(sched_setscheduler(atoi(entry->d_name), SCHED_IDLE, &none) == 0,
+				need(sched_setscheduler(atoi(entry->d_name), SCHED_IDLE, &none) ==
+					     0,
 				     "sched_setscheduler");
 		closedir(tasks);
 		profil_off();
