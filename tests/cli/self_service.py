@@ -12,7 +12,7 @@ file, fds=N    likewise, but descriptors of a file
 request        send it, and read the reply
 stop           end the recording, and read the result
 receive        read one more message
-bytes=N        send so many bytes that are no request
+bytes=N        send so many bytes that are no request, nor a command that ends a recording
 closed         undumpable from here on
 hold           print "ready" and wait for a line
 close          close the connection
@@ -82,7 +82,7 @@ def main():
 		elif name == "receive":
 			receive(client)
 		elif name == "bytes":
-			client.send(os.urandom(number))
+			client.send(os.urandom(number).replace(b"S", b"s"))
 			receive(client)
 		elif name == "closed":
 			ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)

@@ -142,9 +142,19 @@ check "a command: its call chain" [ "$(functions "$work/files/command.pb.gz" |
 check "a command: its whole stacks" prints "100.00 % of the user stacks" "$profiltool" report -v "$work/files/command.pb.gz"
 check "a command that cannot be run: is told" fails_with "cannot run" tool record -- "$work/files"
 
-"${nobody[@]}" "$work/chains" set 300 >"$work/set.out" &
-note_started $!
-check "a process is recorded until it ends" tool record -g -F 999 -p $! -o "$work/files/process.pb.gz"
+"${nobody[@]}" "$work/chains" set >"$work/set.out" &
+chains=$!
+note_started "$chains"
+wait_for grep -qx chains "/proc/$chains/comm" # before, it is not the user's
+tool record -g -F 999 -p "$chains" -o "$work/files/process.pb.gz" >"$work/process.table" 2>"$work/process.err" &
+recorder=$!
+note_started "$recorder"
+wait_for grep -q ", the first $chains, " "$work/daemon.err"
+wait_for_use "$chains" 100
+kill "$chains"
+wait "$recorder"
+status=$?
+check "a process is recorded until it ends" test "$status" -eq 0
 check "a process: inner" has_function "$work/files/process.pb.gz" "inner chains"
 
 tool record -g -F 999 -o "$work/files/kernel.pb.gz" -- "$work/chains" kernel 100 >"$work/kernel.out" 2>&1
