@@ -624,7 +624,42 @@ static void shortened(void **state)
 	assert_int_equal(total_of(p, "leaf_7", true), 2000);
 	assert_int_equal(total_of(p, "main", false), 20000);
 	assert_int_equal(total_of(p, "caller_7", false), 0);
-	assert_true(has_text(p->comments, p->comment_count, "stacks_without=0.0000"));
+	assert_true(has_text(p->comments, p->comment_count, "stacks_without=0.95"));
+	profile_free(p);
+}
+
+/* A service with few stacks keeps all its callers beside one with many, however small its share is.
+ */
+static void shortened_beside(void **state)
+{
+	struct archive *a = opened("one");
+	struct profile *p = many_stacks(START, 20000);
+	struct profile_labels small = { 0 };
+	uint32_t mapping = 0, frames[3], id;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(profile_string(p, "small", &small.comm), 0);
+	assert_int_equal(profile_add_labels(p, &small, &id), 0);
+	for (int j = 0; j < 3; j++) {
+		static const char *const names[] = { "own_leaf", "own_caller", "own_main" };
+		struct profile_function f = { names[j], names[j], "", 0 };
+		struct profile_line line = { 0 };
+
+		assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+		assert_int_equal(
+			profile_add_line_location(p, 0x9000 + j, mapping, &line, 1, &frames[j]), 0);
+	}
+	add_sample(p, frames, 3, id, 2);
+	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+	profile_free(p);
+	archive_close(a);
+	tidy(NULL, START + 30 * HOUR);
+	p = read_window("one/2026-11-21/000000-1h.pb.gz");
+	assert_true(p->sample_count < 7000);
+	assert_int_equal(total_of(p, "own_leaf", true), 2);
+	assert_int_equal(total_of(p, "own_caller", false), 2);
+	assert_int_equal(total_of(p, "own_main", false), 2);
 	profile_free(p);
 }
 
@@ -803,6 +838,7 @@ int main(void)
 		test(no_space),
 		test(killed),
 		test(shortened),
+		test(shortened_beside),
 		test(times_by_age),
 		test(times_by_bytes),
 		test(times_by_call),

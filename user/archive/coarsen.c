@@ -6,14 +6,11 @@
 #include <string.h>
 
 #include "profile/pc_name.h"
+#include "profile/service.h"
 #include "profile/tags.h"
 #include "util/array.h"
 #include "util/index.h"
 #include "util/sum.h"
-
-/* The first share that is tried, and the factor from one to the next. */
-#define FIRST_SHARE  (1.0 / 65536)
-#define SHARE_FACTOR 2
 
 /*
  * Sets *functions, which the caller frees: for each location that there is now, the location of the
@@ -95,18 +92,53 @@ int coarsen_simplify(struct profile *p, bool tasks)
 	return err;
 }
 
-struct shortener {
-	struct profile *p;
-	uint32_t *functions;
-	size_t count;	 /* of the locations that functions[] is for */
-	uint64_t *self;	 /* of each location */
-	uint64_t *total; /* of each location that is a function's; inclusive */
-	uint32_t *last;	 /* the sample, + 1, that was last added to its total */
-	uint64_t all;
-	uint64_t least; /* samples that a function has, to stay */
+/* From the outermost caller of a service's stacks to some function. */
+struct path {
+	uint32_t parent; /* PATH_NONE: it begins here */
+	uint32_t service, function;
+	uint64_t samples;
 };
 
-static void count_samples(struct shortener *s)
+#define PATH_NONE UINT32_MAX
+
+struct shortener {
+	struct profile *p;
+	struct services services;
+	uint32_t *functions;
+	uint64_t *self; /* of each location */
+	struct path *paths;
+	size_t path_count, path_room;
+	struct index path_index;
+	uint32_t *path_of_frame; /* of each caller in a stack, as in profile->frames */
+	uint64_t *least;	 /* of each service: samples that a path has, to stay */
+	size_t *stacks;		 /* of each service: different ones that there would be */
+	size_t *leaves;		 /* and without any caller */
+};
+
+static bool same_path(const void *array, uint32_t id, const void *key)
+{
+	const struct path *path = &((const struct path *)array)[id], *wanted = key;
+
+	return path->parent == wanted->parent && path->service == wanted->service &&
+	       path->function == wanted->function;
+}
+
+/* Sets *id to the path, which is added if it is new. Returns 0 or -ENOMEM. */
+static int find_path(struct shortener *s, const struct path *path, uint32_t *id)
+{
+	uint64_t hash = hash_u64(path->parent, hash_u64(path->service, path->function));
+
+	*id = index_find(&s->path_index, hash, same_path, s->paths, path);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (array_reserve(&s->paths, &s->path_room, s->path_count + 1, sizeof(*s->paths)))
+		return -ENOMEM;
+	*id = s->path_count;
+	s->paths[s->path_count++] = *path;
+	return index_add(&s->path_index, hash, *id);
+}
+
+static int find_paths(struct shortener *s)
 {
 	const struct profile *p = s->p;
 	size_t value = profile_value(p, NULL);
@@ -114,34 +146,44 @@ static void count_samples(struct shortener *s)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[i];
 		const uint32_t *frames = p->frames + sample->first_frame;
+		uint32_t *paths = s->path_of_frame + sample->first_frame;
 		int64_t counted = p->values[i * p->value_type_count + value];
 		uint64_t samples = counted > 0 ? counted : 0;
+		struct path path = { PATH_NONE, s->services.of_sample[i], 0, 0 };
 
-		add_u64(&s->all, samples);
 		if (sample->depth)
 			add_u64(&s->self[frames[0]], samples);
-		for (uint32_t j = 0; j < sample->depth; j++) {
-			uint32_t function = s->functions[frames[j]];
-
-			if (s->last[function] != i + 1)
-				add_u64(&s->total[function], samples);
-			s->last[function] = i + 1;
+		for (uint32_t j = sample->depth; j-- > 1;) {
+			path.function = s->functions[frames[j]];
+			if (find_path(s, &path, &paths[j]))
+				return -ENOMEM;
+			add_u64(&s->paths[paths[j]].samples, samples);
+			path.parent = paths[j];
 		}
 	}
+	return 0;
 }
 
-/* Shortens a stack into `to`, which has room for it; returns its depth. */
-static uint32_t shorten_stack(const struct shortener *s, const uint32_t *frames, uint32_t depth,
-			      uint32_t *to)
+/* What stays of a stack: its leaf, and so many of its outermost callers. */
+static uint32_t callers_kept(const struct shortener *s, size_t number)
 {
+	const struct profile_sample *sample = &s->p->samples[number];
+	const uint32_t *paths = s->path_of_frame + sample->first_frame;
+	uint64_t least = s->least[s->services.of_sample[number]];
 	uint32_t kept = 0;
 
-	if (depth)
-		to[kept++] = s->self[frames[0]] >= s->least ? frames[0] : s->functions[frames[0]];
-	for (uint32_t i = 1; i < depth; i++)
-		if (s->total[s->functions[frames[i]]] >= s->least)
-			to[kept++] = frames[i];
+	while (kept + 1 < sample->depth &&
+	       s->paths[paths[sample->depth - 1 - kept]].samples >= least)
+		kept++;
 	return kept;
+}
+
+static uint32_t leaf_kept(const struct shortener *s, size_t number)
+{
+	uint32_t leaf = s->p->frames[s->p->samples[number].first_frame];
+	uint64_t least = s->least[s->services.of_sample[number]];
+
+	return s->self[leaf] >= least ? leaf : s->functions[leaf];
 }
 
 static bool same_hash(const void *array, uint32_t id, const void *key)
@@ -151,80 +193,147 @@ static bool same_hash(const void *array, uint32_t id, const void *key)
 	return hashes[id] == *hash;
 }
 
-/* Sets *different to the number of stacks that there would be, counted up to `most` + 1. */
-static int count_different(const struct shortener *s, size_t most, size_t *different)
+/* Counts the stacks that there would be, of each service, in `stacks`. Returns 0 or -ENOMEM. */
+static int count_stacks(const struct shortener *s, size_t *stacks)
 {
 	const struct profile *p = s->p;
 	struct index index = { 0 };
-	uint64_t *hashes = NULL;
-	uint32_t *frames = NULL;
-	size_t count = 0, room = 0, frame_room = 0;
-	int err = 0;
+	uint64_t *hashes = malloc((p->sample_count + 1) * sizeof(*hashes));
+	size_t count = 0;
+	int err = hashes ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->sample_count && count <= most && !err; i++) {
+	memset(stacks, 0, s->services.count * sizeof(*stacks));
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		const struct profile_sample *sample = &p->samples[i];
-		uint64_t hash;
+		uint32_t kept = callers_kept(s, i), end = sample->first_frame + sample->depth;
+		uint64_t hash = hash_u64(sample->labels, s->services.of_sample[i]);
 
-		err = array_reserve(&frames, &frame_room, sample->depth, sizeof(*frames));
-		err = err ?: array_reserve(&hashes, &room, count + 1, sizeof(*hashes));
-		if (err)
-			break;
-		hash = hash_bytes(
-			frames,
-			shorten_stack(s, p->frames + sample->first_frame, sample->depth, frames) *
-				sizeof(*frames),
-			sample->labels);
+		if (sample->depth)
+			hash = hash_u64(leaf_kept(s, i), hash);
+		if (kept)
+			hash = hash_u64(s->path_of_frame[end - kept], hash);
 		if (index_find(&index, hash, same_hash, hashes, &hash) != INDEX_NONE)
 			continue;
 		hashes[count] = hash;
 		err = index_add(&index, hash, count++);
+		stacks[s->services.of_sample[i]]++;
 	}
 	index_free(&index);
 	free(hashes);
-	free(frames);
-	*different = count;
 	return err;
+}
+
+static int compare_sizes(const void *one, const void *other)
+{
+	const size_t *a = one, *b = other;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/*
+ * Sets *allowance to the stacks that each service may have, so that all have `most`, when those
+ * that have fewer leave the rest to the others; SIZE_MAX: they have no more now. Returns 0 or
+ * -ENOMEM.
+ */
+static int share_out(const struct shortener *s, size_t most, size_t *allowance)
+{
+	size_t count = s->services.count, all = 0, *sizes = calloc(count + 1, sizeof(*sizes));
+
+	*allowance = SIZE_MAX;
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		sizes[i] = s->stacks[i] - s->leaves[i];
+		all += sizes[i];
+	}
+	qsort(sizes, count, sizeof(*sizes), compare_sizes);
+	for (size_t i = 0; i < count && all > most; i++) {
+		*allowance = most / (count - i);
+		if (sizes[i] > *allowance)
+			break;
+		most -= sizes[i];
+		all -= sizes[i];
+	}
+	free(sizes);
+	return 0;
+}
+
+/* Raises what the paths of services need, to stay, until the stacks are few enough. */
+static int choose(struct shortener *s, size_t most)
+{
+	size_t allowance = 0;
+	int err;
+
+	for (size_t i = 0; i < s->services.count; i++)
+		s->least[i] = UINT64_MAX;
+	err = count_stacks(s, s->leaves);
+	for (size_t i = 0; i < s->services.count; i++)
+		s->least[i] = 1;
+	while (!err && allowance < SIZE_MAX) {
+		err = count_stacks(s, s->stacks);
+		err = err ?: share_out(s, most, &allowance);
+		for (size_t i = 0; i < s->services.count && !err; i++)
+			if (s->stacks[i] - s->leaves[i] > allowance)
+				s->least[i] *= 2;
+	}
+	return err;
+}
+
+/* Returns the share of the samples that lose callers. */
+static double shorten_stacks(struct shortener *s)
+{
+	struct profile *p = s->p;
+	size_t value = profile_value(p, NULL);
+	uint64_t all = 0, lack = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		struct profile_sample *sample = &p->samples[i];
+		uint32_t *frames = p->frames + sample->first_frame, kept = callers_kept(s, i);
+		int64_t counted = p->values[i * p->value_type_count + value];
+		uint64_t samples = counted > 0 ? counted : 0;
+
+		add_u64(&all, samples);
+		if (!sample->depth)
+			continue;
+		frames[0] = leaf_kept(s, i);
+		if (kept + 1 == sample->depth)
+			continue;
+		add_u64(&lack, samples);
+		memmove(frames + 1, frames + sample->depth - kept, kept * sizeof(*frames));
+		sample->depth = kept + 1;
+	}
+	return all ? (double)lack / (double)all : 0;
 }
 
 int coarsen_shorten(struct profile *p, size_t most, double *share)
 {
 	struct shortener s = { .p = p };
-	size_t different, without_callers;
-	double next = FIRST_SHARE;
-	int err = find_functions(p, &s.functions);
+	struct error e;
+	int err = services_find(p, profile_value(p, NULL), &s.services, &e);
 
 	*share = 0;
+	err = err ?: find_functions(p, &s.functions);
 	s.self = calloc(p->location_count + 1, sizeof(*s.self));
-	s.total = calloc(p->location_count + 1, sizeof(*s.total));
-	s.last = calloc(p->location_count + 1, sizeof(*s.last));
-	if (!err && (!s.self || !s.total || !s.last))
+	s.path_of_frame = calloc(p->frame_count + 1, sizeof(*s.path_of_frame));
+	s.least = calloc(s.services.count + 1, sizeof(*s.least));
+	s.stacks = calloc(s.services.count + 1, sizeof(*s.stacks));
+	s.leaves = calloc(s.services.count + 1, sizeof(*s.leaves));
+	if (!err && (!s.self || !s.path_of_frame || !s.least || !s.stacks || !s.leaves))
 		err = -ENOMEM;
-	if (err)
-		goto out;
-	count_samples(&s);
-	s.least = UINT64_MAX;
-	err = count_different(&s, SIZE_MAX - 1, &without_callers);
-	most += without_callers;
-	s.least = 0;
-	err = err ?: count_different(&s, most, &different);
-	while (!err && different > most && next < 1) {
-		s.least = (uint64_t)((double)s.all * next) + 1;
-		*share = next;
-		err = count_different(&s, most, &different);
-		next *= SHARE_FACTOR;
-	}
-	for (size_t i = 0; i < p->sample_count && !err && *share > 0; i++) {
-		struct profile_sample *sample = &p->samples[i];
-		uint32_t *frames = p->frames + sample->first_frame;
-
-		sample->depth = shorten_stack(&s, frames, sample->depth, frames);
-	}
-out:
+	err = err ?: find_paths(&s);
+	err = err ?: choose(&s, most);
+	if (!err)
+		*share = shorten_stacks(&s);
 	/* The indexes are of the samples as they were. */
 	index_free(&p->sample_index);
+	index_free(&s.path_index);
+	services_free(&s.services);
 	free(s.functions);
 	free(s.self);
-	free(s.total);
-	free(s.last);
+	free(s.paths);
+	free(s.path_of_frame);
+	free(s.least);
+	free(s.stacks);
+	free(s.leaves);
 	return err;
 }

@@ -10,8 +10,8 @@
 /*
  * Makes sums of windows small: a machine that compiles all day has some hundred thousand different
  * stacks an hour, nearly all of them with one sample. Numbers of samples by function, image and set
- * of labels stay exact, and so does the inclusive time of all functions except those that a sum
- * names as omitted from stacks.
+ * of labels stay exact, and so does the inclusive time of all functions except in the samples that
+ * a sum says lack callers.
  */
 
 /*
@@ -23,10 +23,12 @@
 int coarsen_simplify(struct profile *p, bool tasks);
 
 /*
- * Omits callers with a small share of the samples from stacks, so that at most `most` more stacks
- * remain than there are leaf functions with different labels. The leaf stays; if its share is
- * small, its address becomes that of its function. *share: the share of the samples below which
- * functions were omitted; 0: none was. Samples may be equal afterwards. Returns 0 or -ENOMEM.
+ * Omits callers from stacks, so that at most `most` more stacks remain than there are leaf
+ * functions with different labels. Services (profile/service.h) share these evenly: one that has
+ * fewer keeps all, for it is not to lose what a build beside it costs. Of the others' stacks the
+ * outermost callers stay, as far as enough samples have the same, and the leaf; if that is rare,
+ * its address becomes that of its function. *share: the share of the samples that lack callers
+ * then. Samples may be equal afterwards. Returns 0 or -ENOMEM.
  */
 int coarsen_shorten(struct profile *p, size_t most, double *share);
 

@@ -13,7 +13,7 @@
  */
 #define COVERAGE_WINDOWS "windows="
 #define COVERAGE_GAP	 "gap=" /* START+SECONDS */
-/* The share of the samples below which a caller is omitted from stacks. */
+/* The share of its samples that lack callers, as a sum has so many stacks: coarsen_shorten(). */
 #define COVERAGE_SHORTENED "stacks_without="
 
 /* Windows follow each other with less between them. */
@@ -28,7 +28,7 @@ struct coverage {
 	struct coverage_span *spans; /* after coverage_join(): ordered, with gaps between them */
 	size_t count, room;
 	uint64_t windows;
-	double shortened; /* the largest COVERAGE_SHORTENED; 0: all stacks are whole */
+	double shortened; /* the largest COVERAGE_SHORTENED; 0: no callers are omitted */
 };
 
 /* Adds the time of a window. Returns 0 or -ENOMEM. */
