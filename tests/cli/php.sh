@@ -149,6 +149,12 @@ serve() {
 	start "$server" -F -y "$1.conf" "${@:2}" >"$1.out" 2>&1
 	wait_for [ -S "$1.socket" ] && wait_for pgrep -P "$pid"
 	worker=$(pgrep -P "$pid")
+	note_started "$worker" # a server that is killed leaves it
+}
+
+stop_server() {
+	stop "$pid"
+	stop "$worker"
 }
 
 # page SOCKET FILE [QUERY]
@@ -190,12 +196,12 @@ if [ -n "$server" ]; then
 	check "pages in turns: the second" chains_are pages some '.*;{main};two_outer;two_inner'
 	check "pages in turns: a function has no name of the other page's" chains_are pages none \
 		'.*(one_outer;two_inner|two_outer;one_inner).*'
-	stop "$pid"
+	stop_server
 	serve cached -d opcache.enable=1
 	check "opcache has the page" page cached "$script" "truth=$work/cached/first&kinds=recursion"
 	record_page cached page cached "$script" "truth=$work/cached/truth&kinds=recursion,callbacks,generators,fibers,errors"
 	check "a page out of opcache has the stacks that PHP sees" agrees chains cached cached/truth
-	stop "$pid"
+	stop_server
 else
 	skip "a page of php-fpm" "it is not installed (Debian: apt-get install php-fpm)"
 fi
