@@ -335,7 +335,7 @@ static int create_thread(pthread_t *thread, void *(*function)(void *), void *arg
  * pthread_join(3) returns when the thread has left the process's memory, a moment before it is gone
  * for the kernel, too. Until then unshare(2) and setns(2) refuse what they refuse a process with
  * threads. All that this calls is called without it, too: a filter of seccomp(2) that comes while
- * profil is on may end the program for anything else.
+ * profil is on may end the program for anything else. Not for ever, as a debugger may keep it.
  */
 static void join_thread(pthread_t thread, const pid_t *tid)
 {
@@ -343,7 +343,7 @@ static void join_thread(pthread_t thread, const pid_t *tid)
 
 	pthread_join(thread, NULL);
 	sem_init(&never, 0, 0);
-	while (syscall(SYS_tgkill, getpid(), *tid, 0) == 0) {
+	for (int i = 0; i < 10000 && syscall(SYS_tgkill, getpid(), *tid, 0) == 0; i++) {
 		struct timespec soon;
 
 		clock_gettime(CLOCK_MONOTONIC, &soon);
