@@ -561,11 +561,23 @@ static void killed(void **state)
 
 /* --- Shortened stacks --- */
 
+/* A frame at this address, in a function of its own. */
+static uint32_t frame_in(struct profile *p, uint64_t address, const char *name)
+{
+	struct profile_function f = { name, name, "", 0 };
+	struct profile_line line = { 0 };
+	uint32_t frame;
+
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_line_location(p, address, 0, &line, 1, &frame), 0);
+	return frame;
+}
+
 /* Samples of `leaves` functions, each below its own callers and main(). */
 static struct profile *many_stacks(uint64_t time_s, uint32_t leaves)
 {
 	struct profile *p = window_of(time_s, "work", 1000);
-	uint32_t mapping = 0, frames[3], id = p->samples->labels;
+	uint32_t frames[3], id = p->samples->labels;
 
 	for (uint32_t i = 0; i < leaves; i++) {
 		char names[3][32];
@@ -573,15 +585,8 @@ static struct profile *many_stacks(uint64_t time_s, uint32_t leaves)
 		snprintf(names[0], 32, "leaf_%u", i % 10);
 		snprintf(names[1], 32, "caller_%u", i);
 		snprintf(names[2], 32, "main");
-		for (int j = 0; j < 3; j++) {
-			struct profile_function f = { names[j], names[j], "", 0 };
-			struct profile_line line = { 0 };
-
-			assert_int_equal(profile_add_function(p, &f, &line.function), 0);
-			assert_int_equal(profile_add_line_location(p, 0x1000 + 16 * (i % 100) + j,
-								   mapping, &line, 1, &frames[j]),
-					 0);
-		}
+		for (int j = 0; j < 3; j++)
+			frames[j] = frame_in(p, 0x1000 + 16 * (i % 100) + j, names[j]);
 		add_sample(p, frames, 3, id, 1);
 	}
 	return p;
@@ -632,24 +637,18 @@ static void shortened(void **state)
  */
 static void shortened_beside(void **state)
 {
+	static const char *const names[] = { "own_leaf", "own_caller", "own_main" };
 	struct archive *a = opened("one");
 	struct profile *p = many_stacks(START, 20000);
 	struct profile_labels small = { 0 };
-	uint32_t mapping = 0, frames[3], id;
+	uint32_t frames[3], id;
 	struct error e;
 
 	(void)state;
 	assert_int_equal(profile_string(p, "small", &small.comm), 0);
 	assert_int_equal(profile_add_labels(p, &small, &id), 0);
-	for (int j = 0; j < 3; j++) {
-		static const char *const names[] = { "own_leaf", "own_caller", "own_main" };
-		struct profile_function f = { names[j], names[j], "", 0 };
-		struct profile_line line = { 0 };
-
-		assert_int_equal(profile_add_function(p, &f, &line.function), 0);
-		assert_int_equal(
-			profile_add_line_location(p, 0x9000 + j, mapping, &line, 1, &frames[j]), 0);
-	}
+	for (int j = 0; j < 3; j++)
+		frames[j] = frame_in(p, 0x9000 + j, names[j]);
 	add_sample(p, frames, 3, id, 2);
 	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
 	profile_free(p);

@@ -101,6 +101,9 @@ struct path {
 
 #define PATH_NONE UINT32_MAX
 
+/* What no path has, however many samples a file says that it has. */
+#define LEAST_NONE UINT64_MAX
+
 struct shortener {
 	struct profile *p;
 	struct services services;
@@ -172,7 +175,7 @@ static uint32_t callers_kept(const struct shortener *s, size_t number)
 	uint64_t least = s->least[s->services.of_sample[number]];
 	uint32_t kept = 0;
 
-	while (kept + 1 < sample->depth &&
+	while (kept + 1 < sample->depth && least < LEAST_NONE &&
 	       s->paths[paths[sample->depth - 1 - kept]].samples >= least)
 		kept++;
 	return kept;
@@ -265,16 +268,17 @@ static int choose(struct shortener *s, size_t most)
 	int err;
 
 	for (size_t i = 0; i < s->services.count; i++)
-		s->least[i] = UINT64_MAX;
+		s->least[i] = LEAST_NONE;
 	err = count_stacks(s, s->leaves);
-	for (size_t i = 0; i < s->services.count; i++)
-		s->least[i] = 1;
+	memset(s->least, 0, s->services.count * sizeof(*s->least));
 	while (!err && allowance < SIZE_MAX) {
 		err = count_stacks(s, s->stacks);
 		err = err ?: share_out(s, most, &allowance);
 		for (size_t i = 0; i < s->services.count && !err; i++)
 			if (s->stacks[i] - s->leaves[i] > allowance)
-				s->least[i] *= 2;
+				s->least[i] = s->least[i] > LEAST_NONE / 2
+						      ? LEAST_NONE
+						      : 2 * s->least[i] + !s->least[i];
 	}
 	return err;
 }

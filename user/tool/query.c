@@ -295,7 +295,8 @@ static void print_coverage(const struct archive_result *result, bool quiet,
 				  host->name, host->uncut, host->uncut == 1 ? "has" : "have",
 				  host->uncut == 1 ? "s" : "");
 		if (c->shortened > 0 && !quiet)
-			tool_warn("  in sums of windows, some %.3g %% of the samples lack callers",
+			tool_warn("  in sums of windows, up to about %.3g %% of the samples lack "
+				  "callers",
 				  c->shortened * 100);
 		if (!interval->rest)
 			print_gaps(host, &interval->asked);
