@@ -1,16 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # results.sh [FILE]: runs the benchmarks and writes what they print to FILE (user/doc/RESULTS.md), in the order of what
-# people ask. BENCHES="peers bench" runs only these; PROFIL_BENCH_ROUNDS and PROFIL_BENCH_SECONDS make them shorter. What
-# each prints is kept in build/bench/results/NAME.md, so that the file can be made again of parts. Needs root and a quiet machine.
+# people ask. BENCHES="peers bench" runs only these and leaves the other parts of FILE as they are; PROFIL_BENCH_ROUNDS and
+# PROFIL_BENCH_SECONDS make them shorter. Needs root and a quiet machine.
 
 # shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 file=${1:-$top/user/doc/RESULTS.md}
 chmod 711 "$work" # the benchmarks make their folders in it, and run some programs without privileges
-kept=$build/bench/results
-mkdir -p "$kept"
 all="peers linked bench unwind legacy clock kmod continuous archive formats intervals flame top names delay changes"
 read -ra benches <<<"${BENCHES:-$all}"
 
@@ -67,10 +65,16 @@ for name in "${benches[@]}"; do
 		# A table as the benchmarks print it is one of Markdown but for its edges. Why a row could not be measured, after "#",
 		# is for who runs this.
 		"$here/$name.sh" | sed -n -e 's/^.* | .*/| & |/p' -e '/^# /w /dev/stderr'
-	fi >"$kept/$name.new" || failed=1
-	[ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
-	mv "$kept/$name.new" "$kept/$name.md"
-	date -u +%F >"$kept/$name.date"
+		[ "${PIPESTATUS[0]}" -eq 0 ]
+	fi >"$work/$name.table" || failed=1
+	printf '## %s\n\nMeasured on %s, %s.\n\n' "${title[$name]}" "$(date -u +%F)" "$(uname -sr)" |
+		cat - "$work/$name.table" >"$work/$name.part"
+done
+
+# What was not run stays as the file has it.
+for name in $all; do
+	[ -e "$work/$name.part" ] || ! [ -e "$file" ] ||
+		awk -v heading="## ${title[$name]}" '/^## / { in_part = $0 == heading } in_part' "$file" >"$work/$name.part"
 done
 
 {
@@ -83,9 +87,9 @@ done
 	echo
 	machine
 	for name in $all; do
-		[ -s "$kept/$name.md" ] || continue
-		printf '\n## %s\n\nMeasured on %s.\n\n' "${title[$name]}" "$(cat "$kept/$name.date")"
-		cat "$kept/$name.md"
+		[ -s "$work/$name.part" ] || continue
+		echo
+		cat "$work/$name.part"
 	done
 } | cat -s >"$work/results.md"
 mv "$work/results.md" "$file"
