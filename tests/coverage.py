@@ -10,14 +10,14 @@ import subprocess
 import sys
 
 
-def counts_of(folder):
+def counts_of(directory):
     """Whether each line of each source was run, from all objects beside which counts were left."""
     run = collections.defaultdict(dict)
     notes = []
-    for top, _, files in os.walk(os.path.join(folder, "user")):
+    for top, _, files in os.walk(os.path.join(directory, "user")):
         notes += [os.path.join(top, f) for f in files if f.endswith(".gcno")]
     if not notes:
-        sys.exit(f"coverage.py: nothing in {folder} was built with --coverage: make coverage does")
+        sys.exit(f"coverage.py: nothing in {directory} was built with --coverage: make coverage does")
     out = subprocess.run(["gcov", "--json-format", "--stdout", *notes], check=True,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     for line in out.splitlines():

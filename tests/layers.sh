@@ -82,10 +82,10 @@ done
 # find_header TREE FILE HEADER: sets $found to the file that FILE includes by this name; empty if there is
 # none.
 find_header() {
-	local root=$1 folder=${2%/*} header=$3 path
+	local root=$1 directory=${2%/*} header=$3 path
 
 	found=
-	for path in "$folder/$header" "$header" "user/$header"; do
+	for path in "$directory/$header" "$header" "user/$header"; do
 		[ -f "$root/$path" ] || continue
 		[[ $path != *..* ]] || path=$(realpath -s --relative-to="$root" "$root/$path")
 		found=$path
@@ -233,14 +233,14 @@ exported() {
 # No command may use what another one defines. One header declares them all, so the rule searches for
 # names.
 rule_commands() {
-	local folder=$1/user/tool command other names all
+	local directory=$1/user/tool command other names all
 
 	mapfile -t all < <(commands "$1")
 	for command in "${all[@]}"; do
-		names=$(exported "$folder/$command.c" | paste -sd '|')
+		names=$(exported "$directory/$command.c" | paste -sd '|')
 		[ -n "$names" ] || continue
 		for other in "${all[@]}"; do
-			[ "$other" = "$command" ] || grep -owE "$names" "$folder/$other.c" | sort -u |
+			[ "$other" = "$command" ] || grep -owE "$names" "$directory/$other.c" | sort -u |
 				sed "s|.*|user/tool/$other.c: & is of $command.c|"
 		done
 	done

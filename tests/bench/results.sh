@@ -8,7 +8,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 file=${1:-$top/user/doc/RESULTS.md}
-chmod 711 "$work" # the benchmarks make their folders in it, and run some programs without privileges
+chmod 711 "$work" # the benchmarks make their directories in it, and run some programs without privileges
 all="peers linked bench unwind legacy clock kmod continuous archive formats intervals flame top names delay changes"
 read -ra benches <<<"${BENCHES:-$all}"
 

@@ -87,20 +87,20 @@ static bool read_text(const char *path, char *text, size_t size)
 }
 
 /* Calls visit with the path of each entry of a directory. */
-static void each_entry(const char *folder, void (*visit)(const char *path, void *to), void *to)
+static void each_entry(const char *directory, void (*visit)(const char *path, void *to), void *to)
 {
 	char path[512];
 	struct dirent *entry;
-	DIR *directory = opendir(folder);
+	DIR *dir = opendir(directory);
 
-	while (directory && (entry = readdir(directory))) {
+	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 		visit(path, to);
 	}
-	if (directory)
-		closedir(directory);
+	if (dir)
+		closedir(dir);
 }
 
 static void find_perf_event(const char *path, void *to)
@@ -132,10 +132,10 @@ static void add_program(const char *path, void *to)
 static void look_at_thread(const char *path, void *to)
 {
 	struct bpf_cost *most = to, cost = { 0 };
-	char folder[600];
+	char directory[600];
 
-	snprintf(folder, sizeof(folder), "%s/fdinfo", path);
-	each_entry(folder, add_program, &cost);
+	snprintf(directory, sizeof(directory), "%s/fdinfo", path);
+	each_entry(directory, add_program, &cost);
 	if (cost.runs > most->runs)
 		*most = cost;
 }
@@ -143,10 +143,10 @@ static void look_at_thread(const char *path, void *to)
 static struct bpf_cost bpf_cost(pid_t pid)
 {
 	struct bpf_cost most = { 0 };
-	char folder[64];
+	char directory[64];
 
-	snprintf(folder, sizeof(folder), "/proc/%d/task", pid);
-	each_entry(folder, look_at_thread, &most);
+	snprintf(directory, sizeof(directory), "/proc/%d/task", pid);
+	each_entry(directory, look_at_thread, &most);
 	return most;
 }
 
@@ -162,10 +162,10 @@ static void add_cpu(const char *path, void *to)
 static uint64_t cpu_ns(pid_t pid)
 {
 	uint64_t sum_ns = 0;
-	char folder[64];
+	char directory[64];
 
-	snprintf(folder, sizeof(folder), "/proc/%d/task", pid);
-	each_entry(folder, add_cpu, &sum_ns);
+	snprintf(directory, sizeof(directory), "/proc/%d/task", pid);
+	each_entry(directory, add_cpu, &sum_ns);
 	return sum_ns;
 }
 
@@ -239,12 +239,12 @@ static pid_t start(char **command, const char *output)
 static bool attached(pid_t pid, bool ticked)
 {
 	bool events = false;
-	char folder[64];
+	char directory[64];
 
 	if (ticked)
 		return bpf_cost(pid).runs > 0;
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
-	each_entry(folder, find_perf_event, &events);
+	snprintf(directory, sizeof(directory), "/proc/%d/fd", pid);
+	each_entry(directory, find_perf_event, &events);
 	return events;
 }
 

@@ -19,7 +19,7 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "Ar
 
 
 class Browser:
-    """profile: a folder for its files. All waits end when the browser does, or hangs."""
+    """profile: a directory for its files. All waits end when the browser does, or hangs."""
 
     def __init__(self, profile):
         there, self.commands = os.pipe()  # its descriptors 3 and 4

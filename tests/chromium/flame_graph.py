@@ -27,11 +27,11 @@ STATUS = "document.querySelector('footer').innerText"
 SUM = "document.querySelector('output').textContent"
 FOCUSED = "document.activeElement.getAttribute('aria-label')"
 
-folder = sys.argv[1]
+directory = sys.argv[1]
 
 
 def path(name):
-    return os.path.join(folder, name)
+    return os.path.join(directory, name)
 
 
 def check(name, holds, why=""):

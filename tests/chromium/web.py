@@ -14,7 +14,7 @@ import tempfile
 
 from browser import Browser
 
-folder = sys.argv[1]
+directory = sys.argv[1]
 
 # Where the frames are that are drawn, from the page's own list of them.
 FRAMES = """(() => { const box = %s.canvas.getBoundingClientRect();
@@ -29,7 +29,7 @@ TAB = "document.querySelector('#tabs [aria-selected=true]').textContent"
 
 
 def path(name):
-    return os.path.join(folder, name)
+    return os.path.join(directory, name)
 
 
 def check(name, holds, why=""):
@@ -341,7 +341,7 @@ def check_small(b):
                   b.eval("document.documentElement.scrollWidth"))
 
 
-profile = tempfile.mkdtemp(dir=folder)
+profile = tempfile.mkdtemp(dir=directory)
 browser = Browser(profile)
 try:
     for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_accessible, check_small:

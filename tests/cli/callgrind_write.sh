@@ -8,7 +8,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-cd "$work" || exit # callgrind_annotate cuts the folder that it is called in off some file names
+cd "$work" || exit # callgrind_annotate cuts the directory that it is called in off some file names
 
 # --- Profiles with stacks ---
 

@@ -148,8 +148,8 @@ check "a format that does not exist" exits 2 convert -f perf.data "$work/a.pb.gz
 check "says which are" says "pprof, "
 check "a directory that does not exist" exits 1 convert "$work/a.pb.gz" "$work/none/x.prof"
 check "says how to fix it" says "mkdir -p"
-mkdir "$work/folder"
-check "a directory in place of a file" exits 1 convert -f pprof "$work/a.pb.gz" "$work/folder"
+mkdir "$work/directory"
+check "a directory in place of a file" exits 1 convert -f pprof "$work/a.pb.gz" "$work/directory"
 check "a directory in place of a file: reported" says "Is a directory"
 for format in dcpi gmon; do
 	check "$format into a file" exits 2 convert -f $format "$work/a.pb.gz" "$work/many.folded"

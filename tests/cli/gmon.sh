@@ -35,10 +35,10 @@ run() {
 
 # run_with NAME COMMAND...: runs a command in the directory of NAME.
 run_with() {
-	local folder=$work/$1
+	local directory=$work/$1
 	shift
-	rm -f "$folder"/*.out* "$folder"/out "$folder"/err
-	(cd "$folder" && exec "$@" >out 2>err)
+	rm -f "$directory"/*.out* "$directory"/out "$directory"/err
+	(cd "$directory" && exec "$@" >out 2>err)
 }
 
 # gmon EXPRESSION NAME [FILE]: evaluates a Python expression over what gprof says of the file of the

@@ -91,10 +91,10 @@ check "one that hangs: on standard error, too" grep -qxE "stderr: # [0-9]+ sleep
 	"$work/prints.out"
 check "one that hangs: what it did before" grep -qx "ok 1 - good" "$work/prints.out"
 check "one that hangs: its exit status" grep -qx "exit status 1" "$work/prints.out"
-read -r test child folder <"$work/hangs.left"
+read -r test child directory <"$work/hangs.left"
 check "one that hangs: it is ended" test ! -e "/proc/$test"
 check "one that hangs: and what it has started" test ! -e "/proc/$child"
-check "one that hangs: it has removed its files" test ! -e "$folder"
+check "one that hangs: it has removed its files" test ! -e "$directory"
 
 make_test stubborn <<-'END'
 	trap "" TERM

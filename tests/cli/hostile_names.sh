@@ -11,10 +11,10 @@ hostile=$top/tests/cli/hostile_names.py
 functions=13 # that it makes
 export NO_COLOR=1
 
-folder=$work/$'dir\e[31m\n"<b>\xe2\x80\xae\xff;'
-mkdir "$folder"
-check "a program with such names" python3 "$hostile" make "$folder/"$'s\e[31m\n<i>".c' "$folder/"$'prog\e[0m'
-check "it runs" start_ready "$folder/"$'prog\e[0m'
+directory=$work/$'dir\e[31m\n"<b>\xe2\x80\xae\xff;'
+mkdir "$directory"
+check "a program with such names" python3 "$hostile" make "$directory/"$'s\e[31m\n<i>".c' "$directory/"$'prog\e[0m'
+check "it runs" start_ready "$directory/"$'prog\e[0m'
 target=$pid
 
 # clean NAME EXPECTED-STATUS COMMAND...: keeps what it prints on both streams, which is to be fit for

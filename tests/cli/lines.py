@@ -106,8 +106,8 @@ def read_lines(file):
 
 
 def names(tool, profile, inline=True):
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "named.pb.gz")
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "named.pb.gz")
         command = [tool, "convert", *(["--inline"] if inline else []), profile, out]
         done = subprocess.run(command, stderr=subprocess.PIPE, timeout=60)
         if done.returncode:
@@ -158,7 +158,7 @@ def compare(tool, program, original):
         ours, said = names(tool, profile.name)
         symbols, _ = names(tool, profile.name, inline=False)
     theirs = addr2line(original, addresses)
-    # What was compiled elsewhere has other folders.
+    # What was compiled elsewhere has other directories.
     path = os.path.normpath if program == original else os.path.basename
     bad = [a for a in theirs if symbols[a] and not is_same(ours[a], theirs[a], path)]
     # Between functions, where no symbol is, lines alone have no row to stand in.

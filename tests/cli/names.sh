@@ -96,12 +96,12 @@ check "stripped: addresses that addr2line takes" bash -c 'address=$(sed -n \
 
 # The debug file comes later, by the build ID's path, as a debug package would bring it.
 id=$(readelf -n "$work/full" | sed -n 's/.*Build ID: //p')
-folder=/usr/lib/debug/.build-id/${id:0:2}
-if mkdir -p "$folder" 2>/dev/null; then
-	objcopy --only-keep-debug "$work/full" "$folder/${id:2}.debug"
+directory=/usr/lib/debug/.build-id/${id:0:2}
+if mkdir -p "$directory" 2>/dev/null; then
+	objcopy --only-keep-debug "$work/full" "$directory/${id:2}.debug"
 	check "a debug file by build ID: recorded" record debug
-	rm -f "$folder/${id:2}.debug"
-	rmdir --ignore-fail-on-non-empty "$folder"
+	rm -f "$directory/${id:2}.debug"
+	rmdir --ignore-fail-on-non-empty "$directory"
 	check "a debug file by build ID: names" recorded "$named and $all_named" "$work/debug.json"
 else
 	skip "a debug file by build ID" "cannot write below /usr/lib/debug"

@@ -14,10 +14,10 @@ readable() {
 	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
 }
 
-# only NAME...: succeeds if the directory $work/folder has these files and no others.
+# only NAME...: succeeds if the directory $work/directory has these files and no others.
 only() {
-	[ "$(ls -A "$work/folder")" = "$(printf '%s\n' "$@")" ] || {
-		ls -lA "$work/folder"
+	[ "$(ls -A "$work/directory")" = "$(printf '%s\n' "$@")" ] || {
+		ls -lA "$work/directory"
 		return 1
 	}
 }
@@ -33,50 +33,50 @@ mode() {
 	}
 }
 
-mkdir "$work/folder"
+mkdir "$work/directory"
 
 # --- Files ---
 
 umask 022
-check "a file: succeeds" exits 0 "${record[@]}" -o "$work/folder/new.pb.gz"
+check "a file: succeeds" exits 0 "${record[@]}" -o "$work/directory/new.pb.gz"
 check "a file: a table besides" has_table
-check "a file: can be read" readable "$work/folder/new.pb.gz"
-check "a file: for its owner alone" mode "$work/folder/new.pb.gz" 600
+check "a file: can be read" readable "$work/directory/new.pb.gz"
+check "a file: for its owner alone" mode "$work/directory/new.pb.gz" 600
 check "a file: no temporary is left" only new.pb.gz
-rm "$work/folder/new.pb.gz"
+rm "$work/directory/new.pb.gz"
 
-echo old >"$work/folder/old.pb.gz"
-chmod 644 "$work/folder/old.pb.gz"
-ln "$work/folder/old.pb.gz" "$work/old.link"
-check "a file that is there: succeeds" exits 0 "${record[@]}" -o "$work/folder/old.pb.gz"
-check "a file that is there: is replaced" readable "$work/folder/old.pb.gz"
+echo old >"$work/directory/old.pb.gz"
+chmod 644 "$work/directory/old.pb.gz"
+ln "$work/directory/old.pb.gz" "$work/old.link"
+check "a file that is there: succeeds" exits 0 "${record[@]}" -o "$work/directory/old.pb.gz"
+check "a file that is there: is replaced" readable "$work/directory/old.pb.gz"
 check "a file that is there: who has it open keeps the old one" grep -qx old "$work/old.link"
-check "a file that is there: the new one is for its owner alone" mode "$work/folder/old.pb.gz" 600
-rm "$work/folder/old.pb.gz"
+check "a file that is there: the new one is for its owner alone" mode "$work/directory/old.pb.gz" 600
+rm "$work/directory/old.pb.gz"
 
 echo old >"$work/pointed.pb.gz"
-ln -s "$work/pointed.pb.gz" "$work/folder/link.pb.gz"
-check "a symbolic link: succeeds" exits 0 "${record[@]}" -o "$work/folder/link.pb.gz"
-check "a symbolic link: the profile is found under its name" readable "$work/folder/link.pb.gz"
+ln -s "$work/pointed.pb.gz" "$work/directory/link.pb.gz"
+check "a symbolic link: succeeds" exits 0 "${record[@]}" -o "$work/directory/link.pb.gz"
+check "a symbolic link: the profile is found under its name" readable "$work/directory/link.pb.gz"
 check "a symbolic link: no temporary is left" only link.pb.gz
-rm "$work/folder/link.pb.gz"
+rm "$work/directory/link.pb.gz"
 
-cd "$work/folder" || exit
+cd "$work/directory" || exit
 check "a name without a directory or extension: no format" exits 2 "${record[@]}" -o plain
 check "a name without a directory: succeeds" exits 0 "${record[@]}" -f pprof -o plain
 cd / || exit
-check "a name without a directory: is in the current directory" readable "$work/folder/plain"
-rm "$work/folder/plain"
+check "a name without a directory: is in the current directory" readable "$work/directory/plain"
+rm "$work/directory/plain"
 
 check "/dev/null: succeeds" exits 0 "${record[@]}" -o /dev/null
 check "/dev/null: is left what it is" test -c /dev/null
-mkfifo "$work/folder/pipe"
-cat "$work/folder/pipe" >"$work/piped.pb.gz" &
-check "a named pipe: succeeds" exits 0 "${record[@]}" -o "$work/folder/pipe"
+mkfifo "$work/directory/pipe"
+cat "$work/directory/pipe" >"$work/piped.pb.gz" &
+check "a named pipe: succeeds" exits 0 "${record[@]}" -o "$work/directory/pipe"
 wait $!
 check "a named pipe: is written into" readable "$work/piped.pb.gz"
-check "a named pipe: stays a pipe" test -p "$work/folder/pipe"
-rm "$work/folder/pipe"
+check "a named pipe: stays a pipe" test -p "$work/directory/pipe"
+rm "$work/directory/pipe"
 
 # --- Standard output ---
 
@@ -129,29 +129,29 @@ first_line() {
 check "| head -1: succeeds" first_line
 check "| head -1: no complaint" test "$(grep -ciE 'pipe|cannot' "$work/err")" -eq 0
 
-"${record[@]}" -o "$work/folder/closed.pb.gz" >&- 2>"$work/err"
+"${record[@]}" -o "$work/directory/closed.pb.gz" >&- 2>"$work/err"
 check "standard output is closed: failed" test $? -eq 1
 check "standard output is closed: said so" says "standard output"
-check "standard output is closed: the file is kept" readable "$work/folder/closed.pb.gz"
-"${record[@]}" -o "$work/folder/closed.pb.gz" >/dev/full 2>"$work/err"
+check "standard output is closed: the file is kept" readable "$work/directory/closed.pb.gz"
+"${record[@]}" -o "$work/directory/closed.pb.gz" >/dev/full 2>"$work/err"
 check "standard output is full: failed" test $? -eq 1
 check "standard output is full: said so" says "cannot write to standard output: No space left"
-check "standard output is full: the file is kept" readable "$work/folder/closed.pb.gz"
+check "standard output is full: the file is kept" readable "$work/directory/closed.pb.gz"
 "${record[@]}" -o - >/dev/full 2>"$work/err"
 check "-o - is full: failed" test $? -eq 1
 check "-o - is full: said so" says "No space left"
-"${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>&-
+"${record[@]}" -o "$work/directory/closed.pb.gz" >"$work/out" 2>&-
 check "standard error is closed: succeeds" test $? -eq 0
 check "standard error is closed: the table is there, alone" test \
 	"$(grep -c 'profiltool:' "$work/out")" -eq 0 -a "$(grep -c burn_sixty "$work/out")" -eq 1
-check "standard error is closed: so is the file" readable "$work/folder/closed.pb.gz"
+check "standard error is closed: so is the file" readable "$work/directory/closed.pb.gz"
 check "standard error is closed: nothing else is in it" test \
-	"$(zgrep -ac 'profiltool: ticks' "$work/folder/closed.pb.gz")" -eq 0
+	"$(zgrep -ac 'profiltool: ticks' "$work/directory/closed.pb.gz")" -eq 0
 # A shell gives what it starts in the background another standard input.
-"$profiltool" -p "$target" -F 4999 -d 1 -o "$work/folder/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
+"$profiltool" -p "$target" -F 4999 -d 1 -o "$work/directory/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
 check "standard input is closed: succeeds" test $? -eq 0
-check "standard input is closed: the file is written" readable "$work/folder/closed.pb.gz"
-rm "$work/folder/closed.pb.gz"
+check "standard input is closed: the file is written" readable "$work/directory/closed.pb.gz"
+rm "$work/directory/closed.pb.gz"
 
 # --- Where nothing can be written: reported before the recording ---
 
@@ -161,28 +161,28 @@ soon() {
 	exits "$code" timeout 100 "$profiltool" -p "$target" -d 1000 -o "$@" && says "$text"
 }
 check "no such directory: failed, at once" soon 1 \
-	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
+	"cannot write $work/directory/none/x.pb.gz: No such file or directory" "$work/directory/none/x.pb.gz"
 check "no such directory: the hint" says "mkdir"
 check "a file where a directory should be" soon 1 "Not a directory" "$progs/shares/x.pb.gz"
-check "the name is a directory's" soon 2 "$work/folder is a directory" "$work/folder"
-check "the way out" says "name a file in it, as $work/folder/x.pb.gz"
+check "the name is a directory's" soon 2 "$work/directory is a directory" "$work/directory"
+check "the way out" says "name a file in it, as $work/directory/x.pb.gz"
 check "the name is a directory's, with a slash" \
-	soon 2 "$work/folder/ is a directory" "$work/folder/"
-check "with a format of one file" soon 1 "$work/folder: Is a directory" "$work/folder" -f pprof
+	soon 2 "$work/directory/ is a directory" "$work/directory/"
+check "with a format of one file" soon 1 "$work/directory: Is a directory" "$work/directory" -f pprof
 check "nothing was left there" only
 check "a directory in which no file can be created" exits 1 "$profiltool" convert "$data/gperftools/basic.prof" \
 	/proc/x.pb.gz
 check "a directory in which no file can be created: the hint" says "give a file in another directory"
 
 # Mounts of our own, which go when the shell that made them ends.
-if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then
+if unshare -m mount -t tmpfs none "$work/directory" 2>/dev/null; then
 	cat >"$work/read-only" <<'EOF'
 mount -t tmpfs -o ro none "$1" || exit 99
 exec timeout 100 "$2" -p "$3" -d 1000 -o "$1/x.pb.gz"
 EOF
 	check "a read-only directory: failed, at once" exits 1 unshare -m bash "$work/read-only" \
-		"$work/folder" "$profiltool" "$target"
-	check "a read-only directory: why" says "$work/folder/x.pb.gz: Read-only file system"
+		"$work/directory" "$profiltool" "$target"
+	check "a read-only directory: why" says "$work/directory/x.pb.gz: Read-only file system"
 	check "a read-only directory: the hint" says "another directory"
 
 	# It has room when the recording begins and none when it ends.
@@ -203,9 +203,9 @@ ls -A "$1" >"$4"
 cat "$1/kept.pb.gz" >>"$4"
 exit $code
 EOF
-	check "a full disk: failed" exits 1 unshare -m bash "$work/full" "$work/folder" "$profiltool" \
+	check "a full disk: failed" exits 1 unshare -m bash "$work/full" "$work/directory" "$profiltool" \
 		"$target" "$work/listing"
-	check "a full disk: why" says "cannot write $work/folder/kept.pb.gz: No space left on device"
+	check "a full disk: why" says "cannot write $work/directory/kept.pb.gz: No space left on device"
 	check "a full disk: the table is printed all the same" has_table
 	check "a full disk: no temporary is left, and the old file as it was" test \
 		"$(cat "$work/listing")" = $'fill\nkept.pb.gz\nold'

@@ -84,8 +84,8 @@ if shutil.which("chromium"):
     import tempfile
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "chromium"))
     from browser import Browser
-    folder = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(page)))
-    browser = Browser(folder)
+    directory = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(page)))
+    browser = Browser(directory)
     try:
         browser.navigate(address.strip())
         while browser.eval("document.documentElement.dataset.ready") != "yes":
@@ -93,7 +93,7 @@ if shutil.which("chromium"):
         check("a browser shows it", browser.eval("data.names.length") > 1 and not browser.complaints, browser.complaints)
     finally:
         browser.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 taken = start("--serve=%d" % port)
 hint = taken.communicate()[1]

@@ -59,8 +59,8 @@ files = []
 for top in sys.argv[1:]:
 	if os.path.isfile(top):
 		files.append(read(top))
-	for folder, _, names in os.walk(top):
-		files += [read(os.path.join(folder, name)) for name in sorted(names)]
+	for directory, _, names in os.walk(top):
+		files += [read(os.path.join(directory, name)) for name in sorted(names)]
 json.dump(files, sys.stdout)
 END
 

@@ -5,9 +5,9 @@ import os, struct, sys
 
 
 def write(name, file, data):
-    folder = os.path.join(sys.argv[1], "seeds." + name)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, file), "wb") as out:
+    directory = os.path.join(sys.argv[1], "seeds." + name)
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, file), "wb") as out:
         out.write(data)
 
 

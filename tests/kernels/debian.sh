@@ -17,9 +17,9 @@ fetch() {
 
 # unpack PACKAGE DIRECTORY [TAR-OPTION...]: unpacks a fetched package.
 unpack() {
-	local package=$1 folder=$2
+	local package=$1 directory=$2
 	shift 2
-	dpkg-deb --fsys-tarfile "$work/$package"_*.deb | tar -x -C "$folder" "$@"
+	dpkg-deb --fsys-tarfile "$work/$package"_*.deb | tar -x -C "$directory" "$@"
 }
 
 # headers_of RELEASE: the packages that a module for it is built with.
@@ -44,7 +44,7 @@ fetch_headers() {
 # get_release RELEASE DIRECTORY: fetches a kernel and its headers, and changes the paths in these to
 # their final directory.
 get_release() {
-	local release=$1 folder=$2 part=$2.part headers package
+	local release=$1 directory=$2 part=$2.part headers package
 
 	headers=$(headers_of "$release")
 	rm -rf "$part"
@@ -57,8 +57,8 @@ get_release() {
 	for package in $headers; do
 		unpack "$package" "$part" || return
 	done
-	sed -i "s|/usr/src|$folder/usr/src|" "$part/usr/src/linux-headers-$release/Makefile" &&
-		rm "$work"/*.deb && mv "$part" "$folder"
+	sed -i "s|/usr/src|$directory/usr/src|" "$part/usr/src/linux-headers-$release/Makefile" &&
+		rm "$work"/*.deb && mv "$part" "$directory"
 }
 
 # taking_turns COMMAND...: two tests may want the same kernel at the same time.
@@ -135,9 +135,9 @@ last_blocks() {
 
 # build_module HEADERS DIRECTORY OPTION...: builds profil.ko by `make kmod`, in DIRECTORY/kmod.
 build_module() {
-	local headers=$1 folder=$2
+	local headers=$1 directory=$2
 	shift 2
-	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" kmod KDIR="$headers" BUILD="$folder" "$@"
+	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" kmod KDIR="$headers" BUILD="$directory" "$@"
 }
 
 # build_without_warning HEADERS DIRECTORY OPTION...: the same, from nothing and at W=1, where there is no warning
@@ -159,7 +159,7 @@ get_ubuntu_kernel() {
 }
 
 find_ubuntu_kernel() {
-	local archive=${PROFIL_TEST_UBUNTU:-http://archive.ubuntu.com/ubuntu} folder=$kernels/$1-ubuntu
+	local archive=${PROFIL_TEST_UBUNTU:-http://archive.ubuntu.com/ubuntu} directory=$kernels/$1-ubuntu
 	local list=$work/ubuntu path sum
 
 	why="$archive offers no kernel $1"
@@ -168,15 +168,15 @@ find_ubuntu_kernel() {
 			/^Package: / { on = $2 ~ "^" name "$"; path = "" }
 			on && /^Filename: / { path = $2 }
 			on && /^SHA256: / { print path, $2 }' "$list" | sort -V | tail -n 1)
-		if [ -n "$path" ] && [ ! -e "$folder/${path##*/}" ]; then
-			rm -rf "$folder" && mkdir -p "$folder" &&
-				curl -sf "$archive/$path" -o "$folder/part" &&
-				sha256sum --quiet -c - <<<"$sum  $folder/part" &&
-				dpkg-deb --fsys-tarfile "$folder/part" |
-				tar -x -C "$folder" --strip-components=2 --wildcards './boot/vmlinuz-*' &&
-				rm "$folder/part" && : >"$folder/${path##*/}"
+		if [ -n "$path" ] && [ ! -e "$directory/${path##*/}" ]; then
+			rm -rf "$directory" && mkdir -p "$directory" &&
+				curl -sf "$archive/$path" -o "$directory/part" &&
+				sha256sum --quiet -c - <<<"$sum  $directory/part" &&
+				dpkg-deb --fsys-tarfile "$directory/part" |
+				tar -x -C "$directory" --strip-components=2 --wildcards './boot/vmlinuz-*' &&
+				rm "$directory/part" && : >"$directory/${path##*/}"
 		fi
 	fi
-	kernel=$(find "$folder" -name 'vmlinuz-*' 2>/dev/null)
+	kernel=$(find "$directory" -name 'vmlinuz-*' 2>/dev/null)
 	[ -n "$kernel" ]
 }

@@ -14,8 +14,8 @@
 . "$top/tests/kernels/machine.sh"
 
 config=$top/tests/kernels/debug.config
-folder=$kernels/debug
-headers=$folder/kernel # where it is built
+directory=$kernels/debug
+headers=$directory/kernel # where it is built
 seconds=${FUZZ_SECONDS:-300}
 
 # --- The kernel ---
@@ -25,12 +25,12 @@ get_source() {
 	local package
 
 	package=$(newest 'linux-source-[0-9.]+')
-	source=$folder/${package:-none}
+	source=$directory/${package:-none}
 	why="apt offers no linux-source"
 	[ -e "$source/Makefile" ] && return
 	[ -n "$package" ] && fetch "$package" || return
-	unpack "$package" "$work" && mkdir -p "$folder" &&
-		tar -xJf "$work/usr/src/$package.tar.xz" -C "$folder" && rm -r "$work"/*.deb "${work:?}/usr"
+	unpack "$package" "$work" && mkdir -p "$directory" &&
+		tar -xJf "$work/usr/src/$package.tar.xz" -C "$directory" && rm -r "$work"/*.deb "${work:?}/usr"
 }
 
 kernel_make() {

@@ -59,9 +59,9 @@ import os, re, sys
 
 def read(top):
 	files = {}
-	for folder, _, names in os.walk(top):
+	for directory, _, names in os.walk(top):
 		for name in names:
-			data = open(os.path.join(folder, name), "rb").read()
+			data = open(os.path.join(directory, name), "rb").read()
 			end = re.search(rb"^samples *\n", data, re.M).end()
 			assert end % 4 == 0
 			words = ("epoch", "platform", "event", "period", "cpuspeed", "x-bucket", "x-start",

@@ -162,12 +162,12 @@ static inline char *data_path(const char *name)
 /* The path of another project's file, which is not in the tree; NULL: it is not on this machine. */
 static inline char *others_path(const char *name)
 {
-	const char *folder = getenv("PROFIL_TEST_DATA");
+	const char *data = getenv("PROFIL_TEST_DATA");
 	char *path = NULL;
 
-	if (!folder)
+	if (!data)
 		return NULL;
-	assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+	assert_true(asprintf(&path, "%s/%s", data, name) > 0);
 	if (access(path, R_OK) == 0)
 		return path;
 	free(path);

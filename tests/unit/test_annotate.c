@@ -16,13 +16,13 @@
 #include "report/annotate/annotate.h"
 #include "report/source_file.h"
 
-static char folder[] = "/tmp/profil-annotate.XXXXXX";
+static char directory[] = "/tmp/profil-annotate.XXXXXX";
 
 static const char *path_of(const char *name)
 {
 	static char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return path;
 }
 
@@ -41,7 +41,7 @@ static int make_directory(void **state)
 {
 	(void)state;
 	/* Root reads only what all users may read, wherever the sources of the tests are. */
-	return mkdtemp(folder) && chmod(folder, 0755) == 0 ? chdir(folder) : -1;
+	return mkdtemp(directory) && chmod(directory, 0755) == 0 ? chdir(directory) : -1;
 }
 
 static int remove_directory(void **state)
@@ -51,7 +51,7 @@ static int remove_directory(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		unlink(path_of(names[i]));
-	return rmdir(folder);
+	return rmdir(directory);
 }
 
 /* ---- printed text, each valid until the next ---- */
@@ -385,7 +385,7 @@ static void test_source(void **state)
 	assert_int_equal(a.samples, 45);
 	assert_int_equal(a.total, 95);
 	listing(&a, &(struct report_listing_options){ .source = true });
-	assert_memory_equal(strchr(printed, '/'), folder, strlen(folder));
+	assert_memory_equal(strchr(printed, '/'), directory, strlen(directory));
 	assert_string_equal(strstr(printed, "own.c\n"),
 			    "own.c\n"
 			    "                       5  int f(int *p)\n"
@@ -429,7 +429,7 @@ static void test_choice_of_function(void **state)
 
 static void test_source_files(void **state)
 {
-	struct source_files s = { .directory = folder };
+	struct source_files s = { .directory = directory };
 	const struct source_file *f, *again;
 	FILE *out;
 
@@ -475,7 +475,7 @@ static int with_objdump(const char *script, unsigned int seconds, struct disasse
 	int err;
 
 	write_file("objdump", script, 0700);
-	assert_true(asprintf(&other, "%s:%s", folder, path) > 0);
+	assert_true(asprintf(&other, "%s:%s", directory, path) > 0);
 	setenv("PATH", other, 1);
 	err = disassemble(d, "/some/file", 0x10, 0x20, seconds, e);
 	setenv("PATH", path, 1);

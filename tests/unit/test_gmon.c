@@ -283,11 +283,11 @@ static struct contents *read_file(const char *path)
 /* Creates a file in the temporary directory. Returns its name; the caller frees it. */
 static char *write_file(const struct gmon_histogram *h, const struct gmon_arcs *arcs)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *directory = getenv("TMPDIR");
 	char *path;
 	int fd;
 
-	assert_true(asprintf(&path, "%s/test_gmon.XXXXXX", folder ? folder : "/tmp") > 0);
+	assert_true(asprintf(&path, "%s/test_gmon.XXXXXX", directory ? directory : "/tmp") > 0);
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(profil__gmon_write(fd, h, arcs), 0);

@@ -651,15 +651,15 @@ static void test_gperftools(void **state)
 	const struct region regions[] = { REGION(0, 8, 0x10000, NULL),
 					  REGION(0x2000, 8, 0x5555, NULL) };
 	const uintptr_t expected[] = { 0, 3, 0, 10000, 0, 7, 1, 1, 1, 1, 6, 5, 1, 0x2007, 0, 1, 0 };
-	char folder[] = "/tmp/profil-unit.XXXXXX", path[64];
+	char directory[] = "/tmp/profil-unit.XXXXXX", path[64];
 	uintptr_t words[8192];
 	struct profil_session *s;
 	size_t size;
 	char *maps;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/file", folder);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/file", directory);
 	assert_int_equal(profil__session_make(&s, regions, 2, false), 0);
 	s->period_ns = 10000000;
 	s->counts[0] = 7;
@@ -676,11 +676,11 @@ static void test_gperftools(void **state)
 	assert_non_null(strstr(maps, "test_profil_lib\n"));
 	assert_true(strstr(maps, "test_profil_lib\n") < strchr(maps, '\n'));
 	assert_int_equal(profil_write_gperftools(s, "/nowhere/file"), -ENOENT);
-	assert_int_equal(profil_write_gperftools(s, folder), -EISDIR);
+	assert_int_equal(profil_write_gperftools(s, directory), -EISDIR);
 	assert_int_equal(profil_write_gperftools(s, "/dev/null"), 0);
 	profil_session_free(s);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 /* --- The rate --- */

@@ -195,13 +195,13 @@ static void test_hash_spreads(void **state)
 
 /* --- complete files or none --- */
 
-struct folder {
+struct directory {
 	char path[64], file[128];
 };
 
 static int make_directory(void **state)
 {
-	struct folder *f = calloc(1, sizeof(*f));
+	struct directory *f = calloc(1, sizeof(*f));
 
 	strcpy(f->path, "/tmp/profil-file.XXXXXX");
 	if (!mkdtemp(f->path))
@@ -213,7 +213,7 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	int err;
 
 	unlink(f->file);
@@ -237,7 +237,7 @@ static int write_half(FILE *out, void *text, struct error *e)
 
 static void test_file_write(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	struct stat status;
 	struct error e;
 	char line[32];
@@ -254,7 +254,7 @@ static void test_file_write(void **state)
 /* A link stays a link, and its target is replaced. */
 static void test_file_link(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	char link[160], line[32];
 	struct stat status;
 	struct error e;
@@ -272,7 +272,7 @@ static void test_file_link(void **state)
 
 static void test_file_errors(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	char missing[160];
 	struct error e;
 
@@ -426,7 +426,7 @@ static void compare_ways(void *context)
 
 static void test_file_in_root(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	struct comparison c = { .with = calloc(PATHS, sizeof(*c.with)) };
 	char command[160];
 	uint32_t seed = 1;
@@ -448,7 +448,7 @@ static void test_file_in_root(void **state)
 /* What only these trees have: chains of links, links of /proc, and too many directories. */
 static void check_limits(void *context)
 {
-	struct folder *f = context;
+	struct directory *f = context;
 	struct stat status, proc;
 	char name[8], target[8], path[1200] = "/f";
 	int root = open(f->file, O_PATH | O_DIRECTORY), system_root = open("/", O_PATH), fd;
@@ -481,7 +481,7 @@ static void check_limits(void *context)
 
 static void test_file_limits(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	char command[160];
 
 	assert_int_equal(mkdir(f->file, 0700), 0);
@@ -498,7 +498,7 @@ static void test_file_limits(void **state)
 /* What is below a root stays there while somebody moves the directories that ".." leaves. */
 static void race_out(void *context)
 {
-	struct folder *f = context;
+	struct directory *f = context;
 	int root, fd, out = open(f->path, O_PATH | O_DIRECTORY);
 	struct stat secret, status;
 	pid_t mover;
@@ -531,7 +531,7 @@ static void race_out(void *context)
 
 static void test_file_race(void **state)
 {
-	struct folder *f = *state;
+	struct directory *f = *state;
 	char command[160];
 
 	without_openat2(race_out, f);
