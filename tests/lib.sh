@@ -73,6 +73,23 @@ skip() {
 	fi
 }
 
+# runs_32_bit NAME: succeeds if 32-bit programs can be compiled and run here. Otherwise reports that NAME cannot run; where the
+# kernel executes none whatever is installed, as in virtual machines under PVM, this is no failure of a strict run either:
+# tests/kernels runs such programs on Debian's kernels.
+runs_32_bit() {
+	local status
+
+	if ! [ -e "$work/runs_32_bit" ] &&
+		! echo "int main(void) { return 0; }" | gcc -m32 -x c - -o "$work/runs_32_bit" 2>/dev/null; then
+		skip "$1" "gcc -m32 does not work here"
+		return 1
+	fi
+	"$work/runs_32_bit" 2>/dev/null
+	status=$?
+	[ "$status" -ne 126 ] || PROFIL_TEST_STRICT='' skip "$1" "this kernel executes no 32-bit programs"
+	[ "$status" -eq 0 ]
+}
+
 # check_rows: one row for each block on standard input, for commands whose output is compared. An empty line ends a block:
 #
 #   NAME diff of one profile alone is a mistake

@@ -337,7 +337,9 @@ done
 
 # --- 32-bit programs ---
 
-if [ -e "$build/lib32/libprofil-gmon.so" ]; then
+if ! [ -e "$build/lib32/libprofil-gmon.so" ]; then
+	skip "-m32" "make lib32 has not been run"
+elif runs_32_bit "-m32"; then
 	preload=$build/lib32/libprofil-gmon.so
 	export PROFIL_HZ=4999
 	variant m32 -m32
@@ -357,8 +359,6 @@ if [ -e "$build/lib32/libprofil-gmon.so" ]; then
 	check "-m32 -static: all is counted" \
 		gmon "said_right and $shares" m32-static
 	preload=$lib/libprofil-gmon.so
-else
-	skip "-m32" "make lib32 has not been run"
 fi
 
 # --- Processes ---

@@ -30,10 +30,9 @@ build() {
 kinds="pie fixed"
 build pie -fPIE -pie || exit
 build fixed -no-pie || exit
-if build narrow -m32 -fPIE -pie 2>"$work/narrow.err"; then
+if runs_32_bit "a program of 32 bits"; then
+	build narrow -m32 -fPIE -pie || exit
 	kinds="$kinds narrow"
-else
-	skip "a program of 32 bits" "gcc has no -m32"
 fi
 
 # A library that burns, and a program that calls it.

@@ -129,13 +129,12 @@ vdso='sum(f["self"] for f in j["functions"] if f["image"].startswith("[vdso")) =
 	[f for f in j["functions"] if f["image"].startswith("[vdso") and "clock_gettime" in f["name"]]'
 check "vDSO: names" recorded "$vdso" "$work/clock.json"
 stop "$pid"
-if gcc -m32 -O1 "$work/clock.c" -o "$work/clock32" 2>/dev/null; then
+if runs_32_bit "vDSO of 32 bits"; then
+	gcc -m32 -O1 "$work/clock.c" -o "$work/clock32"
 	start_ready "$work/clock32"
 	check "vDSO of 32 bits: recorded" record clock32
 	check "vDSO of 32 bits: names" recorded "$vdso" "$work/clock32.json"
 	stop "$pid"
-else
-	skip "vDSO of 32 bits" "no compiler for 32 bits"
 fi
 
 # --- Languages: functions are called as their authors call them ---

@@ -115,8 +115,10 @@ else
 	skip "gcc -pg" "gcc -pg or gprof does not work here"
 fi
 
-if [ -e "$build/lib32/libprofil.so.1" ] &&
-	gcc -m32 -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/legacy32" -ldl 2>/dev/null; then
+if ! [ -e "$build/lib32/libprofil.so.1" ]; then
+	skip "a 32-bit program" "build/lib32 is missing"
+elif runs_32_bit "a 32-bit program"; then
+	gcc -m32 -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/legacy32" -ldl
 	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 1
 	check "a 32-bit program: counted, by the libprofil of 32 bits" \
 		counted 5 "$build/lib32/libprofil.so.1"
@@ -129,8 +131,6 @@ if [ -e "$build/lib32/libprofil.so.1" ] &&
 		"make lib32" "$work/legacy32"
 	run=("$profiltool" run)
 	mv "$tree/lib32.away" "$tree/lib32"
-else
-	skip "a 32-bit program" "gcc -m32 or build/lib32 is missing"
 fi
 
 # --- It is the command ---

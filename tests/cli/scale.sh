@@ -48,11 +48,9 @@ run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 0.3 wait
 run fixed "-F 2999 --scale 65536" "$work/fixed" 2 0.3 wait stay
 run fine "-F 2999 --scale 0x20000" "$progs/shares" 2 0.3 wait
 names=(pie fixed fine)
-if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits32" 0 >/dev/null; then
-	run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 0.3 wait
+if runs_32_bit "a 32-bit program"; then
+	gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" && run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 0.3 wait
 	names+=(bits32)
-else
-	skip "a 32-bit program" "gcc -m32 does not work here"
 fi
 recordings_end "${names[@]}"
 for name in "${names[@]}"; do

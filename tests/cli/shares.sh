@@ -41,10 +41,8 @@ declare -A recorders
 gcc "${flags[@]}" -fPIE -pie "$source" -o "$work/pie" && run pie "$work/pie" 2 1.1 wait
 gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed" && run fixed "$work/fixed" 2 1.1 wait stay
 
-if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits32" 0 >/dev/null; then
-	run bits32 "$work/bits32" 2 1.1 wait
-else
-	skip "a 32-bit program" "gcc -m32 does not work here"
+if runs_32_bit "a 32-bit program"; then
+	gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" && run bits32 "$work/bits32" 2 1.1 wait
 fi
 
 gcc "${flags[@]}" "$source" -o "$work/stripped" &&

@@ -203,16 +203,14 @@ check "deleted: the file has it" bash -c '"$0" report "$1" 2>/dev/null | grep -q
 	"$profiltool" "$work/deleted.pb.gz" "v@1 (x)+${own##*+} "
 stop "$pid"
 
-if gcc -m32 -O1 -fomit-frame-pointer "$work/program.c" "$work/parts.c" \
-	-o "$work/full/bits32" 2>/dev/null; then
+if runs_32_bit "32-bit"; then
+	gcc -m32 -O1 -fomit-frame-pointer "$work/program.c" "$work/parts.c" -o "$work/full/bits32"
 	strip -o "$work/bin/bits32" "$work/full/bits32"
 	start_ready "$work/bin/bits32"
 	check "32-bit: recorded" record_one bits32
 	stop "$pid"
 	check "32-bit: a row by its start" json \
 		"'$(start_of own bits32)' in [f['name'] for f in j['functions']]" "$work/bits32.json"
-else
-	skip "32-bit" "gcc -m32 does not work"
 fi
 
 # --- Symbols that come later ---

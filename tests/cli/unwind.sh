@@ -327,7 +327,8 @@ check "by the frame pointer stacks are whole on both sides of such code" chains_
 check "by the frame pointer stacks through such code reach the start" reach_start framed 99
 
 # blind() is 64-bit assembly.
-if gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32 2>/dev/null; then
+if runs_32_bit "32-bit programs"; then
+	gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32
 	start_ready ./bits32 framed
 	record bits32 --user -p "$pid"
 	stop "$pid"
@@ -336,8 +337,6 @@ if gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32 2>/dev/null; t
 		bits32.json
 	check "32-bit programs: said" said bits32 \
 		"  100.00 %: 32-bit processes are walked by frame pointers.*: build them with -fno-omit.*"
-else
-	skip "32-bit programs" "gcc -m32 does not work here"
 fi
 
 # --- A signal's handler that returns to code that nothing describes, as musl's does ---

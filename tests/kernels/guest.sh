@@ -278,6 +278,16 @@ legacy() {
 	kill $daemon
 }
 
+# 32-bit programs, which some hosts' kernels do not execute.
+bits32() {
+	attach bits32 "-g -o bits32.pb.gz" shares-32 2 0.7 wait
+	run bits32-dump profiltool dump --json bits32.pb.gz
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	start_profild profild
+	rows bits32-calls "env PROFIL_HZ=1000 PROFIL_SOCKET=/run/profild PROFIL_BACKEND=daemon" profil_calls-32
+	kill $daemon
+}
+
 # pg SECONDS [WORD...]: a program of gcc -pg, through /dev/profil.
 pg="$as_nobody env LD_PRELOAD=/lib/profil/libprofil-gmon.so PROFIL_BACKEND=kmod PROFIL_HZ=997 \
 	shares-pg 1"

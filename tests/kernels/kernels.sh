@@ -244,6 +244,17 @@ check_legacy() {
 	check "$k: through profild: every row" rows_hold daemon 25
 }
 
+check_bits32() {
+	local k="$series, 32-bit programs"
+
+	check "$k: by PID: shares" found bits32 "$(shares)"
+	check "$k: by PID: reported as of 32 bits" json "j['bits'] == 32" "$results/bits32-dump.json"
+	check "$k: by PID: that stacks are walked by frame pointers is said" json \
+		"sum(e['count'] for e in j['stacks']['ends'] if e['cause'] == '32_bit') == j['stacks']['user'] > 500" \
+		"$results/bits32.json"
+	check "$k: profil(2) through profild: every row" rows_hold bits32-calls 20
+}
+
 check_module_isolated() {
 	local k="$series, an isolated CPU"
 
@@ -305,9 +316,9 @@ add_series() {
 # has all on all, and arm64.
 parts_of_one_cpu() {
 	if [ -n "${PROFIL_TEST_KERNELS:-}" ]; then
-		echo "${more_parts}basics+exact+module+module_gcl+module_again+legacy"
+		echo "${more_parts}basics+exact+module+module_gcl+module_again+legacy$with_32_bit"
 	elif [ "$series" = "${all[0]}" ]; then
-		echo few_rows+basics+exact+module+module_gcl+legacy
+		echo "few_rows+basics+exact+module+module_gcl+legacy$with_32_bit"
 	fi
 }
 
@@ -351,9 +362,16 @@ run_x86() {
 
 	all=()
 	more_parts=
+	with_32_bit=
 	if ! command -v sparse >/dev/null; then
 		skip "sparse" "it is not installed"
 		sparse=()
+	fi
+	if ! [ -e "$build/lib32/libprofil.a" ]; then
+		skip "32-bit programs" "make lib32 has not been run"
+	else
+		check "32-bit programs" make_32_bit_programs
+		[ ! -e "$root/bin/profil_calls-32" ] || with_32_bit=+bits32
 	fi
 	check "the machine's files" make_initramfs
 	[ -s "$initramfs" ] || return
@@ -385,6 +403,7 @@ run_arm64() {
 	local options=(CROSS_COMPILE=aarch64-linux-gnu- CC="$cross_gcc")
 
 	all=()
+	with_32_bit=
 	more_parts=few_rows+unwinding+ # the machine takes four times as long as one of x86
 	if ! command -v qemu-system-aarch64 >/dev/null; then
 		skip "arm64" "not found: qemu-system-aarch64"

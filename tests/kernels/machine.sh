@@ -61,6 +61,16 @@ make_pg_program() {
 		-o "$root.pg/shares-pg" && copy_program "$root.pg/shares-pg"
 }
 
+# 32-bit programs, of x86; static, as the libraries that they would take are not those of this machine.
+make_32_bit_programs() {
+	local options=(-m32 -static -O1 -fno-inline -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -w -pthread)
+
+	mkdir -p "$root/bin" &&
+		$compiler "${options[@]}" "$top/tests/progs/shares.c" -o "$root/bin/shares-32" &&
+		$compiler "${options[@]}" -I"$top/user" "$top/tests/progs/profil_calls.c" "$top/user/report/diff/binomial.c" \
+			"$built/lib32/libprofil.a" -lm -o "$root/bin/profil_calls-32"
+}
+
 make_initramfs() {
 	local progs=$built/tests/progs applet
 

@@ -8,10 +8,7 @@
 # shellcheck source=SCRIPTDIR/../backends.sh
 . "$top/tests/backends.sh"
 
-if ! echo "int main(void) { return 0; }" | gcc -m32 -x c - -o "$work/try" 2>/dev/null; then
-	skip "32-bit programs" "gcc -m32 does not work here"
-	finish
-fi
+runs_32_bit "32-bit programs" || finish
 
 cp -r "$build/lib32" "$tree/"
 lib=$tree/lib32/libprofil.so.1

@@ -302,10 +302,8 @@ other_build "a static program" -static "$build/lib/libprofil.a"
 check "the static library has no names but its own" same "" "$(nm -g --defined-only \
 	"$build/lib/libprofil.a" 2>/dev/null | awk 'NF == 3 { print $3 }' |
 	grep -vE '^(profil|sprofil|profil_.*)$|mcount|_mcleanup|moncontrol|monstartup|__fentry__')"
-if echo "int main(void) { return 0; }" | gcc -m32 -x c - -o "$work/try" 2>/dev/null; then
+if runs_32_bit "32-bit programs"; then
 	other_build "a 32-bit program" -m32 -D_FILE_OFFSET_BITS=64 -L"$build/lib32" -lprofil \
 		"-Wl,-rpath,$build/lib32"
-else
-	skip "32-bit programs" "gcc -m32 does not work here"
 fi
 finish
