@@ -157,6 +157,87 @@ status=$?
 check "a process is recorded until it ends" test "$status" -eq 0
 check "a process: inner" has_function "$work/files/process.pb.gz" "inner chains"
 
+# begin_recording PID OPTION...: records it in the background, until it has had some ticks: $recorder.
+begin_recording() {
+	local target=$1
+	shift
+	"${nobody[@]}" "$work/profiltool" record -g -F 999 -p "$target" "$@" >"$work/recorder.out" 2>"$work/recorder.err" &
+	recorder=$!
+	note_started "$recorder"
+	wait_for grep -q ", the first $target, " "$work/daemon.err"
+	wait_for_use "$target" 100
+}
+end_recording() {
+	kill -INT "$recorder"
+	wait "$recorder"
+}
+
+# begin_program PROGRAM COMMAND...: as nobody, in the background; before it executes PROGRAM, it is not this user's: $pid.
+begin_program() {
+	local program=$1
+	shift
+	"${nobody[@]}" "$@" >"$work/program.out" &
+	pid=$!
+	note_started "$pid"
+	wait_for grep -qx "$program" "/proc/$pid/comm"
+}
+
+# replace NAME: another program takes the place of a file.
+replace() {
+	cp "$work/shares" "$work/files/new"
+	mv "$work/files/new" "$work/files/$1"
+}
+
+# Files at whose paths there is another one by now.
+cp "$work/chains" "$work/files/replaced"
+begin_program replaced "$work/files/replaced" set
+replace replaced
+begin_recording "$pid" -o "$work/files/replaced.pb.gz"
+end_recording
+check "a program that was replaced: its own names, and whole stacks" \
+	[ "$(functions "$work/files/replaced.pb.gz" | grep -cxE '(inner|middle|outer|set|main) replaced')" = 5 ]
+tool top -g -p "$pid" -d 0.2 --tables 500 >"$work/top.out" 2>"$work/top.err" &
+top_pid=$!
+note_started $top_pid
+check "a program that was replaced: top has its names" wait_for grep -q ' inner ' "$work/top.out"
+pkill -INT -P $top_pid
+wait $top_pid
+stop "$pid"
+cp "$work/chains" "$work/files/swapped"
+begin_program swapped "$work/files/swapped" set
+begin_recording "$pid" -o "$work/files/swapped.pb.gz"
+replace swapped
+stop "$pid"
+wait "$recorder"
+check "a program that was replaced, and has ended: no name is the other's" grep -q "replaced since" "$work/recorder.err"
+
+# Another file at the same path, in a mount namespace.
+if "${nobody[@]}" unshare -Urm mount --bind "$work/shares" "$work/chains" 2>/dev/null; then
+	cp "$work/chains" "$work/files/shown"
+	begin_program shown unshare -Urm sh -c "mount --bind '$work/shares' '$work/files/shown' && exec '$work/files/shown' 1 0"
+	begin_recording "$pid" -o "$work/files/shown.pb.gz"
+	end_recording
+	stop "$pid"
+	check "a mount namespace: the names of the file that is there" has_function "$work/files/shown.pb.gz" "burn_sixty shown"
+else
+	skip "mount namespaces" "users cannot make them here"
+fi
+
+if [ -x "$progs/jitter" ]; then
+	cp "$progs/jitter" "$work"
+	begin_program jitter "$work/jitter" anon 60
+	wait_for grep -q ready "$work/program.out"
+	read -r _ one _ <"$work/program.out"
+	echo "$one 40 one" >"/tmp/perf-$pid.map"
+	begin_recording "$pid" -o "$work/files/jitter.pb.gz"
+	end_recording
+	stop "$pid"
+	rm "/tmp/perf-$pid.map"
+	check "code made at run time: its names" has_function "$work/files/jitter.pb.gz" "one [jit"
+else
+	skip "code made at run time" "no tests/progs/jitter"
+fi
+
 tool record -g -F 999 -o "$work/files/kernel.pb.gz" -- "$work/chains" kernel 100 >"$work/kernel.out" 2>&1
 check "ticks in the kernel: counted without a place" has_function "$work/files/kernel.pb.gz" "[kernel] [kernel.kallsyms]"
 check "ticks in the kernel: one row" [ "$(functions "$work/files/kernel.pb.gz" | grep -c 'kernel.kallsyms')" = 1 ]

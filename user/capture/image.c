@@ -55,6 +55,24 @@ static bool is_of_record(const char *link, const struct sideband_record *record)
 			 strncmp(name, wanted, proc_path_size(name)) == 0);
 }
 
+/*
+ * The program itself can be opened without privileges where it was deleted, or is not in our mount
+ * namespace. Returns a descriptor or a negative errno.
+ */
+static int open_program(const struct sideband_record *record, struct stat *status)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", record->tid);
+	fd = file_open_regular(-1, path, status);
+	if (fd < 0 ||
+	    (is_of_record(path, record) && (!record->inode || record->inode == status->st_ino)))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
 /* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
 static int open_mapped(const struct sideband_record *record, struct stat *status)
 {
@@ -68,6 +86,8 @@ static int open_mapped(const struct sideband_record *record, struct stat *status
 		close(fd);
 		fd = -ESTALE;
 	}
+	if (fd < 0 && record->name[0] == '/')
+		fd = open_program(record, status);
 	if (fd < 0 && record->name[0] == '/') {
 		root = open_root(record->tid);
 		if (root < 0) /* a zombie still has its directory, but no root in it */

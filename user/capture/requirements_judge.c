@@ -332,7 +332,7 @@ static const struct ability {
 	{ "other users", "their processes get names, too", "code of their processes gets few names",
 	  CAP_SYS_PTRACE, 0, "cap_sys_ptrace", CAPABILITIES },
 	{ "deleted files", "get names while they are mapped",
-	  "code of files that were deleted or replaced gets no names", CAP_CHECKPOINT_RESTORE,
+	  "code of libraries that were deleted or replaced gets no names", CAP_CHECKPOINT_RESTORE,
 	  BIT(CAP_SYS_ADMIN), "cap_checkpoint_restore", ALL_CAPABILITIES },
 	{ "private files", "every file can be read for its names",
 	  "code of files that this user may not read gets no names", CAP_DAC_READ_SEARCH,

@@ -37,6 +37,7 @@
 #include "record/from_capture.h"
 #include "record/service.h"
 #include "symbol/cfi/cfi.h"
+#include "symbol/elf_file.h"
 #include "symbol/language.h"
 #include "util/clock.h"
 #include "util/memory.h"
@@ -294,6 +295,29 @@ static bool has_kernel_address(const struct profile *p)
 	return false;
 }
 
+/*
+ * Of what was mapped before the recording, the kernel reports no build ID. The client finds names
+ * by paths, where there may be another file: one that has replaced it, or in a mount namespace that
+ * is not the process's.
+ */
+static void add_build_ids(struct profile *p)
+{
+	for (size_t i = 0; i < p->image_count; i++) {
+		struct profile_image *image = &p->images[i];
+		struct elf_file file;
+		struct error ignored;
+		int fd = -1;
+
+		if (image->fd >= 0 && !image->build_id_size)
+			fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0 || elf_file_open(&file, fd, NULL, &ignored))
+			continue;
+		memcpy(image->build_id, file.build_id, file.build_id_size);
+		image->build_id_size = file.build_id_size;
+		elf_file_close(&file);
+	}
+}
+
 /* Sends what was counted in the last window. */
 static int send_result(struct worker *w, enum record_end end, struct error *e)
 {
@@ -309,6 +333,8 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 		w->capture = NULL;
 		err = err ?: capabilities_drop(e);
 	}
+	if (!err)
+		add_build_ids(p);
 	if (!err && has_kernel_address(p))
 		err = error_set(e, 0, "the recording has a kernel address");
 	if (!err) {

@@ -11,6 +11,7 @@
 #include "cli/capabilities.h"
 #include "format/loss.h"
 #include "record/from_capture.h"
+#include "record/live_files.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
 #include "tool/service.h"
@@ -582,7 +583,7 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	err = err ?: service_take(&service, true, &p, &e);
 	if (!err && service.end == RECORD_TIME_IS_OVER)
 		tool_warn("incomplete: profild records no longer than this");
-	if (!err && name && note_command(p, what->command))
+	if (!err && (live_files_open(p) || (name && note_command(p, what->command))))
 		err = error_no_memory(&e);
 	if (!err && name)
 		warn_of_command(r, name, command_status(&command));

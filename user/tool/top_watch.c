@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "cli/capabilities.h"
+#include "record/live_files.h"
 #include "util/clock.h"
 
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
@@ -209,6 +210,10 @@ static int update_from_service(struct watch *w, struct error *e)
 		err = live_compact(&w->live) ? error_no_memory(e) : 0;
 		w->samples_before = w->live.p->sample_count;
 		w->labels_before = w->live.p->label_count;
+	}
+	if (!err && w->live.p->image_count != w->images_before) {
+		w->images_before = w->live.p->image_count;
+		err = live_files_open(w->live.p) ? error_no_memory(e) : 0;
 	}
 	err = err ?: live_name(&w->live, e);
 	if (!err && live_collect(&w->live))

@@ -34,6 +34,7 @@ struct watch {
 	struct service service;	     /* instead of a capture, if is_served */
 	bool is_served;
 	struct merge_cache merged;
+	size_t images_before; /* of the profile, when their files were opened */
 	/* Of the profile, after it was compacted or the capture began. */
 	size_t samples_before, labels_before;
 	uint64_t read_ns, own_cpu_ns;
