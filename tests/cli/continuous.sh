@@ -645,6 +645,21 @@ prints() {
 	grep -qF 'a\x01.service on host ' "$work/out"
 }
 check "the logged command prints the change, though the name has what patterns have" prints
+# A user's services, of which there may be any number, and one of the system's.
+directory=$work/users
+deploys=() services=
+for name in user-1000.slice/{a,b,c,d,e,f,g,h,i,j,k}.service web.service; do
+	deploys+=("$name:0.666:slower=f3,5")
+	services+="${services:+, }\"$name\": 0.9"
+done
+mkdir -p "$directory.user-1000.slice"
+DEPLOYS_HOST=$host DEPLOYS_START=$(($(date +%s) / 300 * 300 - 4800)) DEPLOYS_SERVICES="{$services}" \
+	python3 "$top/tests/deploys.py" "$directory" 1 1.334 "${deploys[@]}"
+mkdir -p "$directory/$host"
+echo "looked 1" >"$directory/$host/.changes"
+begin_daemon --window 1 --watch=10m
+check "a user's services do not take the files of the system's" logged "web.service: worse .* profiltool flamegraph --diff"
+end_daemon
 directory=$work/watched
 # A program that is in a package, as dpkg has it.
 if [ -x /usr/bin/dpkg-query ] && [ -x /usr/bin/apt ]; then

@@ -549,8 +549,11 @@ static bool is_judged(const struct change *change, uint64_t now_s, uint64_t look
 	return doublings(after_s) > doublings(after_s > since_s ? after_s - since_s : 0);
 }
 
-/* Reports what is new. Each is noted at once: a look that is ended does not report it again. */
-static int report_changes(struct looker *k, struct error *e)
+/*
+ * Reports what is new, of the system's services or of those that others have named. Each is noted
+ * at once: a look that is ended does not report it again.
+ */
+static int report_changes(struct looker *k, bool others, struct error *e)
 {
 	int err = 0;
 
@@ -560,7 +563,8 @@ static int report_changes(struct looker *k, struct error *e)
 				   .end_s = change->end_ns / NS_PER_S };
 		bool known = false;
 
-		if ((change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
+		if ((strchr(change->service, '/') != NULL) != others ||
+		    (change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
 		    !is_judged(change, k->begin_s, k->found.looked_s))
 			continue;
 		f.service = found_service(change);
@@ -639,7 +643,8 @@ static void run_look(struct looker *k, pid_t recorder)
 		err = error_no_memory(&e);
 	if (!err && k->changes.left_out)
 		log_note("too many functions: some are not compared");
-	err = err ?: report_changes(k, &e);
+	/* Users may have any number of services; only some changes get files. */
+	err = err ?: report_changes(k, false, &e) ?: report_changes(k, true, &e);
 	for (size_t i = k->found.count; i-- > 0;)
 		if (k->found.list[i].end_s + FOUND_KEEP_S < k->begin_s)
 			found_drop(&k->found, i);
