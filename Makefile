@@ -82,11 +82,13 @@ GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) 
 export PWD := $(CURDIR)
 NO_BUILD_PATH = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(BUILD))=build
 
-# Expanded only when used: on a new machine `make test` installs pkg-config first.
+# Run when first used, and only then: on a new machine `make test` installs pkg-config first.
+PACKAGES_CFLAGS = $(eval PACKAGES_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(LIBRARIES) $(PUSH_LIBRARIES)))$(PACKAGES_CFLAGS)
+PACKAGES_LIBS = $(eval PACKAGES_LIBS := $$(shell $(PKG_CONFIG) --libs $(LIBRARIES)))$(PACKAGES_LIBS)
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
-	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) $(PUSH_LIBRARIES)) $(CPPFLAGS)
+	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(PACKAGES_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(NO_BUILD_PATH) $(WARNINGS) $(WERROR) $(CFLAGS)
-ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
+ALL_LDLIBS = $(PACKAGES_LIBS) -liberty -lm $(LDLIBS)
 # The libraries of the layers up to capture.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
