@@ -174,7 +174,7 @@ executes_command() {
 start_ready() {
 	: >"$work/start.out"
 	start "$@"
-	wait_for grep -q ready "$work/start.out"
+	wait_for has_line ready "$work/start.out"
 }
 
 # note_started PID...: has these processes ended when the test ends, unless others have their numbers by
@@ -198,19 +198,23 @@ find_start_time() {
 	start_time=${20}
 }
 
-# cpu_ms PID: prints the CPU time of a process in milliseconds, in steps of 10. Fails if it is gone.
-cpu_ms() {
+# find_cpu_ms PID: sets $cpu_ms to the CPU time of a process in milliseconds, in steps of 10. Fails if it is gone.
+find_cpu_ms() {
 	local fields
 	{ read -r fields <"/proc/$1/stat"; } 2>/dev/null || return
 	# shellcheck disable=SC2086 # words
 	set -- ${fields##*) }
-	echo $(((${12} + ${13}) * 10))
+	cpu_ms=$(((${12} + ${13}) * 10))
+}
+
+# cpu_ms PID: prints it.
+cpu_ms() {
+	find_cpu_ms "$1" && echo "$cpu_ms"
 }
 
 # has_used PID MS: succeeds if a process has used that much CPU time, or has ended.
 has_used() {
-	local used
-	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
+	! find_cpu_ms "$1" || [ "$cpu_ms" -ge "$2" ]
 }
 
 # wait_for_use PID MS: waits until a process has used that much more CPU time, or has ended. In two halves, the second from
@@ -254,11 +258,28 @@ wait_for() {
 	local end=$((SECONDS + 120)) ms=10
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.0$ms
+		rest 0.0$ms
 		[ $ms -ge 80 ] || ms=$((ms * 2))
 	done
 }
-export -f wait_for # for scripts that tests write
+
+# rest SECONDS: sleep(1) without a process, which would take more CPU time than what is waited for: nobody writes there.
+rest() {
+	local REPLY
+	[ -p "$nothing" ] || mkfifo "$nothing"
+	read -rt "$1" 2>/dev/null <>"$nothing"
+	[ $? -gt 128 ] || sleep "$1"
+}
+nothing=$work/.nothing
+export nothing
+export -f wait_for rest # for scripts that tests write
+
+# has_line TEXT FILE: like grep -qF, without a process.
+has_line() {
+	local lines=()
+	mapfile -t lines <"$2"
+	[[ ${lines[*]} == *"$1"* ]]
+}
 
 # listens SOCKET: whether a process accepts connections there. The file is there before, for a moment in which they are
 # refused. 00010000 is the flag __SO_ACCEPTCON, which listen(2) sets.
@@ -276,7 +297,12 @@ status() {
 exits() {
 	local expected=$1 got
 	shift
-	got=$(status "$@")
+	if [[ $1 == */* ]]; then
+		"$@" >"$work/out" 2>"$work/err"
+		got=$?
+	else
+		got=$(status "$@") # a function may change the shell
+	fi
 	[ "$got" -eq "$expected" ] && return
 	echo "exit status $got, not $expected: $*"
 	cat "$work/err"
@@ -355,7 +381,7 @@ begin() {
 	with_pdeathsig "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
-	wait_for grep -q ready "$work/$name.out"
+	wait_for has_line ready "$work/$name.out"
 }
 
 # send_line NAME LINE: writes a line to the standard input of a program that `begin` started.
@@ -376,7 +402,9 @@ record_begin() {
 
 # records PID: succeeds if that profiltool waits for events, which it does once it has attached, or is gone.
 records() {
-	grep -q poll "/proc/$1/wchan" || ! kill -0 "$1"
+	local wchan=""
+	read -r wchan <"/proc/$1/wchan"
+	[[ $wchan == *poll* ]] || ! kill -0 "$1"
 }
 
 # All recordings of the machine, those of other checkouts too, get the kernel's records of all processes. A test that
