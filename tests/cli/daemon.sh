@@ -378,7 +378,7 @@ check "a descriptor that takes long to close" wait_for sent
 kill -CONT "$daemon"
 check "a descriptor that takes long to close: others are served meanwhile" greets_soon
 stop "$pid"
-check "threads that make threads without end" talk_as_nobody churn=4 connect greeting attempt=5
+check "threads that make threads without end" talk_as_nobody churn=4 connect greeting attempt
 check "all is well" is_well
 
 # --- Many ---
@@ -542,7 +542,7 @@ room() {
 
 wait_for is_base
 prlimit --pid "$daemon" --nofile="$(room 3):"
-check "no descriptor for the maps" talk_as_nobody connect greeting attempt=5
+check "no descriptor for the maps" talk_as_nobody connect greeting attempt
 check "no descriptor for the maps: reported" told "Too many open files"
 prlimit --pid "$daemon" --nofile="$(room 0):"
 hold none connect ready greeting start grow
