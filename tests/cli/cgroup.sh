@@ -46,7 +46,7 @@ usage_us() {
 	sed -n 's/^usage_usec //p' "$in/cpu.stat"
 }
 
-begin stranger "$work/enter" "$outside" "$work/stranger" 1 0 stay
+begin stranger "$work/enter" "$outside" "$work/stranger" 1 0 stay lazier
 stranger=$pid
 begin stays "$work/enter" "$in" "$work/stays" 2 0.6 wait stay
 stays=$pid

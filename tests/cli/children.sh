@@ -40,8 +40,8 @@ check "a thread that is not the leader becomes a program: both have their names"
 # --- Children that ran before ---
 
 # A server whose first process waits for its children, one of which has a child of its own. A signal has it start one more.
-start bash -c 'trap "\"\$1\" 1 0 &" USR1
-	"$1" 1 0 & "$1" 1 0 & bash -c "\"\$1\" 1 0 & wait" - "$1" & while :; do wait; done' - "$progs/shares"
+start bash -c 'trap "\"\$1\" 1 0 lazier &" USR1
+	"$1" 1 0 lazier & "$1" 1 0 lazier & bash -c "\"\$1\" 1 0 lazier & wait" - "$1" & while :; do wait; done' - "$progs/shares"
 server=$pid
 descendants() { # PID...: children, and theirs
 	local of

@@ -144,7 +144,7 @@ sys.exit(not value)' "$1" "$work/dump.json"
 # --- SIGUSR2 ---
 
 begin_daemon --trigger-before 2 --trigger-after 2 --trigger-limit 3 --metrics "$work/metrics.prom"
-start "$progs/shares" 1 1000 lazy
+start "$progs/shares" 1 1000 lazier
 burner=$pid
 wait_for has_recorded 2
 wait_for_use "$burner" 100 # there are ticks in the seconds before it

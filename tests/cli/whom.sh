@@ -10,16 +10,16 @@
 # shellcheck source=SCRIPTDIR/../control_group.sh
 . "$top/tests/control_group.sh"
 
-# Names that no other process has, one of them longer than the kernel keeps.
+# Names that no other process has, one of them longer than the kernel keeps, of which it keeps the PID.
 name=pw$$
-long=profil-whom-of-$$-long
+long=p$$-whom-of-$$-long
 cp "$progs/shares" "$work/$name"
 cp "$progs/shares" "$work/$long"
-start_ready "$work/$name" 1 0 stay lazy
+start_ready "$work/$name" 1 0 stay lazier
 one=$pid
-start_ready "$work/$name" 1 0 stay lazy one-of-a-kind
+start_ready "$work/$name" 1 0 stay lazier one-of-a-kind
 two=$pid
-start_ready "$work/$long" 1 0 stay lazy
+start_ready "$work/$long" 1 0 stay lazier
 three=$pid
 
 # finds TEXT OPTION...: a recording that these options begin reports TEXT.
@@ -37,7 +37,7 @@ check "-p NAME,PID" finds "and 2 more" -p "$name,$three"
 check "-p NAME -q reports nothing" exits 0 "$profiltool" record -q -F 999 -d 1 -p "$name"
 # What a busy machine is a reason for is said with -q, too.
 check "-p NAME -q reports nothing: it does not" bash -c '! grep -F "$1" "$2"' - "$name" "$work/err"
-check "--pgrep: command lines" finds "\"whom-of-$$.*lazy\" is process $three" --pgrep "whom-of-$$.*lazy"
+check "--pgrep: command lines" finds "\"whom-of-$$.*lazier\" is process $three" --pgrep "whom-of-$$.*lazier"
 check "--pgrep: a word of it" finds "is process $two" --pgrep "^[^ ]*/$name .*one-of-a[-]kind"
 check "--pgrep with -p: both" finds "and 1 more" --pgrep "$work/$name .*kin[d]" -p "$three"
 check "--pgrep: not the shell that starts profiltool" exits 0 \
@@ -56,7 +56,10 @@ my @titles = ("whom: worker $$ one", "whom: worker $$ two");
 for my $title (@titles) {
 	next if fork;
 	$0 = $title;
-	1 while 1;
+	while (1) {
+		1 for 1 .. 100000;
+		select undef, undef, undef, 0.02;
+	}
 }
 $0 = "whom: main";
 print "ready\n";
@@ -96,7 +99,7 @@ done
 for program in own others late after left; do
 	cp "$progs/shares" "$work/$program"
 done
-start_ready setpriv --reuid="$others" --clear-groups "$work/others" 1 0 stay lazy
+start_ready setpriv --reuid="$others" --clear-groups "$work/others" 1 0 stay lazier
 alien=$pid
 begin own setpriv --reuid=$mine --clear-groups "$work/own" 1 0.4 wait stay
 targets=("$pid")
@@ -184,7 +187,7 @@ EOF
 
 # A program whose name is a number that no process has.
 ln "$work/$name" "$work/2100000000"
-start_ready "$work/2100000000" 1 0 stay lazy
+start_ready "$work/2100000000" 1 0 stay lazier
 check "-p of a number that is a program's name" exits 1 "$profiltool" record -p 2100000000 -d 1
 check "-p of a number that is a program's name: reported" \
 	says "there is no process 2100000000, but a program of that name"
