@@ -6,10 +6,12 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-check "a program runs" start_ready "$progs/shares" 1 0 stay lazy
+# Before all others, so that it has ticks in any half of a second.
+check "a program runs" start_ready chrt -f 1 "$progs/shares" 1 0 stay lazier
 target=$pid
 profile=$work/profile.pb.gz
 check "it is recorded" exits 0 until_used "$target" 250 "$profiltool" -p "$target" -F 999 -g -q -o "$profile"
+kill -CONT "$target"
 cp "$profile" "$work/again.pb.gz"
 
 # Each command that prints a view: NAME|ARGUMENTS, for eval.
