@@ -30,7 +30,6 @@ record() {
 	share_buffers
 	if [ -n "$target" ]; then
 		until_used "$target" "$(printf %.0f "${seconds}e3")" "$profiltool" record "$@"
-		kill -STOP "$target"
 	else
 		"$profiltool" record "$@"
 	fi >"$name.json" 2>"$name.err" || echo "exit status $?" >>"$name.err"

@@ -451,10 +451,10 @@ for cpu in cpus:
 
 # until_used PID MS COMMAND...: runs a command that records, and ends it as Ctrl-C does once the process has used that
 # much CPU time meanwhile, or is gone: beside others that want a CPU it may get none for a second. Unless $awake is set,
-# the process rests while the kernel verifies the recorder's programs, and while names are found: it would double the
-# time that this takes where tests share a CPU.
+# the process rests while the kernel verifies the recorder's programs, and while names are found, which takes twice as
+# long beside it where tests share a CPU; and from then on, until SIGCONT or the next recording.
 until_used() {
-	local target=$1 ms=$2 status
+	local target=$1 ms=$2
 	shift 2
 	[ -n "${awake:-}" ] || kill -STOP "$target"
 	"${pdeathsig[@]}" "$@" &
@@ -466,9 +466,6 @@ until_used() {
 	[ -n "${awake:-}" ] || kill -STOP "$target" 2>/dev/null
 	kill -INT "$recorder" 2>/dev/null
 	wait "$recorder"
-	status=$?
-	[ -n "${awake:-}" ] || kill -CONT "$target" 2>/dev/null
-	return "$status"
 }
 
 # record_end: ends what record_begin began. Fails if it does not end well.

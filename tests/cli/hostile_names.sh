@@ -41,6 +41,7 @@ check "record --json: can be read" json 'len(j["functions"]) >= 13' "$work/out"
 clean "check -p" 0 "$profiltool" check -p "$target"
 clean "check -p --json" 0 "$profiltool" check -p "$target" --json
 check "check -p --json: can be read" json 'len(j) > 15' "$work/out"
+kill -CONT "$target"
 clean "top" 0 "$profiltool" top -p "$target" -F 4999 -d 0.5 --tables 2
 clean "top --json" 0 "$profiltool" top -p "$target" -F 4999 -d 1 --tables 2 --json
 first_object() {

@@ -84,6 +84,7 @@ check "a link in place of a map: recorded" record link
 check "a link in place of a map: refused" says "$map is a symbolic link: refused"
 rm -f "$map"
 mkfifo "$map"
+kill -CONT "$pid"
 check "a pipe in place of a map: recorded, without waiting for it" \
 	timeout 100 "$profiltool" record -q -p "$pid" -F 4999 -d 1
 rm -f "$map"

@@ -148,6 +148,7 @@ check "standard error is closed: so is the file" readable "$work/directory/close
 check "standard error is closed: nothing else is in it" test \
 	"$(zgrep -ac 'profiltool: ticks' "$work/directory/closed.pb.gz")" -eq 0
 # A shell gives what it starts in the background another standard input.
+kill -CONT "$target"
 "$profiltool" -p "$target" -F 4999 -d 1 -o "$work/directory/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
 check "standard input is closed: succeeds" test $? -eq 0
 check "standard input is closed: the file is written" readable "$work/directory/closed.pb.gz"
@@ -236,7 +237,7 @@ on_terminal() {
 	kill -INT "$(cat "$work/recorder")"
 	wait "$code"
 }
-start_ready "$progs/shares" 1
+start_ready "$progs/shares" 1 0 lazy
 target=$pid
 check "on a terminal: succeeds" on_terminal "ticks; Ctrl-C" "$profiltool -p $pid -F 999 -E 1"
 check "on a terminal: it reports its progress" \

@@ -59,23 +59,23 @@ command_recorded() {
 
 # --- Commands ---
 
-check "a command that runs a script" command_recorded -- python3 hot.py 1
+check "a command that runs a script" command_recorded -- python3 hot.py 0.5
 check "its functions have names without -g" named out
 check "that stacks were recorded is said, and how to do without" \
 	says "call stacks were recorded, to name the functions of scripts; without: --call-graph=none"
-check "a file that begins with #! and env" command_recorded -- ./hot.py 1
+check "a file that begins with #! and env" command_recorded -- ./hot.py 0.5
 check "its functions have names" named out
-check "a script behind other programs" command_recorded -- nice -n 1 env A=b timeout 60 python3 hot.py 1
+check "a script behind other programs" command_recorded -- nice -n 1 env A=b timeout 60 python3 hot.py 0.5
 check "its functions, too" named out
-check "--call-graph=none" command_recorded --call-graph=none -- python3 hot.py 1
+check "--call-graph=none" command_recorded --call-graph=none -- python3 hot.py 0.5
 check "--call-graph=none: no stacks" flat out
 check "--call-graph=none: the functions of the interpreter, and a hint" says "recorded with -g, Python 3.11 to 3.14"
-check "--native without -g" command_recorded --native -- python3 hot.py 1
+check "--native without -g" command_recorded --native -- python3 hot.py 0.5
 check "--native without -g: both the interpreter's function and the script's" \
 	eval 'grep -q " hot " out && grep -q _PyEval_EvalFrameDefault out'
-check "a format that has no names" command_recorded -o hot.prof -- python3 hot.py 1
+check "a format that has no names" command_recorded -o hot.prof -- python3 hot.py 0.5
 check "a format that has no names: no stacks" flat out
-check "a shell that starts the script" command_recorded -- sh -c "python3 hot.py 1; :"
+check "a shell that starts the script" command_recorded -- sh -c "python3 hot.py 0.5; :"
 check "a shell that starts the script: a hint that is right" says "recorded with -g, Python 3.11 to 3.14"
 check "a program that runs no script" command_recorded -- "$progs/shares" 1 0.3
 check "a program that runs no script: no stacks" flat out
@@ -85,8 +85,6 @@ check "a command that is not there" exits 1 "$profiltool" record -- no_such_comm
 
 start_ready ./hot.py 1000
 script=$pid
-start "$progs/shares" 1
-other=$pid
 check "a process that runs a script" record_used "$script" -p "$script"
 check "a process: its functions have names without -g" named out
 check "a process: JSON" record_used "$script" -p "$script" --json
@@ -94,6 +92,8 @@ check "a process: stacks are in JSON" json '(j["stacks"]["complete"] == j["stack
 	any(f["name"] == "work" and f["total"] > f["self"] for f in j["functions"]))' out
 check "a thread" record_used "$script" -t "$script"
 check "a thread: names" named out
+start "$progs/shares" 1
+other=$pid
 check "one of two processes runs a script" record_used "$script" -p "$other,$script"
 check "one of two processes: names" grep -qE '^ +[1-9][0-9]* .* hot +hot\.py$' out
 check "a process that runs no script" record_used "$other" -p "$other"
@@ -103,6 +103,8 @@ check "with --scale: no stacks" flat out
 check "the whole machine" record_used "$script" -a
 check "the whole machine: no stacks" flat out
 
+stop "$other"
+kill -CONT "$script"
 check "top" exits 0 "$profiltool" top -p "$script" --tables 3 -d 0.5
 check "top: names without -g" grep -qE "^ +[1-9][0-9]* .* hot(\.<locals>\.<genexpr>)? +hot\.py$" out
 check "top --call-graph=none" exits 0 "$profiltool" top -p "$script" --tables 2 -d 0.5 --call-graph=none
@@ -113,6 +115,7 @@ check "top --by source" exits 0 "$profiltool" top -p "$script" --tables 2 -d 0.5
 check "top --by source: the script" grep -qE '/hot\.py +hot\.py$' out
 check "top -g of the whole machine" exits 0 "$profiltool" top -g --tables 2 -d 1 -E 0
 check "top -g of the whole machine: the script's functions" grep -qE ' hot\.py$' out
+stop "$script"
 
 # --- Source in a container, whose files others do not see ---
 

@@ -107,6 +107,7 @@ check "-t: succeeds" exits 0 until_used "$tid" 600 "$profiltool" -t "$tid" -e ti
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
 check "-t: no tick too many" recorded "whole and at_most(j['duration_s'] * 1e9)" "$work/out"
+kill -CONT "$shares"
 check "-a: succeeds" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
 	"whole and takes($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
