@@ -135,6 +135,7 @@ if command -v javac jcmd >/dev/null; then
 	check "Java: names" has "Hot.multiply"
 	check "Java: no hint" exits 1 grep jcmd err
 	check "Java, a map that lacks what is hot: recorded" java_old_map
+	kill -STOP "$pid"
 	check "Java, such a map: the command" says "has none for it; Java (PID $pid): run jcmd $pid"
 	check "Java: without the option that unlocks it, it does not start" \
 		exits 1 "${java[@]}" -XX:+DumpPerfMapAtExit -version
@@ -142,8 +143,7 @@ if command -v javac jcmd >/dev/null; then
 	check "Java: a file: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
 	check "Java: from its start, as hinted" java_at_exit
 	check "Java: from its start: names" has "Hot.multiply"
-	kill "$pid"
-	wait "$pid"
+	stop "$pid"
 else
 	skip "Java" "no javac or jcmd"
 fi

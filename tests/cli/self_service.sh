@@ -342,9 +342,10 @@ note_started $suid
 wait_for grep -q ready "$work/suid.out"
 if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
 	check "a set-user-ID program: is refused" fails_with "is closed to user" tool record -p $suid
+	stop $suid
 	check "an exec of a set-user-ID program: ends the recording" tool record -g -F 999 -o "$work/files/exec.pb.gz" -- \
 		sh -c "echo \$\$ >'$work/files/executes'; '$work/chains' set 100; exec '$work/suid' 1 0"
-	note_started "$(cat "$work/files/executes")" # the command goes on
+	kill "$(cat "$work/files/executes")" # the command goes on
 	check "an exec of a set-user-ID program: what was before is there" has_function "$work/files/exec.pb.gz" "inner chains"
 	check "an exec of a set-user-ID program: nothing of it" lacks_function "$work/files/exec.pb.gz" suid
 	check "an exec of a set-user-ID program: none of its mappings" lacks_mapping "$work/files/exec.pb.gz" suid

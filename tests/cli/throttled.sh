@@ -155,6 +155,7 @@ check "the time of a group that was removed is kept" \
 begin free "$progs/waits" spin
 check "without a quota nothing is throttled" exits 0 "$profiltool" record --wall --json -d 0.1 -p "$pid"
 check "and JSON says so" json 'j["wall"]["throttled"] == [] and j["wall"]["throttled_ns"] == 0' "$work/out"
+stop "$pid"
 
 # --- A control group ---
 
