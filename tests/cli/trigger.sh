@@ -160,7 +160,7 @@ check "SIGUSR2: it has the seconds before and after" examine \
 check "SIGUSR2: each tick has its time" examine "len(t) == j['samples'] == sum(s['count'] for s in j['stacks']) > 0" "$file"
 check "SIGUSR2: which is in these seconds" examine \
 	"j['time_ns'] <= min(t) and max(t) < j['time_ns'] + j['duration_ns']" "$file"
-check "SIGUSR2: before and after" examine "min(t) < $before_ns < max(t)" "$file"
+check "SIGUSR2: before and after" examine "min(t) < j['time_ns'] + 2 * 10 ** 9 < max(t)" "$file"
 check "SIGUSR2: no tick is there twice" examine "len(t) <= $(nproc) * (4 * 97 + 2)" "$file"
 check "SIGUSR2: what ran is named" sh -c '"$1" report "$2" | grep -q burn_sixty' - "$profiltool" "$file"
 check "SIGUSR2: the file says why it is there" examine "'trigger=signal' in j['comments']" "$file"
