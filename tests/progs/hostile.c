@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -722,13 +723,38 @@ static void step_linger(const char *seconds)
 		close(fd);
 }
 
+static _Atomic long sleepers;
+
 static void *sleep_for_ever(void *unused)
 {
+	sleepers++;
 	for (;;)
 		pause();
 	return unused;
 }
 
+/* How many threads do not sleep. By their directory: in a container, their numbers are others
+ * there. */
+static int count_awake(void)
+{
+	glob_t files;
+	int awake = 0;
+	char state;
+
+	if (glob("/proc/self/task/*/stat", GLOB_NOSORT, NULL, &files))
+		fail("no threads in /proc");
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		FILE *file = fopen(files.gl_pathv[i], "r");
+
+		awake += !file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1 || state != 'S';
+		if (file)
+			fclose(file);
+	}
+	globfree(&files);
+	return awake;
+}
+
+/* A thread that does not sleep yet may have a tick. */
 static void step_threads(const char *count)
 {
 	long n = strtol(count, NULL, 0);
@@ -737,6 +763,8 @@ static void step_threads(const char *count)
 	for (long i = 0; i < n; i++)
 		if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
 			fail("no thread");
+	while (sleepers < n || count_awake() > 1)
+		usleep(100);
 }
 
 static void *make_next(void *unused)
