@@ -30,6 +30,17 @@ can_run() {
 	[ "$why_not" = "not installed: " ]
 }
 
+# The time for which the page's lock is held begins when somebody waits for it, however late that is on a busy machine.
+waited=$work/waited
+cat >"$waited" <<'END'
+#!/bin/bash
+is_awaited() {
+	grep -q -e "-> FLOCK .*:$(stat -c %i lock) " /proc/locks
+}
+wait_for is_awaited && exec "$@"
+END
+chmod +x "$waited"
+
 # run_section SECTION DIRECTORY: runs the commands in one shell, as a user would, in an own directory in
 # place of the page's. The output and the status of each are in its files `printed` and `status`.
 run_section() {
@@ -38,8 +49,9 @@ run_section() {
 	mkdir "$2" && cd "$2" || return
 	for step in "$1"/*/; do
 		command=$(<"$step/command")
-		command=${command//-d 2 /-d 5 } # on a busy machine 2 s may be few samples,
-		command=${command//lock sleep 3/lock sleep 10} # and 3 s be over when the recording begins
+		command=${command//-d 2 /-d 3 } # on a busy machine 2 s may be few samples,
+		command=${command//sleep(0.2)/sleep(1)} # and requests far apart
+		command=${command//flock lock sleep/flock lock "$waited" sleep}
 		eval "${command//\/tmp\/tutorial/$2}" >"$step/output" 2>&1
 		echo $? >"$step/status"
 		sed "s|$2|/tmp/tutorial|g" "$step/output" >"$step/printed"
@@ -49,12 +61,13 @@ run_section() {
 	rm -f "/tmp/perf-${!-}.map"
 }
 
-# run_sections SECTION...: runs them at the same time, each in a process group: they need nothing of one
-# another, and mostly wait.
+# run_sections SECTION...: runs three of them at a time, each in a process group: they need nothing of one another. Some
+# mostly wait, and those that do not have a CPU to show.
 run_sections() {
 	local section running=()
 
 	for section; do
+		[ ${#running[@]} -lt 3 ] || wait -n
 		set -m
 		run_section "$section" "$(mktemp -u "$work/tutorial.XXXXXX")" </dev/null &
 		set +m
