@@ -14,12 +14,14 @@ profild --continuous does at 97 Hz, from 2026-11-20 00:00 on, and deploys in it:
     waits=X       a restart, after which threads wait X times as long for a CPU
     more=K,X      a restart, after which there are so many percent more requests of kind K
     load=X        no deploy: so many percent more requests
+    disturbed=F,X no deploy: from then on what else runs takes the function F's cache at times: X percent of its time more
     beside        no deploy: from then on another build is used every other minute
 
 DIRECTORY.SERVICE.requests has the requests of each, as "TIME VALUE" of a counter that restarts begin anew.
 Windows have wall times and delay, as those of a machine in which services wait for a CPU.
 DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and time; DEPLOYS_SERVICES, as JSON, other
-services with the CPUs that each uses; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
+services with the CPUs that each uses; DEPLOYS_COSTS, as JSON, what the functions of each kind of requests cost, in place
+of 40 functions; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
 services more run, every five minutes, a thousand functions each that never run again, as programs that are built to be
 tested do.
 
@@ -39,6 +41,7 @@ HOST = os.environ.get("DEPLOYS_HOST", "one")
 SERVICES = json.loads(os.environ.get("DEPLOYS_SERVICES", '{"web.service": 0.9, "db.service": 0.6, "jobs.service": 0.3}'))
 PERIOD = int(os.environ.get("DEPLOYS_PERIOD", round(1e9 / HZ)))
 FUNCTIONS = 40
+COSTS = json.loads(os.environ.get("DEPLOYS_COSTS", "null"))
 LOG_FUNCTIONS = 60
 ONCE = int(os.environ.get("DEPLOYS_ONCE", 0))
 
@@ -136,11 +139,15 @@ class Service:
         weights = [rng.paretovariate(1.2) for _ in range(FUNCTIONS)]
         self.costs = {f"f{i}": weight / sum(weights) for i, weight in enumerate(weights)}
         self.kind = {f"f{i}": i % 4 for i in range(FUNCTIONS)}
+        if COSTS:
+            pairs = [(cost, kind) for kind, costs in enumerate(COSTS) for cost in costs]
+            self.costs, self.kind = ({f"f{i}": pair[k] for i, pair in enumerate(pairs)} for k in (0, 1))
         self.load, self.beside, self.waits = 1.0, False, 1.0
         self.requests, self.counter = 0, []
         self.old = 0  # a process that ends in the next minute
         self.added = None  # a kind of request, and what its log costs
         self.drift = [0.0] * 5  # of the load, and of each kind of request
+        self.disturbed, self.factor, self.disturbs = None, 1.0, False  # a function, how much more it costs, and when
 
     def deploy(self, what):
         name, _, argument = what.partition("=")
@@ -149,6 +156,10 @@ class Service:
             return
         if name == "beside":
             self.beside = True
+            return
+        if name == "disturbed":
+            self.disturbed, percent = argument.split(",")
+            self.factor = 1 + float(percent) / 100
             return
         self.old = self.pid if name == "halfway" else 0
         self.pid += 100
@@ -194,7 +205,11 @@ class Service:
                   window.label("unit", self.name)]
         ran = 0
         build = f"{self.build + (100 if self.beside and round(hour * 60) % 2 else 0):02x}" * 20
+        if self.disturbed and self.rng.random() < 0.1:
+            self.disturbs = not self.disturbs
         for name, cost in self.costs.items():
+            if self.disturbs and name == self.disturbed:
+                cost *= self.factor
             ticks = poisson(self.rng, HZ * 60 * self.cpus * load * cost * math.exp(self.drift[1 + self.kind[name]]))
             if not ticks:
                 continue

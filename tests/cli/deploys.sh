@@ -121,6 +121,20 @@ check "with what is asked more often" grep -qE ' \+[0-9.]+ .* total  request_1  
 check "in JSON, too" exits 0 "$profiltool" changes --since @0 -q --json "$work/mixture"
 check "as an outcome" json "[c['outcome'] for c in j['changes']] == ['mixture']" "$work/out"
 
+# Services of three functions, beside which something else takes the cache of one at times: a function that is 25 % slower,
+# time that moves to another one, and all slower alike. And one of few, in which the scale is known badly.
+DEPLOYS_COSTS='[[0.25, 0.5, 0.22], [0.03]]' archive few 1 2 {web,db,jobs}.service:0:disturbed=f1,4 web.service:1:slower=f0,6.25 \
+	db.service:1:moved=f0,f2,6.25 jobs.service:1:whole=25
+check "one of three functions that is slower is worse" changes 3 few --unit web.service
+check "the other two are what it is compared with" grep -qE ' \+[567]\.[0-9]{2} .* self +f0 +web$' "$work/out"
+check "time that moves between two of three did not get worse" changes 0 few --unit db.service
+check "it has moved" grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
+check "all slower alike is not seen in three functions" changes 0 few --unit jobs.service
+check "but in the CPU time of a request" changes 3 few --per "jobs=$work/few.jobs.service.requests"
+DEPLOYS_COSTS='[[0.25, 0.4, 0.2], [0.05, 0.04, 0.03, 0.02, 0.01]]' archive scale 7 2 web.service:1:build db.service:1:moved=f0,f2,6.25
+check "an error of the scale is no cost of time that moved" changes 0 scale --unit db.service
+check "which is said" grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
+
 # A service that logs since, in functions of which each is too small to be compared; and one that is only asked more.
 archive added 3 0.8 jobs.service:0.4:added=1,4 db.service:0.4:more=2,40
 check "what is done since a deploy is worse" changes 3 added --unit jobs.service

@@ -20,6 +20,13 @@
 #define MOST_PARTS  6
 #define LEAST_PARTS 3
 
+/*
+ * What a request costs drifts for longer than a short part lasts, so that more of these would seem
+ * to tell more than they do: each side has as few as this, and both sides together tell how they
+ * scatter.
+ */
+#define REQUEST_PARTS 3
+
 /* How much a part depends on the one before is known badly from so few. */
 #define MOST_DEPENDENCE 0.7
 
@@ -45,9 +52,16 @@
 /* A function with fewer ticks on both sides together is not compared. */
 #define LEAST_TICKS 50
 
-/* Of a function that takes part in the scale: it must be known well, and there must be some. */
-#define SCALE_TICKS	100
-#define SCALE_FUNCTIONS 5
+/*
+ * Of a function that takes part in the scale: it must be known well, and there must be some: of
+ * two, nothing tells which one has changed. Of fewer than many, how they scatter is not known.
+ */
+#define SCALE_TICKS	     100
+#define SCALE_FUNCTIONS	     3
+#define SCALE_MANY_FUNCTIONS 5
+
+/* What so many standard errors of the scale explain of a sum of differences is none. */
+#define SCALE_ERRORS 3
 
 /* One of so many that are reported differs by chance. */
 #define FALSE_DISCOVERIES 0.05
@@ -136,6 +150,11 @@ struct share {
 	double last; /* the share in the second half */
 };
 
+/* Of two shares: after to before. */
+struct scale_ratio {
+	double ratio, error; /* relative, by the scatter of both */
+};
+
 /* The ratio of two sums over parts, each of which scatters; the second one is not 0. */
 static struct share ratio_of(const double *of, const double *all, size_t count)
 {
@@ -207,8 +226,9 @@ struct judge {
 	const struct changes_options *o;
 	struct candidate *candidates;
 	size_t count, room;
-	uint32_t *parts; /* scratch: of each block, for each side */
-	double *ratios;
+	uint32_t *parts;      /* scratch: of each block, for each side */
+	double *scale_errors; /* of each change */
+	struct scale_ratio *ratios;
 	size_t ratio_room;
 	struct measured *measured; /* of each change, CHANGE_MEASURES */
 };
@@ -269,35 +289,70 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 	span->parts = side->count;
 }
 
-static int compare_doubles(const void *one, const void *other)
+static int compare_ratios(const void *one, const void *other)
 {
-	const double *a = one, *b = other;
+	const struct scale_ratio *a = one, *b = other;
 
-	return (*a > *b) - (*a < *b);
+	return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-static double median(double *values, size_t count)
+static double median(struct scale_ratio *ratios, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare_doubles);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+	qsort(ratios, count, sizeof(*ratios), compare_ratios);
+	return (ratios[(count - 1) / 2].ratio + ratios[count / 2].ratio) / 2;
+}
+
+static void add_ratio(struct judge *j, size_t *count, const struct share *s)
+{
+	const struct share *a = &s[BEFORE], *b = &s[AFTER];
+
+	j->ratios[(*count)++] = (struct scale_ratio){
+		.ratio = b->share / a->share,
+		.error = sqrt(a->variance / (a->share * a->share) +
+			      b->variance / (b->share * b->share)),
+	};
 }
 
 /*
  * The scale of shares after the change: the median of their ratios to those before, j->ratios.
- * *error: its relative standard error, by the median of the deviations. 1 where there are too few
- * functions.
+ * *error: its relative standard error: by the median of the deviations; or, where so few
+ * functions are there that some that changed would be half of these, that of those in the middle. 1
+ * where there are too few functions.
  */
 static void set_scale(struct judge *j, size_t count, double *scale, double *error)
 {
+	struct scale_ratio *r = j->ratios;
+
 	*scale = 1;
 	*error = 0;
 	if (count < SCALE_FUNCTIONS)
 		return;
-	*scale = median(j->ratios, count);
+	*scale = median(r, count);
+	if (count < SCALE_MANY_FUNCTIONS) {
+		*error = r[count / 2].error;
+		if (count % 2 == 0)
+			*error = hypot(*error, r[count / 2 - 1].error) / 2;
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
-		j->ratios[i] = fabs(j->ratios[i] / *scale - 1);
+		r[i].ratio = fabs(r[i].ratio / *scale - 1);
 	/* Of the normal distribution: that of a median, by the median of the deviations. */
-	*error = 1.4826 * 1.2533 * median(j->ratios, count) / sqrt((double)count);
+	*error = 1.4826 * 1.2533 * median(r, count) / sqrt((double)count);
+}
+
+/*
+ * The scatter of a short time is seen in a longer one that is divided into parts as long: loads
+ * have hours. So each side's variance is not less than what the other's says of its length.
+ */
+static void share_variances(struct share *s, const struct side *sides)
+{
+	double of_tick[CHANGE_SIDES];
+
+	for (int k = 0; k < CHANGE_SIDES; k++)
+		of_tick[k] = s[k].variance * sides[k].ticks;
+	for (int k = 0; k < CHANGE_SIDES; k++)
+		if (sides[!k].ticks > sides[k].ticks)
+			s[k].variance = fmax(of_tick[k], of_tick[!k]) / sides[k].ticks;
 }
 
 /* The scale of all of the service. */
@@ -320,25 +375,23 @@ static int find_scale(struct judge *j, const struct change *change, const struct
 			continue;
 		if (array_reserve(&j->ratios, &j->ratio_room, count + 1, sizeof(*j->ratios)))
 			return -ENOMEM;
-		j->ratios[count++] = s[AFTER].share / s[BEFORE].share;
+		share_variances(s, sides);
+		add_ratio(j, &count, s);
 	}
 	set_scale(j, count, scale, error);
 	return 0;
 }
 
-/*
- * The scatter of a short time is seen in a longer one that is divided into parts as long: loads
- * have hours. So each side's variance is not less than what the other's says of its length.
- */
-static void share_variances(struct share *s, const struct side *sides)
+/* Of two sides that scatter alike, as parts of what they have: by both together. */
+static void pool_variances(struct share *s, const struct side *sides)
 {
-	double of_tick[CHANGE_SIDES];
+	double of_tick = 0;
 
 	for (int k = 0; k < CHANGE_SIDES; k++)
-		of_tick[k] = s[k].variance * sides[k].ticks;
+		of_tick +=
+			s[k].variance / (s[k].share * s[k].share) * sides[k].ticks / CHANGE_SIDES;
 	for (int k = 0; k < CHANGE_SIDES; k++)
-		if (sides[!k].ticks > sides[k].ticks)
-			s[k].variance = fmax(of_tick[k], of_tick[!k]) / sides[k].ticks;
+		s[k].variance = of_tick * s[k].share * s[k].share / sides[k].ticks;
 }
 
 /* The p of two shares; sets *variance and the freedom of their difference. */
@@ -404,6 +457,14 @@ static void set_part_of_caller(const struct judge *j, struct candidate *candidat
 	candidate->caller_share = of_caller[BEFORE].sum / sides[BEFORE].sum;
 }
 
+static bool calls(const struct changes_function *f)
+{
+	for (size_t i = 0; i < f->cells.count; i++)
+		if (f->cells.cells[i].total != f->cells.cells[i].self)
+			return true;
+	return false;
+}
+
 /*
  * Compares what the same caller calls with each other, of the candidates from that one on, as parts
  * of its time: by the median of their ratios, as all of the service, for where one is slower, the
@@ -424,9 +485,10 @@ static int compare_siblings(struct judge *j, const struct change *change, struct
 			continue;
 		for (int k = 0; k < CHANGE_SIDES; k++)
 			ticks[k] = one->row.percent[k] / 100 * (double)change->spans[k].ticks;
-		if (fmin(ticks[BEFORE], ticks[AFTER]) >= SCALE_TICKS)
-			j->ratios[count++] =
-				one->of_caller[AFTER].share / one->of_caller[BEFORE].share;
+		/* Each function once, with what it calls. */
+		if (fmin(ticks[BEFORE], ticks[AFTER]) >= SCALE_TICKS &&
+		    (one->row.total || !calls(one->function)))
+			add_ratio(j, &count, one->of_caller);
 	}
 	set_scale(j, count, &scale, &scale_error);
 	for (struct candidate *one = first; one < end; one++) {
@@ -618,6 +680,18 @@ static void measure_side(const struct judge *j, const struct change *change,
 		}
 }
 
+/* Joins parts that follow each other to REQUEST_PARTS. */
+static void join_parts(struct measure_parts *m)
+{
+	struct measure_parts joined = { .count = REQUEST_PARTS };
+
+	for (size_t i = 0; i < m->count; i++) {
+		joined.of[i * REQUEST_PARTS / m->count] += m->of[i];
+		joined.all[i * REQUEST_PARTS / m->count] += m->all[i];
+	}
+	*m = joined;
+}
+
 /* How long all others waited, and made wait, meanwhile: as of the measures. */
 static void measure_elsewhere(const struct judge *j, struct change *change, enum change_side number,
 			      const struct side *side)
@@ -706,6 +780,13 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 			if (!known)
 				break;
 			s[k] = ratio_of(parts.of, parts.all, parts.count);
+			if (i == MEASURE_PER_REQUEST) {
+				double last = s[k].last;
+
+				join_parts(&parts);
+				s[k] = ratio_of(parts.of, parts.all, parts.count);
+				s[k].last = last;
+			}
 			/* What was waited is known exactly; CPU time by ticks is not. */
 			if (i == MEASURE_PER_REQUEST || i == MEASURE_CPU || i == MEASURE_DELAY)
 				s[k].variance = fmax(s[k].variance,
@@ -713,7 +794,10 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 		}
 		if (!known)
 			continue;
-		share_variances(s, sides);
+		if (i == MEASURE_PER_REQUEST)
+			pool_variances(s, sides);
+		else
+			share_variances(s, sides);
 		m->p = difference_p(s, 1, 0, &variance, &freedom);
 		m->known = true;
 		m->value[BEFORE] = s[BEFORE].share;
@@ -734,20 +818,12 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 	measured[MEASURE_PER_REQUEST].explained[1] = fmax(fixed, 0);
 }
 
-static bool calls(const struct changes_function *f)
-{
-	for (size_t i = 0; i < f->cells.count; i++)
-		if (f->cells.cells[i].total != f->cells.cells[i].self)
-			return true;
-	return false;
-}
-
 static int compare_change(struct judge *j, size_t number)
 {
 	struct change *change = &j->c->changes[number];
 	struct side sides[CHANGE_SIDES];
 	size_t first = j->count;
-	double scale, error;
+	double scale, *error = &j->scale_errors[number];
 	int err;
 
 	set_spans(j->c, number);
@@ -757,15 +833,15 @@ static int compare_change(struct judge *j, size_t number)
 		return 0;
 	change->outcome = CHANGE_NONE;
 	measure_change(j, change, sides);
-	err = find_scale(j, change, sides, &scale, &error);
+	err = find_scale(j, change, sides, &scale, error);
 	for (size_t i = 0; i < j->c->data->function_count && !err; i++) {
 		const struct changes_function *f = &j->c->data->functions[i];
 
 		if (f->service != change->number)
 			continue;
-		err = compare(j, change, f, false, sides, scale, error);
+		err = compare(j, change, f, false, sides, scale, *error);
 		if (!err && calls(f)) /* else both are the same */
-			err = compare(j, change, f, true, sides, scale, error);
+			err = compare(j, change, f, true, sides, scale, *error);
 	}
 	for (size_t i = first; i < j->count && !err; i++)
 		if (j->candidates[i].caller && !j->candidates[i].compared)
@@ -783,20 +859,10 @@ static int compare_p(const void *one, const void *other)
 }
 
 /* Benjamini and Hochberg's correction: of those up to a limit, so large a part is by chance. */
-static int correct(struct judge *j)
+static void correct(double **order, size_t count)
 {
-	double **order = calloc(j->count + j->c->count * CHANGE_MEASURES + 1, sizeof(*order));
 	double least = 1;
-	size_t count = 0;
 
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < j->count; i++)
-		order[count++] = &j->candidates[i].row.p;
-	for (size_t i = 0; i < j->c->count; i++)
-		for (int k = 0; k < CHANGE_MEASURES; k++)
-			if (j->c->changes[i].measures[k].known)
-				order[count++] = &j->c->changes[i].measures[k].p;
 	if (count)
 		qsort(order, count, sizeof(*order), compare_p);
 	for (size_t i = count; i-- > 0;) {
@@ -805,6 +871,31 @@ static int correct(struct judge *j)
 		least = p < least ? p : least;
 		*order[i] = least;
 	}
+}
+
+/*
+ * Corrects what is compared for being many: but what a request costs, which was asked for by
+ * itself, for the deploys alone.
+ */
+static int correct_all(struct judge *j)
+{
+	double **order = calloc(j->count + j->c->count * CHANGE_MEASURES + 1, sizeof(*order));
+	size_t count = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < j->count; i++)
+		order[count++] = &j->candidates[i].row.p;
+	for (size_t i = 0; i < j->c->count; i++)
+		for (int k = 0; k < CHANGE_MEASURES; k++)
+			if (j->c->changes[i].measures[k].known && k != MEASURE_PER_REQUEST)
+				order[count++] = &j->c->changes[i].measures[k].p;
+	correct(order, count);
+	count = 0;
+	for (size_t i = 0; i < j->c->count; i++)
+		if (j->c->changes[i].measures[MEASURE_PER_REQUEST].known)
+			order[count++] = &j->c->changes[i].measures[MEASURE_PER_REQUEST].p;
+	correct(order, count);
 	free(order);
 	return 0;
 }
@@ -822,13 +913,22 @@ static int compare_rows(const void *one, const void *other)
 /* What functions cost more, and what they cost less. */
 struct balance {
 	double more, less;
+	double after; /* what those cost then that differ in the service's time */
 };
 
-static enum change_outcome outcome(const struct balance *b, double least)
+/*
+ * What some cost more and others less may be the same: the error of the scale is in each
+ * difference, and theirs add up.
+ */
+static enum change_outcome outcome(const struct balance *b, double least, double scale_error)
 {
-	if (b->more - b->less >= least)
+	double limit = least;
+
+	if (fmin(b->more, b->less) >= least)
+		limit = fmax(least, SCALE_ERRORS * scale_error * b->after);
+	if (b->more - b->less >= limit)
 		return CHANGE_WORSE;
-	if (b->less - b->more >= least)
+	if (b->less - b->more >= limit)
 		return CHANGE_BETTER;
 	return b->more >= least ? CHANGE_MOVED : CHANGE_NONE;
 }
@@ -954,19 +1054,22 @@ static int conclude(struct judge *j, uint32_t number)
 			amount >= j->o->least_percent && (row->total || !candidate->alike);
 		rows += candidate->differs;
 		/* Callers have what they call in their totals, so these do not add up. */
-		if (!row->total && !candidate->alike)
+		if (!row->total && !candidate->alike) {
 			count_candidate(candidate, row->difference, &balance);
+			balance.after += row->percent[AFTER];
+		}
 	}
 	for (size_t i = 0; i < j->count; i++)
 		if (j->candidates[i].change == number && j->candidates[i].differs &&
 		    !j->candidates[i].row.total)
 			count_siblings(j, &j->candidates[i], &balance);
 	if (rows) {
-		change->outcome = outcome(&balance, j->o->least_percent);
+		change->outcome = outcome(&balance, j->o->least_percent, j->scale_errors[number]);
 		/* Then all that differs is in totals, or alike. */
 		if (change->outcome == CHANGE_NONE && !change->asked) {
 			balance = added_balance(j, number);
-			change->outcome = outcome(&balance, j->o->least_percent);
+			change->outcome =
+				outcome(&balance, j->o->least_percent, j->scale_errors[number]);
 		}
 		change->cost = balance.more - balance.less;
 		if (change->outcome == CHANGE_NONE)
@@ -1003,17 +1106,19 @@ int changes_judge(struct changes *c, const struct changes_options *o)
 
 	j.parts = calloc(CHANGE_SIDES * c->data->block_count + 1, sizeof(*j.parts));
 	j.measured = calloc(c->count * CHANGE_MEASURES + 1, sizeof(*j.measured));
-	if (!j.parts || !j.measured)
+	j.scale_errors = calloc(c->count + 1, sizeof(*j.scale_errors));
+	if (!j.parts || !j.measured || !j.scale_errors)
 		err = -ENOMEM;
 	for (size_t i = 0; i < c->count && !err; i++)
 		err = compare_change(&j, i);
-	err = err ?: correct(&j);
+	err = err ?: correct_all(&j);
 	for (size_t i = 0; i < c->count && !err; i++) {
 		conclude_measures(&j, i);
 		err = conclude(&j, i);
 	}
 	free(j.parts);
 	free(j.measured);
+	free(j.scale_errors);
 	free(j.ratios);
 	free(j.candidates);
 	return err;
