@@ -276,9 +276,9 @@ export -f wait_for rest # for scripts that tests write
 
 # has_line TEXT FILE: like grep -qF, without a process.
 has_line() {
-	local lines=()
-	mapfile -t lines <"$2"
-	[[ ${lines[*]} == *"$1"* ]]
+	local in_file=()
+	mapfile -t in_file <"$2"
+	[[ ${in_file[*]} == *"$1"* ]]
 }
 
 # listens SOCKET: whether a process accepts connections there. The file is there before, for a moment in which they are
