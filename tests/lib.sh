@@ -73,9 +73,9 @@ skip() {
 	fi
 }
 
-# runs_32_bit NAME: succeeds if 32-bit programs can be compiled and run here. Otherwise reports that NAME cannot run; where the
-# kernel executes none whatever is installed, as in virtual machines under PVM, this is no failure of a strict run either:
-# tests/kernels runs such programs on Debian's kernels.
+# runs_32_bit NAME: succeeds if 32-bit programs can be compiled and run here. Otherwise there is a row instead of those of
+# NAME: it cannot run where the compiler makes none; it holds where the kernel executes none, whatever is installed, as in
+# virtual machines under PVM: tests/kernels runs such programs on Debian's kernels.
 runs_32_bit() {
 	local status
 
@@ -86,7 +86,7 @@ runs_32_bit() {
 	fi
 	"$work/runs_32_bit" 2>/dev/null
 	status=$?
-	[ "$status" -ne 126 ] || PROFIL_TEST_STRICT='' skip "$1" "this kernel executes no 32-bit programs"
+	[ "$status" -eq 0 ] || check "$1: this kernel executes none, ENOEXEC" test "$status" -eq 126
 	[ "$status" -eq 0 ]
 }
 
