@@ -12,7 +12,7 @@ test="g++ gcc-multilib musl-tools binutils file xz-utils zstd bzip2 locales linu
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev libpython3-dev php-cli php-fpm php-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git
-	python3-protobuf openssl debian-archive-keyring"
+	python3-protobuf openssl debian-archive-keyring zsh fish"
 # dwp(1) is in binutils, but not since Debian 13; sid has no version.
 # shellcheck source=/dev/null # what there is on this machine
 case $(. /etc/os-release 2>/dev/null && echo "$ID${VERSION_ID:-}") in
