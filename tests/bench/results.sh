@@ -44,7 +44,6 @@ machine() {
 	echo "| Processor | $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs$(
 		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual") |"
 	echo "| Memory | $(awk '/^MemTotal/ { printf "%.1f GB", $2 / 1e6 }' /proc/meminfo) |"
-	version Kernel uname -sr
 	version System sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
 	version profil "$profiltool" --version
 	version perf perf --version
