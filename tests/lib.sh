@@ -174,7 +174,7 @@ executes_command() {
 start_ready() {
 	: >"$work/start.out"
 	start "$@"
-	wait_for has_line ready "$work/start.out"
+	wait_for has_text ready "$work/start.out"
 }
 
 # note_started PID...: has these processes ended when the test ends, unless others have their numbers by
@@ -274,8 +274,8 @@ nothing=$work/.nothing
 export nothing
 export -f wait_for rest # for scripts that tests write
 
-# has_line TEXT FILE: like grep -qF, without a process.
-has_line() {
+# has_text TEXT FILE: like grep -qF, without a process.
+has_text() {
 	local in_file=()
 	mapfile -t in_file <"$2"
 	[[ ${in_file[*]} == *"$1"* ]]
@@ -381,7 +381,7 @@ begin() {
 	with_pdeathsig "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
-	wait_for has_line ready "$work/$name.out"
+	wait_for has_text ready "$work/$name.out"
 }
 
 # send_line NAME LINE: writes a line to the standard input of a program that `begin` started.

@@ -13,6 +13,7 @@ static int duplicate_fd(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+/* Without the " (deleted)" that the kernel appends. */
 static bool is_same_path(const char *a, const char *b)
 {
 	return proc_path_size(a) == proc_path_size(b) && strncmp(a, b, proc_path_size(a)) == 0;

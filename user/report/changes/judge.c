@@ -21,9 +21,9 @@
 #define LEAST_PARTS 3
 
 /*
- * What a request costs drifts for longer than a short part lasts, so that more of these would seem
- * to tell more than they do: each side has as few as this, and both sides together tell how they
- * scatter.
+ * Parts of each side for the CPU time of a request. It drifts for longer than a short part lasts,
+ * so that many short parts would make its error too small. The variance of so few is taken from
+ * both sides together.
  */
 #define REQUEST_PARTS 3
 
@@ -53,14 +53,15 @@
 #define LEAST_TICKS 50
 
 /*
- * Of a function that takes part in the scale: it must be known well, and there must be some: of
- * two, nothing tells which one has changed. Of fewer than many, how they scatter is not known.
+ * The scale is the median over functions with at least SCALE_TICKS on each side. Of two functions
+ * it cannot be known which one has changed; below SCALE_MANY_FUNCTIONS the error of the scale
+ * cannot be estimated from how the functions scatter.
  */
 #define SCALE_TICKS	     100
 #define SCALE_FUNCTIONS	     3
 #define SCALE_MANY_FUNCTIONS 5
 
-/* What so many standard errors of the scale explain of a sum of differences is none. */
+/* A sum of differences within so many standard errors of the scale is not a change. */
 #define SCALE_ERRORS 3
 
 /* One of so many that are reported differs by chance. */
@@ -315,9 +316,9 @@ static void add_ratio(struct judge *j, size_t *count, const struct share *s)
 
 /*
  * The scale of shares after the change: the median of their ratios to those before, j->ratios.
- * *error: its relative standard error: by the median of the deviations; or, where so few
- * functions are there that some that changed would be half of these, that of those in the middle. 1
- * where there are too few functions.
+ * *error: its relative standard error, from the median of the deviations; below
+ * SCALE_MANY_FUNCTIONS, that of the functions in the middle. *scale is 1, and *error 0, below
+ * SCALE_FUNCTIONS.
  */
 static void set_scale(struct judge *j, size_t count, double *scale, double *error)
 {
