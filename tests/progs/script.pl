@@ -2,7 +2,8 @@
 #
 # script.pl TRUTH KIND...: known work in known functions. Prints "ready", waits for a line, works, and writes to the
 # file TRUTH what its call stacks were, as caller() sees them, and the CPU time in each: JSON, {"CHAIN": SECONDS}, where
-# CHAIN is FUNCTION:LINE;... from the outermost one on, without the line of the innermost function, which is spin().
+# CHAIN is FUNCTION:LINE;... from the outermost one on, without the line of the innermost function, which is spin(). ""
+# is known work outside spin().
 # The blocks of eval {}, which caller() sees, are no functions.
 use v5.36;
 use utf8;
@@ -292,7 +293,9 @@ sub thread_a { spin(10) }
 sub thread_b { spin(10) }
 
 sub both_threads {
+	my $before = clock_gettime(3);
 	my @both = map { threads->create(\&thread_work, $_) } "thread_a", "thread_b";
+	$truth{""} = clock_gettime(3) - $before; # each thread gets a copy of all that the interpreter has
 	for my $thread (@both) {
 		my $found = $thread->join;
 		$truth{$_} += $found->{$_} for keys %$found;
