@@ -111,11 +111,21 @@ stop "$pid"
 # --- The kernel's own code in user space ---
 
 cat >"$work/clock.c" <<'EOF_C'
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
-int main(void)
+#include <unistd.h>
+int main(int count, char **arguments)
 {
+	char *vdso = (char *)getauxval(AT_SYSINFO_EHDR), *name;
+	int memory = open("/proc/self/mem", O_RDWR);
 	struct timespec t;
+	while (count > 1 && vdso && (name = memmem(vdso, 4096, "clock_get", 9)))
+		if (pwrite(memory, "forged_by", 9, (off_t)name) != 9)
+			return perror(arguments[1]), 1;
 	puts("ready");
 	fflush(stdout);
 	for (;;)
@@ -128,6 +138,10 @@ check "vDSO: recorded" record clock -o "$work/clock.pb.gz"
 vdso='sum(f["self"] for f in j["functions"] if f["image"].startswith("[vdso")) == 0 or \
 	[f for f in j["functions"] if f["image"].startswith("[vdso") and "clock_gettime" in f["name"]]'
 check "vDSO: names" recorded "$vdso" "$work/clock.json"
+stop "$pid"
+start_ready "$work/clock" forge
+check "vDSO that a program has changed: recorded" record forged
+check "vDSO that a program has changed: names" recorded "$vdso" "$work/forged.json"
 stop "$pid"
 if runs_32_bit "vDSO of 32 bits"; then
 	gcc -m32 -O1 "$work/clock.c" -o "$work/clock32"

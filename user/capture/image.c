@@ -155,8 +155,11 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	return 0;
 }
 
-/* Returns a memfd with a copy of the process's vDSO, an ELF file of a few pages; -1: failed. */
-static int copy_vdso(const struct sideband_record *record)
+/*
+ * Returns a memfd with a copy of the process's vDSO of 32 bits, an ELF file of a few pages; -1:
+ * failed.
+ */
+static int copy_vdso32(const struct sideband_record *record)
 {
 	char path[64], page[4096];
 	int memory, copy;
@@ -208,16 +211,25 @@ static uid_t namespace_owner(pid_t tid)
 	return owner == geteuid() ? 0 : owner;
 }
 
+/* The user of a process; 0: root, the caller, or unknown. */
+static uid_t user_of(const struct process *process)
+{
+	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
+}
+
 /*
  * The user who chose what the open file of a mapping holds, whose build ID and symbols may be
  * forged; 0: root or the caller. Only a build ID shows which of root's files it is, where a user
  * can mount any of them on a path.
  */
-static uid_t provider_of(const struct sideband_record *record, int fd)
+static uid_t provider_of(const struct process *process, const struct sideband_record *record,
+			 int fd)
 {
 	struct stat status;
 
-	if (record->name[0] != '/' || fstat(fd, &status))
+	if (record->name[0] != '/')
+		return user_of(process); /* its vDSO */
+	if (fstat(fd, &status))
 		return 0;
 	if (!file_is_of(&status, 0))
 		return status.st_uid;
@@ -358,10 +370,11 @@ static int open_image(const char *name, struct sideband_record *record)
 	struct stat status;
 	int fd;
 
-	if (strncmp(name, "[vdso", 5) == 0) {
-		fd = copy_vdso(record);
+	if (strcmp(name, "[vdso32]") == 0) {
+		fd = copy_vdso32(record);
 		return fd < 0 ? -ESRCH : fd;
 	}
+	/* Readers take their own vDSO: a process can write to its copy. */
 	if (name[0] != '/')
 		return -ENODATA;
 	fd = open_mapped(record, &status);
@@ -446,7 +459,7 @@ static int open_again_for(struct process_table *table, const struct process *pro
 			if (!image->is_unread)
 				continue;
 			fd = open_image(image_name(&record), &record);
-			provider = fd < 0 ? 0 : provider_of(&record, fd);
+			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
 			if (provider && provider != image->user) {
 				close(fd);
 				fd = -EPERM;
@@ -494,8 +507,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	uint32_t roots = find_image(table, name, record, 0);
 	struct capture_image *unread = roots == INDEX_NONE ? NULL : &table->images[roots];
 	struct sideband_record opened = *record;
-	/* The user of the process; 0: root, the caller, or unknown. */
-	uid_t user = process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
+	uid_t user = user_of(process);
 	uid_t provider;
 	uint64_t begin_ns = now_ns();
 	int fd = -EAGAIN;
@@ -506,7 +518,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	if (!unread || begin_ns >= unread->next_try_ns)
 		fd = open_image(name, &opened);
 	/* Without the file, its user's is likely: programs of root have root's. */
-	provider = fd < 0 ? user : provider_of(&opened, fd);
+	provider = fd < 0 ? user : provider_of(process, &opened, fd);
 	if (provider) {
 		*image = find_image(table, name, record, provider);
 		if (*image == INDEX_NONE)
