@@ -172,6 +172,9 @@ static int prepare_unwind(const struct sample_program *sample)
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		bpf_map__set_autocreate(maps[i], unwind);
 	err = bpf_map__set_max_entries(bpf->maps.unwind_copies, ring_bytes);
+	/* What found no room in it is sent at the next tick. */
+	if (ring_bytes / 2 < LANGUAGE_RING_BYTES)
+		err = err ?: bpf_map__set_max_entries(bpf->maps.language_codes, ring_bytes / 2);
 	return err || !unwind ? err : unwind_prepare(unwind, bpf);
 }
 
