@@ -122,7 +122,7 @@ only() {
 			"$work/only.json"
 }
 check "report --unit" only "burn_parent burn_thread burn_child" --unit "$unit"
-check "report --user" only "burn_sixty burn_thirty burn_ten" --user "$(id -un 65534)"
+check "report --user" only "burn_sixty burn_thirty burn_ten burn_cpu" --user "$(id -un 65534)"
 
 check "the root group: all processes" bash -c \
 	"'$profiltool' --cgroup / -F 999 -d 2 --json >'$work/root.json' 2>/dev/null"
