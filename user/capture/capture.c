@@ -824,12 +824,12 @@ int capture_cut(struct capture *c, struct error *e)
 	c->crowded = 0;
 	take_crowded(c);
 	/*
-	 * Records may have been lost: at the end the mappings of the remaining processes are read
-	 * once more. A recording that is always on may not take the time.
+	 * Where records were lost since it was last done, the mappings of the remaining processes
+	 * are read at the end. A recording that is always on may not take the time.
 	 */
 	if (!c->stopped || c->options.always_on)
 		err = make_room(c);
-	else if (!c->target_execed)
+	else if (!c->target_execed && c->processes.lacks_records)
 		err = snapshot_again(&c->processes, c->stop_ns);
 	if (err || jit_look_again(&c->processes))
 		return error_no_memory(e);
