@@ -554,6 +554,38 @@ static void many_labels_and_comments(void **state)
 	bytes_free(&b);
 }
 
+/* Labels with the same bytes as earlier ones are not parsed again; fields behind them are. */
+static void labels_come_again(void **state)
+{
+#define THREAD 3 << 3 | 2, 4, 1 << 3, 8, 3 << 3, 7 /* pid 7 */
+	static const uint8_t last[] = { 2 << 3 | 2, 12, 1 << 3, 40, 2 << 3, 1, 2 << 3, 10, THREAD };
+	static const uint8_t values_behind[] = { 2 << 3 | 2, 12, 1 << 3, 40, THREAD,
+						 2 << 3,     2,	 2 << 3, 20 };
+	static const uint8_t others_behind[] = { 2 << 3 | 2, 12, 1 << 3, 40, THREAD,
+						 2 << 3,     3,	 2 << 3, 30 };
+	struct bytes b = small_file();
+	struct profile *p;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		bytes_add(&b, last, sizeof(last));
+		bytes_add(&b, values_behind, sizeof(values_behind));
+		bytes_add(&b, others_behind, sizeof(others_behind));
+	}
+	add_strings(&b);
+	add_text(&b, STRING, "pid");
+	p = read_good(pprof, &b);
+	assert_int_equal(p->sample_count, 2);
+	assert_int_equal(p->label_count, 2);
+	assert_int_equal(p->labels[p->samples[1].labels].pid, 7);
+	assert_int_equal(p->samples[1].depth, 1);
+	assert_int_equal(p->values[2], 12);
+	assert_int_equal(p->values[3], 120);
+	profile_free(p);
+	bytes_free(&b);
+#undef THREAD
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -578,6 +610,7 @@ int main(void)
 		cmocka_unit_test(detect_in_window),
 		cmocka_unit_test(salvage_what_is_missing),
 		cmocka_unit_test(many_labels_and_comments),
+		cmocka_unit_test(labels_come_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

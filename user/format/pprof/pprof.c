@@ -212,6 +212,12 @@ struct ids {
 	struct index index;
 };
 
+/* Labels of samples, by the bytes that they have in the file: few differ. */
+struct label_bytes {
+	struct wire bytes;
+	uint32_t number;
+};
+
 /* The part of the file with all fields of one kind. */
 struct range {
 	const uint8_t *start, *end;
@@ -236,6 +242,9 @@ struct reader {
 	struct wire_field waits; /* PPROF_WAITS; the same */
 	uint32_t *samples;	 /* the number of each in the profile, or PROFILE_NONE */
 	size_t sample_count, sample_room;
+	struct label_bytes *labels;
+	size_t label_count, label_room;
+	struct index label_index;
 	bool dropped;	     /* corrupt data was dropped: warned of once */
 	bool missing;	     /* references to strings, functions or locations not in the file */
 	bool unknown_inside; /* unknown fields inside messages */
@@ -875,13 +884,24 @@ static int add_label(struct reader *r, const struct wire_field *f, struct profil
 	return 0;
 }
 
+static bool same_bytes(const void *array, uint32_t entry, const void *key)
+{
+	const struct label_bytes *labels = array;
+	const struct wire *bytes = key;
+
+	return wire_left(&labels[entry].bytes) == wire_left(bytes) &&
+	       memcmp(labels[entry].bytes.at, bytes->at, wire_left(bytes)) == 0;
+}
+
 /* Adds a Sample; all messages that it refers to have been read. */
 static int read_sample(struct reader *r, const struct wire_field *f)
 {
 	struct profile_labels labels = { .comm = "" };
 	size_t types = r->p->value_type_count;
-	struct wire w = f->content;
-	uint32_t number;
+	struct wire w = f->content, tail = { 0 }; /* tail: from the first label on */
+	uint32_t number, known = INDEX_NONE;
+	size_t label_size = 0; /* bytes of labels in it */
+	uint64_t hash = 0;
 	int err = 0;
 
 	if (array_reserve(&r->samples, &r->sample_room, r->sample_count + 1, sizeof(*r->samples)))
@@ -914,6 +934,17 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 			err = each_number(r, &field, add_value);
 			break;
 		case TAG(SAMPLE_LABEL, WIRE_BYTES):
+			if (!tail.at) {
+				tail = (struct wire){ field.start, w.end };
+				hash = hash_bytes(tail.at, wire_left(&tail), 0);
+				known = index_find(&r->label_index, hash, same_bytes, r->labels,
+						   &tail);
+			}
+			if (known != INDEX_NONE) {
+				w.at = w.end;
+				break;
+			}
+			label_size += w.at - field.start;
 			err = add_label(r, &field, &labels);
 			break;
 		default:
@@ -928,10 +959,23 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 		return fail_at(r, f->start,
 			       "the sample has %zu values, but the file has %zu sample types",
 			       r->value_count, types);
-	labels.tags = r->tags;
-	labels.tag_count = r->tag_count;
-	if (profile_add_labels(r->p, &labels, &number) ||
-	    profile_sample(r->p, r->frames, r->frame_count, number, &number))
+	if (known != INDEX_NONE) {
+		number = r->labels[known].number;
+	} else {
+		labels.tags = r->tags;
+		labels.tag_count = r->tag_count;
+		if (profile_add_labels(r->p, &labels, &number))
+			return error_no_memory(r->e);
+	}
+	/* Noted if nothing else is in the tail, which is skipped when it comes again. */
+	if (label_size && label_size == wire_left(&tail)) {
+		if (array_reserve(&r->labels, &r->label_room, r->label_count + 1,
+				  sizeof(*r->labels)) ||
+		    index_add(&r->label_index, hash, r->label_count))
+			return error_no_memory(r->e);
+		r->labels[r->label_count++] = (struct label_bytes){ tail, number };
+	}
+	if (profile_sample(r->p, r->frames, r->frame_count, number, &number))
 		return error_no_memory(r->e);
 	profile_add_values(r->p, number, r->values);
 	r->samples[r->sample_count - 1] = number;
@@ -1226,6 +1270,8 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	free(r.values);
 	free(r.tags);
 	free(r.samples);
+	free(r.labels);
+	index_free(&r.label_index);
 	return err;
 }
 
