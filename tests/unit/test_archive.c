@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "archive/read.h"
+
 /* The name of a file is when its window began, in UTC wherever we are. */
 static void names(void **state)
 {
@@ -254,15 +256,81 @@ static void not_ours(void **state)
 	assert_true(strstr(e.what, "none: No such file or directory"));
 }
 
+/* Of 2 s, in the first of which others waited for 0.5 s, the last second. */
+static uint64_t delay_of_part(bool no_code, int64_t *ticks)
+{
+	const uint64_t start_s = utc("2026-11-21 03:15:00");
+	const struct archive_query query = {
+		.directory = directory,
+		.since_ns = (start_s + 1) * NS_PER_S,
+		.until_ns = (start_s + 60) * NS_PER_S,
+		.leaves = no_code,
+		.no_code = no_code,
+	};
+	struct archive_result result;
+	uint64_t delay;
+	struct error e;
+
+	if (archive_read(&query, &result, &e))
+		fail_msg("%s", e.what);
+	delay = profile_total(result.p, PROFILE_DELAY_TYPE);
+	*ticks = profile_total(result.p, "samples");
+	assert_int_equal(profile_stacks(result.p), PROFILE_NO_STACKS);
+	for (size_t i = 0; i < result.p->sample_count; i++)
+		assert_int_equal(result.p->samples[i].depth, !no_code);
+	profile_free(result.p);
+	archive_result_free(&result);
+	return delay;
+}
+
+/* What threads waited while a part of a window ran does not depend on whether its code is asked. */
+static void part_without_code(void **state)
+{
+	const uint64_t start_s = utc("2026-11-21 03:15:00");
+	struct archive *a = opened("one");
+	struct profile *p = empty_profile(10000000);
+	uint32_t mapping = add_mapping(p, 0x1000, 0x2000, 0, "/bin/web"), labels;
+	struct error e;
+	int64_t ticks;
+
+	(void)state;
+	assert_int_equal(profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds"), 0);
+	assert_int_equal(profile_add_labels(p, &(struct profile_labels){ .comm = "web" }, &labels),
+			 0);
+	for (uint32_t second = 0; second < 2; second++) {
+		const int64_t values[] = { 100, NS_PER_S, second ? 0 : NS_PER_S / 2 };
+		uint32_t frame = add_location(p, 0x1010 + second, mapping);
+
+		assert_int_equal(profile_add_sample(p, &frame, 1, labels, values), 0);
+		for (uint64_t i = 0; i < 100; i++)
+			assert_int_equal(
+				tick_list_add(&p->ticks, second,
+					      (start_s + second) * NS_PER_S + i * 10 * NS_PER_MS),
+				0);
+	}
+	p->time_ns = start_s * NS_PER_S;
+	p->duration_ns = 2 * NS_PER_S;
+	p->totals.known = true;
+	p->totals.ticks = p->totals.counted = 200;
+	if (archive_write(a, p, NULL, 0, &e))
+		fail_msg("%s", e.what);
+	profile_free(p);
+	archive_close(a);
+	assert_int_equal(delay_of_part(false, &ticks), 0);
+	assert_int_equal(ticks, 100);
+	assert_int_equal(delay_of_part(true, &ticks), 0);
+	assert_int_equal(ticks, 100);
+}
+
 #define test(function) \
 	cmocka_unit_test_setup_teardown(function, directory_setup, directory_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(names),	      test(private),  test(one_writer), test(odd_hosts),
-		test(clock_set_back), test(selected), test(covered),	test(killed),
-		test(full),	      test(not_ours),
+		test(names),	      test(private),  test(one_writer),	       test(odd_hosts),
+		test(clock_set_back), test(selected), test(covered),	       test(killed),
+		test(full),	      test(not_ours), test(part_without_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,11 +151,18 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	const struct archive_window *w = &r->windows[number];
 	struct archive_host *host = &r->hosts[r->host_numbers[number]];
 	const char *lacking;
-	struct window_choice choice = { .ticks.choose = choose_ticks, .q = r->query };
+	const struct window_choice none = { .ticks.choose = choose_ticks, .q = r->query };
+	struct window_choice choice = none;
 	bool uncut, timed;
 	struct profile *p;
-	int err = window_read_ticks(w->path, &choice.ticks, &p, e);
+	int err = window_read_part(w->path, &choice.ticks, r->query->no_code, &p, e);
 
+	/* The delay of a part is a share of each stack's. */
+	if (!err && choice.cut && r->query->no_code) {
+		profile_free(p);
+		choice = none;
+		err = window_read_part(w->path, &choice.ticks, false, &p, e);
+	}
 	if (err == -ENOENT) /* dropped meanwhile */
 		return 0;
 	if (err == -EINVAL) {
@@ -173,7 +180,7 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	if (!r->query->times)
 		p->ticks.count = 0;
 	for (size_t i = 0; r->query->leaves && i < p->sample_count; i++)
-		p->samples[i].depth = p->samples[i].depth > 0;
+		p->samples[i].depth = p->samples[i].depth && !r->query->no_code;
 	err = err ?: profile_filter_labels(p, &r->query->labels, &lacking);
 	if (!err) {
 		pthread_mutex_lock(&r->lock);

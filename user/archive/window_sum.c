@@ -11,10 +11,12 @@
 /* A sum is shortened when it has this multiple of the samples that it may have in the end. */
 #define GROWTH 4
 
-int window_read_ticks(const char *path, struct tick_choice *ticks, struct profile **p,
-		      struct error *e)
+int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,
+		     struct error *e)
 {
-	const struct input_options options = { .foreign = true, .ticks = ticks };
+	const struct input_options options = { .foreign = true,
+					       .ticks = ticks,
+					       .no_code = no_code };
 	struct stat status;
 
 	if (lstat(path, &status))
@@ -28,7 +30,7 @@ int window_read_ticks(const char *path, struct tick_choice *ticks, struct profil
 
 int window_read(const char *path, struct profile **p, struct error *e)
 {
-	return window_read_ticks(path, NULL, p, e);
+	return window_read_part(path, NULL, false, p, e);
 }
 
 /* Replaces the sum by one with at most s->most stacks. */

@@ -13,9 +13,9 @@
  */
 int window_read(const char *path, struct profile **p, struct error *e);
 
-/* The same with the ticks that a choice keeps (util/input.h). */
-int window_read_ticks(const char *path, struct tick_choice *ticks, struct profile **p,
-		      struct error *e);
+/* The same with the ticks that a choice keeps, and perhaps without code (util/input.h). */
+int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,
+		     struct error *e);
 
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
 struct window_sum {

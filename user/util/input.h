@@ -13,6 +13,7 @@
 struct input_options {
 	bool salvage;	     /* read as much of a corrupt file as possible */
 	bool foreign;	     /* other users' links, and special files, are not opened */
+	bool no_code;	     /* the stacks of samples are not needed: readers may drop them */
 	unsigned int stride; /* bytes of code per count, in files that do not say; 0: 1 */
 	/* Which ticks to keep, of a file alone: a directory is read as a whole. NULL: all. */
 	struct tick_choice *ticks;

@@ -919,6 +919,8 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 
 		if (reason)
 			return fail_at(r, field.start, "the sample is corrupt: %s", reason);
+		if (field.id == SAMPLE_LOCATION_ID && r->in->options.no_code)
+			continue;
 		switch (TAG(field.id, field.type)) {
 		case TAG(SAMPLE_LOCATION_ID, WIRE_BYTES):
 			most = wire_left(&field.content);
@@ -1249,6 +1251,9 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 
 	p->bits = 64;
 	err = scan_fields(&r);
+	if (in->options.no_code)
+		r.ranges[PPROF_MAPPING] = r.ranges[PPROF_FUNCTION] = r.ranges[PPROF_LOCATION] =
+			(struct range){ 0 };
 	if (!err && !has_string(&r, PPROF_COMM) && has_string(&r, PPROF_THREAD)) {
 		r.thread_key = PPROF_THREAD;
 		err = keep_extra(&r, PROFILE_NONE, "%c%s", EXTRA_THREAD_KEY, PPROF_THREAD);
