@@ -179,8 +179,8 @@ static int add_window(struct part *part, size_t number, struct error *e)
 	uncut = is_uncut(&choice, p, &err);
 	if (!r->query->times)
 		p->ticks.count = 0;
-	for (size_t i = 0; r->query->leaves && i < p->sample_count; i++)
-		p->samples[i].depth = p->samples[i].depth && !r->query->no_code;
+	for (size_t i = 0; r->query->no_code && i < p->sample_count; i++)
+		p->samples[i].depth = 0;
 	err = err ?: profile_filter_labels(p, &r->query->labels, &lacking);
 	if (!err) {
 		pthread_mutex_lock(&r->lock);

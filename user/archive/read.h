@@ -26,8 +26,7 @@ struct archive_query {
 	bool times;	  /* keep the times of ticks */
 	/* Of the windows of which a part lies in the interval, only what lies outside of it. */
 	bool rest;
-	bool leaves;  /* without the callers, which many questions do not need: faster */
-	bool no_code; /* and without the code that ran: the fastest */
+	bool no_code; /* without stacks, which many questions do not need: faster */
 	bool fine;    /* do not read sums instead of the windows that are there */
 };
 

@@ -698,7 +698,8 @@ static int print_functions(const struct row *const *rows, size_t count, double s
 
 /*
  * "74 % in libz.so.1.2.13, mostly 3 functions; 12 % in the kernel", or, where no image has half of
- * the samples: "40 % in a.so, 30 % in b.so, 11 % in the kernel".
+ * the samples: "40 % in a.so, 30 % in b.so, 11 % in the kernel". Nothing above rows that are not of
+ * code: no stack is read for them, of an archive.
  */
 int report_where(const struct profile *p, const struct rows_options *o, const char *prefix,
 		 FILE *out)
@@ -713,6 +714,8 @@ int report_where(const struct profile *p, const struct rows_options *o, const ch
 	struct rows r;
 	int err;
 
+	if (o->view && !(o->view->fields & ROW_CODE))
+		return 0;
 	functions.view = NULL;
 	functions.by_total = functions.delay = false;
 	functions.extents = NULL;

@@ -180,7 +180,7 @@ static int run_diff(int argc, char **argv)
 		o.view.rows.view = row_view_by_name("image");
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
-	query_set_rows(&o.reading.query, o.view.rows.view, true, true);
+	query_set_rows(&o.reading.query, o.view.rows.view, true);
 	paths = argv + first;
 	count = argc - first;
 	intervals = o.before || query_has_interval(q);

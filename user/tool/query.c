@@ -58,10 +58,9 @@ bool query_is_given(const struct tool_query *q)
 	return query_has_interval(q) || q->host_count || !profile_label_filter_is_empty(&q->labels);
 }
 
-void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks, bool leaves)
+void query_set_rows(struct tool_query *q, const struct row_view *view, bool code)
 {
-	q->leaves = view && !(view->fields & ROW_CODE) && !stacks;
-	q->no_code = q->leaves && !leaves;
+	q->no_code = view && !(view->fields & ROW_CODE) && !code;
 	q->fine =
 		view && view->fields & (ROW_ADDRESS | ROW_LINE | ROW_PROCESS | ROW_OF_TAG(TAG_CPU));
 	q->by_time = view && view->fields & ROW_OF_TAG(TAG_TIME);
@@ -397,7 +396,6 @@ int query_read_interval(const char *path, const struct tool_query *q,
 		.time_tag = q->by_time,
 		.step_ns = q->step_ns,
 		.times = q->times,
-		.leaves = q->leaves,
 		.no_code = q->no_code,
 		.fine = q->fine,
 	};

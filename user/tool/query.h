@@ -38,8 +38,7 @@ struct tool_query {
 	bool by_time, by_host; /* rows need these tags */
 	uint64_t step_ns;      /* with by_time: the length of a row; 0: chosen */
 	bool times;	       /* keep the times of ticks */
-	bool leaves;	       /* and no callers, */
-	bool no_code;	       /* nor the code that ran */
+	bool no_code;	       /* without stacks */
 	bool fine; /* they need addresses, lines or processes, as far as there are any */
 };
 
@@ -90,10 +89,10 @@ bool query_has_interval(const struct tool_query *q);
 void query_clear_interval(struct tool_query *q);
 
 /*
- * Makes query_read() give samples the tags that rows of this view (may be NULL) need. stacks:
- * something else needs call stacks; leaves: their leaves.
+ * Makes query_read() give samples the tags that rows of this view (may be NULL) need. code:
+ * something else needs call stacks.
  */
-void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks, bool leaves);
+void query_set_rows(struct tool_query *q, const struct row_view *view, bool code);
 
 /* The archive that is read if no file is named: PROFIL_ARCHIVE, or the default. */
 const char *query_archive(void);

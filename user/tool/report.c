@@ -4,7 +4,6 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/calls/call_view.h"
 #include "report/diff/moment.h"
@@ -237,7 +236,7 @@ static int run_report(int argc, char **argv)
 	struct error e;
 	char several[32];
 	const char *name;
-	bool says_where, of_leaves;
+	bool of_code;
 	int err, first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -253,11 +252,9 @@ static int run_report(int argc, char **argv)
 	if (o.view.by_image)
 		rows->view = row_view_by_name("image");
 	o.reading.query.step_ns = o.view.step_ns;
-	/* As tool_summarize() does. */
-	says_where = !o.reading.naming.quiet && (o.verbose || isatty(STDERR_FILENO));
-	of_leaves = rows->image || o.filter.states || o.filter.hide_idle || o.filter.reason;
-	query_set_rows(&o.reading.query, rows->view,
-		       is_tree(&o) || o.filter.focus || o.filter.ignore, says_where || of_leaves);
+	of_code = is_tree(&o) || rows->image || o.filter.focus || o.filter.ignore ||
+		  o.filter.states || o.filter.hide_idle || o.filter.reason;
+	query_set_rows(&o.reading.query, rows->view, of_code);
 	if (rows->view && rows->view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
 	if (check_options(&o, &e))

@@ -59,7 +59,7 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 		return -EINVAL;
 	}
 	/* Every view can be asked for later. */
-	query_set_rows(&r->reading.query, r->view, true, true);
+	query_set_rows(&r->reading.query, r->view, true);
 	r->reading.query.fine = true;
 	if (r->view->fields & ROW_SOURCE)
 		r->reading.naming.lines = true;
