@@ -846,7 +846,7 @@ static void test_images_of_users(void **state)
 	assert_int_equal(image, 0);
 	assert_int_equal(image_of_mapping(&table, &ended_of_root, &at_ended, &image), 0);
 	assert_int_equal(image, 0);
-	image_reject(&table.images[0]);
+	image_reject(&table, &table.images[0]);
 	table.images[0].next_try_ns = 0;
 	assert_int_equal(fchown(file, USER, USER), 0);
 	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);

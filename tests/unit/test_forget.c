@@ -594,11 +594,36 @@ static void test_those_there(void **state)
 	assert_int_equal(image_open_again(&table), 0);
 	assert_true(table.images[0].fd >= 0 && table.images[0].is_reopened);
 	/* One of them had another build by its path: it is closed, and tried again, not at once. */
-	image_reject(&table.images[0]);
+	image_reject(&table, &table.images[0]);
 	assert_int_equal(table.images[0].fd, -1);
 	assert_int_equal(image_open_again(&table), 0);
 	assert_int_equal(table.images[0].fd, -1);
 	table.next_open_ns = 0;
+	assert_int_equal(image_open_again(&table), 0);
+	assert_true(table.images[0].fd >= 0);
+	process_table_free(&table);
+	unlink(file.path);
+}
+
+/* A file that no process maps any more is not looked for all the time. */
+static void test_nobody(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct file file = make_file();
+
+	(void)state;
+	assert_int_equal(process_add(&table, GONE, 0), 0);
+	assert_int_equal(map_file(&table, GONE, &file)->fd, -1);
+	assert_int_equal(image_open_again(&table), 0);
+	assert_int_not_equal(table.open_left, 0);
+	table.processes[0].ended = true;
+	table.next_open_ns = 0;
+	assert_int_equal(image_open_again(&table), 0);
+	assert_int_equal(table.open_left, 0);
+	/* By a record, not at once. */
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	assert_int_equal(map_file(&table, getpid(), &file)->fd, -1);
+	assert_int_equal(table.open_left, 2);
 	assert_int_equal(image_open_again(&table), 0);
 	assert_true(table.images[0].fd >= 0);
 	process_table_free(&table);
@@ -634,7 +659,8 @@ int main(void)
 		cmocka_unit_test(test_chain),	      cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_many_children), cmocka_unit_test(test_next_process),
-		cmocka_unit_test(test_those_there),   cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_those_there),   cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

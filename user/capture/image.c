@@ -302,6 +302,8 @@ int image_add(struct process_table *table, const struct capture_image *image, ui
 		return -ENOMEM;
 	table->images[slot] = *image;
 	table->images[slot].serial = table->serials++;
+	if (image->is_unread)
+		table->open_left = table->count;
 	table->image_bytes += IMAGE_BYTES + strlen(image->path);
 	table->next_image = slot + 1;
 	if (slot == table->image_count)
@@ -422,12 +424,13 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 	return 0;
 }
 
-void image_reject(struct capture_image *image)
+void image_reject(struct process_table *table, struct capture_image *image)
 {
 	if (image->fd >= 0)
 		close(image->fd);
 	image->fd = -1;
 	image->is_unread = true;
+	table->open_left = table->count;
 	/* While it was read, processes of any user may have mapped it. */
 	image->user = 0;
 }
@@ -452,12 +455,14 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				.device = image->device,
 				.name = image->path,
 			};
-			uint64_t begin_ns = now_ns();
+			uint64_t begin_ns;
 			uid_t provider;
 			int fd;
 
 			if (!image->is_unread)
 				continue;
+			table->open_left = table->count;
+			begin_ns = now_ns();
 			fd = open_image(image_name(&record), &record);
 			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
 			if (provider && provider != image->user) {
@@ -479,21 +484,21 @@ static int open_again_for(struct process_table *table, const struct process *pro
 int image_open_again(struct process_table *table)
 {
 	uint64_t begin_ns = now_ns(), end_ns = begin_ns;
-	bool any = false;
 	int err = 0;
 
-	for (size_t i = 0; i < table->image_count && !any; i++)
-		any = table->images[i].is_unread;
-	if (!any || begin_ns < table->next_open_ns)
+	if (!table->open_left || begin_ns < table->next_open_ns)
 		return 0;
-	for (size_t i = 0; i < table->count && end_ns < begin_ns + AGAIN_NS_MAX && !err; i++) {
+	for (size_t left = table->count; left && table->open_left && !err; left--) {
 		const struct process *process =
 			&table->processes[table->next_open++ % table->count];
 
+		table->open_left--;
 		if (process->ended || process->next_with_pid != INDEX_NONE)
 			continue;
 		err = open_again_for(table, process);
 		end_ns = now_ns();
+		if (end_ns >= begin_ns + AGAIN_NS_MAX)
+			break;
 	}
 	table->next_open_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
 	return err;
@@ -517,6 +522,8 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 		return 0;
 	if (!unread || begin_ns >= unread->next_try_ns)
 		fd = open_image(name, &opened);
+	else
+		table->open_left = table->count;
 	/* Without the file, its user's is likely: programs of root have root's. */
 	provider = fd < 0 ? user : provider_of(process, &opened, fd);
 	if (provider) {

@@ -7,9 +7,9 @@
 /*
  * Finds the image behind a mapping, or adds it to the table and opens its file: through
  * /proc/PID/map_files, which works for deleted files and in other mount namespaces; else the
- * program's by /proc/PID/exe, and others' by their path (record->name) below /proc/PID/root. The
- * vDSO is copied. A file that cannot be opened is an
- * image, too: `why` has the reason, and it is tried again through the next process that maps it.
+ * program's by /proc/PID/exe, and others' by their path (record->name) below /proc/PID/root. A vDSO
+ * of 32 bits is copied. A file that cannot be opened is an image, too: `why` has the reason, and it
+ * is tried again through the next process that maps it.
  *
  * A file that a user other than root provides is a separate image, even with the build ID and path
  * of another: with a forged build ID, a user could name the code of other users.
@@ -21,12 +21,13 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 
 /*
  * Tries again to open the files that could not be opened, through all processes that map them now.
- * Takes half a percent of the time at most. Returns 0 or -ENOMEM.
+ * Takes half a percent of the time at most, and none after it has found no process that maps one,
+ * until another file cannot be opened. Returns 0 or -ENOMEM.
  */
 int image_open_again(struct process_table *table);
 
 /* Closes an image's file, which is another build than was mapped: to be opened again. */
-void image_reject(struct capture_image *image);
+void image_reject(struct process_table *table, struct capture_image *image);
 
 /*
  * Adds an image as it is, in a free slot, and sets *number. Returns 0, with which the table owns

@@ -134,6 +134,12 @@ static int take_file(struct process_table *table, struct process *process, int p
 	return name_image(table, process);
 }
 
+static void plan_look(struct process_table *table, const struct jit *jit)
+{
+	if (jit->next_look_ns < table->next_jit_ns)
+		table->next_jit_ns = jit->next_look_ns;
+}
+
 static int look_for_map(struct process_table *table, struct process *process)
 {
 	struct jit *jit = &process->jit;
@@ -145,6 +151,7 @@ static int look_for_map(struct process_table *table, struct process *process)
 		return 0;
 	jit->look_again_ns = jit->look_again_ns ? 2 * jit->look_again_ns : LOOK_AGAIN_NS;
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
+	plan_look(table, jit);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
 	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
 	if (path_fd < 0)
@@ -214,11 +221,17 @@ int jit_look_soon(struct process_table *table)
 	uint64_t now = now_ns();
 	int err = 0;
 
+	if (now < table->next_jit_ns)
+		return 0;
+	table->next_jit_ns = UINT64_MAX;
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 
-		if (process->jit.image != INDEX_NONE && !process->ended &&
-		    now >= process->jit.next_look_ns && !process->generation)
+		if (process->jit.image == INDEX_NONE || process->ended || process->generation)
+			continue;
+		if (now < process->jit.next_look_ns)
+			plan_look(table, &process->jit);
+		else
 			err = look_for_map(table, process);
 	}
 	return err;

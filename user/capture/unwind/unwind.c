@@ -302,7 +302,7 @@ static int unwind_read_image(struct unwind *u, size_t number)
 	}
 	err = read_file(u, image, state, &e);
 	if (err == -ESTALE) {
-		image_reject(image);
+		image_reject(u->processes, image);
 		state->again = true; /* from now on on a budget */
 	}
 	if (err && state->number)
