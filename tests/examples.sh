@@ -182,7 +182,7 @@ print("@%.1f" % ((j["time_ns"] + times[len(times) // 2]) / 1e9))')
 not_run='systemctl|sysctl|echo|mkdir|groupadd|chgrp|chmod|setcap|kcachegrind|go|ssh|A'
 # What ends by Ctrl-C, or by q.
 endless='^(profiltool (record -a -F 499 -o|web --serve|top .*--json)|.*/profild )'
-screen='^profiltool (browse|top (-g )?-p [0-9]+$)'
+screen='^profiltool (browse|top (-g )?(-p [0-9]+|--cgroup [^ ]+)$)'
 
 # is_on GROUP COMMAND: whether what it runs waits for Ctrl-C: it says so, or waits for events. Sets $recorders.
 is_on() {
@@ -192,9 +192,10 @@ is_on() {
 		[[ $2 != *--serve* ]] && grep -q poll "/proc/${recorders[0]}/wchan"
 }
 
-# quits: types q when the screen of a program shows something.
+# quits: types q when the screen of a program shows the share of something, which is 12.34 there and nowhere else: without
+# a sample, top ends with another status.
 quits() {
-	wait_for [ -s "$work/typescript" ] && wait_for grep -qE 'samples|function' "$work/typescript" && echo q
+	wait_for grep -qE '[0-9]\.[0-9]{2}' "$work/typescript" && echo q
 }
 
 # succeeds COMMAND
@@ -203,8 +204,9 @@ succeeds() {
 
 	if [[ $1 =~ $screen ]]; then
 		rm -f "$work/typescript"
-		quits | timeout 300 script -qefc "$1" "$work/typescript" >/dev/null
-		return
+		quits | timeout 300 script -qefc "$1" "$work/typescript" >/dev/null && return
+		cat -v "$work/typescript"
+		return 1
 	fi
 	if ! [[ $1 =~ $endless ]]; then
 		timeout 300 bash -o pipefail -c "$1"
