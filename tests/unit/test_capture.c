@@ -216,6 +216,25 @@ static void test_stacks(void **state)
 	counts_free(&counts);
 }
 
+/* Waits have no frame where the kernel walked no stack; those may be the first that come. */
+static void test_stacks_without_frames(void **state)
+{
+	const uint64_t pc = 0x1000;
+	uint64_t id = sample_id_make(1, 10, 11);
+	struct counts counts = { 0 };
+
+	(void)state;
+	add_stack(&counts, id, &pc, 0, 0);
+	add_stack(&counts, id, &pc, 0, 0);
+	assert_int_equal(counts.count, 1);
+	assert_int_equal(counts.samples[0].count, 2);
+	add_stack(&counts, id, &pc, 0, 1);
+	add_stack(&counts, id, &pc, 0, 0);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.samples[0].count, 3);
+	counts_free(&counts);
+}
+
 /* A frame that cannot be an address of user space ends the stack; the leaf stays. */
 static void test_stacks_with_invalid_frames(void **state)
 {
@@ -886,6 +905,7 @@ int main(void)
 		cmocka_unit_test(test_periods),
 		cmocka_unit_test(test_counts_sum),
 		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_without_frames),
 		cmocka_unit_test(test_stacks_with_invalid_frames),
 		cmocka_unit_test(test_stacks_collide),
 		cmocka_unit_test(test_stacks_table),

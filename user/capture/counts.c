@@ -24,7 +24,8 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
 	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
 	       a->cpu == key->sample->cpu && a->waker == key->sample->waker &&
-	       memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
+	       (!key->depth ||
+		memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0);
 }
 
 static int append(struct counts *counts, const struct key *key, uint64_t hash)
@@ -39,7 +40,8 @@ static int append(struct counts *counts, const struct key *key, uint64_t hash)
 	sample = &counts->samples[counts->count++];
 	*sample = *key->sample;
 	sample->first_pc = counts->pc_count;
-	memcpy(counts->pcs + counts->pc_count, key->pcs, key->depth * sizeof(*key->pcs));
+	if (key->depth) /* pcs is NULL until a stack has frames */
+		memcpy(counts->pcs + counts->pc_count, key->pcs, key->depth * sizeof(*key->pcs));
 	counts->pc_count += key->depth;
 	return 0;
 }
