@@ -6,6 +6,8 @@
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$(dirname "$0")/../control_group.sh"
 
 if [ "$(id -u)" != 0 ]; then
 	skip "hostile files" "recording needs root"
@@ -18,10 +20,11 @@ mkdir -m 777 "$work/made"
 host=$(uname -n)
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
-# record NAME: starts profild in $work/NAME; $daemon is its process.
+with=()
+# record NAME: starts profild in $work/NAME, by the command $with; $daemon is its process.
 record() {
 	directory=$work/$1
-	"${pdeathsig[@]}" "$work/profild" --continuous --verbose --window 2 --directory "$directory" \
+	"${pdeathsig[@]}" "${with[@]}" "$work/profild" --continuous --verbose --window 2 --directory "$directory" \
 		--metrics "$work/$1.prom" 2>"$directory.err" &
 	daemon=$!
 	note_started "$daemon"
@@ -74,5 +77,44 @@ check "a header that changes: windows are written" wait_for has_windows 8
 check "a header that changes: with little memory" peak_below 150
 check "a header that changes: the recording ends in order" end_daemon
 stop "$hostile"
+
+# Three containers of a user whose state file takes a gigabyte of memory at each read, and one of a user who has few.
+if ! make_control_group || ! unshare -Cm true 2>/dev/null; then
+	skip "state files of containers" "no control group, or no namespaces, can be made here"
+	finish
+	exit
+fi
+id=$(printf '%064d' 0)
+storage=.local/share/containers/storage/overlay-containers
+mkdir -p "$work"/{hostile,honest}/$storage
+printf '[%s[]]' "$(yes '[],' | head -n 5000000 | tr -d '\n')" >"$work/hostile/$storage/containers.json"
+printf '[{"id": "%s", "names": ["mail"]}]' "$id" >"$work/honest/$storage/containers.json"
+printf '%s:x:%d:%d::%s:/bin/sh\n' hostile 65534 65534 "$work/hostile" honest 65533 65533 "$work/honest" >"$work/passwd"
+# burn USER CONTAINER: runs a program of a user in a container; $pid is its process.
+burn() {
+	mkdir -p "$group/user.slice/user-$1.slice/libpod-$2.scope" || return
+	nice -n 19 setpriv --reuid="$1" --regid="$1" --clear-groups sh -c 'while :; do :; done' &
+	pid=$!
+	note_started "$pid"
+	echo "$pid" >"$group/user.slice/user-$1.slice/libpod-$2.scope/cgroup.procs"
+}
+# For the daemon, $group is the root of control groups.
+with=(sh -c 'echo $$ >"$0/cgroup.procs" && exec unshare -Cm sh -c '\''
+	mount --make-rprivate / && mount --bind "$0" /etc/passwd && exec "$@"'\'' "$@"' "$group" "$work/passwd")
+check "an honest user's container" burn 65533 "$id"
+burning=("$pid")
+for i in 1 2 3; do
+	burn 65534 "$(printf '%064d' "$i")"
+	burning+=("$pid")
+done
+check "state files: profild records" record state
+check "state files: windows are written" wait_for has_windows 4
+check "state files: with little memory" peak_below 250
+check "state files: the recording ends in order" end_daemon
+check "state files: the honest user's container has its name" sh -c '"$1" report --by container "$2" | grep -q mail' - \
+	"$profiltool" "$directory"
+for pid in "${burning[@]}"; do
+	stop "$pid"
+done
 
 finish

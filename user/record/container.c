@@ -17,13 +17,29 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/directory.h"
 
 /* The state files are root's, or the user's whose containers they name; they may be of any size. */
 #define FILE_MAX    ((off_t)16 << 20)
 #define ENTRIES_MAX 65536 /* of a directory */
-#define JSON_DEPTH  64
-#define ID_SIZE	    64 /* hexadecimal digits */
+
+/*
+ * All files of one user, and the entries of a directory. A container takes 1 kB; of a malicious
+ * file, 3 bytes of JSON take 160 of memory.
+ */
+#define USERS_BYTES_MAX	  ((off_t)512 << 10)
+#define USERS_ENTRIES_MAX 256
+
+/*
+ * While recording goes on, a user's files may take 1 / this of the time, and this much before that:
+ * users who may make control groups can make as many containers.
+ */
+#define USERS_PART     100
+#define USERS_FIRST_NS (100 * NS_PER_MS)
+
+#define JSON_DEPTH 64
+#define ID_SIZE	   64 /* hexadecimal digits */
 
 struct search {
 	const char *pattern;
@@ -32,6 +48,7 @@ struct search {
 	char *name;	/* what it is */
 	uid_t whose;	/* with id: of whom; 0: the system's */
 	uid_t owner;	/* whose state files are read */
+	off_t left;	/* of an owner but root: so much may still be read */
 	int err;
 };
 
@@ -99,6 +116,7 @@ static void each_entry(struct search *s, int fd,
 		       void (*visit)(struct search *s, int directory, const char *name))
 {
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	size_t most = s->owner ? USERS_ENTRIES_MAX : ENTRIES_MAX;
 	const struct dirent *entry;
 
 	if (!directory) {
@@ -106,7 +124,7 @@ static void each_entry(struct search *s, int fd,
 			close(fd);
 		return;
 	}
-	for (size_t i = 0; i < ENTRIES_MAX && !s->err && (entry = readdir(directory)); i++)
+	for (size_t i = 0; i < most && !s->err && (entry = readdir(directory)); i++)
 		if (entry->d_name[0] != '.')
 			visit(s, fd, entry->d_name);
 	closedir(directory);
@@ -124,8 +142,9 @@ static void each_entry_of(struct search *s, const char *path,
 }
 
 /* Reads a file of JSON; NULL: it cannot be read, or is too large, or invalid. */
-static struct json_object *read_json(int directory, const char *name)
+static struct json_object *read_json(struct search *s, int directory, const char *name)
 {
+	off_t most = s->owner ? s->left : FILE_MAX;
 	int fd = directory_open_file(directory, name);
 	struct json_object *json = NULL;
 	struct json_tokener *tokener = NULL;
@@ -136,13 +155,14 @@ static struct json_object *read_json(int directory, const char *name)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &status) == 0 && status.st_size <= FILE_MAX)
+	if (fstat(fd, &status) == 0 && status.st_size <= most)
 		text = malloc(status.st_size + 1);
 	while (text && n > 0 && size < status.st_size) {
 		n = read(fd, text + size, status.st_size - size);
 		size += n > 0 ? n : 0;
 	}
 	close(fd);
+	s->left -= s->owner ? size : 0;
 	tokener = text ? json_tokener_new_ex(JSON_DEPTH) : NULL;
 	if (tokener)
 		json = json_tokener_parse_ex(tokener, text, size);
@@ -169,7 +189,7 @@ static void visit_docker(struct search *s, int directory, const char *id)
 {
 	bool is_other = s->id && strcmp(id, s->id) != 0;
 	int fd = is_other ? -1 : directory_open_in(directory, id, false);
-	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.v2.json");
+	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, "config.v2.json");
 	const char *name = TEXT_AT(json, "Name");
 	const char *container = TEXT_AT(json, "Config", "Labels", "io.kubernetes.container.name");
 
@@ -195,7 +215,7 @@ static void visit_storage(struct search *s, int directory, const char *name)
 		return;
 	fd = directory_open_in(directory, name, false);
 	for (size_t i = 0; i < 2 && fd >= 0; i++) {
-		struct json_object *json = read_json(fd, files[i]), *names, *text;
+		struct json_object *json = read_json(s, fd, files[i]), *names, *text;
 		bool is_list = json_object_is_type(json, json_type_array);
 
 		for (size_t j = 0; is_list && j < json_object_array_length(json); j++) {
@@ -223,7 +243,7 @@ static void visit_task(struct search *s, int directory, const char *id)
 {
 	bool is_other = s->id && strcmp(id, s->id) != 0;
 	int fd = is_other ? -1 : directory_open_in(directory, id, false);
-	struct json_object *json = fd < 0 ? NULL : read_json(fd, "config.json");
+	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, "config.json");
 	const char *container = TEXT_AT(json, "annotations", "io.kubernetes.cri.container-name");
 
 	if (fd >= 0)
@@ -276,6 +296,7 @@ static void search_homes(struct search *s)
 		    (s->id && user->pw_uid != s->whose))
 			continue;
 		s->owner = user->pw_uid;
+		s->left = USERS_BYTES_MAX;
 		snprintf(path, sizeof(path), "%s/.local/share/containers/storage", user->pw_dir);
 		each_entry_of(s, path, visit_storage);
 	}
@@ -287,7 +308,7 @@ static void search_homes(struct search *s)
 static void search_system(struct search *s)
 {
 	int etc = directory_open("/etc/docker");
-	struct json_object *json = etc < 0 ? NULL : read_json(etc, "daemon.json");
+	struct json_object *json = etc < 0 ? NULL : read_json(s, etc, "daemon.json");
 	const char *root = TEXT_AT(json, "data-root");
 	char path[PATH_MAX];
 
@@ -319,11 +340,34 @@ static int compare_id(const void *id, const void *entry)
 	return strcmp(id, ((const struct container_entry *)entry)->id);
 }
 
+static void forget_names(struct container_names *names)
+{
+	for (; names->count; names->count--) {
+		free(names->entries[names->count - 1].id);
+		free(names->entries[names->count - 1].name);
+	}
+}
+
+/* Adds the user if need be. Returns NULL if memory runs out. */
+static struct container_user *find_user(struct container_names *names, uid_t uid)
+{
+	for (size_t i = 0; i < names->user_count; i++)
+		if (names->users[i].uid == uid)
+			return &names->users[i];
+	if (array_reserve(&names->users, &names->user_room, names->user_count + 1,
+			  sizeof(*names->users)))
+		return NULL;
+	names->users[names->user_count] = (struct container_user){ .uid = uid };
+	return &names->users[names->user_count++];
+}
+
 const char *container_name(struct container_names *names, const char *id)
 {
 	const char *slash = strrchr(id, '/');
 	struct search s = { .id = slash ? slash + 1 : id };
 	struct container_entry *found = NULL;
+	struct container_user *user = NULL;
+	uint64_t begin_ns = now_ns();
 	unsigned int uid = 0;
 	size_t place = 0;
 	int end = 0;
@@ -335,19 +379,28 @@ const char *container_name(struct container_names *names, const char *id)
 		return found->name;
 	if (!is_id(s.id)) /* it is a name, or in another container, whose files are elsewhere */
 		return NULL;
+	if (slash && (sscanf(id, "user-%u.slice%n", &uid, &end) != 1 || id + end != slash || !uid))
+		return NULL;
+	user = uid ? find_user(names, uid) : NULL;
+	/* It is not remembered: a later sample, or window, may have the name. */
+	if (uid && (!user || user->paid_ns > begin_ns + USERS_PART * USERS_FIRST_NS))
+		return NULL;
 	if (names->count == NAMES_MAX)
-		container_names_free(names);
+		forget_names(names);
 	copy = strdup(id);
 	if (!copy || array_reserve(&names->entries, &names->room, names->count + 1,
 				   sizeof(*names->entries))) {
 		free(copy);
 		return NULL;
 	}
-	if (!slash) {
-		search_system(&s);
-	} else if (sscanf(id, "user-%u.slice%n", &uid, &end) == 1 && id + end == slash && uid) {
+	if (user) {
 		s.whose = uid;
 		search_homes(&s);
+		if (user->paid_ns < begin_ns)
+			user->paid_ns = begin_ns;
+		user->paid_ns += USERS_PART * (now_ns() - begin_ns);
+	} else {
+		search_system(&s);
 	}
 	while (place < names->count && strcmp(names->entries[place].id, id) < 0)
 		place++;
@@ -359,11 +412,9 @@ const char *container_name(struct container_names *names, const char *id)
 
 void container_names_free(struct container_names *names)
 {
-	for (size_t i = 0; i < names->count; i++) {
-		free(names->entries[i].id);
-		free(names->entries[i].name);
-	}
+	forget_names(names);
 	free(names->entries);
+	free(names->users);
 	*names = (struct container_names){ 0 };
 }
 

@@ -3,6 +3,8 @@
 #define PROFIL_RECORD_CONTAINER_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "util/error.h"
 
@@ -29,12 +31,18 @@ struct container_names {
 		char *id, *name; /* name: NULL: unknown */
 	} * entries;		 /* ordered by ID */
 	size_t count, room;
+	struct container_user {
+		uid_t uid;
+		uint64_t paid_ns; /* when what reading this user's files took is paid for */
+	} * users;
+	size_t user_count, user_room;
 };
 
 /*
  * Returns the name of a container, of kubernetes with namespace and pod; NULL: none is known, or
  * memory ran out. id: as the tag `container` of samples has it. Looks for it in the state files
- * once: so a recording has one name of it. The name is valid until the next call.
+ * once: so a recording has one name of it. A user's files are not read if those that were
+ * have taken more than a hundredth of the time. The name is valid until the next call.
  */
 const char *container_name(struct container_names *names, const char *id);
 void container_names_free(struct container_names *names);
