@@ -80,28 +80,42 @@ is_named() {
 
 record=(record -a -F 997 --format pprof)
 
-# The debug file of a stripped program, which root and the user run.
-programs stripped "$(own_build_id)"
-strip "$work/stripped"
-id=$(readelf -n "$work/stripped" | sed -n 's/.*Build ID: //p')
-mkdir -p "$work/evil/debug/.build-id/${id:0:2}"
-objcopy --only-keep-debug "$work/evil/stripped" "$work/evil/debug/.build-id/${id:0:2}/${id:2}.debug"
-chown -R 65534:65534 "$work/evil"
-record_begin debug "${record[@]}" -o "$work/debug.pb.gz"
-forge "$work/evil/debug" /usr/lib/debug "$work/stripped" wait
-genuine stripped
-kill -INT "$recorder"
-wait "$recorder"
-check "a debug file in a user's mount namespace does not name root's program" is_named stripped "$work/debug.pb.gz" stripped+0x
+# The debug file of a stripped program, which root and the user run: the user's, then root's that every user may write.
+# by_debug_file NAME [OWNER MODE]
+by_debug_file() {
+	local id
+	programs "$1" "$(own_build_id)" || return
+	strip "$work/$1"
+	id=$(readelf -n "$work/$1" | sed -n 's/.*Build ID: //p')
+	mkdir -p "$work/evil/debug/.build-id/${id:0:2}"
+	objcopy --only-keep-debug "$work/evil/$1" "$work/evil/debug/.build-id/${id:0:2}/${id:2}.debug"
+	chown -R "${2:-65534}" "$work/evil"
+	chmod -R "${3:-u=rwX,og=rX}" "$work/evil"
+	record_begin "$1" "${record[@]}" -o "$work/$1.pb.gz"
+	forge "$work/evil/debug" /usr/lib/debug "$work/$1" wait
+	genuine "$1"
+	kill -INT "$recorder"
+	wait "$recorder"
+	is_named "$1" "$work/$1.pb.gz" "$1+0x"
+}
+check "a debug file in a user's mount namespace does not name root's program" by_debug_file stripped
+check "nor does a debug file of root's that every user may write" by_debug_file open_debug 0 a=rwX
 
 # A program at the same path.
-programs same "$(own_build_id)"
-record_begin same "${record[@]}" -o "$work/same.pb.gz"
-forge "$work/evil/same" "$work/same" "$work/same" wait
-genuine same
-kill -INT "$recorder"
-wait "$recorder"
-check "a program of the same path and build ID does not name root's" is_named same "$work/same.pb.gz" genuine
+# by_program NAME [OWNER MODE]
+by_program() {
+	programs "$1" "$(own_build_id)" || return
+	chown "${2:-65534}" "$work/evil/$1"
+	chmod "${3:-755}" "$work/evil/$1"
+	record_begin "$1" "${record[@]}" -o "$work/$1.pb.gz"
+	forge "$work/evil/$1" "$work/$1" "$work/$1" wait
+	genuine "$1"
+	kill -INT "$recorder"
+	wait "$recorder"
+	is_named "$1" "$work/$1.pb.gz" genuine
+}
+check "a program of the same path and build ID does not name root's" by_program same
+check "nor does a program of root's that every user may write" by_program open_same 0 777
 
 # Recordings that are merged: first that of the user, then that of root.
 # merged NAME OPTION

@@ -231,8 +231,10 @@ static uid_t provider_of(const struct process *process, const struct sideband_re
 		return user_of(process); /* its vDSO */
 	if (fstat(fd, &status))
 		return 0;
-	if (!file_is_of(&status, 0))
+	if (status.st_uid && status.st_uid != geteuid())
 		return status.st_uid;
+	if (status.st_mode & S_IWOTH)
+		return user_of(process);
 	return record->build_id_size ? 0 : namespace_owner(record->tid);
 }
 

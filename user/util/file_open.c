@@ -282,7 +282,9 @@ int file_open_regular(int root, const char *path, struct stat *status)
 
 bool file_is_of(const struct stat *status, uid_t user)
 {
-	return status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user;
+	if (status->st_uid == 0 || status->st_uid == geteuid())
+		return !(status->st_mode & S_IWOTH);
+	return status->st_uid == user;
 }
 
 int file_open_regular_by_rules(int root, const char *path, unsigned int rules, struct stat *status)

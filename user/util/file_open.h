@@ -38,8 +38,8 @@ int file_open_in(int root, const char *path, int flags);
 int file_open_by_rules(int root, const char *path, int flags, unsigned int rules);
 
 /*
- * Whether root, the caller or this user owns a file: nobody else can choose what it holds for code
- * of that user.
+ * Whether root, the caller or this user owns a file, and root's or the caller's is not writable by
+ * everyone: nobody else can choose what it holds for code of that user.
  */
 bool file_is_of(const struct stat *status, uid_t user);
 
