@@ -117,6 +117,21 @@ by_program() {
 check "a program of the same path and build ID does not name root's" by_program same
 check "nor does a program of root's that every user may write" by_program open_same 0 777
 
+# A file of root's where the names of the user's generated code should be: the user is charged for it.
+by_map() {
+	cp "$progs/jitter" "$work"
+	echo "1 ffffffffffff forged" >"$work/map"
+	# shellcheck disable=SC2016 # "$" is for the inner shell
+	start_ready "${nobody[@]}" unshare -Urm sh -ec 'touch "/tmp/perf-$$.map"; mount --bind "$1" "/tmp/perf-$$.map"
+		exec "$2" anon 60' sh "$work/map" "$work/jitter"
+	until_used "$pid" 330 "$profiltool" record -p "$pid" -F 997 -o "$work/map.pb.gz" 2>/dev/null
+	stop "$pid"
+	rm -f "/tmp/perf-$pid.map" # after the process: it would lose the mount
+	"$profiltool" dump "$work/map.pb.gz" >"$work/map.dump"
+	"$profiltool" report "$work/map.pb.gz" 2>/dev/null | grep -q " forged " && grep -qF "[jit $pid] provider=65534" "$work/map.dump"
+}
+check "root's file at the path of a user's map is read as the user's" by_map
+
 # Recordings that are merged: first that of the user, then that of root.
 # merged NAME OPTION
 merged() {

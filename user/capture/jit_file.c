@@ -130,6 +130,8 @@ static int take_file(struct process_table *table, struct process *process, int p
 		if (image->fd >= 0)
 			close(image->fd);
 		image->fd = image_keep(fd);
+		/* Whoever owns it: in its own mount namespace, a user has any file at this path. */
+		image->provider = process->jit.uid == geteuid() ? 0 : process->jit.uid;
 	}
 	return name_image(table, process);
 }
