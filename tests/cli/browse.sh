@@ -274,6 +274,10 @@ browse units.pb.gz
 check "a file without times" at ' send'
 check "says so" key o 'it is not known when the ticks of this profile came'
 check "and goes on" key q 'status 0'
+browse --by time times.pb.gz
+check "--by time begins with it" at '^ *100 +1\.00 +2026-11-18 11:06:40\.000 UTC +█+'
+check "q shows the functions" key q '^ *6000 +96\.77 .* parse'
+check "and q quits" key q 'status 0'
 
 # --- Sizes ---
 

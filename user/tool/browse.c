@@ -11,18 +11,21 @@
 static int parse_kind(const char *value, void *member, struct error *e)
 {
 	const struct row_view *view = row_view_by_name(value);
+	struct recorded *r = member;
 	char names[TOOL_LIST_SIZE];
 
 	row_view_list(true, names, sizeof(names));
 	if (!view)
 		return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
-	*(const struct row_view **)member = view;
+	/* Slots of time are a view of their own, in which a slot can be zoomed into. */
+	r->over_time = view->fields == ROW_OF_TAG(TAG_TIME);
+	if (!r->over_time)
+		r->view = view;
 	return 0;
 }
 
 static const struct option_spec options[] = {
-	{ "by", 0, "FIELD", "what rows are each at first (function)", parse_kind,
-	  offsetof(struct recorded, view) },
+	{ "by", 0, "FIELD", "what rows are each at first (function)", parse_kind, 0 },
 	RECORDED_SORT_OPTION(0),
 	{ "states", 0, NULL,
 	  "show first for how long threads ran, waited for a CPU and were blocked", NULL,
@@ -62,7 +65,7 @@ static int run_browse(int argc, char **argv)
 		return tool_fail(&e);
 	err = recorded_open(&r, &w, in.paths, in.count, &e);
 	if (!err && w.any)
-		err = screen_run(&w, signals, NS_PER_S, r.states, &e);
+		err = screen_run(&w, signals, NS_PER_S, r.states ? 'w' : r.over_time ? 'o' : 0, &e);
 	recording_release_signals();
 	code = err ? tool_fail(&e) : recorded_end(&r, &w, in.paths, in.count);
 	watch_free(&w);

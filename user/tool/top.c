@@ -191,7 +191,7 @@ static int show_live(const struct top_options *o, int signals)
 	if (o->plain)
 		err = print_tables(&w, o, signals, &complete, &e);
 	else
-		err = screen_run(&w, signals, o->delay_ns, o->show.states, &e);
+		err = screen_run(&w, signals, o->delay_ns, o->show.states ? 'w' : 0, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	if (err) {
@@ -224,7 +224,7 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 	if (!err && w.any && o->plain)
 		err = print_table(&w, o, &e);
 	else if (!err && w.any)
-		err = screen_run(&w, signals, o->delay_ns, o->show.states, &e);
+		err = screen_run(&w, signals, o->delay_ns, o->show.states ? 'w' : 0, &e);
 	recording_release_signals();
 	code = err ? tool_fail(&e) : recorded_end(&o->show, &w, paths, count);
 	watch_free(&w);

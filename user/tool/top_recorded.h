@@ -14,6 +14,7 @@ struct recorded {
 	const struct row_view *view;
 	enum live_sort sort;
 	bool states;
+	bool over_time; /* of browse: slots of time first */
 
 	struct profile_filtered filtered; /* private */
 };

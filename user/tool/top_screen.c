@@ -858,7 +858,7 @@ static int take_key(struct screen *s, int key)
 	return err;
 }
 
-int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, struct error *e)
+int screen_run(struct watch *w, int signals, uint64_t delay_ns, int first_key, struct error *e)
 {
 	struct screen s = {
 		.w = w,
@@ -874,9 +874,9 @@ int screen_run(struct watch *w, int signals, uint64_t delay_ns, bool states, str
 			{ .fd = s.terminal.signals, .events = POLLIN },
 		};
 
-		if (states && w->live.p->wall_count) {
-			err = open_pane(&s, PANE_STATES, NULL, NULL);
-			states = false;
+		if (first_key && (first_key != 'w' || w->live.p->wall_count)) {
+			err = take_key(&s, first_key);
+			first_key = 0;
 		}
 		if (shown_pane(&s) && shown_pane(&s)->width != (unsigned int)COLS)
 			update_pane(&s);
