@@ -100,6 +100,10 @@ static void test_undecided(void **state)
 	EXPECT("[undecided: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
 	EXPECT("[undecided: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
 	EXPECT("[idle: accept]", NULL, WAIT("fLM", 1, WAIT_ACCEPT));
+	/* Its start waited once for its creator: that is no loop of requests. */
+	EXPECT("[idle: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT),
+	       { "fM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
+	EXPECT("[blocked: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT), WAIT("eM", 1, WAIT_POLL));
 	/* It came there once: that is no return. */
 	EXPECT("[undecided: lock]", "sHLM",
 	       { "fLM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });

@@ -145,7 +145,9 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 	} else if (number != INDEX_NONE && has_place(wait)) {
 		const struct wait_thread *thread = &places->threads[number];
 
-		if (place_of(wait, &hash) > thread->lowest)
+		/* A thread's start may wait once, for a lock perhaps: that is no loop. */
+		if (place_of(wait, &hash) > thread->lowest &&
+		    !(reason == WAIT_ACCEPT && thread->waits == 1))
 			state = THREAD_BLOCKED;
 		else if (!thread->several &&
 			 ((thread->highest > thread->lowest && thread->waits > 1) ||
