@@ -368,8 +368,11 @@ check "completion: options without a command" offers --duration -p 1 --du
 check "completion: fields with the tags of archives" offers unit report --by ''
 check "completion: lengths of slots of time" offers_only $'100ms\n10m\n10ms\n10s' report --by time : 10
 check "completion: lengths of slots of time, behind =" offers 100ms report --by = time :
-check "completion: fields of top, without them" \
-	offers_only $'address\ncomm\nfunction\nimage\nline\nprocess\nsource\nthread' top --by ''
+check "completion: fields of top, which has no host, time or waker" \
+	offers_only $'address\ncomm\ncontainer\ncpu\nfunction\nimage\nline\nprocess\nsource\nthread\ntitle\nunit\nuser' top --by ''
+check "completion: states of threads" offers_only $'blocked\nidle\nran\nrunnable\nundecided' report --state ''
+check "completion: reasons of waits" offers_only $'signal\nsleep\nsocket\nstopped' report --reason s
+check "completion: values" offers_only $'wall\nwoke' flamegraph --value w
 check "completion: a short list of values" offers_only $'function\nprocess\nthread' flamegraph --by ''
 check "completion: commands and options of --help" offers_only \
 	"$( (echo --version; echo -h; echo --help; help_commands "$work/help"

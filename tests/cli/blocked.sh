@@ -203,6 +203,11 @@ RUN $profiltool report --state asleep $state
 STATUS 2
 EXPECT --state takes one of ran, runnable, blocked, idle, undecided, not "asleep"
 
+NAME --reason: an unknown one is refused, not without waits
+RUN $profiltool report --reason lokc $state
+STATUS 2
+EXPECT --reason takes one of other, lock, sleep, child, socket, accept, pipe, terminal, file, event, disk, fault, poll, signal, ipc, stopped, kernel, not "lokc"
+
 NAME --idle: what it takes
 RUN $profiltool report --idle=no $state
 STATUS 2

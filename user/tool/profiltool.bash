@@ -115,6 +115,9 @@ _profiltool_value() {
 	--against:* | --before:*)
 		_profiltool_reply -W "before rest" -- "$word"
 		;;
+	--value:*)
+		_profiltool_reply -W "samples cpu delay wall woke" -- "$word"
+		;;
 	--dcpi-stride:*)
 		_profiltool_reply -W "1 4" -- "$word"
 		;;

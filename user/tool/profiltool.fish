@@ -36,6 +36,8 @@ function __profiltool_values --argument-names name value list
             printf '%s\n' self total comm dso sym srcline srcfile pid tid comm,dso,sym
         case 'against:*' 'before:*'
             printf '%s\n' before rest
+        case 'value:*'
+            printf '%s\n' samples cpu delay wall woke
         case 'dcpi-stride:*'
             printf '%s\n' 1 4
         case '*:OUT' '*:PAGE*' '*:FILE' '*:OLD' '*:PATH' '*:IMAGE' 'source-path:*'

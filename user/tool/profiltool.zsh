@@ -76,6 +76,7 @@ _profiltool() {
 		*:TID) action=_profiltool_tids ;;
 		*:KEY) action='(self total comm dso sym srcline srcfile pid tid comm,dso,sym)' ;;
 		against:* | before:*) action='(before rest)' ;;
+		value:*) action='(samples cpu delay wall woke)' ;;
 		dcpi-stride:*) action='(1 4)' ;;
 		*:(OUT|PAGE|FILE|OLD|PATH|IMAGE) | source-path:*) action=_files ;;
 		*) action="(${${lists[1]#*: }//,/})" ;;

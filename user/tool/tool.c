@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "archive/coverage.h"
+#include "bpf/wait.h"
 #include "capture/requirements.h"
 #include "cli/capabilities.h"
 #include "report/flat/flat.h"
@@ -110,9 +111,39 @@ static void list_fields(char *text, size_t size)
 	row_view_list(true, text, size);
 }
 
-static void list_kinds(char *text, size_t size)
+void tool_list_kinds(char *text, size_t size)
 {
+	size_t used;
+
 	row_view_list(false, text, size);
+	used = strlen(text);
+	snprintf(text + used, size - used, ", container, cpu, title, unit, user");
+}
+
+static void list_states(char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < THREAD_STATES && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+				 thread_state_names[i]);
+}
+
+/* For what threads wait; not for a CPU, which is a state. */
+static const char *const reasons[] = {
+#define REASON_NAME(number, name) [WAIT_##number] = WAIT_##number == WAIT_CPU ? NULL : (name),
+	WAIT_REASON_LIST(REASON_NAME)
+#undef REASON_NAME
+};
+
+static void list_reasons(char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < WAIT_REASONS && used < size; i++)
+		if (reasons[i])
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 reasons[i]);
 }
 
 /* What --help prints below the options, where the completion finds it. */
@@ -120,10 +151,8 @@ static const struct {
 	const char *metavar;
 	void (*write)(char *text, size_t size);
 } lists[] = {
-	{ "EVENT", tool_list_events },
-	{ "FIELD", list_fields },
-	{ "FORMAT", tool_list_formats },
-	{ "KIND", list_kinds },
+	{ "EVENT", tool_list_events }, { "FIELD", list_fields },   { "FORMAT", tool_list_formats },
+	{ "KIND", tool_list_kinds },   { "REASON", list_reasons }, { "STATE", list_states },
 };
 
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
@@ -285,18 +314,28 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 int tool_option_state(const char *value, void *member, struct error *e)
 {
 	unsigned int *states = member;
-	char list[128] = "";
-	size_t used = 0;
+	char list[TOOL_LIST_SIZE];
 
-	for (int i = 0; i < THREAD_STATES; i++) {
+	for (int i = 0; i < THREAD_STATES; i++)
 		if (strcmp(value, thread_state_names[i]) == 0) {
 			*states |= 1U << i;
 			return 0;
 		}
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-				 thread_state_names[i]);
-	}
+	list_states(list, sizeof(list));
 	return error_set(e, 0, "--state takes one of %s, not \"%s\"", list, value);
+}
+
+int tool_option_reason(const char *value, void *member, struct error *e)
+{
+	char list[TOOL_LIST_SIZE];
+
+	for (size_t i = 0; i < WAIT_REASONS; i++)
+		if (reasons[i] && strcmp(value, reasons[i]) == 0) {
+			*(const char **)member = value;
+			return 0;
+		}
+	list_reasons(list, sizeof(list));
+	return error_set(e, 0, "--reason takes one of %s, not \"%s\"", list, value);
 }
 
 int tool_option_idle(const char *value, void *member, struct error *e)

@@ -176,6 +176,7 @@ int tool_read_two(char *path, const struct tool_reading *reading, const char *ot
 
 /* Writes the names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
+void tool_list_kinds(char *text, size_t size); /* of rows of top */
 
 /* True if an output is standard output, a pipe or a device: such a name implies no format. */
 bool tool_is_unnamed(const char *path);
@@ -303,17 +304,19 @@ const struct row_view *tool_view_of_keys(const char *keys);
 	  option_text, offsetof(type, member.focus) },                                             \
 	{ "ignore", 0, "REGEX", "no samples with a function in their stack that matches",          \
 	  option_text, offsetof(type, member.ignore) },                                            \
-	{ "state", 0, "STATE",                                                                     \
-	  "with waits: only time in this state: ran, runnable, blocked, idle, undecided",          \
+	{ "state", 0, "STATE", "with waits: only time in this state; repeatable",                  \
 	  tool_option_state, offsetof(type, member.states) },                                      \
-	{ "reason", 0, "REASON", "with waits: only those for this: lock, pipe, disk, ...",         \
-	  option_text, offsetof(type, member.reason) },                                            \
+	{ "reason", 0, "REASON", "with waits: only those for this",                                \
+	  tool_option_reason, offsetof(type, member.reason) },                                     \
 	{ "idle", 0, "show|hide", "with waits: whether to show those for work", tool_option_idle,  \
 	  offsetof(type, member.hide_idle) }
 /* clang-format on */
 
 /* Parser for the member `unsigned int states`, of --state. */
 int tool_option_state(const char *value, void *member, struct error *e);
+
+/* Parser for the member `const char *reason`, of --reason. */
+int tool_option_reason(const char *value, void *member, struct error *e);
 
 /* Parser for the member `bool hide_idle`, of --idle. */
 int tool_option_idle(const char *value, void *member, struct error *e);

@@ -67,9 +67,8 @@ static int parse_kind(const char *value, void *member, struct error *e)
 		*(const struct row_view **)member = view;
 		return 0;
 	}
-	row_view_list(false, names, sizeof(names));
-	error_set(e, 0, "--by takes one of %s, container, cpu, title, unit, user, not \"%s\"",
-		  names, value);
+	tool_list_kinds(names, sizeof(names));
+	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 	if (view)
 		error_hint(e, "profiltool report --since TIME --by %s;", value);
 	return -EINVAL;
