@@ -197,6 +197,8 @@ check "--state ran: no waits" lacks ": pipe]" "$work/printed"
 check "--state with --idle=hide" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --state undecided \
 	--idle=hide "$work/late.pb.gz"
 check "--idle=hide chooses no other states" exits 4 "$profiltool" report -q --state blocked --idle=hide "$work/late.pb.gz"
+check "what is kept is a share of the wall time" says "--state blocked --idle=hide keeps 0.00 % of the wall time"
+check "and if that is none, the states and reasons there are" says "; waits are for: "
 check_rows <<EOF
 NAME --state: what it takes
 RUN $profiltool report --state asleep $state

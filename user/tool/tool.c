@@ -271,13 +271,31 @@ void tool_show_wall(struct profile *p)
 		p->default_value = wall + 1;
 }
 
+/* Writes "ran 0.203 s, idle 1.627 s; waits are for: socket, lock". */
+static void describe_times(const struct profile *p, char *text, size_t size)
+{
+	struct thread_times times;
+	size_t used = 0;
+
+	*text = '\0';
+	profile_thread_times(p, &times);
+	for (int i = 0; i < THREAD_STATES && used < size; i++)
+		if (times.states[i])
+			used += snprintf(text + used, size - used, "%s%s %.3f s", used ? ", " : "",
+					 thread_state_names[i], (double)times.states[i] / NS_PER_S);
+	for (size_t i = 0; i < times.reason_count && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%.*s",
+				 i ? ", " : "; waits are for: ", (int)times.reasons[i].size,
+				 times.reasons[i].name);
+}
+
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
 	const bool waits = filter->states || filter->hide_idle || filter->reason;
 	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE), used = 0;
-	char percent[TEXT_PERCENT_SIZE], what[512] = "";
-	double all;
+	char percent[TEXT_PERCENT_SIZE], what[512] = "", before[512];
+	double all, kept;
 	int err;
 
 	if (waits && wall == p->value_type_count) {
@@ -287,6 +305,8 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	}
 	if (waits && !value)
 		tool_show_wall(p);
+	if (waits)
+		describe_times(p, before, sizeof(before));
 	all = profile_magnitude(p, value);
 	err = profile_filter(p, filter, filtered, e);
 	if (err || (!filter->focus && !filter->ignore && !waits))
@@ -306,8 +326,12 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	if (filter->reason && used < sizeof(what))
 		snprintf(what + used, sizeof(what) - used, "%s--reason %s", used ? " " : "",
 			 filter->reason);
-	text_percent(percent, profile_magnitude(p, value), all);
-	tool_warn("%s keeps %s %% of the samples", what, percent);
+	kept = profile_magnitude(p, value);
+	text_percent(percent, kept, all);
+	tool_warn("%s keeps %s %% of the %s", what, percent,
+		  profile_value(p, value) == wall ? "wall time" : "samples");
+	if (waits && kept == 0)
+		tool_warn("the recording has: %s", before);
 	return 0;
 }
 
