@@ -315,6 +315,8 @@ check "top ends" wait_for idle
 
 check "another user's process: is refused" fails_with "process $$ is closed to user $user" tool record -p $$
 check "another user's process: exit code 5" exits 5 tool record -p $$
+check "another user's process: top is refused alike" fails_with "process $$ is closed to user $user" tool top -p $$ --tables 1
+check "another user's process: top names no other cause" test "$(grep -c eBPF: "$work/prints")" -eq 0
 check "of several processes one that is closed: none is recorded" \
 	answers "process $$ is closed" connect pid=$target pid=$$ request
 "${somebody[@]}" sleep 1000 >"$work/other.out" &

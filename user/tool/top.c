@@ -162,7 +162,8 @@ static int show_live(const struct top_options *o, int signals)
 	if (watch_start(&w, &o->target, o->half_life.ns, signals, &e)) {
 		unrecorded_free(&unrecorded);
 		watch_free(&w);
-		return tool_refuse(&e);
+		/* What this user lacks is not why profild refused. */
+		return service_path() ? tool_fail(&e) : tool_refuse(&e);
 	}
 	unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
