@@ -170,6 +170,11 @@ samples  cpu s  CPUs  time
     220  0.220  0.44  2026-11-18 11:06:42.000 UTC
      70  0.070  0.14  2026-11-18 11:06:42.500 UTC
 EOF
+check "-E: a line has the other slots" slots time:500ms --since +2s --for 1s -E 1 <<'EOF'
+samples  cpu s  CPUs  time
+    220  0.220  0.44  2026-11-18 11:06:42.000 UTC
+... 1 more slot, 24.14 %
+EOF
 check "a slot that is recorded in part has as many busy CPUs" slots time:1s --since +2.3s --until +3.1s <<'EOF'
 samples  cpu s  CPUs  time
     248  0.248  0.35  2026-11-18 11:06:42 UTC
@@ -473,7 +478,7 @@ check "an interval over several windows" counts 'compress 150, parse 906' \
 check_rows <<'EOF'
 NAME what was asked of the archive is said, with the part that it is
 RUN "$profiltool" report --around '2026-11-18 12:01:30.5' --for 1s 2>&1
-EXPECT 2026-11-18 12:01:30 UTC to 2026-11-18 12:01:31 UTC on host one: 1 windows
+EXPECT 2026-11-18 12:01:30 UTC to 2026-11-18 12:01:31 UTC on host one: 1 window
 EXPECT selected: 160 samples, 0.16 s of CPU in 1.000 s: 21.33 % of 750 samples
 
 NAME a window without times counts as a whole, which is said

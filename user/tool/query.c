@@ -287,8 +287,8 @@ static void print_coverage(const struct archive_result *result, bool quiet,
 		else if (host->grain_s == 600)
 			merged = ", some merged to 10 min";
 		if (!quiet)
-			tool_warn("%s to %s on host %s: %" PRIu64 " windows%s", from, to,
-				  host->name, c->windows, merged);
+			tool_warn("%s to %s on host %s: %" PRIu64 " window%s%s", from, to,
+				  host->name, c->windows, c->windows == 1 ? "" : "s", merged);
 		if (host->uncut && !quiet)
 			tool_warn("  %s: %zu at the ends of the interval %s no times of ticks, and "
 				  "count%s as a whole",

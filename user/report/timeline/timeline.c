@@ -37,7 +37,8 @@ struct timeline {
 	const struct profile *p;
 	const struct timeline_options *o;
 	struct slot *slots;
-	size_t count;
+	size_t count;	  /* those that are printed */
+	size_t all_count; /* those that have something */
 	enum column shown[COLUMNS];
 };
 
@@ -171,6 +172,7 @@ static int make_slots(struct timeline *t)
 		if (t->slots[i].samples || t->slots[i].recorded_ns || t->slots[i].runnable_ns ||
 		    t->slots[i].blocked_ns)
 			t->slots[kept++] = t->slots[i];
+	t->all_count = kept;
 	t->count = o->limit && o->limit < kept ? o->limit : kept;
 	return err;
 }
@@ -230,6 +232,8 @@ int timeline_print(const struct profile *p, const struct timeline_options *o, FI
 {
 	struct timeline t = { .p = p, .o = o };
 	struct table_column shown[COLUMNS];
+	char percent[TEXT_PERCENT_SIZE];
+	uint64_t all = 0, rest = 0;
 	int err = make_slots(&t);
 	struct table table = {
 		.columns = shown,
@@ -248,6 +252,15 @@ int timeline_print(const struct profile *p, const struct timeline_options *o, FI
 		t.shown[table.column_count++] = c;
 	}
 	err = err ?: table_print(&table, out);
+	if (!err && t.count < t.all_count) {
+		for (size_t i = 0; i < t.all_count; i++) {
+			all += t.slots[i].samples;
+			rest += i < t.count ? 0 : t.slots[i].samples;
+		}
+		text_percent(percent, rest, all);
+		fprintf(out, "... %zu more slot%s, %s %%\n", t.all_count - t.count,
+			t.all_count - t.count == 1 ? "" : "s", percent);
+	}
 	free(t.slots);
 	return err;
 }
