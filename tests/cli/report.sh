@@ -336,6 +336,9 @@ check "40x10: summary and table fit" screen_of 40x10 "$work/sixty.cg"
 check "few functions are named" screen_of 80x24 "$work/few.cg" <<<"$(printf \
 	'events: e\nob=/x/a\nfn=most\n1 8\nob=[kernel.kallsyms]\nfn=k\n1 2\n' >"$work/few.cg")"
 check "few functions are named: one" starts_with '80 % of e in a, mostly most; 20 % in the kernel'
+check "two files have one name" screen_of 80x24 "$work/twice.cg" <<<"$(printf \
+	'events: e\nob=/x/nginx\nfn=most\n1 6\nob=/y/nginx\nfn=other\n1 3\nob=/x/b\nfn=k\n1 1\n' >"$work/twice.cg")"
+check "two files have one name: their paths" starts_with '60 % of e in /x/nginx, mostly most; 30 % in /y/nginx'
 check "a recording on 80x24 fits" screen_of 80x24 "$work/pie.pb.gz"
 check "a recording: three lines" starts_with '[0-9]+ % in pie, mostly .*' '.*/pie.pb.gz: [0-9.]+ s, [0-9.]+ s of CPU, 999 Hz.*' \
 	'ticks [0-9]+ = counted [0-9]+ \+ lost [0-9]+; cost [0-9.]+ % of .*'

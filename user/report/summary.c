@@ -425,9 +425,10 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 		text_percent(percent, t->stacks_truncated, t->counted);
 		fprintf(out,
 			"%s%" PRIu64 " stack%s (%s %%) %s cut off at %" PRIu64
-			" frames: their outer callers are unknown\n",
+			" frames: %s outer callers are unknown\n",
 			all, t->stacks_truncated, t->stacks_truncated == 1 ? "" : "s", percent,
-			t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
+			t->stacks_truncated == 1 ? "was" : "were", t->stack_limit,
+			t->stacks_truncated == 1 ? "its" : "their");
 	}
 	stack_ends_print(p, all, out);
 	if (profile_delay(p) < p->value_type_count && profile_total(p, PROFILE_DELAY_TYPE) > 0)
@@ -757,6 +758,9 @@ int report_where(const struct profile *p, const struct rows_options *o, const ch
 			name = "the kernel";
 		else if (!*image->path)
 			name = "unknown files";
+		for (size_t k = 0; k < count && k < 3; k++)
+			if (k != i && strcmp(name, text_basename(images[k].path)) == 0)
+				name = image->path;
 		sum += percent;
 		text = open_memstream(&part, &size);
 		if (!text) {
