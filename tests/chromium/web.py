@@ -331,6 +331,11 @@ def check_accessible(b):
     check("and none of that was an error", not b.complaints, b.complaints)
 
 
+def check_short(b):
+    open_page(b, "short.html")
+    check("less than five seconds have no heat map", b.eval("heat.hidden"))
+
+
 def check_small(b):
     for scheme in "light", "dark":
         open_page(b, "spike.html", width=400, height=700, scheme=scheme)
@@ -344,7 +349,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=directory)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_accessible, check_small:
+    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_accessible, check_short, check_small:
         part(browser)
 finally:
     browser.close()

@@ -12,6 +12,7 @@ cd "$work" || exit
 printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;serve;send' \
 	'2300 1 150 20 20 burst main;work;compress' |
 	"$build/tests/unit/times_make" spike.pb.gz 1795000020000000000 6000 one
+printf '%s\n' '0 10 420 17 17 web main;serve' | "$build/tests/unit/times_make" short.pb.gz 1795000020000000000 4200 one
 # Names that would be markup, end a script, or are no text; one of a megabyte.
 {
 	printf '%b' 'main;</script><script>window.pwned=1</script> 40\n' \
@@ -104,6 +105,7 @@ web() {
 }
 
 check "a page" web -q spike.pb.gz -o spike.html
+check "a page of less than five seconds" web -q short.pb.gz -o short.html
 "$build/tests/unit/archive_make" place archive host 1795000020 1 60 spike.pb.gz
 check "of the archive" web -q archive -o archive.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html

@@ -145,7 +145,7 @@ function columnLength(width) {
 function drawHeat(width) {
 	const column = columnLength(width), columns = Math.max(1, Math.ceil(duration() / column));
 	// A few columns say no more than the areas.
-	heat.hidden = document.getElementById("heat-says").hidden = columns < COLUMNS_MIN;
+	heat.hidden = document.getElementById("heat-says").hidden = duration() < COLUMNS_MIN * column;
 	if (heat.hidden)
 		return;
 	width = Math.min(width, columns * COLUMN_MAX);
