@@ -26,6 +26,7 @@ enum content {
 	TOTAL,
 	TOTAL_PERCENT,
 	SECONDS,
+	TOTAL_SECONDS,
 	CPU_SECONDS,
 	CPU_TOTAL_SECONDS,
 	CPU_PERCENT,
@@ -99,6 +100,9 @@ static const char *flat_cell(const void *context, size_t number, size_t column,
 	case SECONDS:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->self / 1e9);
 		break;
+	case TOTAL_SECONDS:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->total / 1e9);
+		break;
 	case CPU_SECONDS:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)count->self * f->cpu_seconds);
 		break;
@@ -138,6 +142,17 @@ static int64_t shown_samples(const struct rows *r, size_t shown)
 	return shown ? r->rows[shown - 1].cumulative : 0;
 }
 
+/*
+ * Whether a value is the wall time, the woken time or the delay of a recording, of which a
+ * millisecond is little. Other files may have times of a few nanoseconds.
+ */
+static bool is_recorded_time(const struct profile *p, size_t value)
+{
+	return profile_is_recording(p) &&
+	       (value == profile_delay(p) || value == profile_find_value(p, PROFILE_WALL_TYPE) ||
+		value == profile_find_value(p, PROFILE_WOKE_TYPE));
+}
+
 int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct flat f = { 0 };
@@ -148,7 +163,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		.width = o->width,
 		.color = o->color,
 	};
-	bool narrow = false, is_of_code;
+	bool narrow = false, is_of_code, is_time;
 	struct rows r;
 	size_t most;
 	int err = rows_collect(&r, p, &o->rows);
@@ -162,6 +177,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		f.duration_s = row_duration(&r, p);
 		narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
+	is_time = is_recorded_time(p, profile_value(p, o->rows.value));
 	most = NUMBERS_MAX + 2 * r.column_count + ROW_FIELDS_MAX;
 	f.r = &r;
 	f.contents = calloc(most, sizeof(*f.contents));
@@ -172,12 +188,13 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	}
 	if (r.stacks) {
 		if (!narrow)
-			add_column(&f, SELF, 0, "self");
+			add_column(&f, is_time ? SECONDS : SELF, 0, is_time ? "self/s" : "self");
 		add_column(&f, SELF_PERCENT, 0, "self%");
 		if (f.cpu_seconds > 0)
 			add_column(&f, CPU_SECONDS, 0, "self/s");
 		if (!narrow)
-			add_column(&f, TOTAL, 0, "total");
+			add_column(&f, is_time ? TOTAL_SECONDS : TOTAL, 0,
+				   is_time ? "total/s" : "total");
 		add_column(&f, TOTAL_PERCENT, 0, "total%");
 		if (f.cpu_seconds > 0)
 			add_column(&f, CPU_TOTAL_SECONDS, 0, "total/s");
