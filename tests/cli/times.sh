@@ -376,6 +376,12 @@ RUN "$profiltool" report --by time:1s untimed.pb.gz
 STATUS 1
 EXPECT --by time: no sample has a time
 
+NAME --by host: where hosts are
+RUN "$profiltool" report --by host untimed.pb.gz
+STATUS 1
+EXPECT --by host: no sample has a host
+EXPECT   the windows of profild --continuous have it: --since TIME
+
 NAME diff of intervals needs times
 RUN "$profiltool" diff --since +1s untimed.pb.gz
 STATUS 1

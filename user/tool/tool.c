@@ -383,9 +383,11 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	    (view->fields & ROW_OF_TAG(TAG_TIME) && has_times(p)))
 		return 0;
 	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
-	if (view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
-		error_hint(e,
-			   "archives have it: --since TIME; and times, files of profiltool record");
+	if (view->fields & ROW_OF_TAG(TAG_TIME))
+		error_hint(e, "files of profiltool record have times, and so have the windows of "
+			      "profild --continuous: --since TIME");
+	else if (view->fields & ROW_OF_TAG(TAG_HOST))
+		error_hint(e, "the windows of profild --continuous have it: --since TIME");
 	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
 		error_hint(e, "profiltool record --wall records who ended waits");
 	else if (view->fields & ROW_OF_TAG(TAG_CPU))
