@@ -124,7 +124,7 @@ int main(int count, char **arguments)
 	int memory = open("/proc/self/mem", O_RDWR);
 	struct timespec t;
 	while (count > 1 && vdso && (name = memmem(vdso, 4096, "clock_get", 9)))
-		if (pwrite(memory, "forged_by", 9, (off_t)name) != 9)
+		if (pwrite(memory, "forged_by", 9, (unsigned long)name) != 9)
 			return perror(arguments[1]), 1;
 	puts("ready");
 	fflush(stdout);
@@ -144,10 +144,16 @@ check "vDSO that a program has changed: recorded" record forged
 check "vDSO that a program has changed: names" recorded "$vdso" "$work/forged.json"
 stop "$pid"
 if runs_32_bit "vDSO of 32 bits"; then
-	gcc -m32 -O1 "$work/clock.c" -o "$work/clock32"
+	gcc -m32 -D_FILE_OFFSET_BITS=64 -O1 "$work/clock.c" -o "$work/clock32"
 	start_ready "$work/clock32"
 	check "vDSO of 32 bits: recorded" record clock32
 	check "vDSO of 32 bits: names" recorded "$vdso" "$work/clock32.json"
+	stop "$pid"
+	chmod 755 "$work"
+	start_ready setpriv --reuid=65534 --regid=65534 --clear-groups "$work/clock32" forge
+	check "vDSO of 32 bits that a user has changed: recorded" record forged32
+	check "vDSO of 32 bits that a user has changed: is not read" recorded \
+		'not any("forged" in f["name"] for f in j["functions"])' "$work/forged32.json"
 	stop "$pid"
 fi
 

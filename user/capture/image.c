@@ -228,7 +228,7 @@ static uid_t provider_of(const struct process *process, const struct sideband_re
 	struct stat status;
 
 	if (record->name[0] != '/')
-		return user_of(process); /* its vDSO */
+		return 0; /* a vDSO of root's process */
 	if (fstat(fd, &status))
 		return 0;
 	if (status.st_uid && status.st_uid != geteuid())
@@ -283,7 +283,7 @@ static int explain_unopened(struct capture_image *image, int err)
 	else if (err == -EINVAL)
 		why = strdup("it is not a regular file");
 	else if (err == -EPERM)
-		why = strdup("its path names a file of another user, who could forge its names");
+		why = strdup("it is of another user, who could forge its names");
 	else if (err == -ESTALE)
 		why = strdup("its path names another file, and /proc/PID/map_files was of no use");
 	else if (asprintf(&why, "not found through /proc/PID/map_files and /proc/PID/root: %s",
@@ -369,12 +369,19 @@ static int add_file(struct process_table *table, const char *name,
  * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
  * record's device and inode.
  */
-static int open_image(const char *name, struct sideband_record *record)
+static int open_image(const struct process *process, const char *name,
+		      struct sideband_record *record)
 {
 	struct stat status;
 	int fd;
 
 	if (strcmp(name, "[vdso32]") == 0) {
+		/*
+		 * A user may have changed it, or mapped a file in its place that a FUSE server of
+		 * the user's never answers for.
+		 */
+		if (process->uid == UINT32_MAX || user_of(process))
+			return -EPERM;
 		fd = copy_vdso32(record);
 		return fd < 0 ? -ESRCH : fd;
 	}
@@ -465,7 +472,7 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				continue;
 			table->open_left = table->count;
 			begin_ns = now_ns();
-			fd = open_image(image_name(&record), &record);
+			fd = open_image(process, image_name(&record), &record);
 			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
 			if (provider && provider != image->user) {
 				close(fd);
@@ -523,7 +530,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	if (unread && !unread->is_unread)
 		return 0;
 	if (!unread || begin_ns >= unread->next_try_ns)
-		fd = open_image(name, &opened);
+		fd = open_image(process, name, &opened);
 	else
 		table->open_left = table->count;
 	/* Without the file, its user's is likely: programs of root have root's. */

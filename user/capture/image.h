@@ -7,9 +7,9 @@
 /*
  * Finds the image behind a mapping, or adds it to the table and opens its file: through
  * /proc/PID/map_files, which works for deleted files and in other mount namespaces; else the
- * program's by /proc/PID/exe, and others' by their path (record->name) below /proc/PID/root. A vDSO
- * of 32 bits is copied. A file that cannot be opened is an image, too: `why` has the reason, and it
- * is tried again through the next process that maps it.
+ * program's by /proc/PID/exe, and others' by their path (record->name) below /proc/PID/root. A
+ * vDSO of 32 bits is copied, from a process of root or the caller. A file that cannot be opened is
+ * an image, too: `why` has the reason, and it is tried again through the next process that maps it.
  *
  * A file that a user other than root provides is a separate image, even with the build ID and path
  * of another: with a forged build ID, a user could name the code of other users.
