@@ -135,6 +135,13 @@ DEPLOYS_COSTS='[[0.25, 0.4, 0.2], [0.05, 0.04, 0.03, 0.02, 0.01]]' archive scale
 check "an error of the scale is no cost of time that moved" changes 0 scale --unit db.service
 check "which is said" grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
 
+# Two functions of each kind of requests: where one is slower, the other one's part of their caller's time falls.
+DEPLOYS_COSTS='[[0.2, 0.1], [0.2, 0.1], [0.15, 0.05], [0.15, 0.05]]' archive pairs 14 2 web.service:1:slower=f1,3 \
+	db.service:1:moved=f0,f2,6.25
+check "one of two functions of a caller that is slower is worse" changes 3 pairs --unit web.service
+check "time that moves to another caller's did not get worse" changes 0 pairs --unit db.service
+check "it has moved" grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
+
 # A service that logs since, in functions of which each is too small to be compared; and one that is only asked more.
 archive added 3 0.8 jobs.service:0.4:added=1,4 db.service:0.4:more=2,40
 check "what is done since a deploy is worse" changes 3 added --unit jobs.service

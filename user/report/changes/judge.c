@@ -219,7 +219,7 @@ struct candidate {
 	bool compared;
 	bool alike;   /* it takes the same part */
 	bool added;   /* its caller had it done on one side, and hardly on the other */
-	double moved; /* the difference, in percent of the service's time; 0 if it does not last */
+	double moved; /* the difference, in percent of the service's time; 0: not known to last */
 };
 
 struct judge {
@@ -502,7 +502,9 @@ static int compare_siblings(struct judge *j, const struct change *change, struct
 		one->alike = difference_p(s, scale, scale_error, &variance, &freedom) > NOT_ALIKE;
 		one->added = !one->alike && fmin(s[BEFORE].share, s[AFTER].share) <
 						    HARDLY * fmax(s[BEFORE].share, s[AFTER].share);
-		if ((s[AFTER].last / scale - s[BEFORE].share) / difference >= 0.5)
+		/* Of fewer, the part of one falls where another one is slower. */
+		if (count >= SCALE_FUNCTIONS &&
+		    (s[AFTER].last / scale - s[BEFORE].share) / difference >= 0.5)
 			one->moved = difference * one->caller_share * 100;
 	}
 	return 0;
