@@ -135,6 +135,11 @@ DEPLOYS_COSTS='[[0.25, 0.4, 0.2], [0.05, 0.04, 0.03, 0.02, 0.01]]' archive scale
 check "an error of the scale is no cost of time that moved" changes 0 scale --unit db.service
 check "which is said" grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"
 
+# Three functions, and two small ones of which more is asked, as some of the kernel's when the machine is busy.
+DEPLOYS_COSTS='[[0.25, 0.5, 0.2], [0.02, 0.015]]' archive small 1 2 web.service:1:slower=f0,6.25 web.service:1:more=1,20
+check "small functions are not what the others are compared with" changes 3 small
+check "but the larger ones" grep -qE ' \+[567]\.[0-9]{2} .* self +f0 +web$' "$work/out"
+
 # Two functions of each kind of requests: where one is slower, the other one's part of their caller's time falls.
 DEPLOYS_COSTS='[[0.2, 0.1], [0.2, 0.1], [0.15, 0.05], [0.15, 0.05]]' archive pairs 14 2 web.service:1:slower=f1,3 \
 	db.service:1:moved=f0,f2,6.25

@@ -154,6 +154,7 @@ struct share {
 /* Of two shares: after to before. */
 struct scale_ratio {
 	double ratio, error; /* relative, by the scatter of both */
+	double weight;	     /* the better known, the larger */
 };
 
 /* The ratio of two sums over parts, each of which scatters; the second one is not 0. */
@@ -297,10 +298,28 @@ static int compare_ratios(const void *one, const void *other)
 	return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-static double median(struct scale_ratio *ratios, size_t count)
+static int compare_weights(const void *one, const void *other)
 {
-	qsort(ratios, count, sizeof(*ratios), compare_ratios);
-	return (ratios[(count - 1) / 2].ratio + ratios[count / 2].ratio) / 2;
+	const struct scale_ratio *a = one, *b = other;
+
+	return (a->weight < b->weight) - (a->weight > b->weight);
+}
+
+/* The ratio with half of the weight on each side. *error: that of the ratios in the middle. */
+static double median(struct scale_ratio *r, size_t count, double *error)
+{
+	double all = 0, below = 0;
+	size_t low = 0, high;
+
+	qsort(r, count, sizeof(*r), compare_ratios);
+	for (size_t i = 0; i < count; i++)
+		all += r[i].weight;
+	/* Halves that are equal may differ by what was rounded. */
+	while (low + 1 < count && below + r[low].weight < all / 2 * (1 - 1e-9))
+		below += r[low++].weight;
+	high = low + 1 < count && below + r[low].weight <= all / 2 * (1 + 1e-9) ? low + 1 : low;
+	*error = low == high ? r[low].error : hypot(r[low].error, r[high].error) / 2;
+	return (r[low].ratio + r[high].ratio) / 2;
 }
 
 static void add_ratio(struct judge *j, size_t *count, const struct share *s)
@@ -311,34 +330,40 @@ static void add_ratio(struct judge *j, size_t *count, const struct share *s)
 		.ratio = b->share / a->share,
 		.error = sqrt(a->variance / (a->share * a->share) +
 			      b->variance / (b->share * b->share)),
+		.weight = sqrt(fmin(a->share, b->share)),
 	};
 }
 
 /*
  * The scale of shares after the change: the median of their ratios to those before, j->ratios.
- * *error: its relative standard error, from the median of the deviations; below
- * SCALE_MANY_FUNCTIONS, that of the functions in the middle. *scale is 1, and *error 0, below
- * SCALE_FUNCTIONS.
+ * Small shares have less weight, as chance differs more in them; the largest SCALE_FUNCTIONS have
+ * the same. *error: its relative standard error, from the median of the deviations; below
+ * SCALE_MANY_FUNCTIONS of equal weight, that of the functions in the middle. *scale is 1, and
+ * *error 0, below SCALE_FUNCTIONS.
  */
 static void set_scale(struct judge *j, size_t count, double *scale, double *error)
 {
 	struct scale_ratio *r = j->ratios;
+	double sum = 0, squares = 0, equal, unused;
 
 	*scale = 1;
 	*error = 0;
 	if (count < SCALE_FUNCTIONS)
 		return;
-	*scale = median(r, count);
-	if (count < SCALE_MANY_FUNCTIONS) {
-		*error = r[count / 2].error;
-		if (count % 2 == 0)
-			*error = hypot(*error, r[count / 2 - 1].error) / 2;
-		return;
+	qsort(r, count, sizeof(*r), compare_weights);
+	for (size_t i = 0; i < count; i++) {
+		r[i].weight = fmin(r[i].weight, r[SCALE_FUNCTIONS - 1].weight);
+		sum += r[i].weight;
+		squares += r[i].weight * r[i].weight;
 	}
+	equal = sum * sum / squares; /* so many of equal weight would tell as much */
+	*scale = median(r, count, error);
+	if (round(equal) < SCALE_MANY_FUNCTIONS)
+		return;
 	for (size_t i = 0; i < count; i++)
 		r[i].ratio = fabs(r[i].ratio / *scale - 1);
 	/* Of the normal distribution: that of a median, by the median of the deviations. */
-	*error = 1.4826 * 1.2533 * median(r, count) / sqrt((double)count);
+	*error = 1.4826 * 1.2533 * median(r, count, &unused) / sqrt(equal);
 }
 
 /*
