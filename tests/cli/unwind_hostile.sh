@@ -123,4 +123,14 @@ until_used "$pid" 500 "$profiltool" record -p "$pid" -g -F 999 --json >"$work/de
 check "the deepest stack: cut off, and in time" recorded '(whole and ticked >= .5e9 / 4 and
 	mostly(j["stacks"]["truncated"], of=j["stacks"]["user"]))' \
 	"$work/deepest.json"
+
+# Who waits already when a recording of waits begins has its stack read: for ever, if it were up to its user.
+"${pdeathsig[@]}" "$work/unwinder" stuck 65534 >"$work/hostile.out" 2>&1 &
+pid=$!
+note_started "$pid"
+check "a stack that cannot be read: its thread waits" wait_for grep -q ready "$work/hostile.out"
+check "a stack that cannot be read: the recording ends in time" exits 0 timeout -k 1 60 \
+	"$profiltool" record --wall -g -a -q -d 1 -o "$work/stuck.pb.gz"
+check "a stack that cannot be read: its process is in the account" grep -q ' unwinder$' \
+	<("$profiltool" report --by thread -E 0 "$work/stuck.pb.gz" 2>/dev/null)
 finish

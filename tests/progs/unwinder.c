@@ -30,11 +30,15 @@
  * standard input, makes CHILDREN processes, each of which maps one more, prints "grown", and burns
  * CPU time.
  *
+ * unwinder stuck UID: begun by root, becomes this user, and waits with its stack in memory whose
+ * pages only it can provide, and does not.
+ *
  * unwinder burn SECONDS: waits for a line of standard input, or its end, calls itself ten times,
  * and burns CPU time there.
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -42,8 +46,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -406,8 +412,42 @@ static int burn_in_compare(const void *a, const void *b)
 	return *(const char *)a - *(const char *)b;
 }
 
+static char *make_stuck(uid_t uid)
+{
+	struct uffdio_register all = { .range.len = 1 << 20, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *stack = mmap(NULL, all.range.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	all.range.start = (uintptr_t)stack;
+	if (fd < 0 || stack == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &all))
+		fail("userfaultfd");
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || prctl(PR_SET_DUMPABLE, 1))
+		fail("setresuid");
+	return stack + all.range.len / 2;
+}
+
+static void wait_on(const char *stack)
+{
+#if defined(__x86_64__)
+	asm volatile("mov %0, %%rsp\n1: mov %1, %%eax\nsyscall\njmp 1b"
+		     :
+		     : "r"(stack), "i"(SYS_pause)
+		     : "rax", "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+	asm volatile("mov sp, %0\n1: mov x8, %1\nmov x0, 0\nmov x1, 0\nmov x2, 0\nmov x3, 0\n"
+		     "svc 0\nb 1b"
+		     :
+		     : "r"(stack), "i"(SYS_ppoll)
+		     : "x0", "x1", "x2", "x3", "x8", "memory");
+#endif
+}
+
 int main(int argc, char **argv)
 {
+	const char *stack = NULL;
 	char two[] = "ba";
 	const char *what = argc > 2 ? argv[1] : "";
 
@@ -426,11 +466,15 @@ int main(int argc, char **argv)
 		burn_deepest(argv[2]);
 	else if (strcmp(what, "stacks") == 0)
 		burn_astray(argv[2]);
+	else if (strcmp(what, "stuck") == 0)
+		stack = make_stuck(atoi(argv[2]));
 	else if (strcmp(what, "burn"))
 		return 2;
 	puts("ready");
 	if (strcmp(what, "storm") == 0)
 		map_on();
+	if (stack)
+		wait_on(stack);
 	if (strcmp(what, "images") == 0)
 		pause(); /* until it is killed */
 	if (strcmp(what, "crowd") == 0)

@@ -1309,10 +1309,10 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	return u->past.known ? &u->past.space : NULL;
 }
 
-int unwind_walk(struct unwind *u, const struct unwind_copy *copy, uint64_t thread_pointer,
-		struct unwind_found *found)
+int unwind_walk(struct unwind *u, const struct unwind_copy *copy, struct remote_memory *memory,
+		uint64_t thread_pointer, struct unwind_found *found)
 {
-	const struct unwind_live live = { sample_id_tgid(copy->id), thread_pointer, &u->scripts };
+	const struct unwind_live live = { memory, thread_pointer, &u->scripts };
 	const struct unwind_space *space = find_space(u, copy);
 
 	if (!space ||
@@ -1335,7 +1335,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 		.cpu = copy->cpu,
 	};
 
-	if (unwind_walk(u, copy, 0, &found))
+	if (unwind_walk(u, copy, NULL, 0, &found))
 		return -ENOMEM;
 	if (copy->wait)
 		return waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);

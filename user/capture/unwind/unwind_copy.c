@@ -5,26 +5,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "bpf/sample.h"
+#include "capture/remote_memory.h"
 #include "util/clock.h"
 #include "util/cpu.h"
 
-/* Whose memory bpf_probe_read_user() reads. */
-static _Thread_local pid_t live_pid;
+/* What bpf_probe_read_user() reads. */
+static _Thread_local struct remote_memory *live_memory;
 
 static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size };
-
-	return process_vm_readv(live_pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
+	return remote_memory_read(live_memory, (uintptr_t)from, to, size) == (ssize_t)size ? 0 : -1;
 }
 
 static long bpf_probe_read_user_str(void *to, __u32 size, const void *from)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size };
-	ssize_t count = process_vm_readv(live_pid, &local, 1, &remote, 1, 0);
+	ssize_t count = remote_memory_read(live_memory, (uintptr_t)from, to, size);
 	char *text = to, *end = count > 0 ? memchr(text, '\0', count) : NULL;
 
 	if (!end && count != (ssize_t)size)
@@ -176,7 +173,7 @@ int unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables 
 	walk->process.count = space->count;
 	walk->interrupted = 1;
 	if (live) {
-		live_pid = live->pid;
+		live_memory = live->memory;
 		script->process =
 			sample_id_make(sample_id_exec(copy->id), sample_id_tgid(copy->id), 0);
 		for (size_t i = 0; i < space->count && !walk->process.thread_specific; i++)
