@@ -220,17 +220,16 @@ if find_postgres && make_postgres; then
 	start "${postmaster[@]}"
 	postmaster_pid=$pid
 	wait_for pgbench -i -q
-	start pgbench -S -n -c 1 -T 60
-	client=$pid
-	# Those of pgbench -i may be there still.
 	find_backend() {
-		local used
-		for pid in $(pgrep -P "$postmaster_pid" -f 'test postgres \[local\]'); do
-			used=$(cpu_ms "$pid") && [ "$used" -ge 100 ] && return
-		done
-		return 1
+		pid=$(pgrep -P "$postmaster_pid" -f 'test postgres \[local\]')
 	}
-	if wait_for find_backend; then
+	no_backend() {
+		! find_backend
+	}
+	wait_for no_backend # of pgbench -i
+	start pgbench -S -n -c 1 -T 600
+	client=$pid
+	if wait_for find_backend && wait_for has_used "$pid" 100; then
 		compare "postgres" 500
 	else
 		check "postgres: has a backend" false
