@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # results.sh [FILE]: runs the benchmarks and writes what they print to FILE (user/doc/RESULTS.md), in the order of what
-# people ask. BENCHES="peers bench" runs only these and leaves the other parts of FILE as they are; PROFIL_BENCH_ROUNDS and
+# people ask. BENCHES="peers bench" runs only these and leaves the rest of FILE as it is; PROFIL_BENCH_ROUNDS and
 # PROFIL_BENCH_SECONDS make them shorter. Needs root and a quiet machine.
 
 # shellcheck source=tests/bench/lib.sh
@@ -38,12 +38,20 @@ version() { # NAME COMMAND...: a row, if the command is here
 	text=$("${@:2}" 2>/dev/null | head -n 1) && [ -n "$text" ] && echo "| $1 | ${text//|//} |"
 }
 
-machine() {
+# where: the machine and its kernel.
+where() {
+	echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs$(
+		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual"), $(
+		awk '/^MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), $(uname -sr)"
+}
+
+versions() {
+	if [ "${BENCHES:-}" ] && [ -e "$file" ]; then
+		sed -n '/^## /q; /^|/p' "$file"
+		return
+	fi
 	echo "| | |"
 	echo "|---|---|"
-	echo "| Processor | $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs$(
-		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual") |"
-	echo "| Memory | $(awk '/^MemTotal/ { printf "%.1f GB", $2 / 1e6 }' /proc/meminfo) |"
 	version System sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release
 	version profil "$profiltool" --version
 	version perf perf --version
@@ -66,7 +74,7 @@ for name in "${benches[@]}"; do
 		"$here/$name.sh" | sed -n -e 's/^.* | .*/| & |/p' -e '/^# /w /dev/stderr'
 		[ "${PIPESTATUS[0]}" -eq 0 ]
 	fi >"$work/$name.table" || failed=1
-	printf '## %s\n\nMeasured on %s, %s.\n\n' "${title[$name]}" "$(date -u +%F)" "$(uname -sr)" |
+	printf '## %s\n\nMeasured on %s, %s.\n\n' "${title[$name]}" "$(date -u +%F)" "$(where)" |
 		cat - "$work/$name.table" >"$work/$name.part"
 done
 
@@ -84,7 +92,7 @@ done
 	echo "numbers are medians, in parentheses their 95 % confidence interval, or the quartiles where a goal is beside them. Where an"
 	echo "interval contains 1, no difference was seen. A goal that was not met says so."
 	echo
-	machine
+	versions
 	for name in $all; do
 		[ -s "$work/$name.part" ] || continue
 		echo
