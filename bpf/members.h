@@ -232,9 +232,12 @@ static __always_inline void charge_exits(__u32 count)
 		task = (void *)exit.task;
 		unreleased = 0;
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
-			/* Once it is dead and off its CPU, sum_exec_runtime is all its CPU time. */
+			/*
+			 * Once it is dead and off its CPU, sum_exec_runtime is all its CPU time.
+			 * BITFIELD: of the size that on_cpu has in this kernel.
+			 */
 			if (BPF_CORE_READ(task, __state) & TASK_DEAD &&
-			    !BPF_CORE_READ(task, on_cpu)) {
+			    !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu)) {
 				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
 				if (!one_thread)
 					unreleased = BPF_CORE_READ(task, signal, nr_threads);

@@ -243,14 +243,14 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
-	int on_cpu;
+	unsigned int on_cpu; /* unsigned: libbpf fits reads to what its size is in this kernel */
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_group *sched_task_group;
-	int exit_state;	       /* not 0: it has ended, or is about to */
-	unsigned long nvcsw;   /* how often it gave up its CPU by itself, */
-	unsigned long nivcsw;  /* and how often it had to */
-	const __u64 *cpus_ptr; /* a bit for each CPU */
+	unsigned int exit_state; /* not 0: it has ended, or is about to */
+	unsigned long nvcsw;	 /* how often it gave up its CPU by itself, */
+	unsigned long nivcsw;	 /* and how often it had to */
+	const __u64 *cpus_ptr;	 /* a bit for each CPU */
 	const struct cred *real_cred;
 	char comm[16];
 	unsigned int in_execve : 1;
