@@ -234,7 +234,8 @@ static __always_inline void charge_exits(__u32 count)
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
 			/*
 			 * Once it is dead and off its CPU, sum_exec_runtime is all its CPU time.
-			 * BITFIELD: of the size that on_cpu has in this kernel.
+			 * on_cpu is no bit field: the macro reads the size that it has in this
+			 * kernel.
 			 */
 			if (BPF_CORE_READ(task, __state) & TASK_DEAD &&
 			    !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu)) {

@@ -155,10 +155,7 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	return 0;
 }
 
-/*
- * Returns a memfd with a copy of the process's vDSO of 32 bits, an ELF file of a few pages; -1:
- * failed.
- */
+/* Returns a memfd with a copy of the process's vDSO of 32 bits, a small ELF file; -1: failed. */
 static int copy_vdso32(const struct sideband_record *record)
 {
 	char path[64], page[4096];
