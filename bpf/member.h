@@ -28,9 +28,11 @@ struct member {
 /* Whose processes are recorded, and where the kernel has what bpf/owner.h reads: byte offsets. */
 struct member_owner {
 	unsigned int uid, gid;
-	unsigned int task_cred, task_mm;		     /* in struct task_struct */
+	unsigned int task_cred, task_program;		     /* in struct task_struct */
 	unsigned int cred_ids, cred_permitted, cred_user_ns; /* in struct cred */
-	unsigned int user_ns_level, mm_flags;
+	unsigned int user_ns_level;
+	/* In what task_program points to: a task_exec_state in Linux 7.2, the mm_struct before. */
+	unsigned int program_dumpable;
 };
 
 /*

@@ -232,11 +232,7 @@ static __always_inline void charge_exits(__u32 count)
 		task = (void *)exit.task;
 		unreleased = 0;
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
-			/*
-			 * Once it is dead and off its CPU, sum_exec_runtime is all its CPU time.
-			 * on_cpu is no bit field: the macro reads the size that it has in this
-			 * kernel.
-			 */
+			/* Once it is dead and off its CPU, sum_exec_runtime is all its CPU time. */
 			if (BPF_CORE_READ(task, __state) & TASK_DEAD &&
 			    !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu)) {
 				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);

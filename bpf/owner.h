@@ -21,7 +21,8 @@
 const volatile bool has_owner = false;
 const volatile struct member_owner owner = { 0 };
 
-#define DUMPABLE_MASK 3 /* of the flags of struct mm_struct, include/linux/mm_types.h */
+/* Of the flags of struct mm_struct; in struct task_exec_state it is the whole value. */
+#define DUMPABLE_MASK 3
 #define DUMPABLE_USER 1
 
 /* Ids in struct cred, in their order; user space checks that they are next to each other. */
@@ -37,16 +38,16 @@ static __always_inline bool read_kernel(void *to, __u32 size, __u64 base, __u32 
 /* Whether the task's process is the owner's now. What cannot be read is not. */
 static __noinline bool is_owners(struct task_struct *task)
 {
-	__u64 cred = 0, mm = 0, space = 0, permitted = ~0ULL, flags = 0;
+	__u64 cred = 0, program = 0, space = 0, permitted = ~0ULL;
 	struct owner_ids ids = { 0 };
-	__u32 level = 0;
+	__u32 level = 0, dumpable = 0;
 
 	if (!read_kernel(&cred, sizeof(cred), (__u64)task, owner.task_cred) ||
 	    !read_kernel(&ids, sizeof(ids), cred, owner.cred_ids) ||
 	    !read_kernel(&permitted, sizeof(permitted), cred, owner.cred_permitted) ||
 	    !read_kernel(&space, sizeof(space), cred, owner.cred_user_ns) ||
 	    !read_kernel(&level, sizeof(level), space, owner.user_ns_level) ||
-	    !read_kernel(&mm, sizeof(mm), (__u64)task, owner.task_mm))
+	    !read_kernel(&program, sizeof(program), (__u64)task, owner.task_program))
 		return false;
 	if (ids.uid != owner.uid || ids.euid != owner.uid || ids.suid != owner.uid ||
 	    ids.gid != owner.gid || ids.egid != owner.gid || ids.sgid != owner.gid)
@@ -54,10 +55,10 @@ static __noinline bool is_owners(struct task_struct *task)
 	/* In a user namespace of its own a process has capabilities there alone. */
 	if (permitted && !level)
 		return false;
-	if (!mm) /* it exits: its credentials are what they were */
+	if (!program) /* it exits: its credentials are what they were */
 		return true;
-	return read_kernel(&flags, sizeof(flags), mm, owner.mm_flags) &&
-	       (flags & DUMPABLE_MASK) == DUMPABLE_USER;
+	return read_kernel(&dumpable, sizeof(dumpable), program, owner.program_dumpable) &&
+	       (dumpable & DUMPABLE_MASK) == DUMPABLE_USER;
 }
 
 #endif

@@ -243,7 +243,8 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
-	unsigned int on_cpu; /* unsigned: libbpf fits reads to what its size is in this kernel */
+	/* 4 bytes, or 1 as in Linux 7.2: read it as a bit field, which finds the size. */
+	unsigned int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_group *sched_task_group;

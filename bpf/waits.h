@@ -957,7 +957,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	before = &begin->before;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	wait = task->on_cpu ? NULL : own_wait(task, counters);
+	wait = BPF_CORE_READ_BITFIELD(task, on_cpu) ? NULL : own_wait(task, counters);
 	if (!wait || wait->since_ns)
 		return 0;
 	state = task->__state;
@@ -1005,7 +1005,8 @@ int end_waits(struct bpf_iter__task *ctx)
 
 	wait = task ? bpf_task_storage_get(&wait_tasks, task, NULL, 0) : NULL;
 	if (wait && wait->since_ns && !task->exit_state &&
-	    (!task->on_cpu || task->sched_info.last_arrival > wait->since_ns))
+	    (!BPF_CORE_READ_BITFIELD(task, on_cpu) ||
+	     task->sched_info.last_arrival > wait->since_ns))
 		end_wait(task, wait, bpf_ktime_get_ns() + wait_clock_offset, ctx->meta->seq);
 	return 0;
 }

@@ -42,7 +42,7 @@ static __always_inline void read_sums(const volatile struct task_struct *task, s
 	sums->run_since = task->se.exec_start;
 	sums->waited = task->sched_info.run_delay;
 	sums->waits_since = task->sched_info.last_queued;
-	sums->on_cpu = task->on_cpu;
+	sums->on_cpu = BPF_CORE_READ_BITFIELD(task, on_cpu);
 }
 
 static __always_inline bool sums_equal(const struct sums *a, const struct sums *b)

@@ -168,19 +168,18 @@ build_without_warning() {
 
 mkdir -p "$kernels"
 
-# get_ubuntu_kernel SERIES SUITE: the same for the newest kernel of that series in a release of Ubuntu, without headers.
-# Needs curl. PROFIL_TEST_UBUNTU is where the packages come from.
-get_ubuntu_kernel() {
-	taking_turns find_ubuntu_kernel "$@"
+# get_archive_kernel NAME ARCHIVE SUITE PACKAGE: the same for the newest kernel whose package, in a suite of an archive, has a
+# name like this regular expression, without headers. Needs curl.
+get_archive_kernel() {
+	taking_turns find_archive_kernel "$@"
 }
 
-find_ubuntu_kernel() {
-	local archive=${PROFIL_TEST_UBUNTU:-http://archive.ubuntu.com/ubuntu} directory=$kernels/$1-ubuntu
-	local list=$work/ubuntu path sum
+find_archive_kernel() {
+	local archive=$2 directory=$kernels/$1 list=$work/packages path sum
 
 	why="$archive offers no kernel $1"
-	if curl -sf "$archive/dists/$2-updates/main/binary-amd64/Packages.xz" | xz -dc >"$list"; then
-		read -r path sum < <(awk -v name="linux-image-unsigned-${1//./\\.}\\.0-[0-9]+-generic" '
+	if curl -sf "$archive/dists/$3/main/binary-amd64/Packages.xz" | xz -dc >"$list"; then
+		read -r path sum < <(awk -v name="$4" '
 			/^Package: / { on = $2 ~ "^" name "$"; path = "" }
 			on && /^Filename: / { path = $2 }
 			on && /^SHA256: / { print path, $2 }' "$list" | sort -V | tail -n 1)
@@ -189,10 +188,10 @@ find_ubuntu_kernel() {
 				curl -sf "$archive/$path" -o "$directory/part" &&
 				sha256sum --quiet -c - <<<"$sum  $directory/part" &&
 				dpkg-deb --fsys-tarfile "$directory/part" |
-				tar -x -C "$directory" --strip-components=2 --wildcards './boot/vmlinuz-*' &&
+				tar -x -C "$directory" --transform 's|.*/||' --wildcards '*/vmlinuz*' &&
 				rm "$directory/part" && : >"$directory/${path##*/}"
 		fi
 	fi
-	kernel=$(find "$directory" -name 'vmlinuz-*' 2>/dev/null)
+	kernel=$(find "$directory" -name 'vmlinuz*' 2>/dev/null)
 	[ -n "$kernel" ]
 }

@@ -134,6 +134,31 @@ exact() {
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
 }
 
+# What users record of their own, on the kernel's word for whose it is.
+owned() {
+	before=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	export PROFIL_RECORD_SOCKET=/run/record
+	profild --record --socket /run/record 2>service.err &
+	service=$!
+	until grep -q " 00010000 .* /run/record$" /proc/net/unix || ! kill -0 $service; do
+		usleep 10000
+	done
+	# shellcheck disable=SC2086 # a list of words
+	begin owned $as_nobody shares 2 0 wait
+	echo go >/run/owned
+	# shellcheck disable=SC2086
+	run owned $as_nobody profiltool record -F 997 --wall --json -d 1 -p "$target"
+	kill -KILL "$target"
+	# shellcheck disable=SC2086
+	echo go | run owned-command $as_nobody profiltool record -F 997 --json -- sh -c "shares 1 0.5 >owned-command.out"
+	# shellcheck disable=SC2086
+	run owned-refused $as_nobody profiltool record -d 1 -p 1
+	kill $service
+	unset PROFIL_RECORD_SOCKET
+	echo "$before" >/proc/sys/kernel/perf_event_paranoid
+}
+
 # What a kernel before 5.17 cannot do, and what it does in another way: control groups.
 before_5_17() {
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in

@@ -215,6 +215,15 @@ check_cycles() {
 	check "$series: cycles are counted" found cycles "j['event'] == 'cycles' and samples('burn_*') > 0"
 }
 
+# A user's own processes, by a service of root: whose a process is, the kernel's structures say.
+check_owned() {
+	local k="$series: a user's own processes"
+
+	check "$k: by PID, with waits: shares" found owned "$(shares) and j['wall']['ran_ns'] > 0"
+	check "$k: a command" found owned-command "samples('burn_*') > 100"
+	check "$k: root's is refused" complains owned-refused 5 "process 1 is closed to user 65534"
+}
+
 check_before_5_17() {
 	check "$series: a control group, and none beside it" found group "ran('burn_sixty') and not samples('burn_before')"
 	check "$series: --victim is refused with the reason" complains victim 6 "requires Linux 5.17, where BPF programs have loops"
@@ -316,9 +325,9 @@ add_series() {
 # has all on all, and arm64.
 parts_of_one_cpu() {
 	if [ -n "${PROFIL_TEST_KERNELS:-}" ]; then
-		echo "${more_parts}basics+exact+module+module_gcl+module_again+legacy$with_32_bit"
+		echo "${more_parts}basics+exact+owned+module+module_gcl+module_again+legacy$with_32_bit"
 	elif [ "$series" = "${all[0]}" ]; then
-		echo "few_rows+basics+exact+module+module_gcl+legacy$with_32_bit"
+		echo "few_rows+basics+exact+owned+module+module_gcl+legacy$with_32_bit"
 	fi
 }
 
@@ -380,22 +389,38 @@ run_x86() {
 	run_all
 }
 
-# The oldest that is supported, which Debian has not: what needs less than 6.1.
-run_oldest() {
+# run_archive_kernel NAME ARCHIVE SUITE PACKAGE: one that this Debian has not; without profil.ko.
+run_archive_kernel() {
 	if ! command -v curl >/dev/null; then
-		skip "Linux 5.15" "not found: curl"
+		skip "Linux $1" "not found: curl"
 		return
 	fi
 	check "the machine's files" make_initramfs
 	[ -s "$initramfs" ] || return
-	if ! get_ubuntu_kernel 5.15 jammy; then
-		skip "Linux 5.15" "$why"
+	if ! get_archive_kernel "$@"; then
+		skip "Linux $1" "$why"
 		return
 	fi
-	series=5.15
+	series=$1
+}
+
+# The oldest that is supported: what needs less than 6.1.
+run_oldest() {
+	run_archive_kernel 5.15 "${PROFIL_TEST_UBUNTU:-http://archive.ubuntu.com/ubuntu}" jammy-updates \
+		'linux-image-unsigned-5\\.15\\.0-[0-9]+-generic' || return
 	has_reasons=
 	append="no_timer_check $append" power_on basics+before_5_17 -smp 1 -icount shift=3,sleep=off
 	check_machine "one CPU" basics+before_5_17
+}
+
+# Debian's newest.
+run_newest() {
+	run_archive_kernel newest "${PROFIL_TEST_DEBIAN:-http://deb.debian.org/debian}" sid \
+		'linux-binary-[0-9.]+[+]deb[0-9]+-amd64' || return
+	power_on basics+exact+owned -smp 1 -icount shift=3,sleep=off
+	check_machine "one CPU" basics+exact+owned
+	power_on parallel+tree+hotplug -smp 2
+	check_machine "two CPUs" parallel+tree+hotplug
 }
 
 # 6.1 has pages of 4 KiB, 6.12 of 16 KiB.
@@ -425,14 +450,15 @@ run_arm64() {
 	check_machine "performance counters" cycles
 }
 
-# PROFIL_TEST_KERNELS: x86, arm64 or 5.15: these alone; all: each, in full. Without it x86, in part.
+# PROFIL_TEST_KERNELS: x86, arm64, 5.15 or newest: these alone; all: each, in full. Without it x86, in part.
 has_reasons=1
 chosen=${PROFIL_TEST_KERNELS:-}
-if [[ $chosen != @(|x86|arm64|5.15|all) ]]; then
-	echo "PROFIL_TEST_KERNELS takes x86, arm64, 5.15 or all, not \"$chosen\"" >&2
+if [[ $chosen != @(|x86|arm64|5.15|newest|all) ]]; then
+	echo "PROFIL_TEST_KERNELS takes x86, arm64, 5.15, newest or all, not \"$chosen\"" >&2
 	exit 2
 fi
 [[ $chosen != @(|x86|all) ]] || run_x86
 [[ $chosen != @(arm64|all) ]] || run_arm64
 [[ $chosen != @(5.15|all) ]] || run_oldest
+[[ $chosen != @(newest|all) ]] || run_newest
 finish

@@ -8,6 +8,15 @@
 
 #include "capture/program.h"
 
+/* Whether a process is dumpable is said by a struct that its task points to; which one varies. */
+static int find_dumpable(const struct btf *btf, const char *pointer, const char *type,
+			 const char *member, struct member_owner *owner)
+{
+	int err = program_member_offset(btf, "task_struct", pointer, &owner->task_program);
+
+	return err ? err : program_member_offset(btf, type, member, &owner->program_dumpable);
+}
+
 int owner_find(struct member_owner *owner, struct error *e)
 {
 	/* In the order of struct owner_ids. */
@@ -17,12 +26,10 @@ int owner_find(struct member_owner *owner, struct error *e)
 		uint32_t *offset;
 	} wanted[] = {
 		{ "task_struct", "real_cred", &owner->task_cred },
-		{ "task_struct", "mm", &owner->task_mm },
 		{ "cred", "uid", &owner->cred_ids },
 		{ "cred", "cap_permitted", &owner->cred_permitted },
 		{ "cred", "user_ns", &owner->cred_user_ns },
 		{ "user_namespace", "level", &owner->user_ns_level },
-		{ "mm_struct", "flags", &owner->mm_flags },
 	};
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *type = "BTF", *member = "all types";
@@ -42,6 +49,11 @@ int owner_find(struct member_owner *owner, struct error *e)
 		err = program_member_offset(btf, type, member, &offset);
 		if (!err && offset != owner->cred_ids + i * sizeof(uint32_t))
 			err = -ENOENT;
+	}
+	if (!err && find_dumpable(btf, "exec_state", "task_exec_state", "dumpable", owner) != 0) {
+		type = "mm_struct";
+		member = "flags";
+		err = find_dumpable(btf, "mm", type, member, owner);
 	}
 	btf__free(btf);
 	if (!err)
