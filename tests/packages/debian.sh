@@ -201,6 +201,7 @@ test_passed() {
 # --- The tests ---
 
 needs_roots "Debian's packages"
+own_tests='profile unprivileged own-processes continuous' # debian/tests, but for module
 tools='autopkgtest linux-headers-amd64 gcc libc6-dev pkgconf binutils'
 
 for suite in ${PROFIL_TEST_SUITES:-bookworm trixie sid}; do
@@ -238,10 +239,10 @@ for suite in ${PROFIL_TEST_SUITES:-bookworm trixie sid}; do
 
 	check "$suite: autopkgtest" autopkgtests
 	# "module" wants a machine of its own, which systemd.sh is.
-	for name in profile unprivileged; do
-		check "$suite: autopkgtest: $name" test_passed $name
+	for name in $own_tests; do
+		check "$suite: autopkgtest: $name" test_passed "$name"
 	done
-	sed -n 's/^autopkgtest.*summary/&/p; /^\(profile\|unprivileged\|module\) /p' "$work/$suite.tests" | sed 's/^/# /'
+	sed -n 's/^autopkgtest.*summary/&/p; /^\('"${own_tests// /\\|}"'\|module\) /p' "$work/$suite.tests" | sed 's/^/# /'
 	rm -rf "$root"
 done
 
