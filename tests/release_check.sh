@@ -35,7 +35,7 @@ rows() {
 		rpm|make test-rpm|packages for Fedora and its kin: rpmlint, what is in them, whether they work
 		linux-5.15|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=5.15|the oldest kernel, Ubuntu's
 		linux-6|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=x86|6.1 and 6.12, with profil.ko
-		linux-newest|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=newest|sid's kernel
+		linux-newest|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=newest|sid's kernel, without and with PREEMPT_RT
 		arm64|make test-kernels KERNEL_TESTS=tests/kernels/kernels.sh PROFIL_TEST_KERNELS=arm64|6.1 and 6.12 of arm64, in qemu
 		cross|make test-cross|all tests' programs, built for arm64
 		linux-debug|make test-kernel-debug|profil.ko on a kernel with KASAN, lockdep and kmemleak

@@ -395,7 +395,7 @@ run_archive_kernel() {
 		skip "Linux $1" "not found: curl"
 		return
 	fi
-	check "the machine's files" make_initramfs
+	[ -s "$initramfs" ] || check "the machine's files" make_initramfs
 	[ -s "$initramfs" ] || return
 	if ! get_archive_kernel "$@"; then
 		skip "Linux $1" "$why"
@@ -413,14 +413,18 @@ run_oldest() {
 	check_machine "one CPU" basics+before_5_17
 }
 
-# Debian's newest.
+# Debian's newest, without and with PREEMPT_RT.
 run_newest() {
-	run_archive_kernel newest "${PROFIL_TEST_DEBIAN:-http://deb.debian.org/debian}" sid \
-		'linux-binary-[0-9.]+[+]deb[0-9]+-amd64' || return
-	power_on basics+exact+owned -smp 1 -icount shift=3,sleep=off
-	check_machine "one CPU" basics+exact+owned
-	power_on parallel+tree+hotplug -smp 2
-	check_machine "two CPUs" parallel+tree+hotplug
+	local flavour
+
+	for flavour in '' -rt; do
+		run_archive_kernel "newest$flavour" "${PROFIL_TEST_DEBIAN:-http://deb.debian.org/debian}" sid \
+			"linux-binary-[0-9.]+[+]deb[0-9]+$flavour-amd64" || continue
+		power_on basics+exact+owned -smp 1 -icount shift=3,sleep=off
+		check_machine "one CPU" basics+exact+owned
+		power_on parallel+tree+hotplug -smp 2
+		check_machine "two CPUs" parallel+tree+hotplug
+	done
 }
 
 # 6.1 has pages of 4 KiB, 6.12 of 16 KiB.
