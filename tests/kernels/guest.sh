@@ -205,7 +205,9 @@ turn_cpu_off_and_on() {
 	echo 0 >/sys/devices/system/cpu/cpu1/online
 	nproc >"$name.cpus"
 	echo 1 >/sys/devices/system/cpu/cpu1/online
-	taskset -p 2 "$target" >/run/taskset
+	until taskset -p 2 "$target" >/run/taskset 2>&1; do # cpusets learn of it a little later
+		usleep 1000
+	done
 }
 
 # What a CPU ticks that has been away, and comes back while all is on. Two looks, a second apart, are needed to

@@ -471,7 +471,9 @@ static void move_to(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	need(sched_setaffinity(0, sizeof(set), &set) == 0, "sched_setaffinity");
+	/* cpusets learn of a CPU that has come by a work, and before that it is not allowed. */
+	while (sched_setaffinity(0, sizeof(set), &set))
+		need(errno == EINVAL && usleep(1000) == 0, "sched_setaffinity");
 }
 
 static void counts_on(int cpu, const char *when)
