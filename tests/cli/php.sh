@@ -59,6 +59,8 @@ check "a recursion that is too deep is counted as cut off" recorded 'mostly(j["s
 
 record_script inside inside
 check "a function that is written in C has its name" chains_are inside some '.*;{main};inside;with_md5;md5'
+check "such a function is of the interpreter's image" recorded \
+	"images('with_md5') == {'script.php'} and images('md5') == {'$(basename "$(readlink -f "$php")")'}" inside.json
 check "such a function has its name where it has no frame" chains_are inside some '.*;{main};inside;with_search;in_array'
 check "code that is made at run time is behind the function that runs it" chains_are inside some \
 	'.*{main};inside;with_pcre;preg_match_all;[^;]*'

@@ -10,6 +10,8 @@
 
 /* The kernel's name as an image. Files add the symbol it is relocated by: "..._text". */
 #define IMAGE_KERNEL "[kernel.kallsyms]"
+/* Of what stands for a thread that does not run: [waiting for a CPU], [blocked: lock]. */
+#define IMAGE_OFF_CPU "[off CPU]"
 
 enum image_kind {
 	IMAGE_FILE,	 /* the path of a file, or its base name */

@@ -202,9 +202,12 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 	return profile_add_location(b->p, address, mapping, id);
 }
 
-/* Sets *id to the location of a frame of this user's script: a line of a function. */
+/*
+ * Sets *id to the location of a frame of this user's script: a line of a function. One without a
+ * file is of the interpreter itself, if that is known.
+ */
 static int script_location(struct capture_profile *b, const struct capture_frame *frame,
-			   uint32_t uid, uint32_t *id)
+			   const struct capture_mapping *interpreter, uint32_t uid, uint32_t *id)
 {
 	uint32_t provider = uid == UINT32_MAX || uid == geteuid() ? 0 : uid;
 	const struct language_code *code = frame->code;
@@ -226,6 +229,9 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 	    (profile_add_image_of(b->p, file, NULL, 0, provider, &place.image) ||
 	     place_id(b, &place, &mapping)))
 		return -ENOMEM;
+	if (!*file && interpreter &&
+	    (image_id(b, interpreter->image, &place.image) || place_id(b, &place, &mapping)))
+		return -ENOMEM;
 	return profile_add_function(b->p, &function, &line.function)
 		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
 }
@@ -244,28 +250,19 @@ static const struct capture_mapping *interpreter_of(const struct capture_sample 
 	return NULL;
 }
 
-/* Sets *id to the location that stands for a state: a function of no image. */
-static int state_location(const struct capture_profile *b, const char *name, uint32_t *id)
+/* Sets *id to the location of a function without an address. image: "": unknown. */
+static int named_location(struct capture_profile *b, const char *name, const char *image,
+			  uint32_t *id)
 {
-	struct profile_function function = { .name = name, .system_name = name, .file = "" };
-	struct profile_line line = { 0 };
-
-	return profile_add_function(b->p, &function, &line.function)
-		       ?: profile_add_line_location(b->p, 0, PROFILE_NONE, &line, 1, id);
-}
-
-/* Sets *id to the location that stands for all of the kernel's frames: without an address. */
-static int closed_kernel_location(struct capture_profile *b, uint32_t *id)
-{
-	const char *name = "[kernel]";
 	struct profile_function function = { .name = name, .system_name = name, .file = "" };
 	struct profile_mapping place = { 0 };
 	struct profile_line line = { 0 };
-	uint32_t mapping;
+	uint32_t mapping = PROFILE_NONE;
 
-	return profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &place.image)
-		       ?: place_id(b, &place, &mapping)
-		       ?: profile_add_function(b->p, &function, &line.function)
+	if (*image && (profile_add_image(b->p, image, NULL, 0, &place.image) ||
+		       place_id(b, &place, &mapping)))
+		return -ENOMEM;
+	return profile_add_function(b->p, &function, &line.function)
 		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
 }
 
@@ -277,26 +274,26 @@ static int closed_kernel_location(struct capture_profile *b, uint32_t *id)
 static int stack_locations(struct capture_profile *b, const struct capture_sample *sample,
 			   uint32_t from, uint32_t exact, uint32_t *locations, uint32_t *depth)
 {
-	const struct capture_mapping *interpreter =
-		capture_is_native(b->c) ? NULL : interpreter_of(sample);
+	const struct capture_mapping *interpreter = interpreter_of(sample);
 	uint32_t user = sample->depth - sample->user_depth;
 	int err = 0;
 
 	*depth = 0;
 	/* Whom an owned recording is for may know that the kernel ran, but not where. */
 	if (capture_is_owned(b->c) && from < user) {
-		err = closed_kernel_location(b, &locations[(*depth)++]);
+		err = named_location(b, "[kernel]", IMAGE_KERNEL, &locations[(*depth)++]);
 		from = user;
 	}
 	for (uint32_t i = from; i < sample->depth && !err; i++) {
 		const struct capture_frame *frame = &sample->frames[i];
 
 		if (i >= user && language_of_word(frame->pc))
-			err = script_location(b, frame, sample->uid, &locations[(*depth)++]);
+			err = script_location(b, frame, interpreter, sample->uid,
+					      &locations[(*depth)++]);
 		else if (capture_is_owned(b->c) && frame->pc >= KERNEL_START)
 			/* What a walk by frame pointers took for a return address. */
-			err = state_location(b, "[unknown]", &locations[(*depth)++]);
-		else if (!interpreter || !frame->mapping ||
+			err = named_location(b, "[unknown]", "", &locations[(*depth)++]);
+		else if (capture_is_native(b->c) || !interpreter || !frame->mapping ||
 			 frame->mapping->image != interpreter->image)
 			err = location_id(b, frame, i != exact, &locations[(*depth)++]);
 	}
@@ -472,7 +469,7 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	int err;
 
 	wait_places_frame(&b->places, wait, state);
-	err = state_location(b, state, &locations[0]);
+	err = named_location(b, state, IMAGE_OFF_CPU, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
 	err = err
 		      ?: stack_locations(
@@ -553,7 +550,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 	snprintf(root, sizeof(root), "[%s]", name);
 	if (is_interrupt || !depth)
 		err = err
-			      ?: state_location(b, is_interrupt ? root : "[no stack]",
+			      ?: named_location(b, is_interrupt ? root : "[no stack]", "",
 						&locations[depth++]);
 	err = err ?: label_id(b, &waker, name, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);

@@ -370,7 +370,8 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		a->function = found.name;
 		a->extent = found.extent;
 		if (a->script)
-			error_set(&a->no_code, 0, "%s is a function of a script", a->function);
+			error_set(&a->no_code, 0, "%s is a function of a script or its interpreter",
+				  a->function);
 		else
 			read_code(a, &a->no_code);
 		err = find_lines(a, p, found.locations, o, e);

@@ -84,10 +84,10 @@ static int weigh_functions(const struct callgraph *g, const struct callgraph_pla
 
 		/*
 		 * What has no name is no function; what a thread waited for is none, either; and
-		 * where neither an image nor a source file is known there is no code.
+		 * where neither a place in an image nor a source file is known there is no code.
 		 */
 		if (!candidates[i].total || candidates[i].total < least || !name ||
-		    (g->nodes[i].key.image == row_unknown &&
+		    ((g->nodes[i].key.image == row_unknown || !l->image_address) &&
 		     !*p->functions[p->lines[l->first_line + l->line_count - 1].function].file) ||
 		    thread_state_of(name, &reason, &size) != THREAD_RAN)
 			continue;
