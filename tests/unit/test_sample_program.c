@@ -27,8 +27,10 @@
 #include "capture/cpus.h"
 #include "capture/members.h"
 #include "capture/perf_event.h"
+#include "capture/program.h"
 #include "capture/sample_program.h"
 #include "buffers_fixture.h"
+#include "profil.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -755,6 +757,40 @@ static void test_unseen_switches(void **state)
 	counts_free(&counts);
 }
 
+/* A program of perf events as one of a socket: whose context, the packet, has not what it reads. */
+static int load_refused(void *object)
+{
+	struct profil_bpf *bpf = profil_bpf__open();
+	struct bpf_program *program;
+	int err;
+
+	(void)object;
+	if (!bpf)
+		return -errno;
+	bpf_object__for_each_program(program, bpf->obj)
+		bpf_program__set_autoload(program, program == bpf->progs.profil);
+	err = bpf_program__set_type(bpf->progs.profil, BPF_PROG_TYPE_SOCKET_FILTER)
+		      ?: profil_bpf__load(bpf);
+	profil_bpf__destroy(bpf);
+	return err;
+}
+
+static void test_refused(void **state)
+{
+	struct error e;
+	int err = program_load(load_refused, NULL, &e);
+
+	(void)state;
+	if (err == -EPERM)
+		skip();
+	assert_int_equal(err, -EACCES);
+	assert_int_equal(e.kind, ERROR_KERNEL_LACKS);
+	if (!strstr(e.what, "prog 'profil': ") ||
+	    !strstr(e.what, ": Permission denied: invalid bpf_context access off=") ||
+	    !strstr(e.hint, "a newer version of profil"))
+		fail_msg("%s; %s", e.what, e.hint);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -774,6 +810,7 @@ int main(void)
 		cmocka_unit_test(test_live_stacks),
 		cmocka_unit_test(test_live_family),
 		cmocka_unit_test(test_unseen_switches),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

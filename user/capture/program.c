@@ -7,19 +7,46 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* libbpf's first warning, for the error message. Its callback has no context. */
-static __thread char libbpf_message[256];
+/* libbpf's first warning, and why the verifier refused. The callback has no context. */
+static __thread char libbpf_message[256], verifier_message[256];
+
+static void copy_line(char *to, size_t size, const char *line)
+{
+	snprintf(to, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* The verifier's log says so in its last line but one: after it come statistics. */
+static void keep_verifier_message(char *log)
+{
+	char *end = strstr(log, "\nprocessed "), *line;
+
+	if (!end)
+		return;
+	*end = '\0';
+	line = strrchr(log, '\n');
+	if (line)
+		copy_line(verifier_message, sizeof(verifier_message), line + 1);
+}
 
 static int keep_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (level == LIBBPF_WARN && !libbpf_message[0]) { /* the first one names the cause */
-		vsnprintf(libbpf_message, sizeof(libbpf_message), format, arguments);
-		libbpf_message[strcspn(libbpf_message, "\n")] = '\0';
-	}
+	bool is_log = strstr(format, "PROG LOAD LOG");
+	char *text;
+
+	/* The first one names the cause. */
+	if (level != LIBBPF_WARN || (libbpf_message[0] && !is_log) ||
+	    vasprintf(&text, format, arguments) < 0)
+		return 0;
+	if (!libbpf_message[0])
+		copy_line(libbpf_message, sizeof(libbpf_message), text);
+	if (is_log && !verifier_message[0])
+		keep_verifier_message(text);
+	free(text);
 	return 0;
 }
 
@@ -66,6 +93,14 @@ static int load_error(struct error *e, int code)
 		return program_out_of(e, ENOMEM, "cannot load the BPF program");
 	if (code == EPERM) /* EACCES comes from the verifier */
 		return program_not_permitted(e, code, "cannot load the BPF program");
+	if (verifier_message[0]) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0, "cannot load the BPF program (%s: %s)",
+			       libbpf_message, verifier_message);
+		error_hint(e,
+			   "this kernel is not as expected: a newer version of profil may know it; "
+			   "else report this, with the kernel's version (uname -a)");
+		return -code;
+	}
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
 		       libbpf_message);
 	error_hint(e, "it requires Linux 5.15 or later with CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS "
@@ -78,7 +113,7 @@ int program_load(int (*load)(void *object), void *object, struct error *e)
 	libbpf_print_fn_t before;
 	int err;
 
-	libbpf_message[0] = '\0';
+	libbpf_message[0] = verifier_message[0] = '\0';
 	/* Restored below: the host program of libprofil may use libbpf, too. */
 	before = libbpf_set_print(keep_libbpf_message);
 	err = load(object);
