@@ -718,6 +718,36 @@ static void test_origins(void **state)
 	free_buffers(buffers);
 }
 
+/* A user starts more processes than a window may have: it is full until it is cut. */
+static void test_full(void **state)
+{
+	int buffers = lock_buffers(LOCK_SH);
+	struct capture_options options = everything;
+	struct capture *c;
+	struct error e;
+
+	(void)state;
+	options.window_bytes = 512 * 1024;
+	c = start(&options);
+	assert_false(capture_is_full(c));
+	for (int i = 0; i < 1500; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(0);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		if (i % 100 == 0)
+			assert_int_equal(capture_handle(c, &e), 0);
+	}
+	assert_int_equal(capture_handle(c, &e), 0);
+	assert_true(capture_is_full(c));
+	cut(c);
+	assert_false(capture_is_full(c));
+	stop_capture(c);
+	capture_free(c);
+	free_buffers(buffers);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -731,6 +761,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_orphan),
 		cmocka_unit_test(test_lost_records),
 		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_full),
 	};
 
 	(void)argv;

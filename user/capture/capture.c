@@ -41,6 +41,14 @@ struct target {
 	int pidfd; /* -1 for a thread */
 };
 
+/*
+ * Memory that a window takes until it is written, here and as a profile, for each process and name
+ * of a thread that was added, and for each frame of a stack that no other sample has: measured.
+ */
+#define ADDED_BYTES	 512
+#define FRAME_BYTES	 64
+#define WINDOW_BYTES_MAX ((size_t)256 << 20)
+
 struct capture {
 	struct capture_options options;
 	struct sample_program sample; /* in use, or else profil */
@@ -54,6 +62,7 @@ struct capture {
 	struct members members; /* whose ticks count, unless everyone's do */
 	struct sideband *sideband;
 	struct process_table processes;
+	size_t room;	      /* bytes that a window may take: capture_is_full() */
 	struct counts counts; /* the last window's */
 	struct counts waits, wakers;
 	char no_waits[256];	/* why the kernel cannot follow them; "": it can */
@@ -366,6 +375,10 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.notes_origins = c->options.always_on || c->options.origins;
 	c->processes.notes_titles = c->options.origins;
 	c->processes.bytes_max = memory_available() / TABLE_SHARE;
+	c->room = c->options.window_bytes ?: WINDOW_BYTES_MAX;
+	if (!c->options.window_bytes && c->processes.bytes_max &&
+	    c->processes.bytes_max < WINDOW_BYTES_MAX)
+		c->room = c->processes.bytes_max;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes, 0);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
@@ -374,6 +387,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 		if (pid > 0) /* else it has just ended, which add_members() reports */
 			err = snapshot_process(&c->processes, pid, 0);
 	}
+	c->processes.added = 0; /* what runs already is no window's */
 	return err ? error_no_memory(e) : 0;
 }
 
@@ -849,6 +863,11 @@ int capture_cut(struct capture *c, struct error *e)
 	c->own_ns = own_ns - c->own_start_ns;
 	c->own_start_ns = own_ns;
 	return 0;
+}
+
+bool capture_is_full(const struct capture *c)
+{
+	return c->processes.added * ADDED_BYTES + c->gathered.pc_count * FRAME_BYTES > c->room;
 }
 
 int capture_stop(struct capture *c, struct error *e)

@@ -82,6 +82,7 @@ struct capture_options {
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool native;		 /* keep the frames of interpreters: capture_is_native() */
 	bool windows;		 /* capture_cut() will be called; no histogram */
+	size_t window_bytes;	 /* of memory: capture_is_full(); 0: a part of what is available */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;   /* also of threads, by stack and reason; with stacks, without windows */
 	bool origins; /* samples have the control group and the title of their process */
@@ -131,6 +132,12 @@ bool capture_ended(const struct capture *c);
  * are valid until the next cut.
  */
 int capture_cut(struct capture *c, struct error *e);
+
+/*
+ * Whether the window has as many processes, names of threads and different stacks as there is to be
+ * memory for: users may start thousands of processes a second. A cut is due.
+ */
+bool capture_is_full(const struct capture *c);
 
 /* Stops counting, and ends the last window, or the only one. */
 int capture_stop(struct capture *c, struct error *e);

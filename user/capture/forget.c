@@ -238,6 +238,7 @@ int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t en
 		if (!table->processes[table->changed[i]].forgotten)
 			table->changed[kept++] = table->changed[i];
 	table->changed_count = kept;
+	table->added = 0;
 	for (size_t i = 0; i < table->count; i++)
 		if (table->processes[i].forgotten)
 			process_remove(table, &table->processes[i]);

@@ -177,6 +177,7 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 		.uid = geteuid(),
 	};
 	table->next_process = number + 1;
+	table->added++;
 	if (number == table->count)
 		table->count++;
 	if (process_add_space(process, time_ns))
@@ -414,6 +415,7 @@ static int add_thread(struct process_table *table, pid_t tid, uint64_t maybe_ns,
 	if (older)
 		thread_at(table, tid, UINT64_MAX)->younger = table->thread_count;
 	thread = &table->threads[table->thread_count++];
+	table->added++;
 	*thread = (struct thread){
 		.tid = tid,
 		.younger = INDEX_NONE,

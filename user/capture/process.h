@@ -162,6 +162,7 @@ struct process_table {
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
 	size_t bytes_max;     /* budget of all processes; 0: none */
 	size_t mapping_count; /* of all address spaces */
+	size_t added; /* processes, and names of threads, since processes were last forgotten */
 	size_t image_bytes;   /* of all images, with their paths */
 	size_t copied_bytes;  /* of the mappings that capture/unwind/ has made of these */
 	struct index by_pid;  /* the first process with each PID */

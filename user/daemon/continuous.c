@@ -369,6 +369,15 @@ static int finish_window(struct recorder *r, struct error *e)
 	return err;
 }
 
+/* Whether the window has to end now, as users start more than it has memory for. */
+static bool is_full(struct recorder *r)
+{
+	if (!capture_is_full(r->capture))
+		return false;
+	r->state->windows_full++;
+	return true;
+}
+
 /* They end at whole minutes of the wall clock, if they are a minute long. */
 static uint64_t next_end_ns(const struct recorder *r)
 {
@@ -403,7 +412,7 @@ static int record_windows(struct recorder *r, struct error *e)
 		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
 			r->cut = true;
 		err = capture_handle(r->capture, e);
-		if (err || !(r->end || r->cut || now_ns() >= end_ns))
+		if (err || !(r->end || r->cut || now_ns() >= end_ns || is_full(r)))
 			continue;
 		r->cut = false;
 		err = finish_window(r, e);

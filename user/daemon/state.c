@@ -45,6 +45,8 @@ static const struct field {
 	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written"),
 	COUNTER(windows, "windows_total", "Windows written"),
 	COUNTER(windows_failed, "windows_failed_total", "Windows that could not be written"),
+	COUNTER(windows_full, "windows_full_total",
+		"Windows that ended early, as they had too many processes or stacks"),
 	COUNTER(window_bytes, "window_bytes_total", "Bytes of the windows written"),
 	COUNTER(samples, "samples_total", "Ticks counted"),
 	COUNTER(ticks, "ticks_total", "Ticks, counted or not"),
@@ -333,6 +335,9 @@ static void print_state(const struct state *s, bool running, const char *path)
 	print_time("last window", s->last_window_s);
 	printf("%-16s %" PRIu64 " written, %.1f MiB; %" PRIu64 " failed\n", "windows", s->windows,
 	       s->window_bytes / MIB, s->windows_failed);
+	if (s->windows_full)
+		printf("%-16s %" PRIu64 " ended early: they had too many processes or stacks\n", "",
+		       s->windows_full);
 	printf("%-16s %" PRIu64 " removed because of limits, %.1f MiB; %" PRIu64 " damaged\n", "",
 	       s->dropped, s->dropped_bytes / MIB, s->damaged);
 	if (s->triggers + s->triggers_failed + s->triggers_refused)

@@ -26,6 +26,7 @@ struct state {
 	uint64_t start_s; /* times are seconds since the epoch */
 	uint64_t last_window_s;
 	uint64_t windows, windows_failed, window_bytes;
+	uint64_t windows_full; /* ended early: there was no memory for more */
 	uint64_t samples, ticks;
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t times_lost, in_doubt;				 /* as in struct capture_totals */
