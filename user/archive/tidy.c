@@ -161,6 +161,7 @@ static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
 		.most = g->grain_s >= WINDOW_HOUR_S ? STACKS_HOUR : STACKS_10MIN,
 		.tasks = g->grain_s >= WINDOW_HOUR_S,
 		.most_ticks = g->grain_s >= WINDOW_HOUR_S ? 0 : TICKS_10MIN,
+		.share = user_share_of(y->limits, g->grain_s, 0),
 	};
 	bool *chosen = calloc(y->tree.count + 1, sizeof(*chosen));
 	int err = chosen ? 0 : error_no_memory(y->e);

@@ -8,7 +8,7 @@
 #include "format/format.h"
 #include "profile/merge.h"
 
-/* A sum is shortened when it has this multiple of the samples that it may have in the end. */
+/* A sum is made smaller when it has this multiple of what it may have in the end. */
 #define GROWTH 4
 
 int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,
@@ -55,6 +55,14 @@ static int shorten_sum(struct window_sum *s, struct error *e)
 	return 0;
 }
 
+/* Limits users to this multiple of their share. */
+static int limit_users(struct window_sum *s, unsigned int multiple, struct error *e)
+{
+	const struct user_share share = { s->share.bytes * multiple, s->share.walls * multiple };
+
+	return share.bytes ? user_share_limit(&s->p, &share, e) : 0;
+}
+
 int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 {
 	int err;
@@ -70,6 +78,8 @@ int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 		err = profile_merge(s->p, p, NULL, e);
 	if (!err && s->p->sample_count > GROWTH * s->most)
 		err = shorten_sum(s, e);
+	if (!err)
+		err = limit_users(s, GROWTH, e);
 	profile_free(p);
 	return err;
 }
@@ -78,6 +88,7 @@ int window_sum_finish(struct window_sum *s, const struct profile **p, struct err
 {
 	int err = s->p->sample_count > s->most ? shorten_sum(s, e) : 0;
 
+	err = err ?: limit_users(s, 1, e);
 	coverage_join(&s->coverage);
 	if (!err && coverage_describe(&s->coverage, s->p))
 		err = error_no_memory(e);

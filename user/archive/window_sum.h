@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "archive/coverage.h"
+#include "archive/user_share.h"
 #include "profile/profile.h"
 
 /*
@@ -19,9 +20,10 @@ int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, 
 
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
 struct window_sum {
-	size_t most;	   /* stacks besides: as coarsen_shorten() takes them */
-	size_t most_ticks; /* whose times it keeps; where there are more, none */
-	bool tasks;	   /* drop the numbers of processes, and tags of tasks */
+	size_t most;		 /* stacks besides: as coarsen_shorten() takes them */
+	size_t most_ticks;	 /* whose times it keeps; where there are more, none */
+	bool tasks;		 /* drop the numbers of processes, and tags of tasks */
+	struct user_share share; /* of users other than root; bytes 0: no limit */
 
 	/* private */
 	struct profile *p;

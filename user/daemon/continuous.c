@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "archive/user_share.h"
 #include "cli/capabilities.h"
 #include "daemon/dcpi.h"
 #include "daemon/keeper.h"
@@ -307,19 +308,24 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 }
 
-static void write_window(struct recorder *r, struct profile *p)
+static void write_window(struct recorder *r, struct profile **window)
 {
+	const struct user_share share =
+		user_share_of(&r->o->limits, WINDOW_FINE_S, (*window)->duration_ns);
+	const struct profile *p;
 	char path[PATH_MAX];
 	struct stat status;
 	struct error e;
 
 	if (!r->o->limits.times_s)
-		p->ticks.count = 0;
-	if (archive_write(r->archive, p, path, sizeof(path), &e)) {
+		(*window)->ticks.count = 0;
+	if (user_share_limit(window, &share, &e) ||
+	    archive_write(r->archive, *window, path, sizeof(path), &e)) {
 		r->state->windows_failed++;
 		log_problem(&e);
 		return;
 	}
+	p = *window;
 	r->state->windows++;
 	r->state->last_window_s = p->time_ns / NS_PER_S;
 	if (stat(path, &status) == 0)
@@ -350,7 +356,7 @@ static int finish_window(struct recorder *r, struct error *e)
 	if (r->unread > UNREAD_LOGGED)
 		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
 	if (!err) {
-		write_window(r, p);
+		write_window(r, &p);
 		if (r->o->dcpi)
 			dcpi_add_window(r->o->dcpi, &r->epoch_ns, p, r->state);
 	}
