@@ -131,6 +131,11 @@ for format in callgrind folded; do
 	clean "report of $format" 0 "$profiltool" report "$work/as.$format"
 	clean "dump of $format" 0 "$profiltool" dump "$work/as.$format"
 done
+for format in speedscope firefox; do
+	clean "convert -f $format" 0 "$profiltool" convert -f $format "$profile" "$work/as.$format"
+	cp "$work/as.$format" "$work/printed"
+	check "convert -f $format: can be read" json 'len(j) > 3' "$work/as.$format"
+done
 check "folded: names are whole" exits 0 "$profiltool" report --json "$work/as.folded"
 check "folded: as they were" json \
 	'{"\x1b[31mescape\x1b[0m\x1b]0;title\x07", "folded;a;b 100\nc;d 200"} < {f["name"] for f in j["functions"]}' \
