@@ -52,7 +52,9 @@ end_daemon() {
 	wait "$daemon"
 }
 
-check "40 libraries with a symbol table of 1,000 MiB" start_ready "${nobody[@]}" "$work/hostile_files" "$work/made" 40 1000
+odd=$work/made/$'\e[2J\nprofild: forged'
+mkdir -m 777 "$odd"
+check "40 libraries with a symbol table of 1,000 MiB" start_ready "${nobody[@]}" "$work/hostile_files" "$odd" 40 1000
 hostile=$pid
 check "profild records" record sparse
 check "sparse tables: windows are written" wait_for has_windows 4
@@ -60,9 +62,11 @@ check "sparse tables: windows are written" wait_for has_windows 4
 check "sparse tables: little of them is read" read_below 2000
 check "sparse tables: with little memory" peak_below 250
 check "sparse tables: -v says what is not read" \
-	grep -q "/made/hostile[0-9]*.so: not read: its symbols take more than" "$directory.err"
+	grep -q "forged/hostile[0-9]*.so: not read: its symbols take more than" "$directory.err"
+check "sparse tables: ... without a line or an escape sequence of a path" \
+	test "$(grep -cE $'^profild: forged|\e' "$directory.err")" -eq 0
 check "sparse tables: ... and for whom the others wait" \
-	grep -q "/made/hostile[0-9]*.so: not read in this window: files of " "$directory.err"
+	grep -q "forged/hostile[0-9]*.so: not read in this window: files of " "$directory.err"
 check "sparse tables: --status says it" sh -c '"$1" --status --directory "$2" | grep -q "^symbols unread *[1-9]"' - \
 	"$work/profild" "$directory"
 check "sparse tables: so do the metrics" grep -q '^profil_symbol_files_unread_total [1-9]' "$work/sparse.prom"

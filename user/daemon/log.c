@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "report/text.h"
 #include "util/clock.h"
@@ -20,11 +21,22 @@ void log_set_verbose(bool on)
 	verbose = on;
 }
 
+/* The text may hold paths of other users' programs, which are untrusted. */
+static void print_line(const char *indent, const char *text)
+{
+	fprintf(stderr, "profild: %s", indent);
+	text_print(text, stderr);
+	fputc('\n', stderr);
+}
+
 static void print_message(const char *format, va_list arguments)
 {
-	fputs("profild: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	char *text;
+
+	if (vasprintf(&text, format, arguments) < 0)
+		return;
+	print_line("", text);
+	free(text);
 }
 
 void log_detail(const char *format, ...)
@@ -44,14 +56,6 @@ void log_note(const char *format, ...)
 	va_start(arguments, format);
 	print_message(format, arguments);
 	va_end(arguments);
-}
-
-/* The text may hold paths of other users' programs, which are untrusted. */
-static void print_line(const char *indent, const char *text)
-{
-	fprintf(stderr, "profild: %s", indent);
-	text_print(text, stderr);
-	fputc('\n', stderr);
 }
 
 void log_error(const struct error *e)

@@ -25,7 +25,6 @@
 #include "cli/capabilities.h"
 #include "daemon/log.h"
 #include "report/changes/changes.h"
-#include "report/text.h"
 #include "symbol/package.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -485,9 +484,10 @@ static int report_change(struct looker *k, const struct change *change)
 {
 	const struct change_row *row = main_row(change);
 	bool worse = change->outcome == CHANGE_WORSE;
-	char paths[CHANGE_SIDES][PATH_MAX], pattern[PATTERN_SIZE], *line = NULL, *visible;
+	char paths[CHANGE_SIDES][PATH_MAX], pattern[PATTERN_SIZE], *line = NULL;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
+	int err;
 
 	if (!out)
 		return -ENOMEM;
@@ -518,13 +518,12 @@ static int report_change(struct looker *k, const struct change *change)
 		putc(' ', out);
 		print_path(k->o->directory, out);
 	}
-	visible = fclose(out) == 0 ? text_visible(line) : NULL;
-	if (visible)
-		log_note("%s", visible);
+	err = fclose(out) ? -ENOMEM : 0;
+	if (!err)
+		log_note("%s", line);
 	free(line);
-	free(visible);
 	state_add_change(k->state, change->service, worse);
-	return visible ? 0 : -ENOMEM;
+	return err;
 }
 
 static unsigned int doublings(uint64_t after_s)
