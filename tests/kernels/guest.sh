@@ -266,6 +266,7 @@ libprofil="env LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_HZ=1000 PROFIL_SOCKE
 # Where instructions are counted time passes otherwise: a timer of the program, what calls and turns
 # of many threads cost, and of one that wakes beside.
 left_out='^rate |ITIMER_PROF|many calls|100 threads|reads its own counts|reads the counts of another'
+left_out="$left_out${also_left_out:+|$also_left_out}"
 patience=${row_seconds:-20} # seconds for a row
 
 # row COMMAND...: one row, whose name is the last word.
@@ -470,7 +471,7 @@ module_parallel() {
 		export PROFIL_TEST_BRIEF=1 # rounds() in tests/kmod/kmod_device.h
 	fi
 	run insmod insmod /lib/profil.ko
-	left_out='^exact '
+	left_out="^exact ${also_left_out:+|$also_left_out}"
 	patience=${row_seconds:-600}
 	# shellcheck disable=SC2086 # a list of words
 	rows parallel "" $programs
