@@ -11,8 +11,8 @@ CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
 S = 10**9
 
 
-def attr(kind, config, sample_type, period=0, freq=0, branches=0):
-    flags = 1 << 18 | (1 << 10 if freq else 0)  # sample_id_all, freq
+def attr(kind, config, sample_type, period=0, freq=0, branches=0, build_id=0):
+    flags = 1 << 18 | (1 << 10 if freq else 0) | build_id << 34  # sample_id_all, freq, build_id
     return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQQ", kind, 136, config, freq or period, sample_type, 0, flags, 0, 0, 0, 0,
                        branches, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -57,11 +57,11 @@ class Events:
     def fork(self, pid, parent, tid, parent_tid, time=0):
         return record(7, struct.pack("<IIIIQ", pid, parent, tid, parent_tid, time) + self.tail(pid, tid, time))
 
-    def mmap(self, pid, start, size, offset, path, time=0, build_id=b""):
+    def mmap(self, pid, start, size, offset, path, time=0, build_id=b"", device=(8, 1), marked=False):
         body = struct.pack("<IIQQQ", pid, pid, start, size, offset)
-        body += (struct.pack("<B3x20s", len(build_id), build_id) if build_id else struct.pack("<IIQQ", 8, 1, 7, 0))
+        body += (struct.pack("<B3x20s", len(build_id), build_id) if build_id else struct.pack("<IIQQ", *device, 7, 0))
         body += struct.pack("<II", 5, 2)
-        return record(10, body + text(path) + self.tail(pid, pid, time), USER | (1 << 14 if build_id else 0))
+        return record(10, body + text(path) + self.tail(pid, pid, time), USER | (1 << 14 if build_id or marked else 0))
 
     def lost(self, id, count, time=0):
         return record(2, struct.pack("<QQ", id, count) + self.tail(0, 0, time))
@@ -160,6 +160,15 @@ def make():
           struct.pack("<QQ", 1, 2) + attrs[1][0] + struct.pack("<I", 1) + perf_string("cycles:u") + struct.pack("<Q", 3))])
     e = Events(IP | TID | TIME | RAW | BRANCH)
     files["tracepoint"] = perf_file([(attr(2, 99, e.sample_type, period=1), [1])], [e.sample(5, 5, S, 0x1010)])
+    # Linux 6.1 marks records as those with build IDs for an event of another recording: they have devices. One asked.
+    e = Events(IP | TID | TIME)
+    maps = [e.mmap(5, 0x1000, 0x1000, 0, "/nowhere/nvme", marked=True, device=(259, 1)),
+            e.mmap(5, 0x2000, 0x1000, 0, "/nowhere/sda", marked=True),
+            e.mmap(5, 0x3000, 0x1000, 0, "/nowhere/tape", marked=True, device=(20, 2**20 - 1)),
+            e.mmap(5, 0x4000, 0x1000, 0, "/nowhere/id", build_id=b"\1" + bytes(18) + b"\2")]
+    samples = [e.sample(5, 5, S + i, 0x1010 + 0x1000 * i) for i in range(4)]
+    for name, asks in ("marked", 0), ("asked", 1):
+        files[name] = perf_file([(attr(1, 0, e.sample_type, period=10**6, build_id=asks), [1])], maps[3 * asks:] + samples)
     # A stack whose rest the kernel took later, and one that is longer than its record
     e = Events(IP | TID | TIME | CALLCHAIN)
     attrs = [(attr(1, 0, e.sample_type, period=10**6), [1])]

@@ -60,6 +60,15 @@ cat >expected <<'END'
 1 0x0 [7/7 shell] # [guest kernel]
 END
 check "samples are of the process and program that they were of" diff expected <(sed '1,/^stacks/d; /^times/,$d' out)
+# image_lines FILE: the mappings of a file, without their addresses.
+image_lines() {
+	"$profiltool" dump "$1" 2>&1 | sed -n '/^mappings/,/^stacks/s/^0x[^ ]* 0x[^ ]* //p'
+}
+printf '/nowhere/%s\n' nvme sda tape id >expected
+check "a mark of build IDs that no event asked for, as of Linux 6.1, is a device's" \
+	diff expected <(image_lines marked.perf.data)
+check "one that an event asked for is a build ID's" \
+	diff <(echo "/nowhere/id build-id=0100000000000000000000000000000000000002") <(image_lines asked.perf.data)
 
 # images FILE: each function with its samples, which names the image that its address was in.
 images() {

@@ -25,6 +25,8 @@ static const char magic[] = "PERFILE2";
 /* Of later ones: the rest of the stack is in another record. */
 #define CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
+#define MINOR_BITS 20 /* of a device's number, in the kernel */
+
 /* Powers of 2 */
 #define CACHED_PCS_MIN 256
 #define CACHED_PCS_MAX 65536
@@ -139,6 +141,22 @@ static int image_id(struct reader *r, const char *path, bool in_kernel, const ui
 	return profile_add_image(r->p, path, build_id, size, image);
 }
 
+/*
+ * The size of the build ID in the record of a mapping, at its union with the device and the inode;
+ * 0: it has these. Linux 6.1 marks a record as one with a build ID when an event of another
+ * recording asked for it, though it has the device: an event of this file has to have asked, or
+ * what would be the device's minor number is none.
+ */
+static uint32_t mapped_build_id(const struct perf_file *f, const struct perf_event_header *h,
+				struct perf_bytes b)
+{
+	uint32_t size = perf_take_u32(&b), minor = perf_take_u32(&b);
+
+	if (!(h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) || size > 20)
+		return 0;
+	return f->asks_build_ids || minor >> MINOR_BITS ? size : 0;
+}
+
 static int read_mapping(struct reader *r, const struct perf_event_header *h, struct perf_bytes b)
 {
 	uint32_t pid = perf_take_u32(&b), image, mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -155,10 +173,8 @@ static int read_mapping(struct reader *r, const struct perf_event_header *h, str
 	if (__builtin_add_overflow(map.start, size, &map.limit))
 		map.limit = UINT64_MAX;
 	if (h->type == PERF_RECORD_MMAP2 && perf_left(&b) >= 32) {
-		if (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && b.at[0] <= 20) {
-			build_id_size = b.at[0];
-			memcpy(build_id, b.at + 4, build_id_size);
-		}
+		build_id_size = mapped_build_id(&r->file, h, b);
+		memcpy(build_id, b.at + 4, build_id_size);
 		perf_skip(&b, 32);
 	}
 	if (map.start >= map.limit || mode == PERF_RECORD_MISC_GUEST_KERNEL ||

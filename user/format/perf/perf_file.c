@@ -87,6 +87,7 @@ static int add_attr(struct perf_file *f, struct perf_bytes bytes)
 	*a = (struct perf_attr){ 0 };
 	memcpy(&a->attr, bytes.at,
 	       perf_left(&bytes) < sizeof(a->attr) ? perf_left(&bytes) : sizeof(a->attr));
+	f->asks_build_ids |= a->attr.build_id;
 	return 0;
 }
 

@@ -105,6 +105,7 @@ struct perf_file {
 	struct error *e;
 	struct perf_attr *attrs;
 	size_t attr_count, attr_room;
+	bool asks_build_ids; /* an event asked for build IDs in the records of mappings */
 	struct perf_id {
 		uint64_t id;
 		uint32_t attr;
