@@ -359,6 +359,30 @@ if [ "$(stat -c %u "/proc/$suid/status")" != "$user" ]; then
 		"for i in 1 2 3 4 5 6 7 8 9 10; do '$work/suid' 1 0.01; done; '$work/chains' set 10" >"$work/around.out" 2>&1
 	check "children that execute one: what was before has no other user" all_of_user "$work/files/around.pb.gz"
 	check "a command that is one: nothing is recorded" exits 4 tool record -g -- "$work/suid" 1 1
+
+	# Its user may stop what records: here while its programs are loaded, when the process has been checked.
+	loads() {
+		worker=$(pgrep -P "$daemon") && [ -n "$(find "/proc/$worker/fd" -lname "anon_inode:bpf*")" ]
+	}
+	is_closed() {
+		[ "$(stat -c %u "/proc/$pid/status")" != "$user" ]
+	}
+	for flags in 2 98; do
+		begin late$flags "${nobody[@]}" sh -c "echo ready; read -r _; exec '$work/suid' 1 0"
+		"${nobody[@]}" "$python" "$work/client.py" "$socket" connect "pid=$pid" flags=$flags request receive >"$work/late.out" 2>&1 &
+		client=$!
+		note_started $client
+		wait_for loads
+		"${nobody[@]}" kill -STOP "$worker"
+		send_line late$flags x
+		wait_for is_closed
+		"${nobody[@]}" kill -CONT "$worker"
+		check "executed between the check and the first tick (flags $flags): is not recorded" \
+			wait_for grep -q "process $pid is closed to user\|^result 2" "$work/late.out"
+		stop "$client"
+		stop "$pid"
+		wait_for idle
+	done
 else
 	skip "set-user-ID programs" "the file system is mounted nosuid"
 fi

@@ -172,13 +172,16 @@ int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t
 	return err;
 }
 
-void capabilities_raise_for_user(void)
+int capabilities_use_for_user(bool on, struct error *e)
 {
 	cap_t caps = cap_get_proc();
+	int err = 0;
 
-	if (caps && cap_set_flag(caps, CAP_EFFECTIVE, 2, of_users, CAP_SET) == 0)
-		cap_set_proc(caps);
+	if (!caps || cap_set_flag(caps, CAP_EFFECTIVE, 2, of_users, on ? CAP_SET : CAP_CLEAR) ||
+	    cap_set_proc(caps))
+		err = error_set(e, errno, "cannot change the effective capabilities");
 	cap_free(caps);
+	return err;
 }
 
 /* Whether this process has rights that its caller lacks. */

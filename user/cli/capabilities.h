@@ -34,8 +34,8 @@ int capabilities_keep_for_users(struct error *e);
 int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,
 			       pid_t parent, struct error *e);
 
-/* Makes them effective. If that fails, what needs them reports it. */
-void capabilities_raise_for_user(void);
+/* Makes them effective, or no longer. Returns 0, or a negative errno with e set. */
+int capabilities_use_for_user(bool on, struct error *e);
 
 /* None. */
 int capabilities_drop(struct error *e);

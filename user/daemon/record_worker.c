@@ -395,10 +395,9 @@ static int start_recording(struct worker *w, struct error *e)
 					 "a descriptor is none of a process that runs and that "
 					 "profild can see");
 	}
-	err = check_all(w, e);
+	err = check_all(w, e) ?: capabilities_use_for_user(true, e);
 	if (err)
 		return err;
-	capabilities_raise_for_user();
 	err = capture_start(&options, &w->capture, e);
 	if (err && r->event == CAPTURE_AUTO && e->kind == ERROR_NOT_PERMITTED) {
 		/* Where perf events take more than CAP_PERFMON. */
@@ -411,11 +410,12 @@ static int start_recording(struct worker *w, struct error *e)
 	}
 	if (err)
 		return err;
-	/* Now, too: until here another process could have got one of the PIDs. */
-	for (size_t i = 0; i < w->count && !err; i++)
-		if (has_ended(w->pidfds[i]))
-			err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
-					w->pids[i]);
+	/*
+	 * Now, too: until here a process could execute a program that is closed to the user, or
+	 * end, and another one get its PID. From here on the programs of bpf/members.h see both.
+	 */
+	err = capabilities_use_for_user(false, e) ?: check_all(w, e);
+	err = err ?: capabilities_use_for_user(true, e);
 	if (err)
 		return err;
 	no_waits = capture_no_waits(w->capture);
