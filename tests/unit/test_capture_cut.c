@@ -203,6 +203,43 @@ static void test_tick_pcs(void **state)
 	record(CAPTURE_TICK, CAPTURE_NO_STACKS);
 }
 
+static int see_first(const struct capture_sample *sample, void *context)
+{
+	uint64_t *first_ns = context;
+
+	for (uint64_t i = 0; sample->times && i < sample->count; i++)
+		if (sample->times[i] < *first_ns)
+			*first_ns = sample->times[i];
+	return 0;
+}
+
+/*
+ * The first window begins when its ticks do, though attaching the programs that follow threads, and
+ * reading what processes have mapped, takes as long as some ticks: else they are too many for it.
+ */
+static void test_begin(void **state)
+{
+	struct capture_options options = everything;
+	pid_t busy = start_busy_child();
+	uint64_t first_ns = UINT64_MAX;
+	struct capture_totals totals;
+	struct capture *c;
+
+	(void)state;
+	options.wall = true;
+	options.frequency = 9973;
+	c = start(&options);
+	while (!capture_ticks(c))
+		sched_yield();
+	cut(c);
+	assert_int_equal(capture_each_sample(c, see_first, &first_ns), 0);
+	capture_totals(c, &totals);
+	assert_true(totals.counted > 0 && first_ns != UINT64_MAX);
+	assert_true(first_ns >= totals.start_ns);
+	capture_free(c);
+	end(busy);
+}
+
 /* The account may be a tick of the scheduler behind. */
 #define BEHIND_NS (10 * NS_PER_MS)
 
@@ -751,17 +788,12 @@ static void test_full(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pcs),
-		cmocka_unit_test(test_frame_pointers),
-		cmocka_unit_test(test_frame_information),
-		cmocka_unit_test(test_tick),
-		cmocka_unit_test(test_tick_pcs),
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_orphan),
-		cmocka_unit_test(test_lost_records),
-		cmocka_unit_test(test_origins),
-		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_begin),	       cmocka_unit_test(test_pcs),
+		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_frame_information),
+		cmocka_unit_test(test_tick),	       cmocka_unit_test(test_tick_pcs),
+		cmocka_unit_test(test_process),	       cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_orphan),	       cmocka_unit_test(test_lost_records),
+		cmocka_unit_test(test_origins),	       cmocka_unit_test(test_full),
 	};
 
 	(void)argv;

@@ -9,9 +9,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "format/pprof/pprof.h"
 #include "report/live/live.h"
+#include "tool/top_watch.h"
 
 #define TICK 10000000	/* ns */
 #define S    1000000000 /* ns */
@@ -73,7 +76,7 @@ static void assert_shown(const struct live *l, size_t number, const char *name)
 static void begin_three(struct live *l, uint64_t half_life_ns)
 {
 	begin(l, half_life_ns);
-	live_fade(l, S);
+	live_fade(l, S, 0);
 	count(l, add_function(l, "zeta", "/bin/a", 0x1000), 1, 60);
 	count(l, add_function(l, "alpha", "/bin/b", 0x2000), 2, 30);
 	count(l, add_function(l, "mid", "/bin/a", 0x3000), 1, 10);
@@ -87,12 +90,12 @@ static void test_fade(void **state)
 	(void)state;
 	begin_three(&l, 2LL * S);
 	assert_int_equal(shown(&l, 0)->counts->self, 60 * TICK);
-	live_fade(&l, 2LL * S);
+	live_fade(&l, 2LL * S, 0);
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(shown(&l, 0)->counts->self, 30 * TICK);
 	assert_true(l.elapsed_ns > 2.49 * S && l.elapsed_ns < 2.51 * S);
 	assert_int_equal(l.p->values[PROFILE_SAMPLES], 60);
-	live_fade(&l, 2LL * S * 13); /* 10 ticks are less than 1/1024 tick */
+	live_fade(&l, 2LL * S * 13, 0); /* 10 ticks are less than 1/1024 tick */
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(l.shown_count, 2);
 	live_free(&l);
@@ -120,7 +123,7 @@ static void test_no_fading(void **state)
 
 	(void)state;
 	begin_three(&l, 0);
-	live_fade(&l, S);
+	live_fade(&l, S, 0);
 	count(&l, 1, 2, 5);
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(l.shown_count, 1);
@@ -158,7 +161,7 @@ static void test_totals(void **state)
 	begin(&l, S);
 	frames[0] = add_function(&l, "leaf", "/bin/a", 0x1000);
 	frames[1] = add_function(&l, "root", "/bin/a", 0x2000);
-	live_fade(&l, S);
+	live_fade(&l, S, 0);
 	count_stack(&l, frames, 2, 1, false, 10);
 	count_stack(&l, frames + 1, 1, 1, false, 1);
 	l.sort = LIVE_BY_TOTAL;
@@ -232,7 +235,7 @@ static void test_cursor(void **state)
 	assert_int_equal(live_collect(&l), 0);
 	assert_string_equal(live_row(&l)->name, "alpha");
 	l.cursor = 2;
-	live_fade(&l, 10000LL * S);
+	live_fade(&l, 10000LL * S, 0);
 	assert_int_equal(live_collect(&l), 0);
 	assert_null(live_row(&l));
 	assert_int_equal(l.cursor, 0);
@@ -251,7 +254,7 @@ static void test_compact(void **state)
 	l.p->images[0].fd = fd;
 	count(&l, add_function(&l, NULL, "/bin/none", 0x4000), 1, 5);
 	l.tried = l.p->location_count;
-	live_fade(&l, 30LL * S);
+	live_fade(&l, 30LL * S, 0);
 	count(&l, 2, 1, 7);
 	count(&l, 3, 1, 4);
 	last = add_function(&l, NULL, "/bin/none", 0x5000);
@@ -367,6 +370,72 @@ static void test_text(void **state)
 	live_free(&l);
 }
 
+/* Two CPUs have 101 ticks each in a second at 100 Hz, as the first one comes at its begin. */
+static void test_most_cpu(void **state)
+{
+	struct live l;
+
+	(void)state;
+	begin(&l, 0);
+	live_fade(&l, S, 2LL * S);
+	count(&l, add_function(&l, "one", "/bin/a", 0x1000), 1, 101);
+	count_stack(&l, &(uint32_t){ add_function(&l, "other", "/bin/a", 0x2000) }, 1, 1, true,
+		    101);
+	assert_int_equal(live_collect(&l), 0);
+	assert_text(&l, 'h', 0, "CPU 200.0 %, kernel 100.0 %, 202 samples/s");
+	assert_text(&l, 't', 0, "\n    101   50.00   100.0  one       a\n");
+	assert_text(&l, 'j', 0, "\"samples\":202,\"kernel\":101,\"lost\":3,\"cpu_percent\":200.0");
+	/* Half of the time of two seconds. */
+	live_fade(&l, 2LL * S, 4LL * S);
+	count(&l, 0, 1, 200);
+	assert_int_equal(live_collect(&l), 0);
+	assert_text(&l, 'h', 0, "CPU 100.0 %, kernel 0.0 %, 100 samples/s");
+	live_free(&l);
+}
+
+/*
+ * A second of two CPUs that come after another time: the percentages are of the time in which the
+ * samples were counted, whenever they are taken.
+ */
+static void test_update(void **state)
+{
+	struct record_reply reply = {
+		.version = RECORD_VERSION,
+		.type = RECORD_RESULT,
+		.end = RECORD_GOES_ON,
+	};
+	struct watch w = { .is_served = true, .status.target = "t", .service.signals = -1 };
+	struct live window;
+	char *bytes;
+	size_t size;
+	FILE *out = open_memstream(&bytes, &size);
+	struct error e;
+	int pair[2];
+
+	(void)state;
+	begin(&window, 0);
+	window.p->duration_ns = S;
+	window.p->totals.known = true;
+	window.p->totals.machine_ns = 2LL * S;
+	count(&window, add_function(&window, NULL, "/bin/a", 0x1000), 1, 200);
+	assert_int_equal(format_pprof.write(window.p, &(struct format_options){ 0 }, out, &e), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	reply.size = size;
+	assert_int_equal(send(pair[1], &reply, sizeof(reply), 0), sizeof(reply));
+	assert_int_equal(send(pair[1], bytes, size, 0), size);
+	free(bytes);
+	live_free(&window);
+
+	assert_int_equal(live_init(&w.live, 0), 0);
+	w.service.socket = pair[0];
+	assert_int_equal(watch_update(&w, &e), 0);
+	assert_int_equal((uint64_t)w.live.elapsed_ns, S);
+	assert_text(&w.live, 'h', 0, "CPU 200.0 %, kernel 0.0 %, 200 samples/s");
+	close(pair[1]);
+	watch_free(&w);
+}
+
 static void test_narrow(void **state)
 {
 	struct live l;
@@ -390,7 +459,7 @@ static void test_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(live_init(&l, S), 0);
-	live_fade(&l, S);
+	live_fade(&l, S, 0);
 	assert_int_equal(live_name(&l, &e), 0);
 	assert_int_equal(live_collect(&l), 0);
 	assert_null(live_row(&l));
@@ -410,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_enter),	       cmocka_unit_test(test_cursor),
 		cmocka_unit_test(test_compact),	       cmocka_unit_test(test_names_once),
 		cmocka_unit_test(test_named_by_start), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_most_cpu),       cmocka_unit_test(test_update),
 		cmocka_unit_test(test_narrow),	       cmocka_unit_test(test_nothing),
 	};
 

@@ -292,27 +292,36 @@ static int begin_ticks(struct capture *c, struct error *e)
 			   bpf_program__fd(program), e);
 }
 
-/* The account of CPU time begins here. */
+/*
+ * The recording begins when its ticks do, and its account of CPU time; those of waits follow, as
+ * attaching their programs takes long.
+ */
 static int begin_account(struct capture *c, struct error *e)
 {
-	int err = c->options.wall ? wall_begin(&c->wall, e) : 0;
+	uint64_t before_ns = now_ns();
+	int err = begin_ticks(c, e);
 
-	if (!err && c->options.waits)
-		err = waits_begin(&c->sample.waits, wall_clock_offset(&c->wall),
-				  has_unwind(c) ? &c->unwind : NULL, e);
 	if (err)
 		return err;
 	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	c->start_ns = c->next_start_ns = now_ns();
+	c->start_ns = c->next_start_ns = has_tick(c) ? before_ns : c->events.begin_ns;
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
 	c->start_time_ns = c->next_start_time_ns = time_of_day_ns(c->start_ns);
 	if (!counts_everyone(c))
-		return members_begin_account(&c->members, e);
-	if (c->options.target == CAPTURE_CGROUP)
+		err = members_begin_account(&c->members, e);
+	else if (c->options.target == CAPTURE_CGROUP)
 		c->has_group_ns = whom_cpu_ns(&c->whom, &c->cpu_start_ns) == 0;
 	else if (c->options.target == CAPTURE_SYSTEM)
 		c->cpu_start_ns = target_system_cpu_ns();
-	return 0;
+	if (!err && c->options.waits)
+		err = waits_attach(&c->sample.waits, c->sample.bpf, has_unwind(c),
+				   c->sample.cpu_count, e);
+	if (!err && c->options.wall)
+		err = wall_begin(&c->wall, e);
+	if (!err && c->options.waits)
+		err = waits_begin(&c->sample.waits, wall_clock_offset(&c->wall),
+				  has_unwind(c) ? &c->unwind : NULL, e);
+	return err;
 }
 
 /* --- Mappings --- */
@@ -599,10 +608,6 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (options->wall)
 		err = err ?: open_wall(c, e);
 	err = err ?: begin_members(c, e);
-	err = err ?: begin_ticks(c, e);
-	if (!err && c->options.waits)
-		err = waits_attach(&c->sample.waits, c->sample.bpf, has_unwind(c),
-				   c->sample.cpu_count, e);
 	err = err ?: begin_account(c, e);
 	if (!wants_mappings) /* not before: with many threads it takes long */
 		err = err ?: take_snapshot(c, e);

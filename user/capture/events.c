@@ -184,8 +184,11 @@ static int enable_clocks(struct event_set *set, size_t first, struct error *e)
 			return error_set(e, errno, "cannot enable the clock of CPU %d",
 					 set->events[at].cpu);
 	}
-	if (count)
-		sleep_until(start_ns + set->phase_ns);
+	set->begin_ns = start_ns;
+	if (count) {
+		set->begin_ns += set->phase_ns;
+		sleep_until(set->begin_ns);
+	}
 	return 0;
 }
 

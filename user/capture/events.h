@@ -17,6 +17,7 @@ struct event_set {
 	struct perf_event_attr attr;
 	uint64_t period_ns; /* between two ticks of a CPU; with cycles: approximately */
 	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC: from here on those that it has opened last tick */
 	struct event *events;
 	size_t count, room;
 	bool incomplete; /* some CPUs have no event, as no member may run there */

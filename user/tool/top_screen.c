@@ -546,7 +546,7 @@ static int take_table_key(struct screen *s, int key)
 	case 'z': /* from zero */
 		if (l->recorded)
 			return 0;
-		live_fade(l, UINT64_MAX);
+		live_fade(l, UINT64_MAX, 0);
 		l->elapsed_ns = 0;
 		return live_collect(l);
 	default:

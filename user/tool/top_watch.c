@@ -19,16 +19,23 @@
  */
 #define MOST_SAMPLES 16384
 
-/* CPU time of this program and of objdump, which it runs. */
-static uint64_t own_cpu_ns(void)
+/*
+ * Reads the CPU time of this program and of objdump, which it runs. Returns what it used since the
+ * last call, in percent of a CPU.
+ */
+static double read_own_cpu(struct watch *w)
 {
-	uint64_t sum = 0;
+	uint64_t used_before = w->own_cpu_ns, at_before = w->own_at_ns;
 	struct rusage used;
 
+	w->own_at_ns = now_ns();
+	w->own_cpu_ns = 0;
 	for (int who = RUSAGE_CHILDREN; who <= RUSAGE_SELF; who++)
 		if (getrusage(who, &used) == 0)
-			sum += rusage_ns(&used);
-	return sum;
+			w->own_cpu_ns += rusage_ns(&used);
+	if (w->own_at_ns == at_before)
+		return 0;
+	return (double)(w->own_cpu_ns - used_before) * 100 / (w->own_at_ns - at_before);
 }
 
 static void end_capture(struct watch *w)
@@ -54,7 +61,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	struct capture_options options;
 	int err;
 
-	*w = (struct watch){ .target = *target, .own_cpu_ns = own_cpu_ns() };
+	*w = (struct watch){ .target = *target };
 	tool_describe_target(target, w->name, sizeof(w->name));
 	w->status.target = w->name;
 	if (live_init(&w->live, half_life_ns))
@@ -65,7 +72,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 		err = service_check(target, false, e);
 		err = err ?: service_start(&w->service, path, &options, 0, signals, e);
 		w->is_served = w->has_wall = !err;
-		w->read_ns = now_ns();
+		read_own_cpu(w);
 		if (!err)
 			waits_describe(target, 0, w->idle.waits, sizeof(w->idle.waits));
 		return err;
@@ -84,7 +91,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
 	w->labels_before = w->live.p->label_count;
-	w->read_ns = now_ns();
+	read_own_cpu(w);
 	return err;
 }
 
@@ -106,6 +113,7 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, const c
 	w->live.p = p;
 	w->live.tried = p->location_count; /* windows have names */
 	w->live.elapsed_ns = w->live.wall_ns = p->duration_ns;
+	w->live.machine_ns = p->totals.machine_ns;
 	w->live.recorded = true;
 	w->live.filtered = filtered;
 	w->live.value = profile_value(p, value);
@@ -156,10 +164,9 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 }
 
 static void update_status(struct watch *w, const struct profile_totals *totals, uint64_t lost,
-			  uint64_t duration_ns, uint64_t passed_ns)
+			  uint64_t duration_ns)
 {
 	struct live_status *s = &w->status;
-	uint64_t own = own_cpu_ns();
 
 	s->lost += lost;
 	w->any |= totals->counted > 0;
@@ -169,37 +176,33 @@ static void update_status(struct watch *w, const struct profile_totals *totals, 
 	w->cpu_ns += totals->cpu_ns;
 	w->idle.duration_ns += duration_ns;
 	s->bpf_ns_per_tick = totals->bpf_ns_per_tick;
-	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;
-	w->own_cpu_ns = own;
+	s->own_percent = read_own_cpu(w);
 }
 
-static void update_from_capture(struct watch *w, uint64_t passed_ns)
+static void update_from_capture(struct watch *w, const struct capture_totals *from)
 {
-	struct profile_totals totals = { 0 };
-	struct capture_totals from;
+	const struct profile_totals totals = {
+		.counted = from->counted,
+		.excluded = from->excluded,
+		.cpu_ns = from->cpu_ns,
+		.bpf_ns_per_tick = from->bpf_ns_per_tick,
+	};
 
-	capture_totals(w->capture, &from);
-	totals.counted = from.counted;
-	totals.excluded = from.excluded;
-	totals.cpu_ns = from.cpu_ns;
-	totals.bpf_ns_per_tick = from.bpf_ns_per_tick;
-	update_status(w, &totals, from.ring_full + from.no_cell, from.duration_ns, passed_ns);
+	update_status(w, &totals, from->ring_full + from->no_cell, from->duration_ns);
 }
 
 /* Takes a window from profild. Dropped samples and names go as in watch_update(). */
 static int update_from_service(struct watch *w, struct error *e)
 {
-	uint64_t passed_ns, before = w->read_ns;
 	struct profile *p = NULL;
 	int err = service_take(&w->service, false, &p, e);
 
 	w->ended = err || w->service.end != RECORD_GOES_ON;
-	w->read_ns = now_ns();
-	passed_ns = w->read_ns - before;
-	live_fade(&w->live, passed_ns);
+	if (!err)
+		live_fade(&w->live, p->duration_ns, p->totals.machine_ns);
 	err = err ?: profile_merge(w->live.p, p, &w->merged, e);
 	if (!err)
-		update_status(w, &p->totals, profile_lost(p), p->duration_ns, passed_ns);
+		update_status(w, &p->totals, profile_lost(p), p->duration_ns);
 	profile_free(p);
 	if (!err && w->ended) {
 		end_capture(w);
@@ -223,7 +226,7 @@ static int update_from_service(struct watch *w, struct error *e)
 
 int watch_update(struct watch *w, struct error *e)
 {
-	uint64_t passed_ns, before = w->read_ns;
+	struct capture_totals totals;
 	int err;
 
 	if (w->is_served)
@@ -231,12 +234,14 @@ int watch_update(struct watch *w, struct error *e)
 	capabilities_raise();
 	w->ended = capture_ended(w->capture);
 	err = w->ended ? capture_stop(w->capture, e) : capture_cut(w->capture, e);
-	w->read_ns = now_ns();
-	passed_ns = w->read_ns - before;
-	live_fade(&w->live, passed_ns);
-	err = err ?: capture_profile_add(w->growth, e);
+	if (!err) {
+		/* The window's own time: to start and to cut may take long, before and after it. */
+		capture_totals(w->capture, &totals);
+		live_fade(&w->live, totals.duration_ns, totals.machine_ns);
+		err = capture_profile_add(w->growth, e);
+	}
 	if (!err)
-		update_from_capture(w, passed_ns);
+		update_from_capture(w, &totals);
 	capabilities_lower();
 
 	if (!err && w->ended) {
@@ -262,6 +267,7 @@ int watch_update(struct watch *w, struct error *e)
 
 int watch_stop(struct watch *w, struct error *e)
 {
+	struct capture_totals totals;
 	int err = 0;
 
 	if (!w->capture || w->any)
@@ -269,7 +275,8 @@ int watch_stop(struct watch *w, struct error *e)
 	capabilities_raise();
 	err = capture_stop(w->capture, e);
 	if (!err) {
-		update_from_capture(w, 0);
+		capture_totals(w->capture, &totals);
+		update_from_capture(w, &totals);
 		waits_describe(&w->target, 0, w->idle.waits, sizeof(w->idle.waits));
 	}
 	capabilities_lower();

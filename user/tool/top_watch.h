@@ -37,7 +37,7 @@ struct watch {
 	size_t images_before; /* of the profile, when their files were opened */
 	/* Of the profile, after it was compacted or the capture began. */
 	size_t samples_before, labels_before;
-	uint64_t read_ns, own_cpu_ns;
+	uint64_t own_cpu_ns, own_at_ns; /* own CPU time, and when it was that */
 };
 
 /* signals: of recording_open_signals(). */

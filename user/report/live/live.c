@@ -58,7 +58,7 @@ void live_free(struct live *l)
 	*l = (struct live){ 0 };
 }
 
-void live_fade(struct live *l, uint64_t ns)
+void live_fade(struct live *l, uint64_t ns, uint64_t machine_ns)
 {
 	double factor = l->half_life_ns ? exp2(-(double)ns / l->half_life_ns) : 0;
 	size_t width = l->p->value_type_count, delay = profile_delay(l->p);
@@ -74,6 +74,7 @@ void live_fade(struct live *l, uint64_t ns)
 			values[delay] *= values[PROFILE_CPU] ? factor : 0;
 	}
 	l->elapsed_ns = l->elapsed_ns * factor + ns;
+	l->machine_ns = l->machine_ns * factor + machine_ns;
 	l->selected = false;
 	l->p->wall_count = 0;
 	index_free(&l->p->wall_index);

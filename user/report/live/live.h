@@ -68,6 +68,7 @@ struct live {
 	uint64_t half_life_ns;			 /* 0: each interval shows only its own samples */
 	bool lines;	   /* look up source lines and inlined functions too */
 	double elapsed_ns; /* time watched, faded like the samples */
+	double machine_ns; /* time of all CPUs that were watched, faded too; 0: unknown */
 	uint64_t wall_ns;  /* that of wall times, which do not fade: since the last update */
 
 	const struct row_view *view;
@@ -104,10 +105,11 @@ int live_init(struct live *l, uint64_t half_life_ns);
 void live_free(struct live *l);
 
 /*
- * Fades the samples by `ns`, the time since the last call, and removes wall times. Call it before
- * adding those of that time.
+ * Fades the samples by `ns`, the length of the next interval, and removes wall times. Call it
+ * before adding the samples of that interval, which are counted from its begin to its end and not
+ * at other moments. machine_ns: the same, summed over the CPUs; 0: unknown.
  */
-void live_fade(struct live *l, uint64_t ns);
+void live_fade(struct live *l, uint64_t ns, uint64_t machine_ns);
 
 /*
  * Looks up names of locations, each once. That may take a small share of a CPU, more at the start;

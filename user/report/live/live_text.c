@@ -79,15 +79,26 @@ static void print_target_line(const struct live *l, const struct live_status *s,
 		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
 }
 
+/*
+ * CPU time in percent of the time that passed. A tick stands for the period before it, so an
+ * interval may have one more on each CPU than it has periods: CPUs are never busier than all the
+ * time.
+ */
+static double cpu_percent(const struct live *l, double ns)
+{
+	double excess = l->machine_ns > 0 ? l->sum / l->machine_ns : 0;
+
+	return percent(excess > 1 ? ns / excess : ns, l->elapsed_ns);
+}
+
 static void print_numbers_line(const struct live *l, const struct live_status *s, FILE *out)
 {
 	double period = l->p->period_ns ?: 1, seconds = l->elapsed_ns / 1e9;
 	char all[TABLE_CELL_SIZE];
 
 	if (is_cpu_time(l)) {
-		fprintf(out, "CPU %.1f %%, kernel %.1f %%, %.0f samples/s",
-			percent(l->sum, l->elapsed_ns), percent(l->kernel, l->elapsed_ns),
-			seconds > 0 ? l->sum / period / seconds : 0);
+		fprintf(out, "CPU %.1f %%, kernel %.1f %%, %.0f samples/s", cpu_percent(l, l->sum),
+			cpu_percent(l, l->kernel), seconds > 0 ? l->sum / period / seconds : 0);
 	} else {
 		live_number(l, l->sum, all);
 		fprintf(out, "%s %s", all, live_title(l));
@@ -198,7 +209,7 @@ static const char *live_cell(const void *context, size_t number, size_t column,
 		text_percent(buffer, row->counts->total, l->rows.columns->samples);
 		break;
 	case CPU:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", percent(self, l->elapsed_ns));
+		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", cpu_percent(l, self));
 		break;
 	case WAIT:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
@@ -290,7 +301,7 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	err = err ?: json_add(object, "samples", json_object_new_uint64(sum / period));
 	err = err ?: json_add(object, "kernel", json_object_new_uint64(kernel / period));
 	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
-	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
+	err = err ?: json_add(object, "cpu_percent", json_decimal(cpu_percent(l, sum), 1));
 	if (!err && l->rows.delay) {
 		double delay = l->rows.columns[l->rows.delay].samples;
 
@@ -306,7 +317,7 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
 		const struct row *r = row_at(l, i);
 		double self = r->counts->self, total = r->counts->total;
-		double all = l->rows.columns->samples, cpu = percent(self, l->elapsed_ns);
+		double all = l->rows.columns->samples, cpu = cpu_percent(l, self);
 
 		row = json_object_new_object();
 		err = row_fields_json(l->view, r, row);
