@@ -69,8 +69,10 @@ struct format {
 	const char *name;	       /* argument of -f */
 	const char *const *extensions; /* ".pb.gz", ...; ends with NULL */
 	const char *const *files;      /* beginnings of file names; ends with NULL; or NULL: none */
-	bool is_signed;		       /* it holds values below 0; else the writer skips them */
+	bool is_signed;		       /* it holds values below 0 */
 	unsigned int keeps;	       /* what it can hold: KEEPS(aspect) | ... */
+	unsigned int depth_max;	       /* frames of a stack that it can hold; 0: all */
+	unsigned int cell;	       /* its addresses are multiples of this; 0: any */
 	bool is_text;		       /* may be printed on a terminal */
 	bool is_gzip;		       /* write() compresses */
 	const char *directory_variable; /* environment variable with its directory; or NULL */
@@ -91,7 +93,11 @@ struct format {
 	 */
 	int (*read)(struct input *in, struct profile *p, struct error *e);
 
-	/* Writes to a stream. Returns 0 or -errno with e set; the caller flushes and checks out. */
+	/*
+	 * Writes to a stream. Returns 0 or -errno with e set; the caller flushes and checks out.
+	 * All writers take what projection_make() has made of a profile: they skip values that they
+	 * cannot hold, as of samples whose sums are 0.
+	 */
 	int (*write)(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e);
 

@@ -9,6 +9,7 @@
 
 #include "format/gzip.h"
 #include "format/loss.h"
+#include "format/projection.h"
 #include "profile/hosts.h"
 #include "profile/image_name.h"
 #include "profile/merge.h"
@@ -276,6 +277,12 @@ static int read_and_merge(char *const *paths, int count, const struct tool_readi
 	}
 	if (!err && hosts_are_several(&hosts, names, sizeof(names)))
 		tool_warn("the profiles are of several machines, which are added up: %s", names);
+	for (size_t i = 0; !err && i < sum->value_type_count; i++)
+		/* A sum that was cut off is INT64_MAX itself. */
+		if (profile_magnitude(sum, sum->value_types[i].type) >= INT64_MAX)
+			tool_warn("the values of \"%s\" add up to more than 2^63 - 1: sums are "
+				  "cut off there",
+				  sum->value_types[i].type);
 	merge_cache_free(&cache);
 	hosts_free(&hosts);
 	if (err) {
@@ -414,30 +421,23 @@ static int write_profile(FILE *out, void *context, struct error *e)
 	return gzip_close(&gzip, err, e);
 }
 
-/* Sum of the magnitudes of negative values, if the format cannot hold them; else 0. */
-static magnitude_sum dropped_below_zero(const struct profile *p, const struct format *format,
-					const struct format_options *options)
-{
-	size_t value = profile_value(p, options->value);
-	magnitude_sum sum = 0;
-
-	for (size_t i = 0; i < p->sample_count && !format->is_signed; i++) {
-		int64_t count = p->values[i * p->value_type_count + value];
-
-		sum += count < 0 ? magnitude(count) : 0;
-	}
-	return sum;
-}
-
-void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+bool tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		       const struct format_options *options, const char *path, bool quiet)
 {
-	uint64_t samples = format->dropped_samples ? format->dropped_samples(p, options) : 0;
-	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
-	uint64_t below = magnitude_u64(dropped_below_zero(p, format, options));
+	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0, samples = 0;
 	struct format_dropped images = { 0 };
+	magnitude_sum below = 0;
+	struct profile view;
 	char losses[1024];
+	struct error e;
 
+	if (projection_make(p, format, options, &view, &below, &e) == 0) {
+		if (format->dropped_samples)
+			samples = format->dropped_samples(&view, options);
+		if (format->dropped_images)
+			format->dropped_images(&view, &images);
+		projection_free(p, &view);
+	}
 	if (!quiet && loss_list(p, aspects, format, options, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
 	if (samples)
@@ -449,17 +449,16 @@ void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const stru
 	if (below)
 		tool_warn("%s: values below 0 are dropped, %" PRIu64 " in all: the %s format "
 			  "cannot hold them; pprof, callgrind and folded can",
-			  path, below, format->name);
+			  path, magnitude_u64(below), format->name);
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
-	if (format->dropped_images)
-		format->dropped_images(p, &images);
 	if (images.samples)
 		tool_warn("%s: %" PRIu64
 			  " samples of %s%s are dropped: the %s format cannot hold %s",
 			  path, images.samples, images.image, images.others ? " and others" : "",
 			  format->name, format->cannot_hold_in_image);
+	return below;
 }
 
 int tool_write(const struct profile *p, const struct format *format,
@@ -467,17 +466,21 @@ int tool_write(const struct profile *p, const struct format *format,
 {
 	bool to_stdout = strcmp(path, "-") == 0;
 	const char *name = to_stdout ? "standard output" : path;
+	struct profile view;
 	struct write_context w = {
-		.p = p,
+		.p = &view,
 		.format = format,
 		.options = options,
 		.gzip = format_is_gzip_path(path) && !format->is_gzip,
 	};
 	char what[sizeof(e->what)];
-	int err, flush_err;
+	int err = projection_make(p, format, options, &view, &(magnitude_sum){ 0 }, e), flush_err;
+	bool projected = !err;
 
-	if (format->write_directory) {
-		err = format->write_directory(p, options, path, e);
+	if (err) {
+		/* It has nothing that could be written. */
+	} else if (format->write_directory) {
+		err = format->write_directory(&view, options, path, e);
 	} else if (!to_stdout) {
 		err = file_write(path, FILE_LIKE_SHELL, write_profile, &w, e);
 	} else {
@@ -489,6 +492,8 @@ int tool_write(const struct profile *p, const struct format *format,
 		else if (flush_err && !err)
 			err = error_set(e, -flush_err, "cannot write to standard output");
 	}
+	if (projected)
+		projection_free(p, &view);
 	/* Errors of formats do not name the output. */
 	if (err && !strstr(e->what, name)) {
 		snprintf(what, sizeof(what), "%s", e->what);
@@ -565,9 +570,10 @@ int tool_rewrite(const struct tool_rewrite *r)
 	if (tool_write(p, format, &r->writing, r->out, &e)) {
 		code = tool_fail(&e);
 	} else {
-		tool_warn_of_loss(p, aspects, format, &r->writing, r->out,
-				  r->reading->naming.quiet);
-		code = dropped_below_zero(p, format, &r->writing) ? EXIT_INCOMPLETE : tool_done(p);
+		code = tool_warn_of_loss(p, aspects, format, &r->writing, r->out,
+					 r->reading->naming.quiet)
+			       ? EXIT_INCOMPLETE
+			       : tool_done(p);
 	}
 	profile_free(p);
 	return code;

@@ -233,9 +233,10 @@ int tool_write(const struct profile *p, const struct format *format,
 
 /*
  * Warns of parts of a profile that the format of the written file cannot hold: those of `aspects`
- * (format/loss.h), unless `quiet`; and of dropped samples and calls.
+ * (format/loss.h), unless `quiet`; and of dropped samples and calls. True if sums below 0 are
+ * dropped: the file is incomplete.
  */
-void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+bool tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		       const struct format_options *options, const char *path, bool quiet);
 
 /* Arguments of tool_rewrite(), with which convert, merge and snapshot write a file. */

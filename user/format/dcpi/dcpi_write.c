@@ -155,7 +155,7 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 	struct group key, *group;
 	uint64_t address;
 
-	if (count <= 0) /* tool_warn_of_loss() reports what is below 0 */
+	if (count <= 0)
 		return 0;
 	address = place_sample(groups, p, &p->samples[sample], &key);
 	key.value = value;

@@ -520,6 +520,7 @@ const struct format format_gmon = {
 	.extensions = extensions,
 	.files = files,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(CALLS) | KEEPS(PERIOD),
+	.cell = GMON_BIN_SIZE,
 	.detect = gmon_detect,
 	.read = gmon_read,
 	.write_directory = gmon_write_directory,

@@ -22,6 +22,9 @@ enum gmon_kind {
 	GMON_BLOCKS = 2
 };
 
+/* gprof's unit of code is 2 bytes; with smaller bins its numbers are wrong. */
+#define GMON_BIN_SIZE 2
+
 /* gmon_write.c */
 uint64_t gmon_dropped_samples(const struct profile *p, const struct format_options *options);
 uint64_t gmon_dropped_calls(const struct profile *p);

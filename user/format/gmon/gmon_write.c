@@ -14,16 +14,13 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* gprof's unit of code is 2 bytes; with smaller bins its numbers are wrong. */
-#define BIN_SIZE 2
-
 /*
  * A histogram is written in pieces that begin at multiples of this, without those that have no
  * sample: gprof adds up records of the same range, also of several files, and rejects other
  * overlaps.
  */
 #define PIECE_SIZE 512
-#define PIECE_BINS (PIECE_SIZE / BIN_SIZE)
+#define PIECE_BINS (PIECE_SIZE / GMON_BIN_SIZE)
 
 /* gprof adds up the samples of a bin in an int. */
 #define BIN_MAX INT32_MAX
@@ -135,7 +132,7 @@ static int gather_bins(struct writer *w)
 		if (counts[i] && fits_file(w, i))
 			w->bins[w->bin_count++] = (struct bin){
 				.image = image_of(w, i),
-				.address = p->locations[i].image_address & -(uint64_t)BIN_SIZE,
+				.address = p->locations[i].image_address & -(uint64_t)GMON_BIN_SIZE,
 				.count = counts[i],
 			};
 	free(counts);
@@ -323,7 +320,7 @@ static void put_piece(const struct output *out, uint64_t start, uint64_t counts[
 		for (size_t i = 0; i < PIECE_BINS; i++) {
 			uint64_t part = counts[i] < UINT16_MAX ? counts[i] : UINT16_MAX;
 
-			put_number(out, part, BIN_SIZE);
+			put_number(out, part, GMON_BIN_SIZE);
 			counts[i] -= part;
 			more |= counts[i];
 		}
@@ -353,7 +350,7 @@ static int write_file(FILE *stream, size_t number, int old, void *context, struc
 		uint64_t start = piece_of(bin->address), counts[PIECE_BINS] = { 0 };
 
 		for (; bin < end && piece_of(bin->address) == start; bin++)
-			counts[(bin->address - start) / BIN_SIZE] = bin->count;
+			counts[(bin->address - start) / GMON_BIN_SIZE] = bin->count;
 		put_piece(&out, start, counts);
 	}
 	for (size_t i = 0; i < f->arc_count; i++) {

@@ -362,6 +362,7 @@ const struct format format_gperftools = {
 	.name = "gperftools",
 	.extensions = extensions,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(PERIOD),
+	.depth_max = GPERFTOOLS_DEPTH_MAX,
 	.streams = true,
 	.detect = gperftools_detect,
 	.read = gperftools_read,

@@ -10,6 +10,9 @@
  */
 extern const struct format format_gperftools;
 
+/* gperftools records no deeper stacks. Deeper ones are truncated at the root's end. */
+#define GPERFTOOLS_DEPTH_MAX 254
+
 /* gperftools_write.c */
 int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e);

@@ -8,9 +8,6 @@
 #include "format/gperftools/gperftools.h"
 #include "profile/image_name.h"
 
-/* gperftools records no deeper stacks. Deeper ones are truncated at the root's end. */
-#define DEPTH_MAX 254
-
 /* If a count needs more 32-bit records than this, the file gets 64-bit slots. */
 #define SPLITS_MAX 256
 
@@ -37,7 +34,7 @@ struct writer {
 struct stack {
 	uint64_t count;
 	uint32_t depth; /* 0: none of it can be written */
-	uint64_t pcs[DEPTH_MAX];
+	uint64_t pcs[GPERFTOOLS_DEPTH_MAX];
 };
 
 /* The file has no address for what a script itself takes, nor is that its native caller's. */
@@ -107,7 +104,7 @@ static int count_records(struct writer *w)
 		uint64_t records, bits = 0;
 		struct stack s;
 
-		get_stack(w, i, DEPTH_MAX, &s);
+		get_stack(w, i, GPERFTOOLS_DEPTH_MAX, &s);
 		records = records_of(w, &s);
 		for (uint32_t j = 0; j < s.depth; j++)
 			bits |= s.pcs[j];
@@ -153,7 +150,7 @@ static int plan_records(struct writer *w, unsigned int bits)
 
 static void put_slots(const struct writer *w, const uint64_t *slots, size_t count)
 {
-	uint8_t bytes[(2 + DEPTH_MAX) * sizeof(uint64_t)], *end = bytes;
+	uint8_t bytes[(2 + GPERFTOOLS_DEPTH_MAX) * sizeof(uint64_t)], *end = bytes;
 	bool big = w->p->big_endian;
 
 	for (size_t i = 0; i < count; i++) {
@@ -172,10 +169,10 @@ static void put_record(const struct writer *w, const struct stack *s, uint64_t c
 		       uint32_t leaf_copies)
 {
 	uint32_t depth = s->depth + leaf_copies;
-	uint64_t slots[2 + DEPTH_MAX];
+	uint64_t slots[2 + GPERFTOOLS_DEPTH_MAX];
 
-	if (depth > DEPTH_MAX)
-		depth = DEPTH_MAX;
+	if (depth > GPERFTOOLS_DEPTH_MAX)
+		depth = GPERFTOOLS_DEPTH_MAX;
 	slots[0] = count;
 	slots[1] = depth;
 	for (uint32_t i = 0; i < depth; i++)
@@ -189,7 +186,7 @@ static void put_samples(struct writer *w)
 		struct stack s;
 		uint64_t part;
 
-		get_stack(w, i, DEPTH_MAX, &s);
+		get_stack(w, i, GPERFTOOLS_DEPTH_MAX, &s);
 		if (!s.depth)
 			continue;
 		if (w->records == 1 && w->guarded) {

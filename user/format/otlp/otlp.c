@@ -511,6 +511,8 @@ static void put_sample(struct writer *w, struct message_bytes *to, size_t number
 		message.n_attribute_indices = attributes->count;
 		message.attribute_indices = w->label_attributes + attributes->first;
 	}
+	if ((uint64_t)value < times) /* the others were taken by what is below 0 */
+		times = value;
 	if (times) {
 		message.n_timestamps_unix_nano = times;
 		message.timestamps_unix_nano = w->ticks.times + first;
