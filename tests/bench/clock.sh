@@ -18,8 +18,7 @@
 . "$top/tests/postgres.sh"
 
 cpus=$(getconf _NPROCESSORS_ONLN)
-# Without build IDs: perf 6.1 is aborted by some long paths.
-perf=(perf record -q -B -N -o "$work/perf.data" -e task-clock)
+perf=(perf record -q -N -o "$work/perf.data" -e task-clock)
 # The nanoseconds that spends wrote to a file.
 spent() { sed 's/.* //' "$1"; }
 have_perf() { command -v perf >/dev/null; }

@@ -212,7 +212,7 @@ wait "$recorder"
 free_buffers
 cp "$work/gone.err" "$work/err"
 check "processes that have all ended: what was tried is reported" says \
-	"early: its call frame information is not used: its process ended before its file could be opened; by its path"
+	"early: its call frame information is not used: its process ended before its file could be opened, and its path leads to none or to another"
 check "processes that have all ended: their file is not called bad" bash -c \
 	'! grep -E "replaced|build it with" "$1"' - "$work/err"
 

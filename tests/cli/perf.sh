@@ -267,6 +267,22 @@ if recorded -e cpu-clock:u -g -o user.data ./small; then
 import json, sys, os
 p = json.load(sys.stdin)
 print(abs(p.get(\"time_ns\", 0) / 1e9 - os.stat(\"user.data\").st_mtime) < 60)")" = True ]'
+
+	# --- Beside us ---
+
+	# beside_us: perf records, and finds the program's functions, while we record the machine; nothing of that is in its
+	# records (perf is aborted by a build ID that it did not ask for).
+	beside_us() {
+		perf record -q -a -g -F 999 -e cpu-clock -o beside.data ./small 2>perf.err &&
+			perf report --stdio -i beside.data >beside.txt 2>>perf.err && grep -q "leaf" beside.txt && return
+		cat perf.err
+		return 1
+	}
+	# Others that record here may have asked for build IDs, as the rows before this one have.
+	record_begin all record -a -g
+	check "beside a recording of the machine: perf is as without it" beside_us
+	check "and so are the kernel's records for it" "$progs/neighbour"
+	check "and ours" record_end
 else
 	skip "recordings of perf" "perf cannot record here: $(head -c 200 record.err)"
 fi

@@ -186,17 +186,12 @@ no_wrong_names() {
 	recorded "whole and {f['name'].split('+')[0] for f in j['functions']
 		if f['image'] == '$work/replaced.$1'} == {'replaced.$1'}" "$work/replaced.$1.json"
 }
-early="its process ended before its file could be opened; by its path, now:"
+early="its process ended before its file could be opened, and its path leads to none or to another"
 for kind in gone fifo device directory build; do
 	check "$kind: recorded" replaced "$kind"
 	check "$kind: nothing is taken from there" no_wrong_names "$kind"
-	case $kind in
-	gone) now="no such file" ;;
-	build) now="another build ID" ;;
-	*) now="not a regular file" ;;
-	esac
 	check "$kind: says why stacks end" said "replaced.$kind" \
-		"stacks end in $work/replaced.$kind: its call frame information is not used: $early $now$"
+		"stacks end in $work/replaced.$kind: its call frame information is not used: $early$"
 	rm -rf "$work/replaced.$kind"
 done
 

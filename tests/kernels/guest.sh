@@ -51,8 +51,9 @@ record() {
 	ended "$name" $?
 }
 
-# record_for MS NAME "OPTION...": records for so long while the target, and $stranger if there is one, work. They rest
-# while the kernel verifies the programs and while names are found: both take seconds here, and twice as many beside them.
+# record_for MS NAME "OPTION...": records for so long while the target, and $stranger if there is one, work, and runs
+# $beside meanwhile. They rest while the kernel verifies the programs and while names are found: both take seconds
+# here, and twice as many beside them.
 record_for() {
 	ms=$1
 	name=$2
@@ -67,6 +68,7 @@ record_for() {
 	# shellcheck disable=SC2086
 	kill -CONT "$target" $stranger
 	[ ! -e "/run/$name" ] || echo go >"/run/$name"
+	[ -z "$beside" ] || (run "$beside" "$beside")
 	usleep "${ms}000"
 	# shellcheck disable=SC2086
 	kill -STOP "$target" $stranger
@@ -91,7 +93,9 @@ basics() {
 	run pid-dump profiltool dump --json pid.pb.gz
 	begin stacks chains kernel
 	record_for 400 stacks "-g -p $target"
+	beside=neighbour
 	record_for 400 wall "--wall -a"
+	beside=
 	record_for 400 tick-stacks "-g -e tick -F 250 -p $target"
 	kill -KILL "$target"
 	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
@@ -515,6 +519,7 @@ few_rows() {
 brief=
 every=1
 stranger=
+beside=
 # shellcheck disable=SC2154 # these come from the kernel's command line
 for part in $(echo "$machine" | tr + ' '); do
 	"$part"

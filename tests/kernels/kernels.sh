@@ -116,6 +116,7 @@ check_basics() {
 	else
 		check "$k: the account of wall time closes; that it has no reasons is said" closes_without_reasons
 	fi
+	check "$k: what another perf session records beside a recording of the machine is its own" ran neighbour
 	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '${system_call}getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \

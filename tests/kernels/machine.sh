@@ -77,7 +77,7 @@ make_initramfs() {
 	mkdir -p "$root"/{bin,dev,etc,lib/profil,proc,results,run,sys,tmp} || return
 	chmod 1777 "$root"/{results,tmp}
 	copy_program "$built/profiltool" "$built/profild" "$setpriv" || return
-	copy_program "$progs"/{shares,family,halves,churn,chains} || return
+	copy_program "$progs"/{shares,family,halves,churn,chains,neighbour} || return
 	# shellcheck disable=SC2046 # a list of words
 	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/profil_*.c)) || return
 	# shellcheck disable=SC2046 # a list of words

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
@@ -349,8 +350,6 @@ static void test_control_groups(void **state)
 static struct sideband_record map_record(pid_t pid, uint64_t time, uint64_t start, uint64_t limit,
 					 const char *name)
 {
-	static const uint8_t build_id[4] = { 1, 2, 3, 4 };
-
 	return (struct sideband_record){
 		.type = SIDEBAND_MMAP,
 		.time_ns = time,
@@ -358,8 +357,8 @@ static struct sideband_record map_record(pid_t pid, uint64_t time, uint64_t star
 		.tid = pid,
 		.start = start,
 		.limit = limit,
-		.build_id = build_id,
-		.build_id_size = sizeof(build_id),
+		.device = 1,
+		.inode = 1234,
 		.name = name,
 	};
 }
@@ -801,7 +800,7 @@ static void test_many_images(void **state)
 }
 
 /*
- * Whose file an image gets, of one path and build ID: root's for all, a user's for that user's
+ * Whose file an image gets, of one path and inode: root's for all, a user's for that user's
  * processes alone, also for those that ended before their file could be opened.
  */
 static void test_images_of_users(void **state)
@@ -820,14 +819,17 @@ static void test_images_of_users(void **state)
 			       at_ended = map_record(NO_PROCESS, 0, 0x1000, 0x2000, path);
 	struct process_table table = { 0 };
 	int file = mkstemp(path);
+	struct stat status;
 	uint32_t image;
 
 	(void)state;
 	assert_true(file >= 0);
-	if (fchown(file, USER, USER)) {
+	if (fchown(file, USER, USER) || fstat(file, &status)) {
 		unlink(path);
 		skip();
 	}
+	at_living.device = at_ended.device = status.st_dev;
+	at_living.inode = at_ended.inode = status.st_ino;
 	/*
 	 * The first was not read; the user's file is for it, as only the user's processes map it.
 	 */

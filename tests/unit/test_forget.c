@@ -538,12 +538,12 @@ static struct file make_file(void)
 }
 
 /* A process maps a file. Returns its image. */
-static const struct capture_image *map_file(struct process_table *table, pid_t pid,
-					    const struct file *file)
+static const struct capture_image *map_file_at(struct process_table *table, pid_t pid,
+					       const struct file *file, uint64_t time_ns)
 {
 	const struct sideband_record record = {
 		.type = SIDEBAND_MMAP,
-		.time_ns = NS_PER_S,
+		.time_ns = time_ns,
 		.pid = pid,
 		.tid = pid,
 		.start = 0x1000,
@@ -557,6 +557,31 @@ static const struct capture_image *map_file(struct process_table *table, pid_t p
 	return &table->images[process_find(table, pid)->spaces[0]->mappings[0].image];
 }
 
+/* The same, before the file was written. */
+static const struct capture_image *map_file(struct process_table *table, pid_t pid,
+					    const struct file *file)
+{
+	return map_file_at(table, pid, file, NS_PER_S);
+}
+
+/* The file of a process that ended early is opened by its path, if it is as it was then. */
+static void test_early_end(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct file file = make_file();
+	const struct capture_image *image = map_file_at(&table, GONE, &file, now_ns());
+
+	(void)state;
+	assert_true(image->fd >= 0 && !image->why);
+	assert_ptr_equal(image, map_file_at(&table, GONE_TOO, &file, now_ns()));
+	/* Written in place it is another one. */
+	assert_int_equal(truncate(file.path, file.status.st_size + 1), 0);
+	map_file_at(&table, getpid(), &file, now_ns());
+	assert_int_equal(table.image_count, 2);
+	process_table_free(&table);
+	unlink(file.path);
+}
+
 /* That a process ended early is no failure of its file: the next one that maps it has it opened. */
 static void test_next_process(void **state)
 {
@@ -567,7 +592,8 @@ static void test_next_process(void **state)
 	(void)state;
 	image = map_file(&table, GONE, &file);
 	assert_int_equal(image->fd, -1);
-	assert_string_equal(image->why, "its process ended before its file could be opened");
+	assert_string_equal(image->why, "its process ended before its file could be opened, "
+					"and its path leads to none or to another");
 	table.images[0].next_try_ns = 0; /* the time of the failure passes */
 	image = map_file(&table, GONE_TOO, &file);
 	assert_int_equal(image->fd, -1);
@@ -658,9 +684,9 @@ int main(void)
 		cmocka_unit_test(test_inherited),     cmocka_unit_test(test_parent_execs),
 		cmocka_unit_test(test_chain),	      cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_crowded),
-		cmocka_unit_test(test_many_children), cmocka_unit_test(test_next_process),
-		cmocka_unit_test(test_those_there),   cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_many_children), cmocka_unit_test(test_early_end),
+		cmocka_unit_test(test_next_process),  cmocka_unit_test(test_those_there),
+		cmocka_unit_test(test_nobody),	      cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -723,6 +724,44 @@ static void test_elf_build_id(void **state)
 	assert_null(elf_find_build_id(&h, other, sizeof(other), 1, &size));
 }
 
+/* Returns the size of what is read of a file whose program header says that its notes are there. */
+static size_t read_id(uint64_t offset, uint64_t size, uint8_t id[4])
+{
+	static const uint8_t note[] = { 4, 0, 0,   0,	3,   0, 0, 0, 3, 0,
+					0, 0, 'G', 'N', 'U', 0, 7, 8, 9, 0 };
+	const Elf64_Ehdr header = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		.e_phoff = sizeof(header),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {
+		.p_type = PT_NOTE, .p_offset = offset, .p_filesz = size, .p_align = 4
+	};
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+	size_t found;
+
+	assert_true(write(fd, &header, sizeof(header)) + write(fd, &segment, sizeof(segment)) +
+			    write(fd, note, sizeof(note)) ==
+		    sizeof(header) + sizeof(segment) + sizeof(note));
+	found = elf_read_build_id(fd, id, 3);
+	close(fd);
+	return found;
+}
+
+static void test_elf_read_build_id(void **state)
+{
+	const uint64_t offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+	uint8_t id[4] = { 0 };
+
+	(void)state;
+	assert_int_equal(read_id(offset, 20, id), 3);
+	assert_memory_equal(id, "\7\10\11", 4);
+	assert_int_equal(read_id(offset, 21, id), 0); /* beyond the end */
+	assert_int_equal(read_id(UINT64_MAX, 20, id), 0);
+	assert_int_equal(read_id(offset, 18, id), 0);
+	assert_int_equal(elf_read_build_id(-1, id, 3), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -745,6 +784,7 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_elf_header),
 		cmocka_unit_test(test_elf_build_id),
+		cmocka_unit_test(test_elf_read_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

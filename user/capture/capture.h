@@ -271,7 +271,7 @@ int capture_command_status(const struct capture *c);
 /* The command's PID; 0: it has ended, or there is none. */
 pid_t capture_command_pid(const struct capture *c);
 
-#define CAPTURE_BUILD_ID_MAX 20 /* as in the kernel's mmap2 records */
+#define CAPTURE_BUILD_ID_MAX 20
 
 /* A file that was mapped for execution, or memory without a file. */
 struct capture_image {
@@ -286,10 +286,12 @@ struct capture_image {
 	uint64_t serial;	/* of no other image of the recording, whatever its number */
 	/* Private to the capture: */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
-	bool is_unread;	      /* its file could not be opened so far, */
-	uint64_t next_try_ns; /* and is not tried again before */
-	bool is_reopened;     /* it could, later: for capture/unwind/ */
-	uint64_t until_ns;    /* since the epoch, not 0: the program whose code it is ended then */
+	bool is_unread;		  /* its file could not be opened so far, */
+	uint64_t next_try_ns;	  /* and is not tried again before */
+	bool is_reopened;	  /* it could, later: for capture/unwind/ */
+	off_t size;		  /* of the open file when it was opened, */
+	struct timespec modified; /* and when it was last modified then */
+	uint64_t until_ns; /* since the epoch, not 0: the program whose code it is ended then */
 };
 
 struct capture_mapping {

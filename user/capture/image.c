@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "util/array.h"
@@ -73,6 +75,30 @@ static int open_program(const struct sideband_record *record, struct stat *statu
 	return -ESTALE;
 }
 
+/*
+ * Opens the record's file for a process that has ended, if the path leads there in our root
+ * directory, too. Returns a descriptor or -ESRCH. A file that was changed since is not the one:
+ * file systems give inode numbers again. btrfs and overlayfs give files other devices than their
+ * mappings have.
+ */
+static int open_by_path(const struct sideband_record *record, struct stat *status)
+{
+	struct statfs fs;
+	int fd = record->inode ? file_open_regular(-1, record->name, status) : -ESRCH;
+
+	if (fd < 0)
+		return -ESRCH;
+	if (status->st_ino == record->inode &&
+	    status->st_ctim.tv_sec * NS_PER_S + status->st_ctim.tv_nsec <=
+		    time_of_day_ns(record->time_ns) &&
+	    (status->st_dev == record->device ||
+	     (fstatfs(fd, &fs) == 0 &&
+	      (fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == OVERLAYFS_SUPER_MAGIC))))
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
 /* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
 static int open_mapped(const struct sideband_record *record, struct stat *status)
 {
@@ -90,17 +116,19 @@ static int open_mapped(const struct sideband_record *record, struct stat *status
 		fd = open_program(record, status);
 	if (fd < 0 && record->name[0] == '/') {
 		root = open_root(record->tid);
-		if (root < 0) /* a zombie still has its directory, but no root in it */
-			return errno == ENOENT ? -ESRCH : -errno;
-		fd = file_open_regular(root, record->name, status);
-		close(root);
-		if (fd >= 0 && record->inode && record->inode != status->st_ino) {
-			close(fd);
-			return -ESTALE;
+		if (root < 0 && errno != ENOENT)
+			return -errno;
+		if (root < 0) { /* a zombie still has its directory, but no root in it */
+			fd = open_by_path(record, status);
+		} else {
+			fd = file_open_regular(root, record->name, status);
+			close(root);
+			if (fd >= 0 && record->inode && record->inode != status->st_ino) {
+				close(fd);
+				return -ESTALE;
+			}
 		}
 	}
-	if (fd >= 0)
-		fd = image_keep(fd) < 0 ? -EMFILE : fd;
 	return fd;
 }
 
@@ -241,6 +269,16 @@ struct wanted_image {
 	uid_t provider;
 };
 
+/* Whether the file was written since it was opened, without a new inode, as by cp(1). */
+static bool is_rewritten(const struct capture_image *image)
+{
+	struct stat status;
+
+	return image->fd >= 0 && fstat(image->fd, &status) == 0 &&
+	       (status.st_size != image->size || status.st_mtim.tv_sec != image->modified.tv_sec ||
+		status.st_mtim.tv_nsec != image->modified.tv_nsec);
+}
+
 static bool is_wanted_image(const void *images, uint32_t id, const void *key)
 {
 	const struct capture_image *image = &((const struct capture_image *)images)[id];
@@ -253,10 +291,8 @@ static bool is_wanted_image(const void *images, uint32_t id, const void *key)
 		return false;
 	if (wanted->name[0] == '[')
 		return true;
-	if (record->inode && image->inode)
-		return image->inode == record->inode && image->device == record->device;
-	return record->build_id_size && image->build_id_size == record->build_id_size &&
-	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
+	return record->inode && image->inode == record->inode && image->device == record->device &&
+	       !is_rewritten(image);
 }
 
 static uint32_t find_image(const struct process_table *table, const char *name,
@@ -274,7 +310,9 @@ static int explain_unopened(struct capture_image *image, int err)
 	char *why;
 
 	if (err == -ESRCH)
-		why = strdup("its process ended before its file could be opened");
+		why = strdup(
+			"its process ended before its file could be opened, and its path leads "
+			"to none or to another");
 	else if (err == -EMFILE)
 		why = strdup("too many files are open");
 	else if (err == -EINVAL)
@@ -326,6 +364,21 @@ void image_remove(struct process_table *table, uint32_t number)
 		table->next_image = number;
 }
 
+/* Sets what is known of the image's file, by the record of which open_image() was called. */
+static void describe_file(struct capture_image *image, const struct sideband_record *record)
+{
+	struct stat status;
+
+	image->device = record->device;
+	image->inode = record->inode;
+	image->build_id_size = record->build_id_size;
+	memcpy(image->build_id, record->build_id, sizeof(image->build_id));
+	if (image->fd >= 0 && fstat(image->fd, &status) == 0) {
+		image->size = status.st_size;
+		image->modified = status.st_mtim;
+	}
+}
+
 /*
  * fd: a descriptor, which the table owns from now on; or a negative errno. user: of the process.
  * Returns 0 or -ENOMEM.
@@ -337,20 +390,16 @@ static int add_file(struct process_table *table, const char *name,
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
 		.path = strndup(name, fd < 0 ? strlen(name) : proc_path_size(name)),
-		.build_id_size = record->build_id_size,
 		.fd = fd < 0 ? -1 : fd,
 		.root = -1,
 		.is_unread = fd < 0 && fd != -EINVAL && fd != -ENODATA,
-		.device = record->device,
-		.inode = record->inode,
 		.provider = provider,
 		.user = user,
 	};
 
+	describe_file(&image, record);
 	if (name[0] == '/')
 		image_root(table, record->tid, &image.root);
-	if (image.build_id_size)
-		memcpy(image.build_id, record->build_id, image.build_id_size);
 	if (!image.path || (fd < 0 && fd != -ENODATA && explain_unopened(&image, fd)) ||
 	    image_add(table, &image, number)) {
 		free(image.path);
@@ -364,11 +413,13 @@ static int add_file(struct process_table *table, const char *name,
 
 /*
  * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
- * record's device and inode.
+ * record's device and inode, and its build ID where the file can be opened, even if too many are
+ * open (-EMFILE).
  */
 static int open_image(const struct process *process, const char *name,
 		      struct sideband_record *record)
 {
+	struct statfs fs;
 	struct stat status;
 	int fd;
 
@@ -386,11 +437,17 @@ static int open_image(const struct process *process, const char *name,
 	if (name[0] != '/')
 		return -ENODATA;
 	fd = open_mapped(record, &status);
-	if (fd >= 0 && !record->inode) {
+	if (fd < 0)
+		return fd;
+	if (!record->inode) {
 		record->device = status.st_dev;
 		record->inode = status.st_ino;
 	}
-	return fd;
+	/* A user's FUSE server may never answer. */
+	if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC)
+		record->build_id_size =
+			elf_read_build_id(fd, record->build_id, sizeof(record->build_id));
+	return image_keep(fd) < 0 ? -EMFILE : fd;
 }
 
 /*
@@ -403,8 +460,7 @@ static int open_image(const struct process *process, const char *name,
 
 /*
  * Uses the file that another process has mapped: an earlier one may have ended too soon, or not
- * have it in its root directory. Its path may name a different file by now: readers compare build
- * IDs, and call image_reject(). fd: the result of open_image(); begin_ns: when that was called.
+ * have it in its root directory. fd: the result of open_image(); begin_ns: when that was called.
  * Returns 0 or -ENOMEM.
  */
 static int reopen_image(struct process_table *table, struct capture_image *image,
@@ -421,8 +477,7 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
 	image->path[proc_path_size(image->path)] = '\0';
 	image->fd = fd;
-	image->inode = record->inode;
-	image->device = record->device;
+	describe_file(image, record);
 	image->is_unread = false;
 	image->is_reopened = true;
 	free(image->why);
@@ -456,7 +511,6 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				.tid = process->pid,
 				.start = mapping->start,
 				.limit = mapping->limit,
-				.build_id_size = image->build_id_size,
 				.inode = image->inode,
 				.device = image->device,
 				.name = image->path,

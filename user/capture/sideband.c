@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "capture/cpus.h"
@@ -24,11 +25,6 @@
 #define WAKEUP_BYTES 4096
 /* No record is longer, together with that of a loss before it: the longest has a path. */
 #define RECORD_BYTES_MAX (4096 + 256)
-
-/* Of <linux/perf_event.h> since 5.12; Debian 12's headers have it, older ones do not. */
-#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
-#define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
-#endif
 
 struct ring {
 	struct perf_event_mmap_page *control; /* the data pages follow it */
@@ -78,10 +74,6 @@ static int open_cpu(int cpu, void *context)
 	    array_reserve(&s->rings, &s->ring_room, s->count + 1, sizeof(*s->rings)))
 		return error_no_memory(e);
 	fd = perf_event_open(&s->attr, -1, cpu);
-	if (fd == -EINVAL && s->attr.build_id) {
-		s->attr.build_id = 0; /* before Linux 5.12: read from the files instead */
-		fd = perf_event_open(&s->attr, -1, cpu);
-	}
 	if (fd == -ENODEV)
 		return 0; /* the CPU has just gone offline */
 	if (fd < 0)
@@ -116,6 +108,12 @@ int sideband_open(bool forks, struct sideband **out, struct error *e)
 
 	if (!s)
 		return error_no_memory(e);
+	/*
+	 * Without build_id: the kernel says by a bit of a record whether it has a build ID, and
+	 * does not clear that bit (seen up to Linux 6.18) before it writes the record for the
+	 * events of others, such as perf's, which takes the device and inode there for a build ID
+	 * then.
+	 */
 	s->attr = (struct perf_event_attr){
 		.size = sizeof(s->attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -128,7 +126,6 @@ int sideband_open(bool forks, struct sideband **out, struct error *e)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = forks,
-		.build_id = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
@@ -234,8 +231,8 @@ static int by_time(const void *left, const void *right)
 struct mmap2_body {
 	uint32_t pid, tid;
 	uint64_t start, length, offset;
-	uint8_t build_id_size, reserved[3];
-	uint8_t build_id[20];
+	uint32_t major, minor; /* of the file's device */
+	uint64_t inode, generation;
 	uint32_t protection, flags;
 	char path[];
 };
@@ -287,11 +284,10 @@ static bool decode_record(struct sideband *s, const struct perf_event_header *he
 		record->limit = mapping->start + mapping->length;
 		record->offset = mapping->offset;
 		record->name = mapping->path;
-		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-		    mapping->build_id_size <= sizeof(mapping->build_id)) {
-			record->build_id = mapping->build_id;
-			record->build_id_size = mapping->build_id_size;
-		}
+		/* Others may have asked for build IDs, for which the kernel sets the bit here, too.
+		 */
+		record->device = makedev(mapping->major, mapping->minor);
+		record->inode = mapping->inode;
 		return true;
 	case PERF_RECORD_COMM:
 		record->type =

@@ -31,10 +31,10 @@ struct sideband_record {
 	pid_t pid, tid;
 	pid_t parent, parent_tid;      /* FORK */
 	uint64_t start, limit, offset; /* MMAP */
-	const uint8_t *build_id;       /* MMAP */
-	unsigned int build_id_size;    /* MMAP; 0: not reported */
-	uint64_t device, inode;	       /* MMAP; inode 0: not reported */
-	const char *name;	       /* MMAP: path; COMM, EXEC: the new name */
+	uint64_t device, inode;	       /* MMAP; inode 0: no file */
+	uint8_t build_id[20];	    /* MMAP: not of the kernel, but for those who open the file */
+	unsigned int build_id_size; /* MMAP; 0: unknown, or none */
+	const char *name;	    /* MMAP: path; COMM, EXEC: the new name */
 };
 
 struct sideband;

@@ -155,8 +155,14 @@ static bool open_image(struct batch *b, struct profile_image *image, const char 
 		       struct elf_file *file)
 {
 	const char *reason = no_file_reason(image->path);
-	int fd = image_fd(b, image, on_disk);
+	int fd;
 
+	if (image->fd < 0 && image->unopened && !image->build_id_size) {
+		/* What its path leads to now may be another file. */
+		error_set(&b->why, 0, "%s", image->unopened);
+		return false;
+	}
+	fd = image_fd(b, image, on_disk);
 	if (fd < 0)
 		return false;
 	if (!batch_begin_reading(b, fd)) {
@@ -548,7 +554,7 @@ int elf_resolve(struct batch *b)
 	b->proven = image->build_id_size > 0;
 	b->was_read = !err && open_image(b, image, on_disk, &s.main);
 	/* Its path was looked up in our root directory, as its own is unknown. */
-	if (!b->was_read && image->fd < 0 && image->unopened && !b->is_unread) {
+	if (!b->was_read && image->fd < 0 && image->unopened && b->proven && !b->is_unread) {
 		struct error here = b->why;
 
 		error_set(&b->why, 0, "%s; by its path, now: %s", image->unopened, here.what);

@@ -122,6 +122,33 @@ const uint8_t *elf_find_build_id(const struct elf_header *h, const void *notes, 
 	return NULL;
 }
 
+size_t elf_read_build_id(int fd, uint8_t *id, size_t most)
+{
+	uint8_t bytes[4096];
+	ssize_t size = pread(fd, bytes, sizeof(bytes), 0);
+	struct elf_header h;
+	size_t found = 0;
+
+	if (size < 0 || !elf_header_read(&h, bytes, size))
+		return 0;
+	for (size_t i = 0; i < h.segment_count && !found; i++) {
+		uint64_t at = h.segments + i * elf_segment_size(&h);
+		const uint8_t *note = NULL;
+		struct elf_segment s;
+
+		if (h.segments > (size_t)size || at > (size_t)size)
+			break;
+		s = elf_segment_read(&h, bytes + at, size - at);
+		if (s.type == PT_NOTE && s.offset <= (size_t)size && s.size <= size - s.offset)
+			note = elf_find_build_id(&h, bytes + s.offset, s.size, s.align, &found);
+		if (found > most)
+			return 0;
+		if (note)
+			memcpy(id, note, found);
+	}
+	return found;
+}
+
 unsigned int elf_bits(int fd)
 {
 	uint8_t ident[EI_CLASS + 1];

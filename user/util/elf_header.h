@@ -50,6 +50,13 @@ void elf_section_read(const struct elf_header *h, const void *bytes, size_t size
 const uint8_t *elf_find_build_id(const struct elf_header *h, const void *notes, size_t size,
 				 uint64_t align, size_t *id_size);
 
+/*
+ * Reads the GNU build ID of an ELF file, of up to `most` bytes, into id. One read of the first 4
+ * KiB, where linkers put the notes. Returns its size; 0: there is none there, it is longer, or the
+ * file cannot be read.
+ */
+size_t elf_read_build_id(int fd, uint8_t *id, size_t most);
+
 /* Returns 32 or 64, by an ELF file's class; 0: it is no ELF file, or cannot be read. */
 unsigned int elf_bits(int fd);
 
