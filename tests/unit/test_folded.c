@@ -89,10 +89,7 @@ static const struct {
 	{ "a;b 7E+0\n", "a;b 7", NULL },
 	{ "a;b 1200e-2\n", "a;b 12", NULL },
 	{ "a;b 0.00000000000000000000000009e26\n", "a;b 9", NULL },
-	{ "\xef\xbb\xbf"
-	  "a;b 3\n",
-	  "a;b 3", NULL },
-	{ "\xef\xbb\xbf# by a profiler\r\na;b 3\r\n", "a;b 3", NULL },
+	{ "# by a profiler\r\na;b 3\r\n", "a;b 3", NULL },
 	{ "a;b 9223372036854775806\n", "a;b 9223372036854775806", NULL },
 	{ "\n\na;b 3\n\n", "a;b 3", NULL },
 	{ "# interval: 100\n#\na;b 3\n", "a;b 3", NULL },
@@ -206,6 +203,19 @@ static void skip_bad_lines(void **state)
 	}
 }
 
+/* Detection would see all of an input in memory. */
+static void read_undetected(const struct bytes *b, const char *words)
+{
+	struct input in = { .path = "input", .bytes = b->start, .size = b->size };
+	struct profile *p = profile_new();
+	struct error e = { 0 };
+
+	assert_true(folded->read(&in, p, &e) < 0);
+	if (!strstr(e.what, words))
+		fail_msg("\"%s\" does not say \"%s\"", e.what, words);
+	profile_free(p);
+}
+
 static void reject(void **state)
 {
 	struct bytes b = { 0 };
@@ -217,7 +227,7 @@ static void reject(void **state)
 		bytes_add_text(&b, GOOD);
 	for (size_t i = 0; i <= lines; i++)
 		bytes_add_text(&b, "a\n");
-	read_bad(folded, &b, ": the line does not end with a count");
+	read_undetected(&b, ": the line does not end with a count");
 	bytes_free(&b);
 	read_bad_text(TEN "a;b 9223372036854775808\n", strlen(TEN) + 24, "input:11: the count has");
 	read_bad_text(TEN "a;b 18446744073709551617\n", strlen(TEN) + 25,
@@ -235,7 +245,7 @@ static void reject_nul(void **state)
 	while (b.size <= INPUT_WINDOW)
 		bytes_add_text(&b, GOOD);
 	bytes_add(&b, "a\0b 5\n", 6);
-	read_bad(folded, &b, ": the line has a NUL");
+	read_undetected(&b, ": the line has a NUL");
 	bytes_free(&b);
 }
 

@@ -218,7 +218,7 @@ static bool has_word(const struct input *in, const char *word)
 
 static const struct foreign *detect_json(const struct input *in)
 {
-	size_t at = begins(in, MAGIC("\xef\xbb\xbf")) ? 3 : 0;
+	size_t at = 0;
 
 	while (at < in->size && isspace(in->bytes[at]))
 		at++;

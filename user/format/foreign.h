@@ -4,7 +4,10 @@
 
 #include "format/input_file.h"
 
-/* JSON may have long metadata before what says of which kind it is: so much is searched. */
+/*
+ * JSON may have long metadata before what says of which kind it is, and headers many unknown lines:
+ * so much is searched.
+ */
 #define FOREIGN_WINDOW ((size_t)1 << 20)
 
 /* A kind of file that users give as a profile, and that no reader here supports. */

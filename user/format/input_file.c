@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "format/input_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 
 /* Larger than any profile needs; bounds the memory for /dev/zero. */
 #define WINDOW_MAX ((size_t)2 << 30)
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* U+FEFF */
 
 /* Bytes per read() */
 #define PART ((size_t)262144)
@@ -66,8 +69,8 @@ static int feed_inflater(struct input *in, struct error *e)
 	gzip_feed(&s->inflater, s->deflated, size);
 	if (size)
 		return 0;
-	s->ended = true;
-	if (s->inflater.between)
+	s->ended = s->inflater.between; /* else the next call meets the error again */
+	if (s->ended)
 		return 0;
 	error_set(e, 0, "%s: the gzip data is truncated", in->path);
 	if (!in->options.salvage)
@@ -259,7 +262,33 @@ static int begin_gzip(struct input *in, struct error *e)
 	s->deflated_size = size;
 	gzip_feed(&s->inflater, s->deflated, size);
 	in->size = 0;
-	return input_need(in, INPUT_WINDOW, e);
+	return input_need(in, strlen(BYTE_ORDER_MARK), e);
+}
+
+/* Fills the window, as INPUT_WINDOW says: formats are judged by what follows the comments. */
+static int fill_window(struct input *in, struct error *e)
+{
+	bool in_comment = false;
+	size_t at = 0; /* what is before it is comments and blanks */
+	int err;
+
+	do {
+		err = input_need(in, at + INPUT_WINDOW, e);
+		while (at < in->size) {
+			const uint8_t *byte = in->bytes + at, *newline = byte;
+			size_t left = in->size - at;
+
+			in_comment |= *byte == '#' || *byte == '%' ||
+				      (left > 1 && memcmp(byte, "==", 2) == 0);
+			if (!in_comment && !isspace(*byte))
+				break;
+			if (in_comment)
+				newline = memchr(byte, '\n', left);
+			in_comment &= !newline;
+			at = newline ? (size_t)(newline + 1 - in->bytes) : in->size;
+		}
+	} while (!err && !in->source->ended && in->size < at + INPUT_WINDOW);
+	return err;
 }
 
 static int open_input(const char *path, struct input *in, struct error *e)
@@ -269,11 +298,13 @@ static int open_input(const char *path, struct input *in, struct error *e)
 	err = err ?: input_need(in, INPUT_WINDOW, e);
 	if (!err && gzip_detect(in->bytes, in->size))
 		err = begin_gzip(in, e);
+	if (!err && in->size >= strlen(BYTE_ORDER_MARK) &&
+	    memcmp(in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		input_skip(in, strlen(BYTE_ORDER_MARK));
+	err = err ?: fill_window(in, e);
 	/* Salvage what is there; the reader meets the error again when it needs more. */
-	if (err && in->size && in->options.salvage) {
-		in->source->ended = false;
+	if (err && in->size && in->options.salvage)
 		return 0;
-	}
 	if (err || in->size)
 		return err;
 	error_set(e, 0, "%s is empty", in->path);

@@ -7,16 +7,21 @@
 /* in->path for standard input */
 #define INPUT_STDIN "standard input"
 
-/* Size of the window that input_open() fills; less only if the file is smaller. */
+/*
+ * Bytes in the window that input_open() fills, from the first line on that is neither blank nor a
+ * comment (#, == of Valgrind, % of pprof); less only if the file is smaller. Comments of any length
+ * before it are in the window, too.
+ */
 #define INPUT_WINDOW ((size_t)65536)
 
 /* Longest line that input_line() returns. */
 #define INPUT_LINE_MAX ((size_t)16 << 20)
 
 /*
- * Opens the file or pipe at `path`, or standard input for "-", and fills the window. options may be
- * NULL. `path` must outlive the input. An empty file is an error. Returns 0, and the caller closes
- * the input with input_close(); or -errno with e set.
+ * Opens the file or pipe at `path`, or standard input for "-", and fills the window; a byte order
+ * mark (U+FEFF, as programs on Windows write it) is skipped. options may be NULL. `path` must
+ * outlive the input. An empty file is an error. Returns 0, and the caller closes the input with
+ * input_close(); or -errno with e set.
  */
 int input_open(const char *path, const struct input_options *options, struct input *in,
 	       struct error *e);

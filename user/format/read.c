@@ -11,6 +11,23 @@
 
 /* --- One file --- */
 
+static bool is_folded(const struct format *format)
+{
+	return strcmp(format->name, "folded") == 0;
+}
+
+/* The format of an input, or NULL. Nearly any text could be folded stacks: more of it is judged. */
+static const struct format *detect(struct input *in)
+{
+	const struct format *format = format_detect(in);
+	struct error ignored; /* the reader meets it again */
+
+	if (format && !is_folded(format))
+		return format;
+	input_need(in, FOREIGN_WINDOW, &ignored);
+	return format_detect(in);
+}
+
 static int unknown_format(struct input *in, struct error *e)
 {
 	const struct format *named = format_by_extension(in->path);
@@ -18,8 +35,6 @@ static int unknown_format(struct input *in, struct error *e)
 	char names[256] = "";
 	size_t used = 0;
 
-	if (!foreign && !input_need(in, FOREIGN_WINDOW, e))
-		foreign = foreign_detect(in);
 	if (!foreign && named && !named->read) {
 		error_set(e, 0, "%s is by its name a file of the format %s, which is only written",
 			  in->path, named->name);
@@ -152,9 +167,9 @@ static int read_file(struct reader *r, const FTSENT *file)
 	err = input_open(file->fts_path, &r->options, &in, r->e);
 	if (err)
 		return skip_failed(r, err);
-	format = format_detect(&in);
-	/* Nearly any text could be folded stacks: here the file's name has to say so, too. */
-	if (format && strcmp(format->name, "folded") == 0 && !format_matches_path(format, in.path))
+	format = detect(&in);
+	/* Here the file's name has to say so, too. */
+	if (format && is_folded(format) && !format_matches_path(format, in.path))
 		format = NULL;
 	if (!format) {
 		error_set(r->e, 0, "%s is not a profile", in.path);
@@ -284,7 +299,7 @@ int format_read(const char *path, const struct input_options *options, struct pr
 		return read_directory(path, options, p, e);
 	if (err)
 		return err;
-	format = format_detect(&in);
+	format = detect(&in);
 	err = format ? read_input(format, &in, p, e) : unknown_format(&in, e);
 	input_close(&in);
 	return err;

@@ -1394,6 +1394,8 @@ static bool callgrind_detect(const struct input *in)
 					headers_seen++;
 				continue;
 			}
+			if (!sign && !whole && in->size >= INPUT_WINDOW)
+				break;
 			if (sign != '=' || !is_body_key(key))
 				return false;
 		}
@@ -1401,7 +1403,11 @@ static bool callgrind_detect(const struct input *in)
 		if (events || !whole)
 			return events;
 	}
-	return headers_seen >= 2 && (events || in->size >= INPUT_WINDOW);
+	/* Where the window ends before the body, what it has may still have been no other file's.
+	 */
+	if (in->size >= INPUT_WINDOW)
+		return events || headers_seen >= 2;
+	return events && headers_seen >= 2;
 }
 
 /* --- The file --- */

@@ -20,9 +20,6 @@
 
 #define SCALE_STEP 1000
 
-/* U+FEFF at the start of a file, as programs on Windows write it */
-#define BYTE_ORDER_MARK "\xef\xbb\xbf"
-
 #define NO_COUNT "the line does not end with a count"
 
 /* A frame's name, and its location. */
@@ -60,7 +57,6 @@ struct reader {
 /* The lines at a file's beginning, classified. */
 struct look {
 	size_t good, bad;
-	size_t pairs;	  /* good ones with two counts */
 	bool binary;	  /* has a NUL */
 	bool long_stacks; /* one line fills the window and has semicolons */
 };
@@ -74,15 +70,13 @@ static bool is_ignored(const struct text *line)
 
 static struct look look_at_window(const struct input *in)
 {
-	size_t size = in->size < INPUT_WINDOW ? in->size : INPUT_WINDOW;
-	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size }, line;
-	struct look l = { .binary = memchr(in->bytes, '\0', size) };
+	struct text t = { (const char *)in->bytes, (const char *)in->bytes + in->size }, line;
+	struct look l = { .binary = memchr(in->bytes, '\0', in->size) };
 	struct folded_count count;
 
-	take(&t, BYTE_ORDER_MARK);
 	while (take_line(&t, &line)) {
 		/* The line may continue after the window. */
-		if (line.end == t.end && size == INPUT_WINDOW) {
+		if (line.end == t.end && in->size >= INPUT_WINDOW) {
 			l.long_stacks = !l.good && !l.bad && last_of(&line, ';');
 			break;
 		}
@@ -91,12 +85,10 @@ static struct look look_at_window(const struct input *in)
 		trim_end(&line);
 		if (is_ignored(&line))
 			continue;
-		if (folded_take_count(&line, &count) != FOLDED_COUNT || is_empty(&line)) {
+		if (folded_take_count(&line, &count) != FOLDED_COUNT || is_empty(&line))
 			l.bad++;
-			continue;
-		}
-		l.good++;
-		l.pairs += folded_take_count(&line, &count) == FOLDED_COUNT && !is_empty(&line);
+		else
+			l.good++;
 	}
 	return l;
 }
@@ -263,55 +255,86 @@ static int read_lines(struct reader *r)
 	return -EINVAL;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-	const struct text *x = a, *y = b;
-	size_t x_size = x->end - x->at, y_size = y->end - y->at;
+/* Stacks of the window, by where they are in it. */
+struct place {
+	size_t at, size;
+	const struct input *in;
+};
 
-	return compare_u64(x_size, y_size) ?: memcmp(x->at, y->at, x_size);
+static bool place_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct place *a = (const struct place *)array + id, *b = key;
+
+	return a->size == b->size &&
+	       memcmp(b->in->bytes + a->at, b->in->bytes + b->at, a->size) == 0;
 }
 
 /*
- * Sets r->pairs: whether the lines of the window, which all end with two numbers, have two counts.
- * A comparison has each stack once. Where one is repeated, it is because names end with a number,
- * as those of threads do: "java;GC Thread 3 17".
+ * Sets r->pairs: whether all lines with a count have two. A comparison has each stack once. Where
+ * one is repeated, it is because names end with a number, as those of threads do:
+ * "java;GC Thread 3 17". So the window is extended up to the first line that decides it: of a
+ * comparison, whose stacks are all different, to the end.
  */
-static int find_pairs(struct reader *r, const struct look *l)
+static int find_pairs(struct reader *r)
 {
-	size_t size = r->in->size < INPUT_WINDOW ? r->in->size : INPUT_WINDOW, count = 0;
-	struct text t = { (const char *)r->in->bytes, (const char *)r->in->bytes + size }, line;
-	struct text *stacks = calloc(l->good + 1, sizeof(*stacks));
+	struct input *in = r->in;
+	struct place *stacks = NULL;
+	size_t count = 0, room = 0, at = 0, size;
 	struct folded_count ignored;
+	struct index index = { 0 };
+	struct error unused;
+	int err = 0;
 
-	if (!stacks)
-		return -ENOMEM;
-	while (count < l->good && take_line(&t, &line)) {
+	for (r->pairs = true; r->pairs && !err;) {
+		const char *start = (const char *)in->bytes + at, *newline;
+		struct text line;
+
+		newline = memchr(start, '\n', in->size - at);
+		size = in->size;
+		/* Errors are met again, and reported, where the lines are read. */
+		if (!newline && size - at <= INPUT_LINE_MAX && !input_need(in, size + 1, &unused) &&
+		    in->size > size)
+			continue;
+		start = (const char *)in->bytes + at;
+		if (!newline && start == (const char *)in->bytes + in->size)
+			break;
+		line = (struct text){ start, newline ?: (const char *)in->bytes + in->size };
+		at = line.end - (const char *)in->bytes + !!newline;
 		line.end -= line.end > line.at && line.end[-1] == '\r';
 		take_blanks(&line);
 		trim_end(&line);
-		if (!is_ignored(&line) && folded_take_count(&line, &ignored) == FOLDED_COUNT &&
-		    folded_take_count(&line, &ignored) == FOLDED_COUNT)
-			stacks[count++] = line;
+		if (is_ignored(&line) || folded_take_count(&line, &ignored) != FOLDED_COUNT)
+			continue;
+		if (folded_take_count(&line, &ignored) != FOLDED_COUNT || is_empty(&line)) {
+			r->pairs = false;
+		} else {
+			struct place key = { line.at - (const char *)in->bytes, line.end - line.at,
+					     in };
+			uint64_t hash = hash_bytes(line.at, key.size, 0);
+
+			r->pairs =
+				index_find(&index, hash, place_equal, stacks, &key) == INDEX_NONE;
+			if (array_reserve(&stacks, &room, count + 1, sizeof(*stacks)) ||
+			    index_add(&index, hash, count))
+				err = -ENOMEM;
+			else
+				stacks[count++] = key;
+		}
+		if (!newline)
+			break;
 	}
-	qsort(stacks, count, sizeof(*stacks), compare_texts);
-	r->pairs = true;
-	for (size_t i = 1; i < count; i++)
-		r->pairs &= compare_texts(&stacks[i - 1], &stacks[i]) != 0;
+	r->pairs &= count > 0;
 	free(stacks);
-	return 0;
+	index_free(&index);
+	return err;
 }
 
 /* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
 static int begin_profile(struct reader *r)
 {
 	const struct profile_labels none = { .comm = "" };
-	struct look l = look_at_window(r->in);
 
-	if (r->in->size >= strlen(BYTE_ORDER_MARK) &&
-	    memcmp(r->in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
-		input_skip(r->in, strlen(BYTE_ORDER_MARK));
-	if ((l.good && l.pairs == l.good && find_pairs(r, &l)) ||
-	    (r->pairs && profile_add_value_type(r->p, "before", "count")) ||
+	if (find_pairs(r) || (r->pairs && profile_add_value_type(r->p, "before", "count")) ||
 	    profile_add_value_type(r->p, "samples", "count"))
 		return -ENOMEM;
 	return profile_add_labels(r->p, &none, &r->labels);

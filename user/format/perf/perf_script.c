@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "format/perf/perf.h"
+#include "format/perf/perf_values.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
 #include "util/array.h"
@@ -48,6 +49,7 @@ struct head {
 
 struct tick {
 	uint32_t sample;
+	uint32_t event;
 	uint64_t time_ns;
 };
 
@@ -62,23 +64,21 @@ struct reader {
 		uint32_t image, mapping;
 	} * mappings;
 	size_t mapping_count, mapping_room;
-	/* The event that is read; empty: the first one decides */
-	char event[128];
-	bool is_clock;
-	uint64_t others; /* samples of other events */
-	char other[128];
+	struct perf_values values;
+	uint64_t kernel_samples[PERF_EVENTS_MAX]; /* of each event */
+	uint64_t others;			  /* samples of events that are not read */
 	/* The sample whose stack is being read */
 	bool is_open;
 	uint32_t labels[2]; /* in user and in kernel mode */
+	uint32_t event;
 	uint64_t time_ns, period;
 	bool in_kernel; /* its leaf */
 	uint32_t *frames;
 	size_t depth, frame_room;
 	struct tick *ticks;
 	size_t tick_count, tick_room;
-	uint64_t first_ns, last_ns;
-	uint64_t captured_ns; /* when the recording ended, since the epoch; 0: unknown */
-	uint64_t samples, kernel_samples;
+	struct time_interval recorded; /* by perf's clock */
+	uint64_t captured_ns;	       /* when the recording ended, since the epoch; 0: unknown */
 	uint64_t bad_lines, first_bad;
 };
 
@@ -277,7 +277,6 @@ static bool take_address(struct text *t)
 
 static int end_sample(struct reader *r)
 {
-	int64_t values[2] = { 1, 0 };
 	uint32_t number;
 
 	if (!r->is_open)
@@ -286,60 +285,54 @@ static int end_sample(struct reader *r)
 	if (profile_sample(r->p, r->frames, r->depth, r->labels[r->in_kernel], &number) ||
 	    array_reserve(&r->ticks, &r->tick_room, r->tick_count + 1, sizeof(*r->ticks)))
 		return -ENOMEM;
-	if (r->is_clock)
-		profile_set_ticks(r->p, 1, values);
-	else
-		values[1] = r->period > INT64_MAX ? INT64_MAX : (int64_t)r->period;
-	profile_add_values(r->p, number, values);
-	r->ticks[r->tick_count++] = (struct tick){ number, r->time_ns };
-	r->samples++;
-	r->kernel_samples += r->in_kernel;
+	perf_values_add(r->p, number, r->event, r->period);
+	r->ticks[r->tick_count++] = (struct tick){ number, r->event, r->time_ns };
+	interval_extend(&r->recorded, r->time_ns);
+	r->kernel_samples[r->event] += r->in_kernel;
 	return 0;
 }
 
-static bool is_clock(struct text event)
+/* Sets *number to that of the sample's event; PROFILE_NONE: it is not read. */
+static int find_event(struct reader *r, const struct head *h, uint32_t *number)
 {
-	return take(&event, "cpu-clock") || take(&event, "task-clock");
-}
+	enum perf_event_kind kind = PERF_EVENT_OTHER;
+	struct text event = h->event;
+	const char *name;
 
-/* The first sample says which values there are. */
-static int begin_profile(struct reader *r, const struct head *h)
-{
-	struct profile *p = r->p;
-	int err;
-
-	r->is_clock = is_clock(h->event) || is_empty(&h->event);
-	if (profile_string_n(p, h->event.at, h->event.end - h->event.at, &p->event))
+	if (is_empty(&event) || take(&event, "cpu-clock") || take(&event, "task-clock"))
+		kind = PERF_EVENT_CLOCK;
+	else if (take(&event, "cycles") || take(&event, "cpu_core/cycles") ||
+		 take(&event, "cpu_atom/cycles"))
+		kind = PERF_EVENT_CYCLES;
+	if (profile_string_n(r->p, h->event.at, h->event.end - h->event.at, &name) ||
+	    perf_values_find(&r->values, r->p, name, kind, number))
 		return -ENOMEM;
-	if (is_clock(h->event))
-		p->period_ns = h->period;
-	if (r->is_clock || !h->period) {
-		r->is_clock = true;
-		return profile_add_clock(p);
+	if (*number != PROFILE_NONE) {
+		struct perf_event *e = &r->values.events[*number];
+
+		/* Of a clock, the first tells it for all. */
+		if (!e->samples++ && kind == PERF_EVENT_CLOCK)
+			e->period = h->period;
+		e->has_periods |= h->period > 0;
 	}
-	err = profile_add_value_type(p, "samples", "count")
-		      ?: profile_add_value_type(p, p->event, "count");
-	p->default_value = 2;
-	return err;
+	return 0;
 }
 
 static int begin_sample(struct reader *r, const struct head *h)
 {
 	struct profile_tag tag = { .key = tag_kinds[TAG_CPU].key, .unit = "" };
 	struct profile_labels labels = { .pid = h->pid, .tid = h->tid, .tags = &tag };
-	struct text event = text_of(r->event), inlined = h->rest;
+	struct text inlined = h->rest;
 	char cpu[24];
 
 	r->depth = 0;
 	r->in_kernel = false;
-	if (!text_equal(&h->event, &event)) {
-		if (!r->others++)
-			snprintf(r->other, sizeof(r->other), "%.*s",
-				 (int)(h->event.end - h->event.at), h->event.at);
+	if (find_event(r, h, &r->event))
+		return -ENOMEM;
+	if (r->event == PROFILE_NONE) {
+		r->others++;
 		return 0;
 	}
-	if (!r->p->value_type_count && begin_profile(r, h))
-		return -ENOMEM;
 	snprintf(cpu, sizeof(cpu), "%" PRIu64, h->cpu);
 	tag.text = cpu;
 	labels.tag_count = h->cpu != UINT64_MAX;
@@ -352,8 +345,6 @@ static int begin_sample(struct reader *r, const struct head *h)
 	r->is_open = true;
 	r->time_ns = h->time_ns;
 	r->period = h->period ?: 1;
-	r->first_ns = r->samples && r->first_ns < h->time_ns ? r->first_ns : h->time_ns;
-	r->last_ns = r->last_ns > h->time_ns ? r->last_ns : h->time_ns;
 	/* Without call chains; what follows a tracepoint's name looks different. */
 	if (take_address(&inlined) && !is_empty(&inlined) && inlined.end[-1] == ')')
 		return add_frame(r, inlined);
@@ -417,50 +408,30 @@ static int read_line(struct reader *r, struct text line)
 /* --- The file --- */
 
 /*
- * Sets r->event to the one of the samples in the window that is read: a clock, else cycles, else
- * the first.
+ * The times of the leading event's samples: since the epoch if the file says when it was recorded,
+ * else perf's own.
  */
-static void choose_event(struct reader *r)
-{
-	size_t size = r->in->size < INPUT_WINDOW ? r->in->size : INPUT_WINDOW;
-	struct text t = { (const char *)r->in->bytes, (const char *)r->in->bytes + size }, line,
-		    event;
-	int best = 0, rank;
-	struct head h;
-
-	while (take_line(&t, &line)) {
-		if (!parse_head(line, &h) || is_empty(&h.event))
-			continue;
-		event = h.event;
-		rank = is_clock(event)						   ? 3
-		       : take(&event, "cycles") || take(&event, "cpu_core/cycles") ? 2
-										   : 1;
-		event = h.event;
-		if (take(&event, "PERF_RECORD_") || rank <= best)
-			continue;
-		best = rank;
-		snprintf(r->event, sizeof(r->event), "%.*s", (int)(h.event.end - h.event.at),
-			 h.event.at);
-	}
-}
-
-/* The times of samples: since the epoch if the file says when it was recorded, else perf's own. */
-static int add_ticks(struct reader *r)
+static int add_ticks(struct reader *r, uint32_t lead)
 {
 	struct tick_choice *choice = r->in->options.ticks;
-	uint64_t shift_ns = r->captured_ns ? r->captured_ns - r->last_ns : 0;
+	uint64_t last_ns = r->recorded.until_ns - 1;
+	uint64_t shift_ns = r->captured_ns ? r->captured_ns - last_ns : 0;
 	struct profile *p = r->p;
 	struct time_interval recorded = { 0 };
 
-	p->time_ns = r->first_ns + shift_ns;
-	p->duration_ns = r->last_ns - r->first_ns;
+	if (!r->tick_count)
+		return 0;
+	p->time_ns = r->recorded.since_ns + shift_ns;
+	p->duration_ns = last_ns - r->recorded.since_ns;
 	interval_extend(&recorded, p->time_ns);
-	interval_extend(&recorded, r->last_ns + shift_ns);
-	if (choice && r->tick_count)
+	interval_extend(&recorded, last_ns + shift_ns);
+	if (choice)
 		choice->choose(choice, &recorded);
 	for (size_t i = 0; i < r->tick_count; i++) {
 		uint64_t time_ns = r->ticks[i].time_ns + shift_ns;
 
+		if (r->ticks[i].event != lead)
+			continue;
 		if (choice)
 			choice->count++;
 		if ((!choice || tick_is_chosen(choice, time_ns)) &&
@@ -474,16 +445,22 @@ static int end_profile(struct reader *r)
 {
 	struct profile_totals *t = &r->p->totals;
 	struct profile *p = r->p;
+	uint32_t lead;
 
-	if (end_sample(r) || add_ticks(r) ||
-	    (!p->value_type_count && profile_add_value_type(p, "samples", "count")))
+	if (end_sample(r))
 		return -ENOMEM;
+	lead = perf_values_lead(&r->values);
 	t->known = true;
-	t->ticks = t->counted = r->samples;
-	t->kernel = r->kernel_samples;
-	if (r->others &&
-	    profile_warn(p, "only samples of %s are read, not %" PRIu64 " of other events: %s%s",
-			 r->event, r->others, r->other, r->others > 1 ? ", ..." : ""))
+	if (lead != PROFILE_NONE) {
+		const struct perf_event *e = &r->values.events[lead];
+
+		p->period_ns = e->kind == PERF_EVENT_CLOCK ? e->period : 0;
+		t->ticks = t->counted = e->samples;
+		t->kernel = r->kernel_samples[lead];
+	}
+	if (add_ticks(r, lead) || perf_values_end(&r->values, p))
+		return -ENOMEM;
+	if (r->others && profile_warn(p, PERF_OTHERS_WARNING, r->others))
 		return -ENOMEM;
 	if (r->bad_lines &&
 	    profile_warn(p,
@@ -501,7 +478,6 @@ static int perf_script_read(struct input *in, struct profile *p, struct error *e
 	size_t size;
 	int err = 0;
 
-	choose_event(&r);
 	while (!err && !(err = input_line(in, &line, &size, e)) && line)
 		if (read_line(&r, (struct text){ line, line + size }))
 			err = error_no_memory(e);
@@ -518,8 +494,7 @@ static int perf_script_read(struct input *in, struct profile *p, struct error *e
 /* The first line that is neither empty nor a comment is that of a sample. */
 static bool perf_script_detect(const struct input *in)
 {
-	size_t size = in->size < INPUT_WINDOW ? in->size : INPUT_WINDOW;
-	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size }, line;
+	struct text t = { (const char *)in->bytes, (const char *)in->bytes + in->size }, line;
 	struct head h;
 
 	while (take_line(&t, &line)) {
