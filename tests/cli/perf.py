@@ -147,7 +147,7 @@ def make():
     files["truncated"] = files["tasks"][:files["tasks"].index(record(17, b"")[:4] + b"\0\0", 500)]
     files["no-event"] = perf_file([], start)
     files["other-order"] = files["tasks"][7::-1] + files["tasks"][8:]
-    # Several events: cycles are read. Its stacks have copies of memory, CPUs and control groups.
+    # Several events: cycles lead. Its stacks have copies of memory, CPUs and control groups.
     e = Events(IP | TID | TIME | CALLCHAIN | CPU | PERIOD | STACK | CGROUP, ids=3)
     attrs = [(attr(0, 1, e.sample_type, freq=100), [1, 2]), (attr(0, 0, e.sample_type, freq=100), [3]),
              (attr(1, 9, e.sample_type, period=1), [4])]
@@ -158,6 +158,10 @@ def make():
         e.sample(5, 5, 2 * S, 0x1030, id=2)],
         [(12, struct.pack("<II", 2, 136) + attrs[0][0] + struct.pack("<I", 2) + perf_string("instructions:u") +
           struct.pack("<QQ", 1, 2) + attrs[1][0] + struct.pack("<I", 1) + perf_string("cycles:u") + struct.pack("<Q", 3))])
+    e = Events(IP | TID | TIME, ids=70)
+    attrs = [(attr(2, i, e.sample_type, period=1), [i + 1]) for i in range(70)]
+    files["many-events"] = perf_pipe(attrs, [record(78, struct.pack("<QQ", 2, i + 1) + text("event-%d" % i)) for i in range(70)] +
+                                     [e.sample(5, 5, S, 0x1010, id=i + 1) for i in range(70)])
     e = Events(IP | TID | TIME | RAW | BRANCH)
     files["tracepoint"] = perf_file([(attr(2, 99, e.sample_type, period=1), [1])], [e.sample(5, 5, S, 0x1010)])
     # Linux 6.1 marks records as those with build IDs for an event of another recording: they have devices. One asked.

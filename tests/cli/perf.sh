@@ -108,12 +108,23 @@ NAME a process by its name
 RUN "$profiltool" report --comm worker tasks.perf.data
 EXPECT a+0x4a10
 
-NAME of several events, cycles by their period
+NAME several events are several values; cycles lead, by their period
 RUN "$profiltool" report events.perf.data 2>&1
-EXPECT 12000  100.00  100.00        2  100.00  a+0x20
-EXPECT only samples of cycles:u are read, not 2 of other events: instructions:u
+EXPECT cycles:u       %    cum%  samples       %  instructions:u      %  function  image
+EXPECT    12000  100.00  100.00        2  100.00               0   0.00  a+0x20    a
+EXPECT        0    0.00  100.00        0    0.00               1  50.00  a+0x10    a
+EXPECT events: cycles:u 12000, samples 2, instructions:u 2
 EXPECT counted 2 + out_of_range 0 + excluded 0 + lost 2 (ring_full 2)
 EXPECT callers in user space are not read: it has copies of stacks (--call-graph dwarf)
+
+NAME a value of another event
+RUN "$profiltool" report --value instructions:u events.perf.data
+EXPECT              1  50.00   50.00        0    0.00         0    0.00  a+0x10    a
+
+NAME more events than become values
+RUN "$profiltool" report many-events.perf.data 2>&1
+EXPECT 6 samples of more than the first 64 events are not read
+EXPECT event-63 1
 
 NAME the CPU and the control group are labels
 RUN "$profiltool" dump events.perf.data 2>&1
@@ -195,15 +206,16 @@ END
 python3 "$tool" script >script.txt
 check "the text of perf script" exits 0 "$profiltool" dump script.txt
 cat >expected <<'END'
-1 0x0 0x0 0x0 0x0 0x0 [7/8 web server 1 cpu=1] # handle(int, char*);inner;std::map<int, int>::find (int);[unknown];[unknown]
+1,250000,0 0x0 0x0 0x0 0x0 0x0 [7/8 web server 1 cpu=1] # handle(int, char*);inner;std::map<int, int>::find (int);[unknown];[unknown]
 END
 check "a stack" diff expected <(grep 'handle.*inner' out)
 check_rows <<'END'
-NAME all samples, with their images
+NAME all samples, with their images, and a value for each event
 RUN "$profiltool" report script.txt 2>&1
-EXPECT 1  33.33      1   33.33  do_work                         [kernel.kallsyms]
-EXPECT main                            b
-EXPECT only samples of cpu-clock:u are read, not 1 of other events: page-faults
+EXPECT self  self%  total  total%  page-faults       %  function
+EXPECT 1  33.33      1   33.33            0    0.00  do_work                         [kernel.kallsyms]
+EXPECT 1  33.33      1   33.33            1  100.00  main                            b
+EXPECT events: samples 3, page-faults 1
 EXPECT 1 line(s) were skipped, the first is line 18
 
 NAME what the header says
@@ -261,6 +273,13 @@ if recorded -e cpu-clock:u -g -o user.data ./small; then
 	check "without stacks" eval 'recorded -e cpu-clock:u -o flat.data ./small && same leaves flat.data'
 	check "and in their text" eval 'perf script -i flat.data >flat.txt 2>/dev/null &&
 		"$profiltool" report -q --json flat.txt >ours && python3 "$tool" compare leaves script.txt ours small'
+	check "several events: the sums of perf" eval 'recorded -e cpu-clock:u -e page-faults:u -o events.data ./small &&
+		diff <(perf script -i events.data -F event,period | awk "/page-faults/ { sum += \$1 } END { print sum }") \
+		<("$profiltool" dump --json events.data | python3 -c "
+import json, sys
+p = json.load(sys.stdin)
+n = [v[\"type\"] for v in p[\"values\"]].index(\"page-faults:u\")
+print(sum(s[\"values\"][n] for s in p[\"stacks\"]))")'
 	check "its page, its flame graph, and a comparison" eval '"$profiltool" web user.data -o x.html &&
 		"$profiltool" flamegraph user.data -o x.svg && "$profiltool" diff user.data packed.data >/dev/null'
 	check "the time is that of the file" eval '[ "$("$profiltool" dump --json user.data | python3 -c "

@@ -10,6 +10,7 @@
 
 #include "format/perf/perf_file.h"
 #include "format/perf/perf_tasks.h"
+#include "format/perf/perf_values.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
 #include "util/array.h"
@@ -31,13 +32,6 @@ static const char magic[] = "PERFILE2";
 #define CACHED_PCS_MIN 256
 #define CACHED_PCS_MAX 65536
 
-/* The first of these kinds that has samples is read. */
-enum event_kind {
-	EVENT_CLOCK, /* cpu-clock, task-clock */
-	EVENT_CYCLES,
-	EVENT_OTHER
-};
-
 /* The location of a pc in an address space of this stamp. */
 struct cached_pc {
 	uint64_t pc, stamp;
@@ -49,8 +43,10 @@ struct reader {
 	struct perf_tasks tasks;
 	struct profile *p;
 	struct error *e;
-	bool *is_read; /* by attribute: whether its samples are read */
-	bool is_clock;
+	struct perf_values values;
+	uint32_t *events;  /* by attribute: its number in values; PROFILE_NONE: it is not read */
+	uint32_t lead;	   /* in values */
+	uint64_t others;   /* samples of events that are not read */
 	uint64_t shift_ns; /* from perf's clock to the time since the epoch; may wrap */
 	struct tick_choice *choice;
 	struct cached_pc *pcs;
@@ -525,14 +521,15 @@ static int read_sample(struct reader *r, const struct perf_entry *entry,
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	const struct perf_event_attr *a = &r->file.attrs[entry->attr].attr;
-	int64_t values[2] = { 0 };
-	uint32_t thread, labels, depth, number;
+	uint32_t thread, labels, depth, number, event = r->events[entry->attr];
 	struct profile *p = r->p;
 	struct sample s;
 	int err;
 
-	if (!r->is_read[entry->attr])
+	if (event == PROFILE_NONE) {
+		r->others++;
 		return 0;
+	}
 	if (!take_sample(a, b, &s))
 		return -EINVAL;
 	err = perf_find_thread(&r->tasks, s.pid, s.tid, &thread);
@@ -543,15 +540,11 @@ static int read_sample(struct reader *r, const struct perf_entry *entry,
 	err = err ?: profile_sample(p, r->frames, depth, labels, &number);
 	if (err)
 		return err;
-	r->kernel_samples += mode == PERF_RECORD_MISC_KERNEL;
 	r->guests += mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
-	if (r->is_clock) {
-		profile_set_ticks(p, 1, values);
-	} else {
-		values[0] = 1;
-		values[1] = s.period > INT64_MAX ? INT64_MAX : (int64_t)s.period;
-	}
-	profile_add_values(p, number, values);
+	perf_values_add(p, number, event, s.period);
+	if (event != r->lead)
+		return 0;
+	r->kernel_samples += mode == PERF_RECORD_MISC_KERNEL;
 	if (!s.time)
 		return 0;
 	s.time += r->shift_ns;
@@ -626,90 +619,54 @@ static const char *event_name(const struct perf_attr *a)
 	return a->attr.type == PERF_TYPE_TRACEPOINT ? "tracepoint" : "raw event";
 }
 
-static enum event_kind kind_of(const struct perf_event_attr *a)
+static enum perf_event_kind kind_of(const struct perf_event_attr *a)
 {
 	if (a->type == PERF_TYPE_SOFTWARE &&
 	    (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK))
-		return EVENT_CLOCK;
+		return PERF_EVENT_CLOCK;
 	/* Machines with two kinds of CPU have the kind in the upper half. */
 	if (a->type == PERF_TYPE_HARDWARE && (a->config & UINT32_MAX) == PERF_COUNT_HW_CPU_CYCLES)
-		return EVENT_CYCLES;
-	return EVENT_OTHER;
+		return PERF_EVENT_CYCLES;
+	return PERF_EVENT_OTHER;
 }
 
-/*
- * Chooses the event to read: a clock, else cycles, else the one with the most samples. Cycles of
- * two kinds of CPU are one event.
- */
-static int choose_event(struct reader *r, uint32_t *chosen)
+/* Finds the events of the file, and what it says of the recording: of the event that leads. */
+static int begin_profile(struct reader *r)
 {
-	struct perf_file *f = &r->file;
-	uint64_t skipped = 0;
-	char names[256] = "";
-	size_t used = 0;
-
-	*chosen = 0;
-	for (uint32_t i = 1; i < f->attr_count; i++) {
-		const struct perf_attr *a = &f->attrs[i], *best = &f->attrs[*chosen];
-		bool any = a->samples, best_any = best->samples;
-		enum event_kind kind = kind_of(&a->attr), best_kind = kind_of(&best->attr);
-
-		if (any != best_any	? any
-		    : kind != best_kind ? kind < best_kind
-					: a->samples > best->samples)
-			*chosen = i;
-	}
-	for (uint32_t i = 0; i < f->attr_count; i++) {
-		const struct perf_attr *a = &f->attrs[i], *best = &f->attrs[*chosen];
-		bool is_same = kind_of(&best->attr) == EVENT_CYCLES &&
-			       kind_of(&a->attr) == EVENT_CYCLES &&
-			       a->attr.sample_type == best->attr.sample_type;
-
-		r->is_read[i] = i == *chosen || is_same;
-		if (r->is_read[i] || !a->samples)
-			continue;
-		skipped += a->samples;
-		if (used < sizeof(names))
-			used += snprintf(names + used, sizeof(names) - used, "%s%s",
-					 used ? ", " : "", event_name(a));
-	}
-	if (!skipped)
-		return 0;
-	return profile_warn(r->p,
-			    "only samples of %s are read, not %" PRIu64 " of other events: %s",
-			    event_name(&f->attrs[*chosen]), skipped, names);
-}
-
-/* The values of samples, and what the file says of the recording. */
-static int begin_profile(struct reader *r, uint32_t chosen)
-{
-	const struct perf_attr *a = &r->file.attrs[chosen];
-	const struct perf_event_attr *attr = &a->attr;
+	const struct perf_event_attr *attr = NULL;
 	struct perf_file *f = &r->file;
 	struct profile *p = r->p;
-	int err;
 
-	if (profile_string(p, event_name(a), &p->event))
-		return -ENOMEM;
+	for (uint32_t i = 0; i < f->attr_count; i++) {
+		const struct perf_attr *a = &f->attrs[i];
+		struct perf_event *e;
+
+		r->events[i] = PROFILE_NONE;
+		if (!a->samples && i)
+			continue;
+		if (perf_values_find(&r->values, p, event_name(a), kind_of(&a->attr),
+				     &r->events[i]))
+			return -ENOMEM;
+		if (r->events[i] == PROFILE_NONE)
+			continue;
+		e = &r->values.events[r->events[i]];
+		e->has_periods = true;
+		e->period = a->attr.freq ? 0 : a->attr.sample_period;
+		e->samples += a->samples;
+	}
+	r->lead = perf_values_lead(&r->values);
+	for (uint32_t i = 0; i < f->attr_count && !attr; i++)
+		if (r->events[i] == r->lead)
+			attr = &f->attrs[i].attr;
 	p->bits = p->bits ?: 64;
 	if (attr->freq)
 		p->frequency = attr->sample_freq;
-	r->is_clock = kind_of(attr) == EVENT_CLOCK;
-	if (r->is_clock && attr->sample_period)
+	if (kind_of(attr) == PERF_EVENT_CLOCK && attr->sample_period)
 		p->period_ns = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user)
 		p->stacks = "fp";
-	if (r->is_clock) {
-		err = profile_add_clock(p);
-	} else {
-		err = profile_add_value_type(p, "samples", "count")
-			      ?: profile_add_value_type(p, p->event, "count");
-		if (!err && !attr->freq)
-			p->value_types[0].period = attr->sample_period;
-		p->default_value = 2; /* what perf's percentages are of */
-	}
-	if (err || !f->last_ns)
-		return err;
+	if (!f->last_ns)
+		return 0;
 	if (f->has_clock)
 		r->shift_ns = f->wall_ns - f->clock_ns;
 	else if (f->in->written_ns)
@@ -727,28 +684,38 @@ static int begin_profile(struct reader *r, uint32_t chosen)
 }
 
 /* Says once what the file has and is not read. */
-static int warn_of_unread(struct reader *r, const struct perf_event_attr *a)
+static int warn_of_unread(struct reader *r)
 {
+	bool has_copies = false, has_call_branches = false, has_branches = false,
+	     has_fields = false;
 	struct profile *p = r->p;
+
+	for (uint32_t i = 0; i < r->file.attr_count; i++) {
+		const struct perf_event_attr *a = &r->file.attrs[i].attr;
+		bool branches = a->sample_type & PERF_SAMPLE_BRANCH_STACK;
+		bool calls = a->branch_sample_type & BRANCH_SAMPLE_CALL_STACK;
+
+		if (r->events[i] == PROFILE_NONE)
+			continue;
+		has_copies |= !!(a->sample_type & PERF_SAMPLE_STACK_USER);
+		has_call_branches |= branches && calls;
+		has_branches |= branches && !calls;
+		has_fields |= a->type == PERF_TYPE_TRACEPOINT && a->sample_type & PERF_SAMPLE_RAW;
+	}
 	const struct {
 		bool is_there;
 		const char *text;
 	} notes[] = {
-		{ a->sample_type & PERF_SAMPLE_STACK_USER,
-		  "callers in user space are not read: it has copies of stacks "
-		  "(--call-graph dwarf); profiltool record -g walks them while recording" },
+		{ has_copies, "callers in user space are not read: it has copies of stacks "
+			      "(--call-graph dwarf); profiltool record -g walks them while "
+			      "recording" },
 		{ r->has_deferred,
 		  "callers in user space are not read: they are in records of their "
 		  "own, as the kernel took them later" },
-		{ a->sample_type & PERF_SAMPLE_BRANCH_STACK &&
-			  a->branch_sample_type & BRANCH_SAMPLE_CALL_STACK,
-		  "callers in user space are not read: they are in branch records "
-		  "(--call-graph lbr)" },
-		{ a->sample_type & PERF_SAMPLE_BRANCH_STACK &&
-			  !(a->branch_sample_type & BRANCH_SAMPLE_CALL_STACK),
-		  "branch stacks are not read" },
-		{ a->type == PERF_TYPE_TRACEPOINT && a->sample_type & PERF_SAMPLE_RAW,
-		  "fields of tracepoints are not read" },
+		{ has_call_branches, "callers in user space are not read: they are in branch "
+				     "records (--call-graph lbr)" },
+		{ has_branches, "branch stacks are not read" },
+		{ has_fields, "fields of tracepoints are not read" },
 		{ r->file.has_aux, "traces of the hardware (AUX) are not read" },
 		{ r->file.has_throttled, "the kernel throttled the event: samples are missing" },
 		{ r->guests, "addresses in guests are not read: [guest], [guest kernel]" },
@@ -759,17 +726,18 @@ static int warn_of_unread(struct reader *r, const struct perf_event_attr *a)
 	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
 		if (notes[i].is_there && profile_warn(p, "%s", notes[i].text))
 			return -ENOMEM;
-	return 0;
+	return r->others ? profile_warn(p, PERF_OTHERS_WARNING, r->others) : 0;
 }
 
-/* The account: of lost records both kinds may be there, which then count the same. */
+/* The account of the event that leads: of lost records both kinds may be there, which then count
+ * the same. */
 static int add_account(struct reader *r)
 {
 	struct profile_totals *t = &r->p->totals;
 	uint64_t lost = 0, lost_samples = 0;
 
 	for (uint32_t i = 0; i < r->file.attr_count; i++)
-		if (r->is_read[i]) {
+		if (r->events[i] == r->lead) {
 			t->counted += r->file.attrs[i].samples;
 			add_u64(&lost, r->file.attrs[i].lost);
 			add_u64(&lost_samples, r->file.attrs[i].lost_samples);
@@ -782,7 +750,7 @@ static int add_account(struct reader *r)
 	return lost ? profile_add_lost(r->p, "ring_full", lost) : 0;
 }
 
-static int read_entries(struct reader *r, uint32_t chosen)
+static int read_entries(struct reader *r)
 {
 	struct perf_file *f = &r->file;
 	int err = 0;
@@ -796,7 +764,7 @@ static int read_entries(struct reader *r, uint32_t chosen)
 							  : "too many changes of mappings");
 		}
 	}
-	err = err ?: warn_of_unread(r, &f->attrs[chosen].attr);
+	err = err ?: warn_of_unread(r);
 	err = err ?: add_account(r);
 	return err ? error_no_memory(r->e) : 0;
 }
@@ -814,7 +782,6 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 	};
 	int err = perf_file_read(&r.file), read_err = 0;
 	struct error ignored;
-	uint32_t chosen = 0;
 
 	/* Of a corrupt file, what comes before that can be salvaged. */
 	if (err == -ENOMEM || (err && !r.file.entry_count))
@@ -823,26 +790,28 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 		read_err = input_error(in, 0, e, "the recording has no event");
 		goto out;
 	}
-	r.is_read = calloc(r.file.attr_count, sizeof(*r.is_read));
+	r.events = calloc(r.file.attr_count, sizeof(*r.events));
 	r.pc_count = CACHED_PCS_MIN;
 	while (r.pc_count < CACHED_PCS_MAX && r.pc_count < r.file.entry_count)
 		r.pc_count *= 2;
 	r.pcs = calloc(r.pc_count, sizeof(*r.pcs));
-	if (!r.is_read || !r.pcs) {
+	if (!r.events || !r.pcs) {
 		read_err = error_no_memory(e);
 		goto out;
 	}
-	if (choose_event(&r, &chosen) || begin_profile(&r, chosen)) {
+	if (begin_profile(&r)) {
 		read_err = error_no_memory(e);
 		goto out;
 	}
 	if (err)
 		r.e = &ignored; /* the first error is the one to report */
-	read_err = read_entries(&r, chosen);
+	read_err = read_entries(&r);
+	if (read_err != -ENOMEM && perf_values_end(&r.values, p))
+		read_err = error_no_memory(e);
 out:
 	perf_file_free(&r.file);
 	perf_tasks_free(&r.tasks);
-	free(r.is_read);
+	free(r.events);
 	free(r.pcs);
 	free(r.frames);
 	index_free(&r.mapping_index);
