@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* With its private functions. */
 #include "capture/unwind/unwind.c"
@@ -346,12 +347,113 @@ static void test_least_used(void **state)
 	free_unwind(&u);
 }
 
+/* --- More new files than there is time to read --- */
+
+/* Reads rows of whatever file it is. */
+static int read_any(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
+		    struct error *e)
+{
+	(void)fd, (void)path, (void)budget, (void)e;
+	*rows = make_rows(7, 20);
+	return 0;
+}
+
+/* Adds an image that our process maps, whose file has this size. */
+static void map_file(struct unwind *u, uint64_t bytes)
+{
+	struct process_table *table = u->processes;
+	struct address_space *space = process_space(process_find(table, getpid()));
+	int fd = memfd_create("code", 0);
+
+	assert_true(fd >= 0 && ftruncate(fd, bytes) == 0 && fchmod(fd, 0600) == 0);
+	assert_int_equal(array_reserve(&table->images, &table->image_room, table->image_count + 1,
+				       sizeof(*table->images)),
+			 0);
+	table->images[table->image_count] =
+		(struct capture_image){ .path = strdup("/code"), .fd = fd, .root = -1 };
+	assert_int_equal(array_reserve(&space->mappings, &space->room, space->count + 1,
+				       sizeof(*space->mappings)),
+			 0);
+	space->mappings[space->count++].image = table->image_count++;
+	u->image_count = table->image_count;
+}
+
+/* Reads what is wanted, as add_images() does. */
+static void read_wanted(struct unwind *u)
+{
+	for (size_t i = 0; i < u->wanted_count; i++) {
+		assert_int_equal(unwind_read_image(u, u->wanted[i]), 0);
+		assert_int_equal(unwind_add_image(u, u->wanted[i], 0), 0);
+	}
+	u->wanted_count = 0;
+}
+
+/*
+ * What came when the time was spent is read once its code has run for long enough, a small file
+ * before a large one, or when there is time again; and never by its first ticks alone.
+ */
+static void test_deferred(void **state)
+{
+	struct process_table table = { 0 };
+	struct unwind u = make_unwind(&table, 0);
+	struct capture_tables tables;
+	const char *why;
+	struct unwind_time *time = geteuid() ? &u.users_time : &u.root_time; /* whose files */
+	int ring; /* only whether there is one is asked */
+
+	(void)state;
+	u.read = read_any;
+	u.ring = (struct ring_buffer *)&ring;
+	u.always_on = true;
+	u.period_ns = 10 * NS_PER_MS;
+	u.root_time = u.users_time = (struct unwind_time){ -(int64_t)NS_PER_S, now_ns() };
+	map_file(&u, 16 << 10);
+	map_file(&u, (uint64_t)1 << 30);
+	map_file(&u, 16 << 10);
+	for (size_t i = 0; i < u.image_count; i++) {
+		assert_int_equal(unwind_read_image(&u, i), 0);
+		assert_int_equal(unwind_add_image(&u, i, 0), 0);
+		assert_int_not_equal(u.images[i].number, UNWIND_NO_IMAGE); /* to count its ticks */
+		assert_int_equal(unwind_rows_state(&u, i, &why), CAPTURE_ROWS_UNREAD);
+		assert_non_null(why);
+	}
+	unwind_used(&u, &tables);
+	assert_int_equal(tables.deferred, 3);
+	/* A millisecond for the small one: it is read when its code has run for 50. */
+	look(&u, 0, 4);
+	look(&u, 1, 499);
+	assert_int_equal(u.wanted_count, 0);
+	look(&u, 0, 1);
+	assert_int_equal(u.wanted_count, 1);
+	read_wanted(&u);
+	assert_true(has_rows(&u, 0));
+	look(&u, 1, 1);
+	assert_int_equal(u.wanted_count, 1);
+	read_wanted(&u);
+	assert_true(has_rows(&u, 1));
+	unwind_used(&u, &tables);
+	assert_int_equal(tables.deferred, 1);
+	/* This did not take of what others may take. Later there is time again. */
+	assert_true(time->left_ns < 0 && time->left_ns > -1.1 * NS_PER_S);
+	time->filled_ns -= 500 * NS_PER_S;
+	look(&u, 2, 1);
+	assert_int_equal(u.wanted_count, 1);
+	read_wanted(&u);
+	assert_true(has_rows(&u, 2));
+	/* However long nothing was read, there is no more time than the budget has room for. */
+	time->filled_ns -= 1000000 * NS_PER_S;
+	assert_false(is_out_of_time(&u, &u.images[2]));
+	assert_int_equal(time->left_ns, TIME_NS);
+	u.ring = NULL;
+	free_unwind(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_least_used), cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_users),	   cmocka_unit_test(test_users_numbers),
-		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_deferred),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

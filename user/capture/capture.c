@@ -441,6 +441,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.read = c->options.read_rows;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
+	c->unwind.period_ns = capture_period_ns(c);
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
 	c->unwind.waits = &c->sample.waits;

@@ -225,6 +225,7 @@ struct capture_tables {
 	size_t bytes;	     /* kernel memory that these take, */
 	size_t room_bytes;   /* and that there is for all */
 	size_t no_room;	     /* mapped images whose rows have no room */
+	size_t deferred;     /* mapped images that are not read yet, for lack of time */
 };
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);

@@ -304,6 +304,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->unwind_bytes = tables.bytes;
 	s->unwind_room_bytes = tables.room_bytes;
 	s->unwind_no_room = tables.no_room;
+	s->unwind_deferred = tables.deferred;
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 }

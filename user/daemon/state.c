@@ -66,6 +66,8 @@ static const struct field {
 	GAUGE(unwind_room_bytes, "unwind_table_size_bytes", "Size of these tables"),
 	GAUGE(unwind_no_room, "unwind_no_room_images",
 	      "Images whose call frame information has no room there"),
+	GAUGE(unwind_deferred, "unwind_deferred_images",
+	      "Images whose call frame information is read later, for lack of time"),
 	COUNTER(stacks_user, "user_stacks_total", "Samples with call stacks in user space"),
 	COUNTER(stacks_complete, "whole_user_stacks_total",
 		"Of these, those up to the start of the program"),
@@ -371,6 +373,10 @@ static void print_state(const struct state *s, bool running, const char *path)
 	if (s->unwind_no_room)
 		printf("%-16s no room for %" PRIu64 " images: give --unwind-memory a larger size\n",
 		       "", s->unwind_no_room);
+	if (s->unwind_deferred)
+		printf("%-16s %" PRIu64
+		       " images are read when their code has run for longer: too many at once\n",
+		       "", s->unwind_deferred);
 	if (s->files_unread)
 		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",
 		       "symbols unread", s->files_unread);

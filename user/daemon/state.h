@@ -38,7 +38,8 @@ struct state {
 	uint64_t cpu_ns;			  /* of all its processes */
 	uint64_t machine_ns;			  /* time of all CPUs */
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
-	uint64_t unwind_no_room;		  /* images that have no room there */
+	uint64_t unwind_no_room;		  /* images that have no room there, */
+	uint64_t unwind_deferred;		  /* and those that are not read yet */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
 	uint64_t wall_lost;	 /* threads that ended unseen */

@@ -35,6 +35,9 @@ struct unwind_image_state {
 	bool wanted;		 /* is in unwind.wanted: to be read */
 	bool no_room;		 /* the tables are too small for it */
 	bool again;		 /* its file has been opened again: see image_open_again() */
+	bool deferred;		 /* there was no time to read its file: see is_out_of_time() */
+	bool earned;		 /* its code has run for long enough to read it in any case */
+	uint64_t file_bytes;	 /* of a deferred one */
 	bool moved;		 /* published mappings of it have another number or bias */
 	char why[192];		 /* why it has no rows; "": no failure */
 };
@@ -53,7 +56,8 @@ struct unwind_process_state {
 struct unwind_demand {
 	uint32_t last;		  /* struct unwind_image.used at the last look */
 	uint64_t score;		  /* ticks, of which half are forgotten in 6 seconds */
-	struct unwind_sizes need; /* of its rows */
+	uint64_t ticks;		  /* since it has its number */
+	struct unwind_sizes need; /* of its rows; none: they were not read yet */
 };
 
 /* How many processes that it was forked from may give an address space its mappings. */
@@ -141,11 +145,21 @@ static int unwind_index_builds(struct unwind *u)
 
 /*
  * Any user can create any number of files that each take a second to read. So users' files have a
- * budget of CPU time: this much, and 1 / USERS_PART of the time that passes. Files that are read
- * again because their rows were removed have the same.
+ * budget of CPU time: at most this much, filled by 1 / USERS_PART of the time that passes. Files
+ * that are read again because their rows were removed have the same.
  */
-#define USERS_NS   (10 * NS_PER_S)
+#define TIME_NS	   (10 * NS_PER_S)
 #define USERS_PART 10
+/*
+ * What comes when the budget is spent is deferred, but not for good: its ticks are counted, and it
+ * is read when its code has run so many times longer than reading is expected to take. So whoever
+ * runs code pays for reading it, a small service does not wait for many large programs that ran
+ * before it, and all of this reading together takes 1 / EARNED_FACTOR of the CPU time at most.
+ */
+#define EARNED_FACTOR	 50
+#define READ_NS_PER_BYTE 3
+#define READ_NS_MIN	 NS_PER_MS
+#define READ_NS_MAX	 (100 * NS_PER_MS) /* most of a huge file is no call frame information */
 /*
  * Always on, where all that the daemon's unit may take is half a GiB, one of users' files: those
  * of compilers are a fifth of that, and take a tenth of a second.
@@ -160,18 +174,16 @@ static bool has_budget(const struct unwind *u, const struct unwind_image_state *
 	return !state->root_owned || u->always_on || state->removed || state->again;
 }
 
-static int check_time(const struct unwind *u, const struct unwind_image_state *state,
-		      struct error *e)
+static bool is_out_of_time(struct unwind *u, const struct unwind_image_state *state)
 {
-	uint64_t part = (now_ns() - u->begin_ns) / (u->always_on ? ALWAYS_ON_PART : USERS_PART);
-	uint64_t spent = state->root_owned ? u->root_ns : u->users_ns;
+	struct unwind_time *time = state->root_owned ? &u->root_time : &u->users_time;
+	uint64_t now = now_ns();
 
-	if (!has_budget(u, state) || spent <= USERS_NS + part)
-		return 0;
-	return error_set(e, 0, "reading %s files has taken too long",
-			 !state->root_owned ? "users'"
-			 : u->always_on	    ? "new"
-					    : "the same");
+	time->left_ns += (now - time->filled_ns) / (u->always_on ? ALWAYS_ON_PART : USERS_PART);
+	if (time->left_ns > (int64_t)TIME_NS)
+		time->left_ns = TIME_NS;
+	time->filled_ns = now;
+	return has_budget(u, state) && !state->earned && time->left_ns <= 0;
 }
 
 /* The files that are mapped when recording starts are read in any case. */
@@ -179,31 +191,51 @@ static void add_time(struct unwind *u, const struct unwind_image_state *state, u
 {
 	uint64_t ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 
+	if (state->earned)
+		return;
 	if (!state->root_owned)
-		u->users_ns += ns;
+		u->users_time.left_ns -= ns;
 	else if (u->ring && has_budget(u, state))
-		u->root_ns += ns;
+		u->root_time.left_ns -= ns;
+}
+
+/* Whether a deferred image can be read now: its code has run for long enough, or there is time. */
+static bool is_due(struct unwind *u, struct unwind_image_state *state)
+{
+	uint64_t cost = state->file_bytes < READ_NS_MAX / READ_NS_PER_BYTE
+				? state->file_bytes * READ_NS_PER_BYTE
+				: READ_NS_MAX;
+
+	if (cost < READ_NS_MIN)
+		cost = READ_NS_MIN;
+	state->earned = u->demands[state->number].ticks * u->period_ns >= cost * EARNED_FACTOR;
+	return !is_out_of_time(u, state);
 }
 
 /*
  * Reads the rows of an open file. -ESTALE: it is another build than was mapped, since it was opened
  * by its path, and that has been replaced or is in another root directory.
  */
-static int read_rows(const struct unwind *u, const struct capture_image *image, int fd,
+static int read_rows(struct unwind *u, const struct capture_image *image, int fd,
 		     struct unwind_image_state *state, struct error *e)
 {
 	struct read_budget users_file = { .bytes = USERS_FILE_BYTES, .memory = USERS_FILE_BYTES };
 	struct read_budget *budget = NULL;
 	struct unwind_rows *rows = &state->rows;
+	struct stat status;
 	int err;
 
 	state->root_owned = is_root_owned(fd);
-	err = check_time(u, state, e);
+	if (is_out_of_time(u, state)) {
+		state->deferred = true;
+		state->file_bytes = fstat(fd, &status) ? 0 : status.st_size;
+		return error_set(e, 0, "so many new files came that it is read later");
+	}
 	if (u->always_on && !state->root_owned) {
 		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
 		budget = &users_file;
 	}
-	err = err ?: u->read(fd, image->path, budget, rows, e);
+	err = u->read(fd, image->path, budget, rows, e);
 	if (err || !image->build_id_size ||
 	    (rows->build_id_size == image->build_id_size &&
 	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
@@ -218,7 +250,7 @@ static int read_rows(const struct unwind *u, const struct capture_image *image, 
  * Reads the file that has the image's name now, for a process that ended before its file could be
  * opened. The rows are used if the build ID is the same.
  */
-static int read_by_name(const struct unwind *u, const struct capture_image *image,
+static int read_by_name(struct unwind *u, const struct capture_image *image,
 			struct unwind_image_state *state, struct error *e)
 {
 	const char *why = image->why ?: "its file could not be opened";
@@ -289,6 +321,7 @@ static int unwind_read_image(struct unwind *u, size_t number)
 		.number = before.number,
 		.removed = before.removed,
 		.again = before.again,
+		.earned = before.earned,
 	};
 	image->is_reopened = false;
 	if (!state->number && unwind_revive(u, image, state))
@@ -335,7 +368,10 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 
 	if (!state->rows.count) {
 		unwind_rows_free(&state->rows);
-		return 0;
+		if (!state->deferred || state->number != UNWIND_NO_IMAGE ||
+		    unwind_tables_reserve(&u->tables, state->root_owned, &state->number))
+			return 0;
+		return unwind_note_demand(u, state, &(struct unwind_sizes){ 0 });
 	}
 	unwind_tables_image_sizes(&state->rows, &need);
 	do {
@@ -358,6 +394,7 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	unwind_rows_free(&state->rows);
 	if (err == -ENOSPC || err == -EDQUOT)
 		err = 0; /* unwind_balance() makes room when ticks come to it */
+	is_new = is_new || !u->demands[state->number].need.rows;
 	if (!err && is_new)
 		err = unwind_note_demand(u, state, &need);
 	return err ?: is_new ? index_build(u, number) : 0;
@@ -397,7 +434,9 @@ int unwind_forget_images(struct unwind *u)
 		if (u->processes->images[i].path || !state->known)
 			continue;
 		unwind_rows_free(&state->rows);
-		if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
+		if (state->deferred && state->number != UNWIND_NO_IMAGE) {
+			err = unwind_tables_remove(&u->tables, state->number);
+		} else if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
 			in_use[state->number] = true;
 			err = array_reserve(&u->idle, &u->idle_room, u->idle_count + 1,
 					    sizeof(*u->idle));
@@ -682,30 +721,35 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 		/* In 1 / DEMAND_DECAY of a tick, so that one tick is forgotten, too. */
 		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
 		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
+		demand->ticks += used - demand->last;
 		demand->last = used;
 	}
 	lacking = calloc(u->image_count + 1, sizeof(*lacking));
 	if (!lacking)
 		return -ENOMEM;
-	for (size_t i = 0; i < u->image_count; i++) {
+	for (size_t i = 0; i < u->image_count && !err; i++) {
 		uint32_t number = u->images[i].number;
+		bool ticks = number != UNWIND_NO_IMAGE && u->demands[number].score;
 
-		if (number != UNWIND_NO_IMAGE && !unwind_tables_has_rows(t, number) &&
-		    u->demands[number].score)
+		if (u->images[i].deferred &&
+		    (ticks ? is_due(u, &u->images[i])
+			   : number == UNWIND_NO_IMAGE && !is_out_of_time(u, &u->images[i])))
+			err = want_image(u, i, true);
+		if (ticks && u->demands[number].need.rows && !unwind_tables_has_rows(t, number))
 			lacking[count++] = (struct scored){ .score = u->demands[number].score,
 							    .number = number,
 							    .image = i };
 	}
 	qsort(lacking, count, sizeof(*lacking), least_first);
 	/* The most used first. */
-	for (size_t i = count; i-- > 0 && count - i <= TRIES;)
+	for (size_t i = count; !err && i-- > 0 && count - i <= TRIES;)
 		if (unwind_tables_fit(t, &u->demands[lacking[i].number].need,
 				      u->images[lacking[i].image].root_owned)) {
 			err = want_image(u, lacking[i].image, true);
 			count = 0;
 			break;
 		}
-	if (count && !t->emptied_count) { /* else there will be room at the next look */
+	if (!err && count && !t->emptied_count) { /* else there will be room at the next look */
 		err = find_mapped(u, &room) ?: -ENOENT;
 		for (size_t i = count; err == -ENOENT && i-- > 0 && count - i <= TRIES;) {
 			const struct unwind_sizes *need = &u->demands[lacking[i].number].need;
@@ -781,7 +825,7 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	struct unwind_sizes need = { 0 }, users = { 0 };
 	int err = want_new(u), nice = getpriority(PRIO_PROCESS, 0);
 
-	u->begin_ns = now_ns();
+	u->root_time = u->users_time = (struct unwind_time){ TIME_NS, now_ns() };
 	for (size_t i = 0; i < u->wanted_count && !err; i++) {
 		struct unwind_image_state *state = &u->images[u->wanted[i]];
 
@@ -813,7 +857,8 @@ enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, cons
 	if (unwind_tables_has_rows(&u->tables, state->number))
 		return CAPTURE_ROWS_READ;
 	*why = state->why[0] ? state->why : NULL;
-	if (state->no_room || state->removed || state->number != UNWIND_NO_IMAGE) {
+	if (!state->deferred &&
+	    (state->no_room || state->removed || state->number != UNWIND_NO_IMAGE)) {
 		*why = *why ?: u->no_room_why;
 		return CAPTURE_ROWS_NO_ROOM;
 	}
@@ -1453,6 +1498,7 @@ void unwind_used(const struct unwind *u, struct capture_tables *tables)
 	for (size_t i = 0; i < u->image_count; i++) {
 		const char *why;
 
+		tables->deferred += u->images[i].deferred;
 		tables->no_room += unwind_rows_state(u, i, &why) == CAPTURE_ROWS_NO_ROOM;
 	}
 	unwind_tables_free_sizes(&u->tables, &free);

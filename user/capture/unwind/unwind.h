@@ -11,6 +11,12 @@
 struct ring_buffer;
 struct waits;
 
+/* The CPU time that reading files may take. */
+struct unwind_time {
+	int64_t left_ns;    /* below 0: overspent */
+	uint64_t filled_ns; /* when it was last filled */
+};
+
 /*
  * Fills the tables with which the BPF program walks stacks (bpf/unwind_table.h): the rows of each
  * image once, the mappings of each process whenever they change. Walks the stacks that the program
@@ -22,6 +28,7 @@ struct unwind {
 	struct counts *counts; /* receives the stacks that are walked here, */
 	struct waits *waits;   /* or this, those of waits */
 	bool always_on;	       /* the recording may take little time only */
+	uint64_t period_ns;    /* of the clock */
 
 	/* Private to the files of this directory: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */
@@ -32,9 +39,8 @@ struct unwind {
 	struct index builds;		 /* images that all processes may share, by build ID */
 	struct unwind_image_state *idle; /* in the tables, mapped by no known process */
 	size_t idle_count, idle_room;
-	uint64_t begin_ns, users_ns, root_ns; /* CPU time spent on reading users' files, and those
-						 of root that have a budget */
-	struct unwind_process_state *states;  /* by the number of struct process */
+	struct unwind_time root_time, users_time; /* for files of root, and of all other users */
+	struct unwind_process_state *states;	  /* by the number of struct process */
 	size_t state_count, state_room;
 	struct unwind_tables tables;
 	unsigned int spare_mib; /* for the rows of images that are mapped later; 0: the default */
