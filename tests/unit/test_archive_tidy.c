@@ -362,6 +362,33 @@ static void over_bytes(void **state)
 	assert_string_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000900.pb.gz ");
 }
 
+/* What a wrong clock has dated years ahead makes room before what is real. */
+static void dated_ahead(void **state)
+{
+	struct archive *a;
+	uint64_t all;
+
+	(void)state;
+	write_windows(3);
+	a = opened("one");
+	for (int i = 0; i < 3; i++)
+		write_window(a, START + 1000 * 24 * HOUR + i * 60, "work", 1);
+	archive_close(a);
+	all = bytes();
+	tidy(&(struct archive_limits){ .bytes = all }, START + 700);
+	assert_int_equal(bytes(), all);
+	tidy(&(struct archive_limits){ .bytes = all / 2 + 1 }, START + 700);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].count, 3);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].first_ns,
+			 (START + 1000 * 24 * HOUR) * NS_PER_S);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].limit_ns,
+			 (START + 1000 * 24 * HOUR + 180) * NS_PER_S);
+	assert_string_equal(listed(NULL, 0, UINT32_MAX),
+			    "one/2026-11-21/000000.pb.gz one/2026-11-21/000100.pb.gz "
+			    "one/2026-11-21/000200.pb.gz ");
+	assert_int_equal(shell("test $(ls one | wc -l) = 1"), 0); /* no directory without windows */
+}
+
 static void over_days(void **state)
 {
 	struct archive *a = opened("one");
@@ -826,6 +853,7 @@ int main(void)
 		test(gaps),
 		test(damaged),
 		test(over_bytes),
+		test(dated_ahead),
 		test(over_days),
 		test(clock_jumps),
 		test(clock_jumps_first),

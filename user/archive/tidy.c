@@ -49,7 +49,8 @@
 struct tidy {
 	struct tree tree;
 	const struct archive_limits *limits;
-	uint64_t now_s; /* from which ages count: plausible_now() */
+	uint64_t clock_s; /* now, by the clock */
+	uint64_t now_s;	  /* from which ages count: plausible_now() */
 	uint64_t keep_fine_from_s;
 	uint64_t times_from_s; /* windows that begin from there on keep the times of their ticks */
 	uint64_t old_before_s; /* what ended before is over limits->days; 0: nothing is */
@@ -417,6 +418,19 @@ static bool keep_most(const struct tidy *y)
 	return true;
 }
 
+/* Whether the windows next to number i, or at it, are of the day of `start_s`. */
+static bool has_day(const struct tree *t, size_t i, uint64_t start_s)
+{
+	const uint64_t day = start_s / WINDOW_DAY_S;
+
+	return (i > 0 && t->windows[i - 1].name.start_s / WINDOW_DAY_S == day) ||
+	       (i < t->count && t->windows[i].name.start_s / WINDOW_DAY_S == day);
+}
+
+/*
+ * The oldest go first; but if room is needed, before them what a wrong clock has dated in the
+ * future: it would never be the oldest, and all others would make room for it.
+ */
 static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		      enum archive_reason reason)
 {
@@ -426,22 +440,26 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 	int err = 0;
 
 	while (t->count > 1 && is_over(y)) {
-		struct tree_window w = t->windows[0];
+		bool ahead = reason != ARCHIVE_OVER_DAYS &&
+			     t->windows[t->count - 1].name.start_s > y->clock_s + WINDOW_HOUR_S;
+		size_t i = ahead ? t->count - 1 : 0;
+		struct tree_window w = t->windows[i];
+		uint64_t first_ns = w.name.start_s * NS_PER_S;
+		uint64_t limit_ns = first_ns + w.name.grain_s * NS_PER_S;
 
 		err = tree_remove(t, &w.name, y->e);
 		if (err)
 			break;
 		if (!w.name.sum) {
-			if (!dropped.count++)
-				dropped.first_ns = w.name.start_s * NS_PER_S;
-			dropped.limit_ns = (w.name.start_s + w.name.grain_s) * NS_PER_S;
+			if (!dropped.count++ || first_ns < dropped.first_ns)
+				dropped.first_ns = first_ns;
+			if (limit_ns > dropped.limit_ns)
+				dropped.limit_ns = limit_ns;
 		}
 		dropped.bytes += w.bytes;
 		y->bytes -= w.bytes;
-		forget_window(t, 0);
-		/* The directory of a day without windows. */
-		if (t->windows->name.start_s / WINDOW_DAY_S != w.name.start_s / WINDOW_DAY_S &&
-		    window_day_name(w.name.start_s, day))
+		forget_window(t, i);
+		if (!has_day(t, i, w.name.start_s) && window_day_name(w.name.start_s, day))
 			unlinkat(t->fd, day, AT_REMOVEDIR);
 	}
 	if (dropped.count || dropped.bytes)
@@ -458,6 +476,7 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 	struct error later = { 0 };
 	struct tidy y = {
 		.limits = limits,
+		.clock_s = now_ns / NS_PER_S,
 		.keep_fine_from_s = keep_fine_from_ns / NS_PER_S,
 		.report = report,
 		.context = context,
