@@ -353,7 +353,10 @@ static void test_dump_many_lines(void **state)
 	profile_free(p);
 }
 
-/* A file that takes more than its part of a window's limits names nothing: the end may be newer. */
+/*
+ * Of a map that takes more than its part of a window's limits the end is read. What takes too long
+ * names nothing: what was not read may be newer.
+ */
 static void test_limits(void **state)
 {
 	struct file f = new_file("10000 100 first\n");
@@ -370,6 +373,20 @@ static void test_limits(void **state)
 	assert_false(b.is_unread);
 	profile_free(p);
 	assert_int_equal(ftruncate(f.fd, 100 << 20), 0);
+	assert_int_equal(lseek(f.fd, 0, SEEK_END), 100 << 20);
+	add(&f, "\n10100 100 last\n", strlen("\n10100 100 last\n"));
+	p = new_profile(addresses);
+	b = (struct batch){ .p = p, .addresses = addresses, .count = COUNT, .limits = &limits };
+	assert_int_equal(jit_resolve_from(&b, f.fd), 0);
+	assert_name(p, 0, NULL);
+	assert_name(p, 1, "last");
+	assert_false(b.is_unread);
+	assert_int_equal(p->warning_count, 1);
+	assert_string_equal(p->warnings[0],
+			    "[jit 612]: its file of names has 100 MiB, of which the last 15 were "
+			    "read: functions that were compiled before have no name");
+	profile_free(p);
+	limits.total.ns = 0;
 	p = new_profile(addresses);
 	b = (struct batch){ .p = p, .addresses = addresses, .count = COUNT, .limits = &limits };
 	assert_int_equal(jit_resolve_from(&b, f.fd), 0);

@@ -30,6 +30,7 @@ struct jit_file {
 	uint64_t offset;
 	size_t size;
 	uint64_t limit; /* nothing is read from this offset on */
+	uint64_t begin; /* of a map of which only the end is read */
 	uint64_t entries, lines;
 	bool large, many_entries, many_lines; /* the budget of bytes, entries, lines is exceeded */
 };
@@ -207,14 +208,24 @@ static int find_map_name(struct jit_file *f, uint64_t entry, uint64_t address, v
 	return 0;
 }
 
+/*
+ * Of a map that is too large, the end is read: later lines are right where they contradict earlier
+ * ones, and what runs now was more likely compiled lately. Half of the budget finds the lines, the
+ * other half reads their names.
+ */
 static int resolve_map(struct batch *b, struct jit_file *f, struct jit_cover *c)
 {
-	uint64_t start, size;
+	uint64_t start, size, most = MAP_MAX;
 	struct text line;
 	size_t length;
-	bool begins = true, ends;
+	bool begins, ends;
 
-	for (uint64_t at = 0; (length = read_map_line(f, at, &line, &ends)); at += length) {
+	if (b->budget && b->budget->bytes / 2 < most)
+		most = b->budget->bytes / 2;
+	f->limit = f->source.size;
+	f->begin = f->limit > most ? f->limit - most : 0;
+	begins = !f->begin;
+	for (uint64_t at = f->begin; (length = read_map_line(f, at, &line, &ends)); at += length) {
 		if (!count_entry(b, f, at))
 			break;
 		if (begins && ends && parse_map_line(&line, &start, &size))
@@ -524,17 +535,23 @@ static int warn_of_budgets(const struct batch *b, const struct jit_file *f)
 	const char *path;
 	int err = 0;
 
-	if (!f->large && !f->many_entries && !f->many_lines)
+	if (!f->large && !f->many_entries && !f->many_lines && !f->begin)
 		return 0;
 	path = b->p->images[b->image].path;
-	if (f->many_entries)
+	if (f->begin)
+		err = profile_warn(b->p,
+				   "%s: its file of names has %" PRIu64
+				   " MiB, of which the last %" PRIu64
+				   " were read: functions that were compiled before have no name",
+				   path, f->source.size >> 20, (f->source.size - f->begin) >> 20);
+	if (!err && f->many_entries)
 		err = profile_warn(
 			b->p,
 			"%s: its file of names has more than %" PRIu64
 			" entries: the rest was not read, and functions may have no name "
 			"or an outdated one",
 			path, ENTRIES_MAX);
-	else if (f->large)
+	else if (!err && f->large)
 		err = profile_warn(b->p,
 				   "%s: its file of names is larger than %" PRIu64
 				   " MiB: the rest was not read, and functions may have no name or "
@@ -570,8 +587,7 @@ int jit_resolve_from(struct batch *b, int fd)
 	if (f.buffer && c.tree) {
 		is_dump = read_bytes(&f, 0, size, &magic) == size &&
 			  memcmp(magic, DUMP_MAGIC, size) == 0;
-		f.limit = is_dump ? DUMP_MAX : MAP_MAX;
-		f.large = f.source.size > f.limit;
+		f.large = is_dump && f.source.size > f.limit;
 		err = is_dump ? resolve_dump(b, &f, &c) : resolve_map(b, &f, &c);
 		err = err ?: warn_of_budgets(b, &f) ?: batch_end_reading(b);
 	}
