@@ -179,7 +179,7 @@ wait_for logged_times 2 "trigger signal: wrote"
 kill -USR2 "$daemon"
 wait_for logged_times 3 "trigger signal: wrote"
 kill -USR2 "$daemon"
-check "too many in an hour: said" logged "trigger signal: not kept, because 3 were in the last hour"
+check "too many in an hour: said" logged "trigger signal: not kept: none of 3 in an hour is left for it"
 kill -USR1 "$daemon" # the state is written with a window
 counted() {
 	"$profild" --status --json --directory "$directory" >"$work/status.json"
@@ -196,7 +196,7 @@ check "no more files than that" test "$(files signal | wc -l)" -eq 3
 end_daemon
 again=yes begin_daemon --trigger-limit 3
 kill -USR2 "$daemon"
-check "those before a new start count, too" logged "trigger signal: not kept, because 3 were in the last hour"
+check "those before a new start count, too" logged "trigger signal: not kept: none of 3 in an hour is left for it"
 end_daemon
 again=yes begin_daemon --trigger-before 60 --trigger-after 0 --trigger-limit 4
 wait_for_use "$burner" 100
@@ -316,6 +316,22 @@ cp "$work/slow.left" "$work/left"
 end_daemon
 check "the end of profild ends a command, and what it has started" wait_for gone "$work/left"
 check "the end ends it" test -z "$(pgrep -x profild-watcher -P "$daemon")"
+
+rm "$work/hangs"
+ends_with 0
+begin_daemon --trigger-limit 2 --trigger-before 1 --trigger-after 0 --trigger "command:$command:1"
+runs_again
+ends_with 1
+wait_for logged_times 1 "trigger command:$command:1: wrote"
+ends_with 0
+runs_again
+ends_with 1
+check "one that comes again leaves room for others: said" logged "trigger command:$command:1: not kept: none of 2 in an hour"
+kill -USR2 "$daemon"
+check "one that comes again leaves room for others: SIGUSR2 is kept" logged "trigger signal: wrote"
+kill -USR2 "$daemon"
+check "but no more than may be kept" logged "trigger signal: not kept: none of 2 in an hour"
+end_daemon
 
 # --- Load and pressure ---
 

@@ -49,8 +49,9 @@ struct recorder {
 	struct archive_trigger trigger; /* its seconds are being recorded; kind 0: there is none */
 	uint64_t trigger_end_ns;	/* when they end */
 	uint64_t begin_ns;		/* of the recording, as now_ns() */
-	/* Of those that an hour may have: when each is an hour ago. */
+	/* Of those that an hour may have: when each is an hour ago, and its text; NULL: unknown. */
 	uint64_t trigger_free_ns[TRIGGERS_HOUR_MAX];
+	const char *trigger_texts[TRIGGERS_HOUR_MAX];
 	bool refuses; /* too many came: it was logged */
 	struct capture *capture;
 	struct origin_names names;
@@ -63,6 +64,34 @@ struct recorder {
 };
 
 /*
+ * Returns the number of a place among those that an hour may have; INDEX_NONE: there is none for
+ * this trigger. The last ones are kept for triggers that have none, so that one which comes again
+ * and again does not shut out the others; the signal, which a person sends, is one of them.
+ */
+static size_t find_trigger_place(const struct recorder *r, const char *text)
+{
+	const struct trigger_options *o = &r->o->triggers;
+	size_t left = 0, without = o->count + 1, found = INDEX_NONE;
+	bool has_one = false;
+
+	for (unsigned int i = 0; i < o->per_hour; i++) {
+		bool other = true;
+
+		if (r->trigger_free_ns[i] <= now_ns()) {
+			left++;
+			found = i;
+			continue;
+		}
+		has_one |= r->trigger_texts[i] == text;
+		for (unsigned int k = 0; k < i && other; k++)
+			other = r->trigger_texts[k] != r->trigger_texts[i] ||
+				r->trigger_free_ns[k] <= now_ns();
+		without -= other && r->trigger_texts[i];
+	}
+	return has_one && left <= without ? INDEX_NONE : found;
+}
+
+/*
  * Has the seconds around a time kept, unless too many were in the last hour. The time is now, or
  * was while the last window was written; before the recording began, there is nothing to keep.
  */
@@ -70,10 +99,11 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 			 uint64_t seen_ns)
 {
 	const struct trigger_options *o = &r->o->triggers;
-	uint64_t now = now_ns(), *first = &r->trigger_free_ns[0];
+	uint64_t now = now_ns();
 	uint64_t since_ns = seen_ns > r->begin_ns ? seen_ns : r->begin_ns;
 	uint64_t late_ns = now > since_ns ? now - since_ns : 0; /* the watcher is not trusted */
 	uint64_t time_ns = time_of_day_ns(now - late_ns);
+	size_t place;
 
 	if (!r->o->limits.times_s) {
 		log_note("trigger %s: --retain-times 0 keeps no times of ticks", text);
@@ -83,19 +113,18 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 		log_note("trigger %s: in the file of trigger %s, before it", text, r->trigger.what);
 		return;
 	}
-	for (unsigned int i = 1; i < o->per_hour; i++)
-		if (r->trigger_free_ns[i] < *first)
-			first = &r->trigger_free_ns[i];
-	if (*first > now) {
+	place = find_trigger_place(r, text);
+	if (place == INDEX_NONE) {
 		r->state->triggers_refused++;
 		/* One that comes again and again is logged once, but a person gets an answer. */
 		if (!r->refuses || kind == WINDOW_TRIGGER_SIGNAL)
-			log_note("trigger %s: not kept, because %u were in the last hour", text,
+			log_note("trigger %s: not kept: none of %u in an hour is left for it", text,
 				 o->per_hour);
 		r->refuses = true;
 		return;
 	}
-	*first = now + HOUR_NS;
+	r->trigger_free_ns[place] = now + HOUR_NS;
+	r->trigger_texts[place] = text;
 	r->refuses = false;
 	r->trigger = (struct archive_trigger){
 		.kind = kind,
