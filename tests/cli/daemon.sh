@@ -453,8 +453,18 @@ check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-ticks 25
 hold three each=3 connect greeting told wait
 check "processes: one too many" talk_as_nobody connect "expect=EDQUOT:profild --max-processes" \
 	greeting hung-up
+holder=$pid
 check "processes: another user" talk connect greeting start grow
+begin space "${nobody[@]}" unshare -U sh -c 'echo ready; exec sleep 1000'
+if echo "0 200000 8" >"/proc/$pid/uid_map" && echo "0 200000 8" >"/proc/$pid/gid_map"; then # as newuidmap(1) does
+	check "processes: a subordinate ID of the same user" \
+		timeout 60 nsenter -U -t "$pid" --setuid 1 --setgid 1 "$hostile" "$socket" connect \
+		"expect=EDQUOT:user 65534 has 3 connections already" greeting hung-up
+else
+	skip "processes: a subordinate ID of the same user" "user namespaces cannot have them here"
+fi
 stop "$pid"
+stop "$holder"
 wait_for alone
 check "processes: again when they are gone" talk_as_nobody connect greeting start grow
 

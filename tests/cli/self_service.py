@@ -4,6 +4,7 @@
 self_service.py SOCKET STEP...
 
 connect        connect and read profild's first message
+idle=N         connect N times, with one user ID after the other of eight
 size=N         the next request has N bytes
 version=N, flags=N, frequency=N, count=N, waits=N, stacks=N    fields of the next request
 pid=N          one more pidfd for it; may be repeated
@@ -48,6 +49,7 @@ def receive(client):
 
 
 def main():
+	idle = []
 	client, fields, fds, size = None, {}, array.array("i"), 32
 	for step in sys.argv[2:]:
 		name, _, value = step.partition("=")
@@ -56,6 +58,13 @@ def main():
 			client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 			client.connect(sys.argv[1])
 			receive(client)
+		elif name == "idle":
+			for i in range(number):
+				os.seteuid(i % 8)
+				idle.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+				idle[-1].connect(sys.argv[1])
+				os.seteuid(0)
+				receive(idle[-1])
 		elif name == "pid":
 			fds.append(os.pidfd_open(number))
 		elif name == "ended":

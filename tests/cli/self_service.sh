@@ -55,6 +55,7 @@ assert paths and not any(p.endswith(sys.argv[1]) for p in paths)' "/$2"
 
 # begin_daemon OPTION...: $daemon is its process.
 begin_daemon() {
+	: >"$work/daemon.err" # the one before was ready, too
 	"${pdeathsig[@]}" "$work/profild" --record --verbose --socket "$socket" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
@@ -445,10 +446,11 @@ check "profild serves on" answers "result 1" connect pid=$target request stop
 end_daemon
 begin_daemon --max-recordings 1
 begin held "${nobody[@]}" "$python" "$work/client.py" "$socket" connect pid=$target request hold
-check "one recording too many: is refused" answers "has 1 recordings already" connect
+check "one recording too many: is refused" answers "has 1 recordings already" connect pid=$target request
 worker=$(pgrep -P "$daemon")
 check "the process that records: it has two capabilities" grep -q "^CapPrm:.0*c000000000$" "/proc/$worker/status"
 check "the process that records: it is the user's" grep -q "^Uid:.$user.$user.$user.$user$" "/proc/$worker/status"
+check "the process that records: the kernel kills it if it is late" grep -q "^signal: 9/" "/proc/$worker/timers"
 check "the process that records: the kernel ends it first where memory is short" grep -qx 1000 "/proc/$worker/oom_score_adj"
 check "the process that records: its user cannot read it" exits 1 "${nobody[@]}" cat "/proc/$worker/maps"
 "${nobody[@]}" kill -STOP "$worker"
@@ -485,7 +487,8 @@ kill -CONT "$daemon"
 end_daemon
 
 begin_daemon --max-starts 4 --max-recordings 100 --max-all-recordings 1000
-check "too many recordings within a minute: are refused" answers "within a minute" connect connect connect connect connect
+check "too many recordings within a minute: are refused" answers "within a minute" \
+	connect request connect request connect request connect request connect request
 end_daemon
 
 # profild itself closes the connection of who is refused, with what is on its way there. Who connects before it has the
@@ -504,7 +507,7 @@ check "a descriptor that takes long to close: was sent" test -z "$(grep refused 
 kill -STOP "$pid" # its connection does not end
 echo >"$work/later"
 wait_for grep -q ready "$work/daemon.err"
-wait_for grep -q "has 1 recordings" "$work/daemon.err"
+wait_for grep -q "before profild had accepted" "$work/daemon.err"
 check "a descriptor that takes long to close: others are served" \
 	timeout 300 "${somebody[@]}" "$work/profiltool" record -F 999 -- "$work/chains" set 100
 kill -KILL "$served" "$pid"
@@ -516,12 +519,40 @@ check "the longest time: what was counted is there" answers "result 3" connect p
 wait_for idle
 tool record -p $target >"$work/longest.out" 2>&1 # it may be without samples
 check "the longest time: profiltool says it" grep -q "records no longer than this" "$work/longest.out"
-wait_for idle
-begin held_by_all "${nobody[@]}" "$python" "$work/client.py" "$socket" connect hold
+end_daemon
+
+begin_daemon --max-all-recordings 1
+begin held_by_all "${nobody[@]}" "$python" "$work/client.py" "$socket" connect pid=$target request hold
 check "all recordings are in use: others are refused" fails_with "all users have 1 recordings" \
 	timeout 300 "${somebody[@]}" "$work/profiltool" record -p $other_pid
 kill -KILL "$pid"
-check "its client is killed before it asks: profild is idle" wait_for idle
+check "its client is killed: profild is idle" wait_for idle
+
+# Connections without a request take nothing of what others may have, however many users one person can be.
+client connect receive >"$work/waits_long.out" 2>&1 &
+waits_long=$!
+note_started $waits_long
+wait_for grep -q ready "$work/waits_long.out"
+check "a connection without a request: takes no place" \
+	timeout 300 "${somebody[@]}" "$work/profiltool" record -F 999 -- "$work/chains" set 100
+check "a connection without a request: is closed" wait_for grep -q "no request came" "$work/waits_long.out"
+wait $waits_long
+begin space "${nobody[@]}" unshare -U sh -c 'echo ready; exec sleep 1000'
+if echo "0 200000 8" >"/proc/$pid/uid_map" && echo "0 200000 8" >"/proc/$pid/gid_map"; then # as newuidmap(1) does
+	begin many nsenter -U -t "$pid" --setuid 0 --setgid 0 "$python" "$work/client.py" "$socket" idle=200 hold
+	check "idle connections of eight user IDs: one person's" wait_for grep -q "128 of them for one of user $user" "$work/many.out"
+	check "idle connections of eight user IDs: others are recorded" \
+		timeout 300 "${somebody[@]}" "$work/profiltool" record -F 999 -- "$work/chains" set 100
+	stop "$pid"
+else
+	skip "idle connections of eight user IDs" "user namespaces cannot have them here"
+fi
+begin held_last "${nobody[@]}" "$python" "$work/client.py" "$socket" connect pid=$target request hold
+worker=$(pgrep -P "$daemon")
+kill -KILL "$daemon"
+check "profild is killed: so ends the recording" wait_for test ! -e "/proc/$worker/exe"
+wait "$daemon" 2>/dev/null
+begin_daemon
 end_daemon
 check "the socket is removed" [ ! -e "$socket" ]
 check "without profild: what is missing is named" fails_with "profild(8), --record" tool record -p $target

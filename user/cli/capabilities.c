@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,7 +28,8 @@ static const cap_value_t of_recorder[] = {
 #define NEEDED 3
 
 /* Of what records on behalf of users, and of one of these: CAP_BPF and CAP_PERFMON. */
-static const cap_value_t of_users[] = { CAP_BPF, CAP_PERFMON, CAP_SETUID, CAP_SETGID };
+static const cap_value_t of_users[] = { CAP_BPF, CAP_PERFMON, CAP_SETUID, CAP_SETGID,
+					CAP_SYS_PTRACE };
 
 /* Capabilities to keep. */
 struct kept {
@@ -135,7 +135,7 @@ int capabilities_keep_for_users(struct error *e)
 		of_users,
 		count,
 		count,
-		SETCAP "cap_bpf,cap_perfmon,cap_setuid,cap_setgid=p PROFILD",
+		SETCAP "cap_bpf,cap_perfmon,cap_setuid,cap_setgid,cap_sys_ptrace=p PROFILD",
 	};
 
 	return reduce(&kept, e);
@@ -147,7 +147,7 @@ int capabilities_drop(struct error *e)
 }
 
 int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,
-			       pid_t parent, struct error *e)
+			       struct error *e)
 {
 	cap_t keep = cap_init();
 	uid_t uids[3];
@@ -159,15 +159,13 @@ int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t
 	    setresgid(gid, gid, gid) || setresuid(uid, uid, uid) ||
 	    cap_set_flag(keep, CAP_PERMITTED, 2, of_users, CAP_SET) || cap_set_proc(keep) ||
 	    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		err = error_set(e, errno, "cannot become user %u", uid);
 	else if (getresuid(&uids[0], &uids[1], &uids[2]) || getresgid(&gids[0], &gids[1], &gids[2]))
 		err = error_set(e, errno, "cannot get the user");
 	for (int i = 0; i < 3 && !err; i++)
 		if (uids[i] != uid || gids[i] != gid)
 			err = error_set(e, 0, "cannot become user %u", uid);
-	if (!err && getppid() != parent)
-		err = error_set(e, 0, "profild has ended");
 	cap_free(keep);
 	return err;
 }

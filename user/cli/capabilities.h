@@ -21,18 +21,19 @@ int capabilities_keep_for_serving(struct error *e);
 int capabilities_keep_for_recording(struct error *e);
 
 /*
- * For profild --record: CAP_BPF and CAP_PERFMON, and CAP_SETUID and CAP_SETGID, with which it
- * becomes the user of a recording by the next. Returns 0, or a negative errno with e set.
+ * For profild --record: CAP_BPF and CAP_PERFMON; CAP_SETUID and CAP_SETGID, with which it becomes
+ * the user of a recording by the next; and CAP_SYS_PTRACE, to see in whose user namespace a client
+ * is. Returns 0, or a negative errno with e set.
  */
 int capabilities_keep_for_users(struct error *e);
 
 /*
  * Becomes a user without a way back, who keeps CAP_BPF and CAP_PERFMON, not effective yet. Nobody
- * without these can trace the process then, nor can a program that it executes get any. It ends
- * with `parent`, the process that has forked it. Returns 0, or a negative errno with e set.
+ * without these can trace the process then, nor can a program that it executes get any. Returns 0,
+ * or a negative errno with e set.
  */
 int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,
-			       pid_t parent, struct error *e);
+			       struct error *e);
 
 /* Makes them effective, or no longer. Returns 0, or a negative errno with e set. */
 int capabilities_use_for_user(bool on, struct error *e);

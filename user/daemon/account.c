@@ -48,15 +48,15 @@ void accounts_close(struct accounts *a)
 		close(a->files);
 }
 
-struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e)
+struct user *account_add_process(struct accounts *a, const struct peer *peer, struct error *e)
 {
 	struct user *user = a->users;
 
-	while (user && user->uid != uid)
+	while (user && user->person != peer->person)
 		user = user->next;
 	if (user && user->processes >= a->limits.processes) {
-		error_set(e, 0, "user %u has %zu connections already: profild --max-processes", uid,
-			  user->processes);
+		error_set(e, 0, "user %u has %zu connections already: profild --max-processes",
+			  user->uid, user->processes);
 		return NULL;
 	}
 	if (!user) {
@@ -65,7 +65,8 @@ struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e)
 			error_no_memory(e);
 			return NULL;
 		}
-		user->uid = uid;
+		user->person = peer->person;
+		user->uid = peer_person_uid(peer);
 		user->next = a->users;
 		a->users = user;
 	}

@@ -7,12 +7,13 @@
 #include <sys/types.h>
 
 #include "capture/histogram.h"
+#include "daemon/peer.h"
 #include "util/error.h"
 
 /* What a tick takes of its CPU, mostly the interrupt: measured in a virtual machine. */
 #define TICK_NS 10000
 
-/* What one user may use at once. */
+/* What one user, or a person with more user IDs than one, may use at once: see struct peer. */
 struct limits {
 	size_t processes; /* connections */
 	size_t memory;	  /* bytes of maps, until nobody has them mapped or open any more */
@@ -27,7 +28,8 @@ struct limits {
 
 /* What one user uses. */
 struct user {
-	uid_t uid;
+	uint64_t person;
+	uid_t uid;			     /* to be named in messages */
 	size_t processes, memory;	     /* as in struct limits */
 	size_t histograms[HISTOGRAM_CLOCKS]; /* how many use each clock */
 	size_t ticks[HISTOGRAM_CLOCKS];	     /* rate of each clock; 0: unused */
@@ -55,7 +57,7 @@ void accounts_close(struct accounts *a);
  * Adds a process to a user's account. Returns the user, who exists until account_drop_process(), or
  * NULL with e set: the user has as many as are allowed, or memory ran out.
  */
-struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e);
+struct user *account_add_process(struct accounts *a, const struct peer *peer, struct error *e);
 void account_drop_process(struct accounts *a, struct user *user);
 
 /* Returns 0 if `bytes` more are within the user's limit, otherwise -EDQUOT with e set. */

@@ -72,7 +72,7 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 	err = peer_open(socket, &client->peer, e);
 	if (err)
 		goto refuse;
-	client->user = account_add_process(accounts, client->peer.uid, e);
+	client->user = account_add_process(accounts, &client->peer, e);
 	if (!client->user) {
 		err = -EDQUOT;
 		goto close_peer;

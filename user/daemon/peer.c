@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,11 +21,57 @@
 /* How long the threads of a process are searched. */
 #define MAX_SEARCH_NS (50 * NS_PER_MS)
 
+/* A person that is a user namespace: its inode, above all user IDs. */
+#define PERSON_NAMESPACE (UINT64_C(1) << 32)
+
+/* Sets peer->person. Returns 0, or a negative errno with e set: the process has ended. */
+static int find_person(struct peer *peer, struct error *e)
+{
+	struct stat own, status;
+	char path[64];
+	uid_t owner;
+	int at, parent;
+
+	peer->person = peer->uid;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", peer->pid);
+	at = open(path, O_RDONLY | O_CLOEXEC);
+	if (at < 0)
+		/* A security module may forbid it. */
+		return errno == EACCES || errno == EPERM ? 0 : error_set(e, errno, "%s", path);
+	/* The outermost one below ours: who may make namespaces in it is one person, too. */
+	if (fstat(at, &status) || stat("/proc/self/ns/user", &own) || status.st_ino == own.st_ino)
+		goto out;
+	for (;;) {
+		struct stat next;
+
+		parent = ioctl(at, NS_GET_PARENT);
+		if (parent < 0) /* it is not below ours */
+			goto out;
+		if (fstat(parent, &next) || next.st_ino == own.st_ino)
+			break;
+		status = next;
+		close(at);
+		at = parent;
+	}
+	close(parent);
+	if (ioctl(at, NS_GET_OWNER_UID, &owner) == 0)
+		peer->person = owner ? owner : PERSON_NAMESPACE | status.st_ino;
+out:
+	close(at);
+	return 0;
+}
+
+uid_t peer_person_uid(const struct peer *peer)
+{
+	return peer->person < PERSON_NAMESPACE ? peer->person : peer->uid;
+}
+
 int peer_open(int socket, struct peer *peer, struct error *e)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who);
 	char byte;
+	int err;
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
 		return error_set(e, errno, "cannot get the credentials of the client");
@@ -37,9 +86,14 @@ int peer_open(int socket, struct peer *peer, struct error *e)
 		return error_set(e, errno, "cannot open process %d", who.pid);
 	/* Receives a message: closing a socket with an unread one would lose the reply. */
 	if (recv(socket, &byte, 1, MSG_DONTWAIT) < 0)
-		return 0;
-	close(peer->pidfd);
-	return error_set(e, 0, "a request came before profild had accepted the connection");
+		err = find_person(peer, e);
+	else
+		err = error_set(e, 0, "a request came before profild had accepted the connection");
+	if (!err && !peer_is_alive(peer)) /* what was read may be another process's */
+		err = error_set(e, ESRCH, "process %d", peer->pid);
+	if (err)
+		close(peer->pidfd);
+	return err;
 }
 
 bool peer_is_alive(const struct peer *peer)

@@ -2,6 +2,10 @@
 /*
  * Accepts connections, and has a worker make each recording. It reads nothing that clients send, so
  * no client can make it wait: what a client does, it does to the worker, which runs as its user.
+ *
+ * A client takes nothing of the others' before it is known to have a right to it. Its connection
+ * waits for the request; then a worker checks that, and only then the client gets a place among the
+ * recordings. All three are bounded in number and time, and shared by persons: struct peer.
  */
 #include "daemon/record_server.h"
 
@@ -10,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,26 +23,38 @@
 #include "capture/perf_event.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/peer.h"
 #include "util/array.h"
 #include "util/clock.h"
 
-/* A worker that has not ended so long after the recording must have is killed. */
-#define GRACE_NS (60 * NS_PER_S)
+/* Connections at once without a request. For one more, who has the most loses the oldest. */
+#define WAITING_MAX 128
+
+/* How long a client may take to send its request. */
+#define REQUEST_NS (10 * NS_PER_S)
 
 /* How long no connection is accepted after accept(2) failed: no descriptor is left. */
 #define PAUSE_MS 100
 
 #define MINUTE_NS (60 * NS_PER_S)
 
-struct worker_entry {
-	pid_t pid;
-	uid_t uid;
-	uint64_t end_ns; /* when to kill it */
+enum stage {
+	WAITS,	 /* for the request */
+	CHECKS,	 /* its worker checks the request */
+	RECORDS, /* it has a place */
 };
 
-/* A user who had a recording in the last minute. */
+struct record_client {
+	struct peer peer; /* its pidfd is open while it waits */
+	enum stage stage;
+	int socket; /* the connection, while it waits; else what connects its worker; or -1 */
+	uint64_t until_ns; /* while it waits */
+	pid_t worker;
+};
+
+/* A person who had a recording in the last minute. */
 struct record_user {
-	uid_t uid;
+	uint64_t person;
 	size_t starts;
 	uint64_t since_ns;
 };
@@ -45,24 +62,29 @@ struct record_user {
 struct record_server {
 	int listener, signals;
 	const struct record_limits *limits;
-	struct worker_entry *workers;
+	struct record_client *clients; /* the oldest first */
 	size_t count, room;
+	struct pollfd *polled; /* room for two more than clients */
+	size_t polled_room;
 	struct record_user *users;
 	size_t user_count, user_room;
 	bool end;
 };
 
-static size_t count_of(const struct record_server *s, uid_t uid)
+/* How many of a person's, or with `others` of all others', are at a stage. */
+static size_t count_of(const struct record_server *s, enum stage stage, uint64_t person,
+		       bool others)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		count += s->workers[i].uid == uid;
+		count += s->clients[i].stage == stage &&
+			 (s->clients[i].peer.person == person) != others;
 	return count;
 }
 
-/* The user's entry, whose minute has begun anew if it was over; NULL: out of memory. */
-static struct record_user *find_user(struct record_server *s, uid_t uid)
+/* The person's entry, whose minute has begun anew if it was over; NULL: out of memory. */
+static struct record_user *find_user(struct record_server *s, uint64_t person)
 {
 	uint64_t now = now_ns();
 	size_t kept = 0;
@@ -72,89 +94,213 @@ static struct record_user *find_user(struct record_server *s, uid_t uid)
 			s->users[kept++] = s->users[i];
 	s->user_count = kept;
 	for (size_t i = 0; i < kept; i++)
-		if (s->users[i].uid == uid)
+		if (s->users[i].person == person)
 			return &s->users[i];
 	if (array_reserve(&s->users, &s->user_room, kept + 1, sizeof(*s->users)))
 		return NULL;
-	s->users[s->user_count++] = (struct record_user){ .uid = uid, .since_ns = now };
+	s->users[s->user_count++] = (struct record_user){ .person = person, .since_ns = now };
 	return &s->users[kept];
 }
 
 /*
- * Whether the user may have one more recording. A user may have half of what the others leave, so
+ * Whether a person may have one more at a stage. One may have half of what the others leave, so
  * that there is always something left.
  */
-static int check_limits(struct record_server *s, uid_t uid, struct error *e)
+static int check_share(const struct record_server *s, enum stage stage, const struct peer *peer,
+		       struct error *e)
 {
+	const char *what = stage == CHECKS ? "requests that are checked" : "recordings";
 	const struct record_limits *limits = s->limits;
-	size_t own = count_of(s, uid), others = s->count - own;
-	struct record_user *user;
+	size_t own = count_of(s, stage, peer->person, false);
+	size_t others = count_of(s, stage, peer->person, true);
 
-	if (uid == 0) {
-		error_set(e, 0,
-			  "root is not served: on the host it needs no help, and in a container "
-			  "it must not get more rights");
-		return -EPERM;
-	}
-	user = find_user(s, uid);
-	if (!user)
-		return error_no_memory(e);
 	if (own >= limits->recordings)
-		error_set(e, 0, "user %u has %zu recordings already (profild --max-recordings)",
-			  uid, own);
+		error_set(e, 0, "user %u has %zu %s already (profild --max-recordings)",
+			  peer_person_uid(peer), own, what);
 	else if (others >= limits->all || own >= (limits->all - others + 1) / 2)
-		error_set(e, 0,
-			  "all users have %zu recordings already (profild --max-all-recordings)",
-			  s->count);
-	else if (user->starts >= limits->starts)
-		error_set(e, 0,
-			  "user %u has begun %zu recordings within a minute (profild "
-			  "--max-starts)",
-			  uid, user->starts);
-	else {
-		user->starts++;
+		error_set(e, 0, "all users have %zu %s already (profild --max-all-recordings)",
+			  own + others, what);
+	else
 		return 0;
-	}
 	return -EDQUOT;
+}
+
+/* Closes the connection, with what is on its way there, or the worker's. */
+static void close_socket(struct record_client *client)
+{
+	if (client->socket >= 0)
+		close(client->socket);
+	client->socket = -1;
+}
+
+static void remove_client(struct record_server *s, struct record_client *client)
+{
+	close_socket(client);
+	if (client->stage == WAITS)
+		close(client->peer.pidfd);
+	s->count--;
+	memmove(client, client + 1, (s->clients + s->count - client) * sizeof(*client));
+}
+
+static void refuse(int socket, int err, const struct error *e)
+{
+	char byte;
+
+	log_refusal("refused a recording: %s", e->what);
+	record_refuse(socket, -err, e);
+	/* Receives the request: closing a socket with an unread one would lose the reply. */
+	recv(socket, &byte, 1, MSG_DONTWAIT);
 }
 
 /*
  * Forks the worker. It begins when the parent has closed the connection: then it alone has it, and
  * what closing it takes, if descriptors are on their way, is taken from the worker.
  */
-static int start_worker(struct record_server *s, int socket, uid_t uid, struct error *e)
+static int start_worker(const struct record_server *s, struct record_client *client,
+			struct error *e)
 {
-	pid_t pid, parent = getpid();
-	int go[2];
+	int pair[2];
 	char byte;
+	pid_t pid;
 
-	if (array_reserve(&s->workers, &s->room, s->count + 1, sizeof(*s->workers)))
-		return error_no_memory(e);
-	if (pipe(go)) /* NOLINT(android-cloexec-pipe): the worker executes nothing */
-		return error_set(e, errno, "cannot make a pipe");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return error_set(e, errno, "cannot create a socket");
 	pid = fork();
 	if (pid == 0) {
 		int status = EXIT_FAILURE;
 
-		close(go[1]);
 		close(s->listener);
 		close(s->signals);
-		if (read(go[0], &byte, 1) == 0)
-			status = record_worker_run(socket, s->limits, parent);
+		close(pair[0]);
+		for (size_t i = 0; i < s->count; i++) {
+			if (&s->clients[i] == client)
+				continue;
+			close_socket(&s->clients[i]);
+			if (s->clients[i].stage == WAITS)
+				close(s->clients[i].peer.pidfd);
+		}
+		if (recv(pair[1], &byte, 1, 0) == 1)
+			status = record_worker_run(client->socket, pair[1], &client->peer,
+						   s->limits);
 		_exit(status);
 	}
-	close(go[0]);
+	close(pair[1]);
 	if (pid < 0) {
-		close(go[1]);
-		return error_set(e, errno, "cannot fork");
+		int code = errno;
+
+		close(pair[0]);
+		return error_set(e, code, "cannot fork");
 	}
-	s->workers[s->count++] = (struct worker_entry){
-		.pid = pid,
-		.uid = uid,
-		.end_ns = now_ns() + s->limits->duration_ns + GRACE_NS,
-	};
-	close(socket);
-	close(go[1]);
+	close(client->socket);
+	close(client->peer.pidfd);
+	client->stage = CHECKS;
+	client->worker = pid;
+	client->socket = pair[0];
+	send(client->socket, "", 1, MSG_NOSIGNAL);
+	return 0;
+}
+
+/* A message came on a connection. Returns false: it is closed. */
+static bool take_request(struct record_server *s, struct record_client *client)
+{
+	struct record_user *user;
+	struct error e;
+	int err;
+
+	err = check_share(s, RECORDS, &client->peer, &e);
+	err = err ?: check_share(s, CHECKS, &client->peer, &e);
+	user = err ? NULL : find_user(s, client->peer.person);
+	if (!err && !user)
+		err = error_no_memory(&e);
+	/* Of a request that fails, too: each takes a process. */
+	if (!err && user->starts >= s->limits->starts) {
+		error_set(&e, 0,
+			  "user %u has begun %zu recordings within a minute (profild --max-starts)",
+			  peer_person_uid(&client->peer), user->starts);
+		err = -EDQUOT;
+	}
+	err = err ?: start_worker(s, client, &e);
+	if (err) {
+		refuse(client->socket, err, &e);
+		return false;
+	}
+	user->starts++;
+	return true;
+}
+
+/*
+ * A worker has checked its client's request, which then gets a place, or not; or it reports why
+ * there is no recording: here, so that there is one limit for what is logged.
+ */
+static void take_report(struct record_server *s, struct record_client *client)
+{
+	struct record_verdict verdict;
+
+	if (recv(client->socket, &verdict, sizeof(verdict), MSG_DONTWAIT) != sizeof(verdict)) {
+		close_socket(client); /* it has ended */
+		return;
+	}
+	if (verdict.err) {
+		log_refusal("no recording for process %d of user %u: %s", client->peer.pid,
+			    client->peer.uid, verdict.why.what);
+		return;
+	}
+	if (client->stage != CHECKS)
+		return;
+	verdict.err = check_share(s, RECORDS, &client->peer, &verdict.why);
+	if (!verdict.err)
+		client->stage = RECORDS;
+	send(client->socket, &verdict, sizeof(verdict), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Takes what came on the connection of a client, or of its worker. May remove it. */
+static void serve_client(struct record_server *s, struct record_client *client, short events)
+{
+	struct error e;
+	bool ends = false;
+
+	if (client->stage != WAITS) {
+		if (events)
+			take_report(s, client);
+		return;
+	}
+	if (events & (POLLHUP | POLLERR)) {
+		ends = true;
+	} else if (events) {
+		ends = !take_request(s, client);
+	} else if (now_ns() >= client->until_ns) {
+		refuse(client->socket, error_set(&e, ETIMEDOUT, "no request came"), &e);
+		ends = true;
+	}
+	if (ends)
+		remove_client(s, client);
+}
+
+/* Makes room for a connection of a person, at the expense of who has the most. */
+static int make_room(struct record_server *s, const struct peer *peer, struct error *e)
+{
+	size_t own = count_of(s, WAITS, peer->person, false), most = own;
+	struct record_client *loses = NULL;
+
+	if (own + count_of(s, WAITS, peer->person, true) < WAITING_MAX)
+		return 0;
+	for (size_t i = 0; i < s->count; i++) {
+		size_t count;
+
+		if (s->clients[i].stage != WAITS)
+			continue;
+		count = count_of(s, WAITS, s->clients[i].peer.person, false);
+		if (count > most) {
+			most = count;
+			loses = &s->clients[i];
+		}
+	}
+	error_set(e, 0, "%d connections wait for a request, %zu of them for one of user %u",
+		  WAITING_MAX, most, peer_person_uid(loses ? &loses->peer : peer));
+	if (!loses)
+		return -EAGAIN;
+	refuse(loses->socket, -EAGAIN, e);
+	remove_client(s, loses);
 	return 0;
 }
 
@@ -162,8 +308,11 @@ static int start_worker(struct record_server *s, int socket, uid_t uid, struct e
 static bool accept_connection(struct record_server *s)
 {
 	int socket = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC), err;
-	struct ucred who;
-	socklen_t size = sizeof(who);
+	struct record_client client = {
+		.stage = WAITS,
+		.socket = socket,
+		.until_ns = now_ns() + REQUEST_NS,
+	};
 	struct error e;
 
 	if (socket < 0) {
@@ -173,41 +322,38 @@ static bool accept_connection(struct record_server *s)
 		log_problem(&e);
 		return false;
 	}
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
-		err = error_set(&e, errno, "cannot get the credentials of the client");
-	else
-		err = check_limits(s, who.uid, &e) ?: start_worker(s, socket, who.uid, &e);
-	if (!err)
+	err = peer_open(socket, &client.peer, &e);
+	if (err)
+		goto refuse;
+	if (client.peer.uid == 0) {
+		error_set(&e, 0,
+			  "root is not served: on the host it needs no help, and in a container "
+			  "it must not get more rights");
+		err = -EPERM;
+	} else if (array_reserve(&s->clients, &s->room, s->count + 1, sizeof(*s->clients)) ||
+		   array_reserve(&s->polled, &s->polled_room, s->count + 3, sizeof(*s->polled))) {
+		err = error_no_memory(&e);
+	}
+	err = err ?: make_room(s, &client.peer, &e);
+	err = err ?: record_greet(socket, &e);
+	if (!err) {
+		s->clients[s->count++] = client;
 		return true;
-	log_refusal("refused a recording: %s", e.what);
-	record_refuse(socket, -err, &e);
+	}
+	close(client.peer.pidfd);
+refuse:
+	refuse(socket, err, &e);
 	close(socket);
 	return true;
 }
 
+/* A worker that does not end keeps its place: see record_worker_run(). */
 static void reap_workers(struct record_server *s)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (waitpid(s->workers[i].pid, NULL, WNOHANG) != s->workers[i].pid)
-			s->workers[kept++] = s->workers[i];
-	s->count = kept;
-}
-
-/* Kills workers that are late. One that does not end by that stays on its user's account. */
-static void kill_late(const struct record_server *s)
-{
-	uint64_t now = now_ns();
-
-	for (size_t i = 0; i < s->count; i++) {
-		if (now < s->workers[i].end_ns)
-			continue;
-		log_refusal("the recording for user %u does not end: killed process %d",
-			    s->workers[i].uid, s->workers[i].pid);
-		kill(s->workers[i].pid, SIGKILL);
-		s->workers[i].end_ns = now + GRACE_NS;
-	}
+	for (size_t i = s->count; i-- > 0;)
+		if (s->clients[i].stage != WAITS &&
+		    waitpid(s->clients[i].worker, NULL, WNOHANG) == s->clients[i].worker)
+			remove_client(s, &s->clients[i]);
 }
 
 static void take_signals(struct record_server *s)
@@ -216,6 +362,49 @@ static void take_signals(struct record_server *s)
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 		s->end |= info.ssi_signo != SIGCHLD;
+}
+
+/* Milliseconds until a connection has waited too long; -1: none waits. */
+static int next_end(const struct record_server *s)
+{
+	uint64_t now = now_ns();
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->clients[i].stage == WAITS) /* the oldest */
+			return s->clients[i].until_ns > now
+				       ? (int)((s->clients[i].until_ns - now) / NS_PER_MS) + 1
+				       : 0;
+	return -1;
+}
+
+/* Waits for events and serves them. */
+static int take_events(struct record_server *s, struct error *e)
+{
+	size_t count = s->count;
+	bool accepted = true;
+
+	s->polled[0] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
+	s->polled[1] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+	for (size_t i = 0; i < count; i++)
+		s->polled[2 + i] = (struct pollfd){ .fd = s->clients[i].socket, .events = POLLIN };
+	if (poll(s->polled, 2 + count, next_end(s)) < 0) {
+		if (errno != EINTR)
+			return error_set(e, errno, "cannot wait for events");
+		return 0;
+	}
+	listener_limit_waits(true); /* a refused client's connection is closed */
+	for (size_t i = count; i-- > 0;)
+		serve_client(s, &s->clients[i], s->polled[2 + i].revents);
+	if (s->polled[0].revents) {
+		take_signals(s);
+		reap_workers(s);
+	}
+	if (s->polled[1].revents && !s->end)
+		accepted = accept_connection(s);
+	listener_limit_waits(false);
+	if (!accepted)
+		poll(s->polled, 1, PAUSE_MS);
+	return 0;
 }
 
 int record_server_run(int listener, const struct record_limits *limits, struct error *e)
@@ -236,32 +425,18 @@ int record_server_run(int listener, const struct record_limits *limits, struct e
 		log_note("kernel.perf_event_paranoid is above 2: Debian's kernels then open perf "
 			 "events for root alone, and all recordings are refused: "
 			 "sysctl kernel.perf_event_paranoid=2");
-	while (!s.end && !err) {
-		struct pollfd fds[] = {
-			{ .fd = s.signals, .events = POLLIN },
-			{ .fd = s.listener, .events = POLLIN },
-		};
-		bool accepted;
-
-		if (poll(fds, 2, s.count ? (int)(GRACE_NS / NS_PER_MS) : -1) < 0 && errno != EINTR)
-			err = error_set(e, errno, "cannot wait for events");
-		take_signals(&s);
-		reap_workers(&s);
-		kill_late(&s);
-		if (!fds[1].revents || s.end)
-			continue;
-		/* A refused client's connection is closed. */
-		listener_limit_waits(true);
-		accepted = accept_connection(&s);
-		listener_limit_waits(false);
-		if (!accepted)
-			poll(fds, 1, PAUSE_MS);
-	}
-	/* Their clients get no result. Those that do not end by this end with their parent. */
-	for (size_t i = 0; i < s.count; i++)
-		kill(s.workers[i].pid, SIGKILL);
+	if (array_reserve(&s.polled, &s.polled_room, 2, sizeof(*s.polled)))
+		err = error_no_memory(e);
+	while (!s.end && !err)
+		err = take_events(&s, e);
+	/* Workers see that profild has closed its end, and end; their clients get no result. */
+	listener_limit_waits(true);
+	while (s.count)
+		remove_client(&s, &s.clients[s.count - 1]);
+	listener_limit_waits(false);
 	close(s.signals);
-	free(s.workers);
+	free(s.clients);
+	free(s.polled);
 	free(s.users);
 	return err;
 }

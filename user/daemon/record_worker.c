@@ -43,15 +43,18 @@
 #include "util/memory.h"
 #include "util/number.h"
 
-#define LOOK_MS	       100 /* between two calls of capture_handle() */
-#define REQUEST_S      10  /* how long a client may take to send its request */
+#define LOOK_MS	       100	       /* between two calls of capture_handle() */
+#define CHECK_NS       (10 * NS_PER_S) /* how long checks of the request may take */
+#define GRACE_NS       (60 * NS_PER_S) /* after the longest recording */
+#define LAST_COMMAND_S 10	       /* how long the client may take to read its result */
 #define KERNEL_START   0x8000000000000000ULL
 #define NS_PARENTS_MAX 64 /* of user namespaces: the kernel allows 32 */
 
 struct worker {
-	int socket;
+	int socket, server;
 	const struct record_limits *limits;
 	struct peer peer;
+	timer_t end;
 	struct record_request request;
 	int pidfds[RECORD_TARGETS_MAX];
 	pid_t pids[RECORD_TARGETS_MAX];
@@ -73,6 +76,20 @@ static int send_reply(int socket, struct record_reply *reply)
 {
 	reply->version = RECORD_VERSION;
 	return send_all(socket, reply, sizeof(*reply));
+}
+
+int record_greet(int socket, struct error *e)
+{
+	const struct record_reply ready = { .version = RECORD_VERSION, .type = RECORD_READY };
+	int on = 1;
+
+	/* Messages sent from now on have credentials. The client sends none before this reply. */
+	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		return error_set(e, errno, "cannot ask for credentials");
+	listener_accept_descriptors(socket);
+	if (send(socket, &ready, sizeof(ready), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return error_set(e, errno, "the client has gone");
+	return 0;
 }
 
 void record_refuse(int socket, int code, const struct error *e)
@@ -126,13 +143,10 @@ static int receive_request(struct worker *w, struct error *e)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control.space),
 	};
-	struct pollfd ready = { .fd = w->socket, .events = POLLIN };
 	const struct record_request *r = &w->request;
 	ssize_t size;
 	pid_t sender;
 
-	if (poll(&ready, 1, REQUEST_S * 1000) <= 0)
-		return error_set(e, ETIMEDOUT, "no request came");
 	size = recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	if (size <= 0)
 		return error_set(e, size ? errno : ECONNRESET, "cannot receive the request");
@@ -360,6 +374,27 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 
 /* --- The recording --- */
 
+/* Has the kernel kill this process then, also if its user has stopped it. */
+static int set_end(const struct worker *w, uint64_t ns, struct error *e)
+{
+	const struct itimerspec end = { .it_value.tv_sec = ns / NS_PER_S };
+
+	return timer_settime(w->end, 0, &end, NULL) ? error_set(e, errno, "cannot set a timer") : 0;
+}
+
+/* Asks for a place among the recordings, now that the request has passed. */
+static int take_place(const struct worker *w, struct error *e)
+{
+	struct record_verdict verdict = { 0 };
+
+	if (send(w->server, &verdict, sizeof(verdict), MSG_NOSIGNAL) < 0 ||
+	    recv(w->server, &verdict, sizeof(verdict), 0) != sizeof(verdict))
+		return error_set(e, ECONNRESET, "profild has ended");
+	if (verdict.err)
+		*e = verdict.why;
+	return verdict.err ?: set_end(w, w->limits->duration_ns + GRACE_NS, e);
+}
+
 static int start_recording(struct worker *w, struct error *e)
 {
 	const struct record_request *r = &w->request;
@@ -395,7 +430,7 @@ static int start_recording(struct worker *w, struct error *e)
 					 "a descriptor is none of a process that runs and that "
 					 "profild can see");
 	}
-	err = check_all(w, e) ?: capabilities_use_for_user(true, e);
+	err = check_all(w, e) ?: take_place(w, e) ?: capabilities_use_for_user(true, e);
 	if (err)
 		return err;
 	err = capture_start(&options, &w->capture, e);
@@ -454,11 +489,14 @@ static int run_recording(struct worker *w, struct error *e)
 		struct pollfd fds[] = {
 			{ .fd = capture_fd(w->capture), .events = POLLIN },
 			{ .fd = w->socket, .events = POLLIN },
+			{ .fd = w->server },
 		};
 		char command;
 
-		if (poll(fds, 2, LOOK_MS) < 0 && errno != EINTR)
+		if (poll(fds, 3, LOOK_MS) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for samples");
+		if (fds[2].revents)
+			return error_set(e, ECONNRESET, "profild has ended");
 		err = capture_handle(w->capture, e);
 		if (err)
 			return err;
@@ -480,14 +518,15 @@ static int run_recording(struct worker *w, struct error *e)
 	if (err)
 		return err;
 	/* A last command may be on its way. To close before it is read would lose the result. */
-	while (poll(&rest, 1, REQUEST_S * 1000) > 0 && recv(w->socket, &byte, 1, 0) > 0)
+	while (poll(&rest, 1, LAST_COMMAND_S * 1000) > 0 && recv(w->socket, &byte, 1, 0) > 0)
 		;
 	return 0;
 }
 
 /* Becomes the user of the process that connected. */
-static int become_user(const struct worker *w, pid_t parent, struct error *e)
+static int become_user(struct worker *w, struct error *e)
 {
+	struct sigevent kill = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
 	const struct rlimit memory = { w->limits->memory, w->limits->memory }, none = { 0 };
 	struct ucred who;
 	gid_t groups[NGROUPS_MAX];
@@ -508,26 +547,21 @@ static int become_user(const struct worker *w, pid_t parent, struct error *e)
 	}
 	sigemptyset(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	return capabilities_keep_for_user(who.uid, who.gid, groups, groups_size / sizeof(*groups),
-					  parent, e);
+	if (timer_create(CLOCK_MONOTONIC, &kill, &w->end))
+		return error_set(e, errno, "cannot create a timer");
+	return set_end(w, CHECK_NS, e)
+		       ?: capabilities_keep_for_user(who.uid, who.gid, groups,
+						     groups_size / sizeof(*groups), e);
 }
 
-int record_worker_run(int socket, const struct record_limits *limits, pid_t parent)
+int record_worker_run(int socket, int server, const struct peer *peer,
+		      const struct record_limits *limits)
 {
-	struct worker w = { .socket = socket, .limits = limits };
-	struct record_reply ready = { .type = RECORD_READY };
-	int on = 1, err;
+	struct worker w = { .socket = socket, .server = server, .limits = limits, .peer = *peer };
 	struct error e;
+	int err;
 
-	err = become_user(&w, parent, &e) ?: peer_open(socket, &w.peer, &e);
-	if (!err && setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
-		err = error_set(&e, errno, "cannot ask for credentials");
-	if (!err) {
-		listener_accept_descriptors(socket);
-		if (send_reply(socket, &ready))
-			return EXIT_FAILURE;
-	}
-	err = err ?: receive_request(&w, &e);
+	err = become_user(&w, &e) ?: receive_request(&w, &e);
 	err = err ?: start_recording(&w, &e);
 	if (!err)
 		log_detail("records %zu process%s of user %u, the first %d, for process %d",
@@ -540,8 +574,9 @@ int record_worker_run(int socket, const struct record_limits *limits, pid_t pare
 			"this kernel opens perf events for root alone: the administrator has "
 			"to set kernel.perf_event_paranoid to 2");
 	if (err) {
-		log_refusal("no recording for process %d of user %u: %s", w.peer.pid, w.peer.uid,
-			    e.what);
+		const struct record_verdict verdict = { err, e };
+
+		send(server, &verdict, sizeof(verdict), MSG_NOSIGNAL);
 		record_refuse(socket, -err, &e);
 	}
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
