@@ -124,7 +124,7 @@ static bool read_reply(int socket, struct profild_reply *reply)
 
 	if (size <= 0)
 		return false;
-	require(size == sizeof(*reply) && reply->version == PROFILD_VERSION && reply->error >= 0,
+	require(size == sizeof(*reply) && reply->version == PROFILD_NEWEST && reply->error >= 0,
 		"its reply");
 	require(memchr(reply->message, '\0', sizeof(reply->message)) != NULL, "a message's end");
 	require(!reply->error == !*reply->message, "errors have a message, and nothing else");

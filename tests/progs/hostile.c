@@ -82,7 +82,7 @@ static void make_start(void)
 	uint64_t here = ((uintptr_t)make_start & ~0xfULL) - 0x8000;
 
 	message.request = (struct profild_request){
-		.version = PROFILD_VERSION,
+		.version = PROFILD_NEWEST,
 		.type = PROFILD_START,
 		.frequency = frequency,
 		.range_count = 1,
@@ -98,7 +98,7 @@ static void make_start(void)
 
 static void make_plain(uint32_t type)
 {
-	message.request = (struct profild_request){ .version = PROFILD_VERSION, .type = type };
+	message.request = (struct profild_request){ .version = PROFILD_NEWEST, .type = type };
 }
 
 /* With descriptors, `count` of them. Returns what sendmsg(2) does. */
@@ -157,7 +157,7 @@ static void take_reply(void)
 
 	if (size != sizeof(reply))
 		fail("a reply of %zd bytes: %m", size);
-	if (reply.version != PROFILD_VERSION || !memchr(reply.message, 0, sizeof(reply.message)))
+	if (reply.version != PROFILD_NEWEST || !memchr(reply.message, 0, sizeof(reply.message)))
 		fail("the reply is not well-formed");
 	if (reply.error != expected || !!reply.error != !!reply.message[0])
 		fail("error %d, not %d: %s", reply.error, expected, reply.message);
@@ -529,7 +529,7 @@ static void step_malformed(const char *unused)
 		const char *text;
 	} cases[] = {
 		{ FIELD(version), 0, size, "version 0" },
-		{ FIELD(version), PROFILD_VERSION + 1, size, "version" },
+		{ FIELD(version), PROFILD_NEWEST + 1, size, "version" },
 		{ FIELD(type), 0, size, "type 0" },
 		{ FIELD(type), 3, size, "type 3" },
 		{ FIELD(type), PROFILD_STOP, size, "other fields" },
@@ -560,13 +560,13 @@ static void step_malformed(const char *unused)
 		{ RANGE(1, first), here, size, "range 1 is not after range 0" },
 		{ RANGE(1, last), here + 0x7fff, size, "range 1: its addresses" },
 		{ RANGE(1, last), here + 0x10000, size, "range 1: its last cell" },
-		{ FIELD(version), PROFILD_VERSION, 0, "0 bytes" },
-		{ FIELD(version), PROFILD_VERSION, 1, "1 bytes" },
-		{ FIELD(version), PROFILD_VERSION, sizeof(message.request) - 1, "bytes are no" },
-		{ FIELD(version), PROFILD_VERSION, sizeof(message.request), "bytes are not" },
-		{ FIELD(version), PROFILD_VERSION, size - 1, "bytes are not" },
-		{ FIELD(version), PROFILD_VERSION, size + 1, "bytes are not" },
-		{ FIELD(version), PROFILD_VERSION, sizeof(message), "bytes are not" },
+		{ FIELD(version), PROFILD_NEWEST, 0, "0 bytes" },
+		{ FIELD(version), PROFILD_NEWEST, 1, "1 bytes" },
+		{ FIELD(version), PROFILD_NEWEST, sizeof(message.request) - 1, "bytes are no" },
+		{ FIELD(version), PROFILD_NEWEST, sizeof(message.request), "bytes are not" },
+		{ FIELD(version), PROFILD_NEWEST, size - 1, "bytes are not" },
+		{ FIELD(version), PROFILD_NEWEST, size + 1, "bytes are not" },
+		{ FIELD(version), PROFILD_NEWEST, sizeof(message), "bytes are not" },
 	};
 
 	(void)unused;

@@ -400,11 +400,14 @@ static void test_most_cpu(void **state)
 static void test_update(void **state)
 {
 	struct record_reply reply = {
-		.version = RECORD_VERSION,
+		.version = RECORD_NEWEST,
 		.type = RECORD_RESULT,
 		.end = RECORD_GOES_ON,
 	};
-	struct watch w = { .is_served = true, .status.target = "t", .service.signals = -1 };
+	struct watch w = { .is_served = true,
+			   .status.target = "t",
+			   .service.signals = -1,
+			   .service.version = RECORD_NEWEST };
 	struct live window;
 	char *bytes;
 	size_t size;

@@ -21,15 +21,38 @@
 /* Memory of a histogram, besides its pages, in profild and the kernel: measured. */
 #define HISTOGRAM_BYTES (16 * 1024)
 
+_Static_assert(sizeof(struct profild_hello) == 264 && sizeof(struct profild_reply) == 264,
+	       "protocol.h: what is released does not change");
+
+static void set_message(char *message, size_t size, const struct error *e)
+{
+	snprintf(message, size, "%.159s%s%.75s", e->what, e->hint[0] ? "; " : "", e->hint);
+}
+
+/* Sends the first message: an error with its message unless `code` is 0. Never waits. */
+static int send_hello(int socket, int code, const struct error *e)
+{
+	struct profild_hello hello = {
+		.version = PROFILD_HELLO_VERSION,
+		.error = code,
+		.oldest = PROFILD_OLDEST,
+		.newest = PROFILD_NEWEST,
+	};
+
+	if (code)
+		set_message(hello.message, sizeof(hello.message), e);
+	return send(socket, &hello, sizeof(hello), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 /*
- * Sends a reply: an error with its message unless `code` is 0, and a histogram's descriptor and
- * period unless that is NULL. Never waits: the client has read the reply before, so there is room.
- * Returns 0 or a negative errno.
+ * Sends a reply in a request's version: an error with its message unless `code` is 0, and a
+ * histogram's descriptor and period unless that is NULL. Never waits: the client has read the reply
+ * before, so there is room. Returns 0 or a negative errno.
  */
-static int send_reply(int socket, int code, const struct error *e,
+static int send_reply(int socket, uint32_t version, int code, const struct error *e,
 		      const struct histogram *histogram)
 {
-	struct profild_reply reply = { .version = PROFILD_VERSION, .error = code };
+	struct profild_reply reply = { .version = version, .error = code };
 	union {
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -38,8 +61,7 @@ static int send_reply(int socket, int code, const struct error *e,
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
 	if (code)
-		snprintf(reply.message, sizeof(reply.message), "%.159s%s%.75s", e->what,
-			 e->hint[0] ? "; " : "", e->hint);
+		set_message(reply.message, sizeof(reply.message), e);
 	if (histogram) {
 		int fd = histogram_fd(histogram);
 
@@ -83,7 +105,7 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		err = error_set(e, errno, "cannot ask for credentials");
 	else
-		err = send_reply(socket, 0, NULL, NULL);
+		err = send_hello(socket, 0, NULL);
 	if (!err) {
 		*out = client;
 		return 0;
@@ -92,7 +114,7 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 close_peer:
 	close(client->peer.pidfd);
 refuse:
-	send_reply(socket, -err, e, NULL);
+	send_hello(socket, -err, e);
 	close(socket);
 	free(client);
 	return err;
@@ -259,6 +281,7 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 	pid_t sender;
 	ssize_t size = receive_request(client, buffer, &sender);
 	int err, unread;
+	bool is_spoken;
 
 	if (size == -EAGAIN)
 		return 0;
@@ -268,6 +291,8 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 		return error_set(e, 0, "it closed the connection");
 	if (ioctl(client->socket, SIOCOUTQ, &unread) || unread > 0)
 		return error_set(e, 0, "it sent a request before it had read the last reply");
+	is_spoken = size >= (ssize_t)sizeof(*buffer) && buffer->version >= PROFILD_OLDEST &&
+		    buffer->version <= PROFILD_NEWEST;
 	if (sender != client->peer.pid) {
 		error_set(&why, 0, "process %d cannot ask on the connection of process %d", sender,
 			  client->peer.pid);
@@ -288,7 +313,9 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 	} else if (!err) {
 		stop_counting(client);
 	}
-	err = send_reply(client->socket, -err, &why, started);
+	if (!is_spoken)
+		buffer->version = PROFILD_NEWEST;
+	err = send_reply(client->socket, buffer->version, -err, &why, started);
 	return err ? error_set(e, -err, "cannot reply") : 0;
 }
 

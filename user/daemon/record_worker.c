@@ -72,15 +72,20 @@ static int send_all(int socket, const void *bytes, size_t size)
 	return n == (ssize_t)size ? 0 : -EPIPE;
 }
 
-static int send_reply(int socket, struct record_reply *reply)
+static int send_reply(const struct worker *w, struct record_reply *reply)
 {
-	reply->version = RECORD_VERSION;
-	return send_all(socket, reply, sizeof(*reply));
+	reply->version = w->request.version;
+	return send_all(w->socket, reply, sizeof(*reply));
 }
 
 int record_greet(int socket, struct error *e)
 {
-	const struct record_reply ready = { .version = RECORD_VERSION, .type = RECORD_READY };
+	const struct record_ready ready = {
+		.version = RECORD_READY_VERSION,
+		.type = RECORD_READY,
+		.oldest = RECORD_OLDEST,
+		.newest = RECORD_NEWEST,
+	};
 	int on = 1;
 
 	/* Messages sent from now on have credentials. The client sends none before this reply. */
@@ -95,7 +100,7 @@ int record_greet(int socket, struct error *e)
 void record_refuse(int socket, int code, const struct error *e)
 {
 	struct record_reply reply = {
-		.version = RECORD_VERSION,
+		.version = RECORD_READY_VERSION,
 		.type = RECORD_REFUSED,
 		.kind = e->kind,
 		.error = code,
@@ -159,9 +164,9 @@ static int receive_request(struct worker *w, struct error *e)
 				 sender, w->peer.pid);
 	if (size != sizeof(*r))
 		return error_set(e, 0, "%zd bytes are no request", size);
-	if (r->version != RECORD_VERSION)
-		return error_set(e, 0, "unsupported protocol version %u: profild has version %d",
-				 r->version, RECORD_VERSION);
+	if (r->version < RECORD_OLDEST || r->version > RECORD_NEWEST)
+		return error_set(e, 0, "unsupported protocol version %u: profild speaks %d to %d",
+				 r->version, RECORD_OLDEST, RECORD_NEWEST);
 	if (r->flags & ~(uint32_t)RECORD_FLAGS || r->event >= CAPTURE_EVENTS ||
 	    r->stacks > CAPTURE_STACKS_SCRIPTS || r->waits_percent > 100 || r->unused ||
 	    (r->flags & RECORD_WAITS && r->flags & RECORD_WINDOWS) ||
@@ -360,7 +365,7 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 		err = error_no_memory(e);
 	profile_free(p);
 	reply.size = size;
-	if (!err && send_reply(w->socket, &reply))
+	if (!err && send_reply(w, &reply))
 		err = error_set(e, ECONNRESET, "the client has gone");
 	for (size_t sent = 0; sent < size && !err; sent += RECORD_CHUNK) {
 		size_t part = size - sent < RECORD_CHUNK ? size - sent : RECORD_CHUNK;
@@ -456,7 +461,7 @@ static int start_recording(struct worker *w, struct error *e)
 	no_waits = capture_no_waits(w->capture);
 	reply.waits = capture_has_waits(w->capture);
 	snprintf(reply.message, sizeof(reply.message), "%s", no_waits ?: "");
-	return send_reply(w->socket, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
+	return send_reply(w, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
 }
 
 /*

@@ -50,9 +50,9 @@ int request_check(const struct profild_request *request, size_t size, struct err
 {
 	if (size < sizeof(*request))
 		return error_set(e, 0, "%zu bytes are no request", size);
-	if (request->version != PROFILD_VERSION)
-		return error_set(e, 0, "unsupported protocol version %u: profild has version %d",
-				 request->version, PROFILD_VERSION);
+	if (request->version < PROFILD_OLDEST || request->version > PROFILD_NEWEST)
+		return error_set(e, 0, "unsupported protocol version %u: profild speaks %d to %d",
+				 request->version, PROFILD_OLDEST, PROFILD_NEWEST);
 	switch (request->type) {
 	case PROFILD_START:
 		return check_start(request, size, e);

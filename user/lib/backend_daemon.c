@@ -57,11 +57,22 @@ static int connect_to(const char *path)
 	return err;
 }
 
+/* Returns the error that profild has sent, with its message of this size. */
+static int sent_error(int code, char *message, size_t size)
+{
+	message[size - 1] = '\0';
+	for (char *c = message; *c; c++) /* it may go to a terminal */
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return profil__error(code, "%s", message);
+}
+
 /*
- * Receives a reply. On success *map is the descriptor that came with it, which the caller closes
- * (-1: none). Returns 0, the reply's error, or another negative errno.
+ * Receives a reply in this version, or the first message. On success *map is the descriptor that
+ * came with it, which the caller closes (-1: none). Returns 0, the reply's error, or another
+ * negative errno: -EPROTO, also if it is of another version, which is in reply->version.
  */
-static int receive_reply(int fd, int *map, struct profild_reply *reply)
+static int receive_reply(int fd, uint32_t version, int *map, struct profild_reply *reply)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec data = { reply, sizeof(*reply) };
@@ -93,31 +104,52 @@ static int receive_reply(int fd, int *map, struct profild_reply *reply)
 		memcpy(map, CMSG_DATA(first), sizeof(*map));
 	if (size == 0)
 		err = profil__error(EPIPE, "profild hung up");
+	else if (size >= (ssize_t)sizeof(reply->version) && reply->version != version)
+		err = profil__error(EPROTO,
+				    "profild answers in version %u of the protocol, not in %u: "
+				    "restart it, with a version of profil that is as new as this",
+				    reply->version, version);
 	else if (size != sizeof(*reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-		 reply->version != PROFILD_VERSION || reply->error < 0)
-		err = profil__error(EPROTO, "profild has another version of the protocol");
-	else if (reply->error) {
-		reply->message[sizeof(reply->message) - 1] = '\0';
-		for (char *c = reply->message; *c; c++) /* it may go to a terminal */
-			if (*c < ' ' || *c > '~')
-				*c = '?';
-		err = profil__error(reply->error, "%s", reply->message);
-	}
+		 reply->error < 0)
+		err = profil__error(EPROTO, "unexpected message from profild");
+	else if (reply->error)
+		err = sent_error(reply->error, reply->message, sizeof(reply->message));
 	if (err && *map >= 0)
 		close(*map);
 	return err;
 }
 
 /* Receives a reply that must not have a descriptor. */
-static int receive_plain(int fd)
+static int receive_plain(int fd, uint32_t version, struct profild_reply *reply)
 {
-	struct profild_reply reply;
-	int map, err = receive_reply(fd, &map, &reply);
+	int map, err = receive_reply(fd, version, &map, reply);
 
 	if (err || map < 0)
 		return err;
 	close(map);
 	return profil__error(EPROTO, "unexpected message from profild");
+}
+
+/* Receives the first message, and chooses the newest version that both speak. */
+static int receive_hello(int fd, uint32_t *version)
+{
+	struct profild_reply reply;
+	struct profild_hello hello;
+	int err = receive_plain(fd, PROFILD_HELLO_VERSION, &reply);
+
+	if (err)
+		return err;
+	_Static_assert(sizeof(hello) == sizeof(reply), "it is a reply that says more");
+	memcpy(&hello, &reply, sizeof(hello));
+	*version = profild_choose_version(&hello, PROFILD_OLDEST, PROFILD_NEWEST);
+	if (*version)
+		return 0;
+	return profil__error(EPROTO,
+			     "profild speaks versions %u to %u of the protocol, and this libprofil "
+			     "%d to %d: %s",
+			     hello.oldest, hello.newest, PROFILD_OLDEST, PROFILD_NEWEST,
+			     hello.oldest > PROFILD_NEWEST ? "the program needs a newer libprofil"
+							   : "update profild");
 }
 
 static int send_request(int fd, const struct profild_request *request,
@@ -170,8 +202,7 @@ static bool daemon_is_alive(const struct profil_session *s)
 
 static int request_start(struct profil_session *s)
 {
-	const struct profild_request request = {
-		.version = PROFILD_VERSION,
+	struct profild_request request = {
 		.type = PROFILD_START,
 		.frequency = s->hz,
 		.except = profil__service_tid(),
@@ -182,9 +213,10 @@ static int request_start(struct profil_session *s)
 	struct profild_reply reply = { 0 };
 	int fd, err;
 
-	err = receive_plain(s->fd); /* profild replies to the connection first */
+	err = receive_hello(s->fd, &s->version);
+	request.version = s->version;
 	err = err ?: send_request(s->fd, &request, s->plan.ranges);
-	err = err ?: receive_reply(s->fd, &fd, &reply);
+	err = err ?: receive_reply(s->fd, s->version, &fd, &reply);
 	if (err)
 		return err;
 	/* The map and the period are not trusted. */
@@ -237,11 +269,12 @@ static int daemon_start(struct profil_session *s)
 /* A tick that had begun may still count: it takes some microseconds, or ends with its machine. */
 static void daemon_stop(struct profil_session *s)
 {
-	const struct profild_request request = { .version = PROFILD_VERSION, .type = PROFILD_STOP };
+	const struct profild_request request = { .version = s->version, .type = PROFILD_STOP };
 	const struct timespec moment = { .tv_nsec = 20000 };
+	struct profild_reply reply;
 
 	if (send_request(s->fd, &request, NULL) == 0)
-		receive_plain(s->fd);
+		receive_plain(s->fd, s->version, &reply);
 	hang_up(s);
 	for (int i = 0;
 	     i < END_CHECKS_MAX && count_load(&s->state->done) != count_load(&s->state->ticks); i++)

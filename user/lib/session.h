@@ -31,6 +31,7 @@ struct profil_session {
 	bool attached;		       /* the back end counts */
 	bool trial;		       /* to see whether the back end works, not to count */
 	int fd;			       /* the back end's; -1: none */
+	uint32_t version;	       /* of the protocol with profild */
 	void *handle;		       /* the back end's */
 	struct profil_state *state;    /* shared with the kernel; NULL: none */
 	uint64_t *cells;	       /* shared with the kernel */

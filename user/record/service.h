@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The protocol between profiltool and profild --record, which records processes on behalf of their
- * user: a SOCK_SEQPACKET unix socket. All fields are in the machine's byte order. Both programs are
- * built from one tree: another version is refused.
+ * user: a SOCK_SEQPACKET unix socket. All fields are in the machine's byte order. Versions change
+ * by the same rule as in lib/protocol.h: what never changes is struct record_ready and
+ * RECORD_REFUSED, which may come before a version is chosen.
  *
- * profild sends the first message, RECORD_READY, or RECORD_REFUSED. Then the client sends one
- * struct record_request with a pidfd of each process (SCM_RIGHTS): unlike a PID, it cannot come to
- * mean another process, and it means the same in every PID namespace. The request carries
- * SCM_CREDENTIALS of its sender, which the kernel fills in: it must be the process that connected.
+ * profild sends the first message, RECORD_READY (struct record_ready), or RECORD_REFUSED. Then the
+ * client sends one struct record_request with a pidfd of each process (SCM_RIGHTS): unlike a PID,
+ * it cannot come to mean another process, and it means the same in every PID namespace. The request
+ * carries SCM_CREDENTIALS of its sender, which the kernel fills in: it must be the process that
+ * connected.
  *
  * When ticks are counted, profild sends RECORD_STARTED. The client ends the recording by
  * RECORD_STOP, and may ask for what was counted since the last time by RECORD_CUT if it has asked
@@ -23,7 +25,8 @@
 #include <stdint.h>
 
 #define RECORD_SOCKET	    "/run/profild/record"
-#define RECORD_VERSION	    1
+#define RECORD_OLDEST	    1 /* versions that are spoken */
+#define RECORD_NEWEST	    1
 #define RECORD_TARGETS_MAX  64
 #define RECORD_CHUNK	    65536
 #define RECORD_MESSAGE_SIZE 512
@@ -41,7 +44,7 @@ enum record_flag {
 };
 
 struct record_request {
-	uint32_t version;	/* RECORD_VERSION */
+	uint32_t version;	/* one that both speak */
 	uint32_t flags;		/* enum record_flag */
 	uint32_t event;		/* enum capture_event */
 	uint32_t stacks;	/* enum capture_stacks */
@@ -71,7 +74,7 @@ enum record_end {
 };
 
 struct record_reply {
-	uint32_t version;
+	uint32_t version;		   /* the request's; of REFUSED: RECORD_READY_VERSION */
 	uint32_t type;			   /* enum record_type */
 	uint32_t kind;			   /* of REFUSED: enum error_kind */
 	int32_t error;			   /* of REFUSED: an errno */
@@ -79,6 +82,16 @@ struct record_reply {
 	uint32_t waits;			   /* of STARTED: 1: waits are recorded */
 	uint64_t size;			   /* of RESULT: bytes that follow */
 	char message[RECORD_MESSAGE_SIZE]; /* NUL-terminated; of STARTED: why waits are not */
+};
+
+/* The first message: a struct record_reply of version 1, which says more. */
+#define RECORD_READY_VERSION 1
+struct record_ready {
+	uint32_t version; /* RECORD_READY_VERSION */
+	uint32_t type;	  /* RECORD_READY */
+	uint32_t oldest;  /* the versions that profild speaks; both 0: version 1 */
+	uint32_t newest;
+	char unused[sizeof(struct record_reply) - 16];
 };
 
 #endif

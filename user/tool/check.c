@@ -66,13 +66,13 @@ static const struct option_spec options[] = {
 };
 
 /* Receives one reply and checks its size and version. Returns 0 or a negative errno. */
-static int receive_reply(int fd, struct profild_reply *reply)
+static int receive_reply(int fd, uint32_t version, struct profild_reply *reply)
 {
 	ssize_t size = recv(fd, reply, sizeof(*reply), 0);
 
 	if (size < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	if (size != sizeof(*reply) || reply->version != PROFILD_VERSION)
+	if (size != sizeof(*reply) || reply->version != version)
 		return -EPROTO;
 	reply->message[sizeof(reply->message) - 1] = '\0';
 	return 0;
@@ -85,7 +85,6 @@ static int receive_reply(int fd, struct profild_reply *reply)
 static int ask_profild(const char *path, struct profild_reply *reply)
 {
 	struct profild_request request = {
-		.version = PROFILD_VERSION,
 		.type = PROFILD_START,
 		.frequency = USUAL_HZ,
 		.range_count = 1,
@@ -96,6 +95,7 @@ static int ask_profild(const char *path, struct profild_reply *reply)
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	struct profild_hello hello;
 	int fd, err;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -109,12 +109,17 @@ static int ask_profild(const char *path, struct profild_reply *reply)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		err = -errno;
 	else
-		err = receive_reply(fd, reply);
+		err = receive_reply(fd, PROFILD_HELLO_VERSION, reply);
+	if (!err && !reply->error) {
+		memcpy(&hello, reply, sizeof(hello));
+		request.version = profild_choose_version(&hello, PROFILD_OLDEST, PROFILD_NEWEST);
+		err = request.version ? 0 : -EPROTO;
+	}
 	if (!err && !reply->error) {
 		if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
 			err = -errno;
 		else
-			err = receive_reply(fd, reply);
+			err = receive_reply(fd, request.version, reply);
 	}
 	close(fd); /* ends the counting */
 	return err;

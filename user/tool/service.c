@@ -71,7 +71,10 @@ static ssize_t receive(const struct service *s, void *to, size_t size, struct er
 	return n < 0 ? error_set(e, errno, "cannot receive from profild") : n;
 }
 
-/* Waits for a reply. Returns 0 or a negative errno: what profild has refused, too. */
+/*
+ * Waits for a reply in the version that was chosen. Returns 0 or a negative errno: what profild has
+ * refused, too.
+ */
 static int receive_reply(const struct service *s, enum record_type type, struct record_reply *reply,
 			 struct error *e)
 {
@@ -81,10 +84,11 @@ static int receive_reply(const struct service *s, enum record_type type, struct 
 		return (int)size;
 	if (!size)
 		return error_set(e, ECONNRESET, "profild has gone");
-	if (size != sizeof(*reply) || reply->version != RECORD_VERSION) {
-		error_set(e, 0, "profild has another version of the protocol, not %d",
-			  RECORD_VERSION);
-		error_hint(e, "restart it after an upgrade");
+	if (size != sizeof(*reply) ||
+	    reply->version != (reply->type == RECORD_REFUSED ? RECORD_READY_VERSION : s->version)) {
+		error_set(e, 0, "profild answers in another version of the protocol, not in %u",
+			  s->version);
+		error_hint(e, "restart it after an upgrade: systemctl restart profil-record");
 		return -EPROTO;
 	}
 	reply->message[sizeof(reply->message) - 1] = '\0';
@@ -128,6 +132,8 @@ static int connect_to(struct service *s, const char *path, struct error *e)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct record_reply reply;
+	struct record_ready ready;
+	int err;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return error_set(e, ENAMETOOLONG, "cannot connect to profild at %s", path);
@@ -140,7 +146,24 @@ static int connect_to(struct service *s, const char *path, struct error *e)
 		error_hint(e, "is it running? systemctl status profil-record.socket");
 		return -EPERM;
 	}
-	return receive_reply(s, RECORD_READY, &reply, e);
+	s->version = RECORD_READY_VERSION;
+	err = receive_reply(s, RECORD_READY, &reply, e);
+	if (err)
+		return err;
+	memcpy(&ready, &reply, sizeof(ready));
+	ready.oldest = ready.oldest ?: RECORD_READY_VERSION;
+	ready.newest = ready.newest ?: RECORD_READY_VERSION;
+	s->version = ready.newest < RECORD_NEWEST ? ready.newest : RECORD_NEWEST;
+	if (s->version >= ready.oldest && s->version >= RECORD_OLDEST)
+		return 0;
+	error_set(e, 0,
+		  "profild speaks versions %u to %u of the protocol, and this profiltool %d to %d",
+		  ready.oldest, ready.newest, RECORD_OLDEST, RECORD_NEWEST);
+	error_hint(e, "%s",
+		   ready.oldest > RECORD_NEWEST ? "update profiltool"
+						: "update profild, and restart it: systemctl "
+						  "restart profil-record");
+	return -EPROTO;
 }
 
 int service_start(struct service *s, const char *path, const struct capture_options *o,
@@ -148,7 +171,6 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 {
 	const pid_t *pids = command ? &command : o->pids;
 	struct record_request request = {
-		.version = RECORD_VERSION,
 		.flags = (command ? RECORD_FROM_EXEC : 0) | (o->inherit ? RECORD_INHERIT : 0) |
 			 (o->user ? RECORD_USER : 0) | (o->native ? RECORD_NATIVE : 0) |
 			 (o->cpus ? RECORD_CPUS : 0) | (o->wall ? RECORD_WALL : 0) |
@@ -177,6 +199,7 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 			err = error_set(e, errno, "cannot watch process %d", pids[opened]);
 	}
 	err = err ?: connect_to(s, path, e);
+	request.version = s->version;
 	err = err ?: send_request(s, &request, pidfds, e);
 	while (opened)
 		close(pidfds[--opened]);

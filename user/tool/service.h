@@ -17,7 +17,8 @@
  */
 struct service {
 	int socket;
-	int signals; /* one that comes there ends a wait for profild; -1: none does */
+	uint32_t version; /* of the protocol, that both speak */
+	int signals;	  /* one that comes there ends a wait for profild; -1: none does */
 	char no_waits[RECORD_MESSAGE_SIZE]; /* why waits are not recorded, if they were asked for */
 	enum record_end end;		    /* of the last result */
 };
