@@ -74,6 +74,21 @@ check "a legacy program: its signals are its own" grep -qx 'SIGPROF default' "$w
 check "without --: succeeds" exits 0 "${run[@]}" --hz 1000 "$legacy" 1
 check "without --: counted" counted 25 "$build/lib/libprofil.so.1"
 check "--backend: succeeds" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
+# sum_line BACKEND HZ: whether the last line of its messages is the sum of the run of the legacy program whose output is
+# in $work/out: the counts are of these ticks, the ticks roughly of this CPU time, and that includes what it has
+# used.
+sum_line() {
+	tail -n 1 "$work/err" | awk -v backend="$1" -v hz="$2" -v counts="$(sed -n 's/^counts //p' "$work/out")" \
+		-v cpu="$(sed -n 's/^cpu_ns //p' "$work/out")" '
+		{ print }
+		!/^profil: [a-z]+: [0-9]+ ticks at [0-9]+ Hz in [0-9.]+ s of CPU time$/ { exit 1 }
+		{
+			due = $9 * hz
+			exit !($2 == backend ":" && $6 == hz && $3 >= counts && $3 >= due / 4 && $3 <= due * 1.75 + 3 &&
+				$9 >= cpu / 2e9)
+		}'
+}
+check "its last line has back end, ticks and CPU time" sum_line bpf 100
 check "--verbose: reports what is preloaded" says \
 	"LD_PRELOAD=$build/lib/libprofil.so.1:$build/lib/libprofil-gmon.so"
 check "libprofil reports its back end" says "back end: bpf"
@@ -92,10 +107,67 @@ reopens() {
 	exits 0 "${run[@]}" "$work/reopens" "$work/reopened" && test ! -s "$work/reopened"
 }
 check "a file of the program in the place of standard error gets no line" reopens
+# The compiler's own runtime starts gcc -pg before the constructors of libraries that are preloaded.
+compile "$work/initial.so" 'int initial(void) { return 0; }' -shared -fPIC -pg
+compile "$work/pg-library" 'int initial(void); int main(void) { return initial(); }' -pg "-Wl,--no-as-needed,$work/initial.so"
+mkdir "$work/gmon"
+in_gmon() {
+	(cd "$work/gmon" && exits 0 "$@")
+}
+check "gcc -pg with a library: succeeds" in_gmon "${run[@]}" --backend bpf ../pg-library
+check "gcc -pg with a library: its first line" says "profil: back end: bpf"
+check "gcc -pg with a library: its last line" grep -q '^profil: bpf: [0-9]* ticks at 100 Hz in ' "$work/err"
+
+# A child has what the parent counted before, and reports what it has counted itself.
+compile "$work/forks" '#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static unsigned short cells[64];
+int main(void) { int status;
+	if (profil(cells, sizeof(cells), 0, 2)) return 1;
+	while (clock() < CLOCKS_PER_SEC / 5);
+	if (fork() == 0) return 0;
+	return wait(&status) < 0 || status; }' -w
+child_sum() {
+	exits 0 "${run[@]}" --hz 1000 --backend bpf "$work/forks" && awk '
+		/^profil: bpf: [0-9]+ ticks/ { ticks[++n] = $3; cpu[n] = $9 }
+		END { print "child:", ticks[1], cpu[1], "parent:", ticks[2], cpu[2]
+			exit !(n == 2 && ticks[1] < ticks[2] / 2 && cpu[1] < cpu[2] / 2 && ticks[2] > 20) }' "$work/err"
+}
+check "a forked child reports its own ticks" child_sum
+
+# A program whose calls fail, or that makes none.
+compile "$work/fails" 'extern int sprofil(void *, int, void *, unsigned int);
+int main(void) { return sprofil(0, 0, 0, 8) != -1; }' -w
+check "a call that fails: the program goes on" exits 0 "${run[@]}" "$work/fails"
+check "a call that fails: why" says "profil: profil() failed: unknown flags of sprofil(): 0x8"
+check "a call that fails: nothing was counted" says "profil: no ticks were counted: profil() failed"
+check "a program that makes no call: succeeds" exits 0 "${run[@]}" true
+check "a program that makes no call: says so" says "profil: no ticks were counted in true itself: it did not call profil()"
+check "its children do not" test "$(status "${run[@]}" bash -c 'bash -c "exit 0"; exit 0'),$(grep -c 'bash itself' \
+	"$work/err")" = 0,1
+quiet_call() {
+	exits 0 "${run[@]}" -q true && test ! -s "$work/err"
+}
+check "--quiet: it does not, either" quiet_call
+check "a filter of seccomp(2) that a program has at its end does not end it" exits 0 "${run[@]}" "$progs/profil_exit" strict
+check "nor where it was profiled" exits 0 "${run[@]}" "$progs/profil_exit" off
+
+if compile "$work/asan" 'int main(int argc, char **argv) { char *volatile c = argv[0]; for (long i = 0; i < 20000000; i++) c[0]++;
+	return 0; }' -fsanitize=address -pg; then
+	check "a program of the address sanitizer: succeeds" in_gmon "${run[@]}" --backend bpf ../asan
+	check "a program of the address sanitizer: is counted" grep -qE '^profil: bpf: [1-9][0-9]* ticks' "$work/err"
+else
+	skip "a program of the address sanitizer" "gcc -fsanitize=address does not work here"
+fi
+
 check "as nobody, without profild: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run \
 	--socket "$work/none" "$tree/legacy" 0.1
 check "as nobody, without profild: libprofil reports libc, and why" \
 	says "back end: libc (kmod: "
+check "as nobody, without profild: libc does not say how many ticks" says \
+	"profil: libc: an unknown number of ticks at 100 Hz in 0."
 check "--strict: libc is an error of the program" exits 1 "${as_nobody[@]}" \
 	"$tree/profiltool" run --strict --socket "$work/none" "$tree/legacy" 0.1
 check "--strict: says why" says "libc: PROFIL_STRICT is 1)"
@@ -122,7 +194,7 @@ elif runs_32_bit "a 32-bit program"; then
 	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 1
 	check "a 32-bit program: counted, by the libprofil of 32 bits" \
 		counted 5 "$build/lib32/libprofil.so.1"
-	check "a 32-bit program: the loader has no complaint" test "$(grep -vc "^profil: back end" "$work/err")" = 0
+	check "a 32-bit program: the loader has no complaint" test "$(grep -vc "^profil: " "$work/err")" = 0
 	check "a 32-bit program: why it has no eBPF of its own" says "bpf: not in a 32-bit program"
 	mv "$tree/lib32" "$tree/lib32.away"
 	run=("$tree/profiltool" run)
@@ -209,8 +281,12 @@ check "--socket" environment PROFIL_SOCKET "/a b" "${run[@]}" --socket "/a b"
 check "back ends are printed" environment PROFIL_VERBOSE 1 "${run[@]}"
 check "-q" environment PROFIL_VERBOSE 0 "${run[@]}" -q
 check "--strict" environment PROFIL_STRICT 1 "${run[@]}" --strict
+check "the address sanitizer is to accept libraries before its own" environment ASAN_OPTIONS verify_asan_link_order=0 \
+	"${run[@]}"
+check "unless the user has it check them" environment ASAN_OPTIONS \
+	verify_asan_link_order=0:verify_asan_link_order=1 env ASAN_OPTIONS=verify_asan_link_order=1 "${run[@]}"
 same_environment() {
-	diff <(env -i A=1 PATH="$PATH" env) <(env -i A=1 PATH="$PATH" "${run[@]}" env | grep -v -e ^LD_PRELOAD= -e ^PROFIL_VERBOSE=)
+	diff <(env -i A=1 PATH="$PATH" env) <(env -i A=1 PATH="$PATH" "${run[@]}" env | grep -v -e ^LD_PRELOAD= -e ^PROFIL_VERBOSE= -e ^PROFIL_RUN= -e ^ASAN_OPTIONS=)
 }
 check "nothing else is set" same_environment
 
@@ -387,6 +463,10 @@ usage() {
 	exits 2 "${run[@]}" "$@" echo run && says "$text" && says "see profiltool run --help" &&
 		test ! -s "$work/out"
 }
+# refuses_variable TEXT NAME=VALUE: status 1, this said, nothing run.
+refuses_variable() {
+	exits 1 env "$2" "${run[@]}" echo run && says "$1" && says "unset it, or use the options" && test ! -s "$work/out"
+}
 for value in 0 -1 abc "" 100001 99.5 1e3; do
 	check "--hz \"$value\"" usage "--hz takes a frequency from 1 to 100000 Hz" --hz "$value"
 done
@@ -394,6 +474,13 @@ for value in auto "" BPF; do
 	check "--backend \"$value\"" usage "--backend takes kmod, bpf, daemon or libc" --backend "$value"
 done
 check "--socket \"\"" usage "empty" --socket ""
+for value in 0 abc 100001; do
+	check "PROFIL_HZ=$value" refuses_variable "PROFIL_HZ takes a frequency from 1 to 100000 Hz, not \"$value\"" \
+		PROFIL_HZ=$value
+done
+check "PROFIL_BACKEND=BPF" refuses_variable 'PROFIL_BACKEND takes kmod, bpf, daemon or libc, not "BPF"' PROFIL_BACKEND=BPF
+check "options go before these" exits 0 env PROFIL_HZ=abc PROFIL_BACKEND=BPF "${run[@]}" --hz 100 --backend libc true
+check "without a value they are none" exits 0 env PROFIL_HZ= PROFIL_BACKEND= "${run[@]}" true
 check "an unknown option" usage "unknown option: --nonsense" --nonsense
 check "--help" exits 0 "${run[@]}" --help
 check "--help is on standard output" grep -q -- --backend "$work/out"

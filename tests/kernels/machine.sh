@@ -205,7 +205,8 @@ sys.exit(not (total > 500 and all(abs(ticks.get("burn_" + name, 0) / total - sha
 # its own clock says, which counts hundredths of a second. To load the eBPF program takes CPU time
 # here that is the process's, too. Where instructions are the clock, a tick keeps step with a loop for a while.
 gcl_counts() {
-	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" || return
+	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" &&
+		grep -q '^profil: kmod: [1-9][0-9]* ticks at 733 Hz' "$results/gcl.err" || return
 	grep -E 'eval|used|Total' "$results"/gcl{,-bpf}.json
 	awk '
 		$3 == "eval" || $4 == "eval" { share[FILENAME] = $1 + 0 }

@@ -117,7 +117,9 @@ said() {
 	shift
 	answers ".*" env PROFIL_VERBOSE=1 "$@" >"$work/said"
 	cat "$work/said"
-	[ "$(grep -c "^profil: .*$backend" "$work/said")" = 1 ]
+	[ "$(grep -c "^profil: back end: $backend" "$work/said")" = 1 ] &&
+		[ "$(grep -cE "^profil: $backend: ([0-9]+|an unknown number of) ticks at " "$work/said")" = 1 ] &&
+		[ "$(grep -c "^profil: " "$work/said")" = 2 ]
 }
 
 silent() {

@@ -21,6 +21,7 @@
 #include "lib/last_error.h"
 #include "lib/memory.h"
 #include "lib/session.h"
+#include "lib/verbose.h"
 
 #define PARAMETERS "/sys/module/profil/parameters/"
 
@@ -116,6 +117,8 @@ static void take_totals(struct profil_session *s)
 		return;
 	s->latest_out_of_range = answer.out_of_range;
 	s->latest_lost = answer.lost;
+	if (!s->counts) /* in the caller's buffers */
+		s->in_range = answer.counted;
 }
 
 static void kmod_update(struct profil_session *s)
@@ -179,6 +182,8 @@ static void kmod_stop(struct profil_session *s)
 {
 	if (counting != s)
 		return;
+	if (profil__is_verbose()) /* else nobody asks for the ticks in the caller's buffers */
+		take_totals(s);
 	kmod_update(s);
 	ask_device(PROFIL_IOC_OFF, NULL);
 	counting = NULL;

@@ -43,6 +43,7 @@ static int libc_start(struct profil_session *s)
 	if (profil_of_libc((unsigned short *)region->buffer, region->bufsiz, region->offset,
 			   region->scale))
 		return profil__system_error("libc's profil()");
+	s->no_ticks = true;
 	return 0;
 }
 

@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/backend.h"
 #include "lib/fold.h"
 #include "lib/last_error.h"
 #include "lib/service_thread.h"
 #include "lib/session.h"
+#include "lib/verbose.h"
 #include "util/clock.h"
 
 /* In the order in which they are tried. */
@@ -83,45 +82,6 @@ static int attach_by(const struct backend *backend, struct profil_session *s)
 	return err;
 }
 
-static struct {
-	bool known;
-	dev_t device;
-	ino_t inode;
-} standard_error; /* when the library was loaded, if PROFIL_VERBOSE is 1 */
-
-__attribute__((constructor)) static void note_standard_error(void)
-{
-	const char *verbose = secure_getenv("PROFIL_VERBOSE");
-	int code = errno;
-	struct stat status;
-
-	if (verbose && strcmp(verbose, "1") == 0 && fstat(STDERR_FILENO, &status) == 0) {
-		standard_error.known = true;
-		standard_error.device = status.st_dev;
-		standard_error.inode = status.st_ino;
-	}
-	errno = code;
-}
-
-/*
- * The only line that the library ever prints; not to a file that the program opened in the place of
- * standard error.
- */
-static void print_choice(const char *name, const char *skipped)
-{
-	char line[ERROR_SIZE + 64];
-	struct stat status;
-	int length;
-
-	if (!standard_error.known || fstat(STDERR_FILENO, &status) ||
-	    status.st_dev != standard_error.device || status.st_ino != standard_error.inode)
-		return;
-	length = snprintf(line, sizeof(line), "profil: back end: %s%s%s%s\n", name ? name : "none",
-			  *skipped ? " (" : "", skipped, *skipped ? ")" : "");
-	if (write(STDERR_FILENO, line, length) < 0)
-		return; /* it is a diagnostic, and not worth a failure */
-}
-
 /*
  * Starts the first back end that can count for the session. It becomes the process's, unless
  * `beside`: the process has one already. Returns -EINVAL if one refuses the rate or the regions,
@@ -147,7 +107,7 @@ static int choose_backend(struct profil_session *s, bool beside)
 		if (!err) {
 			if (!beside)
 				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
-			print_choice(backends[i]->name, reasons);
+			profil__print_backend(backends[i]->name, reasons);
 			profil__error_clear();
 			return 0;
 		}
@@ -157,7 +117,7 @@ static int choose_backend(struct profil_session *s, bool beside)
 			 backends[i]->name, profil__error_text());
 	}
 	if (!s->counts) /* libprofil-gmon has a histogram by profil() if there is no session */
-		print_choice(NULL, reasons);
+		profil__print_backend(NULL, reasons);
 	if (!*reasons)
 		return profil__error(ENOTSUP, "PROFIL_BACKEND is \"%.40s\": not a back end",
 				     forced_name());

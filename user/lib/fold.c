@@ -59,9 +59,9 @@ static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t fi
 		if (!count_load(&s->cells[cell]))
 			continue;
 		count = count_take(&s->cells[cell]);
+		s->in_range += count;
 		if (s->counts) {
 			s->counts[cell] += count;
-			s->in_range += count;
 			continue;
 		}
 		region = profil__plan_region(&s->plan, cell);

@@ -13,6 +13,7 @@
 #include "lib/session.h"
 #include "lib/sessions.h"
 #include "lib/state.h"
+#include "lib/verbose.h"
 #include "util/clock.h"
 
 #define ALL_SPROFIL_FLAGS (PROF_USHORT | PROF_UINT | PROF_FAST)
@@ -85,6 +86,7 @@ static int return_value(int err)
 {
 	if (!err)
 		return 0;
+	profil__print_failure();
 	errno = -err;
 	return -1;
 }

@@ -21,15 +21,18 @@ struct profil_session {
 	struct plan plan;
 	/* One for each cell, for profil_attach(). NULL: the counts go to the regions' buffers. */
 	uint64_t *counts;
-	uint64_t in_range; /* the sum of all that was added to counts */
+	uint64_t in_range; /* the sum of all that was added to counts, or to the buffers */
 	/* Of kernel memory that was released, and of the present one when last read. */
 	uint64_t out_of_range, latest_out_of_range;
 	uint64_t lost, latest_lost;
+	/* The three sums of ticks, lost, and cpu_ns, which a forked child has from its parent. */
+	uint64_t parents_ticks, parents_lost, parents_cpu_ns;
 
 	const struct backend *backend; /* NULL: never started */
 	bool on;		       /* in the list: it counts, or does as soon as it can */
 	bool attached;		       /* the back end counts */
 	bool trial;		       /* to see whether the back end works, not to count */
+	bool no_ticks;		       /* the back end does not say how many it counts */
 	int fd;			       /* the back end's; -1: none */
 	uint32_t version;	       /* of the protocol with profild */
 	void *handle;		       /* the back end's */

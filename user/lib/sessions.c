@@ -16,12 +16,14 @@
 #include "lib/profil.h"
 #include "lib/service_thread.h"
 #include "lib/session.h"
+#include "lib/verbose.h"
 #include "util/clock.h"
 
 /* The service thread holds the lock while it tries to attach again: at most 1/30 of the time. */
 #define RETRY_SHARE 30
 
 static struct profil_session *sessions; /* those that are on */
+static struct profil_sum stopped;	/* the sum of those that were */
 
 int profil__session_make(struct profil_session **session, const struct region *regions,
 			 size_t count, bool wide)
@@ -213,6 +215,11 @@ int profil__session_start(struct profil_session *s)
 	return err;
 }
 
+static uint64_t session_ticks(const struct profil_session *s)
+{
+	return s->in_range + s->out_of_range + s->latest_out_of_range + s->lost + s->latest_lost;
+}
+
 void profil__session_stop(struct profil_session *s)
 {
 	struct profil_session **link = &sessions;
@@ -229,6 +236,14 @@ void profil__session_stop(struct profil_session *s)
 		link = &(*link)->next;
 	*link = s->next;
 	s->on = false;
+	if (!s->pid && !s->trial) {
+		stopped.backend = s->backend->name;
+		stopped.no_ticks |= s->no_ticks;
+		stopped.ticks += session_ticks(s) - s->parents_ticks;
+		stopped.lost += s->lost + s->latest_lost - s->parents_lost;
+		stopped.cpu_ns += s->cpu_ns - s->parents_cpu_ns;
+		stopped.period_ns = s->period_ns;
+	}
 	end_idle_thread();
 }
 
@@ -280,6 +295,27 @@ void profil__sessions_stop(void)
 		profil__session_stop(sessions);
 }
 
+static int stop_session(struct profil_session *s)
+{
+	profil__session_stop(s);
+	return 0;
+}
+
+void profil__sessions_end(void)
+{
+	while (sessions) {
+		if (sessions->backend->direct)
+			profil__session_stop(sessions);
+		else /* no seccomp(2) filter there */
+			profil__service_call(stop_session, sessions);
+	}
+}
+
+const struct profil_sum *profil__sessions_sum(void)
+{
+	return &stopped;
+}
+
 /* In a child; with `again`, sessions about this process that are not inherited are restarted. */
 static void begin_child(bool again)
 {
@@ -287,6 +323,8 @@ static void begin_child(bool again)
 	bool service = profil__service_runs();
 
 	sessions = NULL;
+	stopped = (struct profil_sum){ 0 };
+	profil__verbose_forked();
 	profil__service_forget();
 	for (struct profil_session *s = all; s; s = next) {
 		next = s->next;
@@ -301,6 +339,9 @@ static void begin_child(bool again)
 			s->fd = -1;
 			s->handle = NULL;
 		}
+		s->parents_ticks = session_ticks(s);
+		s->parents_lost = s->lost;
+		s->parents_cpu_ns = s->cpu_ns;
 		if (!s->on && again && !s->pid) {
 			s->on = profil__backends_restart(s) == 0;
 			if (s->on)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct profil_session;
+struct profil_sum;
 struct region;
 
 /*
@@ -56,6 +57,15 @@ void profil__sessions_before_fork(void);
 void profil__sessions_after_fork(void);
 
 void profil__sessions_stop(void);
+
+/* The same at the end of the process, where a seccomp(2) filter may forbid much. */
+void profil__sessions_end(void);
+
+/*
+ * What sessions of this process have counted that were on and are not any more. Without the lock,
+ * when all are off.
+ */
+const struct profil_sum *profil__sessions_sum(void);
 
 /*
  * Ends the service thread, and with it what back ends keep open for the next session; unless a

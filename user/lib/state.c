@@ -14,6 +14,7 @@
 #include "lib/references.h"
 #include "lib/service_thread.h"
 #include "lib/sessions.h"
+#include "lib/verbose.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -247,7 +248,16 @@ bool profil__was_used(void)
 
 __attribute__((destructor)) static void update_at_end(void)
 {
+	struct guard guard;
+
 	update_all();
+	if (!profil__is_verbose())
+		return;
+	if (profil__sessions_any() && profil__enter(&guard) == 0) {
+		profil__sessions_end();
+		profil__leave(&guard);
+	}
+	profil__print_sum(profil__sessions_sum(), used);
 }
 
 /* --- Initialisation --- */

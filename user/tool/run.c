@@ -21,27 +21,53 @@ struct run_options {
 	bool strict, quiet, verbose;
 };
 
-static int parse_hz(const char *value, void *member, struct error *e)
+/* `name`: of the option or variable that has this value. */
+static int check_hz(const char *name, const char *value, struct error *e)
 {
 	uint64_t hz;
 
-	if (number_parse(value, 1, MOST_HZ, &hz))
-		return error_set(e, 0, "--hz takes a frequency from 1 to %d Hz, not \"%s\"",
-				 MOST_HZ, value);
-	*(const char **)member = value;
-	return 0;
+	if (number_parse(value, 1, MOST_HZ, &hz) == 0)
+		return 0;
+	return error_set(e, 0, "%s takes a frequency from 1 to %d Hz, not \"%s\"", name, MOST_HZ,
+			 value);
 }
 
-static int parse_backend(const char *value, void *member, struct error *e)
+static int check_backend(const char *name, const char *value, struct error *e)
 {
 	static const char *const names[] = { "kmod", "bpf", "daemon", "libc" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(value, names[i]) == 0) {
-			*(const char **)member = names[i];
+		if (strcmp(value, names[i]) == 0)
 			return 0;
-		}
-	return error_set(e, 0, "--backend takes kmod, bpf, daemon or libc, not \"%s\"", value);
+	return error_set(e, 0, "%s takes kmod, bpf, daemon or libc, not \"%s\"", name, value);
+}
+
+static int parse_hz(const char *value, void *member, struct error *e)
+{
+	*(const char **)member = value;
+	return check_hz("--hz", value, e);
+}
+
+static int parse_backend(const char *value, void *member, struct error *e)
+{
+	*(const char **)member = value;
+	return check_backend("--backend", value, e);
+}
+
+/* What libprofil takes from the environment, where no option is instead: without a value, its
+ * default. */
+static int check_variables(const struct run_options *o, struct error *e)
+{
+	const char *hz = getenv("PROFIL_HZ"), *backend = getenv("PROFIL_BACKEND");
+	int err = 0;
+
+	if (!o->hz && hz && *hz)
+		err = check_hz("PROFIL_HZ", hz, e);
+	if (!err && !o->backend && backend && *backend)
+		err = check_backend("PROFIL_BACKEND", backend, e);
+	if (err)
+		error_hint(e, "unset it, or use the options --hz and --backend");
+	return err;
 }
 
 #define MEMBER(name) offsetof(struct run_options, name)
@@ -54,7 +80,8 @@ static const struct option_spec options[] = {
 	  MEMBER(socket) },
 	{ "strict", 0, NULL, "an error of profil() instead of the C library's signals", NULL,
 	  MEMBER(strict) },
-	{ "quiet", 'q', NULL, "do not print which back end counts", NULL, MEMBER(quiet) },
+	{ "quiet", 'q', NULL, "do not print which back end counts, and how many ticks", NULL,
+	  MEMBER(quiet) },
 	{ "verbose", 'v', NULL, "print what is preloaded", NULL, MEMBER(verbose) },
 	{ 0 },
 };
@@ -191,12 +218,12 @@ static int set_variable(const char *name, const char *value, struct error *e)
 
 static int run_program(int argc, char **argv)
 {
-	char path[PATH_MAX], directory[PATH_MAX], **command;
+	char path[PATH_MAX], directory[PATH_MAX], pid[32], **command;
 	struct run_options o = { 0 };
 	struct executable program;
-	const char *others = getenv("LD_PRELOAD");
+	const char *others = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	bool has_library = false;
-	char *preload = NULL;
+	char *preload = NULL, *asan_options = NULL;
 	struct error e;
 	int err, first, code = tool_options(&run_command, &o, argc, argv, true, &first);
 
@@ -208,7 +235,8 @@ static int run_program(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	command = argv + first;
-	err = executable_find(command[0], path, &e);
+	err = check_variables(&o, &e);
+	err = err ?: executable_find(command[0], path, &e);
 	err = err ?: executable_read_program(path, &program, &e);
 	if (!err && program.privileged) {
 		err = error_set(&e, 0,
@@ -228,6 +256,8 @@ static int run_program(int argc, char **argv)
 	err = err ?: set_variable("PROFIL_SOCKET", o.socket, &e);
 	err = err ?: set_variable("PROFIL_STRICT", o.strict ? "1" : NULL, &e);
 	err = err ?: set_variable("PROFIL_VERBOSE", o.quiet ? "0" : "1", &e);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	err = err ?: set_variable("PROFIL_RUN", pid, &e);
 	/* Libraries that are preloaded already stay, behind ours. */
 	if (!err && !has_library &&
 	    asprintf(&preload, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
@@ -235,10 +265,24 @@ static int run_program(int argc, char **argv)
 		preload = NULL;
 		err = error_no_memory(&e);
 	}
+	/*
+	 * The address sanitizer's runtime ends programs in which a library is loaded before it. It
+	 * has to be the first that defines what both define, which ours and it do not; preloading
+	 * it, too, would have it look for leaks in all programs that this one starts. What the user
+	 * sets goes before.
+	 */
+	if (!err && !has_library &&
+	    asprintf(&asan_options, "verify_asan_link_order=0%s%s", asan && *asan ? ":" : "",
+		     asan ?: "") < 0) {
+		asan_options = NULL;
+		err = error_no_memory(&e);
+	}
 	if (preload && o.verbose)
 		tool_warn("LD_PRELOAD=%s", preload);
 	err = err ?: set_variable("LD_PRELOAD", preload, &e);
+	err = err ?: set_variable("ASAN_OPTIONS", asan_options, &e);
 	free(preload);
+	free(asan_options);
 	if (!err) {
 		execvp(path, command);
 		error_set(&e, errno, "cannot run %s", path);
