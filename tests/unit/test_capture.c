@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -800,6 +801,50 @@ static void test_many_images(void **state)
 }
 
 /*
+ * Of one path, each file is an image: by its number, and by its last change, as it may be written.
+ */
+static void test_files_of_one_path(void **state)
+{
+	char path[] = "/tmp/profil-test.XXXXXX", newer[64];
+	const struct process process = { .pid = getpid(), .uid = UINT32_MAX };
+	struct sideband_record record = map_record(getpid(), 1, 0x1000, 0x2000, path);
+	struct process_table table = { 0 };
+	int file = mkstemp(path), new_file;
+	struct stat old_status, status;
+	uint32_t image;
+
+	(void)state;
+	assert_true(file >= 0);
+	assert_int_equal(fstat(file, &old_status), 0);
+	record.device = old_status.st_dev;
+	record.inode = old_status.st_ino;
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
+	assert_int_equal(image, 0);
+	snprintf(newer, sizeof(newer), "%s.new", path);
+	new_file = open(newer, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_true(new_file >= 0);
+	assert_int_equal(rename(newer, path), 0);
+	assert_int_equal(fstat(new_file, &status), 0);
+	record.inode = status.st_ino;
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
+	assert_int_equal(image, 1);
+	/* It was written since: one that maps it now has other code. */
+	assert_int_equal(write(new_file, "code", 4), 4);
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
+	assert_int_equal(image, 2);
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
+	assert_int_equal(image, 2);
+	record.inode = old_status.st_ino;
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
+	assert_int_equal(image, 0);
+	assert_int_equal(table.image_count, 3);
+	unlink(path);
+	close(file);
+	close(new_file);
+	process_table_free(&table);
+}
+
+/*
  * Whose file an image gets, of one path and inode: root's for all, a user's for that user's
  * processes alone, also for those that ended before their file could be opened.
  */
@@ -927,6 +972,7 @@ int main(void)
 		cmocka_unit_test(test_too_many_names),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
+		cmocka_unit_test(test_files_of_one_path),
 		cmocka_unit_test(test_images_of_users),
 	};
 

@@ -99,6 +99,45 @@ static void by_path(void **state)
 	profile_free(p);
 }
 
+static struct profile *file_at(uint64_t start, uint64_t file_id, const char *name)
+{
+	const struct profile_image file = { .path = "/bin/a", .file_id = file_id };
+	struct profile *p = empty_profile(1000);
+	uint32_t image, mapping, frame;
+
+	assert_int_equal(profile_add_image_like(p, &file, &image), 0);
+	assert_int_equal(profile_add_mapping(p, start, start + 0x2000, 0x1000, image, &mapping), 0);
+	frame = add_location(p, start + 0x10, mapping);
+	if (name)
+		name_location(p, frame, name, 0);
+	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 3);
+	return p;
+}
+
+/* What was recorded of files without a build ID is told apart by what the machine has for them. */
+static void by_file(void **state)
+{
+	struct profile *p = file_at(0x55000000, 77, "old");
+
+	(void)state;
+	merge(p, file_at(0x66000000, 77, NULL));
+	assert_int_equal(p->image_count, 1);
+	assert_int_equal(p->sample_count, 1);
+	assert_int_equal(p->values[0], 6);
+	/* No file that may be another gets the name. */
+	merge(p, file_at(0x55000000, 88, NULL));
+	merge(p, loaded_at(0x55000000, "/bin/a", build, sizeof(build)));
+	assert_int_equal(p->image_count, 3);
+	assert_int_equal(p->sample_count, 3);
+	assert_int_equal(p->locations[1].line_count + p->locations[2].line_count, 0);
+	merge(p, file_at(0x77000000, 88, NULL));
+	assert_int_equal(p->image_count, 3);
+	/* Other programs' files name it by its path alone. */
+	merge(p, loaded_at(0x55000000, "/bin/a", NULL, 0));
+	assert_int_equal(p->image_count, 3);
+	profile_free(p);
+}
+
 /* JIT code of two processes is different code at the same address. */
 static void memory_without_a_file(void **state)
 {
@@ -609,6 +648,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_build_id),
 		cmocka_unit_test(by_path),
+		cmocka_unit_test(by_file),
 		cmocka_unit_test(memory_without_a_file),
 		cmocka_unit_test(kernel_addresses),
 		cmocka_unit_test(narrow_and_wide_mappings),

@@ -282,17 +282,17 @@ struct capture_image {
 	int fd;			    /* open for reading, or -1; owned by the capture */
 	int root;  /* root directory of the process, if not ours, else -1; owned by the capture */
 	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
-	uint64_t device, inode; /* of the file; inode 0: unknown */
-	uid_t provider;		/* the user who chose what the file holds; 0: root or the caller */
-	uint64_t serial;	/* of no other image of the recording, whatever its number */
-	/* Private to the capture: */
-	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
-	bool is_unread;		  /* its file could not be opened so far, */
-	uint64_t next_try_ns;	  /* and is not tried again before */
-	bool is_reopened;	  /* it could, later: for capture/unwind/ */
+	uint64_t device, inode;	  /* of the file; inode 0: unknown */
 	off_t size;		  /* of the open file when it was opened, */
 	struct timespec modified; /* and when it was last modified then */
-	uint64_t until_ns; /* since the epoch, not 0: the program whose code it is ended then */
+	uid_t provider;	 /* the user who chose what the file holds; 0: root or the caller */
+	uint64_t serial; /* of no other image of the recording, whatever its number */
+	/* Private to the capture: */
+	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
+	bool is_unread;	      /* its file could not be opened so far, */
+	uint64_t next_try_ns; /* and is not tried again before */
+	bool is_reopened;     /* it could, later: for capture/unwind/ */
+	uint64_t until_ns;    /* since the epoch, not 0: the program whose code it is ended then */
 };
 
 struct capture_mapping {

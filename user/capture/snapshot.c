@@ -45,9 +45,13 @@ static void mark_executable(struct process_table *table, struct process *process
 		return;
 	for (size_t i = 0; i < space->count; i++) {
 		const struct capture_image *image = &table->images[space->mappings[i].image];
+		struct stat its = { .st_dev = image->device, .st_ino = image->inode };
 
+		/* For file systems of several devices, as Btrfs and overlayfs, maps has another. */
+		if (image->fd >= 0)
+			fstat(image->fd, &its);
 		space->mappings[i].executable =
-			image->inode == status.st_ino && image->device == status.st_dev;
+			its.st_ino == status.st_ino && its.st_dev == status.st_dev;
 	}
 }
 

@@ -43,7 +43,7 @@ struct merge {
 	bool different_periods; /* where they count the same event */
 };
 
-/* The first image of each build ID, name and provider, and the first of each path. */
+/* The first image of each build ID, name and provider, and the first of each that may_be_same(). */
 struct image_indexes {
 	struct index by_build_id;
 	struct index by_path;
@@ -54,11 +54,20 @@ static bool same_build_id(const void *array, uint32_t id, const void *key)
 	return build_id_is_copy((const struct profile_image *)array + id, key);
 }
 
-static bool same_path(const void *array, uint32_t id, const void *key)
+/*
+ * Whether an image may be that of another build ID, with which it was not found, or without one: by
+ * their path, as files of other programs name images by it alone. What tells two files of one path
+ * apart is known of all that were recorded here.
+ */
+static bool may_be_same(const void *array, uint32_t id, const void *key)
 {
-	const struct profile_image *image = (const struct profile_image *)array + id, *wanted = key;
+	const struct profile_image *a = (const struct profile_image *)array + id, *b = key;
 
-	return image->path == wanted->path && image->provider == wanted->provider;
+	if (a->path != b->path || a->provider != b->provider)
+		return false;
+	if (a->build_id_size || b->build_id_size)
+		return a->build_id_size ? !b->build_id_size && !b->file_id : !a->file_id;
+	return a->file_id == b->file_id || !a->file_id || !b->file_id;
 }
 
 static uint64_t path_hash(const struct profile_image *image)
@@ -76,7 +85,7 @@ static int index_image(const struct profile *p, uint32_t id, struct image_indexe
 		    INDEX_NONE &&
 	    index_add(&indexes->by_build_id, hash, id))
 		return -ENOMEM;
-	if (index_find(&indexes->by_path, path_hash(image), same_path, p->images, image) ==
+	if (index_find(&indexes->by_path, path_hash(image), may_be_same, p->images, image) ==
 	    INDEX_NONE)
 		return index_add(&indexes->by_path, path_hash(image), id);
 	return 0;
@@ -95,10 +104,7 @@ static uint32_t find_image(const struct profile *p, const struct image_indexes *
 				p->images, image);
 	if (id != INDEX_NONE || !*image->path)
 		return id;
-	id = index_find(&indexes->by_path, path_hash(image), same_path, p->images, image);
-	if (id != INDEX_NONE && image->build_id_size && p->images[id].build_id_size)
-		return INDEX_NONE;
-	return id;
+	return index_find(&indexes->by_path, path_hash(image), may_be_same, p->images, image);
 }
 
 static int merge_images(struct merge *m)
@@ -118,8 +124,7 @@ static int merge_images(struct merge *m)
 			break;
 		*id = find_image(to, &indexes, &theirs);
 		if (*id == INDEX_NONE) {
-			err = profile_add_image_of(to, theirs.path, theirs.build_id,
-						   theirs.build_id_size, theirs.provider, id);
+			err = profile_add_image_like(to, &theirs, id);
 			err = err ?: index_image(to, *id, &indexes);
 			if (err)
 				break;
@@ -129,6 +134,7 @@ static int merge_images(struct merge *m)
 		if (!ours->build_id_size) {
 			memcpy(ours->build_id, theirs.build_id, theirs.build_id_size);
 			ours->build_id_size = theirs.build_id_size;
+			ours->file_id = ours->file_id ?: theirs.file_id;
 		}
 		if (!ours->text_size) {
 			ours->text_start = theirs.text_start;

@@ -228,29 +228,38 @@ static bool image_equal(const void *array, uint32_t id, const void *key)
 
 	return a->path == b->path && a->provider == b->provider &&
 	       a->build_id_size == b->build_id_size &&
-	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	       (a->build_id_size || a->file_id == b->file_id);
 }
 
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id)
 {
-	return profile_add_image_of(p, path, build_id, build_id_size, 0, id);
+	struct profile_image image = { .path = path };
+
+	if (build_id_size > sizeof(image.build_id))
+		build_id_size = sizeof(image.build_id);
+	if (build_id_size)
+		memcpy(image.build_id, build_id, build_id_size);
+	image.build_id_size = build_id_size;
+	return profile_add_image_like(p, &image, id);
 }
 
-int profile_add_image_of(struct profile *p, const char *path, const uint8_t *build_id,
-			 size_t build_id_size, uint32_t provider, uint32_t *id)
+int profile_add_image_like(struct profile *p, const struct profile_image *image, uint32_t *id)
 {
-	struct profile_image entry = { .fd = -1, .root = -1, .provider = provider };
+	struct profile_image entry = {
+		.fd = -1,
+		.root = -1,
+		.build_id_size = image->build_id_size,
+		.provider = image->provider,
+		.file_id = image->file_id,
+	};
 	uint64_t hash;
 
-	if (build_id_size > sizeof(entry.build_id))
-		build_id_size = sizeof(entry.build_id);
-	if (build_id_size)
-		memcpy(entry.build_id, build_id, build_id_size);
-	entry.build_id_size = build_id_size;
-	if (profile_string(p, path, &entry.path))
+	memcpy(entry.build_id, image->build_id, image->build_id_size);
+	if (profile_string(p, image->path, &entry.path))
 		return -ENOMEM;
-	hash = hash_bytes(entry.build_id, build_id_size, (uintptr_t)entry.path);
+	hash = hash_bytes(entry.build_id, entry.build_id_size, (uintptr_t)entry.path);
 	*id = index_find(&p->image_index, hash, image_equal, p->images, &entry);
 	if (*id != INDEX_NONE)
 		return 0;
@@ -260,6 +269,18 @@ int profile_add_image_of(struct profile *p, const char *path, const uint8_t *bui
 	*id = p->image_count++;
 	p->images[*id] = entry;
 	return 0;
+}
+
+uint64_t profile_file_id(uint64_t device, uint64_t inode, uint64_t size, struct timespec modified)
+{
+	const uint64_t parts[] = { device, inode, size, modified.tv_sec, modified.tv_nsec };
+	uint64_t id = 0xcbf29ce484222325ULL; /* FNV-1a, of words: hash_u64() differs by process */
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		id = (id ^ parts[i]) * 0x100000001b3ULL;
+		id ^= id >> 32;
+	}
+	return id ?: 1;
 }
 
 int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint64_t offset,

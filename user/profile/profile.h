@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "util/error.h"
 #include "util/index.h"
@@ -47,6 +48,11 @@ struct profile_image {
 	 * or unknown. Images of different providers are different: a build ID may be forged.
 	 */
 	uint32_t provider;
+	/*
+	 * Of a file without a known build ID: profile_file_id(), which two files of one path do not
+	 * share; 0: unknown.
+	 */
+	uint64_t file_id;
 };
 
 /* A mapping of a part of an image: memory [start, limit) holds the file from offset on. */
@@ -399,13 +405,20 @@ bool profile_is_clock_time(const struct profile *p, size_t value);
 int profile_widen_values(struct profile *p, size_t width);
 
 /*
- * Images are equal when path, build ID and provider are; the first call is for provider 0. fd is -1
- * in a new one.
+ * Images are equal when path, build ID and provider are, and without a build ID file_id. The first
+ * call is for provider 0 and file_id 0, the second takes only these members of `image`. fd is -1 in
+ * a new one.
  */
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id);
-int profile_add_image_of(struct profile *p, const char *path, const uint8_t *build_id,
-			 size_t build_id_size, uint32_t provider, uint32_t *id);
+int profile_add_image_like(struct profile *p, const struct profile_image *image, uint32_t *id);
+
+/*
+ * What tells a file from all others, on one machine, for profile_image.file_id: its number, and
+ * where known (else 0) its size and when it was last modified. Never 0.
+ */
+uint64_t profile_file_id(uint64_t device, uint64_t inode, uint64_t size, struct timespec modified);
+
 int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint64_t offset,
 			uint32_t image, uint32_t *id);
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *id);

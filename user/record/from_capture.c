@@ -69,24 +69,28 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	const struct capture_image *image = &capture_images(b->c, &count)[number];
 	uint64_t hash = hash_u64(image->serial, 0);
 	uint32_t entry = index_find(&b->image_index, hash, serial_equal, b->images, &image->serial);
-	struct profile_image *added;
+	struct profile_image key = { 0 }, *added;
 
-	if (entry != INDEX_NONE) {
-		const struct profile_image *known;
-
-		*id = b->images[entry].id;
-		known = &b->p->images[*id];
-
-		/*
-		 * Memory without a file is renamed when the file with its functions' names is
-		 * found. A file that could not be opened may be open by now.
-		 */
-		if ((*image->path != '[' || strcmp(known->path, image->path) == 0) &&
-		    (known->fd >= 0 || image->fd < 0))
-			return 0;
-	}
-	if (profile_add_image_of(b->p, image->path, image->build_id, image->build_id_size,
-				 image->provider, id))
+	*id = entry == INDEX_NONE ? PROFILE_NONE : b->images[entry].id;
+	added = entry == INDEX_NONE ? NULL : &b->p->images[*id];
+	/*
+	 * Memory without a file is renamed when the file with its functions' names is found. A file
+	 * that could not be opened may be open by now.
+	 */
+	if (added && (*image->path != '[' || strcmp(added->path, image->path) == 0) &&
+	    (added->fd >= 0 || image->fd < 0))
+		return 0;
+	key.path = image->path;
+	key.provider = image->provider;
+	key.build_id_size = image->build_id_size;
+	memcpy(key.build_id, image->build_id, image->build_id_size);
+	if (image->inode)
+		key.file_id =
+			profile_file_id(image->device, image->inode, image->size, image->modified);
+	/* The same image, though by now its build ID or last change is known. */
+	if ((!added || strcmp(added->path, image->path) != 0 ||
+	     added->provider != image->provider) &&
+	    profile_add_image_like(b->p, &key, id))
 		return -ENOMEM;
 	added = &b->p->images[*id];
 	if (added->fd < 0)
@@ -209,9 +213,12 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 static int script_location(struct capture_profile *b, const struct capture_frame *frame,
 			   const struct capture_mapping *interpreter, uint32_t uid, uint32_t *id)
 {
-	uint32_t provider = uid == UINT32_MAX || uid == geteuid() ? 0 : uid;
 	const struct language_code *code = frame->code;
 	char name[LANGUAGE_TEXT_SIZE] = "", file[LANGUAGE_TEXT_SIZE] = "";
+	const struct profile_image image = {
+		.path = file,
+		.provider = uid == UINT32_MAX || uid == geteuid() ? 0 : uid,
+	};
 	struct profile_function function = { .name = name, .system_name = name, .file = file };
 	struct profile_mapping place = { 0 };
 	struct profile_line line = { 0 };
@@ -226,8 +233,7 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 		snprintf(name, sizeof(name), "[%s]", language_label(language_of_word(frame->pc)));
 	/* The process chose the name: it may be that of the kernel, in brackets. */
 	if (*file && !image_is_bracketed(file) &&
-	    (profile_add_image_of(b->p, file, NULL, 0, provider, &place.image) ||
-	     place_id(b, &place, &mapping)))
+	    (profile_add_image_like(b->p, &image, &place.image) || place_id(b, &place, &mapping)))
 		return -ENOMEM;
 	if (!*file && interpreter &&
 	    (image_id(b, interpreter->image, &place.image) || place_id(b, &place, &mapping)))

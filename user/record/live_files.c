@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/snapshot.h"
+#include "symbol/elf_file.h"
 #include "util/proc_maps.h"
 
 static int duplicate_fd(int fd)
@@ -17,6 +18,25 @@ static int duplicate_fd(int fd)
 static bool is_same_path(const char *a, const char *b)
 {
 	return proc_path_size(a) == proc_path_size(b) && strncmp(a, b, proc_path_size(a)) == 0;
+}
+
+/* Whether it is the file that was recorded, as far as is known of that: not another of its path. */
+static bool is_same_file(const struct profile_image *recorded, const struct capture_image *image)
+{
+	int fd = recorded->build_id_size ? duplicate_fd(image->fd) : -1;
+	struct elf_file file;
+	struct error ignored;
+	bool same;
+
+	if (!recorded->build_id_size)
+		return !recorded->file_id ||
+		       recorded->file_id == profile_file_id(image->device, image->inode,
+							    image->size, image->modified);
+	if (fd < 0 || elf_file_open(&file, fd, NULL, &ignored))
+		return false;
+	same = elf_has_build_id(&file, recorded->build_id, recorded->build_id_size);
+	elf_file_close(&file);
+	return same;
 }
 
 /*
@@ -32,7 +52,7 @@ static void take_file(struct profile *p, const struct capture_image *image,
 
 		if (to->fd >= 0 || at->start >= m->limit || m->start >= at->limit ||
 		    at->start - at->offset != m->start - m->offset ||
-		    !is_same_path(to->path, image->path))
+		    !is_same_path(to->path, image->path) || !is_same_file(to, image))
 			continue;
 		to->fd = duplicate_fd(image->fd);
 		if (to->root < 0)

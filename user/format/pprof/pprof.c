@@ -635,11 +635,10 @@ static int read_comment(struct reader *r, const struct wire_field *f)
 static int add_mapping(struct reader *r, const uint8_t *at, const void *message)
 {
 	const Profil__Pprof__Mapping *m = message;
-	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+	struct profile_image key = { .provider = m->provider, .file_id = m->file_id };
 	const char *path, *hex, *symbol;
 	struct profile_mapping *mapping;
 	uint32_t image, number;
-	size_t build_id_size;
 	int err = check_id(r, at, &r->mappings, m->id, "mapping");
 
 	err = err ?: get_string(r, at, m->filename, &path);
@@ -647,13 +646,13 @@ static int add_mapping(struct reader *r, const uint8_t *at, const void *message)
 	if (err)
 		return err;
 	symbol = image_is_kernel(path) ? path + strlen(IMAGE_KERNEL) : "";
-	build_id_size = build_id_parse(hex, strlen(hex), build_id);
-	if (profile_add_image_of(r->p, *symbol ? IMAGE_KERNEL : path, build_id, build_id_size,
-				 m->provider, &image))
+	key.path = *symbol ? IMAGE_KERNEL : path;
+	key.build_id_size = build_id_parse(hex, strlen(hex), key.build_id);
+	if (profile_add_image_like(r->p, &key, &image))
 		return error_no_memory(r->e);
 	if (*symbol)
 		err = keep_extra(r, image, "%c%s", EXTRA_RELOCATION, symbol);
-	if (*hex && !build_id_size && !err)
+	if (*hex && !key.build_id_size && !err)
 		err = keep_extra(r, image, "%c%s", EXTRA_BUILD_ID, hex);
 	if (err)
 		return err;

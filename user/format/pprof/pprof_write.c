@@ -685,6 +685,7 @@ static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *me
 		message->build_id = string_number_copied(w, hex);
 	} else {
 		message->build_id = string_number(w, extras->build_id ?: "");
+		message->file_id = image->file_id;
 	}
 	emit_message(w, PPROF_MAPPING, &message->base);
 }

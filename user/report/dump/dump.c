@@ -340,6 +340,8 @@ int report_dump(const struct profile *p, FILE *out)
 				image->text_start, image->text_size);
 		if (image->provider)
 			fprintf(out, " provider=%" PRIu32, image->provider);
+		if (image->file_id && !image->build_id_size)
+			fprintf(out, " file=0x%" PRIx64, image->file_id);
 		fputs(m->linked ? " linked\n" : "\n", out);
 	}
 	fputs("stacks:\n", out);

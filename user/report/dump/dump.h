@@ -11,7 +11,8 @@
  * `key value` (unknown values are omitted), then
  *
  *     mappings:
- *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [provider=UID] [linked]
+ *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [provider=UID]
+ *         [file=HEX] [linked], in one line
  *     stacks:
  *     COUNT PC... [PID/TID COMM kernel KEY=VALUE...] # NAME;NAME...
  *     times:

@@ -165,6 +165,8 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	}
 	if (!err && image->provider)
 		err = json_add(object, "provider", json_object_new_int64(image->provider));
+	if (!err && image->file_id && !image->build_id_size)
+		err = json_add(object, "file", json_hex(image->file_id));
 	if (!err && m->linked)
 		err = json_add(object, "linked", json_object_new_boolean(true));
 	return json_checked(object, err);

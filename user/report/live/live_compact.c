@@ -34,8 +34,7 @@ static int copy_mapping(struct copier *c, uint32_t number, uint32_t *id)
 	image_id = c->images[m.image] - 1;
 	if (!c->images[m.image]) {
 		from = &c->from->images[m.image];
-		if (profile_add_image_of(c->to, from->path, from->build_id, from->build_id_size,
-					 from->provider, &image_id))
+		if (profile_add_image_like(c->to, from, &image_id))
 			return -ENOMEM;
 		c->images[m.image] = image_id + 1;
 		image = &c->to->images[image_id];
