@@ -470,7 +470,7 @@ check "no objdump: the message names the package" says "install the package binu
 cp "$work/pie" "$work/kept"
 gcc "${flags[@]}" -O2 -fPIE -pie "$source" -o "$work/pie"
 check "a file that was built anew" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
-check "a file that was built anew: refused" says "$work/pie: replaced since (build ID differs)"
+check "a file that was built anew: refused" says "$work/pie: another file has its path here (build ID differs)"
 check "by address, too" exits 1 "$profiltool" annotate \
 	"$("$profiltool" report --json --by address "$work/pie.pb.gz" 2>/dev/null | python3 -c '
 import json, sys

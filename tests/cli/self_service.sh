@@ -210,7 +210,7 @@ begin_recording "$pid" -o "$work/files/swapped.pb.gz"
 replace swapped
 stop "$pid"
 wait "$recorder"
-check "a program that was replaced, and has ended: no name is the other's" grep -q "replaced since" "$work/recorder.err"
+check "a program that was replaced, and has ended: no name is the other's" grep -q "another file has its path here" "$work/recorder.err"
 
 # Another file at the same path, in a mount namespace.
 if "${nobody[@]}" unshare -Urm mount --bind "$work/shares" "$work/chains" 2>/dev/null; then

@@ -124,4 +124,8 @@ expected=$(for place in lib guest; do readelf -n "$work/$place/libwork.so" | sed
 for file in pids all merged; do
 	check "$file: two builds of the library, and two files without one" [ "$(builds "$work/$file.pb.gz")" = "$expected" ]
 done
+
+check "a namespace's file is not here when it is reported" exits 0 "$profiltool" report "$work/pids.pb.gz"
+check "a namespace's file is not here when it is reported: said as it is" \
+	says "without a name: another file has its path here (build ID differs)"
 finish

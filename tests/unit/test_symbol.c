@@ -621,7 +621,7 @@ static void test_replaced(void **state)
 	p = profile_at(&place, NULL);
 	p->images[0].build_id_size = 8;
 	memcpy(p->images[0].build_id, "\1\2\3\4\5\6\7\11", 8);
-	assert_unnamed(p, "replaced since (build ID differs)");
+	assert_unnamed(p, "another file has its path here (build ID differs)");
 }
 
 static void test_deleted(void **state)

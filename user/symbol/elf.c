@@ -183,7 +183,8 @@ static bool open_image(struct batch *b, struct profile_image *image, const char 
 		return true;
 	elf_file_close(file);
 	if (!reason)
-		reason = image->unopened ? "another build ID" : "replaced since (build ID differs)";
+		reason = image->unopened ? "another build ID"
+					 : "another file has its path here (build ID differs)";
 	error_set(&b->why, 0, "%s", reason);
 	return false;
 }
