@@ -136,7 +136,8 @@ check_rows <<'EOF'
 NAME a tree has no columns of the delay
 RUN "$profiltool" report --tree --delay "$batch"
 STATUS 2
-EXPECT --delay is for tables; others take --value delay
+EXPECT --delay is not for trees
+EXPECT --value delay
 
 NAME what has no delay has no columns of it
 RUN "$profiltool" report --delay "$work/a.folded"

@@ -45,6 +45,71 @@ check "-o \"\"" usage "empty" -p "$sleeper" -o ""
 check "-f nothing" refuses 2 "no format \"nothing\"" -p "$sleeper" -f nothing
 check "-f nothing names the formats" says "gperftools, "
 
+# --- Options without effect ---
+
+# Whoever gives one expects something else than what would be printed. Refused before a file is read.
+interval="--since +1s --for 1s"
+while IFS='|' read -r option view arguments; do
+	# shellcheck disable=SC2086 # words
+	check "$option is not for $view" refuses 2 "$option is not for $view" $arguments "$work/x.pb.gz"
+done <<END
+--value|--against, which|report $interval --against before --value wall
+--state|--against, which|report $interval --against before --state blocked
+--reason|--against, which|report $interval --against rest --reason lock
+--idle|--against, which|report $interval --against rest --idle hide --by thread
+--waker|--against, which|report $interval --against rest --waker sh
+--delay|--against, which|report $interval --against rest --delay
+--percent|--against, which|report $interval --against rest --percent 1
+--cpu-time|--against, which|report $interval --against rest --cpu-time
+--children|--against, which|report $interval --against rest --children
+--sort|--against, which|report $interval --against rest --sort total
+--value|--by time, which|report --by time --value wall
+--value|--by time, which|report --by time:1s --json --value delay
+--image|--by time|report --by time --image sh
+--delay|--by time|report --by time --delay
+--percent|--by time|report --by time:1s --percent 1
+--sort|rows that are no code|report --by thread --sort total
+--children|rows that are no code|report --sort comm --children
+--children|rows that are no code|diff --by process --children $work/y.pb.gz
+--image|trees|report --tree --image sh
+--delay|trees|report --callers main --delay
+--cpu-time|trees|report --callees main --cpu-time
+--verbose|-q, which|report -q -v
+--code|--no-code|web -o $work/x.html --no-code --code 5
+--no-source|--no-code|web -o $work/x.html --no-source --no-code
+--source-only|--json, which|annotate main --json --source-only
+--source-path|--no-source|annotate main --no-source --source-path /tmp
+--per-rate|changes without --per|changes --per-rate
+--frequency|what was recorded before|top -F 9
+--delay|what was recorded before|top --json -d 2
+--kernel|what was recorded before|top --kernel
+--call-graph|what was recorded before|top -g
+--sort|--states, which|top --states --sort total
+--by|--states, whose|top --states --by function
+--sort|rows of code|top --sort wait
+END
+while read -r option arguments; do
+	# shellcheck disable=SC2086 # words
+	check "$option is not for record ${arguments/-p $sleeper/}" refuses 2 "$option is not for " record $arguments
+done <<END
+--max-overhead -p $sleeper --max-overhead 5
+--no-times -p $sleeper --no-times
+--native -p $sleeper --native --call-graph=none
+--unwind-memory -p $sleeper --unwind-memory 5 --call-graph=fp
+--wall -p $sleeper --wall --scale 0x10000
+END
+for command in "convert --no-times $work/x.pb.gz $work/x.folded" "merge --no-times $work/x.pb.gz -o $work/x.folded" \
+	"record --no-times -p $sleeper -o $work/x.folded"; do
+	# shellcheck disable=SC2086 # words
+	check "--no-times is for pprof: ${command%% *}" refuses 2 "--no-times is for pprof, not for folded" $command
+done
+# What is shown anyway may be named, and the last of two kinds of rows counts.
+same_rows() {
+	diff <("$profiltool" report -q --by image - <<<"main;f 3") <("$profiltool" report -q --by line --by-image - <<<"main;f 3") &&
+		diff <("$profiltool" report -q - <<<"main;f 3") <("$profiltool" report -q --by-image --by function - <<<"main;f 3")
+}
+check "of --by and --by-image the last one counts" same_rows
+
 # --- Words ---
 
 check "an unknown option" usage "unknown option: --nonsense" -p "$sleeper" --nonsense

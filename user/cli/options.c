@@ -99,6 +99,15 @@ static const char *abbreviated(const struct option_spec *specs, int value, char 
 	return strncmp(word + strlen("--"), name, strlen(name)) == 0 ? NULL : word;
 }
 
+static const struct option_spec *find_spec(const struct option_spec *specs, int value)
+{
+	if (value >= FIRST_NUMBER)
+		return specs + value - FIRST_NUMBER;
+	while (specs->letter != value)
+		specs++;
+	return specs;
+}
+
 static int take_option(const struct option_spec *spec, void *values, const char *value,
 		       struct error *e)
 {
@@ -127,7 +136,6 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 		  int *first, bool *help, struct error *e)
 {
 	struct getopt_tables tables;
-	const struct option_spec *spec;
 	int value, err;
 
 	make_tables(specs, stop, &tables);
@@ -147,18 +155,31 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 			return usage_error(e, "a value is missing after", optopt, argv[optind - 1]);
 		if (abbreviated(specs, value, argv))
 			return unknown_option(specs, 0, abbreviated(specs, value, argv), e);
-		spec = specs;
-		if (value >= FIRST_NUMBER)
-			spec += value - FIRST_NUMBER;
-		else
-			while (spec->letter != value)
-				spec++;
-		err = take_option(spec, values, optarg, e);
+		err = take_option(find_spec(specs, value), values, optarg, e);
 		if (err)
 			return err;
 	}
 	*first = optind;
 	return 0;
+}
+
+const char *options_given(const struct option_spec *specs, const char *names, int first,
+			  char **argv)
+{
+	struct getopt_tables tables;
+	int value;
+
+	make_tables(specs, true, &tables);
+	optind = 0; /* getopt(3) begins anew */
+	while ((value = getopt_long(first, argv, tables.shorts, tables.longs, NULL)) != -1) {
+		const char *name = find_spec(specs, value)->name;
+		size_t length = strlen(name);
+
+		for (const char *at = names; *at; at += strcspn(at, " "), at += strspn(at, " "))
+			if (strncmp(at, name, length) == 0 && (!at[length] || at[length] == ' '))
+				return name;
+	}
+	return NULL;
 }
 
 #define BLANKS	  " \t\r\f\v"

@@ -34,6 +34,13 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 		  int *first, bool *help, struct error *e);
 
 /*
+ * Returns the first of `names`, separated by blanks, that is an option in argv up to number
+ * `first`, after options_parse() has accepted it; or NULL.
+ */
+const char *options_given(const struct option_spec *specs, const char *names, int first,
+			  char **argv);
+
+/*
  * Reads options from a file, with one on each line, as on the command line: --NAME VALUE,
  * --NAME=VALUE or -L VALUE. A value is the rest of the line, and may be in quotes. Empty lines are
  * ignored, and "#" begins a comment at the start of a word. refused: names of options that are for

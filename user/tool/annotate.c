@@ -59,6 +59,10 @@ static bool has_function(const struct annotate_options *o, char *const *argument
 static int run_annotate(int argc, char **argv)
 {
 	struct report_table_options table = tool_table_options(&(struct tool_view){ 0 });
+	struct tool_ignored ignored[] = {
+		{ .what = "--json, which has instructions, too", .options = "source-only" },
+		{ .what = "--no-source", .options = "source-path" },
+	};
 	struct annotate_options o = { 0 };
 	struct annotation a = { 0 };
 	struct tool_inputs in;
@@ -88,7 +92,10 @@ static int run_annotate(int argc, char **argv)
 			       "--source-only and --no-source exclude each other");
 		return tool_fail(&e);
 	}
-	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))
+	ignored[0].applies = o.json;
+	ignored[1].applies = o.what.no_sources;
+	if (tool_check_ignored(&annotate_command, ignored, 2, first, argv, &e) ||
+	    tool_read_all(in.paths, in.count, &o.reading, &p, &e))
 		return tool_fail(&e);
 	err = tool_check_value(p, o.what.value, &e);
 	if (!err && !profile_magnitude(p, o.what.value)) {

@@ -209,6 +209,11 @@ static void print_summary(const struct changes *c)
 
 static int run_changes(int argc, char **argv)
 {
+	struct tool_ignored ignored = {
+		.what = "changes without --per",
+		.options = "per-rate",
+		.hint = "--per UNIT=FILE names the file with its requests",
+	};
 	struct changes_arguments a = { .view.limit = -1, .options.least_percent = 1 };
 	struct changes_metric metrics[METRICS_MAX] = { 0 };
 	struct report_table_options table;
@@ -227,6 +232,9 @@ static int run_changes(int argc, char **argv)
 		error_hint(&e, "profiltool changes --since TIME [ARCHIVE]");
 		return tool_fail(&e);
 	}
+	ignored.applies = !a.metrics.count;
+	if (tool_check_ignored(&changes_command, &ignored, 1, first, argv, &e))
+		return tool_fail(&e);
 	path = argc > first ? argv[first] : query_archive();
 	if (a.at) {
 		struct tool_query at = { .since = a.at };

@@ -167,6 +167,10 @@ static int run_diff(int argc, char **argv)
 {
 	struct diff_options o = { .view.limit = -1 };
 	const struct tool_query *q = &o.reading.query;
+	struct tool_ignored ignored = {
+		.what = "rows that are no code: they call nothing",
+		.options = "children",
+	};
 	const char *wrong = NULL;
 	char **paths;
 	struct error e;
@@ -176,8 +180,6 @@ static int run_diff(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (o.view.by_image)
-		o.view.rows.view = row_view_by_name("image");
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
 	query_set_rows(&o.reading.query, o.view.rows.view, true);
@@ -197,6 +199,9 @@ static int run_diff(int argc, char **argv)
 		error_hint(&e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
 		return tool_fail(&e);
 	}
+	ignored.applies = o.view.rows.view && !(o.view.rows.view->fields & ROW_CODE);
+	if (tool_check_ignored(&diff_command, &ignored, 1, first, argv, &e))
+		return tool_fail(&e);
 	if (intervals)
 		return diff_intervals(count ? paths[0] : (char *)query_archive(), &o);
 	return diff_files(paths, &o);

@@ -524,6 +524,15 @@ int tool_done(const struct profile *p)
 	return p->salvaged ? EXIT_INCOMPLETE : EXIT_DONE;
 }
 
+int tool_check_no_times(const struct format *format, struct error *e)
+{
+	if (strcmp(format->name, "pprof") == 0)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "--no-times is for pprof, not for %s", format->name);
+	error_hint(e, "leave it out, or add -f pprof");
+	return -EINVAL;
+}
+
 int tool_rewrite(const struct tool_rewrite *r)
 {
 	struct error e;
@@ -536,6 +545,8 @@ int tool_rewrite(const struct tool_rewrite *r)
 	int code;
 
 	if (!format)
+		return tool_fail(&e);
+	if (r->writing.no_times && tool_check_no_times(format, &e))
 		return tool_fail(&e);
 	/* Formats with a directory variable add to files that exist. */
 	if (format->directory_variable) {

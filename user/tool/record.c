@@ -272,6 +272,26 @@ static int check_output(struct record_options *o, const struct format **format, 
 	return 0;
 }
 
+static int check_ignored(const struct record_options *o, const struct format *format, int first,
+			 char **argv, struct error *e)
+{
+	enum capture_stacks stacks = o->target.stacks;
+	const struct tool_ignored ignored[] = {
+		{ !o->wall, "a recording without --wall", "max-overhead", "add --wall" },
+		{ o->scale, "--scale, which counts pcs alone",
+		  "wall native unwind-memory ask-runtimes", NULL },
+		{ stacks == CAPTURE_NO_STACKS, "recordings without stacks", "native unwind-memory",
+		  NULL },
+		{ stacks == CAPTURE_STACKS_FP, "--call-graph=fp", "unwind-memory", NULL },
+		{ !o->output, "a recording that is not written", "no-times", "add -o FILE.pb.gz" },
+	};
+
+	if (o->output && o->no_times && tool_check_no_times(format, e))
+		return -EINVAL;
+	return tool_check_ignored(&record_command, ignored, sizeof(ignored) / sizeof(*ignored),
+				  first, argv, e);
+}
+
 /*
  * Warns of lost records, of processes and mappings above the limits, and of stacks that could not
  * be walked; with -v, prints details.
@@ -677,7 +697,7 @@ static int run_record(int argc, char **argv)
 	o.output = tool_output_place(o.format, o.output);
 	r.signals = -1;
 	if (check_target(&o, command, &e) || check_output(&o, &format, &e) ||
-	    tool_check_naming(&o.naming, &e)) {
+	    check_ignored(&o, format, first, argv, &e) || tool_check_naming(&o.naming, &e)) {
 		code = tool_fail(&e);
 		goto out;
 	}

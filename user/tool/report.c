@@ -144,9 +144,34 @@ static bool is_empty(const struct profile *p, const struct report_options *o)
 	       !rows_count_calls(p, &o->view.rows);
 }
 
-static int check_options(const struct report_options *o, struct error *e)
+static int check_options(const struct report_options *o, int first, char **argv, struct error *e)
 {
-	const struct row_view *by = o->view.rows.view;
+	const struct rows_options *rows = &o->view.rows;
+	const struct row_view *by = rows->view;
+	bool only_self = by && !(by->fields & ROW_CODE) && rows->by_total;
+	bool by_time = by && by->fields & ROW_OF_TAG(TAG_TIME);
+	/* Samples and their CPU time are what every view shows. */
+	bool other_value = rows->value && strcmp(rows->value, "samples") != 0 &&
+			   strcmp(rows->value, "cpu") != 0;
+	const struct tool_ignored ignored[] = {
+		{ is_tree(o), "trees", "delay", "--value delay" },
+		{ is_tree(o), "trees", "cpu-time against", "leave it out, or the tree" },
+		{ o->tree, "trees", "image", "--callers, --callees and tables take it" },
+		{ o->against && other_value, "--against, which compares samples", "value",
+		  "profiltool diff --since TIME --until TIME --value wall compares waits" },
+		{ o->against, "--against, which compares samples", "state reason idle waker delay",
+		  "profiltool diff --since TIME --until TIME --value wall compares waits" },
+		{ o->against, "--against, which chooses its rows by chance",
+		  "percent percent-limit cpu-time children", NULL },
+		{ o->against && rows->by_total, "--against, which compares both", "sort", NULL },
+		{ by_time && other_value, "--by time, which counts samples", "value",
+		  "--state and --reason choose waits; --by function and others take it" },
+		{ by_time, "--by time", "image delay percent percent-limit",
+		  "leave it out, or use --by function" },
+		{ only_self, "rows that are no code: they call nothing", "children", NULL },
+		{ only_self, "rows that are no code: they call nothing", "sort", NULL },
+		{ o->reading.naming.quiet, "-q, which prints no summary", "verbose", NULL },
+	};
 
 	if (o->tree + !!o->callers + !!o->callees > 1)
 		error_set_kind(e, ERROR_USAGE, 0,
@@ -159,21 +184,13 @@ static int check_options(const struct report_options *o, struct error *e)
 			       by->name);
 	else if (is_tree(o) && o->view.rows.by_total)
 		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
-	else if (o->view.rows.delay && (is_tree(o) || o->against || o->view.step_ns))
-		error_set_kind(e, ERROR_USAGE, 0,
-			       "--delay is for tables; others take --value delay");
-	else if (o->tree && o->view.rows.image)
-		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
-	else if (o->view.step_ns && o->view.rows.image)
-		error_set_kind(e, ERROR_USAGE, 0, "--image is not for --by time:DURATION");
-	else if (o->against && is_tree(o))
-		error_set_kind(e, ERROR_USAGE, 0, "--against is not for trees");
-	else if (o->against && !query_has_interval(&o->reading.query))
+	else if (o->against && !is_tree(o) && !query_has_interval(&o->reading.query))
 		error_set_kind(e, ERROR_USAGE, 0, "--against needs an interval: --around TIME");
 	else if (o->against && by && by->fields & (ROW_ADDRESS | ROW_SOURCE | ROW_OF_TAG(TAG_TIME)))
 		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for --against", by->name);
 	else
-		return 0;
+		return tool_check_ignored(&report_command, ignored,
+					  sizeof(ignored) / sizeof(*ignored), first, argv, e);
 	error_hint(e, "see profiltool report --help");
 	return -EINVAL;
 }
@@ -249,15 +266,13 @@ static int run_report(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	rows->filtered = &o.filtered;
-	if (o.view.by_image)
-		rows->view = row_view_by_name("image");
 	o.reading.query.step_ns = o.view.step_ns;
 	of_code = is_tree(&o) || rows->image || o.filter.focus || o.filter.ignore ||
 		  o.filter.states || o.filter.hide_idle || o.filter.reason;
 	query_set_rows(&o.reading.query, rows->view, of_code);
 	if (rows->view && rows->view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
-	if (check_options(&o, &e))
+	if (check_options(&o, first, argv, &e))
 		return tool_fail(&e);
 	if (o.against && in.count > 1) {
 		error_set_kind(&e, ERROR_USAGE, 0, "--against is for one profile");

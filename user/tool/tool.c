@@ -155,6 +155,23 @@ static const struct {
 	{ "KIND", tool_list_kinds },   { "REASON", list_reasons }, { "STATE", list_states },
 };
 
+int tool_check_ignored(const struct tool_command *command, const struct tool_ignored *ignored,
+		       size_t count, int first, char **argv, struct error *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *name = NULL;
+
+		if (ignored[i].applies)
+			name = options_given(command->options, ignored[i].options, first, argv);
+		if (!name)
+			continue;
+		error_set_kind(e, ERROR_USAGE, 0, "--%s is not for %s", name, ignored[i].what);
+		error_hint(e, "%s", ignored[i].hint ?: "leave it out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first)
 {
@@ -186,6 +203,12 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 			putchar('\n');
 		}
 	return EXIT_DONE;
+}
+
+int tool_option_by_image(const char *value, void *member, struct error *e)
+{
+	(void)value;
+	return tool_option_by("image", member, e);
 }
 
 int tool_option_by(const char *value, void *member, struct error *e)

@@ -74,6 +74,21 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first);
 
+/* Options that have no effect on a view, or with an input: a mistake if one of them is given. */
+struct tool_ignored {
+	bool applies;
+	const char *what;    /* the view or input, as in "--percent is not for WHAT" */
+	const char *options; /* their long names, separated by blanks */
+	const char *hint;    /* what to do instead; NULL: leave it out */
+};
+
+/*
+ * Fails if one of the options is given. argv and first: of tool_options(), which has accepted them.
+ * Returns 0, or -EINVAL with e set.
+ */
+int tool_check_ignored(const struct tool_command *command, const struct tool_ignored *ignored,
+		       size_t count, int first, char **argv, struct error *e);
+
 /* Prints the first lines of a command's --help: its arguments and purpose. */
 void tool_usage(const struct tool_command *command, FILE *out);
 
@@ -239,6 +254,9 @@ int tool_write(const struct profile *p, const struct format *format,
 bool tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		       const struct format_options *options, const char *path, bool quiet);
 
+/* Fails if --no-times would have no effect on a format. Returns 0, or -EINVAL with e set. */
+int tool_check_no_times(const struct format *format, struct error *e);
+
 /* Arguments of tool_rewrite(), with which convert, merge and snapshot write a file. */
 struct tool_rewrite {
 	char *const *in;
@@ -269,7 +287,6 @@ struct tool_view {
 	uint64_t step_ns; /* --by time: the length of rows; 0: chosen */
 	long limit;	  /* rows; -1: as many as a terminal shows */
 	double percent;	  /* rows below it are not printed; negative: the view's default */
-	bool by_image;
 	bool json;
 	bool last;     /* tool_table_is_last(): rows fill what messages left of the screen */
 	bool cpu_time; /* columns of it also where rows are code */
@@ -279,7 +296,8 @@ struct tool_view {
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
 	{ "by", 0, "FIELD", "what rows are each (function); time:100ms: slots of time",            \
 	  tool_option_by, offsetof(type, member) },                                                \
-	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
+	{ "by-image", 0, NULL, "the same as --by image", tool_option_by_image,                     \
+	  offsetof(type, member) },                                                                \
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
 	TOOL_VALUE_OPTION(offsetof(type, member.rows.value)),                                      \
@@ -288,8 +306,9 @@ struct tool_view {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
-/* Parser for the member `struct tool_view` of --by: a view's name, or time:DURATION. */
+/* Parsers for the member `struct tool_view`; of --by: a view's name, or time:DURATION. */
 int tool_option_by(const char *value, void *member, struct error *e);
+int tool_option_by_image(const char *value, void *member, struct error *e);
 
 /*
  * Returns the view for perf's --sort KEY[,KEY...]: "comm", "dso", "sym", "comm,dso,sym", ...; NULL:

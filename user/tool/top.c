@@ -232,6 +232,27 @@ static int show_recorded(struct top_options *o, char *const *paths, int count, i
 	return code;
 }
 
+static int check_ignored(const struct top_options *o, bool recorded, int first, char **argv,
+			 struct error *e)
+{
+	bool of_code = o->show.view->fields & ROW_CODE;
+	const struct tool_ignored ignored[] = {
+		{ recorded, "what was recorded before",
+		  "frequency event call-graph unwind-memory native ask-runtimes no-ask-runtimes "
+		  "children no-inherit user kernel delay half-life",
+		  "leave it out, or watch what runs now: -p PID" },
+		{ o->show.states && o->show.sort != LIVE_BY_SELF && o->show.sort != LIVE_BY_WAIT,
+		  "--states, which has most waits for a CPU first", "sort", NULL },
+		{ o->show.states && of_code, "--states, whose rows are not code", "by",
+		  "--by process, thread, unit, ..." },
+		{ o->show.sort == LIVE_BY_WAIT && of_code, "rows of code", "sort",
+		  "--by thread or process has how long they waited for a CPU" },
+	};
+
+	return tool_check_ignored(&top_command, ignored, sizeof(ignored) / sizeof(*ignored), first,
+				  argv, e);
+}
+
 static int run_top(int argc, char **argv)
 {
 	struct top_options o = {
@@ -242,6 +263,7 @@ static int run_top(int argc, char **argv)
 		.limit = 20,
 	};
 	struct tool_query *q = &o.show.reading.query;
+	bool recorded;
 	struct error e;
 	int first, signals, kinds, code = tool_options(&top_command, &o, argc, argv, false, &first);
 
@@ -269,6 +291,9 @@ static int run_top(int argc, char **argv)
 			       "-a and --cgroup");
 		return tool_fail(&e);
 	}
+	recorded = first < argc || query_is_given(q);
+	if (check_ignored(&o, recorded, first, argv, &e))
+		return tool_fail(&e);
 	o.target.all |= kinds == 0;
 	o.plain |= o.json || o.tables || !terminal_is_fit();
 	o.target.cpus = o.show.view->fields & ROW_OF_TAG(TAG_CPU);
@@ -284,7 +309,7 @@ static int run_top(int argc, char **argv)
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		code = tool_fail(&e);
-	else if (first < argc || query_is_given(q))
+	else if (recorded)
 		code = show_recorded(&o, argv + first, argc - first, signals);
 	else
 		code = show_live(&o, signals);

@@ -154,6 +154,10 @@ static int check_output(char *const *paths, int count, const struct web_command_
 
 static int run_web(int argc, char **argv)
 {
+	struct tool_ignored ignored = {
+		.what = "--no-code",
+		.options = "code no-source source-path",
+	};
 	struct web_command_options o = { .code_percent = 1 };
 	struct profile_filtered filtered[2] = { 0 };
 	struct page page = { 0 };
@@ -163,6 +167,9 @@ static int run_web(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	ignored.applies = o.no_code;
+	if (tool_check_ignored(&web_command, &ignored, 1, first, argv, &e))
+		return tool_fail(&e);
 	if (!o.output && !o.serving.wanted)
 		o.output = "profile.html";
 	o.reading.query.times = o.reading.query.by_time = true;
