@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # perf.py make DIRECTORY: files as perf record writes them, by hand, with what a short recording has not: see FILES.
-# perf.py script: the text of perf script, by hand.
+# perf.py script times|no-times|ended: the text of perf script, by hand.
 # perf.py compare stacks|leaves SCRIPT OURS IMAGE: whether what perf script printed is what profiltool wrote.
 import collections, functools, json, os, re, struct, sys
 
@@ -146,7 +146,10 @@ def make():
     files["unfinished"] = perf_file([(clock, [1])], start, data_size=0) + b"\11\0\0"
     files["truncated"] = files["tasks"][:files["tasks"].index(record(17, b"")[:4] + b"\0\0", 500)]
     files["no-event"] = perf_file([], start)
-    files["other-order"] = files["tasks"][7::-1] + files["tasks"][8:]
+    # A thread that had ended: the kernel has no numbers for it.
+    files["ended"] = perf_file([(clock, [1])], [
+        e.sample(2**32 - 1, 2**32 - 1, S, 0xffffffff81000010, (), KERNEL), e.comm(7, 7, "shell"),
+        e.sample(7, 2**32 - 1, S + 1, 0xffffffff81000020, (), KERNEL)])
     # Several events: cycles lead. Its stacks have copies of memory, CPUs and control groups.
     e = Events(IP | TID | TIME | CALLCHAIN | CPU | PERIOD | STACK | CGROUP, ids=3)
     attrs = [(attr(0, 1, e.sample_type, freq=100), [1, 2]), (attr(0, 0, e.sample_type, freq=100), [3]),
@@ -191,6 +194,19 @@ def make():
     return files
 
 
+def other_order():
+    """A recording of a machine of the other byte order, where the bits of the attributes' flags begin with the highest."""
+    module = {"__name__": "other_order"}
+    # The attributes are as long as perf 6.1 has them, which reads no longer ones.
+    exec(re.sub(r'(f?")<', r"\1>", open(__file__).read()).replace("136", "128"), module)
+    e = module["Events"](IP | TID | TIME)
+    clock = bytearray(module["attr"](1, 0, e.sample_type, period=10**6))
+    clock[40:48] = bytes(int(f"{byte:08b}"[::-1], 2) for byte in clock[47:39:-1])
+    file = module["perf_file"]([(bytes(clock[:128]), [1])], [
+        e.comm(5, 5, "web"), e.mmap(5, 0x1000, 0x1000, 0, "/nowhere/app"), e.sample(5, 5, S, 0x1010), e.sample(5, 5, 2 * S, 0x1010)])
+    return b"2ELIFREP" + file[8:]
+
+
 SCRIPT = """# ========
 # captured on    : Tue Nov 14 22:13:30 2023
 # hostname : host7
@@ -212,6 +228,32 @@ no line of perf
 web server 1 7/8 [001] 105.500000: PERF_RECORD_COMM: web:7/8
 flat     9 [000]   110.000000:  250000 cpu-clock:u:      55d0 main+0x1 (/usr/bin/b)
 flat     9 [000]   110.000000:       1 page-faults:      55d0 main+0x1 (/usr/bin/b)
+"""
+
+# Without times: other fields, stacks or an address; and lines that could be any
+NO_TIMES = """app 2 100 cpu-clock:\x20
+	    55d0 work (/usr/bin/a)
+	    6000 main (/usr/bin/a)
+
+app 2 100/101 [001]     250000 cpu-clock:u:\x20
+	    55d0 work (/usr/bin/a)
+
+app 2 102\x20
+	    55d0 work (/usr/bin/a)
+
+a note that ends with 5
+
+             app   100 cpu-clock:      55d0 flat (/usr/bin/a)
+"""
+
+ENDED = """           :-1    -1/-1    [000]    10.010000:   10000000 cpu-clock:
+	ffffffff810001 do_exit ([kernel.kallsyms])
+
+               100/101   [000]    10.020000:   10000000 cpu-clock:
+	400123 work (/tmp/app)
+
+app            100/-1    [000]    10.030000:   10000000 cpu-clock:
+	400123 work (/tmp/app)
 """
 
 
@@ -278,10 +320,10 @@ def compare(what, script, ours, image):
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
-        for name, content in make().items():
+        for name, content in (make() | {"other-order": other_order()}).items():
             os.makedirs(sys.argv[2], exist_ok=True)
             open(f"{sys.argv[2]}/{name}.perf.data", "wb").write(content)
     elif sys.argv[1] == "script":
-        print(SCRIPT, end="")
+        print({"times": SCRIPT, "no-times": NO_TIMES, "ended": ENDED}[sys.argv[2]], end="")
     else:
         sys.exit(not compare(*sys.argv[2:6]))

@@ -164,6 +164,17 @@ RUN "$profiltool" report other-order.perf.data
 STATUS 1
 EXPECT a recording of perf in the other byte order
 
+NAME control groups
+RUN "$profiltool" report --by cgroup events.perf.data
+EXPECT 12000  100.00  100.00        2  100.00               0    0.00  /system.slice/web.service
+EXPECT [no cgroup]
+
+NAME no control groups
+RUN "$profiltool" report --by cgroup tasks.perf.data
+STATUS 1
+EXPECT --by cgroup: no sample has a cgroup
+EXPECT perf record --all-cgroups
+
 NAME a stack that is longer than its record
 RUN "$profiltool" report bad-stack.perf.data
 STATUS 1
@@ -203,7 +214,9 @@ END
 
 # --- The text of perf script, by hand ---
 
-python3 "$tool" script >script.txt
+python3 "$tool" script times >script.txt
+python3 "$tool" script no-times >no-times.txt
+python3 "$tool" script ended >ended.txt
 check "the text of perf script" exits 0 "$profiltool" dump script.txt
 cat >expected <<'END'
 1,250000,0 0x0 0x0 0x0 0x0 0x0 [7/8 web server 1 cpu=1] # handle(int, char*);inner;std::map<int, int>::find (int);[unknown];[unknown]
@@ -225,6 +238,29 @@ EXPECT command /usr/bin/perf record -g ./web server
 EXPECT period_ns 250000
 EXPECT time_ns 1700000000000000000
 
+NAME a text without times
+RUN "$profiltool" dump no-times.txt 2>&1
+EXPECT 1,0,0 0x0 0x0 [0/100 app 2] # work;main
+EXPECT 0,250000,0 0x0 [100/101 app 2 cpu=1] # work
+EXPECT 0,0,1 0x0 [0/102 app 2] # work
+EXPECT 1,0,0 0x0 [0/100 app] # flat
+EXPECT 1 line(s) were skipped, the first is line 11
+
+NAME it has no start and no duration
+RUN "$profiltool" dump no-times.txt 2>&1 | grep -c "time_ns\|duration_s\|^times" || :
+EXPECT 0
+
+NAME threads that had ended, and one whose name is empty
+RUN "$profiltool" dump ended.txt
+EXPECT 1 0x0 [[exited] kernel cpu=0] # do_exit
+EXPECT 1 0x0 [100/101 cpu=0] # work
+EXPECT 1 0x0 [100/0 app cpu=0] # work
+
+NAME threads that had ended, of perf.data
+RUN "$profiltool" dump ended.perf.data
+EXPECT 1 0xffffffff81000010 [[exited] kernel]
+EXPECT 1 0xffffffff81000020 [7/0 shell kernel]
+
 NAME an interval of it
 RUN "$profiltool" report --since "2023-11-14 22:13:25" --until "2023-11-14 22:13:28" script.txt
 EXPECT 1  100.00      1  100.00  do_work
@@ -234,6 +270,13 @@ END
 # --- Recordings of perf ---
 
 command -v perf >/dev/null || { skip "recordings of perf" "perf is not installed" && finish; }
+# What is printed for a file of the other byte order is a command that reads it.
+hint_works() {
+	"$profiltool" report other-order.perf.data 2>err && return 1
+	PATH=${profiltool%/*}:$PATH bash -c "$(tail -1 err | cut -d " " -f 2-)" >out 2>/dev/null; cat err out
+	grep -q "2  100.00  100.00 .* app$" out
+}
+check "the hint for the other byte order is a command that reads it" hint_works
 cat >small.c <<'END'
 volatile unsigned long sum;
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n * 1000; i++) sum += i; }

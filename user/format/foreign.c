@@ -23,7 +23,7 @@ static const struct {
 	struct foreign foreign;
 } magics[] = {
 	{ MAGIC("2ELIFREP"), { "a recording of perf in the other byte order",
-	  "perf script -i %s report stackcollapse >x.folded" } },
+	  "perf script -i %s | profiltool report -" } },
 	{ MAGIC("FLR\0"), { "a recording of Java's Flight Recorder",
 	  "async-profiler converts it to pprof: jfrconv %s x.pb.gz" } },
 	{ MAGIC("JAVA PROFILE 1.0"), { "a heap dump or profile of Java's hprof",

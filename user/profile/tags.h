@@ -21,6 +21,7 @@
  * of_task: of one process or CPU; windows of an hour and longer do not have it
  */
 #define PROFILE_TAGS(X)                                                            \
+	X(CGROUP, "cgroup", "control groups", "[no cgroup]", TAG_TEXT, false)      \
 	X(CONTAINER, "container", "containers", "[no container]", TAG_TEXT, false) \
 	X(CONTAINER_NAME, "container_name", NULL, NULL, TAG_TEXT, false)           \
 	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                              \

@@ -411,6 +411,9 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 			      "profild --continuous: --since TIME");
 	else if (view->fields & ROW_OF_TAG(TAG_HOST))
 		error_hint(e, "the windows of profild --continuous have it: --since TIME");
+	else if (view->fields & ROW_OF_TAG(TAG_CGROUP))
+		error_hint(e, "perf record --all-cgroups records it; of a recording of profiltool: "
+			      "--by unit, --by container");
 	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
 		error_hint(e, "profiltool record --wall records who ended waits");
 	else if (view->fields & ROW_OF_TAG(TAG_CPU))

@@ -61,15 +61,18 @@ static int parse_kind(const char *value, void *member, struct error *e)
 	const struct row_view *view = row_view_by_name(value);
 	char names[TOOL_LIST_SIZE];
 
-	/* What runs is of one host, and it is now. Who ends waits is recorded by --wall alone. */
-	if (view && !(view->fields &
-		      (ROW_OF_TAG(TAG_HOST) | ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
+	/*
+	 * What runs is of one host, and it is now. Who ends waits is recorded by --wall alone, and
+	 * control groups by perf.
+	 */
+	if (view && !(view->fields & (ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) |
+				      ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
 		*(const struct row_view **)member = view;
 		return 0;
 	}
 	tool_list_kinds(names, sizeof(names));
 	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
-	if (view)
+	if (view && !(view->fields & ROW_OF_TAG(TAG_CGROUP)))
 		error_hint(e, "profiltool report --since TIME --by %s;", value);
 	return -EINVAL;
 }

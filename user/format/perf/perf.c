@@ -499,8 +499,8 @@ static int label_id(struct reader *r, uint32_t number, const struct sample *s, b
 	group = index_find(&r->cgroup_index, hash_u64(s->cgroup, 0), cgroup_equal, r->cgroups,
 			   &s->cgroup);
 	if (s->cgroup && group != INDEX_NONE)
-		tags[labels.tag_count++] =
-			(struct profile_tag){ "cgroup", r->cgroups[group].path, 0, "" };
+		tags[labels.tag_count++] = (struct profile_tag){ tag_kinds[TAG_CGROUP].key,
+								 r->cgroups[group].path, 0, "" };
 	snprintf(cpu, sizeof(cpu), "%" PRIu32, s->cpu);
 	if (s->cpu != UINT32_MAX)
 		tags[labels.tag_count++] =
@@ -510,6 +510,10 @@ static int label_id(struct reader *r, uint32_t number, const struct sample *s, b
 			(struct profile_tag){ tag_kinds[TAG_PROCESS].key, process->comm, 0, "" };
 	if (!labels.pid && !labels.tid && !*labels.comm)
 		labels.comm = "swapper"; /* perf's name of the idle task */
+	if (labels.pid == UINT32_MAX)
+		labels.comm = PERF_ENDED;
+	labels.pid = labels.pid == UINT32_MAX ? 0 : labels.pid;
+	labels.tid = labels.tid == UINT32_MAX ? 0 : labels.tid;
 	if (profile_add_labels(r->p, &labels, id))
 		return -ENOMEM;
 	*known = (struct perf_labels){ thread->comm, process->comm, s->cpu, s->cgroup, *id };

@@ -24,8 +24,17 @@
  *             ADDRESS SYMBOL+OFFSET (IMAGE)
  *
  * Without call chains the address is on the line of the sample. With fewer fields (-F) all but the
- * command, a number and the time may be missing.
+ * command and a number may be missing; a line without the time has to have an address or frames.
  */
+
+/*
+ * perf prints a period in so many columns at least, with the blank before it: without a time a
+ * shorter number may be a TID, behind a name that ends with a number.
+ */
+#define PERIOD_WIDTH 11
+
+/* What perf prints as the name of a thread that had ended, and for its numbers -1. */
+#define ENDED_COMM ":-1"
 
 #define UNKNOWN "[unknown]"
 
@@ -40,8 +49,9 @@ struct name {
 /* The line of a sample. */
 struct head {
 	struct text comm, event;
-	uint64_t pid, tid; /* pid 0: not printed */
+	uint64_t pid, tid; /* 0: not printed, or of a thread that had ended */
 	uint64_t cpu;	   /* UINT64_MAX: not printed */
+	bool has_time;
 	uint64_t time_ns;
 	uint64_t period; /* 0: not printed */
 	struct text rest;
@@ -69,6 +79,8 @@ struct reader {
 	uint64_t others;			  /* samples of events that are not read */
 	/* The sample whose stack is being read */
 	bool is_open;
+	uint64_t head_line; /* its number */
+	bool needs_frames;  /* else it is no sample: the line could be any */
 	uint32_t labels[2]; /* in user and in kernel mode */
 	uint32_t event;
 	uint64_t time_ns, period;
@@ -102,58 +114,96 @@ static bool take_time(struct text *t, uint64_t *time_ns)
 	return unit < NS_PER_S && take(t, ":");
 }
 
-/* " PID/TID [CPU] TIME:", or with a TID alone */
+/* A PID or TID; 0 for -1. */
+static bool take_id(struct text *t, uint64_t *id)
+{
+	*id = 0;
+	return take(t, "-1") || (take_digits(t, id) && *id <= UINT32_MAX);
+}
+
+/* " PID/TID [CPU] TIME:", or with a TID alone. Without has_time no time is there. */
 static bool take_numbers(struct text *t, struct head *h)
 {
 	h->pid = 0;
 	h->cpu = UINT64_MAX;
-	if (!take_blanks(t) || !take_digits(t, &h->tid))
+	if (!take_blanks(t) || !take_id(t, &h->tid))
 		return false;
 	if (take(t, "/")) {
 		h->pid = h->tid;
-		if (!take_digits(t, &h->tid))
+		if (!take_id(t, &h->tid))
 			return false;
 	}
-	if (h->pid > UINT32_MAX || h->tid > UINT32_MAX || !take_blanks(t))
+	if (!take_blanks(t) && !is_empty(t))
 		return false;
 	if (take(t, "[") && (!take_digits(t, &h->cpu) || !take(t, "]") || !take_blanks(t)))
 		return false;
-	return take_time(t, &h->time_ns);
+	return !h->has_time || take_time(t, &h->time_ns);
 }
 
-/* The line of a sample: the name of a command may have blanks and digits. False: it is none. */
-static bool parse_head(struct text line, struct head *h)
+/* "ADDRESS SYMBOL+OFFSET (IMAGE)": moves behind the address. False: it is no frame. */
+static bool take_address(struct text *t)
 {
-	struct text rest = line, event;
+	uint64_t address;
 
-	*h = (struct head){ .period = 0 };
-	take_blanks(&line);
-	/* An address of a frame is not followed by numbers. */
-	for (rest = line; rest.at < rest.end; rest.at++) {
-		h->comm = (struct text){ line.at, rest.at };
-		h->rest = rest;
-		if (is_blank(*rest.at) && rest.at > line.at && !is_blank(rest.at[-1]) &&
-		    take_numbers(&h->rest, h))
-			break;
-	}
-	if (rest.at == rest.end || memchr(h->comm.at, ';', h->comm.end - h->comm.at))
-		return false;
-	take_blanks(&h->rest);
-	rest = h->rest;
-	if (take_digits(&rest, &h->period) && take_blanks(&rest))
+	take_blanks(t);
+	return take_number(t, 16, &address) && (is_empty(t) || take_blanks(t));
+}
+
+/* What follows the numbers: "PERIOD EVENT: ADDRESS ...", or a part of it. */
+static bool parse_event(struct head *h)
+{
+	struct text rest = h->rest, event;
+	const char *from;
+	bool has_event;
+
+	take_blanks(&rest);
+	h->rest = rest;
+	for (from = rest.at; is_blank(from[-1]); from--)
+		; /* to the number before it */
+	if (take_digits(&rest, &h->period) && (h->has_time || rest.at - from >= PERIOD_WIDTH) &&
+	    take_blanks(&rest))
 		h->rest = rest;
 	else
 		h->period = 0;
 	rest = h->rest;
 	event = take_token(&rest);
-	h->event = (struct text){ event.at, event.at };
-	if (!is_empty(&event) && event.end[-1] == ':') {
-		h->event = (struct text){ event.at, event.end - 1 };
+	has_event = !is_empty(&event) && event.end[-1] == ':';
+	h->event = (struct text){ event.at, has_event ? event.end - 1 : event.at };
+	if (has_event) {
 		take_blanks(&rest);
 		h->rest = rest;
 	}
 	trim_end(&h->rest);
-	return true;
+	rest = h->rest;
+	return h->has_time || is_empty(&rest) || take(&rest, "PERF_RECORD_") ||
+	       (has_event && take_address(&rest) && !is_empty(&rest) && rest.end[-1] == ')');
+}
+
+/*
+ * The line of a sample, with the time or without: the name of a command may have blanks and digits,
+ * and be empty. False: it is none.
+ */
+static bool parse_head(struct text line, bool has_time, struct head *h)
+{
+	*h = (struct head){ .has_time = has_time };
+	for (const char *at = line.at; at < line.end; at++) {
+		h->comm = (struct text){ line.at, at };
+		h->rest = (struct text){ at, line.end };
+		take_blanks(&h->comm);
+		/* An address of a frame is not followed by numbers. */
+		if (!is_blank(*at) || is_empty(&h->comm) || is_blank(at[-1]) ||
+		    !take_numbers(&h->rest, h) || !parse_event(h))
+			continue;
+		return !memchr(h->comm.at, ';', h->comm.end - h->comm.at);
+	}
+	h->comm = (struct text){ line.at, line.at };
+	h->rest = line;
+	return has_time && take_numbers(&h->rest, h) && parse_event(h);
+}
+
+static bool is_frame(struct text line)
+{
+	return !is_empty(&line) && is_blank(*line.at) && take_address(&line);
 }
 
 /* --- Frames --- */
@@ -264,15 +314,6 @@ static int add_frame(struct reader *r, struct text frame)
 	return 0;
 }
 
-/* "ADDRESS SYMBOL+OFFSET (IMAGE)": moves behind the address. False: it is no frame. */
-static bool take_address(struct text *t)
-{
-	uint64_t address;
-
-	take_blanks(t);
-	return take_number(t, 16, &address) && (is_empty(t) || take_blanks(t));
-}
-
 /* --- Samples --- */
 
 static int end_sample(struct reader *r)
@@ -282,12 +323,18 @@ static int end_sample(struct reader *r)
 	if (!r->is_open)
 		return 0;
 	r->is_open = false;
+	if (r->needs_frames && !r->depth) {
+		r->values.events[r->event].samples--;
+		r->first_bad = r->bad_lines++ ? r->first_bad : r->head_line;
+		return 0;
+	}
 	if (profile_sample(r->p, r->frames, r->depth, r->labels[r->in_kernel], &number) ||
 	    array_reserve(&r->ticks, &r->tick_room, r->tick_count + 1, sizeof(*r->ticks)))
 		return -ENOMEM;
 	perf_values_add(r->p, number, r->event, r->period);
 	r->ticks[r->tick_count++] = (struct tick){ number, r->event, r->time_ns };
-	interval_extend(&r->recorded, r->time_ns);
+	if (r->time_ns)
+		interval_extend(&r->recorded, r->time_ns);
 	r->kernel_samples[r->event] += r->in_kernel;
 	return 0;
 }
@@ -322,8 +369,11 @@ static int begin_sample(struct reader *r, const struct head *h)
 {
 	struct profile_tag tag = { .key = tag_kinds[TAG_CPU].key, .unit = "" };
 	struct profile_labels labels = { .pid = h->pid, .tid = h->tid, .tags = &tag };
-	struct text inlined = h->rest;
+	struct text inlined = h->rest, comm = h->comm;
 	char cpu[24];
+
+	if (text_is(&comm, ENDED_COMM))
+		comm = text_of(PERF_ENDED);
 
 	r->depth = 0;
 	r->in_kernel = false;
@@ -336,13 +386,15 @@ static int begin_sample(struct reader *r, const struct head *h)
 	snprintf(cpu, sizeof(cpu), "%" PRIu64, h->cpu);
 	tag.text = cpu;
 	labels.tag_count = h->cpu != UINT64_MAX;
-	if (profile_string_n(r->p, h->comm.at, h->comm.end - h->comm.at, &labels.comm) ||
+	if (profile_string_n(r->p, comm.at, comm.end - comm.at, &labels.comm) ||
 	    profile_add_labels(r->p, &labels, &r->labels[0]))
 		return -ENOMEM;
 	labels.kernel = true;
 	if (profile_add_labels(r->p, &labels, &r->labels[1]))
 		return -ENOMEM;
 	r->is_open = true;
+	r->head_line = r->in->line;
+	r->needs_frames = !h->has_time;
 	r->time_ns = h->time_ns;
 	r->period = h->period ?: 1;
 	/* Without call chains; what follows a tracepoint's name looks different. */
@@ -376,11 +428,12 @@ static int read_comment(struct reader *r, struct text line)
 
 static int read_line(struct reader *r, struct text line)
 {
-	struct text frame = line, blank = line;
+	struct text frame, blank = line;
 	struct head h;
 
 	take_blanks(&blank);
 	trim_end(&line);
+	frame = line;
 	if (is_empty(&blank) || is_empty(&line))
 		return end_sample(r);
 	if (memchr(line.at, '\0', line.end - line.at)) {
@@ -389,7 +442,8 @@ static int read_line(struct reader *r, struct text line)
 	}
 	if (*line.at == '#')
 		return read_comment(r, line);
-	if (parse_head(line, &h)) {
+	/* Without a time, a line is a frame first. */
+	if (parse_head(line, true, &h) || (!is_frame(line) && parse_head(line, false, &h))) {
 		int err = end_sample(r);
 
 		/* Other records, as of mappings, are printed on request. */
@@ -397,8 +451,7 @@ static int read_line(struct reader *r, struct text line)
 			       ? err
 			       : begin_sample(r, &h);
 	}
-	frame.end = line.end;
-	if (is_blank(*line.at) && take_address(&frame))
+	if (is_frame(line) && take_address(&frame))
 		return r->is_open ? add_frame(r, frame) : 0;
 	if (!r->bad_lines++)
 		r->first_bad = r->in->line;
@@ -419,8 +472,8 @@ static int add_ticks(struct reader *r, uint32_t lead)
 	struct profile *p = r->p;
 	struct time_interval recorded = { 0 };
 
-	if (!r->tick_count)
-		return 0;
+	if (!r->recorded.until_ns)
+		return 0; /* none has a time */
 	p->time_ns = r->recorded.since_ns + shift_ns;
 	p->duration_ns = last_ns - r->recorded.since_ns;
 	interval_extend(&recorded, p->time_ns);
@@ -430,7 +483,7 @@ static int add_ticks(struct reader *r, uint32_t lead)
 	for (size_t i = 0; i < r->tick_count; i++) {
 		uint64_t time_ns = r->ticks[i].time_ns + shift_ns;
 
-		if (r->ticks[i].event != lead)
+		if (r->ticks[i].event != lead || !r->ticks[i].time_ns)
 			continue;
 		if (choice)
 			choice->count++;
@@ -499,8 +552,15 @@ static bool perf_script_detect(const struct input *in)
 
 	while (take_line(&t, &line)) {
 		trim_end(&line);
-		if (!is_empty(&line) && *line.at != '#')
-			return !memchr(line.at, '\0', line.end - line.at) && parse_head(line, &h);
+		if (is_empty(&line) || *line.at == '#')
+			continue;
+		if (memchr(line.at, '\0', line.end - line.at))
+			return false;
+		if (parse_head(line, true, &h))
+			return true;
+		/* Without a time, only what follows tells it from a folded stack. */
+		return parse_head(line, false, &h) &&
+		       (!is_empty(&h.rest) || (take_line(&t, &line) && is_frame(line)));
 	}
 	return false;
 }

@@ -18,6 +18,9 @@
 /* So many events become values; of wildcards such as syscalls:* the others are not read. */
 #define PERF_EVENTS_MAX 64
 
+/* The name of a thread that had ended when its sample came: the kernel has no numbers for it. */
+#define PERF_ENDED "[exited]"
+
 /* What a reader warns of then; with the number of their samples. */
 #define PERF_OTHERS_WARNING "%" PRIu64 " samples of more than the first 64 events are not read"
 
