@@ -29,7 +29,6 @@ struct known_code {
  */
 #define SCRIPT_FRAMES_MAX (2 * LANGUAGE_FRAMES_MAX)
 #define SCRIPT_CODES_MAX  64
-#define SCRIPT_STACKS_MAX 32 /* calls of the interpreter that are not on the native stack */
 
 /* What a language keeps during a walk. */
 #define PYTHON_FRAME_BYTES  80
@@ -90,9 +89,21 @@ struct perl_walk {
 };
 
 struct script_walk {
-	bool looked;	/* for the interpreter's state, at this tick */
-	bool wrote;	/* functions of the script */
-	bool coroutine; /* they are on a native stack of their own */
+	bool native;		  /* the interpreter's own frames are written, too */
+	bool looked;		  /* for the interpreter's state, at this tick, */
+	bool found;		  /* and found it */
+	bool wrote;		  /* functions of the script */
+	bool ran;		  /* the native frame before this one has run functions of it */
+	bool cut;		  /* some had no room */
+	bool follows_interpreter; /* the last native frame that was written is the interpreter's */
+	bool is_first;		  /* the thread is the process's first */
+	/*
+	 * The list is this thread's, and all in it run. PHP has one list for all threads, that of
+	 * the first; in Perl's are functions that no call of the interpreter runs.
+	 */
+	bool is_threads;
+	__u64 begin;	   /* the stack pointer of the leaf */
+	__u64 interpreter; /* a pc in the interpreter: of its last frame, or any */
 	__u32 image_number;
 	struct language_image image; /* of the interpreter */
 	__u64 bias;

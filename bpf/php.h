@@ -224,9 +224,7 @@ WALK_FUNCTION int read_php_frame(struct script_walk *script)
 		return true;
 	}
 	if (function->type == PHP_INTERNAL_FUNCTION) {
-		script->coroutine |=
-			!function->name; /* a fiber begins with a frame of such a one */
-		if (function->name)
+		if (function->name) /* a fiber begins with a frame without one */
 			add_php_function(script, PHP_FUNCTION, LANGUAGE_INSTRUCTION_UNKNOWN);
 		return true;
 	}

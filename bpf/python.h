@@ -229,7 +229,7 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
 		bpf_probe_read_user(&script->python.frame, sizeof(script->python.frame),
 				    (void *)(thread + layout->frame));
 	}
-	return true;
+	return script->python.frame != 0;
 }
 
 #endif

@@ -45,6 +45,12 @@ static inline unsigned int sample_id_exec(unsigned long long id)
 	return id >> (2 * SAMPLE_PID_BITS) & ((1 << SAMPLE_EXEC_BITS) - 1);
 }
 
+/* Of the process alone: the key of what is known of it. */
+static inline unsigned long long sample_id_process(unsigned long long id)
+{
+	return sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
+}
+
 /*
  * A slot of the table. The CPU that claims a slot writes pc first and id last: the sample is valid
  * once id is not 0. Two samples may have the same pc and id: sum them.

@@ -30,7 +30,10 @@ WALK_FUNCTION int read_script_frames(struct script_walk *script)
 	return script->count;
 }
 
-/* The walk came to an interpreter: finds the frames of this thread, and reads the first. */
+/*
+ * If walk->at is of an interpreter, finds the frames of this thread, and reads the first: once in a
+ * stack.
+ */
 WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 {
 	const struct language_image *image;
@@ -39,39 +42,61 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 
 	if (!walk || !script)
 		return 0;
+	number = walk->at.image;
+	if (number == script->image_number)
+		return 0;
+	script->image_number = number;
+	image = language_image(script, number);
+	if (!image || !image->language)
+		return 0;
 	script->looked = true;
-	script->coroutine = false;
 	script->count = 0;
 	script->entry = 0;
 	script->function_size = 0;
 	script->frames_left = SCRIPT_FRAMES_MAX;
 	script->codes_left = SCRIPT_CODES_MAX;
-	number = walk->at.image;
-	image = language_image(script, number);
-	if (!image)
-		return 0;
 	script->image = *image;
-	script->image_number = number;
 	script->bias = walk->at.bias;
+	script->interpreter = walk->at.start + 1;
 	if (image->language == LANGUAGE_PYTHON)
 		found = begin_python(walk, script);
 	else if (image->language == LANGUAGE_PHP)
 		found = begin_php(walk, script);
 	else if (image->language == LANGUAGE_PERL)
 		found = begin_perl(walk, script);
+	script->found = found;
+	script->is_threads = image->language == LANGUAGE_PYTHON ||
+			     (image->language == LANGUAGE_PHP && script->is_first);
 	return found ? read_script_frames(script) : 0;
 }
 
-/* Whether it is the native frame that runs `words`: the walk has stepped over it. */
-static __always_inline bool runs_script(struct script_walk *script, struct walk *walk, __u64 pc,
-					__u64 sp)
+/* Whether the list of the thread has functions that were not written so far. */
+static __always_inline bool has_script_frames(const struct script_walk *script)
 {
+	if (script->image.language == LANGUAGE_PYTHON && script->python.frame)
+		return true;
+	if (script->image.language == LANGUAGE_PHP && script->php.frame)
+		return true;
+	if (script->image.language == LANGUAGE_PERL && script->perl.group != PERL_NO_GROUP)
+		return true;
+	return script->count;
+}
+
+/*
+ * Whether the native frame at pc, which the walk has stepped over, runs `words`. interpreter: it is
+ * of the interpreter's image.
+ */
+static __always_inline bool runs_script(struct script_walk *script, struct walk *walk, __u64 pc,
+					bool interpreter)
+{
+	if (script->entry)
+		return script->entry - script->begin < walk->sp - script->begin;
+	if (!interpreter)
+		return false;
 	if (script->image.language == LANGUAGE_PERL)
 		return runs_perl(walk, script, pc);
-	if (script->function_size)
-		return pc - script->function <= script->function_size ||
-		       pc - script->cold <= script->cold_size;
-	return script->entry && script->entry - sp < walk->sp - sp;
+	return script->function_size && (pc - script->function <= script->function_size ||
+					 pc - script->cold <= script->cold_size);
 }
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "code_maps.h"
 #include "count.h"
-#include "scripts.h"
 #include "unwind_maps.h"
 #include "walk.h"
 
@@ -30,6 +29,9 @@ struct {
  */
 volatile __u32 is_reading_rows = 0;
 
+/* Set by user space before the load: stacks keep the frames of interpreters. */
+const volatile bool native_frames = false;
+
 /* Scratch memory of each CPU for one stack. */
 struct stack_scratch {
 	struct stack_sample sample;
@@ -39,6 +41,14 @@ struct stack_scratch {
 	__u32 depth; /* of the user stack, so far */
 };
 
+static __always_inline long copy_words(void *to, const __u64 *from, __u64 count)
+{
+	return bpf_probe_read_kernel(to, count * sizeof(*from), from);
+}
+
+/* After what it asks for. */
+#include "stack_walk.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* possible CPUs; set before the load */
@@ -47,12 +57,6 @@ struct {
 } scratch SEC(".maps");
 
 /* --- Processes --- */
-
-/* The key of a sample's process. */
-static __always_inline __u64 process_key(__u64 id)
-{
-	return sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
-}
 
 /* Sets walk->process. Returns false if nothing is published for the key. */
 static __always_inline bool take_process(struct walk *walk, __u64 key)
@@ -94,7 +98,7 @@ static __always_inline bool take_ancestor(struct walk *walk, struct task_struct 
  */
 static __always_inline bool begin_user_walk(struct walk *walk, struct task_struct *task, __u64 id)
 {
-	if (!take_process(walk, process_key(id)) && !take_ancestor(walk, task))
+	if (!take_process(walk, sample_id_process(id)) && !take_ancestor(walk, task))
 		return false;
 	walk->at = (struct unwind_mapping){ 0 };
 	walk->image_number = ~0U; /* its rows may have been moved since the last stack */
@@ -128,131 +132,10 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 	begin_walk(walk);
 }
 
-/*
- * Writes the functions of a script that were read, after the `depth` user frames that there are,
- * and reads those of the next call of the interpreter. Returns how many frames there are then.
- */
-__noinline int write_script_words(struct stack_scratch *scratch, __u32 depth)
-{
-	struct script_walk *script;
-	__u64 index, count;
-
-	if (!scratch)
-		return depth;
-	script = &scratch->script;
-	index = scratch->sample.stack.kernel_depth + depth;
-	count = script->count;
-	if (depth < STACK_DEPTH_MAX && count > STACK_DEPTH_MAX - depth)
-		count = STACK_DEPTH_MAX - depth;
-	/* makes the compiler use the registers that it checks */
-	asm("" : "+r"(index), "+r"(count));
-	if (depth < STACK_DEPTH_MAX && index < 2 * STACK_DEPTH_MAX &&
-	    count <= LANGUAGE_FRAMES_MAX &&
-	    bpf_probe_read_kernel(&scratch->sample.stack.pcs[index], count * sizeof(__u64),
-				  script->words) == 0)
-		depth += count;
-	script->wrote = true;
-	read_script_frames(script);
-	return depth;
-}
-
-/*
- * The walk has stepped over a frame that was at pc and begins at sp: writes the functions of a
- * script that it runs.
- */
-static __always_inline int write_script_frames(struct stack_scratch *scratch, __u32 depth, __u64 pc,
-					       __u64 sp)
-{
-	struct script_walk *script = &scratch->script;
-	struct walk *walk = &scratch->walk;
-
-	if (!script->looked) {
-		script->process = process_key(scratch->sample.stack.id);
-		begin_script(walk, script);
-	}
-	return runs_script(script, walk, pc, sp) ? write_script_words(scratch, depth) : depth;
-}
-
-/*
- * The native stack has ended. A fiber has one of its own, but its functions are called by those
- * that have resumed it: writes these. Or the stack is lost, in code that was made at run time: the
- * script's functions are known all the same; writes the interpreter's function, and these.
- */
-__noinline int write_last_script_frames(struct stack_scratch *scratch, __u32 depth)
-{
-	const struct unwind_mapping *mapping;
-	struct script_walk *script;
-	struct walk *walk;
-	__u64 index;
-
-	if (!scratch)
-		return depth;
-	walk = &scratch->walk;
-	script = &scratch->script;
-	if (!script->looked) {
-		mapping = walk_mapping(walk, walk->process.first + walk->process.interpreter - 1);
-		if (!mapping)
-			return depth;
-		walk->at = *mapping;
-		script->looked = true;
-		script->process = process_key(scratch->sample.stack.id);
-		begin_script(walk, script);
-	}
-	if (!script->wrote && script->function_size) {
-		index = scratch->sample.stack.kernel_depth + depth;
-		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
-		if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX)
-			return depth;
-		scratch->sample.stack.pcs[index] = script->function + 1;
-		depth++;
-	}
-	for (int i = 0; i < SCRIPT_STACKS_MAX && script->function_size; i++)
-		depth = write_script_words(scratch, depth);
-	if (script->coroutine && walk->end == UNWIND_IN_GAP)
-		walk->end = UNWIND_COMPLETE;
-	return depth;
-}
-
-/* Whether the walk, which has ended, may have left out functions of a script. */
-static __always_inline bool may_lack_script(const struct stack_scratch *scratch)
-{
-	const struct walk *walk = &scratch->walk;
-	const struct task_struct *task = bpf_get_current_task_btf();
-
-	if (scratch->script.wrote)
-		return scratch->script.function_size;
-	return walk->process.interpreter && walk->end != UNWIND_COMPLETE && task->pid == task->tgid;
-}
-
-/*
- * Writes the native frame that the walk has reached, and the functions of a script that it runs.
- * Returns whether it is the last.
- */
-static __always_inline bool write_frame(struct stack_scratch *scratch)
-{
-	struct walk *walk = &scratch->walk;
-	__u64 index, pc = walk->pc, sp = walk->sp;
-	__u32 depth = scratch->depth;
-
-	index = scratch->sample.stack.kernel_depth + depth;
-	asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
-	if (index >= 2 * STACK_DEPTH_MAX || depth >= STACK_DEPTH_MAX) {
-		walk->end = UNWIND_TRUNCATED;
-		return true;
-	}
-	scratch->sample.stack.pcs[index] = pc + walk->mark;
-	scratch->depth = depth + 1;
-	if (step(walk))
-		return true;
-	if (WALK_HAS_THREAD_POINTER && walk->image.language)
-		scratch->depth = write_script_frames(scratch, depth + 1, pc, sp);
-	return false;
-}
-
 /* For the verifier, all state of walk_frames() is in *scratch. */
 __noinline int walk_frame(struct stack_scratch *scratch)
 {
-	return !scratch || write_frame(scratch);
+	return !scratch || put_next_frame(scratch);
 }
 
 /* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
@@ -260,13 +143,11 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 {
 	if (!scratch)
 		return 0;
-	scratch->script.looked = scratch->script.wrote = false;
-	scratch->depth = 0;
-	for (int i = 0; i <= STACK_DEPTH_MAX; i++)
+	begin_stack_walk(scratch, native_frames);
+	for (int i = 0; i < STACK_STEPS_MAX; i++)
 		if (walk_frame(scratch))
 			break;
-	if (scratch->walk.end != UNWIND_TRUNCATED && may_lack_script(scratch))
-		return write_last_script_frames(scratch, scratch->depth);
+	put_last_frames(scratch);
 	return scratch->depth;
 }
 
@@ -302,7 +183,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 
 	copy->time_ns = bpf_ktime_get_ns();
 	copy->id = stack->id;
-	copy->process = process_key(stack->id);
+	copy->process = sample_id_process(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
 	copy->cpu = stack->cpu;
 	copy->waiting = scratch->sample.waiting;
@@ -334,7 +215,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 /* Whether the published mappings may be outdated: true once after each time they were published. */
 static __always_inline bool may_be_outdated(__u64 id)
 {
-	__u64 key = process_key(id);
+	__u64 key = sample_id_process(id);
 	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
 
 	if (process && process->asked)

@@ -98,8 +98,8 @@ struct unwind_image {
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
 	unsigned int page_shift;
-	unsigned int used;     /* how often walks came to it: about one for each tick. It wraps */
-	unsigned int language; /* enum language, of which it is the interpreter */
+	unsigned int used; /* how often walks came to it: about one for each tick. It wraps */
+	unsigned int unused;
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */
@@ -117,11 +117,7 @@ struct unwind_process {
 	unsigned int first, count;
 	unsigned int asked;	      /* 1: a copy of a stack was sent after this was published */
 	unsigned int thread_specific; /* see struct language_image */
-	/*
-	 * The number of the mapping among these, from 1 on, of an interpreter that runs a script in
-	 * the process's first thread alone; 0: none.
-	 */
-	unsigned int interpreter;
+	unsigned int interpreter; /* the number of its mapping among these, from 1 on; 0: none */
 	unsigned int unused;
 };
 

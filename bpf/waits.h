@@ -349,7 +349,7 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
 	walk = &scratch->stack.walk;
 	place = &scratch->place;
 	depth = scratch->stack.depth;
-	if (write_frame(&scratch->stack))
+	if (put_next_frame(&scratch->stack))
 		return 1;
 	word = (walk->sp - 8 - place->sp) / 8;
 	if (walk->mark || word > 0xffff || number >= WAIT_FRAMES ||
@@ -366,19 +366,18 @@ __noinline int walk_wait_frame(struct wait_scratch *scratch, __u32 number)
  */
 __noinline int walk_wait_frames(struct wait_scratch *scratch)
 {
+	__u32 native;
+
 	if (!scratch)
 		return 0;
-	scratch->stack.script.looked = scratch->stack.script.wrote = false;
-	scratch->stack.depth = 0;
+	begin_stack_walk(&scratch->stack, native_frames);
 	scratch->plain = true;
-	for (__u32 i = 0; i <= STACK_DEPTH_MAX; i++)
+	for (__u32 i = 0; i < STACK_STEPS_MAX; i++)
 		if (walk_wait_frame(scratch, i))
 			break;
-	if (may_lack_script(&scratch->stack)) {
-		scratch->stack.depth =
-			write_last_script_frames(&scratch->stack, scratch->stack.depth);
-		scratch->plain = false;
-	}
+	native = scratch->stack.depth;
+	put_last_frames(&scratch->stack);
+	scratch->plain &= scratch->stack.depth == native;
 	scratch->place.frames = scratch->plain ? scratch->stack.depth : 0;
 	return scratch->stack.depth;
 }

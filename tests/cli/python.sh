@@ -12,7 +12,7 @@
 export LC_ALL=C.UTF-8
 cd "$work" || exit
 chmod 755 "$work" # annotate shows root only sources that all may read
-python=/usr/bin/python3
+python=${PROFIL_TEST_PYTHON:-/usr/bin/python3}
 script=$top/tests/progs/script.py
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -57,6 +57,14 @@ check "of a recursion that is too deep for a stack the innermost functions are k
 	'(descend;){80,126}spin(;.*)?'
 check "a recursion that is too deep is counted as cut off" recorded 'mostly(j["stacks"]["truncated"])' deep.json
 
+record_script nested nested
+check "the interpreter's frames between a script's functions take the place of none" agrees chains nested
+# Each function has native code of its own then, made at run time without call frame information.
+if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+	record_work trampolines "$python" -X perf "$script" trampolines.truth recursion nested callbacks
+	check "with -X perf the stacks are the same" agrees chains trampolines
+	check "with -X perf the functions have no second frame" chains_are trampolines none '(.*;)?py::.*'
+fi
 record_script freed freed
 check "a function has its own name, where another one was in memory before it" agrees chains freed
 record_script moved moved

@@ -325,6 +325,16 @@ STANDS = make_stands(50)
 ALL = (methods, unnamed, names, recursion, generators, coroutines, callbacks, exceptions, compiled)
 
 
+def by_map(n):
+    if n:
+        return list(map(by_map, [n - 1]))
+    return spin(100)
+
+
+def nested():
+    by_map(30)
+
+
 def main():
     kinds = sys.argv[2:]
     print("ready", flush=True)

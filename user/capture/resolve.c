@@ -79,8 +79,9 @@ static const struct address_space *find_space(const struct process *process, str
 /*
  * The walk writes a script's functions behind the call of the interpreter that runs them. A tick
  * may be just before such a call, or just after it: then each function is behind the next call, and
- * those of the first call are at the stack's end. Moves these before the program's own start, which
- * is in the C library. Stacks that end in the interpreter alone are right: they are coroutines'.
+ * those of the first call are at the end of a native stack that is complete. Moves these before the
+ * program's own start, which is in the C library. Stacks that end in the interpreter alone are
+ * right: they are coroutines'.
  */
 static void order_script(struct capture_frame *frames, uint32_t first, uint32_t depth)
 {
@@ -127,9 +128,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		frames[i].mapping = NULL;
 		frames[i].code = NULL;
 		if (user && language_of_word(pcs[i])) {
-			frames[i].code = scripts_find(v->scripts,
-						      sample_id_make(sample_id_exec(sample->id),
-								     sample_id_tgid(sample->id), 0),
+			frames[i].code = scripts_find(v->scripts, sample_id_process(sample->id),
 						      language_code(pcs[i]), moment->time_ns,
 						      &moment->until_ns);
 			kept = i + 1;
@@ -152,7 +151,8 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		if (frames[i].mapping || !sure)
 			kept = i + 1;
 	}
-	if (kept > sample->kernel_depth && language_of_word(frames[kept - 1].pc))
+	if (kept > sample->kernel_depth && sample->end == UNWIND_COMPLETE &&
+	    language_of_word(frames[kept - 1].pc))
 		order_script(frames, sample->kernel_depth, kept);
 	return kept;
 }
@@ -204,6 +204,10 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	}
 	out.depth = resolve_frames(v, sample, process, pcs, frames, &moment);
 	out.user_depth = out.depth - sample->kernel_depth;
+	/* The list of the thread is complete, wherever the native walk has ended. */
+	if (out.user_depth && out.end != UNWIND_TRUNCATED &&
+	    language_of_word(frames[out.depth - 1].pc))
+		out.end = UNWIND_COMPLETE;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
 	out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;

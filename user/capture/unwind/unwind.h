@@ -29,6 +29,7 @@ struct unwind {
 	struct waits *waits;   /* or this, those of waits */
 	bool always_on;	       /* the recording may take little time only */
 	uint64_t period_ns;    /* of the clock */
+	bool native;	       /* stacks keep the frames of interpreters */
 
 	/* Private to the files of this directory: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */

@@ -36,50 +36,61 @@ static __u64 bpf_ktime_get_ns(void)
 	return now_ns();
 }
 
-#define WALK_FUNCTION	static
-#define WALK_READS_CODE 0
+#define WALK_FUNCTION		static
+#define WALK_READS_CODE		0
+#define WALK_HAS_THREAD_POINTER 1
 #include "bpf/scripts.h"
 #include "bpf/walk.h"
 
-struct copy_walk {
+struct stack_scratch {
 	struct walk walk; /* first: walk.h has pointers to it */
+	struct stack_sample sample;
+	struct script_walk script;
+	uint32_t depth;
 	const struct unwind_copy *copy;
 	const struct unwind_tables *tables;
 	const struct unwind_space *space;
 	const struct unwind_live *live;
-	struct script_walk script;
 	int err;
 };
 
-static const struct copy_walk *copy_walk_of(const struct walk *walk)
+static long copy_words(void *to, const __u64 *from, __u64 count)
 {
-	return (const struct copy_walk *)walk;
+	memcpy(to, from, count * sizeof(*from));
+	return 0;
+}
+
+#include "bpf/stack_walk.h"
+
+static const struct stack_scratch *scratch_of(const struct walk *walk)
+{
+	return (const struct stack_scratch *)walk;
 }
 
 static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number)
 {
-	const struct unwind_space *space = copy_walk_of(walk)->space;
+	const struct unwind_space *space = scratch_of(walk)->space;
 
 	return number < space->count ? &space->mappings[number] : NULL;
 }
 
 static struct unwind_image *walk_image(const struct walk *walk, __u32 number)
 {
-	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+	const struct unwind_tables *t = scratch_of(walk)->tables;
 
 	return number < t->used.images ? &t->images[number] : NULL;
 }
 
 static const struct unwind_page *walk_page(const struct walk *walk, __u32 number)
 {
-	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+	const struct unwind_tables *t = scratch_of(walk)->tables;
 
 	return number < t->used.pages ? &t->pages[number] : NULL;
 }
 
 static const struct unwind_row *walk_row(const struct walk *walk, __u32 number)
 {
-	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+	const struct unwind_tables *t = scratch_of(walk)->tables;
 
 	return number < t->used.rows
 		       ? &t->chunks[number / UNWIND_CHUNK_ROWS].rows[number % UNWIND_CHUNK_ROWS]
@@ -88,14 +99,14 @@ static const struct unwind_row *walk_row(const struct walk *walk, __u32 number)
 
 static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number)
 {
-	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+	const struct unwind_tables *t = scratch_of(walk)->tables;
 
 	return number < t->used.rules ? &t->rules[number] : NULL;
 }
 
 static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from)
 {
-	const struct unwind_copy *copy = copy_walk_of(walk)->copy;
+	const struct unwind_copy *copy = scratch_of(walk)->copy;
 	uint64_t at = from - copy->begin;
 
 	if (at > copy->size || size > copy->size - at)
@@ -113,19 +124,19 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 /* The memory that it points to is not copied. */
 static __always_inline __u64 walk_thread_pointer(const struct walk *walk)
 {
-	const struct unwind_live *live = copy_walk_of(walk)->live;
+	const struct unwind_live *live = scratch_of(walk)->live;
 
 	return live ? live->thread_pointer : 0;
 }
 
-static const struct copy_walk *walk_of_script(const struct script_walk *script)
+static const struct stack_scratch *scratch_of_script(const struct script_walk *script)
 {
-	return (const void *)((const char *)script - offsetof(struct copy_walk, script));
+	return (const void *)((const char *)script - offsetof(struct stack_scratch, script));
 }
 
 static const struct language_image *language_image(const struct script_walk *script, __u32 number)
 {
-	const struct unwind_tables *t = walk_of_script(script)->tables;
+	const struct unwind_tables *t = scratch_of_script(script)->tables;
 
 	return number < t->used.images ? &t->languages[number] : NULL;
 }
@@ -151,7 +162,7 @@ static __always_inline bool is_code_wanted(struct script_walk *script, __u64 add
 static __always_inline void put_code(struct script_walk *script, struct language_code *code,
 				     __u64 size)
 {
-	struct copy_walk *w = (struct copy_walk *)walk_of_script(script);
+	struct stack_scratch *w = (struct stack_scratch *)scratch_of_script(script);
 
 	w->err = w->err ?: scripts_add(w->live->scripts, code, size);
 }
@@ -160,51 +171,41 @@ int unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables 
 		     const struct unwind_space *space, const struct unwind_live *live,
 		     struct unwind_found *found)
 {
-	struct copy_walk w = { .copy = copy, .tables = tables, .space = space, .live = live };
-	struct script_walk *script = &w.script;
+	struct stack_scratch w = { .copy = copy, .tables = tables, .space = space, .live = live };
+	struct unwind_process *process = &w.walk.process;
+	struct stack *stack = &w.sample.stack;
 	struct walk *walk = &w.walk;
-	uint64_t *pcs = found->pcs + copy->kernel_depth;
-	uint32_t depth = 0;
 
-	memcpy(found->pcs, copy->kernel_pcs, copy->kernel_depth * sizeof(*found->pcs));
+	stack->id = copy->id;
+	stack->kernel_depth = copy->kernel_depth;
+	memcpy(stack->pcs, copy->kernel_pcs, copy->kernel_depth * sizeof(*stack->pcs));
 	memcpy(walk->registers, copy->registers, sizeof(walk->registers));
 	walk->pc = copy->registers[UNWIND_REGISTERS];
 	begin_walk(walk);
-	walk->process.count = space->count;
+	process->count = space->count;
 	walk->interrupted = 1;
-	if (live) {
+	begin_stack_walk(&w, live && live->native);
+	if (live)
 		live_memory = live->memory;
-		script->process =
-			sample_id_make(sample_id_exec(copy->id), sample_id_tgid(copy->id), 0);
-		for (size_t i = 0; i < space->count && !walk->process.thread_specific; i++)
-			walk->process.thread_specific =
-				tables->languages[space->mappings[i].image].thread_specific;
-	}
-	for (;;) {
-		uint64_t pc = walk->pc, sp = walk->sp;
+	else
+		w.script.looked = true; /* not to look for it */
+	for (size_t i = 0; i < space->count && live; i++) {
+		const struct language_image *image = &tables->languages[space->mappings[i].image];
 
-		if (depth == STACK_DEPTH_MAX) {
-			walk->end = UNWIND_TRUNCATED;
-			break;
-		}
-		pcs[depth++] = pc + walk->mark;
-		if (step(walk))
-			break;
-		/* As write_script_frames() in bpf/unwind.h. */
-		if (!live || !walk->image.language)
-			continue;
-		if (!script->looked)
-			begin_script(walk, script);
-		if (!runs_script(script, walk, pc, sp))
-			continue;
-		for (uint32_t i = 0; i < script->count && depth < STACK_DEPTH_MAX; i++)
-			pcs[depth++] = script->words[i];
-		read_script_frames(script);
+		if (!process->thread_specific)
+			process->thread_specific = image->thread_specific;
+		if (image->language && !process->interpreter)
+			process->interpreter = i + 1;
 	}
+	for (int i = 0; i < STACK_STEPS_MAX; i++)
+		if (put_next_frame(&w))
+			break;
+	put_last_frames(&w);
 	/* As mark_interrupted() in bpf/count.h. */
 	if (copy->kernel_depth && !copy->in_system_call)
-		pcs[0]++;
-	found->user_depth = depth;
+		stack->pcs[copy->kernel_depth]++;
+	memcpy(found->pcs, stack->pcs, (copy->kernel_depth + w.depth) * sizeof(*found->pcs));
+	found->user_depth = w.depth;
 	found->end = may_lack_stack(walk->end) && copy->no_stack ? UNWIND_NO_STACK : walk->end;
 	found->by_frame_pointer = walk->by_frame_pointer;
 	return w.err;

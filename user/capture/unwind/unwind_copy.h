@@ -18,6 +18,7 @@ struct unwind_live {
 	struct remote_memory *memory;
 	uint64_t thread_pointer;
 	struct scripts *scripts; /* receives its functions */
+	bool native;		 /* keep the frames of the interpreter */
 };
 
 /*

@@ -363,7 +363,6 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	entry->first_page = extent->pages.first;
 	entry->first_rule = extent->rules.first;
 	entry->page_shift = page_shift(rows);
-	entry->language = rows->language.language;
 	t->languages[image] = rows->language;
 	if (rows->rule_count)
 		memcpy(&t->rules[extent->rules.first], rows->rules,
@@ -540,7 +539,7 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 		const struct language_image *image = &t->languages[mappings[i].image];
 
 		entry.thread_specific = entry.thread_specific ?: image->thread_specific;
-		if (image->language == LANGUAGE_PHP && !entry.interpreter)
+		if (image->language && !entry.interpreter)
 			entry.interpreter = i + 1;
 	}
 	/* The system call is a barrier: the program sees the mappings before the entry. */
