@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/control_group.sh
+. "$top/tests/control_group.sh"
 
 export LC_ALL=C.UTF-8
 cd "$work" || exit
@@ -90,6 +92,25 @@ check "a process: its functions have names without -g" named out
 check "a process: JSON" record_used "$script" -p "$script" --json
 check "a process: stacks are in JSON" json '(j["stacks"]["complete"] == j["stacks"]["user"] > 0) and (
 	any(f["name"] == "work" and f["total"] > f["self"] for f in j["functions"]))' out
+if make_control_group; then
+	echo "$script" >"$group/cgroup.procs"
+	check "a control group whose process runs a script" record_used "$script" --cgroup "$group"
+	check "a control group: names" named out
+	mkdir "$group/none"
+	start "$progs/shares" 1
+	echo "$pid" >"$group/none/cgroup.procs"
+	check "a control group whose processes run no script" record_used "$pid" --cgroup "$group/none"
+	check "a control group whose processes run no script: no stacks" flat out
+	stop "$pid"
+else
+	skip "a script in a control group" "no control group can be made here"
+fi
+user=$((60000 + $$ % 500))
+chmod 755 "$work"
+start_ready setpriv --reuid=$user --regid=65534 --clear-groups python3 "$work/hot.py" 1000
+check "a user whose processes run a script" record_used "$pid" -u "$user"
+check "a user: names" named out
+stop "$pid"
 check "a thread" record_used "$script" -t "$script"
 check "a thread: names" named out
 start "$progs/shares" 1

@@ -84,6 +84,12 @@ check "--children of a server with titles: succeeds" test $? -eq 0
 check "report --by title tells workers apart" json \
 	"{r['title'] for r in j['rows']} - {'whom: main'} == {'whom: worker $server one', 'whom: worker $server two'}" \
 	"$work/titles.by"
+start_ready perl -e '$0 = "[title$$: main] (two words)"; $| = 1; print "ready\n"; 1 while 1'
+check "-p NAME: the first word of a title, which others write with brackets" finds "\"title$pid\" is process $pid" -p "title$pid"
+stop "$pid"
+start_ready perl -e '$0 = "title$$: main [app]"; $| = 1; print "ready\n"; 1 while 1'
+check "-p NAME: the first word of a title" finds "\"title$pid\" is process $pid" -p "title$pid"
+stop "$pid"
 check "--pgrep: titles" finds "is 2 processes: ${workers[0]}, ${workers[1]}" --pgrep "^whom: worker $server"
 stop "$server"
 

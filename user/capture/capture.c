@@ -529,16 +529,50 @@ static int load_sample(struct capture *c, struct error *e)
 	return err;
 }
 
-/* Needs the targets' mappings, to know whether they run scripts. */
-static void choose_stacks(struct capture *c)
+static int compare_pids(const void *left, const void *right)
 {
-	bool scripts = false;
+	const pid_t *a = left, *b = right;
 
-	for (size_t i = 0; i < c->processes.image_count && !scripts; i++)
-		scripts = c->processes.images[i].fd >= 0 &&
-			  c->options.is_interpreter(c->processes.images[i].fd);
+	return (*a > *b) - (*a < *b);
+}
+
+/*
+ * Chooses whether stacks are recorded: by the files that the targets have mapped now, however they
+ * were chosen. Returns 0 or -ENOMEM.
+ */
+static int choose_stacks(struct capture *c, struct error *e)
+{
+	bool *looked = calloc(c->processes.image_count + 1, sizeof(*looked)), scripts = false;
+	size_t count = 0;
+	pid_t *pids = NULL;
+
+	if (!looked)
+		return error_no_memory(e);
+	/* A thread that moves meanwhile may be missed. */
+	if (c->whom.group_count &&
+	    cgroup_list_threads(c->options.cgroups, c->options.cgroup_count, &pids, &count) == 0)
+		qsort(pids, count, sizeof(*pids), compare_pids);
+	for (size_t i = 0; i < c->processes.count && !scripts; i++) {
+		struct process *process = &c->processes.processes[i];
+		const struct address_space *space = process_space(process);
+
+		if ((c->whom.by_user && process->uid != c->whom.uid) ||
+		    (c->whom.group_count &&
+		     !(count && bsearch(&process->pid, pids, count, sizeof(*pids), compare_pids))))
+			continue;
+		for (size_t k = 0; k < space->count && !scripts; k++) {
+			uint32_t image = space->mappings[k].image;
+
+			scripts = !looked[image] && c->processes.images[image].fd >= 0 &&
+				  c->options.is_interpreter(c->processes.images[image].fd);
+			looked[image] = true;
+		}
+	}
 	c->options.stacks = scripts ? CAPTURE_STACKS_AUTO : CAPTURE_NO_STACKS;
 	c->processes.notes_changes = scripts;
+	free(pids);
+	free(looked);
+	return 0;
 }
 
 /* Needs the target's mappings, to know where its program is. */
@@ -571,10 +605,6 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		return error_no_memory(e);
 	c->options = *options;
 	c->begin_ns = now_ns();
-	if (c->options.stacks == CAPTURE_STACKS_SCRIPTS && !options->pid_count)
-		c->options.stacks = CAPTURE_NO_STACKS;
-	wants_mappings =
-		has_histogram(c) || has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
 		err = error_set(e, errno, "cannot create an epoll instance");
@@ -583,6 +613,11 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		if (!err && !c->whom.group_count)
 			c->options.target = CAPTURE_SYSTEM;
 	}
+	if (c->options.stacks == CAPTURE_STACKS_SCRIPTS &&
+	    (c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_COMMAND))
+		c->options.stacks = CAPTURE_NO_STACKS;
+	wants_mappings =
+		has_histogram(c) || has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	if (options->target == CAPTURE_USER)
 		c->whom = (struct whom){ .by_user = true, .uid = options->uid };
 	if (!err)
@@ -602,7 +637,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (wants_mappings) {
 		err = err ?: take_snapshot(c, e);
 		if (!err && c->options.stacks == CAPTURE_STACKS_SCRIPTS)
-			choose_stacks(c);
+			err = choose_stacks(c, e);
 		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
 	}
 	if (c->options.stacks)

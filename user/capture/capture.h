@@ -33,8 +33,9 @@ enum capture_stacks {
 	CAPTURE_STACKS_CFI,  /* by call frame information, which options.read_rows reads */
 	CAPTURE_STACKS_FP,   /* by frame pointers */
 	/*
-	 * AUTO if one of options.pids has an interpreter now whose scripts' functions can be named,
-	 * which takes stacks; else none.
+	 * AUTO if one of the processes that are recorded has an interpreter now whose scripts'
+	 * functions can be named, which takes stacks; else none. Of a command, and of the
+	 * whole machine: none.
 	 */
 	CAPTURE_STACKS_SCRIPTS,
 };

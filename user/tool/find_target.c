@@ -70,21 +70,27 @@ static void read_candidate(struct candidate *c)
 			c->command_line[i] = ' ';
 }
 
-/* The name that ps -e shows, which the kernel cuts, that of its file, or that of its first word. */
+/*
+ * The name that ps -e shows, which the kernel cuts, that of its file, or that of its first word: a
+ * file, or the name of a title as "gunicorn: master [app]" and "[celeryd: main]".
+ */
 static bool has_name(const struct candidate *c, const char *name)
 {
-	size_t first = strcspn(c->command_line, " ");
-	const char *base = c->command_line, *slash = memrchr(base, '/', first);
+	const char *base = c->command_line + (*c->command_line == '['), *slash;
+	size_t first = strcspn(base, " ");
 	size_t size = strlen(name);
 
 	if (strcmp(c->comm, name) == 0 || strcmp(c->program, name) == 0)
 		return true;
 	if (size > COMM_MAX && strlen(c->comm) == COMM_MAX && strncmp(c->comm, name, COMM_MAX) == 0)
 		return true;
-	if (slash)
+	slash = memrchr(base, '/', first);
+	if (slash) {
+		first -= slash + 1 - base;
 		base = slash + 1;
-	first -= base - c->command_line;
-	return first == size && strncmp(base, name, size) == 0;
+	}
+	return strncmp(base, name, size) == 0 &&
+	       (first == size || (first == size + 1 && base[size] == ':'));
 }
 
 /* This program and those that have started it: sudo and shells have its command line in theirs. */
