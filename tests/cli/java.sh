@@ -77,7 +77,19 @@ if [ -x "$progs/seems_java" ]; then
 	check "a program that has mapped a libjvm.so, and catches SIGQUIT: it gets none" quiet caught
 	check "threads like Java's, and SIGQUIT would end it: it runs on" seems deadly threads
 	check "threads like Java's, and SIGQUIT would end it: a message says why it is not asked" \
-		says "Java (PID $pid) was asked for the names of its code in vain: it does not handle SIGQUIT"
+		says "Java (PID $pid) was asked for the names of its code in vain: it is not seen to handle SIGQUIT"
+	# Only the library's name and the threads' names are Java's: its handler is its own.
+	cp "$progs/seems_java" seems/other
+	own_handler() {
+		begin own seems/other threads catch map seems/libjvm.so
+		leaves "$pid"
+		record --wall -p "$pid" -d 0.5
+	}
+	check "threads like Java's, and a handler of SIGQUIT of its own: recorded" own_handler
+	check "threads like Java's, and a handler of SIGQUIT of its own: no signal" quiet own
+	check "threads like Java's, and a handler of SIGQUIT of its own: a message says why" \
+		says "in vain: it is not seen to handle SIGQUIT"
+	stop "$pid"
 	check "no socket opens after SIGQUIT: the recording ends" seems deaf threads catch
 	check "no socket opens after SIGQUIT: it got one" grep -q SIGQUIT deaf.out
 	check "no socket opens after SIGQUIT: a message says so" says "it does not open its socket"
@@ -104,6 +116,22 @@ if [ -x "$progs/seems_java" ]; then
 	check "a socket that answers without end: the recording ends" \
 		seems babble threads catch babble /tmp/.java_pid-
 	check "a socket that answers without end: a message says so" says "more than 65536 bytes"
+
+	# What an answer costs is its CPU time: one that waits for a CPU is no reason not to ask again.
+	three_times() {
+		[ "$(grep -c asked slow.out)" -ge 3 ]
+	}
+	asked_again() {
+		begin slow seems/libjvm.so threads catch answer /tmp/.java_pid-
+		leaves "$pid"
+		record_begin slow record --wall -p "$pid"
+		wait_for three_times
+		local code=$?
+		record_end
+		return "$code"
+	}
+	check "answers that take long, but little CPU time: it is asked again and again" asked_again
+	stop "$pid"
 
 	begin other seems/libjvm.so listen "$work/socket"
 	other=$pid

@@ -6,10 +6,14 @@
  *
  *   threads       has the threads of HotSpot
  *   catch         catches SIGQUIT, which ends it otherwise
+ *   map FILE      has mapped this file as code
  *   listen PATH   listens at this socket, but answers nothing; a PATH that ends in "-" ends in the
  *                 PID instead
  *   babble PATH   the same, and answers without end
+ *   answer PATH   the same, and writes names after a second in which it uses no CPU time, as where
+ *                 others have the CPUs; then it prints "asked"
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *wait_as(void *name)
@@ -50,6 +55,31 @@ static void *babble(void *listening)
 	return NULL;
 }
 
+static void *answer(void *listening)
+{
+	static const struct timespec second = { .tv_sec = 1 };
+	char path[64], request[256];
+	int fd;
+
+	prctl(PR_SET_NAME, "Attach Listener");
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	while ((fd = accept(*(int *)listening, NULL, NULL)) >= 0) {
+		FILE *map;
+
+		nanosleep(&second, NULL);
+		map = fopen(path, "w");
+		if (!map || recv(fd, request, sizeof(request), 0) <= 0)
+			exit(1);
+		fputs("1000 10 name\n", map);
+		fclose(map);
+		puts("asked");
+		fflush(stdout);
+		send(fd, "0\n", 2, MSG_NOSIGNAL);
+		close(fd);
+	}
+	return NULL;
+}
+
 static void start(void *(*run)(void *), void *argument)
 {
 	pthread_t thread;
@@ -75,6 +105,10 @@ int main(int argc, char **argv)
 			start(wait_as, "Signal Dispatch");
 		} else if (strcmp(argv[i], "catch") == 0) {
 			sigaction(SIGQUIT, &action, NULL);
+		} else if (strcmp(argv[i], "map") == 0 && i + 1 < argc) {
+			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+				 open(argv[++i], O_RDONLY | O_CLOEXEC), 0) == MAP_FAILED)
+				return 1;
 		} else if (i + 1 < argc) {
 			snprintf(address.sun_path, sizeof(address.sun_path), "%s", argv[i + 1]);
 			if (argv[i + 1][strlen(argv[i + 1]) - 1] == '-')
@@ -87,6 +121,8 @@ int main(int argc, char **argv)
 				return 1;
 			if (strcmp(argv[i], "babble") == 0)
 				start(babble, &listening);
+			if (strcmp(argv[i], "answer") == 0)
+				start(answer, &listening);
 			i++;
 		}
 	}

@@ -26,11 +26,17 @@
 /* What a child process may need longer, to remove its file, before it is killed. */
 #define CHILD_SLACK_NS (200 * NS_PER_MS)
 
-/* The time until the first request, and between two of them: it doubles, up to a limit, */
+/*
+ * The time until the first request, and between two of them: it doubles, up to a limit, since what
+ * is compiled after the last one has no names if the process ends by itself,
+ */
 #define FIRST_NS (250 * NS_PER_MS)
-#define MOST_NS	 (8 * NS_PER_S)
+#define MOST_NS	 (2 * NS_PER_S)
 
-/* and is at least this many times as long as an answer took. */
+/*
+ * and is at least this many times the CPU time of an answer. Not of the time that it took: on a
+ * busy machine an answer waits for a CPU.
+ */
 #define COST_SHARE 100
 
 #define PROCESSES_MAX 512
@@ -42,6 +48,7 @@ struct report {
 	bool is_runtime; /* else it has ended, too */
 	int err;
 	uint64_t took_ns;
+	uint64_t cpu_ns; /* of that, the JVM's CPU time; 0: unknown */
 	char why[sizeof(((struct error *)0)->what)];
 };
 
@@ -143,7 +150,7 @@ static void ask(struct runtime_asker *a, struct asked *p)
 		report->is_runtime =
 			report->err != -ENOENT && target_start_ns(p->pid) == p->start_ns;
 		if (!report->err && report->is_runtime)
-			report->err = hotspot_write_map(&h, until_ns, &e);
+			report->err = hotspot_write_map(&h, until_ns, &report->cpu_ns, &e);
 		report->took_ns = now_ns() - begin_ns;
 		if (report->err && report->is_runtime)
 			snprintf(report->why, sizeof(report->why), "%s", e.what);
@@ -167,7 +174,7 @@ static bool take_reports(struct runtime_asker *a)
 	for (size_t i = 0; i < a->count; i++) {
 		struct asked *p = &a->processes[i];
 		uint64_t now = now_ns();
-		struct report report = { p->is_runtime, -EIO, ANSWER_NS, "it does not answer" };
+		struct report report = { p->is_runtime, -EIO, ANSWER_NS, 0, "it does not answer" };
 		bool has_ended;
 		int status;
 
@@ -190,8 +197,11 @@ static bool take_reports(struct runtime_asker *a)
 			p->longest_ns = report.took_ns;
 		if (report.took_ns > ANSWER_NS + CHILD_SLACK_NS)
 			report.took_ns = ANSWER_NS + CHILD_SLACK_NS;
-		if (p->next_ns < now + report.took_ns * COST_SHARE)
-			p->next_ns = now + report.took_ns * COST_SHARE;
+		/* What it writes into memory that we share is no more than a hint. */
+		if (!report.cpu_ns || report.cpu_ns > report.took_ns || report.err)
+			report.cpu_ns = report.took_ns;
+		if (p->next_ns < now + report.cpu_ns * COST_SHARE)
+			p->next_ns = now + report.cpu_ns * COST_SHARE;
 	}
 	return any;
 }

@@ -22,7 +22,7 @@ void runtime_asker_free(struct runtime_asker *a);
 
 /*
  * While recording, ten times a second: asks the runtimes that are due, and waits for none. Each is
- * asked less and less often, and writing its names takes 1 % of its time at most. True: one has
+ * asked less and less often, and writing its names takes 1 % of a CPU at most. True: one has
  * written names since the last call.
  */
 bool runtime_asker_poll(struct runtime_asker *a, const struct capture *c);

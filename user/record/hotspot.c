@@ -35,6 +35,9 @@
 
 #define LOOK_NS (5 * NS_PER_MS) /* between two looks for the socket */
 
+/* Of a stack, how much is searched for the library's code: it calls what waits in libc. */
+#define WAIT_WORDS 128
+
 static const char no_attach[] = "-XX:+DisableAttachMechanism";
 
 /* Opens a file of the process in /proc as a stream, or returns NULL. */
@@ -83,15 +86,24 @@ static int read_status(const struct hotspot *h, struct status *status)
 	return status->own_pid && status->uid != (uid_t)-1 ? 0 : -ESRCH;
 }
 
+/* The code of HotSpot's library in the process. */
+struct library {
+	struct {
+		uint64_t start, limit;
+	} parts[8];
+	size_t count;
+};
+
 /* Whether it has mapped HotSpot's library. OpenJ9 has one of the same name, and libj9*.so. */
-static bool maps_library(const struct hotspot *h)
+static bool find_library(const struct hotspot *h, struct library *library)
 {
 	FILE *file = open_proc(h, "maps");
-	bool found = false, other = false;
+	bool other = false;
 	struct proc_map map;
 	size_t room = 0;
 	char *line = NULL;
 
+	library->count = 0;
 	for (int i = 0; file && i < MAPS_MAX && getline(&line, &room, file) > 0; i++) {
 		const char *name;
 
@@ -100,20 +112,79 @@ static bool maps_library(const struct hotspot *h)
 		map.path[proc_path_size(map.path)] = '\0';
 		name = strrchr(map.path, '/');
 		name = name ? name + 1 : map.path;
-		found |= strcmp(name, "libjvm.so") == 0;
+		if (strcmp(name, "libjvm.so") == 0 &&
+		    library->count < sizeof(library->parts) / sizeof(*library->parts)) {
+			library->parts[library->count].start = map.start;
+			library->parts[library->count++].limit = map.limit;
+		}
 		other |= strncmp(name, "libj9", strlen("libj9")) == 0;
 	}
 	free(line);
 	if (file)
 		fclose(file);
-	return found && !other;
+	return library->count && !other;
+}
+
+/* Reads the first line of a thread's file, without its end. Returns false if there is none. */
+static bool read_line(const struct hotspot *h, const char *thread, const char *name, char *line,
+		      size_t size)
+{
+	char path[sizeof("task//schedstat") + NAME_MAX];
+	FILE *file;
+	bool found;
+
+	snprintf(path, sizeof(path), "task/%s/%s", thread, name);
+	file = open_proc(h, path);
+	found = file && fgets(line, size, file);
+	if (found)
+		line[strcspn(line, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/*
+ * Whether a thread waits in a function that the library has called. Nothing in /proc says what a
+ * process does at a signal; but HotSpot's thread for signals, which it starts before it sets the
+ * handler of SIGQUIT, does nothing but wait for one. Others may have threads of this name, the
+ * library in their memory and a handler of their own, which ends them; but no thread on whose stack
+ * the library's code is to go on.
+ */
+static bool waits_in_library(const struct hotspot *h, const char *thread,
+			     const struct library *library)
+{
+	uint64_t words[WAIT_WORDS], stack = 0;
+	char line[256], *end = NULL, *at;
+	ssize_t size = 0;
+	int memory;
+
+	/* Its last two words are the stack pointer and the pc. */
+	if (read_line(h, thread, "syscall", line, sizeof(line)))
+		end = strrchr(line, ' ');
+	if (end) {
+		*end = '\0';
+		at = strrchr(line, ' ');
+		stack = at ? strtoull(at + 1, NULL, 16) : 0;
+	}
+	memory = stack ? openat(h->proc, "mem", O_RDONLY | O_CLOEXEC) : -1;
+	if (memory >= 0) {
+		size = pread(memory, words, sizeof(words), stack);
+		close(memory);
+	}
+	for (ssize_t i = 0; i < size / (ssize_t)sizeof(*words); i++)
+		for (size_t k = 0; k < library->count; k++)
+			if (words[i] >= library->parts[k].start &&
+			    words[i] < library->parts[k].limit)
+				return true;
+	return false;
 }
 
 /*
  * Sets *runs to whether there is HotSpot's own thread: a program may have mapped the library, but
  * not started it; and *dispatches to whether the thread that SIGQUIT is for is there.
  */
-static void find_threads(const struct hotspot *h, bool *runs, bool *dispatches)
+static void find_threads(const struct hotspot *h, const struct library *library, bool *runs,
+			 bool *dispatches)
 {
 	int fd = openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
@@ -123,18 +194,13 @@ static void find_threads(const struct hotspot *h, bool *runs, bool *dispatches)
 	if (!threads && fd >= 0)
 		close(fd);
 	for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++) {
-		char path[sizeof("task//comm") + NAME_MAX], name[16] = "";
-		FILE *file;
+		char name[32];
 
-		snprintf(path, sizeof(path), "task/%s/comm", entry->d_name);
-		file = open_proc(h, path);
-		if (!file)
+		if (!read_line(h, entry->d_name, "comm", name, sizeof(name)))
 			continue;
-		if (fgets(name, sizeof(name), file))
-			name[strcspn(name, "\n")] = '\0';
-		fclose(file);
 		*runs |= strcmp(name, "VM Thread") == 0;
-		*dispatches |= strcmp(name, "Signal Dispatch") == 0; /* cut to 15 bytes */
+		*dispatches |= strcmp(name, "Signal Dispatch") == 0 && /* cut to 15 bytes */
+			       waits_in_library(h, entry->d_name, library);
 		if (*runs && *dispatches)
 			break;
 	}
@@ -189,15 +255,16 @@ static bool has_ended(const struct hotspot *h, int timeout_ms)
 
 static int read_process(struct hotspot *h, struct error *e)
 {
+	struct library library;
 	bool runs, dispatches;
 	struct status status;
 
-	if (read_status(h, &status) || !maps_library(h))
+	if (read_status(h, &status) || !find_library(h, &library))
 		return -ENOENT;
 	h->own_pid = status.own_pid;
 	h->uid = status.uid;
 	h->gid = status.gid;
-	find_threads(h, &runs, &dispatches);
+	find_threads(h, &library, &runs, &dispatches);
 	if (!runs)
 		return -ENOENT;
 	if (status.state == 'T' || status.state == 't')
@@ -207,7 +274,8 @@ static int read_process(struct hotspot *h, struct error *e)
 	if (has_word(h, "cmdline", no_attach) || has_word(h, "environ", no_attach))
 		h->no_signal = "it was started with -XX:+DisableAttachMechanism";
 	else if (!status.catches_quit || !dispatches)
-		h->no_signal = "it does not handle SIGQUIT, with which a request begins";
+		h->no_signal = "it is not seen to handle SIGQUIT as Java does, with which a "
+			       "request begins";
 	h->root = openat(h->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (h->root < 0)
 		return error_set(e, errno, "cannot open its root directory");
@@ -412,12 +480,37 @@ static int request_map(const struct hotspot *h, int fd, uint64_t until_ns, struc
 	return -EOPNOTSUPP;
 }
 
-int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, struct error *e)
+/* The CPU time that it has used for requests: that of a thread of its own. */
+static uint64_t requests_cpu_ns(const struct hotspot *h)
 {
+	int fd = openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	uint64_t ns = 0;
+
+	if (!threads && fd >= 0)
+		close(fd);
+	for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++) {
+		char text[64];
+
+		if (read_line(h, entry->d_name, "comm", text, sizeof(text)) &&
+		    strcmp(text, "Attach Listener") == 0 &&
+		    read_line(h, entry->d_name, "schedstat", text, sizeof(text)))
+			ns += strtoull(text, NULL, 10);
+	}
+	if (threads)
+		closedir(threads);
+	return ns;
+}
+
+int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, uint64_t *cpu_ns, struct error *e)
+{
+	uint64_t before_ns = requests_cpu_ns(h);
 	struct stat status;
 	char map[64];
 	int tmp, fd, err = become_user(h, e);
 
+	*cpu_ns = 0;
 	if (err)
 		return err;
 	tmp = file_open_in(h->root, "/tmp", O_PATH | O_DIRECTORY);
@@ -438,5 +531,6 @@ int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, struct error *
 	if (fd >= 0)
 		close(fd);
 	close(tmp);
+	*cpu_ns = requests_cpu_ns(h) - before_ns;
 	return err;
 }

@@ -13,10 +13,11 @@
  * through its socket, /tmp/.java_pidPID, which it opens at the first SIGQUIT that finds a file
  * .attach_pidPID. PIDs and /tmp are the process's own.
  *
- * SIGQUIT ends a program that does not catch it, and makes a JVM without such a file, or of another
- * kind, print its state. So the signal is sent only to a process that is seen to be HotSpot and to
- * catch it, by a descriptor of the process, which is no other's when the PID is. The process's user
- * can change its /tmp at any time: all there is done with this user's rights alone.
+ * SIGQUIT ends a program that does not catch it, may end one that does, and makes a JVM without
+ * such a file, or of another kind, print its state. So the signal is sent only to a process that
+ * catches it and whose thread for signals is seen to wait for them in HotSpot's code, by a
+ * descriptor of the process, which is no other's when the PID is. The process's user can change its
+ * /tmp at any time: all there is done with this user's rights alone.
  */
 struct hotspot {
 	pid_t pid;
@@ -39,9 +40,10 @@ void hotspot_close(const struct hotspot *h);
 
 /*
  * Makes the process write its map, until a time by CLOCK_MONOTONIC. The calling process becomes one
- * of the JVM's user and group without capabilities: call it in a child of its own. Returns 0 or a
- * negative errno with e set.
+ * of the JVM's user and group without capabilities: call it in a child of its own. *cpu_ns: the CPU
+ * time that the JVM has used for it; 0: unknown. Returns 0 or a negative errno with e set.
  */
-int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, struct error *e);
+int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, uint64_t *cpu_ns,
+		      struct error *e);
 
 #endif
