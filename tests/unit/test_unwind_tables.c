@@ -448,12 +448,51 @@ static void test_deferred(void **state)
 	free_unwind(&u);
 }
 
+/* A program without a build ID that runs again and again is read once, as long as it stays. */
+static void test_without_build_id(void **state)
+{
+	struct process_table table = { 0 };
+	struct unwind u = make_unwind(&table, 0);
+	struct capture_image image = {
+		.fd = 0, .device = 1, .inode = 2, .size = 3, .modified = { 4, 5 }
+	};
+	struct unwind_image_state revived, known = {
+		.root_owned = true,
+		.device = 1,
+		.inode = 2,
+		.size = 3,
+		.modified = { 4, 5 },
+	};
+
+	(void)state;
+	u.idle[u.idle_count++] = known;
+	image.modified.tv_nsec++; /* written anew */
+	assert_false(unwind_revive(&u, &image, &revived));
+	image.modified.tv_nsec--;
+	image.fd = -1;
+	assert_false(unwind_revive(&u, &image, &revived));
+	image.fd = 0;
+	image.build_id_size = 1;
+	assert_false(unwind_revive(&u, &image, &revived));
+	image.build_id_size = 0;
+	assert_true(unwind_revive(&u, &image, &revived));
+	assert_int_equal(u.idle_count, 0);
+	known.root_owned = false; /* a user can write to the file and set its time back */
+	u.idle[u.idle_count++] = known;
+	assert_false(unwind_revive(&u, &image, &revived));
+	free_unwind(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_least_used), cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_users),	   cmocka_unit_test(test_users_numbers),
-		cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_deferred),
+		cmocka_unit_test(test_least_used),
+		cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_users_numbers),
+		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_deferred),
+		cmocka_unit_test(test_without_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

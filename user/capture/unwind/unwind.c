@@ -30,16 +30,19 @@ struct unwind_image_state {
 	bool known;		 /* its file was read, as far as it can be */
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
-	bool root_owned;	 /* root owns the file: no user has forged its build ID */
-	bool removed;		 /* its rows were thrown out of the tables */
-	bool wanted;		 /* is in unwind.wanted: to be read */
-	bool no_room;		 /* the tables are too small for it */
-	bool again;		 /* its file has been opened again: see image_open_again() */
-	bool deferred;		 /* there was no time to read its file: see is_out_of_time() */
-	bool earned;		 /* its code has run for long enough to read it in any case */
-	uint64_t file_bytes;	 /* of a deferred one */
-	bool moved;		 /* published mappings of it have another number or bias */
-	char why[192];		 /* why it has no rows; "": no failure */
+	uint64_t device, inode;	 /* of the open file of which it was read; inode 0: none, */
+	off_t size;		 /* and what this was then */
+	struct timespec modified;
+	bool root_owned;     /* root owns the file: no user has forged its build ID */
+	bool removed;	     /* its rows were thrown out of the tables */
+	bool wanted;	     /* is in unwind.wanted: to be read */
+	bool no_room;	     /* the tables are too small for it */
+	bool again;	     /* its file has been opened again: see image_open_again() */
+	bool deferred;	     /* there was no time to read its file: see is_out_of_time() */
+	bool earned;	     /* its code has run for long enough to read it in any case */
+	uint64_t file_bytes; /* of a deferred one */
+	bool moved;	     /* published mappings of it have another number or bias */
+	char why[192];	     /* why it has no rows; "": no failure */
 };
 
 /* The unwinder's state of a process, beside struct process. */
@@ -322,6 +325,10 @@ static int unwind_read_image(struct unwind *u, size_t number)
 		.removed = before.removed,
 		.again = before.again,
 		.earned = before.earned,
+		.device = image->device,
+		.inode = image->fd >= 0 ? image->inode : 0,
+		.size = image->size,
+		.modified = image->modified,
 	};
 	image->is_reopened = false;
 	if (!state->number && unwind_revive(u, image, state))
@@ -402,15 +409,26 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 
 /* --- Images that no process maps --- */
 
-/* If there is an idle image with this one's build ID, moves it to *state. */
+/* Whether an image has the same build ID, or neither has one and its open file is the same. */
+static bool is_read_of(const struct unwind_image_state *state, const struct capture_image *image)
+{
+	const struct unwind_rows *rows = &state->rows;
+
+	if (rows->build_id_size || image->build_id_size)
+		return rows->build_id_size == image->build_id_size &&
+		       memcmp(rows->build_id, image->build_id, image->build_id_size) == 0;
+	return state->inode && image->fd >= 0 && state->inode == image->inode &&
+	       state->device == image->device && state->size == image->size &&
+	       state->modified.tv_sec == image->modified.tv_sec &&
+	       state->modified.tv_nsec == image->modified.tv_nsec;
+}
+
+/* If there is an idle image of the same file or build, moves it to *state. */
 static bool unwind_revive(struct unwind *u, const struct capture_image *image,
 			  struct unwind_image_state *state)
 {
-	for (size_t i = 0; i < u->idle_count && image->build_id_size; i++) {
-		const struct unwind_rows *rows = &u->idle[i].rows;
-
-		if (!u->idle[i].root_owned || rows->build_id_size != image->build_id_size ||
-		    memcmp(rows->build_id, image->build_id, image->build_id_size) != 0)
+	for (size_t i = 0; i < u->idle_count; i++) {
+		if (!u->idle[i].root_owned || !is_read_of(&u->idle[i], image))
 			continue;
 		*state = u->idle[i];
 		u->idle[i] = u->idle[--u->idle_count];
