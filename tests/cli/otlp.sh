@@ -74,4 +74,17 @@ service.name=web,host.name=H [process.executable.name=web,process.pid=17,thread.
 service.name=web,host.name=H [process.executable.name=web,process.pid=17,thread.id=18] 7 lost;main
 EOF_SAMPLES
 
+# A window of profild --continuous --wall: what waits is off_cpu, as engines know it.
+"$top/tests/push/windows.py" archive h 1 waits
+"$profiltool" convert -q archive/h/*/*.pb.gz waits.otlp
+gzip waits.otlp
+check "waits are off_cpu, and the delay is no CPU time" diff - <(
+	python3 "$top/tests/push/decode.py" otlp proto waits.otlp.gz | sed 's/@[^;]*([^;]*)[a-z.=]*//g; s/host.name=[^, ]*/host.name=H/; s/\[process[^ ]*//'
+) <<'EOF_WAITS'
+service.name=nginx,host.name=H  3 take;main
+service.name=nginx,host.name=H  7000 ns delay take;main
+service.name=nginx,host.name=H  5000000 ns off_cpu [blocked: futex];take;main
+service.name=cron,host.name=H  60000000 ns off_cpu [blocked: futex];main
+EOF_WAITS
+
 finish

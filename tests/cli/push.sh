@@ -32,8 +32,6 @@ check "no scheme" refused "it is not a valid URL" url=collector.example:4318
 check "no URL at all" refused "it is not a valid URL" url=http://
 check "a password in the URL" refused "visible to all users" url=https://u:p@collector.example
 check "a query" refused "it has a query" url='https://collector.example/?x=1'
-check "the path that is appended" \
-	refused "it ends in the path /v1development/profiles" url=https://collector.example/v1development/profiles/
 check "an unknown protocol" refused "unknown protocol to push by: grpc" url=https://collector.example protocol=grpc
 check "a token by http://" \
 	refused "a token is sent by https:// only" url=http://collector.example token_file="$work/token"
@@ -101,6 +99,30 @@ another_url() {
 }
 check "another URL begins with the windows of now, or of since_ns" another_url
 
+# goes_to PATH URL [OPTION...]: a window that is sent with this URL is posted to the path.
+goes_to() {
+	local path=$1
+	shift
+	windows 1
+	serve exact ok
+	push_to "$(local_url)$1" "${@:2}" && counted "sent 1" && grep -q "^POST $path HTTP" "$got/1.headers"
+}
+check "a URL that ends in profiles: is exact, as OpenObserve's" goes_to /api/org/v1/profiles /api/org/v1/profiles
+check "a URL with the path that would be appended: is exact" goes_to /v1development/profiles /v1development/profiles/
+check "a URL that ends in something like it: is not" goes_to /myprofiles/v1development/profiles /myprofiles
+check "a URL of Pyroscope's that ends in Push: is exact" goes_to /x/push.v1.PusherService/Push \
+	/x/push.v1.PusherService/Push protocol=pyroscope
+bad_request() {
+	windows 2
+	serve bad 400:nonsense 400:nonsense
+	push_to "$(local_url)" && counted "refused 2" && printed 1 "400 Bad Request: nonsense" &&
+		printed 1 "the server may speak another version of OpenTelemetry's profiles"
+}
+check "a server that takes no such message: what it may be" bad_request
+serve once ok
+windows 1
+push_to "$(local_url)"
+
 headers() {
 	grep -qx "Content-Type: application/x-protobuf" "$got/1.headers" &&
 		grep -qx "Content-Encoding: gzip" "$got/1.headers" &&
@@ -161,6 +183,20 @@ pyroscope() {
 	END
 }
 check "Pyroscope gets a pprof file for each service" pyroscope
+
+pyroscope_waits() {
+	windows 1 waits
+	serve waits ok
+	push_to "$(local_url)" protocol=pyroscope && counted "sent 1" || return
+	"$top/tests/push/decode.py" pyroscope "$profiltool" "$got/1.body" | sed 's/ 0x.*#/ #/' >"$work/decoded" || return
+	diff - "$work/decoded" <<-'END'
+		__name__=process_cpu,service_name=nginx,host_name=h 3 # take (nginx.c:20);main (nginx.c:10)
+		__name__=delay,service_name=nginx,host_name=h,values=delay 7000 # take (nginx.c:20);main (nginx.c:10)
+		__name__=off_cpu,service_name=nginx,host_name=h,values=off_cpu 5000000 # [blocked: futex];take (nginx.c:20);main (nginx.c:10)
+		__name__=off_cpu,service_name=cron,host_name=h,values=off_cpu 60000000 # [blocked: futex];main (nginx.c:10)
+	END
+}
+check "Pyroscope gets waits as off_cpu, and the delay by its name" pyroscope_waits
 
 many_services() {
 	windows 1 300

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """decode.py otlp PROTO BODY..., decode.py pyroscope PROFILTOOL BODY...: prints what the servers' own definitions,
-and readers of their files, find in requests: a line for each sample, "SERVICE [ATTRIBUTES] COUNT STACK"; a delay is "COUNT ns".
+and readers of their files, find in requests: a line for each sample, "SERVICE [ATTRIBUTES] COUNT STACK"; other values are
+"COUNT ns TYPE".
 decode.py leaves|delays PROTO BODY prints the samples, or the delay, of each function of an OTLP request as JSON; ""
 has those without a name."""
 import collections
@@ -83,9 +84,13 @@ def otlp(proto, body):
             for p in sp.profiles:
                 types = [text[i] for t in (p.sample_type, p.period_type)
                          for i in (t.type_strindex, t.unit_strindex)]
-                assert types in [t + ["cpu", "nanoseconds"] for t in (["samples", "count"], ["delay", "nanoseconds"])]
-                unit = " ns" if types[0] == "delay" else ""
-                assert p.period >= 10 ** 6 and p.duration_nano > 10 ** 9 and p.time_unix_nano > 10 ** 18
+                clock = types == ["samples", "count", "cpu", "nanoseconds"]
+                # Pyroscope names a profile by the type of its period, and knows off_cpu by there being none.
+                assert clock or (types, p.period) in [(["delay", "nanoseconds", "delay", "nanoseconds"], 1),
+                                                      (["off_cpu", "nanoseconds", "", ""], 0)], (types, p.period)
+                unit = "" if clock else " ns " + types[0]
+                assert not clock or p.period >= 10 ** 6
+                assert p.duration_nano > 10 ** 9 and p.time_unix_nano > 10 ** 18
                 assert len(p.profile_id) == 16 and p.profile_id not in ids
                 ids.add(p.profile_id)
                 for s in p.samples:
@@ -106,7 +111,11 @@ def pyroscope(profiltool, body):
                 file.write(sample.raw_profile)
                 file.flush()
                 dump = subprocess.run([profiltool, "dump", file.name], check=True, stdout=subprocess.PIPE)
-            stacks = dump.stdout.split(b"stacks:\n")[1].decode(errors="replace")
+                head = subprocess.run([profiltool, "dump", "--json", file.name], check=True, stdout=subprocess.PIPE)
+            types = ",".join(v["type"] for v in json.loads(head.stdout)["values"])
+            if types != "samples,cpu":
+                labels += ",values=" + types
+            stacks = dump.stdout.split(b"stacks:\n")[1].split(b"extras:\n")[0].decode(errors="replace")
             for line in stacks.splitlines():
                 print(f"{labels} {line}")
 

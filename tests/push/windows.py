@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""windows.py ARCHIVE HOST COUNT [SERVICES]: writes windows of an archive, a minute each, of which the
+"""windows.py ARCHIVE HOST COUNT [SERVICES | waits]: writes windows of an archive, a minute each, of which the
 last began two minutes ago. Each has the same 101 samples, of each kind that there is. Of the first two stacks, 60
 and 15 of 20 ticks have times: one each second, and one every other from 0.5 s on. With SERVICES, each has so many
-services of names that processes chose, of 1, 2, ... samples."""
+services of names that processes chose, of 1, 2, ... samples. "waits": as of profild --continuous --wall."""
 import gzip
 import os
 import sys
@@ -18,13 +18,17 @@ PPROF = messages.load(os.path.join(messages.TOP, "user/format/pprof"), "profile.
 
 
 class Window:
-    def __init__(self, start_s, host):
+    def __init__(self, start_s, host, more_values=()):
         self.p = PPROF["profil.pprof.Profile"]()
         self.texts = {}
         self.functions = {}
         self.text(b"")
         for name, unit in (b"samples", b"count"), (b"cpu", b"nanoseconds"):
             self.p.sample_type.add(type=self.text(name), unit=self.text(unit))
+        for name in more_values:
+            self.p.sample_type.add(type=self.text(name), unit=self.text(b"nanoseconds"))
+        if more_values:
+            self.p.default_sample_type = self.text(b"samples")
         self.p.period_type.type = self.text(b"cpu")
         self.p.period_type.unit = self.text(b"nanoseconds")
         self.p.period = PERIOD_NS
@@ -57,8 +61,8 @@ class Window:
             l.line.add(function_id=self.functions[function], line=line)
         return l.id
 
-    def sample(self, stack, count, **labels):
-        s = self.p.sample.add(location_id=stack, value=[count, count * PERIOD_NS])
+    def sample(self, stack, count, *more_values, **labels):
+        s = self.p.sample.add(location_id=stack, value=[count, count * PERIOD_NS, *more_values])
         for key, value in labels.items():
             if isinstance(value, int):
                 s.label.add(key=self.text(key.encode()), num=value)
@@ -111,15 +115,31 @@ def fill_many(w, services):
         w.sample([main], i + 1, comm=b"name%d" % i)
 
 
+def fill_waits(w):
+    """The values delay, wall and woke are in use: on CPU and asleep, one that waits only, and one that ended a wait."""
+    binary = w.mapping(0x400000, b"/usr/sbin/nginx")
+    state = w.mapping(0x10000, b"[off CPU]")
+    main = w.location(binary, 0x100, (b"main", b"nginx.c", 10))
+    read = w.location(binary, 0x200, (b"take", b"nginx.c", 20))
+    asleep = w.location(state, 0x1, (b"[blocked: futex]", b"", 0))
+    nginx = dict(comm=b"nginx", unit=b"nginx.service")
+    w.sample([read, main], 3, 7000, 3 * PERIOD_NS, 0, **nginx)
+    w.sample([asleep, read, main], 0, 0, 5000000, 0, **nginx)
+    w.sample([main], 0, 0, 0, 9000, **nginx)
+    w.sample([asleep, main], 0, 0, 60000000, 0, comm=b"cron", unit=b"cron.service")
+
+
 def main():
     archive, host, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    services = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    more = sys.argv[4] if len(sys.argv) > 4 else "0"
     last = int(time.time()) // 60 * 60 - 120
     for i in range(count):
         start = last - 60 * (count - 1 - i)
-        w = Window(start, host)
-        if services:
-            fill_many(w, services)
+        w = Window(start, host, [b"delay", b"wall", b"woke"] if more == "waits" else [])
+        if more == "waits":
+            fill_waits(w)
+        elif int(more):
+            fill_many(w, int(more))
         else:
             fill(w)
         w.write(time.strftime(f"{archive}/{host}/%Y-%m-%d/%H%M%S.pb.gz", time.gmtime(start)))

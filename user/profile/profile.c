@@ -164,6 +164,18 @@ size_t profile_delay(const struct profile *p)
 		       : p->value_type_count;
 }
 
+int64_t profile_off_cpu(const struct profile *p, size_t sample)
+{
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	const int64_t *values = &p->values[sample * p->value_type_count];
+	int64_t cpu;
+
+	if (wall == p->value_type_count || strcmp(p->value_types[wall].unit, "nanoseconds") != 0)
+		return 0;
+	cpu = profile_is_clock_time(p, PROFILE_CPU) ? values[PROFILE_CPU] : 0;
+	return values[wall] > cpu && cpu >= 0 ? values[wall] - cpu : 0;
+}
+
 bool profile_is_recording(const struct profile *p)
 {
 	if ((!*p->event && !p->totals.known) || p->value_type_count <= PROFILE_CPU ||

@@ -388,6 +388,12 @@ void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
  */
 size_t profile_delay(const struct profile *p);
 
+/*
+ * Of a recording, how long the threads of a sample were on no CPU, in nanoseconds: its wall time
+ * without its CPU time. 0: none, or unknown.
+ */
+int64_t profile_off_cpu(const struct profile *p, size_t sample);
+
 /* True if the profile is a recording: its values are samples, cpu, and maybe delay, wall and woke.
  */
 bool profile_is_recording(const struct profile *p);

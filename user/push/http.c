@@ -174,10 +174,8 @@ static int check_host_of_token(const char *url, const char *host, struct error *
 	return i ? bad_url(url, e, reason) : 0;
 }
 
-static int check_url(const struct push_options *o, const struct push_protocol *protocol,
-		     struct error *e)
+static int check_url(const struct push_options *o, struct error *e)
 {
-	size_t size = strlen(o->url), path_size = strlen(protocol->path);
 	char *scheme = NULL, *host = NULL;
 	CURLU *parsed = lib.url();
 	bool http, https;
@@ -198,20 +196,12 @@ static int check_url(const struct push_options *o, const struct push_protocol *p
 	host = url_part(parsed, CURLUPART_HOST);
 	http = scheme && strcmp(scheme, "http") == 0;
 	https = scheme && strcmp(scheme, "https") == 0;
-	while (size && o->url[size - 1] == '/')
-		size--;
 	if (!http && !https) {
 		err = bad_url(o->url, e, "only http:// and https:// are supported");
 	} else if (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD)) {
 		err = bad_url(o->url, e, "a URL with a password would be visible to all users");
 	} else if (has_part(parsed, CURLUPART_QUERY) || has_part(parsed, CURLUPART_FRAGMENT)) {
 		err = bad_url(o->url, e, "it has a query or fragment");
-	} else if (size >= path_size &&
-		   memcmp(o->url + size - path_size, protocol->path, path_size) == 0) {
-		error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: it ends in the path %s",
-			       o->url, protocol->path);
-		error_hint(e, "leave that out: it is appended");
-		err = -EINVAL;
 	} else if (http && o->token_file) {
 		err = check_host_of_token(o->url, host ?: "", e);
 	}
@@ -399,6 +389,15 @@ static CURLcode set_options(struct http *h)
 	return code;
 }
 
+/* Whether a URL of this size has the last part of the protocol's path, and so all of a path. */
+static bool is_exact(const char *url, size_t size, const struct push_protocol *protocol)
+{
+	const char *last = strrchr(protocol->path, '/');
+	size_t length = strlen(last);
+
+	return size >= length && memcmp(url + size - length, last, length) == 0;
+}
+
 static bool add_header(struct curl_slist **list, const char *header)
 {
 	struct curl_slist *longer = header ? lib.slist_append(*list, header) : *list;
@@ -427,7 +426,7 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 	CURLcode code;
 
 	*result = NULL;
-	err = err ?: check_url(options, protocol, e);
+	err = err ?: check_url(options, e);
 	err = err ?: check_tenant(options->tenant, e);
 	err = err ?: check_files(options, e);
 	if (err)
@@ -439,7 +438,8 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 	h->curl = lib.easy_init();
 	while (size && options->url[size - 1] == '/')
 		size--;
-	if (asprintf(&h->url, "%.*s%s", size, options->url, protocol->path) < 0)
+	if (asprintf(&h->url, "%.*s%s", size, options->url,
+		     is_exact(options->url, size, protocol) ? "" : protocol->path) < 0)
 		h->url = NULL;
 	h->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
 	if (!h->curl || !h->url || !add_headers(h, protocol)) {

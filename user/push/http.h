@@ -29,8 +29,9 @@ struct http_reply {
 struct http;
 
 /*
- * Checks the URL and the files of the options, and appends the path of the protocol. Returns 0, and
- * the caller frees *h with http_free(), or -errno with e set (ERROR_USAGE: a value is invalid).
+ * Checks the URL and the files of the options, and appends the path of the protocol, unless the URL
+ * ends in that path's last part: then it is exact. Returns 0, and the caller frees *h with
+ * http_free(), or -errno with e set (ERROR_USAGE: a value is invalid).
  */
 int http_new(const struct push_options *options, const struct push_protocol *protocol,
 	     struct http **h, struct error *e);

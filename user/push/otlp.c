@@ -31,6 +31,9 @@ static int encode_otlp(const struct profile *p, struct message_bytes *body, stru
 const struct push_protocol push_otlp = {
 	.name = "otlp",
 	.path = "/v1development/profiles",
+	.bad_request =
+		"the server may speak another version of OpenTelemetry's profiles, which are "
+		"not stable yet: these are of opentelemetry-proto 1.10 and 1.11",
 	.content_type = "application/x-protobuf",
 	.header = "Content-Encoding: gzip",
 	.encode = encode_otlp,

@@ -265,8 +265,12 @@ static void describe_reply(const struct push *p, const struct reply *r, const ch
 	if (p->reply->status == 401 || p->reply->status == 403)
 		error_hint(e, "--push-token-file, --push-certificate");
 	else if (p->reply->status == 404)
-		error_hint(e, "is the URL right, and does the server take profiles by %s?",
-			   p->protocol->name);
+		error_hint(e,
+			   "is the URL right, and does the server take profiles by %s? A URL that "
+			   "ends in %s is used as it is",
+			   p->protocol->name, strrchr(p->protocol->path, '/'));
+	else if (p->reply->status == 400 && p->protocol->bad_request)
+		error_hint(e, "%s", p->protocol->bad_request);
 }
 
 /* Counts and reports the reply. False: the window waits for another attempt. */

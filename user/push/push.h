@@ -25,7 +25,7 @@ enum push_report {
 
 /* Texts must outlive the pusher. */
 struct push_options {
-	const char *url;      /* http:// or https://, without the protocol's path */
+	const char *url;      /* http:// or https://: see http_new() for its path */
 	const char *protocol; /* "otlp" or "pyroscope"; NULL: "otlp" */
 	/*
 	 * Holds a bearer token; read for each request; NULL: none. By http://, it is sent to

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A window for Pyroscope's push.v1.PusherService, by the connect protocol: a pprof file for each
- * service. Pyroscope keeps a series for each combination of labels, also of those inside of the
- * files, where only the process's name remains.
+ * service and kind of value. Pyroscope keeps a series for each combination of labels, also of those
+ * inside of the files, where only the process's name remains.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,6 +17,16 @@
 
 #define LABELS_MAX 4
 #define UUID_SIZE  sizeof("00000000-0000-0000-0000-000000000000")
+
+/* The files of a service: what their series are called. */
+enum kind {
+	KIND_CPU,
+	KIND_DELAY,
+	KIND_OFF_CPU,
+	KINDS
+};
+
+static const char *const kind_names[KINDS] = { "process_cpu", "delay", "off_cpu" };
 
 /* A service's part of a request. */
 struct part {
@@ -55,36 +65,74 @@ static int add_label(struct part *part, const char *name, const char *value)
 	return label->value ? 0 : -ENOMEM;
 }
 
+/* Whether a value of the profile is in files of this kind. off_cpu is none of its values. */
+static bool has_value(const struct profile *p, enum kind kind, size_t value)
+{
+	if (kind == KIND_CPU)
+		return value != profile_delay(p) &&
+		       value != profile_find_value(p, PROFILE_WALL_TYPE) &&
+		       value != profile_find_value(p, PROFILE_WOKE_TYPE);
+	return kind == KIND_DELAY && value == profile_delay(p);
+}
+
 /*
- * Writes the samples of a service as a pprof file. `part` has its own arrays of samples and values
- * for that, in which those of the service are collected.
+ * Writes the samples of a service that have values of a kind as a pprof file, in a copy of the
+ * profile. `part` has its own arrays of samples, values and value types for that. file->len 0:
+ * there are none.
  */
-static int write_file(struct profile *part, const struct profile *p, const struct services *s,
-		      size_t service, ProtobufCBinaryData *file, struct error *e)
+static int write_file(const struct profile *part, const struct profile *p, const struct services *s,
+		      size_t service, enum kind kind, ProtobufCBinaryData *file, struct error *e)
 {
 	const struct format_options options = { 0 };
-	size_t width = p->value_type_count;
+	struct profile copy = *part;
 	char *bytes = NULL;
-	FILE *out = open_memstream(&bytes, &file->len);
+	FILE *out;
 	int err;
 
-	part->sample_count = 0;
+	copy.sample_count = copy.value_type_count = 0;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (has_value(p, kind, i))
+			copy.value_types[copy.value_type_count++] = p->value_types[i];
+	if (kind == KIND_OFF_CPU)
+		copy.value_types[copy.value_type_count++] = (struct profile_value_type){
+			.type = "off_cpu", .unit = "nanoseconds", .title = "", .formula = ""
+		};
+	if (copy.default_value > copy.value_type_count)
+		copy.default_value = 0;
+	/* Servers name a type of values by its period, too: see kind_of() of OTLP. */
+	if (kind != KIND_CPU)
+		copy.period_ns = 0;
+	if (kind == KIND_DELAY && copy.value_type_count)
+		copy.value_types[0].period = 1;
 	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t *to = &copy.values[copy.sample_count * copy.value_type_count], any = 0;
+
 		if (s->of_sample[i] != service)
 			continue;
-		memcpy(&part->values[part->sample_count * width], &p->values[i * width],
-		       width * sizeof(*p->values));
-		part->samples[part->sample_count++] = p->samples[i];
+		if (kind == KIND_OFF_CPU)
+			any = *to++ = profile_off_cpu(p, i);
+		for (size_t j = 0; j < p->value_type_count; j++) {
+			if (!has_value(p, kind, j))
+				continue;
+			*to = p->values[i * p->value_type_count + j];
+			any |= *to++;
+		}
+		if (any)
+			copy.samples[copy.sample_count++] = p->samples[i];
 	}
-	err = out ? format_pprof.write(part, &options, out, e) : error_no_memory(e);
+	file->len = 0;
+	if (!copy.sample_count)
+		return 0;
+	out = open_memstream(&bytes, &file->len);
+	err = out ? format_pprof.write(&copy, &options, out, e) : error_no_memory(e);
 	if (out && fclose(out) && !err)
 		err = error_no_memory(e);
 	file->data = (uint8_t *)bytes;
 	return err;
 }
 
-static int make_part(struct part *part, struct profile *samples, const struct profile *p,
-		     const struct services *s, size_t service, struct error *e)
+static int make_part(struct part *part, const struct profile *samples, const struct profile *p,
+		     const struct services *s, size_t service, enum kind kind, struct error *e)
 {
 	const struct service *from = &s->items[service];
 	uint8_t id[MESSAGE_ID_SIZE];
@@ -92,7 +140,7 @@ static int make_part(struct part *part, struct profile *samples, const struct pr
 
 	profil__pyroscope__raw_profile_series__init(&part->series);
 	profil__pyroscope__raw_sample__init(&part->sample);
-	message_profile_id(p, service, id);
+	message_profile_id(p, kind * s->count + service, id);
 	format_uuid(id, part->id);
 	part->sample.id = part->id;
 	part->sample_pointer = &part->sample;
@@ -100,7 +148,7 @@ static int make_part(struct part *part, struct profile *samples, const struct pr
 	part->series.samples = &part->sample_pointer;
 	part->series.labels = part->label_pointers;
 	/* The names of labels are those that the server has for profiles that come by OTLP. */
-	err = add_label(part, "__name__", "process_cpu");
+	err = add_label(part, "__name__", kind_names[kind]);
 	err = err ?: add_label(part, "service_name", from->name);
 	err = err ?: add_label(part, "host_name", p->host);
 	if (!err && from->container)
@@ -110,7 +158,7 @@ static int make_part(struct part *part, struct profile *samples, const struct pr
 			from->container);
 	if (err)
 		return error_no_memory(e);
-	return write_file(samples, p, s, service, &part->sample.raw_profile, e);
+	return write_file(samples, p, s, service, kind, &part->sample.raw_profile, e);
 }
 
 static void free_part(struct part *part)
@@ -162,6 +210,7 @@ static int make_view(struct view *v, const struct profile *from)
 	*v = (struct view){ .p = *from };
 	p->samples = calloc(from->sample_count + 1, sizeof(*p->samples));
 	p->values = calloc(from->sample_count * from->value_type_count + 1, sizeof(*p->values));
+	p->value_types = calloc(from->value_type_count + 1, sizeof(*p->value_types));
 	p->labels = copy_array(from->labels, from->label_count, sizeof(*p->labels));
 	p->images = copy_array(from->images, from->image_count, sizeof(*p->images));
 	p->functions = copy_array(from->functions, from->function_count, sizeof(*p->functions));
@@ -169,8 +218,10 @@ static int make_view(struct view *v, const struct profile *from)
 	p->totals = (struct profile_totals){ 0 };
 	p->comment_count = 0;
 	p->extra_count = 0;
-	p->ticks.count = 0; /* parts have other numbers of samples */
-	if (!p->samples || !p->values || !p->labels || !p->images || !p->functions || !p->lines)
+	p->wall_count = 0;
+	p->ticks.count = p->waits.count = 0; /* parts have other numbers of samples */
+	if (!p->samples || !p->values || !p->value_types || !p->labels || !p->images ||
+	    !p->functions || !p->lines)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count && !err; i++) {
 		p->labels[i] = (struct profile_labels){ .comm = p->labels[i].comm };
@@ -195,6 +246,7 @@ static void free_view(struct view *v)
 {
 	free(v->p.samples);
 	free(v->p.values);
+	free(v->p.value_types);
 	free(v->p.labels);
 	free(v->p.images);
 	free(v->p.functions);
@@ -210,19 +262,22 @@ static int encode_pyroscope(const struct profile *p, struct message_bytes *body,
 	struct services s = { 0 };
 	struct part *parts = NULL;
 	struct view view = { 0 };
+	size_t made = 0;
 	int err = services_find(p, profile_value(p, NULL), &s, e);
 
 	if (err)
 		goto out;
-	parts = calloc(s.count + 1, sizeof(*parts));
-	request.series = calloc(s.count + 1, sizeof(*request.series));
+	parts = calloc(KINDS * s.count + 1, sizeof(*parts));
+	request.series = calloc(KINDS * s.count + 1, sizeof(*request.series));
 	if (!parts || !request.series || make_view(&view, p)) {
 		err = error_no_memory(e);
 		goto out;
 	}
-	for (size_t i = 0; i < s.count && !err; i++) {
-		err = make_part(&parts[i], &view.p, p, &s, i, e);
-		request.series[request.n_series++] = &parts[i].series;
+	for (size_t i = 0; i < KINDS * s.count && !err; i++) {
+		err = make_part(&parts[i], &view.p, p, &s, i / KINDS, i % KINDS, e);
+		made++;
+		if (parts[i].sample.raw_profile.len)
+			request.series[request.n_series++] = &parts[i].series;
 	}
 	if (err)
 		goto out;
@@ -233,7 +288,7 @@ static int encode_pyroscope(const struct profile *p, struct message_bytes *body,
 	else
 		err = error_no_memory(e);
 out:
-	for (size_t i = 0; i < request.n_series; i++)
+	for (size_t i = 0; i < made; i++)
 		free_part(&parts[i]);
 	free(parts);
 	free(request.series);

@@ -8,7 +8,8 @@
 /* How windows are sent to a kind of server. */
 struct push_protocol {
 	const char *name;
-	const char *path; /* behind the user's URL */
+	const char *path;	 /* behind the user's URL, unless that ends in its last part */
+	const char *bad_request; /* what status 400 may mean, or NULL */
 	const char *content_type;
 	const char *header; /* one more, or NULL */
 

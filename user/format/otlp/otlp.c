@@ -536,14 +536,42 @@ static Profil__Otlp__ValueType value_type(struct writer *w, const char *type, co
 	return message;
 }
 
+/* The Profiles of a service. */
+enum part {
+	PART_VALUE, /* the one that was asked for */
+	PART_DELAY,
+	PART_OFF_CPU,
+	PARTS
+};
+
+/* What a Profile's values are. period 0: it has no period type. */
+struct value_kind {
+	const char *type, *unit, *period_type, *period_unit;
+	uint64_t period;
+};
+
+/*
+ * A value that is no clock's has itself as its period's type: engines name a profile by this, and
+ * its delay is not its "cpu". off_cpu has none: so it is known (OpenTelemetry, Pyroscope).
+ */
+static struct value_kind kind_of(const struct profile *p, enum part part, size_t value)
+{
+	const struct profile_value_type *t = &p->value_types[value];
+
+	if (part == PART_OFF_CPU)
+		return (struct value_kind){ "off_cpu", "nanoseconds", "", "", 0 };
+	if (p->period_ns && (value == PROFILE_SAMPLES || profile_is_clock_time(p, value)))
+		return (struct value_kind){ t->type, t->unit, "cpu", "nanoseconds", p->period_ns };
+	return (struct value_kind){ t->type, t->unit, t->type, t->unit, t->period ?: 1 };
+}
+
 /* Writes the fields of a Profile, except its samples. `number`: of no other in the request. */
 static void put_profile_head(struct writer *w, struct message_bytes *to, size_t number,
-			     size_t value)
+			     const struct value_kind *kind)
 {
 	const struct profile *p = w->p;
-	const struct profile_value_type *t = &p->value_types[value];
 	Profil__Otlp__Profile message = PROFIL__OTLP__PROFILE__INIT;
-	Profil__Otlp__ValueType type = value_type(w, t->type, t->unit), period;
+	Profil__Otlp__ValueType type = value_type(w, kind->type, kind->unit), period;
 	uint8_t id[MESSAGE_ID_SIZE], *end;
 	size_t size;
 
@@ -552,13 +580,10 @@ static void put_profile_head(struct writer *w, struct message_bytes *to, size_t 
 	message.time_unix_nano = p->time_ns;
 	message.duration_nano = p->duration_ns;
 	message.profile_id = (ProtobufCBinaryData){ sizeof(id), id };
-	if (p->period_ns || t->period) {
-		if (p->period_ns)
-			period = value_type(w, "cpu", "nanoseconds");
-		else
-			period = value_type(w, t->type, t->unit);
+	if (kind->period) {
+		period = value_type(w, kind->period_type, kind->period_unit);
 		message.period_type = &period;
-		message.period = p->period_ns ?: t->period;
+		message.period = kind->period;
 	}
 	size = protobuf_c_message_get_packed_size(&message.base);
 	end = reserve(w, to, size);
@@ -569,11 +594,11 @@ static void put_profile_head(struct writer *w, struct message_bytes *to, size_t 
 #define ATTRIBUTES_MAX 3
 
 /*
- * Writes a service's ResourceProfiles: a Profile, and one of the delay, if that has bytes. Its
- * attributes are few, and do not use the dictionary.
+ * Writes a service's ResourceProfiles, with the Profiles that have bytes. Its attributes are few,
+ * and do not use the dictionary.
  */
 static void put_service(struct writer *w, struct message_bytes *request, const struct service *s,
-			const struct message_bytes *profile, const struct message_bytes *delay)
+			const struct message_bytes profiles[static PARTS])
 {
 	struct message_bytes resource_profiles = { 0 }, scope_profiles = { 0 };
 	Profil__Otlp__Resource resource = PROFIL__OTLP__RESOURCE__INIT;
@@ -610,9 +635,10 @@ static void put_service(struct writer *w, struct message_bytes *request, const s
 	scope.name = (char *)"profil";
 	scope.version = (char *)PROFIL_VERSION;
 	put_message(w, &scope_profiles, SCOPE_PROFILES_SCOPE, &scope.base);
-	put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, profile->at, profile->size);
-	if (delay->size)
-		put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, delay->at, delay->size);
+	for (size_t i = 0; i < PARTS; i++)
+		if (profiles[i].size)
+			put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, profiles[i].at,
+				  profiles[i].size);
 	put_bytes(w, &resource_profiles, RESOURCE_PROFILES_SCOPE, scope_profiles.at,
 		  scope_profiles.size);
 	put_bytes(w, request, REQUEST_RESOURCE_PROFILES, resource_profiles.at,
@@ -649,15 +675,14 @@ int otlp_encode(const struct profile *p, const char *type, struct message_bytes 
 	size_t value = profile_value(p, type), delay = profile_delay(p);
 	struct services services = { 0 };
 	struct writer w = { .p = p, .e = e };
-	struct message_bytes *profiles = NULL, *delays = NULL; /* of each service */
+	struct message_bytes(*profiles)[PARTS] = NULL; /* of each service */
 
 	w.err = services_find(p, value, &services, e);
 	w.mappings = calloc(p->mapping_count + 1, sizeof(*w.mappings));
 	w.locations = calloc(p->location_count + 1, sizeof(*w.locations));
 	w.labels = calloc(p->label_count + 1, sizeof(*w.labels));
 	profiles = calloc(services.count + 1, sizeof(*profiles));
-	delays = calloc(services.count + 1, sizeof(*delays));
-	if (!w.mappings || !w.locations || !w.labels || !profiles || !delays)
+	if (!w.mappings || !w.locations || !w.labels || !profiles)
 		fail(&w);
 	if (p->ticks.count && value == PROFILE_SAMPLES &&
 	    tick_list_group(&p->ticks, p->sample_count, &w.ticks))
@@ -665,31 +690,39 @@ int otlp_encode(const struct profile *p, const char *type, struct message_bytes 
 	if (w.err)
 		goto out;
 	begin_dictionary(&w);
-	for (size_t i = 0; i < services.count; i++)
-		put_profile_head(&w, &profiles[i], i, value);
 	for (size_t i = 0; i < p->sample_count && !w.err; i++) {
 		const int64_t *values = &p->values[i * p->value_type_count];
+		const int64_t parts[PARTS] = {
+			[PART_VALUE] = values[value],
+			[PART_DELAY] =
+				delay < p->value_type_count && delay != value ? values[delay] : 0,
+			[PART_OFF_CPU] = value == PROFILE_SAMPLES ? profile_off_cpu(p, i) : 0,
+		};
 		size_t service = services.of_sample[i];
 
-		if (values[value] > 0)
-			put_sample(&w, &profiles[service], i, values[value], true);
-		if (delay == p->value_type_count || delay == value || values[delay] <= 0)
-			continue;
-		if (!delays[service].size)
-			put_profile_head(&w, &delays[service], services.count + service, delay);
-		put_sample(&w, &delays[service], i, values[delay], false);
+		for (size_t part = 0; part < PARTS; part++) {
+			struct message_bytes *to = &profiles[service][part];
+			struct value_kind kind;
+
+			if (parts[part] <= 0)
+				continue;
+			if (!to->size) {
+				kind = kind_of(p, part, part == PART_DELAY ? delay : value);
+				put_profile_head(&w, to, part * services.count + service, &kind);
+			}
+			put_sample(&w, to, i, parts[part], part == PART_VALUE);
+		}
 	}
 	for (size_t i = 0; i < services.count; i++)
-		if (services.items[i].total)
-			put_service(&w, request, &services.items[i], &profiles[i], &delays[i]);
+		if (profiles[i][PART_VALUE].size || profiles[i][PART_DELAY].size ||
+		    profiles[i][PART_OFF_CPU].size)
+			put_service(&w, request, &services.items[i], profiles[i]);
 	put_bytes(&w, request, REQUEST_DICTIONARY, w.dictionary.at, w.dictionary.size);
 out:
 	for (size_t i = 0; profiles && i < services.count; i++)
-		message_bytes_free(&profiles[i]);
-	for (size_t i = 0; delays && i < services.count; i++)
-		message_bytes_free(&delays[i]);
+		for (size_t part = 0; part < PARTS; part++)
+			message_bytes_free(&profiles[i][part]);
 	free(profiles);
-	free(delays);
 	services_free(&services);
 	message_bytes_free(&w.dictionary);
 	free(w.texts);
