@@ -35,11 +35,21 @@ struct known_code {
 #define PYTHON_WINDOW_BYTES 1024
 #define PYTHON_CODE_BYTES   144
 #define PYTHON_MARK_WORDS   8
+#define PYTHON_LISTS	    8	/* of a thread: one of each interpreter; a power of two */
+#define PYTHON_THREADS_MAX  128 /* of all interpreters, as far as read at a tick */
+
+/* A list of frames: from `frame` on, run by the call of the interpreter's function with cframe. */
+struct python_list {
+	__u64 frame, cframe;
+};
 
 struct python_walk {
 	__u64 frame; /* the next to be read; 0: no more */
 	__u64 last;  /* the one before; 0: none */
 	__u64 cframe;
+	/* Those of the thread, one of which is this: another interpreter has another one. */
+	struct python_list lists[PYTHON_LISTS];
+	__u32 list, list_count;
 	__u64 file, file_hash; /* of the last code object */
 	/* Memory from window_at on, that has frames. */
 	__u64 window_at;

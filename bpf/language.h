@@ -57,9 +57,14 @@ static inline unsigned long long language_code(unsigned long long word)
  * Where Python keeps what the walk reads: offsets in bytes. The names are CPython's.
  */
 struct python_layout {
-	unsigned long long runtime;		      /* ELF virtual address of _PyRuntime */
-	unsigned long long code_type;		      /* and of PyCode_Type */
-	unsigned short key;			      /* in _PyRuntime: autoTSSkey._key */
+	unsigned long long runtime;   /* ELF virtual address of _PyRuntime */
+	unsigned long long code_type; /* and of PyCode_Type */
+	unsigned short key;	      /* in _PyRuntime: autoTSSkey._key */
+	/*
+	 * In _PyRuntime, PyInterpreterState and PyThreadState: the lists of interpreters and of
+	 * their threads; 0: not known.
+	 */
+	unsigned short interpreters, interpreter_next, interpreter_threads, thread_next;
 	unsigned short thread_id;		      /* in PyThreadState */
 	unsigned short cframe;			      /* up to 3.12; 0: none */
 	unsigned short cframe_frame, cframe_previous; /* in _PyCFrame */

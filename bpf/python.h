@@ -186,6 +186,40 @@ WALK_FUNCTION int read_python_frame(struct script_walk *script)
 	return layout->entry_owner || !owner;
 }
 
+/*
+ * A thread that runs code of several interpreters (subinterpreters) has a list of each. Goes on
+ * with the one whose next call of the interpreter's function is the innermost on the stack; where
+ * that is not known before its frames are read, with the first that has any.
+ */
+WALK_FUNCTION int choose_python_list(struct script_walk *script)
+{
+	struct python_walk *python;
+	__u64 nearest = ~0ULL;
+
+	if (!script)
+		return 0;
+	python = &script->python;
+	if (python->list_count < 2)
+		return 0;
+	python->lists[python->list & (PYTHON_LISTS - 1)] =
+		(struct python_list){ python->frame, python->cframe };
+	if (!script->image.python.cframe && python->frame)
+		return 0;
+	python->frame = 0;
+	for (__u32 i = 0; i < PYTHON_LISTS; i++) {
+		__u64 distance =
+			script->image.python.cframe ? python->lists[i].cframe - script->begin : i;
+
+		if (!python->lists[i].frame || distance >= nearest)
+			continue;
+		nearest = distance;
+		python->list = i;
+		python->frame = python->lists[i].frame;
+		python->cframe = python->lists[i].cframe;
+	}
+	return 0;
+}
+
 /* Reads the Python functions that one call of the interpreter's function runs. */
 static __always_inline void read_python_frames(struct script_walk *script)
 {
@@ -200,36 +234,96 @@ static __always_inline void read_python_frames(struct script_walk *script)
 			    (void *)(python->cframe + script->image.python.cframe_previous)))
 			python->cframe = 0;
 	}
+	choose_python_list(script);
 }
 
-/* Finds the frames of this thread. Returns false if it is no Python thread. */
-WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
+/* Adds the list of a thread's state, if it is this thread's and has frames. */
+static __always_inline void add_python_list(struct walk *walk, struct script_walk *script,
+					    __u64 thread)
+{
+	const struct python_layout *layout = &script->image.python;
+	struct python_walk *python = &script->python;
+	struct python_list list = { 0 };
+	__u64 id = 0, number = python->list_count;
+
+	bpf_probe_read_user(&id, sizeof(id), (void *)(thread + layout->thread_id));
+	if (id != walk_thread_pointer(walk))
+		return;
+	if (layout->cframe) {
+		bpf_probe_read_user(&list.cframe, sizeof(list.cframe),
+				    (void *)(thread + layout->cframe));
+		thread = list.cframe + layout->cframe_frame;
+	} else {
+		thread += layout->frame;
+	}
+	bpf_probe_read_user(&list.frame, sizeof(list.frame), (void *)thread);
+	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
+	if (!list.frame || number >= PYTHON_LISTS)
+		return;
+	python->lists[number] = list;
+	python->list_count = number + 1;
+}
+
+/* Adds this thread's lists of all interpreters but that of a state that was added. */
+WALK_FUNCTION int find_python_lists(struct walk *walk, struct script_walk *script, __u64 added)
 {
 	const struct python_layout *layout;
-	__u64 thread, id = 0;
+	__u64 interpreter = 0, thread = 0, next = 0;
+
+	if (!walk || !script || !script->image.python.interpreters)
+		return 0;
+	layout = &script->image.python;
+	bpf_probe_read_user(&interpreter, sizeof(interpreter),
+			    (void *)(script->bias + layout->runtime + layout->interpreters));
+	if (bpf_probe_read_user(&next, sizeof(next),
+				(void *)(interpreter + layout->interpreter_next)) ||
+	    !next)
+		return 0; /* it is the only one, as in most processes */
+	bpf_probe_read_user(&thread, sizeof(thread),
+			    (void *)(interpreter + layout->interpreter_threads));
+	for (int i = 0; i < PYTHON_THREADS_MAX; i++) {
+		if (thread) {
+			if (thread != added)
+				add_python_list(walk, script, thread);
+			if (bpf_probe_read_user(&thread, sizeof(thread),
+						(void *)(thread + layout->thread_next)))
+				thread = 0;
+		} else {
+			if (bpf_probe_read_user(&interpreter, sizeof(interpreter),
+						(void *)(interpreter + layout->interpreter_next)) ||
+			    !interpreter)
+				break;
+			bpf_probe_read_user(&thread, sizeof(thread),
+					    (void *)(interpreter + layout->interpreter_threads));
+		}
+	}
+	return 0;
+}
+
+/* Finds the frames of this thread. Returns false if it runs no Python function. */
+WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
+{
+	struct python_walk *python;
+	__u64 thread;
 
 	if (!walk || !script)
 		return false;
-	layout = &script->image.python;
-	script->python.frame = script->python.last = 0;
-	script->python.file = script->python.file_hash = 0;
-	script->python.window_at = script->python.window_bytes = 0;
-	thread = thread_specific_data(walk, script->bias + layout->runtime + layout->key);
-	if (!thread)
-		return false;
-	bpf_probe_read_user(&id, sizeof(id), (void *)(thread + layout->thread_id));
-	if (id != walk_thread_pointer(walk))
-		return false;
-	if (layout->cframe) {
-		bpf_probe_read_user(&script->python.cframe, sizeof(script->python.cframe),
-				    (void *)(thread + layout->cframe));
-		bpf_probe_read_user(&script->python.frame, sizeof(script->python.frame),
-				    (void *)(script->python.cframe + layout->cframe_frame));
-	} else {
-		bpf_probe_read_user(&script->python.frame, sizeof(script->python.frame),
-				    (void *)(thread + layout->frame));
-	}
-	return script->python.frame != 0;
+	python = &script->python;
+	python->last = 0;
+	python->file = python->file_hash = 0;
+	python->window_at = python->window_bytes = 0;
+	python->list = python->list_count = 0;
+	__builtin_memset(python->lists, 0, sizeof(python->lists));
+	/* The one that the thread has last used, or up to 3.11 its first one. */
+	thread = thread_specific_data(walk, script->bias + script->image.python.runtime +
+						    script->image.python.key);
+	if (thread)
+		add_python_list(walk, script, thread);
+	find_python_lists(walk, script, thread);
+	python->frame = python->lists[0].frame;
+	python->cframe = python->lists[0].cframe;
+	choose_python_list(script);
+	return python->frame != 0;
 }
 
 #endif

@@ -90,6 +90,48 @@ record_script spawn spawn
 check "a child that starts an interpreter of its own has its functions" chains_are spawn some \
 	'(?!.*;spawn;).*;spawn_main;.*;child_work;spin(;.*)?'
 
+# --- Several interpreters in a process ---
+
+cat >several.py <<'EOF_PY'
+try:
+    import _interpreters as several
+    made = several.create()
+    run = several.exec
+except ImportError:
+    import _xxsubinterpreters as several
+    made = several.create(isolated=False)
+    run = several.run_string
+
+def inner(n):
+    for i in range(n):
+        pass
+
+def outer():
+    run(made, '''
+def sub_inner(n):
+    for i in range(n):
+        pass
+
+def sub_outer():
+    sub_inner(1000000)
+
+sub_outer()
+''')
+
+for _ in range(3):
+    outer()
+    inner(1000000)
+EOF_PY
+# The module has other names in between.
+if "$python" -c 'import _interpreters' 2>/dev/null || "$python" -c 'import _xxsubinterpreters' 2>/dev/null; then
+	record several -- "$python" several.py
+	check "the functions of a second interpreter have names and callers" chains_are several some \
+		'.*;<module>;outer;.*;<module>;sub_outer;sub_inner'
+	check "those of a second interpreter are nowhere else" chains_are several none \
+		'(?!(.*;)?<module>;outer;.*;<module>;sub_outer;).*;sub_inner(;.*)?'
+	check "those of the first one have their names" chains_are several some '.*;<module>;inner'
+fi
+
 # --- Ways to start a script ---
 
 "$python" -m venv --without-pip links && "$python" -m venv --without-pip --copies copies

@@ -6,6 +6,7 @@
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
 #include <internal/pycore_runtime.h>
 #if PY_VERSION_HEX >= 0x030e0000
 #include <internal/pycore_interpframe_structs.h>
@@ -33,6 +34,12 @@ int main(void)
 	FIELD(key, _PyRuntimeState, autoTSSkey._key);
 #endif
 	FIELD(thread_id, PyThreadState, thread_id);
+	if (l->python.interpreters) {
+		FIELD(interpreters, _PyRuntimeState, interpreters.head);
+		FIELD(interpreter_next, PyInterpreterState, next);
+		FIELD(interpreter_threads, PyInterpreterState, threads.head);
+		FIELD(thread_next, PyThreadState, next);
+	}
 #if PY_VERSION_HEX < 0x030d0000
 	FIELD(cframe, PyThreadState, cframe);
 	FIELD(cframe_frame, _PyCFrame, current_frame);

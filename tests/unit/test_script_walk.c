@@ -142,7 +142,7 @@ static void link_frame(void *frame)
 {
 	if (last_frame)
 		put_address(last_frame, layout->frame_previous, frame);
-	else
+	else if (layout->frame)
 		put_address(&thread, layout->frame, frame);
 	last_frame = frame;
 }
@@ -175,7 +175,7 @@ static void call_python(uint32_t functions)
 		memset(code, 0, sizeof(*code));
 		memset(frame, 0, sizeof(*frame));
 		put_address(code, 8, type);
-		put(code, layout->code_version, &version, sizeof(version));
+		put(code, layout->code_version ?: layout->code_line, &version, sizeof(version));
 		put_address(frame, layout->frame_code, code);
 		put_address(frame, layout->frame_instruction,
 			    code->bytes + layout->code_first + 10);
@@ -401,6 +401,70 @@ static void test_too_many_native_frames(void **state)
 	assert_words(2, 0, 5);
 }
 
+/* --- Several interpreters, of Python 3.11: each has a list of frames for the thread. --- */
+
+static struct object second_thread, interpreters[2], runtime;
+
+/* Adds a call of the interpreter's function for a thread's state, which has an outer one, or 0. */
+static uint64_t *evaluate_for(uint32_t functions, uint64_t *outer, uint64_t caller)
+{
+	static const unsigned char is_entry = 1;
+	uint64_t *cframe = call(31, caller) + 4;
+	const void *first = &frames[frame_count];
+
+	call_python(functions);
+	put(last_frame, layout->frame_entry, &is_entry, 1);
+	put_address(cframe, layout->cframe_frame, first);
+	put_address(cframe, layout->cframe_previous, outer);
+	return cframe;
+}
+
+static void test_several_interpreters(void **state)
+{
+	struct language_image *python = &tables.languages[mappings[1].image];
+	const struct language_image before = *python;
+	uint64_t *inner, *middle, *outer;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(python_layouts) / sizeof(*python_layouts); i++)
+		if (python_layouts[i].version == 0x30b)
+			*python = python_layouts[i];
+	python->python.runtime = (uintptr_t)&runtime - PYTHON_AT;
+	python->python.key = 128;
+	put(&runtime, python->python.key, &key, sizeof(key));
+	python->python.code_type = (uintptr_t)&code_type - PYTHON_AT;
+	begin_stack();
+	call(3, EVAL);
+	inner = evaluate_for(2, NULL, LIBRARY(SMALL));
+	last_frame = NULL;
+	call(3, EVAL);
+	middle = evaluate_for(2, NULL, LIBRARY(SMALL));
+	call(3, EVAL);
+	/* That of the second interpreter goes on. */
+	last_frame = &frames[1];
+	outer = evaluate_for(1, NULL, LIBRARY(START));
+	put_address(inner, layout->cframe_previous, outer);
+	/* The key has the thread's first state alone. */
+	memset(&second_thread, 0, sizeof(second_thread));
+	put(&second_thread, layout->thread_id, &thread_pointer, sizeof(thread_pointer));
+	put_address(&thread, layout->cframe, middle);
+	put_address(&second_thread, layout->cframe, inner);
+	put_address(&runtime, layout->interpreters, &interpreters[0]);
+	put_address(&interpreters[0], layout->interpreter_next, &interpreters[1]);
+	put_address(&interpreters[0], layout->interpreter_threads, &second_thread);
+	put_address(&interpreters[1], layout->interpreter_threads, &thread);
+	walk(LIBRARY(SMALL), false);
+	assert_int_equal(found.end, UNWIND_COMPLETE);
+	assert_int_equal(found.user_depth, 1 + 1 + 2 + 1 + 2 + 1 + 1 + 1);
+	assert_words(2, 0, 2);
+	assert_true(found.pcs[4] == LIBRARY(SMALL));
+	assert_words(5, 2, 2);
+	assert_true(found.pcs[7] == LIBRARY(SMALL));
+	assert_words(8, 4, 1);
+	assert_true(found.pcs[9] == LIBRARY(START));
+	*python = before;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_native_between),
 		cmocka_unit_test(test_too_deep),
 		cmocka_unit_test(test_too_many_native_frames),
+		cmocka_unit_test(test_several_interpreters),
 	};
 
 	return cmocka_run_group_tests(tests, make_tables, free_tables);
