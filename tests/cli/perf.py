@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# perf.py make DIRECTORY: files as perf record writes them, by hand, with what a short recording has not: see FILES.
+# perf.py make DIRECTORY PID: files as perf record writes them, by hand, with what a short recording has not: see FILES.
 # perf.py script times|no-times|ended: the text of perf script, by hand.
 # perf.py compare stacks|leaves SCRIPT OURS IMAGE: whether what perf script printed is what profiltool wrote.
 import collections, functools, json, os, re, struct, sys
@@ -146,6 +146,11 @@ def make():
     files["unfinished"] = perf_file([(clock, [1])], start, data_size=0) + b"\11\0\0"
     files["truncated"] = files["tasks"][:files["tasks"].index(record(17, b"")[:4] + b"\0\0", 500)]
     files["no-event"] = perf_file([], start)
+    # Generated code, of this machine and of another
+    pid = int(sys.argv[3])
+    jit = [e.comm(pid, pid, "jit"), e.mmap(pid, 0x7000, 0x1000, 0, "//anon"), e.sample(pid, pid, S, 0x7010)]
+    files["jit"] = perf_file([(clock, [1])], jit, [(3, perf_string(os.uname().nodename))])
+    files["jit-elsewhere"] = perf_file([(clock, [1])], jit, [(3, perf_string("elsewhere"))])
     # A thread that had ended: the kernel has no numbers for it.
     files["ended"] = perf_file([(clock, [1])], [
         e.sample(2**32 - 1, 2**32 - 1, S, 0xffffffff81000010, (), KERNEL), e.comm(7, 7, "shell"),

@@ -13,7 +13,10 @@ cd "$work" || exit 1
 export HOME=$work TZ=UTC # perf's cache is in HOME
 
 tool=$top/tests/cli/perf.py
-check "files are made" python3 "$tool" make .
+map=/tmp/perf-$((2000000000 + $$)).map # no process has such a number
+trap 'rm -f "$map"; [ "$BASHPID" = $$ ] && cleanup' EXIT
+check "files are made" python3 "$tool" make . "$((2000000000 + $$))"
+echo "7000 20 generated(int) [tier 1]" >"$map"
 
 # --- By hand ---
 
@@ -168,6 +171,19 @@ NAME control groups
 RUN "$profiltool" report --by cgroup events.perf.data
 EXPECT 12000  100.00  100.00        2  100.00               0    0.00  /system.slice/web.service
 EXPECT [no cgroup]
+
+NAME names of generated code
+RUN "$profiltool" report jit.perf.data 2>&1
+EXPECT generated(int) [tier 1]
+
+NAME those of another machine are not looked up here
+RUN "$profiltool" report jit-elsewhere.perf.data 2>&1
+EXPECT anon+0x10
+
+NAME no such directory for symbols
+RUN "$profiltool" report --symfs /nowhere tasks.perf.data
+STATUS 1
+EXPECT --symfs: cannot open /nowhere: No such file or directory
 
 NAME no control groups
 RUN "$profiltool" report --by cgroup tasks.perf.data
@@ -325,6 +341,11 @@ n = [v[\"type\"] for v in p[\"values\"]].index(\"page-faults:u\")
 print(sum(s[\"values\"][n] for s in p[\"stacks\"]))")'
 	check "its page, its flame graph, and a comparison" eval '"$profiltool" web user.data -o x.html &&
 		"$profiltool" flamegraph user.data -o x.svg && "$profiltool" diff user.data packed.data >/dev/null'
+	mv small moved && mkdir -p "root$work" && cp moved "root$work/small"
+	check "the program is not where it was" eval '"$profiltool" report user.data >out 2>&1; grep -q "small+0x" out && ! grep -q leaf out'
+	check "names from a copy of the machine" eval '"$profiltool" report --symfs root user.data 2>&1 | grep " leaf "'
+	check "names from the cache of perf" eval 'perf buildid-cache --add moved && "$profiltool" report user.data 2>&1 | grep " leaf "'
+	mv moved small
 	check "the time is that of the file" eval '[ "$("$profiltool" dump --json user.data | python3 -c "
 import json, sys, os
 p = json.load(sys.stdin)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/capabilities.h"
+#include "profile/image_name.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "tool/tool.h"
@@ -68,6 +71,26 @@ int tool_check_naming(const struct tool_naming *naming, struct error *e)
 	return symbol_check(&(struct symbol_options){ .debuginfod = naming->debuginfod }, e);
 }
 
+/* Has the paths of images without a root directory looked up below this one. */
+static int set_roots(struct profile *p, const char *path, struct error *e)
+{
+	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (root < 0)
+		return error_set(e, errno, "--symfs: cannot open %s", path);
+	for (size_t i = 0; i < p->image_count && !err; i++) {
+		struct profile_image *image = &p->images[i];
+
+		if (image->fd >= 0 || image->root >= 0 || image_kind(image->path) != IMAGE_FILE)
+			continue;
+		image->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
+		if (image->root < 0)
+			err = error_set(e, errno, "--symfs: cannot open %s", path);
+	}
+	close(root);
+	return err;
+}
+
 int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(void *context),
 	      void *context, struct error *e)
 {
@@ -85,8 +108,10 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 		.context = &n,
 	};
 	size_t known = p->warning_count;
-	int err;
+	int err = naming->symfs ? set_roots(p, naming->symfs, e) : 0;
 
+	if (err)
+		return err;
 	capabilities_raise_for_names();
 	err = symbol_resolve(p, &o, e);
 	capabilities_lower();

@@ -94,9 +94,10 @@ void tool_usage(const struct tool_command *command, FILE *out);
 
 /* How addresses are resolved to names: a member of a command's options. */
 struct tool_naming {
-	bool lines;	 /* resolve inlined functions and source lines */
-	bool debuginfod; /* ask debuginfod servers for files that are missing */
-	bool quiet;	 /* print no progress, and no summary of profiles that are read */
+	bool lines;	   /* resolve inlined functions and source lines */
+	bool debuginfod;   /* ask debuginfod servers for files that are missing */
+	const char *symfs; /* the root directory of images' paths; NULL: ours */
+	bool quiet;	   /* print no progress, and no summary of profiles that are read */
 };
 
 /* Checks, before a recording, that names can be resolved. Returns 0 or -errno with e set. */
@@ -137,6 +138,8 @@ struct tool_reading {
 	  offsetof(type, member.naming.quiet) },                                                   \
 	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \
 	  NULL, offsetof(type, member.input.salvage) },                                            \
+	{ "symfs", 0, "DIRECTORY", "take the files that have names from below DIRECTORY",          \
+	  option_text, offsetof(type, member.naming.symfs) },                                      \
 	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
 	  offsetof(type, member.strict) }
 

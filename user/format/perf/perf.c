@@ -4,9 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/perf/perf_file.h"
 #include "format/perf/perf_tasks.h"
@@ -15,6 +17,7 @@
 #include "profile/tags.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file_open.h"
 #include "util/sum.h"
 
 static const char magic[] = "PERFILE2";
@@ -138,6 +141,34 @@ static int image_id(struct reader *r, const char *path, bool in_kernel, const ui
 }
 
 /*
+ * Sets *image to that of the code that a process generated, if it wrote their names to a map and
+ * that is still there; else leaves it. The process was of this machine, and root or the caller
+ * wrote the file, as perf itself wants it.
+ */
+static int generated_code(struct reader *r, uint32_t pid, const char *path, uint32_t *image)
+{
+	char map[64], name[32], host[HOST_NAME_MAX + 1] = "";
+	enum image_kind kind = image_kind(path);
+	struct stat status;
+	int fd, err;
+
+	if ((kind != IMAGE_ANON && kind != IMAGE_SHARED && kind != IMAGE_UNNAMED) ||
+	    (*r->p->host && (gethostname(host, HOST_NAME_MAX) || strcmp(host, r->p->host) != 0)))
+		return 0;
+	snprintf(name, sizeof(name), "[jit %" PRIu32 "]", pid);
+	snprintf(map, sizeof(map), "/tmp/perf-%" PRIu32 ".map", pid);
+	fd = file_open_regular_by_rules(-1, map, FILE_NO_FOREIGN_LINKS, &status);
+	if (fd < 0)
+		return 0;
+	err = file_is_of(&status, 0) ? profile_add_image(r->p, name, NULL, 0, image) : -EACCES;
+	if (!err && r->p->images[*image].fd < 0)
+		r->p->images[*image].fd = fd;
+	else
+		close(fd);
+	return err == -ENOMEM ? err : 0;
+}
+
+/*
  * The size of the build ID in the record of a mapping, at its union with the device and the inode;
  * 0: it has these. Linux 6.1 marks a record as one with a build ID when an event of another
  * recording asked for it, though it has the device: an event of this file has to have asked, or
@@ -178,6 +209,8 @@ static int read_mapping(struct reader *r, const struct perf_event_header *h, str
 		return 0;
 	if (perf_string(r->p, &b, &path) ||
 	    image_id(r, path, pid == UINT32_MAX, build_id, build_id_size, &image))
+		return -ENOMEM;
+	if (pid != UINT32_MAX && generated_code(r, pid, path, &image))
 		return -ENOMEM;
 	if (pid == UINT32_MAX && image_is_kernel(path)) {
 		/* Its mapping is made with its first sample: images of programs come before it. */
