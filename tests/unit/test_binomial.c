@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "report/diff/binomial.h"
+#include "report/binomial.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 

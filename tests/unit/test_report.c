@@ -626,11 +626,60 @@ static void test_summary_full(void **state)
 	assert_string_equal(
 		summary(p, "python3 (PID 1234)"),
 		"tool: python3 (PID 1234): 10.02 s, 9.98 s of CPU; task-clock, 99 Hz asked, "
-		"99.1 Hz reached\n"
+		"reached within chance\n"
 		"tool: ticks 989 = counted 988 + out_of_range 0 + excluded 0 + lost 1 "
 		"(ring_full 1); 12 of the counted in the kernel\n"
 		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU; "
 		"with the recorder's own 0.12 s 1.32 %, 7.52 % of the machine's\n");
+	profile_free(p);
+}
+
+/* Ticks of a busy and of an idle target: a rate is missed only where chance does not explain it. */
+static void test_rate(void **state)
+{
+	static const struct {
+		uint64_t ticks, cpu_ms;
+		const char *rate; /* as the summary has it */
+	} cases[] = {
+		{ 6, 98, "reached within chance" },	  /* 61 Hz */
+		{ 0, 12, "reached within chance" },	  /* 0 of 1.2 */
+		{ 9, 65, "reached within chance" },	  /* 138 Hz */
+		{ 9603, 98000, "reached within chance" }, /* 98.0 Hz of 99 */
+		{ 9400, 98000, "95.9 Hz reached" },	  /* beyond it */
+		{ 60, 980, "61.2 Hz reached" },		  /* the same rate as the first, of more */
+		{ 0, 98, "0.0 Hz reached" },		  /* none of 9.7 */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = empty_profile();
+		char text[64];
+
+		set_totals(p);
+		p->totals.ticks = cases[i].ticks;
+		p->totals.cpu_ns = cases[i].cpu_ms * 1000000;
+		snprintf(text, sizeof(text), "99 Hz asked, %s\n", cases[i].rate);
+		if (!strstr(summary(p, "x"), text))
+			fail_msg("%s is not in: %s", text, summary(p, "x"));
+		profile_free(p);
+	}
+}
+
+/* Of a target that ran for next to nothing, the cost is that of the machine. */
+static void test_idle_cost(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	set_totals(p);
+	p->totals.ticks = p->totals.counted = 6;
+	p->totals.cpu_ns = 98000000;
+	assert_non_null(strstr(summary(p, "x"),
+			       "\ntool: cost: 85 ns BPF + 12.1 us interrupt per tick; with the "
+			       "recorder's own 0.12 s 7.52 % of the machine's CPUs\n"));
+	assert_null(strstr(summary(p, "x"), "target's"));
+	p->totals.machine_ns = 0; /* unknown */
+	assert_non_null(strstr(summary(p, "x"), "of the target's CPU"));
 	profile_free(p);
 }
 
@@ -959,6 +1008,8 @@ int main(void)
 		cmocka_unit_test(test_json_hostile),
 		cmocka_unit_test(test_json_percent_sum),
 		cmocka_unit_test(test_summary_full),
+		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_idle_cost),
 		cmocka_unit_test(test_summary_parts),
 		cmocka_unit_test(test_unnamed),
 		cmocka_unit_test(test_many_unnamed),

@@ -30,6 +30,13 @@ bool cost_own_percent(const struct profile *p, double *percent)
 	return true;
 }
 
+bool cost_target_is_idle(const struct profile *p)
+{
+	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
+
+	return p->totals.cpu_ns < duration_ns / 20;
+}
+
 double cost_cpu_seconds(const struct profile *p, const char *value)
 {
 	size_t number = profile_value(p, value);

@@ -27,6 +27,12 @@ bool cost_own_percent(const struct profile *p, double *percent);
 bool cost_machine_percent(const struct profile *p, double *percent);
 
 /*
+ * True if the target ran for next to nothing of the time that was recorded: then shares of its CPU
+ * time are no measure of what profiling costs.
+ */
+bool cost_target_is_idle(const struct profile *p);
+
+/*
  * The CPU time in seconds that 1 of a value stands for, which is named as for profile_value(); 0:
  * it counts something else, or the period is unknown.
  */

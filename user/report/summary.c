@@ -10,6 +10,7 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "profile/thread_state.h"
+#include "report/binomial.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
@@ -63,13 +64,24 @@ static void print_lengths(const struct profile *p, const char *prefix, const cha
 	}
 }
 
+/*
+ * True if the ticks are not those that this rate would have in the target's CPU time, by more than
+ * chance: as if each nanosecond had one with the same probability.
+ */
+static bool rate_is_missed(const struct profile_totals *t, double hz)
+{
+	if (!t->known || t->cpu_ns <= t->ticks || hz <= 0 || hz >= 1e9)
+		return false;
+	return counts_differ(t->ticks, t->cpu_ns - t->ticks, hz / 1e9).p <= SIGNIFICANT;
+}
+
 /* Prints how long was recorded, and at which rate. */
 static void print_run(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 	struct line line = { out, "" };
-	double hz, whole;
+	double hz = 0, whole;
 	bool is_whole;
 
 	if (!duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
@@ -94,7 +106,10 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	}
 	if (t->known && t->cpu_ns) {
 		begin_part(&line);
-		fprintf(out, "%.1f Hz reached", (double)t->ticks / in_seconds(t->cpu_ns));
+		if (hz > 0 && !rate_is_missed(t, hz))
+			fputs("reached within chance", out);
+		else
+			fprintf(out, "%.1f Hz reached", (double)t->ticks / in_seconds(t->cpu_ns));
 	}
 	fputc('\n', out);
 }
@@ -327,6 +342,11 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 		fputs(", of an interrupt that comes anyway", out);
 	else if (!t->interrupt_ns)
 		fputs(", and that of the interrupt, which could not be measured", out);
+	if (cost_target_is_idle(p) && cost_machine_percent(p, &percent)) {
+		fprintf(out, "; with the recorder's own %.2f s %.2f %% of the machine's CPUs\n",
+			in_seconds(t->own_ns), percent);
+		return;
+	}
 	if (cost_cpu_percent(p, &percent)) {
 		fprintf(out, ", %.2f %% of the target's CPU", percent);
 		if (cost_own_percent(p, &own))
@@ -998,7 +1018,7 @@ static void print_brief_run(const struct profile *p, const char *prefix, const c
 		begin_part(&line);
 		fprintf(out, "%.0f Hz", hz);
 		/* More than chance and the kernel's account of the time do. */
-		if (reached < hz * 0.8)
+		if (reached < hz * 0.8 && rate_is_missed(t, hz))
 			fprintf(out, " asked, %.0f Hz reached", reached);
 	}
 	fputc('\n', out);
@@ -1020,13 +1040,15 @@ static void print_brief_account(const struct profile *p, const char *prefix, FIL
 		fprintf(out, " + excluded %" PRIu64, t->excluded);
 	fputs(" + lost ", out);
 	print_lost(p, out);
-	if (cost_cpu_percent(p, &percent) && cost_own_percent(p, &own))
+	if (cost_target_is_idle(p) && cost_machine_percent(p, &percent))
+		fprintf(out, "; cost %.2f %% of the machine's CPUs", percent);
+	else if (cost_cpu_percent(p, &percent) && cost_own_percent(p, &own))
 		fprintf(out, "; cost %.2f %% of its CPU, %.2f %% the recorder's", percent + own,
 			own);
 	else if (cost_cpu_percent(p, &percent))
 		fprintf(out, "; cost %.2f %% of its CPU", percent);
 	else if (cost_machine_percent(p, &percent))
-		fprintf(out, "; cost %.2f %% of the machine", percent);
+		fprintf(out, "; cost %.2f %% of the machine's CPUs", percent);
 	fputc('\n', out);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff/binomial.h"
+#include "report/binomial.h"
 
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/diff/binomial.h"
+#include "report/binomial.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
@@ -15,7 +15,6 @@
 #include "util/array.h"
 
 /* Of recordings in which nothing differs, 1 of 20 has a row with such a corrected p. */
-#define SIGNIFICANT 0.05
 
 /* Adds a difference if there are enough samples that it may be one. Returns 0 or -ENOMEM. */
 static int test_row(struct moment *m, size_t *room, const struct moment_difference *candidate,

@@ -9,6 +9,8 @@
  * Tests whether two counts of samples differ by more than chance, if samples are independent of
  * each other. All probabilities are two-sided: twice that of the smaller tail, at most 1.
  */
+#define SIGNIFICANT 0.05 /* the p up to which a difference is reported */
+
 struct significance {
 	double p; /* of counts at least this far apart, if there were no difference */
 	/*

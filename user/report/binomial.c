@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/diff/binomial.h"
+#include "report/binomial.h"
 
 #include <errno.h>
 #include <math.h>
