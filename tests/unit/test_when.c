@@ -174,11 +174,10 @@ static void milliseconds(void **state)
 	is_at("2.5 minutes ago", false, "2026-11-22 09:57:30 CET");
 }
 
-/* Times of a file of 2026-11-17, 23:58:30 to 00:01:29.5, which is a Tuesday and a Wednesday. */
-static void is_in_file_at(const char *text, const char *expected)
+/* Times of a file of this time. */
+static void is_of_file_at(const char *text, uint64_t start, uint64_t length, const char *expected)
 {
-	const uint64_t start = UINT64_C(1794956310) * NS_PER_S;
-	const struct when_clock clock = { NOW, start, start + 179 * NS_PER_S + NS_PER_S / 2 };
+	const struct when_clock clock = { NOW, start, start + length };
 	char found[WHEN_SIZE];
 	uint64_t time_ns;
 
@@ -187,6 +186,19 @@ static void is_in_file_at(const char *text, const char *expected)
 	when_format(time_ns, found);
 	if (strcmp(found, expected) != 0)
 		fail_msg("\"%s\" is %s, not %s", text, found, expected);
+}
+
+/* Times of a file of 2026-11-17, 23:58:30 to 00:01:29.5, which is a Tuesday and a Wednesday. */
+static void is_in_file_at(const char *text, const char *expected)
+{
+	is_of_file_at(text, UINT64_C(1794956310) * NS_PER_S, 179 * NS_PER_S + NS_PER_S / 2,
+		      expected);
+}
+
+/* Of a file of this Sunday, from 09:50 to 09:55: five minutes ago. */
+static void is_of_today_at(const char *text, const char *expected)
+{
+	is_of_file_at(text, NOW - 600 * NS_PER_S, 300 * NS_PER_S, expected);
 }
 
 static void of_file(void **state)
@@ -203,6 +215,17 @@ static void of_file(void **state)
 	is_in_file_at("22:59 UTC", "2026-11-17 23:59:00 CET");
 	is_in_file_at("Tue 23:59", "2026-11-17 23:59:00 CET");
 	is_in_file_at("Wed", "2026-11-18 00:00:00 CET");
+	is_in_file_at("Thu", "2026-11-12 00:00:00 CET");
+	is_in_file_at("Wed 00:02", "2026-11-18 00:02:00 CET"); /* half a minute after its end */
+	is_of_today_at("Tue", "2026-11-17 00:00:00 CET");
+	is_of_today_at("Mon 12:00", "2026-11-16 12:00:00 CET");
+	is_of_today_at("Sun", "2026-11-22 00:00:00 CET");
+	is_of_today_at("Sun 09:52", "2026-11-22 09:52:00 CET");
+	is_of_today_at("Sun 09:59", "2026-11-22 09:59:00 CET");
+	is_of_today_at("Sun 10:01", "2026-11-15 10:01:00 CET");
+	is_of_today_at("Sun 23:00 -0800", "2026-11-16 08:00:00 CET"); /* it is Sunday there, too */
+	is_of_today_at("12:00", "2026-11-21 12:00:00 CET");
+	is_of_today_at("09:58", "2026-11-22 09:58:00 CET");
 	is_in_file_at("yesterday 03:00", "2026-11-21 03:00:00 CET");
 	is_in_file_at("-2h", "2026-11-22 08:00:00 CET");
 	is_in_file_at("2026-11-21 03:00", "2026-11-21 03:00:00 CET");

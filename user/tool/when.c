@@ -322,9 +322,12 @@ static bool parse_moment(struct text t, const struct when_clock *clock, bool lat
 	}
 	if (m.week_day >= 0)
 		m.tm.tm_mday -= (last.tm_wday - m.week_day + 7) % 7;
-	/* Without a date: of these times, the one nearest to the recording; the last one in it. */
+	/*
+	 * Without a date: of these times, the one nearest to the recording; the last one in it. No
+	 * day of the week that begins after it, and none that is yet to come.
+	 */
 	step = m.week_day >= 0 ? 7 : 1;
-	m.tm.tm_mday += m.day ? 0 : step;
+	m.tm.tm_mday += m.day || m.week_day >= 0 ? 0 : step;
 	for (int i = 0; i < (m.day ? 1 : 3); i++, m.tm.tm_mday -= step) {
 		uint64_t ns;
 
@@ -332,6 +335,8 @@ static bool parse_moment(struct text t, const struct when_clock *clock, bool lat
 		if (time < 0 || (uint64_t)time >= INT64_MAX / NS_PER_S)
 			continue;
 		ns = time * NS_PER_S + m.fraction_ns;
+		if (!m.day && ns > clock->now_ns && ns > clock->end_ns)
+			continue;
 		if (found && distance_ns(clock, ns) >= distance_ns(clock, *time_ns))
 			continue;
 		*time_ns = ns;

@@ -23,9 +23,10 @@ struct when_clock {
 
 /*
  * Parses a time in the time zone of TZ, or as the text says: Z, UTC, +01:00. A time of day or day
- * of the week without a date is the last one in the recording, or the one nearest to it. "+2.5s" is
- * from its start, if start_ns is not 0. later: of a time that the clock showed twice, when summer
- * time ended, take the second. Returns 0 and sets *time_ns, since the epoch; or -EINVAL.
+ * of the week without a date is the last one in the recording, or the one nearest to it; never one
+ * to come, nor a day of the week that begins after the recording. "+2.5s" is from its start, if
+ * start_ns is not 0. later: of a time that the clock showed twice, when summer time ended, take the
+ * second. Returns 0 and sets *time_ns, since the epoch; or -EINVAL.
  */
 int when_parse(const char *text, const struct when_clock *clock, bool later, uint64_t *time_ns);
 
