@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One timer on each CPU for all processes that are profiled, at the fastest of their rates. The
- * task that the timer interrupts gets the tick: task switches cost nothing, and however short tasks
- * live, their ticks are in proportion to their CPU time.
+ * task that the timer interrupts gets the tick: however short tasks live, their ticks are in
+ * proportion to their CPU time.
+ *
+ * The timer of a CPU is started when a task that is profiled comes to run there, and ends with the
+ * first interrupt of another: an idle CPU, and one that others use, has none. So a task switch
+ * looks whether the timer runs, and if not, whose the next task is.
  *
  * At an interrupt, a process gets one tick for each point of its own rate since the interrupt
  * before, whichever other rates there are, and however late the interrupt comes. So the time before
@@ -16,21 +20,26 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/percpu.h>
+#include <linux/sched/mm.h>
 #include <linux/smp.h>
+#include <linux/tracepoint.h>
 
 #include "kmod/clock.h"
 #include "kmod/compat.h"
 #include "kmod/count_tick.h"
+#include "kmod/profiled_mm.h"
 #include "kmod/settings.h"
 
 struct clock {
 	struct hrtimer timer;
 	u64 phase;  /* added to the time of this CPU, in ns */
 	u64 before; /* time of the last tick, or of the start of the timer */
+	bool online;
 };
 
 static DEFINE_PER_CPU(struct clock, clocks);
 static int hotplug_state;
+static struct tracepoint *switch_tracepoint;
 
 static bool has_clock(int cpu, void *unused)
 {
@@ -42,24 +51,36 @@ static enum hrtimer_restart timer_interrupt(struct hrtimer *timer)
 	struct clock *clock = container_of(timer, struct clock, timer);
 	u64 now = ktime_get_ns() + clock->phase;
 	u32 period = rates_shortest_period();
+	bool is_profiled = count_tick(clock->before, now, clock->phase);
 
-	count_tick(clock->before, now, clock->phase);
 	clock->before = now;
-	if (!period || !has_clock(smp_processor_id(), NULL))
+	if (!is_profiled || !period || !has_clock(smp_processor_id(), NULL))
 		return HRTIMER_NORESTART;
 	hrtimer_set_expires(timer, ns_to_ktime(rate_next_point(now, period) - clock->phase));
 	return HRTIMER_RESTART;
 }
 
-/* Runs on the CPU whose timer it starts, or sets to the present rate, with interrupts disabled. */
-static void start_timer(void *unused)
+static bool is_profiled(const struct task_struct *task)
+{
+	bool found;
+
+	if (!task->mm)
+		return false;
+	rcu_read_lock();
+	found = profiled_mm_lookup(task->mm);
+	rcu_read_unlock();
+	return found;
+}
+
+/* Starts the timer of this CPU, or sets it to the present rate. With interrupts disabled. */
+static void set_timer(void)
 {
 	struct clock *clock = this_cpu_ptr(&clocks);
 	u64 now = ktime_get_ns() + clock->phase;
 	u32 period = rates_shortest_period();
 	ktime_t next;
 
-	if (!period)
+	if (!period || !clock->online || !has_clock(smp_processor_id(), NULL))
 		return;
 	next = ns_to_ktime(rate_next_point(now, period) - clock->phase);
 	if (!hrtimer_is_queued(&clock->timer))
@@ -69,38 +90,63 @@ static void start_timer(void *unused)
 	hrtimer_start(&clock->timer, next, HRTIMER_MODE_ABS_PINNED);
 }
 
+/* Runs on a CPU whose timer is to have a faster rate, or whose task may be profiled now. */
+static void update_timer(void *unused)
+{
+	if (hrtimer_is_queued(&this_cpu_ptr(&clocks)->timer) || is_profiled(current))
+		set_timer();
+}
+
+/* Runs at each task switch, with interrupts disabled, before the next task runs. */
+static void probe_switch(void *unused, bool preempt, struct task_struct *prev,
+#ifndef NO_PREV_STATE
+			 struct task_struct *next, unsigned int prev_state)
+#else
+			 struct task_struct *next)
+#endif
+{
+	if (rates_shortest_period() && !hrtimer_is_queued(&this_cpu_ptr(&clocks)->timer) &&
+	    is_profiled(next))
+		set_timer();
+}
+
 void clock_add(struct rate *rate)
 {
-	static unsigned int had_isolated; /* isolated CPUs had clocks at the request before */
-	unsigned int isolated = settings_isolated_cpus();
-	bool changed = xchg(&had_isolated, isolated) != isolated;
+	if (rate_add(rate))
+		on_each_cpu_cond(has_clock, update_timer, NULL, true);
+}
 
-	if (!rate_add(rate) && !changed)
+void clock_start(void)
+{
+	/* Other threads may run on other CPUs, and not be switched for long. */
+	if (atomic_read(&current->mm->mm_users) > 1) {
+		on_each_cpu_cond(has_clock, update_timer, NULL, true);
 		return;
-	cpus_read_lock(); /* the timer of a CPU that goes offline is not started again */
-	on_each_cpu_cond(has_clock, start_timer, NULL, true);
-	cpus_read_unlock();
+	}
+	local_irq_disable();
+	update_timer(NULL);
+	local_irq_enable();
 }
 
 static int clock_cpu_online(unsigned int cpu)
 {
-	if (!has_clock(cpu, NULL))
-		return 0;
-	local_irq_disable();
-	start_timer(NULL);
-	local_irq_enable();
+	WRITE_ONCE(per_cpu(clocks, cpu).online, true);
 	return 0;
 }
 
 static int clock_cpu_offline(unsigned int cpu)
 {
-	hrtimer_cancel(&per_cpu(clocks, cpu).timer);
+	struct clock *clock = per_cpu_ptr(&clocks, cpu);
+
+	WRITE_ONCE(clock->online, false); /* on this CPU: its timer is not started again */
+	hrtimer_cancel(&clock->timer);
 	return 0;
 }
 
 int clock_init(void)
 {
 	unsigned int cpu;
+	int err;
 
 	for_each_possible_cpu(cpu) {
 		struct clock *clock = per_cpu_ptr(&clocks, cpu);
@@ -111,11 +157,20 @@ int clock_init(void)
 	}
 	hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "profil:clock", clock_cpu_online,
 					  clock_cpu_offline);
-	return min(hotplug_state, 0);
+	if (hotplug_state < 0)
+		return hotplug_state;
+	switch_tracepoint = find_tracepoint("sched_switch");
+	err = switch_tracepoint ? tracepoint_probe_register(switch_tracepoint, probe_switch, NULL)
+				: -ENOENT;
+	if (err)
+		cpuhp_remove_state(hotplug_state);
+	return err;
 }
 
 void clock_exit(void)
 {
+	tracepoint_probe_unregister(switch_tracepoint, probe_switch, NULL);
+	tracepoint_synchronize_unregister();
 	rates_exit();
 	cpuhp_remove_state(hotplug_state); /* calls clock_cpu_offline() for each CPU */
 }

@@ -4,8 +4,11 @@
 
 #include "kmod/rates.h"
 
-/* Puts a rate to use and has the timers tick fast enough for it. Sleeps. */
+/* Puts a rate to use and has the timers that run tick fast enough for it. Sleeps. */
 void clock_add(struct rate *rate);
+
+/* Starts the timers of the CPUs where the current process runs, which is profiled now. Sleeps. */
+void clock_start(void);
 
 /* Returns 0 or a negative errno. */
 int clock_init(void);

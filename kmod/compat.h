@@ -18,6 +18,8 @@
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
 #include <linux/sched/isolation.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
 
 #ifndef PF_USER_WORKER /* 6.1: all such are PF_IO_WORKER */
 #define PF_USER_WORKER PF_IO_WORKER
@@ -44,6 +46,30 @@ static inline bool cpu_is_isolated(int cpu)
 	       !housekeeping_test_cpu(cpu, HK_TYPE_TICK);
 }
 #endif
+
+/* NO_PREV_STATE, before 5.18: the tracepoint sched_switch has no such argument. */
+
+struct tracepoint_search {
+	const char *name;
+	struct tracepoint *found;
+};
+
+static inline void match_tracepoint(struct tracepoint *tracepoint, void *context)
+{
+	struct tracepoint_search *search = context;
+
+	if (!strcmp(tracepoint->name, search->name))
+		search->found = tracepoint;
+}
+
+/* Most of the kernel's own tracepoints are not exported. Returns NULL if there is none. */
+static inline struct tracepoint *find_tracepoint(const char *name)
+{
+	struct tracepoint_search search = { .name = name };
+
+	for_each_kernel_tracepoint(match_tracepoint, &search);
+	return search.found;
+}
 
 /*
  * task_work_add() with TWA_RESUME, for the current task or one that has not run yet: most kernels

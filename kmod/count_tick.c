@@ -4,6 +4,7 @@
  * functions for user memory. If the page of the cell is not present, the tick is deferred: the
  * thread brings in the page and counts the tick before it returns to user mode, as in 4.4BSD.
  */
+#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/ptrace.h>
@@ -96,10 +97,12 @@ static void add_counted(struct profiled_mm *profiled, u32 ticks, u32 kernel)
 /*
  * The ticks of one task whose cell's page was not present. The task counts them on its way to user
  * mode. Until then its user pc does not change, except by signals, so all are counted in one cell.
+ * A thread may sleep in the kernel before that, so there may be one for each thread of a process:
+ * DEFERRED_MAX of them bound the memory and the time of an interrupt, and further ticks are lost.
  */
 struct deferred_ticks {
 	struct callback_head work;
-	struct hlist_node node; /* in the list of `profiled` */
+	struct hlist_node node; /* in a list of `profiled` */
 	struct profiled_mm *profiled;
 	struct task_struct *task;
 	unsigned long cell;
@@ -158,6 +161,7 @@ static void count_deferred(struct callback_head *work)
 
 	raw_spin_lock_irqsave(&profiled->lock, flags);
 	hlist_del(&deferred->node);
+	profiled->deferred_count--;
 	raw_spin_unlock_irqrestore(&profiled->lock, flags);
 
 	/* After exec, or on exit, the memory of the cell is no longer the task's. */
@@ -175,12 +179,13 @@ static void count_deferred(struct callback_head *work)
  */
 static struct deferred_ticks *get_deferred(struct profiled_mm *profiled, unsigned long cell)
 {
+	struct hlist_head *list = &profiled->deferred[hash_ptr(current, DEFERRED_BITS)];
 	struct deferred_ticks *deferred;
 
-	hlist_for_each_entry(deferred, &profiled->deferred, node)
+	hlist_for_each_entry(deferred, list, node)
 		if (deferred->task == current)
 			return deferred;
-	if (current->flags & PF_EXITING)
+	if (current->flags & PF_EXITING || profiled->deferred_count >= DEFERRED_MAX)
 		return NULL;
 	raw_spin_unlock(&profiled->lock); /* nothing can be allocated under a raw lock */
 	deferred = kzalloc(sizeof(*deferred), GFP_ATOMIC | __GFP_NOWARN);
@@ -195,7 +200,8 @@ static struct deferred_ticks *get_deferred(struct profiled_mm *profiled, unsigne
 	deferred->profiled = profiled;
 	deferred->task = current;
 	deferred->cell = cell;
-	hlist_add_head(&deferred->node, &profiled->deferred);
+	hlist_add_head(&deferred->node, list);
+	profiled->deferred_count++;
 	add_task_work(current, &deferred->work, count_deferred);
 	return deferred;
 }
@@ -247,14 +253,14 @@ out:
 /* These may use a process's memory, but have no program counter in user mode. */
 #define KERNEL_THREADS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
 
-void count_tick(u64 before, u64 now, u64 phase)
+bool count_tick(u64 before, u64 now, u64 phase)
 {
 	struct pt_regs *regs = get_irq_regs();
 	struct profiled_mm *profiled;
 	u32 period, ticks;
 
 	if (!current->mm || current->flags & KERNEL_THREADS)
-		return;
+		return false;
 	rcu_read_lock();
 	profiled = profiled_mm_lookup(current->mm);
 	if (profiled) {
@@ -265,4 +271,5 @@ void count_tick(u64 before, u64 now, u64 phase)
 			count_in_cell(profiled, ticks, regs && !user_mode(regs));
 	}
 	rcu_read_unlock();
+	return profiled;
 }

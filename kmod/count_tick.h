@@ -7,7 +7,8 @@
 /*
  * Counts a timer interrupt for the current task, if its process is profiled. `now` is the time of
  * this CPU, in ns, `before` that of its last interrupt; both include `phase`. Interrupt context.
+ * Returns whether it is profiled.
  */
-void count_tick(u64 before, u64 now, u64 phase);
+bool count_tick(u64 before, u64 now, u64 phase);
 
 #endif

@@ -25,6 +25,7 @@
  *   EINVAL   a size, flag, rate or region is invalid, or the regions are not in order
  *   E2BIG    a size, flag or field that a later kernel may know, or more regions than max_regions
  *   ENOMEM   out of memory
+ *   EDQUOT   the user has as many profiled processes as root allows, by real user ID: max_processes
  *   EPERM    the caller is a child of vfork(2), whose memory is its parent's
  *   ENOTTY   not a call of this device
  */

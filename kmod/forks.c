@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
+#include "kmod/clock.h"
 #include "kmod/compat.h"
 #include "kmod/forks.h"
 #include "kmod/profiled_mm.h"
@@ -25,12 +26,14 @@ static struct tracepoint *fork_tracepoint;
 static void profile_child(struct callback_head *callback)
 {
 	struct fork_work *work = container_of(callback, struct fork_work, work);
-	int err = 0;
+	int err = current->mm ? profiled_mm_start(region_table_get(work->parent->table))
+			      : -ESRCH; /* it was killed before it ran */
 
-	if (current->mm) /* NULL: it was killed before it ran */
-		err = profiled_mm_start(region_table_get(work->parent->table));
-	if (err)
-		pr_warn_ratelimited("profil: cannot profile a forked process: error %d\n", err);
+	if (!err)
+		clock_start();
+	else if (err != -ESRCH)
+		pr_warn_ratelimited("profil: cannot profile a forked process: error %d%s\n", err,
+				    err == -EDQUOT ? ", max_processes" : "");
 	profiled_mm_put(work->parent);
 	kfree(work);
 }
@@ -56,15 +59,9 @@ static void probe_fork(void *unused, struct task_struct *parent, struct task_str
 	add_task_work(child, &work->work, profile_child);
 }
 
-static void find_fork(struct tracepoint *tracepoint, void *unused)
-{
-	if (!strcmp(tracepoint->name, "sched_process_fork"))
-		fork_tracepoint = tracepoint;
-}
-
 int forks_init(void)
 {
-	for_each_kernel_tracepoint(find_fork, NULL);
+	fork_tracepoint = find_tracepoint("sched_process_fork");
 	return fork_tracepoint ? tracepoint_probe_register(fork_tracepoint, probe_fork, NULL)
 			       : -ENOENT;
 }

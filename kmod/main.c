@@ -62,7 +62,10 @@ static long ioctl_set(const void __user *argument)
 	if (IS_ERR(table))
 		return PTR_ERR(table);
 	clock_add(&table->rate);
-	return profiled_mm_start(table);
+	err = profiled_mm_start(table);
+	if (!err)
+		clock_start();
+	return err;
 }
 
 static long ioctl_off(void)

@@ -20,6 +20,7 @@ static void free_profiled(struct kref *refs)
 	struct profiled_mm *profiled = container_of(refs, struct profiled_mm, refs);
 
 	region_table_put(profiled->table);
+	user_drop_process(profiled->user);
 	kfree_rcu(profiled, rcu);
 	module_put(THIS_MODULE);
 }
@@ -215,12 +216,21 @@ static void publish(struct profiled_mm *profiled)
 int profiled_mm_start(struct region_table *table)
 {
 	struct profiled_mm *profiled = kzalloc(sizeof(*profiled), GFP_KERNEL_ACCOUNT);
+	/* The one that it replaces ends soon after. */
+	struct profiled_mm *old = profiled_mm_find(current->mm);
+	struct user_count *user = user_add_process(old);
 	int err;
 
-	if (!profiled) {
+	if (old)
+		profiled_mm_put(old);
+	if (!profiled || IS_ERR(user)) {
+		if (!IS_ERR(user))
+			user_drop_process(user);
+		kfree(profiled);
 		region_table_put(table);
-		return -ENOMEM;
+		return IS_ERR(user) ? PTR_ERR(user) : -ENOMEM;
 	}
+	profiled->user = user;
 	kref_init(&profiled->refs);
 	profiled->mm = current->mm;
 	profiled->table = table;

@@ -14,6 +14,11 @@
 
 #include "kmod/compat.h"
 #include "kmod/region_table.h"
+#include "kmod/users.h"
+
+/* Deferred ticks of one address space, and how they are hashed: count_tick.c. */
+#define DEFERRED_MAX  256
+#define DEFERRED_BITS 4
 
 /* Each tick is in one of the first three, but for deferred ticks: count_tick.c. */
 struct counts {
@@ -27,6 +32,7 @@ struct profiled_mm {
 	struct hlist_node node; /* in the hash table; unhashed when it is off */
 	struct mmu_interval_notifier notifier;
 	struct work_struct end_work;
+	struct user_count *user;   /* whose processes it is one of */
 	unsigned long end_claimed; /* bit 0: somebody removes the notifier */
 	struct rcu_head rcu;
 
@@ -36,12 +42,14 @@ struct profiled_mm {
 	struct region_table *table;
 	bool on;
 	struct counts counts;
-	struct hlist_head deferred; /* ticks: count_tick.c */
+	u32 deferred_count;
+	struct hlist_head deferred[1 << DEFERRED_BITS];
 };
 
 /*
  * Profiles the current process by the table from now on, instead of what was on. Takes over the
- * reference to the table, even if it fails. Returns 0 or a negative errno. Sleeps.
+ * reference to the table, even if it fails. Returns 0 or a negative errno (-EDQUOT: its user has as
+ * many profiled processes as may be). Sleeps.
  */
 int profiled_mm_start(struct region_table *table);
 

@@ -18,6 +18,10 @@ static unsigned int max_regions = 2048;
 module_param(max_regions, uint, 0644);
 MODULE_PARM_DESC(max_regions, "regions that a process may ask for");
 
+static unsigned int max_processes = 1024;
+module_param(max_processes, uint, 0644);
+MODULE_PARM_DESC(max_processes, "processes of one user that are profiled at once");
+
 static bool isolated_cpus;
 module_param(isolated_cpus, bool, 0644);
 MODULE_PARM_DESC(isolated_cpus, "tick on isolated and nohz_full CPUs, too");
@@ -30,6 +34,11 @@ u32 settings_max_hz(void)
 u32 settings_max_regions(void)
 {
 	return min_t(u32, READ_ONCE(max_regions), MAX_REGIONS_LIMIT);
+}
+
+u32 settings_max_processes(void)
+{
+	return READ_ONCE(max_processes);
 }
 
 bool settings_isolated_cpus(void)

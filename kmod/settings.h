@@ -11,6 +11,9 @@ u32 settings_max_hz(void);
 /* The most regions a request may have. */
 u32 settings_max_regions(void);
 
+/* How many processes of one user may be profiled at once. */
+u32 settings_max_processes(void);
+
 /* Whether there are ticks on CPUs that are isolated (isolcpus, cpusets) or nohz_full. */
 bool settings_isolated_cpus(void);
 

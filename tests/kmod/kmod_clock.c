@@ -413,6 +413,32 @@ static double interrupts_settled(double most)
 	return now;
 }
 
+/* A process that is on and sleeps interrupts nobody else. */
+static void interrupts_of_others(void)
+{
+	double alone, now;
+	pid_t child;
+
+	/* Fewer than the second before: those of a row before this one have ended. */
+	for (alone = interrupts_of_second(); (now = interrupts_of_second()) < 0.9 * alone;)
+		alone = now;
+	child = fork();
+	need(child >= 0, "fork");
+	if (child == 0) {
+		set_rate(1000);
+		turn_on(cells32);
+		burn_counted(10);
+		for (;;)
+			pause();
+	}
+	sleep_ms(100);
+	now = interrupts_of_second();
+	printf("%.0f in a second, %.0f without\n", now, alone);
+	expect(now < alone + 100, "%.0f timer interrupts in a second, %.0f without", now, alone);
+	kill(child, SIGKILL);
+	wait_for_child(child, "child");
+}
+
 /* 200 servers that are on cost what one does. */
 static void interrupts_of_many(void)
 {
@@ -519,6 +545,7 @@ static const struct row rows[] = {
 	{ "exact", "cost: two threads that switch, 1000 Hz", threads_at_1000 },
 	{ "exact", "cost: two processes that switch, 100 Hz", processes_at_100 },
 	{ "exact", "cost: two processes that switch, 1000 Hz", processes_at_1000 },
+	{ "exact", "cost: interrupts while others work", interrupts_of_others },
 	{ "exact", "cost: interrupts of 200 processes", interrupts_of_many },
 	{ "root", "a CPU goes and comes", cpu_goes_and_comes },
 };

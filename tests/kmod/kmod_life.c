@@ -624,6 +624,70 @@ static void in_namespaces(void)
 	goes_on_as("in a user namespace");
 }
 
+/* A child of that user, which is on, or is refused, until it is killed. */
+static pid_t start_one(uid_t uid, bool refused)
+{
+	volatile int *state = shared_memory(PAGE);
+	pid_t child = fork();
+
+	need(child >= 0, "fork");
+	if (child == 0) {
+		static volatile uint32_t cell;
+
+		need(setuid(uid) == 0, "setuid");
+		*state = set_cell(&cell) == 0 ? 1 : errno;
+		for (;;)
+			pause();
+	}
+	while (!*state)
+		sleep_ms(1);
+	expect(*state == (refused ? EDQUOT : 1), "user %u: state %d", uid, *state);
+	return child;
+}
+
+static void end_one(pid_t child)
+{
+	kill(child, SIGKILL);
+	wait_for_child(child, "child");
+}
+
+/* Each user has a number of processes, and what others have is no matter. */
+static void processes_of_user(void)
+{
+	static const char parameter[] = "/sys/module/profil/parameters/max_processes";
+	pid_t children[5];
+	int tries = 0;
+
+	write_file(parameter, "2");
+	turn_on(cells32); /* root's, whose children are on by this */
+	turn_on(cells32);
+	expect(turn_off() == 0, "OFF: %m");
+	children[0] = start_one(NOBODY, false);
+	children[1] = start_one(NOBODY, false);
+	children[2] = start_one(NOBODY, true);
+	children[3] = start_one(NOBODY - 1, false);
+	end_one(children[0]);
+	/* It is given back a moment after the end. */
+	do {
+		volatile int *state = shared_memory(PAGE);
+
+		children[4] = fork();
+		if (children[4] == 0) {
+			need(setuid(NOBODY) == 0, "setuid");
+			*state = set_cell(cells32) == 0 ? 1 : errno;
+			_exit(0);
+		}
+		wait_for_child(children[4], "child");
+		if (*state == 1)
+			break;
+		sleep_ms(10);
+	} while (++tries < 500);
+	expect(tries < 500, "none after the end of one");
+	for (int i = 1; i < 4; i++)
+		end_one(children[i]);
+	write_file(parameter, "1024");
+}
+
 static void in_chroot(void)
 {
 	turn_on(cells32);
@@ -653,6 +717,7 @@ static const struct row rows[] = {
 	{ "any", "descriptor: closed", closed },
 	{ "any", "descriptor: used by parent and child", passed_on },
 	{ "root", "who: after setuid", other_user },
+	{ "root", "who: so many processes of a user", processes_of_user },
 	{ "root", "who: in namespaces", in_namespaces },
 	{ "root", "who: in a chroot", in_chroot },
 };

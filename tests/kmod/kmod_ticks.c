@@ -3,6 +3,11 @@
 #include "bpf/cell.h"
 #include "kmod_device.h"
 
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
 /* --- Counts are there at once --- */
 
 /* Looks in vain if no tick ever comes between two looks. */
@@ -385,6 +390,50 @@ static void very_often(void)
 	expect_alive();
 }
 
+/* --- Ticks that wait --- */
+
+#define SLEEPERS 600
+#define POLLED	 1000 /* descriptors: so long does a thread look at them before it sleeps */
+
+static struct pollfd polled[POLLED];
+
+static void *sleep_in_kernel(void *unused)
+{
+	syscall(SYS_ppoll, polled, POLLED, NULL, NULL, 0);
+	return unused;
+}
+
+/*
+ * Threads that are ticked in a system call in which they then sleep, while the page of the cell is
+ * not present: their ticks wait for them, but for no more than some.
+ */
+static void ticks_wait(void)
+{
+	struct profil_device_region region = everywhere(make_memory(PAGE), PAGE);
+	/* The only code whose ticks have a cell. */
+	void *call = dlsym(RTLD_DEFAULT, "syscall");
+	static pthread_t threads[SLEEPERS];
+	struct profil_device_query now;
+	int event = eventfd(0, EFD_CLOEXEC);
+
+	need(event >= 0 && call, "eventfd");
+	for (int i = 0; i < POLLED; i++)
+		polled[i] = (struct pollfd){ event, POLLIN, 0 };
+	setenv("PROFIL_HZ", "10000", 1);
+	region.first = address(call);
+	region.last = region.first + 64;
+	need(set_regions(PROFIL_WIDE, &region, 1) == 0, "SET");
+	start_threads(threads, SLEEPERS, sleep_in_kernel);
+	for (int i = 0; i < 100 && query().lost == 0; i++)
+		sleep_ms(100);
+	now = query();
+	printf("%llu ticks, %llu counted, %llu lost\n", now.ticks, now.counted, now.lost);
+	expect(now.lost > 0, "nothing is lost of %d threads that sleep", SLEEPERS);
+	need(write(event, &(uint64_t){ 1 }, sizeof(uint64_t)) == sizeof(uint64_t), "write");
+	join_threads(threads, SLEEPERS);
+	expect(query().counted > 100, "%llu counted once they go on", query().counted);
+}
+
 static const struct row rows[] = {
 	{ "any", "live: a thread reads its own", reads_itself },
 	{ "any", "live: four threads", reads_threads },
@@ -399,6 +448,7 @@ static const struct row rows[] = {
 	{ "any", "cells: as many regions as there may be", many_regions },
 	{ "any", "cells: wrap alone", overflow },
 	{ "any", "cells: not in a shorter buffer", short_buffers },
+	{ "any", "late: those of many threads that sleep", ticks_wait },
 	{ "any", "again: another buffer", replaced },
 	{ "any", "again: no tick after OFF", exact_after_off },
 	{ "any", "again: SET and OFF very often", very_often },

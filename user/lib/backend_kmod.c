@@ -63,6 +63,9 @@ static int device_error(void)
 	case EPERM:
 		return profil__error(EPERM, PROFIL_DEVICE
 				     ": not permitted: a container needs --device " PROFIL_DEVICE);
+	case EDQUOT:
+		return profil__error(EDQUOT, "your user has as many profiled processes as root "
+					     "allows in " PARAMETERS "max_processes");
 	case ENOTTY:
 	case EINVAL:
 	case E2BIG:
