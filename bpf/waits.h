@@ -732,8 +732,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 }
 
 /*
- * Adds the first wait of a thread that runs for the first time: since its creation it could run. Of
- * threads that were there before the recording, begin_waits() has made an entry.
+ * Adds the first waits of a thread that runs for the first time: for its creator, which makes it
+ * and then lets it run, and for a CPU. Of threads that were there before the recording,
+ * begin_waits() has made an entry.
  */
 static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 {
@@ -742,12 +743,22 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	struct wait_counters *counters = own_wait_counters();
 	__u64 since = task->sched_info.last_queued;
 	struct wait_task *wait;
+	struct wait_entry *start;
+	__u32 key = WAIT_START;
+	__s64 created_ns;
 
 	if (!scratch || !counters || !since)
 		return;
 	wait = own_wait(task, counters);
 	if (!wait)
 		return;
+	/* Its life by the one clock, without the time since it could run by the other. */
+	created_ns = bpf_ktime_get_ns() - task->start_time - (now - since);
+	start = bpf_map_lookup_elem(&waits, &key);
+	if (start && created_ns > 0) {
+		__sync_fetch_and_add(&start->count, 1);
+		__sync_fetch_and_add(&start->blocked_ns, created_ns);
+	}
 	counters->waits++;
 	wait->own_slots[0] = find_wait_without_stack(
 		&scratch->stack.sample.stack,

@@ -190,6 +190,15 @@ check "too many different stacks of waits: the file keeps the number" test \
 	"$(grep -o '"waits_no_room": *[0-9]*' <("$profiltool" report --json "$work/places.pb.gz" 2>/dev/null))" = \
 	"$(grep -o '"waits_no_room": *[0-9]*' "$work/places.json")"
 
+# --- Threads that come and go ---
+
+check "new threads: recorded" exits 0 "$profiltool" record --wall --json -o "$work/new.pb.gz" -- timeout 1 "$progs/churn" 4 1
+mv "$work/out" "$work/new.json"
+# What interrupts and a host take of a thread that has waited is no wait either, but then that is said.
+check "new threads: all blocked time has a reason, or it is said" json "(lambda w: w['blocked_by']['start'] > 0 and
+	(w['blocked_by'].get('unknown', 0) <= .01 * w['blocked_ns'] or
+		$(grep -c 'of the blocked time has no reason' "$work/err")))(j['wall'])" "$work/new.json"
+
 # --- Asked ---
 
 state=$work/us1000.pb.gz
@@ -211,7 +220,7 @@ EXPECT --state takes one of ran, runnable, blocked, idle, undecided, not "asleep
 NAME --reason: an unknown one is refused, not without waits
 RUN $profiltool report --reason lokc $state
 STATUS 2
-EXPECT --reason takes one of other, lock, sleep, child, socket, accept, pipe, terminal, file, event, disk, fault, poll, signal, ipc, stopped, kernel, not "lokc"
+EXPECT --reason takes one of other, lock, sleep, child, socket, accept, pipe, terminal, file, event, disk, fault, poll, signal, ipc, stopped, kernel, start, not "lokc"
 
 NAME --idle: what it takes
 RUN $profiltool report --idle=no $state

@@ -809,7 +809,7 @@ static int make_room(struct capture *c)
 /* Takes the window's counts, and forgets processes and images that no tick comes to any more. */
 static int take_window(struct capture *c)
 {
-	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel);
+	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel), blocked_ns = 0;
 	int64_t moved;
 	int err = 0;
 
@@ -819,8 +819,11 @@ static int take_window(struct capture *c)
 	if (has_histogram(c))
 		return cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
 				 &c->counts);
+	for (size_t i = 0; i < c->wall.row_count; i++)
+		blocked_ns += c->wall.rows[i].blocked_ns;
 	if (c->stopped && c->options.waits)
-		err = waits_take(&c->sample.waits, c->sample.arena, &c->waits, &c->wakers)
+		err = waits_take(&c->sample.waits, c->sample.arena, blocked_ns, &c->waits,
+				 &c->wakers)
 			      ?: counts_group_waits(&c->waits)
 			      ?: counts_group_ticks(&c->wakers);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);

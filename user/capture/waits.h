@@ -70,10 +70,11 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
  * were, its cpu the reason (enum wait_reason). A stack whose thread then waited for a CPU has
  * another one, with WAIT_CPU. When they were is in counts.waits; without room for that, a part of
  * it. Adds who ended them to `wakers`: the count of each is the nanoseconds of these waits, and its
- * cpu WAKER_THREAD and the like. The arena is still that of the waits. Returns 0 or -ENOMEM.
+ * cpu WAKER_THREAD and the like. The arena is still that of the waits. blocked_ns: how long all
+ * threads were blocked, by the account of wall time. Returns 0 or -ENOMEM.
  */
-int waits_take(struct waits *w, const struct stack_chunk *arena, struct counts *counts,
-	       struct counts *wakers);
+int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns,
+	       struct counts *counts, struct counts *wakers);
 
 /* The sums of the counters of all CPUs. */
 struct wait_counters waits_counters(const struct waits *w);

@@ -174,7 +174,9 @@ static int compare_reasons(const void *a, const void *b, void *state)
 static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
+	const uint64_t blocked_ns = profile_wall_sum(p).blocked_ns;
 	struct thread_times times;
+	uint64_t told_ns = 0;
 	const char *before = "waits: ";
 	char percent[TEXT_PERCENT_SIZE];
 
@@ -186,6 +188,7 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 
 		fprintf(out, "%s%s %.3f s", before, thread_state_names[state],
 			in_seconds(times.states[state]));
+		told_ns += times.states[state];
 		before = "; ";
 		qsort_r(times.reasons, times.reason_count, sizeof(*times.reasons), compare_reasons,
 			&state);
@@ -200,6 +203,14 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 			fputc(')', out);
 	}
 	fputc('\n', out);
+	/* Of a selection it is not known. */
+	if (!p->all_samples && blocked_ns > told_ns && blocked_ns - told_ns > blocked_ns / 100) {
+		text_percent(percent, blocked_ns - told_ns, blocked_ns);
+		fprintf(out,
+			"%s%s %% of the blocked time has no reason: it is in no wait that was "
+			"followed, or interrupts or the host of a virtual machine took it\n",
+			prefix, percent);
+	}
 	if (t->waits && t->waits_cost_ns && t->machine_ns) {
 		text_percent(percent, t->waits_cost_ns, t->machine_ns);
 		fprintf(out, "%scost of waits: %" PRIu64 " followed, %s %% of the machine's CPUs\n",
