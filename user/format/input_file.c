@@ -25,11 +25,12 @@
 
 /* Bound on inflated data: INFLATED_MIN bytes, or INFLATED_TIMES the compressed size if more. */
 #define INFLATED_MIN   ((uint64_t)64 << 20)
-#define INFLATED_TIMES 256
+#define INFLATED_TIMES 128
 
 struct input_source {
 	int fd;
-	bool owned; /* input_close() closes fd */
+	uint64_t file_size; /* on disk; 0: it is no file */
+	bool owned;	    /* input_close() closes fd */
 	bool ended;
 	bool gzip;
 	struct gzip_reader inflater;
@@ -239,6 +240,7 @@ static int open_path(const char *path, struct input *in, struct error *e)
 		return error_set(e, errno, "cannot read %s", in->path);
 	in->written_ns = S_ISREG(st.st_mode) ? st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec
 					     : clock_ns(CLOCK_REALTIME);
+	s->file_size = S_ISREG(st.st_mode) ? st.st_size : 0;
 	if (S_ISDIR(st.st_mode)) {
 		error_set(e, EISDIR, "cannot read %s", in->path);
 		error_hint(e, "name one of the files in it");
@@ -328,6 +330,18 @@ int input_open(const char *path, const struct input_options *options, struct inp
 	if (err)
 		input_close(in);
 	return err;
+}
+
+uint64_t input_file_size(const struct input *in)
+{
+	return in->source ? in->source->file_size : 0;
+}
+
+uint64_t input_bytes_read(const struct input *in)
+{
+	const struct input_source *s = in->source;
+
+	return s && s->gzip ? s->deflated_size : in->offset + in->size;
 }
 
 void input_close(struct input *in)

@@ -27,6 +27,12 @@ int input_open(const char *path, const struct input_options *options, struct inp
 	       struct error *e);
 void input_close(struct input *in);
 
+/* The size of the file, compressed or not; 0: it is none, but a pipe. */
+uint64_t input_file_size(const struct input *in);
+
+/* How much was read so far of what may be compressed. */
+uint64_t input_bytes_read(const struct input *in);
+
 /*
  * Extends the window to at least `size` bytes; it stays smaller only when the file ends before.
  * in->bytes may change. Returns 0 or -errno with e set.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fts.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include "format/format.h"
 #include "profile/hosts.h"
 #include "profile/merge.h"
+#include "util/sum.h"
 
 /* --- One file --- */
 
@@ -81,12 +83,77 @@ static int read_format(const struct format *format, struct input *in, struct pro
 	return err;
 }
 
+/*
+ * Budgets of what a file becomes, as of what it inflates to: a minimum, or some times its size if
+ * that is more. Files of real programs stay far below.
+ */
+#define MEMORY_MIN   ((uint64_t)192 << 20) /* bytes of the profile */
+#define MEMORY_TIMES 32
+#define FRAMES_MIN   ((uint64_t)16 << 20) /* of all stacks, inlined ones too */
+#define FRAMES_TIMES 32
+#define TEXT_MIN     ((uint64_t)256 << 20) /* bytes of these frames' names */
+#define TEXT_TIMES   256
+
+static uint64_t budget(uint64_t size, uint64_t least, uint64_t times)
+{
+	return size > least / times ? size * times : least;
+}
+
+static int over_budget(const struct input *in, const char *what, struct error *e)
+{
+	error_set(e, 0,
+		  "%s: %s than any profile of its size would: it is corrupt, or made to do harm",
+		  in->path, what);
+	error_hint(e, "if it is neither, gzip -dc makes it a larger file: the limits grow with it");
+	return -EINVAL;
+}
+
+/*
+ * Checks what commands make of the stacks: each of a sample's frames is several where functions are
+ * inlined, and each has a name. Returns 0 or -errno with e set.
+ */
+static int check_stacks(const struct input *in, const struct profile *p, struct error *e)
+{
+	uint64_t size = input_bytes_read(in), frames = 0, text = 0;
+	uint64_t frames_max = budget(size, FRAMES_MIN, FRAMES_TIMES);
+	uint64_t text_max = budget(size, TEXT_MIN, TEXT_TIMES);
+	uint64_t *names = calloc(p->function_count + 1, sizeof(*names));
+	uint64_t *texts = calloc(p->location_count + 1, sizeof(*texts));
+	int err = names && texts ? 0 : error_no_memory(e);
+
+	for (size_t i = 0; i < p->function_count && !err; i++)
+		names[i] = strlen(p->functions[i].name) + 1;
+	for (size_t i = 0; i < p->location_count && !err; i++)
+		for (uint32_t j = 0; j < p->locations[i].line_count; j++)
+			texts[i] += names[p->lines[p->locations[i].first_line + j].function];
+	for (size_t i = 0; i < p->frame_count && !err; i++) {
+		frames += p->locations[p->frames[i]].line_count ?: 1;
+		add_u64(&text, texts[p->frames[i]]);
+		if (frames > frames_max)
+			err = over_budget(in, "its stacks have more frames", e);
+		else if (text > text_max)
+			err = over_budget(in, "its stacks have longer names", e);
+	}
+	free(names);
+	free(texts);
+	return err;
+}
+
 static int read_input(const struct format *format, struct input *in, struct profile **result,
 		      struct error *e)
 {
 	struct profile *p = profile_new();
-	int err = p ? read_format(format, in, p, e) : error_no_memory(e);
+	uint64_t size = input_file_size(in);
+	int err;
 
+	if (p && size)
+		p->bytes_max = budget(size, MEMORY_MIN, MEMORY_TIMES);
+	err = p ? read_format(format, in, p, e) : error_no_memory(e);
+	if (p && p->too_large)
+		err = over_budget(in, "takes more memory", e);
+	err = err ?: check_stacks(in, p, e);
+	if (p)
+		p->bytes_max = 0;
 	if (err) {
 		profile_free(p);
 		return err;

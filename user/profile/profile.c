@@ -11,8 +11,31 @@
 #include "util/array.h"
 #include "util/sum.h"
 
+/* As array_reserve(), of an array of the profile: within its limit. */
+static int reserve(struct profile *p, void *array, size_t *room, size_t need, size_t size)
+{
+	size_t before = *room;
+
+	if (need > before && profile_charge(p, (need - before) * size))
+		return -ENOMEM;
+	if (array_reserve(array, room, need, size))
+		return -ENOMEM;
+	/* Together with what was asked for, all that it has grown. */
+	p->bytes += need > before ? (*room - need) * size : 0;
+	return 0;
+}
+
 #define RESERVE(p, array, room, need) \
-	array_reserve(&(p)->array, &(p)->room, (need), sizeof(*(p)->array))
+	reserve(p, &(p)->array, &(p)->room, (need), sizeof(*(p)->array))
+
+int profile_charge(struct profile *p, size_t bytes)
+{
+	p->too_large |= p->bytes_max && p->bytes + bytes > p->bytes_max;
+	if (p->too_large)
+		return -ENOMEM;
+	p->bytes += bytes;
+	return 0;
+}
 
 struct profile *profile_new(void)
 {
@@ -108,7 +131,7 @@ int profile_string_n(struct profile *p, const char *start, size_t size, const ch
 		*interned = p->strings[id];
 		return 0;
 	}
-	if (RESERVE(p, strings, string_room, p->string_count + 1))
+	if (RESERVE(p, strings, string_room, p->string_count + 1) || profile_charge(p, text.size))
 		return -ENOMEM;
 	copy = strndup(start, text.size);
 	if (!copy)
@@ -530,6 +553,7 @@ static int intern_tags(struct profile *p, const struct tags *tags, const struct 
 		return 0;
 	}
 	if (RESERVE(p, tag_lists, tag_list_room, p->tag_list_count + 1) ||
+	    profile_charge(p, tags->count * sizeof(*copy)) ||
 	    index_add(&p->tag_index, hash, p->tag_list_count)) {
 		free(copy);
 		return -ENOMEM;
@@ -598,7 +622,7 @@ int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, ui
 		return 0;
 	if (RESERVE(p, samples, sample_room, p->sample_count + 1) ||
 	    RESERVE(p, frames, frame_room, p->frame_count + depth) ||
-	    array_reserve(&p->values, &p->value_room, p->sample_count + 1, value_size) ||
+	    reserve(p, &p->values, &p->value_room, p->sample_count + 1, value_size) ||
 	    index_add(&p->sample_index, hash, p->sample_count))
 		return -ENOMEM;
 	*id = p->sample_count++;
@@ -647,8 +671,7 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 
 	if (id == INDEX_NONE) {
 		if (RESERVE(p, arcs, arc_room, p->arc_count + 1) ||
-		    array_reserve(&p->arc_values, &p->arc_value_room, p->arc_count + 1,
-				  value_size) ||
+		    reserve(p, &p->arc_values, &p->arc_value_room, p->arc_count + 1, value_size) ||
 		    index_add(&p->arc_index, hash, p->arc_count))
 			return -ENOMEM;
 		id = p->arc_count++;

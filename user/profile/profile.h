@@ -336,7 +336,15 @@ struct profile {
 
 	size_t string_bytes; /* of all strings that are interned, without NULs */
 
+	/*
+	 * Set while a file is read: above so many bytes, functions that add to the profile fail
+	 * with -ENOMEM, and too_large is set. 0: no limit.
+	 */
+	size_t bytes_max;
+	bool too_large;
+
 	/* private to profile.c */
+	size_t bytes; /* about as much memory as it takes */
 	char **strings;
 	size_t string_count, string_room;
 	struct profile_tag **tag_lists;
@@ -348,6 +356,9 @@ struct profile {
 /* An empty profile, or NULL when memory runs out. Free it with profile_free(). */
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
+
+/* Counts a reader's own memory, too, towards p->bytes_max. Returns 0 or -ENOMEM. */
+int profile_charge(struct profile *p, size_t bytes);
 
 /*
  * These functions return 0 or -ENOMEM. `id` receives the number of the element: of the existing one

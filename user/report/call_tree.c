@@ -292,26 +292,32 @@ static int compare_frames(const void *one, const void *other, void *context)
 	return order ?: strcmp(t->frames[a].image, t->frames[b].image);
 }
 
-/* Drops the children that are too small, and orders the others. */
+/* Drops the children that are too small or too deep, and orders the others. */
 static void choose_children(struct call_tree_builder *b, uint32_t node)
 {
-	const struct call_tree *t = b->t;
+	struct call_tree *t = b->t;
+	bool too_deep = b->o->depth_max && t->nodes[node].depth == b->o->depth_max;
 	size_t kept = 0;
+
+	t->cut += too_deep && b->child_count;
 
 	for (size_t i = 0; i < b->child_count; i++) {
 		uint32_t frame = b->children[i];
 		bool is_large = false;
 
 		for (size_t c = 0; c < t->column_count; c++)
-			is_large |= (double)b->totals[frame * t->column_count + c].weight >=
-				    (double)t->samples[c] * b->o->min_share;
+			is_large |= !too_deep &&
+				    (double)b->totals[frame * t->column_count + c].weight >=
+					    (double)t->samples[c] * t->min_share;
 		if (is_large) {
 			b->children[kept++] = frame;
 			continue;
 		}
 		forget_child(b, frame);
-		b->t->nodes[node].folded++;
-		b->t->folded++;
+		if (too_deep)
+			continue;
+		t->nodes[node].folded++;
+		t->folded++;
 	}
 	b->child_count = kept;
 	if (kept > 1)
@@ -496,7 +502,7 @@ static int begin_tree(struct call_tree_builder *b, const struct profile *const *
 	struct call_tree *t = b->t;
 	int err = callgraph_init(&b->graph, &options);
 
-	*t = (struct call_tree){ .column_count = count };
+	*t = (struct call_tree){ .column_count = count, .min_share = b->o->min_share };
 	t->samples = calloc(count, sizeof(*t->samples));
 	b->places = calloc(count, sizeof(*b->places));
 	if (err || !t->samples || !b->places ||
@@ -539,16 +545,28 @@ static int begin_stacks(struct call_tree_builder *b, const struct profile *const
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options)
 {
-	struct call_tree_builder b = { .t = t, .o = options };
-	struct range r;
-	int err = begin_stacks(&b, profiles, count, &r);
+	struct call_tree_options o = *options;
+	bool again;
+	int err;
 
-	err = err ?: expand_node(&b, &r);
-	while (!err && b.range_count) {
-		r = b.ranges[--b.range_count];
-		err = expand_node(&b, &r);
-	}
-	builder_free(&b);
+	do {
+		struct call_tree_builder b = { .t = t, .o = &o };
+		struct range r;
+
+		err = begin_stacks(&b, profiles, count, &r);
+		err = err ?: expand_node(&b, &r);
+		while (!err && b.range_count && t->count <= CALL_TREE_NODES_MAX) {
+			r = b.ranges[--b.range_count];
+			err = expand_node(&b, &r);
+		}
+		again = !err && b.range_count;
+		builder_free(&b);
+		/* Small nodes are folded wherever they are, not those that come last. */
+		if (again) {
+			call_tree_free(t);
+			o.min_share = o.min_share > 0 ? o.min_share * 10 : 1e-6;
+		}
+	} while (again);
 	return err;
 }
 

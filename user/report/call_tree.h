@@ -16,6 +16,9 @@
 
 #define CALL_TREE_NONE UINT32_MAX
 
+/* More nodes, which a hostile profile may have, are not made. */
+#define CALL_TREE_NODES_MAX 2000000
+
 /* A function in an image, a process or a thread. Several nodes can have the same frame. */
 struct call_frame {
 	/*
@@ -47,7 +50,10 @@ struct call_tree {
 	size_t column_count;
 	/* Of each column the magnitudes of all samples, whether they are in the tree or not */
 	magnitude_sum *samples;
-	size_t folded; /* sum of all nodes' */
+	size_t folded;	  /* sum of all nodes' */
+	size_t cut;	  /* nodes without their children, as options->depth_max is reached */
+	double min_share; /* options->min_share; more where there were more than CALL_TREE_NODES_MAX
+			   */
 	/* Only of call_tree_of_calls(): */
 	uint64_t *calls;   /* of each node but the root; NULL: the tree is made of stacks */
 	bool counts_calls; /* counts and samples are calls, because their costs are unknown */
@@ -79,6 +85,7 @@ struct call_tree_options {
 	const char *value; /* what is counted: profile_value() */
 	/* Nodes with less than this share of all samples in every column are folded; 0: none. */
 	double min_share;
+	uint32_t depth_max; /* nodes at this depth get no children; 0: all do */
 	const struct profile_filtered *filtered; /* of each profile; NULL: of none */
 	/*
 	 * What each sample of the only profile counts, instead of its value: 0 for those that are
@@ -92,7 +99,9 @@ struct call_tree_options {
  * tree. A node's self is the samples that end there, its total those that pass through it too.
  * Functions are the same when their names and the base names of their images are; in several
  * profiles "[jit 612]" and "[jit 845]" are the same image. Each level of recursion is a node. Names
- * and paths belong to the profiles. Returns 0 or -ENOMEM; call call_tree_free() in any case.
+ * and paths belong to the profiles. Of too large a tree, nodes with a small share are folded, and
+ * those that are too deep are cut: t->min_share, t->cut. Returns 0 or -ENOMEM; call
+ * call_tree_free() in any case.
  */
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options);

@@ -255,6 +255,7 @@ static int run_flamegraph(int argc, char **argv)
 		.tree.inverted = o.inverted,
 		.tree.value = o.value,
 		.tree.min_share = o.percent / 100,
+		.tree.depth_max = FLAME_GRAPH_DEPTH_MAX,
 		.tree.filtered = g.filtered,
 	};
 	stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);

@@ -28,6 +28,9 @@
 
 #define BREAKPAD_ID_BYTES 16
 
+/* More rows than the Firefox Profiler could show */
+#define STACKS_MAX 4000000
+
 /* The numbers of categories[]. Those of waits follow as in enum thread_state. */
 enum category {
 	CATEGORY_OTHER,
@@ -256,7 +259,10 @@ static bool same_stack(const void *stacks, uint32_t id, const void *key)
 	return a->prefix == b->prefix && a->frame == b->frame;
 }
 
-/* Finds the stack of each sample; a caller's number is below its callees'. */
+/*
+ * Finds the stack of each sample; a caller's number is below its callees'. Returns 0, -ENOMEM or
+ * -E2BIG.
+ */
 static int find_stacks(struct writer *w)
 {
 	const struct profile *p = w->p;
@@ -280,6 +286,8 @@ static int find_stacks(struct writer *w)
 						    &stack);
 				if (number != INDEX_NONE)
 					continue;
+				if (w->stack_count == STACKS_MAX)
+					return -E2BIG;
 				if (array_reserve(&w->stacks, &w->stack_room, w->stack_count + 1,
 						  sizeof(*w->stacks)) ||
 				    index_add(&w->stack_index, hash, w->stack_count))
@@ -672,7 +680,12 @@ static int firefox_write(const struct profile *p, const struct format_options *o
 	index_free(&w.stack_index);
 	index_free(&w.text_index);
 	index_free(&w.process_index);
-	return err ? error_no_memory(e) : 0;
+	if (err != -E2BIG)
+		return err ? error_no_memory(e) : 0;
+	error_set(e, 0, "more than %d call paths, which the Firefox Profiler could not show",
+		  STACKS_MAX);
+	error_hint(e, "write pprof, or a part of the profile");
+	return err;
 }
 
 static const char *const extensions[] = { ".firefox.json", NULL };

@@ -302,7 +302,8 @@ static int add_id(struct reader *r, struct ids *ids, uint64_t id, uint32_t numbe
 {
 	bool dense = ids->dense == ids->count && id == ids->count + 1;
 
-	if (array_reserve(&ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)) ||
+	if (profile_charge(r->p, sizeof(*ids->ids)) ||
+	    array_reserve(&ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)) ||
 	    (!dense && index_add(&ids->index, hash_u64(id, 0), ids->count)))
 		return error_no_memory(r->e);
 	ids->ids[ids->count++] = (struct id){ id, number };
@@ -431,7 +432,8 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 	case PPROF_STRING_TABLE:
 		if (r->string_count == 0 && wire_left(&f->content))
 			return fail_at(r, f->start, "the first string is not empty");
-		if (array_reserve(&r->strings, &r->string_room, r->string_count + 1,
+		if (profile_charge(r->p, sizeof(*r->strings)) ||
+		    array_reserve(&r->strings, &r->string_room, r->string_count + 1,
 				  sizeof(*r->strings)))
 			return error_no_memory(r->e);
 		r->strings[r->string_count++].bytes = f->content;

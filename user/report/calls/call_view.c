@@ -9,6 +9,9 @@
 #include "report/rows.h"
 #include "util/sum.h"
 
+/* Deeper stacks are cut. */
+#define DEPTH_MAX 100000
+
 #define SUGGESTIONS_MAX 3
 
 /* Hints at functions whose names contain the one that was not found. Returns -ENOENT. */
@@ -46,6 +49,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 		.image = v->options.image,
 		.value = v->options.value,
 		.min_share = v->options.percent / 100,
+		.depth_max = DEPTH_MAX,
 		.filtered = v->options.filtered,
 	};
 	bool calls = false;
@@ -142,7 +146,7 @@ int call_view_make(struct call_view *v, const struct profile *p, const struct ca
 	err = make_tree(v, p, e);
 	if (err)
 		return err;
-	v->omitted = t->folded;
+	v->omitted = t->folded + t->cut;
 	if (t->counts_calls)
 		v->title = strdup("calls");
 	else

@@ -55,8 +55,13 @@ static int make_notes(struct flame_graph *g, const struct profile *p)
 	if (g->tree.folded)
 		snprintf(g->notes[NOTE_FOLDED], sizeof(g->notes[0]),
 			 "%zu frame%s under %g %% of all samples %s not shown.", g->tree.folded,
-			 g->tree.folded == 1 ? "" : "s", g->o->tree.min_share * 100,
+			 g->tree.folded == 1 ? "" : "s", g->tree.min_share * 100,
 			 g->tree.folded == 1 ? "is" : "are");
+
+	if (g->tree.cut)
+		snprintf(g->notes[NOTE_CUT], sizeof(g->notes[0]),
+			 "Stacks are shown up to %d frames: %zu %s deeper.", FLAME_GRAPH_DEPTH_MAX,
+			 g->tree.cut, g->tree.cut == 1 ? "is" : "are");
 
 	if (!g->gone_count)
 		return 0;

@@ -12,6 +12,9 @@
  * as wide as its share of the samples.
  */
 
+/* Deeper stacks are cut: a picture would be higher than browsers show. */
+#define FLAME_GRAPH_DEPTH_MAX 2048
+
 struct flame_graph_options {
 	bool html;   /* false: SVG, which also has a picture for viewers that run no scripts */
 	bool icicle; /* the root is on top */

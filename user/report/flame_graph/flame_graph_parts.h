@@ -20,6 +20,7 @@ enum flame_graph_note {
 	NOTE_STACKS,
 	NOTE_FILTERED,
 	NOTE_FOLDED,
+	NOTE_CUT,
 	NOTE_GONE,
 	NOTES
 };

@@ -67,8 +67,15 @@ static int print_packed(const struct profile *p, const struct profile *earlier,
 		plain = gzip_stream(&w);
 		if (!plain)
 			err = error_no_memory(e);
-		if (plain && !err && web_print_data(p, earlier, code, o, plain))
+		if (plain && !err)
+			err = web_print_data(p, earlier, code, o, plain);
+		if (err == -ENOMEM)
 			err = error_no_memory(e);
+		if (err == -E2BIG) {
+			error_set(e, 0, "more than %d call paths, which no browser could show",
+				  WEB_PATHS_MAX);
+			error_hint(e, "select a part: --focus FUNCTION, --comm NAME, or some time");
+		}
 		if (plain && fclose(plain) && !err)
 			err = error_no_memory(e);
 		err = gzip_close(&w, err, e);

@@ -9,6 +9,9 @@
  * time, states. It has the profile whole, in a compressed form, and computes what it shows.
  */
 
+/* A page with more call paths is an error: no browser could show it. */
+#define WEB_PATHS_MAX 4000000
+
 struct web_options {
 	const char *title;
 	const char *value;	 /* what is shown first: profile_value() */
@@ -39,7 +42,7 @@ void web_number(struct web_writer *w, int64_t number);
 int web_text(struct web_writer *w, const char *text);
 void web_end_list(struct web_writer *w);
 
-/* web_data.c: prints the data as JSON. Returns 0 or -ENOMEM. */
+/* web_data.c: prints the data as JSON. Returns 0, -ENOMEM or -E2BIG. */
 struct web_code;
 int web_print_data(const struct profile *p, const struct profile *earlier,
 		   const struct web_code *code, const struct web_options *o, FILE *out);

@@ -105,7 +105,7 @@ static bool is_node(const void *nodes, uint32_t id, const void *key)
 	return node->parent == wanted->parent && node->frame == wanted->frame;
 }
 
-/* Sets *node to the call path with one more frame. Returns 0 or -ENOMEM. */
+/* Sets *node to the call path with one more frame. Returns 0, -ENOMEM or -E2BIG. */
 static int find_child(struct builder *b, uint32_t frame, uint32_t *node)
 {
 	const struct node key = { *node, frame };
@@ -114,8 +114,9 @@ static int find_child(struct builder *b, uint32_t frame, uint32_t *node)
 	*node = index_find(&b->node_index, hash, is_node, b->nodes, &key);
 	if (*node != INDEX_NONE)
 		return 0;
-	if (b->node_count >= INDEX_NONE ||
-	    array_reserve(&b->nodes, &b->node_room, b->node_count + 1, sizeof(*b->nodes)) ||
+	if (b->node_count >= WEB_PATHS_MAX)
+		return -E2BIG;
+	if (array_reserve(&b->nodes, &b->node_room, b->node_count + 1, sizeof(*b->nodes)) ||
 	    index_add(&b->node_index, hash, b->node_count))
 		return -ENOMEM;
 	*node = b->node_count;
@@ -123,7 +124,7 @@ static int find_child(struct builder *b, uint32_t frame, uint32_t *node)
 	return 0;
 }
 
-/* Sets *node to the call path of a sample, from its root on. Returns 0 or -ENOMEM. */
+/* Sets *node to the call path of a sample, from its root on. Returns 0, -ENOMEM or -E2BIG. */
 static int find_path(struct builder *b, size_t side, const struct profile_sample *sample,
 		     uint32_t *node)
 {
@@ -565,22 +566,24 @@ static void print_labels(struct builder *b)
 
 /*
  * The samples: the call path and labels of each, the line where it is, and its values. Those of
- * what it is compared with come last.
+ * what it is compared with come last. Returns 0, -ENOMEM or -E2BIG.
  */
 static int print_samples(struct builder *b, uint32_t *paths)
 {
 	const struct profile *first = b->sides[0];
 	uint32_t before = 0, labels = 0;
 	size_t at = 0;
+	int err = 0;
 
 	web_begin_list(&b->w, "counts");
 	for (size_t side = 0; side < b->side_count; side++) {
 		web_number(&b->w, b->sides[side]->sample_count);
-		for (size_t i = 0; i < b->sides[side]->sample_count; i++)
-			if (find_path(b, side, &b->sides[side]->samples[i], &paths[at++]))
-				return -ENOMEM;
+		for (size_t i = 0; i < b->sides[side]->sample_count && !err; i++)
+			err = find_path(b, side, &b->sides[side]->samples[i], &paths[at++]);
 	}
 	web_end_list(&b->w);
+	if (err)
+		return err;
 	if (order_samples(b, paths) || print_nodes(b))
 		return -ENOMEM;
 
@@ -616,7 +619,6 @@ static int print_samples(struct builder *b, uint32_t *paths)
 	for (size_t v = 0; v < first->value_type_count; v++) {
 		const struct profile_value_type *type = &first->value_types[v];
 		uint64_t step = 0;
-		int err;
 
 		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->w.out);
 		b->w.in_list = false;
