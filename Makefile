@@ -47,6 +47,12 @@ Q := @
 say = @printf '  %-8s %s\n'
 endif
 
+# A list of files has them between spaces.
+ifneq ($(words $(CURDIR)) $(words $(BUILD)),1 1)
+$(error make cannot build in a directory whose name has a space, "$(if $(filter 1,$(words $(CURDIR))),$(BUILD),$(CURDIR))": \
+	move or rename it)
+endif
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -108,10 +114,35 @@ help:
 ## make clean                 remove build/
 ## make V=1 ...               show the commands
 
+# --- What the build runs and includes, with Debian's package of each ---
+
+TOOLS = '$(firstword $(CC)) gcc$(if $(CROSS_COMPILE),-$(CROSS_COMPILE:-=))' '$(firstword $(CLANG)) clang' '$(BPFTOOL) bpftool' \
+	'$(PROTOC_C) protobuf-c-compiler' '$(PKG_CONFIG) pkg-config'
+PACKAGE_OF := 'libbpf libbpf-dev' 'libdw libdw-dev' 'libelf libelf-dev' 'zlib zlib1g-dev' 'liblzma liblzma-dev' \
+	'libprotobuf-c libprotobuf-c-dev' 'json-c libjson-c-dev' 'ncursesw libncurses-dev' \
+	'libcurl libcurl4-gnutls-dev'
+HEADERS := 'libiberty/demangle.h libiberty-dev' 'sys/capability.h libcap-dev'
+
+# Names all that is missing at once. pkg-config is asked about each library only if one of them is.
+tools:
+	$(Q)missing() { echo "$$1 is missing (Debian: apt-get install $$2)" >&2; failed=1; }; failed=; \
+	for tool in $(TOOLS); do \
+		set -- $$tool; command -v $$1 >/dev/null || missing $$1 $$2; \
+	done; \
+	[ -z "$$failed" ] || exit 1; \
+	$(PKG_CONFIG) --exists $(LIBRARIES) $(PUSH_LIBRARIES) || for library in $(PACKAGE_OF); do \
+		set -- $$library; $(PKG_CONFIG) --exists $$1 || missing "the library $$1" $$2; \
+	done; \
+	for header in $(HEADERS); do \
+		set -- $$header; echo "#include <$$1>" | $(CC) $(CPPFLAGS) $(CFLAGS) -E -o /dev/null - 2>/dev/null || \
+			missing "<$$1>" $$2; \
+	done; \
+	[ -z "$$failed" ]
+
 # --- BPF: compiled for the kernel, embedded as a skeleton ---
 
 # Everything is built again when CC is another machine's.
-$(BUILD)/machine: always
+$(BUILD)/machine: always | tools
 	@mkdir -p $(@D)
 	@echo '$(MACHINE)' | cmp -s - $@ || echo '$(MACHINE)' >$@
 
@@ -132,7 +163,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 # --- *.proto ---
 
 define proto_rule
-$$(BUILD)/proto/%.pb-c.c $$(BUILD)/proto/%.pb-c.h &: $(1)/%.proto
+$$(BUILD)/proto/%.pb-c.c $$(BUILD)/proto/%.pb-c.h &: $(1)/%.proto | tools
 	@mkdir -p $$(@D)
 	$$(say) PROTOC-C $$<
 	$$(Q)$$(PROTOC_C) --proto_path=$(1) --c_out=$$(BUILD)/proto $$<
@@ -380,6 +411,22 @@ install-dkms:
 		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
 	done
 
+DOCDIR ?= $(PREFIX)/share/doc/profiltool
+# Where a package has these two; without, they are installed, too.
+CHANGELOG_LINK ?=
+LICENSE_LINK ?=
+DOCUMENTS = README.md CONTRIBUTING.md NEWS.md SECURITY.md $(wildcard user/doc/*.md) user/report/flame_graph/postgres.svg \
+	$(if $(CHANGELOG_LINK),,CHANGELOG.md) $(if $(LICENSE_LINK),,LICENSE)
+
+## make install-doc           install README.md and the pages that it leads to, in DOCDIR=
+# In one directory: their links are changed for that.
+install-doc:
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(DOCUMENTS)
+	sed -i -e 's,](user/doc/,](,g; s,](user/report/flame_graph/,](,g; s,](\.\./\.\./README\.md,](README.md,g' \
+		-e 's,](user/tool/\([a-z-]*\)\.\([1-8]\)),](../../man/man\2/\1.\2.gz),g' \
+		-e 's,](CHANGELOG\.md),]($(or $(CHANGELOG_LINK),CHANGELOG.md)),; s,](LICENSE),]($(or $(LICENSE_LINK),LICENSE)),' \
+		$(DESTDIR)$(DOCDIR)/*.md
+
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
 	for directory in $(LIBDIR) $(LIB32DIR); do \
@@ -395,15 +442,15 @@ uninstall:
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
 	rm -f $(patsubst %.3,$(DESTDIR)$(MANDIR)/man3/%.$(MAN3),$(notdir $(filter %.3,$(MANUALS))))
-	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,$(KMOD_FILES))
-	-rmdir $(DESTDIR)$(LIBDIR)/profil $(DESTDIR)$(SYSCONFDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
+	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,$(KMOD_FILES)) $(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCUMENTS)))
+	-rmdir $(DESTDIR)$(DOCDIR) $(DESTDIR)$(LIBDIR)/profil $(DESTDIR)$(SYSCONFDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo check test install install-lib32 install-dkms uninstall clean always
+.PHONY: all tools library lib32 kmod help demo check test install install-lib32 install-dkms install-doc uninstall clean always
 
 include tests/lint.mk tests/Makefile packaging/Makefile
 

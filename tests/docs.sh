@@ -335,6 +335,16 @@ links_exist() {
 for file in "$top"/*.md "$top"/*/README.md "$top"/user/doc/*.md; do
 	check "${file#"$top"/}: links lead to files" links_exist "$file"
 done
+# As a package installs them: in one directory, without CHANGELOG.md and LICENSE, beside compressed man pages.
+make -s -C "$top" DESTDIR="$work/package" PREFIX=/usr CHANGELOG_LINK=changelog.gz LICENSE_LINK=copyright \
+	install-doc >"$work/install-doc" 2>&1
+mkdir -p "$work/package/usr/share/man/man7"
+: >"$work/package/usr/share/man/man7/profil-tutorial.7.gz"
+: >"$work/package/usr/share/doc/profiltool/changelog.gz"
+: >"$work/package/usr/share/doc/profiltool/copyright"
+for file in README limits comparison cost wall; do
+	check "installed: $file.md: links lead to files" links_exist "$work/package/usr/share/doc/profiltool/$file.md"
+done
 check "a link to no file is noticed" notices "no user/x.svg" links_exist \
 	"$(changed "$top/README.md" 's|\(user/[a-z_/]*\.svg|(user/x.svg|')" "$top"
 
@@ -437,9 +447,11 @@ wait_for(sys.argv[3].encode())' "$work/zsh" "$@"
 }
 if command -v zsh >/dev/null; then
 	check "zsh: options that --help has" same --help "$(options_of "${commands[@]}")" zsh "$(zsh_options "${commands[@]}")"
-	check "zsh: what is typed" typed "profiltool report --verb" --verbose
-	check "zsh: values" typed "profiltool record --format=pp" =pprof
-	check "zsh: a command to record" typed "profiltool record -F 9 -- unsha" unshare
+	if has_terminals "zsh: what is typed"; then
+		check "zsh: what is typed" typed "profiltool report --verb" --verbose
+		check "zsh: values" typed "profiltool record --format=pp" =pprof
+		check "zsh: a command to record" typed "profiltool record -F 9 -- unsha" unshare
+	fi
 else
 	skip "zsh: options that --help has" "zsh is not installed"
 fi

@@ -134,4 +134,61 @@ check "gzip's header has no name and no time" gzip_header
 check "the tarball names its commit" test "$(gzip -dc "$tarball" | git get-tar-commit-id)" = \
 	"$(git -C "$work/one" rev-parse HEAD)"
 
+# --- What Debian's packages are called ---
+
+# deb_version CLONE: the version and the commit's date that its packages get.
+deb_version() {
+	make -s -C "$work/$1" deb-version && dpkg-parsechangelog -l "$work/$1/build/deb/$release/debian/changelog" |
+		sed -n 's/^\(Version\|Date\): //p'
+}
+if [ -e "$top/debian" ] && command -v dpkg-parsechangelog >/dev/null; then
+	commit=$(TZ=UTC git -C "$work/one" log -1 --abbrev=12 --date=format-local:%Y%m%d --format=%cd.%h)
+	date=$(TZ=UTC git -C "$work/one" log -1 --format=%cD)
+	check "a package of a commit that is no release has its date and name" diff <(deb_version one) - \
+		<<<"$version~git$commit-0upstream1"$'\n'"$date"
+	check "which is a version below the release's" dpkg --compare-versions "$version~git$commit-0upstream1" lt "$version-0upstream1"
+	check "it has what libprofil's other packages of that commit ask for" dpkg --compare-versions \
+		"$version~git$commit-0upstream1" ge "$(sed -n 's/^ profil@Base //p' "$top/debian/libprofil1.symbols")"
+	echo more >>"$work/one/README.md"
+	check "not the same with a change" diff <(deb_version one | head -n 1) - <<<"$version~git$commit.changed-0upstream1"
+	git -C "$work/one" checkout -q README.md
+	check "one of the tagged commit has the release's" diff <(deb_version another/directory) \
+		<(dpkg-parsechangelog -l "$top/debian/changelog" | sed -n 's/^\(Version\|Date\): //p')
+else
+	skip "versions of Debian's packages" "debian/ or dpkg-parsechangelog is missing"
+fi
+
+# --- What building needs ---
+
+# lacks TEXT VARIABLE=VALUE...: make says so, and nothing else but that it ends.
+lacks() {
+	local text=$1
+	shift
+	exits 2 make -s --no-print-directory -C "$top" BUILD="$work/lacking" all "$@" && says "$text" &&
+		[ "$(grep -c 'is missing' "$work/err")" -eq 1 ] && [ ! -s "$work/out" ]
+}
+check "without pkg-config, make says so, and how to get it" lacks \
+	"nowhere/pkg-config is missing (Debian: apt-get install pkg-config)" PKG_CONFIG=nowhere/pkg-config
+check "without bpftool" lacks "nowhere/bpftool is missing (Debian: apt-get install bpftool)" BPFTOOL=nowhere/bpftool
+check "without clang" lacks "nowhere/clang is missing (Debian: apt-get install clang)" CLANG=nowhere/clang
+check "without a compiler" lacks "nowhere/gcc is missing (Debian: apt-get install gcc)" CC=nowhere/gcc
+mkdir "$work/libraries"
+for library in libbpf libdw libelf zlib libprotobuf-c json-c ncursesw libcurl; do
+	printf 'Name: %s\nDescription: a library\nVersion: 9\n' $library >"$work/libraries/$library.pc"
+done
+check "without a library" lacks "the library liblzma is missing (Debian: apt-get install liblzma-dev)" \
+	PKG_CONFIG_LIBDIR="$work/libraries"
+# All of these packages are those that tests/packages.sh installs.
+named_packages() {
+	make -s -n -C "$top" tools | grep -oE "'[^ ']+ [a-z0-9.+-]+'" | sed "s/.* //; s/'//" | sort >"$work/named"
+	[ "$(wc -l <"$work/named")" -gt 10 ] || return
+	sed -n '/^build="/,/"$/p' "$top/tests/packages.sh" | sed 's/build=//; s/"//g' | tr -s '\t ' '\n' | sort >"$work/installed"
+	! comm -23 "$work/named" "$work/installed" | grep .
+}
+check "what make names is what make demo installs" named_packages
+mkdir "$work/a directory"
+(cd "$top" && cp --parents Makefile tests/Makefile tests/lint.mk packaging/Makefile "$work/a directory")
+check "a directory whose name has a space is an error" exits 2 make -C "$work/a directory" all
+check "which says so" says "make cannot build in a directory whose name has a space, \"$work/a directory\""
+
 finish

@@ -82,6 +82,7 @@ if ! command -v tmux >/dev/null; then
 	skip "the screen" "no tmux"
 	finish
 fi
+has_terminals "the screen" || finish
 
 environment=
 # browse ARGUMENT...: types the command at the shell's prompt.

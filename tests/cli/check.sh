@@ -186,6 +186,15 @@ if unshare -m true 2>/dev/null; then
 	check "hidden addresses: the sysctl" hints "kernel names" "sysctl -w kernel.kptr_restrict=1"
 	check "no BTF" exits 6 elsewhere "mount -t tmpfs none /sys/kernel/btf" "$tool" check
 	check "no BTF: reported" line no BTF "there is no /sys/kernel/btf/vmlinux"
+	# lacks_btf COMMAND...: says so, and how to get it, and nothing about what else the kernel might lack.
+	lacks_btf() {
+		exits 6 elsewhere "mount -t tmpfs none /sys/kernel/btf" "$@" &&
+			says "this kernel has no BTF: there is no /sys/kernel/btf/vmlinux" && says "CONFIG_DEBUG_INFO_BTF=y" &&
+			! grep -F "without -g" "$work/err"
+	}
+	check "no BTF: record -g" lacks_btf "$tool" record -g -- true
+	check "no BTF: the histogram of profil(2)" lacks_btf "$tool" record --scale 0x10000 -p $$
+	check "no BTF: profild --continuous" lacks_btf "$build/profild" --continuous --directory "$work/archive"
 	# shellcheck disable=SC2016
 	check "lockdown" status elsewhere 'mount -t tmpfs none /sys/kernel/security
 		echo "none integrity [confidentiality]" >/sys/kernel/security/lockdown' "$tool" check

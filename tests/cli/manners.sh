@@ -49,7 +49,7 @@ args() {
 screen() {
 	script -qec "stty cols $1 rows 50; exec $(printf '%q ' "${@:2}") 2>/dev/null" /dev/null \
 		</dev/null | tr -d '\r' >"$work/screen"
-	[ -s "$work/screen" ]
+	[ -s "$work/screen" ] || terminal "$1" true # which has the row skipped where there is none
 }
 # no_longer WIDTH FILE: whether no line is, escapes left out. Commands to be copied stay whole.
 no_longer() {

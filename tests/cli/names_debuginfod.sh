@@ -121,11 +121,13 @@ silence_ends+=("$waiting")
 check "a server that does not answer: was asked" wait_for grep -q asked "$work/silent.out"
 
 # The same on a terminal, where it shows what it waits for; ended by the terminal's hang-up.
-DEBUGINFOD_CACHE_PATH=$work/cache.terminal DEBUGINFOD_URLS=$silent_url start script -qfc \
-	"'$profiltool' report --debuginfod '$work/program.pb.gz'" "$work/terminal"
-check "on a terminal: shows what it waits for" wait_for grep -qE \
-	"names: [0-9]+ of [0-9]+, debuginfod: program, 0 MB" "$work/terminal"
-stop "$pid"
+if has_terminals "on a terminal"; then
+	DEBUGINFOD_CACHE_PATH=$work/cache.terminal DEBUGINFOD_URLS=$silent_url start script -qfc \
+		"'$profiltool' report --debuginfod '$work/program.pb.gz'" "$work/terminal"
+	check "on a terminal: shows what it waits for" wait_for grep -qE \
+		"names: [0-9]+ of [0-9]+, debuginfod: program, 0 MB" "$work/terminal"
+	stop "$pid"
+fi
 
 # Ctrl-C while it waits.
 start_ready "$work/program" 1
@@ -136,12 +138,13 @@ DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$prof
 recorder=$!
 note_started "$recorder"
 wait_for records "$recorder"
+asked=$(grep -c asked "$work/silent.out")
 wait_for_use "$program" 300
 kill -INT "$recorder"
-asked_thrice() {
-	[ "$(grep -c asked "$work/silent.out")" -ge 3 ]
+asked_again() {
+	[ "$(grep -c asked "$work/silent.out")" -gt "$asked" ]
 }
-check "interrupted: the server was asked" wait_for asked_thrice
+check "interrupted: the server was asked" wait_for asked_again
 kill -INT "$recorder"
 wait "$recorder"
 check "interrupted: what was counted is shown" recorded 'whole and \

@@ -239,13 +239,15 @@ on_terminal() {
 }
 start_ready "$progs/shares" 1 0 lazy
 target=$pid
-check "on a terminal: succeeds" on_terminal "ticks; Ctrl-C" "$profiltool -p $pid -F 999 -E 1"
-check "on a terminal: it reports its progress" \
-	grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
-check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
-check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
-check "NO_COLOR: succeeds" on_terminal "" "NO_COLOR=1 $profiltool -p $pid -F 4999 -q"
-check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
+if has_terminals "on a terminal"; then
+	check "on a terminal: succeeds" on_terminal "ticks; Ctrl-C" "$profiltool -p $pid -F 999 -E 1"
+	check "on a terminal: it reports its progress" \
+		grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
+	check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
+	check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
+	check "NO_COLOR: succeeds" on_terminal "" "NO_COLOR=1 $profiltool -p $pid -F 4999 -q"
+	check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
+fi
 check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
 stop "$pid"
 

@@ -161,6 +161,7 @@ if ! command -v tmux >/dev/null; then
 	skip "the screen" "no tmux"
 	finish
 fi
+has_terminals "the screen" || finish
 
 # shellcheck source=SCRIPTDIR/../screen.sh
 . "$(dirname "$0")/../screen.sh"

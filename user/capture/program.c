@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "capture/requirements.h"
+
 /* libbpf's first warning, and why the verifier refused. The callback has no context. */
 static __thread char libbpf_message[256], verifier_message[256];
 
@@ -91,6 +93,12 @@ static int load_error(struct error *e, int code)
 	/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
 	if (code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0))
 		return program_out_of(e, ENOMEM, "cannot load the BPF program");
+	if (code == ESRCH) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+			       "this kernel has no BTF: there is no /sys/kernel/btf/vmlinux");
+		error_hint(e, REQUIREMENT_BTF_HINT);
+		return -code;
+	}
 	if (code == EPERM) /* EACCES comes from the verifier */
 		return program_not_permitted(e, code, "cannot load the BPF program");
 	if (verifier_message[0]) {

@@ -37,6 +37,11 @@ struct requirement *requirement_add(struct requirements *r, const char *name,
 				    enum requirement_state state, const char *cause, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* How to get a kernel that describes its types. */
+#define REQUIREMENT_BTF_HINT                                                                \
+	"boot a kernel of a distribution, or one built with CONFIG_DEBUG_INFO_BTF=y; in a " \
+	"container, mount /sys"
+
 /* A sysctl that is missing or unreadable; -1 is a valid value. */
 #define SYSCTL_UNKNOWN INT32_MIN
 

@@ -144,8 +144,7 @@ static void judge_btf(const struct requirement_facts *f, struct requirements *r)
 	q = add_missing(
 		r, "BTF", ERROR_KERNEL_LACKS,
 		"there is no /sys/kernel/btf/vmlinux: the kernel does not describe its types");
-	error_hint(&q->finding, "boot a kernel of a distribution, or one built with "
-				"CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
+	error_hint(&q->finding, REQUIREMENT_BTF_HINT);
 }
 
 /* The current mode is in brackets. */

@@ -362,7 +362,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		error_hint(e, "omit --victim: delay is of all threads that wait then");
 		return -EOPNOTSUPP;
 	}
-	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
+	if (err && err != -ESRCH && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_hint(e,
 			   "call stacks are tested from Linux 6.1 on; try %s, which requires "
 			   "less of the kernel",
