@@ -6,15 +6,15 @@ import collections, functools, json, os, re, struct, sys
 
 KERNEL, USER, GUEST_KERNEL = 1, 2, 4
 IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER, CGROUP = (1, 2, 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 16, 1 << 21)
-BRANCH, STACK, RAW = 1 << 11, 1 << 13, 1 << 10
+BRANCH, REGISTERS, STACK, RAW = 1 << 11, 1 << 12, 1 << 13, 1 << 10
 CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
 S = 10**9
 
 
-def attr(kind, config, sample_type, period=0, freq=0, branches=0, build_id=0):
+def attr(kind, config, sample_type, period=0, freq=0, branches=0, build_id=0, registers=0):
     flags = 1 << 18 | (1 << 10 if freq else 0) | build_id << 34  # sample_id_all, freq, build_id
     return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQQ", kind, 136, config, freq or period, sample_type, 0, flags, 0, 0, 0, 0,
-                       branches, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+                       branches, registers, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def record(kind, body, misc=0):
@@ -37,7 +37,7 @@ class Events:
         return ((struct.pack("<II", pid, tid) if t & TID else b"") + (struct.pack("<Q", time) if t & TIME else b"") +
                 (struct.pack("<II", cpu, 0) if t & CPU else b"") + (struct.pack("<Q", id) if t & IDENTIFIER else b""))
 
-    def sample(self, pid, tid, time, ip, chain=(), mode=USER, cpu=0, id=1, period=1, cgroup=0):
+    def sample(self, pid, tid, time, ip, chain=(), mode=USER, cpu=0, id=1, period=1, cgroup=0, copied=struct.pack("<Q", 0)):
         t, b = self.sample_type, b""
         b += struct.pack("<Q", id) if t & IDENTIFIER else b""
         b += struct.pack("<Q", ip) + struct.pack("<II", pid, tid)
@@ -47,7 +47,7 @@ class Events:
         b += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain) if t & CALLCHAIN else b""
         b += struct.pack("<I", 4) + b"\1\2\3\4" if t & RAW else b""
         b += struct.pack("<Q", 0) if t & BRANCH else b""
-        b += struct.pack("<Q", 0) if t & STACK else b""
+        b += copied if t & STACK else b""
         b += struct.pack("<Q", cgroup) if t & CGROUP else b""
         return record(9, b, mode)
 
@@ -151,6 +151,17 @@ def make():
     jit = [e.comm(pid, pid, "jit"), e.mmap(pid, 0x7000, 0x1000, 0, "//anon"), e.sample(pid, pid, S, 0x7010)]
     files["jit"] = perf_file([(clock, [1])], jit, [(3, perf_string(os.uname().nodename))])
     files["jit-elsewhere"] = perf_file([(clock, [1])], jit, [(3, perf_string("elsewhere"))])
+    # Copies of stacks: cut, longer than the record, without the stack pointer, and of another kind of machine
+    e = Events(IP | TID | TIME | REGISTERS | STACK)
+    copy = struct.pack("<QQQ", 2, 0x7000, 0x1010) + struct.pack("<Q", 8) + bytes(8)
+    maps = [e.comm(7, 7, "shell"), e.mmap(7, 0x1000, 0x1000, 0, "/nowhere/shell")]
+    for name, registers, machine, copied in (
+            ("copy-cut", 1 << 7 | 1 << 8, "x86_64", copy + struct.pack("<Q", 2**63)),
+            ("copy-long", 1 << 7 | 1 << 8, "x86_64", struct.pack("<QQQ", 2, 0x7000, 0x1010) + struct.pack("<QQ", 2**62, 0)),
+            ("copy-no-sp", 3 << 8, "x86_64", copy + struct.pack("<Q", 8)),
+            ("copy-elsewhere", 3 << 8, "riscv64", copy + struct.pack("<Q", 8))):
+        files[name] = perf_file([(attr(1, 0, e.sample_type, period=10**6, registers=registers), [1])], maps + [
+            e.sample(7, 7, S, 0x1010, copied=copied), e.sample(7, 7, 2 * S, 0x1020, copied=copied)], [(6, perf_string(machine))])
     # A thread that had ended: the kernel has no numbers for it.
     files["ended"] = perf_file([(clock, [1])], [
         e.sample(2**32 - 1, 2**32 - 1, S, 0xffffffff81000010, (), KERNEL), e.comm(7, 7, "shell"),

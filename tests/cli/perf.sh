@@ -118,7 +118,6 @@ EXPECT    12000  100.00  100.00        2  100.00               0   0.00  a+0x20 
 EXPECT        0    0.00  100.00        0    0.00               1  50.00  a+0x10    a
 EXPECT events: cycles:u 12000, samples 2, instructions:u 2
 EXPECT counted 2 + out_of_range 0 + excluded 0 + lost 2 (ring_full 2)
-EXPECT callers in user space are not read: it has copies of stacks (--call-graph dwarf)
 
 NAME a value of another event
 RUN "$profiltool" report --value instructions:u events.perf.data
@@ -179,6 +178,24 @@ EXPECT generated(int) [tier 1]
 NAME those of another machine are not looked up here
 RUN "$profiltool" report jit-elsewhere.perf.data 2>&1
 EXPECT anon+0x10
+
+NAME a copy of a stack that is cut
+RUN "$profiltool" dump copy-cut.perf.data
+EXPECT 1 0x1010 [7/7 shell]
+EXPECT 1 0x1020 [7/7 shell]
+
+NAME one that is longer than its record
+RUN "$profiltool" dump copy-long.perf.data
+EXPECT 1 0x1020 [7/7 shell]
+
+NAME one without its stack pointer
+RUN "$profiltool" dump copy-no-sp.perf.data
+EXPECT 1 0x1020 [7/7 shell]
+
+NAME those of another kind of machine
+RUN "$profiltool" dump copy-elsewhere.perf.data 2>&1
+EXPECT 1 0x1020 [7/7 shell]
+EXPECT callers in user space are not read: the copies of stacks (--call-graph dwarf) are of another kind of machine
 
 NAME no such directory for symbols
 RUN "$profiltool" report --symfs /nowhere tasks.perf.data
@@ -332,6 +349,24 @@ if recorded -e cpu-clock:u -g -o user.data ./small; then
 	check "without stacks" eval 'recorded -e cpu-clock:u -o flat.data ./small && same leaves flat.data'
 	check "and in their text" eval 'perf script -i flat.data >flat.txt 2>/dev/null &&
 		"$profiltool" report -q --json flat.txt >ours && python3 "$tool" compare leaves script.txt ours small'
+	mkdir without && check "a program without frame pointers, which libc calls back" gcc -O2 -fomit-frame-pointer \
+		-fno-optimize-sibling-calls -x c - -o without/small <<-'END'
+		#include <stdlib.h>
+		volatile unsigned long sum;
+		__attribute__((noinline)) int compare(const void *a, const void *b)
+		{ for (int i = 0; i < 50; i++) sum += i; return *(const int *)a - *(const int *)b; }
+		__attribute__((noinline)) void sort(void)
+		{ int x[500]; for (int i = 0; i < 500; i++) x[i] = i * 7919 % 500; qsort(x, 500, sizeof(*x), compare); sum++; }
+		__attribute__((noinline)) void deep(int n) { if (n) deep(n - 1); else sort(); sum++; }
+		int main(void) { for (int i = 0; i < 1000; i++) deep(i % 30); return 0; }
+		END
+	check "every copied stack (--call-graph dwarf) is as perf walks it" eval \
+		'recorded -e cpu-clock:u -F 1000 --call-graph dwarf,8192 -o copies.data without/small && same stacks copies.data'
+	check "and is that of the program" eval '"$profiltool" report --json copies.data 2>/dev/null |
+		json "{f[\"name\"] for f in j[\"functions\"]} >= {\"compare\", \"qsort_r\", \"sort\", \"deep\", \"main\", \"_start\"}" /dev/stdin'
+	check "copied stacks of a stripped program, below the kernel" eval 'strip -o without/stripped without/small &&
+		recorded -e cpu-clock -F 1000 --call-graph dwarf,8192 -o stripped.data without/stripped &&
+		"$profiltool" convert -q -f folded stripped.data - | grep "^stripped+0x.*;__libc_start_main;.*;qsort_r;.*;stripped+0x[0-9a-f]* "'
 	check "several events: the sums of perf" eval 'recorded -e cpu-clock:u -e page-faults:u -o events.data ./small &&
 		diff <(perf script -i events.data -F event,period | awk "/page-faults/ { sum += \$1 } END { print sum }") \
 		<("$profiltool" dump --json events.data | python3 -c "

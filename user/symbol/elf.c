@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,31 +102,6 @@ static int same_code_fd(const struct batch *b)
 	return fd;
 }
 
-/*
- * Opens the copy that perf record made of a file with the image's build ID, in the cache of the
- * caller: ~/.debug. Returns a descriptor or a negative number.
- */
-static int open_in_perf_cache(const struct profile_image *image)
-{
-	const char *home = secure_getenv("HOME");
-	char id[2 * PROFILE_BUILD_ID_MAX + 1], path[PATH_MAX];
-	struct stat status;
-	int fd, size;
-
-	if (!home || image->build_id_size < 2)
-		return -ENOENT;
-	for (size_t i = 0; i < image->build_id_size; i++)
-		sprintf(id + 2 * i, "%02x", image->build_id[i]);
-	size = snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, id, id + 2);
-	if (size >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = file_open_regular_by_rules(-1, path, FILE_NO_FOREIGN_LINKS, &status);
-	if (fd < 0 || file_is_of(&status, 0))
-		return fd;
-	close(fd);
-	return -EACCES;
-}
-
 /* Opens the image's file. Returns a descriptor, or a negative number and sets b->why. */
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
@@ -148,7 +121,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		b->unwritten = reason == jit_no_names;
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
-		fd = b->limits ? -ENOENT : open_in_perf_cache(image);
+		fd = b->limits ? -ENOENT : elf_open_cached(image->build_id, image->build_id_size);
 		/* After a deleted file only the build ID proves a file of the same name. */
 		if (fd < 0)
 			fd = is_deleted && !image->build_id_size ? -ENOENT

@@ -2,6 +2,7 @@
 #include "symbol/elf_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,6 +309,27 @@ void elf_file_close(struct elf_file *f)
 		free(f->strings[i]);
 	free(f->memory);
 	*f = (struct elf_file){ .source.fd = -1 };
+}
+
+int elf_open_cached(const uint8_t *id, size_t size)
+{
+	const char *home = secure_getenv("HOME");
+	char text[2 * PROFILE_BUILD_ID_MAX + 1], path[PATH_MAX];
+	struct stat status;
+	int fd;
+
+	if (!home || size < 2)
+		return -ENOENT;
+	for (size_t i = 0; i < size; i++)
+		sprintf(text + 2 * i, "%02x", id[i]);
+	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, text, text + 2) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = file_open_regular_by_rules(-1, path, FILE_NO_FOREIGN_LINKS, &status);
+	if (fd < 0 || file_is_of(&status, 0))
+		return fd;
+	close(fd);
+	return -EACCES;
 }
 
 int elf_open_companion(int fd, int root, const char *path)

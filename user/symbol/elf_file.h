@@ -78,6 +78,12 @@ void elf_file_close(struct elf_file *f);
 int elf_open_companion(int fd, int root, const char *path);
 
 /*
+ * Opens the copy that perf record made of a file with this build ID, in the caller's cache:
+ * ~/.debug. Root or the caller owns it. Returns a descriptor or a negative errno.
+ */
+int elf_open_cached(const uint8_t *id, size_t size);
+
+/*
  * Copies this process's vDSO, which all processes of the same architecture share, to a file in
  * memory. Returns a descriptor or a negative errno.
  */

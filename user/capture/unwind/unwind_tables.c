@@ -153,6 +153,38 @@ int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 		       : -errno;
 }
 
+/* The room of tables of our own: pages that stay unused take no memory. */
+#define PRIVATE_IMAGES 16384
+#define PRIVATE_PAGES  ((size_t)1 << 24)
+#define PRIVATE_ROWS   ((size_t)1 << 28)
+#define PRIVATE_RULES  ((size_t)1 << 24)
+
+static void *private_table(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int unwind_tables_private(struct unwind_tables *t)
+{
+	const struct unwind_sizes room = {
+		.images = PRIVATE_IMAGES,
+		.pages = PRIVATE_PAGES,
+		.rows = PRIVATE_ROWS,
+		.rules = PRIVATE_RULES,
+	};
+
+	*t = (struct unwind_tables){ .room = room, .users_room = room, .used.images = 1 };
+	t->images = private_table(room.images * sizeof(*t->images));
+	t->languages = private_table(room.images * sizeof(*t->languages));
+	t->pages = private_table(room.pages * sizeof(*t->pages));
+	t->chunks = private_table(room.rows * sizeof(struct unwind_row));
+	t->rules = private_table(room.rules * sizeof(*t->rules));
+	return t->images && t->languages && t->pages && t->chunks && t->rules ? 0 : -ENOMEM;
+}
+
 static void unmap_table(void *memory, size_t size)
 {
 	if (memory)

@@ -93,6 +93,12 @@ size_t unwind_tables_bytes(const struct unwind_sizes *sizes);
 
 /* After the load: maps the tables into our memory. Returns 0 or a negative errno. */
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
+
+/*
+ * Makes tables of our own, which no eBPF program reads: for unwind_copy_walk() of copies that
+ * others took. They have no mappings. Returns 0 or -ENOMEM; unwind_tables_free() in any case.
+ */
+int unwind_tables_private(struct unwind_tables *t);
 void unwind_tables_free(struct unwind_tables *t);
 
 /*

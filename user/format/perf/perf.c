@@ -15,6 +15,7 @@
 #include "format/perf/perf_values.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
+#include "symbol/cfi/copied_stack.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file_open.h"
@@ -28,6 +29,13 @@ static const char magic[] = "PERFILE2";
 #define BRANCH_SAMPLE_CALL_STACK (UINT64_C(1) << 11)
 /* Of later ones: the rest of the stack is in another record. */
 #define CONTEXT_USER_DEFERRED ((uint64_t)-640)
+
+/*
+ * How many mappings are prepared for walks of copied stacks, which is done again where samples of
+ * processes alternate: some seconds, of malicious files.
+ */
+#define WALK_MAPS_MAX	   ((uint64_t)1 << 27)
+#define WALK_MAPS_FOR_EACH 1024 /* so many more for each sample */
 
 #define MINOR_BITS 20 /* of a device's number, in the kernel */
 
@@ -71,7 +79,11 @@ struct reader {
 	struct index cgroup_index;
 	uint32_t unknown; /* location "[unknown]"; PROFILE_NONE: not met yet */
 	uint64_t guests, kernel_samples;
-	bool has_deferred;
+	bool has_deferred, has_unwalked;
+	/* Of copied stacks; NULL: there was none yet */
+	struct copied_stacks *walks;
+	uint64_t walk_stamp;		/* of the address space whose mappings they have */
+	uint64_t walk_count, walk_maps; /* so far */
 };
 
 /* --- Images and mappings --- */
@@ -399,6 +411,7 @@ struct sample {
 	uint64_t ip, time, period, cgroup;
 	uint32_t pid, tid, cpu;
 	struct perf_bytes chain;
+	struct perf_bytes registers, stack; /* of user space; empty: none */
 };
 
 /* The size of what PERF_SAMPLE_READ adds, at b. */
@@ -457,8 +470,6 @@ static bool take_sample(const struct perf_event_attr *a, struct perf_bytes b, st
 		s->chain = (struct perf_bytes){ b.at, b.at + count * 8 };
 		perf_skip(&b, count * 8);
 	}
-	if (!(type & PERF_SAMPLE_CGROUP))
-		return true;
 	if (type & PERF_SAMPLE_RAW)
 		perf_skip(&b, perf_take_u32(&b));
 	if (type & PERF_SAMPLE_BRANCH_STACK) {
@@ -468,12 +479,22 @@ static bool take_sample(const struct perf_event_attr *a, struct perf_bytes b, st
 		perf_skip(&b, branches & PERF_SAMPLE_BRANCH_HW_INDEX ? 8 : 0);
 		perf_skip(&b, count * (branches & BRANCH_SAMPLE_COUNTERS ? 32 : 24));
 	}
-	if (type & PERF_SAMPLE_REGS_USER && perf_take_u64(&b))
-		perf_skip(&b, 8 * __builtin_popcountll(a->sample_regs_user));
+	if (type & PERF_SAMPLE_REGS_USER) {
+		uint64_t abi = perf_take_u64(&b);
+
+		s->registers = (struct perf_bytes){ b.at, b.at };
+		if (abi && perf_skip(&b, 8 * __builtin_popcountll(a->sample_regs_user)) &&
+		    abi == PERF_SAMPLE_REGS_ABI_64)
+			s->registers.end = b.at;
+	}
 	if (type & PERF_SAMPLE_STACK_USER) {
 		count = perf_take_u64(&b);
-		perf_skip(&b, count);
-		perf_skip(&b, count ? 8 : 0);
+		s->stack = (struct perf_bytes){ b.at, b.at };
+		if (count && perf_skip(&b, count)) {
+			uint64_t used = perf_take_u64(&b);
+
+			s->stack.end = s->stack.at + (used < count ? used : count);
+		}
 	}
 	perf_skip(&b, 8 * (!!(type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) +
 			   !!(type & PERF_SAMPLE_DATA_SRC) + !!(type & PERF_SAMPLE_TRANSACTION)));
@@ -553,12 +574,53 @@ static int label_id(struct reader *r, uint32_t number, const struct sample *s, b
 	return 0;
 }
 
+/*
+ * Appends the callers in user space that are found in the sample's copy of the stack, and its leaf
+ * there if the sample came in the kernel.
+ */
+static int walk_stack(struct reader *r, const struct perf_space *space, unsigned int mode,
+		      const struct perf_event_attr *a, const struct sample *s, uint32_t *depth)
+{
+	uint64_t pcs[COPIED_FRAMES_MAX];
+	uint32_t count;
+	int err = 0;
+
+	if (!perf_left(&s->registers) || !perf_left(&s->stack) || !space || r->file.is_foreign) {
+		r->has_unwalked |= perf_left(&s->registers) && r->file.is_foreign;
+		return 0;
+	}
+	r->walks = r->walks ?: copied_stacks_new(r->p);
+	if (!r->walks)
+		return -ENOMEM;
+	r->walk_count++;
+	if (space->stamp != r->walk_stamp) {
+		r->walk_stamp = space->stamp;
+		r->walk_maps += space->count;
+		if (r->walk_maps > WALK_MAPS_MAX + r->walk_count * WALK_MAPS_FOR_EACH)
+			return -E2BIG;
+		copied_stacks_unmap(r->walks);
+		for (size_t i = 0; i < space->count && !err; i++)
+			err = copied_stacks_map(r->walks, space->maps[i].start,
+						space->maps[i].limit, space->maps[i].mapping);
+	}
+	if (err || array_reserve(&r->frames, &r->frame_room, *depth + COPIED_FRAMES_MAX,
+				 sizeof(*r->frames)))
+		return -ENOMEM;
+	count = copied_stacks_walk(r->walks, a->sample_regs_user, s->registers.at, s->stack.at,
+				   perf_left(&s->stack), pcs);
+	for (uint32_t i = mode == PERF_RECORD_MISC_USER && *depth; i < count && !err; i++)
+		err = find_location(r, space, PERF_CONTEXT_USER, pcs[i] - (i && pcs[i]),
+				    &r->frames[(*depth)++]);
+	return err;
+}
+
 static int read_sample(struct reader *r, const struct perf_entry *entry,
 		       const struct perf_event_header *h, struct perf_bytes b)
 {
 	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	const struct perf_event_attr *a = &r->file.attrs[entry->attr].attr;
 	uint32_t thread, labels, depth, number, event = r->events[entry->attr];
+	const struct perf_space *space;
 	struct profile *p = r->p;
 	struct sample s;
 	int err;
@@ -571,9 +633,11 @@ static int read_sample(struct reader *r, const struct perf_entry *entry,
 		return -EINVAL;
 	err = perf_find_thread(&r->tasks, s.pid, s.tid, &thread);
 	err = err ?: label_id(r, thread, &s, mode == PERF_RECORD_MISC_KERNEL, &labels);
-	err = err
-		      ?: read_stack(r, r->tasks.processes[r->tasks.threads[thread].process].space,
-				    mode, s.ip, a->sample_type & PERF_SAMPLE_IP, s.chain, &depth);
+	if (err)
+		return err;
+	space = r->tasks.processes[r->tasks.threads[thread].process].space;
+	err = read_stack(r, space, mode, s.ip, a->sample_type & PERF_SAMPLE_IP, s.chain, &depth);
+	err = err ?: walk_stack(r, space, mode, a, &s, &depth);
 	err = err ?: profile_sample(p, r->frames, depth, labels, &number);
 	if (err)
 		return err;
@@ -700,7 +764,9 @@ static int begin_profile(struct reader *r)
 		p->frequency = attr->sample_freq;
 	if (kind_of(attr) == PERF_EVENT_CLOCK && attr->sample_period)
 		p->period_ns = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
-	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user)
+	if (attr->sample_type & PERF_SAMPLE_STACK_USER && attr->sample_regs_user)
+		p->stacks = "cfi";
+	else if (attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user)
 		p->stacks = "fp";
 	if (!f->last_ns)
 		return 0;
@@ -723,8 +789,7 @@ static int begin_profile(struct reader *r)
 /* Says once what the file has and is not read. */
 static int warn_of_unread(struct reader *r)
 {
-	bool has_copies = false, has_call_branches = false, has_branches = false,
-	     has_fields = false;
+	bool has_call_branches = false, has_branches = false, has_fields = false;
 	struct profile *p = r->p;
 
 	for (uint32_t i = 0; i < r->file.attr_count; i++) {
@@ -734,7 +799,6 @@ static int warn_of_unread(struct reader *r)
 
 		if (r->events[i] == PROFILE_NONE)
 			continue;
-		has_copies |= !!(a->sample_type & PERF_SAMPLE_STACK_USER);
 		has_call_branches |= branches && calls;
 		has_branches |= branches && !calls;
 		has_fields |= a->type == PERF_TYPE_TRACEPOINT && a->sample_type & PERF_SAMPLE_RAW;
@@ -743,9 +807,12 @@ static int warn_of_unread(struct reader *r)
 		bool is_there;
 		const char *text;
 	} notes[] = {
-		{ has_copies, "callers in user space are not read: it has copies of stacks "
-			      "(--call-graph dwarf); profiltool record -g walks them while "
-			      "recording" },
+		{ r->has_unwalked,
+		  "callers in user space are not read: the copies of stacks (--call-graph "
+		  "dwarf) are of another kind of machine" },
+		{ r->walks && copied_stacks_gave_up(r->walks),
+		  "some callers in user space are not read: call frame information of all "
+		  "images takes too long to read" },
 		{ r->has_deferred,
 		  "callers in user space are not read: they are in records of their "
 		  "own, as the kernel took them later" },
@@ -852,6 +919,7 @@ out:
 	free(r.pcs);
 	free(r.frames);
 	index_free(&r.mapping_index);
+	copied_stacks_free(r.walks);
 	free(r.cgroups);
 	index_free(&r.cgroup_index);
 	return err ?: read_err;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "util/array.h"
 #include "util/sum.h"
@@ -233,6 +234,7 @@ static int read_feature(struct perf_file *f, unsigned int feature, struct perf_b
 	const char *text = "";
 	struct perf_bytes string;
 	struct perf_event_header h;
+	struct utsname here;
 	char comment[128];
 
 	switch (feature) {
@@ -260,6 +262,9 @@ static int read_feature(struct perf_file *f, unsigned int feature, struct perf_b
 	case FEATURE_ARCHITECTURE:
 		if (!take_string(&b, &string))
 			return 0;
+		f->is_foreign = uname(&here) == 0 &&
+				(perf_left(&string) < strlen(here.machine) ||
+				 memcmp(string.at, here.machine, strlen(here.machine)) != 0);
 		/* i686, armv7l; all others that perf runs on: x86_64, aarch64, riscv64, ... */
 		p->bits = perf_left(&string) && (*string.at == 'i' ||
 						 memmem(string.at, perf_left(&string), "armv", 4))

@@ -121,6 +121,7 @@ struct perf_file {
 	bool has_clock;		    /* when clock_ns was, it was wall_ns since the epoch */
 	uint64_t clock_ns, wall_ns;
 	uint64_t at;	    /* offset of what is being read, for messages */
+	bool is_foreign;    /* of another kind of machine than this */
 	bool is_unfinished; /* perf did not write the end of the file */
 	/* What is not read */
 	bool has_aux, has_throttled;
