@@ -85,15 +85,18 @@ static __always_inline bool is_code_wanted(struct script_walk *script, __u64 add
 	return true;
 }
 
-static __always_inline void put_code(struct script_walk *unused, struct language_code *code,
-				     __u64 size)
+static __always_inline bool put_code(struct script_walk *unused, struct language_code *code,
+				     __u64 size, bool last)
 {
 	struct language_code_key key = { .process = code->process, .code = code->code };
 	__u64 mark = code->mark; /* Linux 6.1 takes a map's value from the stack alone */
 
 	(void)unused;
-	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP) == 0)
+	if (bpf_ringbuf_output(&language_codes, code, size, BPF_RB_NO_WAKEUP))
+		return false;
+	if (last)
 		bpf_map_update_elem(&language_sent, &key, &mark, BPF_ANY);
+	return true;
 }
 
 #endif

@@ -51,6 +51,8 @@ struct python_walk {
 	struct python_list lists[PYTHON_LISTS];
 	__u32 list, list_count;
 	__u64 file, file_hash; /* of the last code object */
+	__u64 lines;	       /* the line table that is sent */
+	__u64 lines_size;
 	/* Memory from window_at on, that has frames. */
 	__u64 window_at;
 	__u32 window_bytes;
@@ -146,9 +148,12 @@ static __always_inline bool is_code_known(struct script_walk *script, __u64 addr
  * `mark` says, and there is room for it at this tick.
  */
 static __always_inline bool is_code_wanted(struct script_walk *script, __u64 address, __u64 mark);
-/* Gives a record of this size to user space. */
-static __always_inline void put_code(struct script_walk *script, struct language_code *code,
-				     __u64 size);
+/*
+ * Gives a record of this size to user space; `last` of those for the code object. Returns false if
+ * there is no room, so that all are to be sent again.
+ */
+static __always_inline bool put_code(struct script_walk *script, struct language_code *code,
+				     __u64 size, bool last);
 
 /* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
 static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
@@ -159,8 +164,9 @@ static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
-/* Sends script->code, whose texts and `line` are set. */
-static __always_inline void send_code(struct script_walk *script, __u64 address, __u64 mark)
+/* Sends script->code, whose texts and `line` are set. Returns as put_code(). */
+static __always_inline bool send_code(struct script_walk *script, __u64 address, __u64 mark,
+				      bool last)
 {
 	struct language_code *code = &script->code;
 	__u64 size = code->lines_bytes & (LANGUAGE_LINES_BYTES - 1);
@@ -173,7 +179,7 @@ static __always_inline void send_code(struct script_walk *script, __u64 address,
 	code->language = script->image.language;
 	code->version = script->image.version;
 	size += offsetof(struct language_code, lines);
-	put_code(script, code, size);
+	return put_code(script, code, size, last);
 }
 
 /* Adds a function to those that the native frame runs. Returns false if there is no room. */

@@ -183,7 +183,9 @@ struct language_image {
  */
 #define LANGUAGE_NAME_BYTES  320
 #define LANGUAGE_FILE_BYTES  512
-#define LANGUAGE_LINES_BYTES 8192 /* a power of two */
+#define LANGUAGE_LINES_BYTES 8192 /* in a record; a power of two */
+#define LANGUAGE_LINES_PARTS 32	  /* of a table: the rest of a longer one is not sent */
+#define LANGUAGE_LINES_MAX   ((LANGUAGE_LINES_PARTS - 1) * (LANGUAGE_LINES_BYTES - 1))
 
 struct language_code {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
@@ -194,9 +196,10 @@ struct language_code {
 	unsigned int line;	    /* where it begins */
 	unsigned short language, version;
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
-	unsigned short lines_bytes;
-	unsigned short kind;	 /* of code, in a language that has several */
-	unsigned int lines_size; /* of the line table; longer than lines_bytes: it is cut off */
+	unsigned short kind;		       /* of code, in a language that has several */
+	unsigned short unused;
+	unsigned int lines_bytes; /* how many of the line table are in the record, */
+	unsigned int lines_at;	  /* from here on; not 0: it has these alone, of a long table */
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];
 	unsigned char lines[LANGUAGE_LINES_BYTES];

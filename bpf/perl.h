@@ -67,8 +67,8 @@ static __always_inline void send_perl_code(struct script_walk *script, __u64 cod
 	long length = bpf_probe_read_user_str(script->code.file, LANGUAGE_FILE_BYTES, (void *)file);
 
 	script->code.file_bytes = length > 0 ? length : 0;
-	script->code.lines_bytes = script->code.lines_size = 0;
-	send_code(script, code, mark);
+	script->code.lines_bytes = script->code.lines_at = 0;
+	send_code(script, code, mark, true);
 }
 
 /* Sends what names a function: perl->cv is of it, perl->start its first statement. */

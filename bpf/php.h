@@ -72,9 +72,9 @@ WALK_FUNCTION int send_php_code(struct script_walk *script, __u64 address, __u64
 				    (void *)(function->scope + PHP_CLASS_NAME));
 	code->name_bytes = read_php_string(code->name, LANGUAGE_NAME_BYTES, function->name);
 	code->file_bytes = read_php_string(code->file, LANGUAGE_FILE_BYTES, file);
-	code->lines_size = code->lines_bytes =
-		read_php_string(code->lines, LANGUAGE_NAME_BYTES, name);
-	send_code(script, address, mark);
+	code->lines_at = 0;
+	code->lines_bytes = read_php_string(code->lines, LANGUAGE_NAME_BYTES, name);
+	send_code(script, address, mark, true);
 	return 0;
 }
 

@@ -17,8 +17,8 @@ static __always_inline __u64 python_field(const __u8 *bytes, __u32 offset, __u32
 	return *(const __u64 *)(bytes + offset);
 }
 
-/* Sends what names a code object: python->code_bytes is of it. */
-WALK_FUNCTION int send_python_code(struct script_walk *script, __u64 address, __u64 mark)
+/* Reads what names a code object, but for its line table: python->code_bytes is of it. */
+WALK_FUNCTION int read_python_code(struct script_walk *script)
 {
 	const struct python_layout *layout;
 	struct language_code *code;
@@ -40,15 +40,40 @@ WALK_FUNCTION int send_python_code(struct script_walk *script, __u64 address, __
 	/* A bytes object: its size is after the reference count and the type, its text last. */
 	if (bpf_probe_read_user(&size, sizeof(size), (void *)(table + 16)))
 		size = 0;
-	code->lines_size = size;
-	if (size >= LANGUAGE_LINES_BYTES)
-		size = LANGUAGE_LINES_BYTES - 1;
-	size &= LANGUAGE_LINES_BYTES - 1;
-	if (bpf_probe_read_user(code->lines, size, (void *)(table + 32)))
-		size = 0;
-	code->lines_bytes = size;
-	send_code(script, address, mark);
+	script->python.lines = table + 32;
+	script->python.lines_size = size;
+	code->lines_at = 0;
 	return 0;
+}
+
+/*
+ * Sends a code object that was read, with the part of its line table from code->lines_at on.
+ * Returns whether another one is to follow: a table may be longer than a record.
+ */
+WALK_FUNCTION int send_python_lines(struct script_walk *script, __u64 address, __u64 mark)
+{
+	struct language_code *code;
+	__u64 part;
+	bool last;
+
+	if (!script)
+		return false;
+	code = &script->code;
+	part = script->python.lines_size - code->lines_at;
+	last = part < LANGUAGE_LINES_BYTES || code->lines_at >= LANGUAGE_LINES_MAX;
+	if (part >= LANGUAGE_LINES_BYTES)
+		part = LANGUAGE_LINES_BYTES - 1;
+	part &= LANGUAGE_LINES_BYTES - 1;
+	if (bpf_probe_read_user(code->lines, part, (void *)(script->python.lines + code->lines_at)))
+		part = 0;
+	code->lines_bytes = part;
+	if (!send_code(script, address, mark, last || !part) || last || !part ||
+	    !script->codes_left)
+		return false;
+	script->codes_left--;
+	code->lines_at += part;
+	code->name_bytes = code->file_bytes = 0;
+	return true;
 }
 
 /*
@@ -106,8 +131,11 @@ WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 		}
 		mark ^= script->python.file_hash;
 	}
-	if (is_code_wanted(script, address, mark))
-		send_python_code(script, address, mark);
+	if (!is_code_wanted(script, address, mark))
+		return true;
+	read_python_code(script);
+	for (int i = 0; i < LANGUAGE_LINES_PARTS && send_python_lines(script, address, mark); i++)
+		;
 	return true;
 }
 

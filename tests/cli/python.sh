@@ -168,6 +168,13 @@ fi
 "$profiltool" report --by line --json shares.pb.gz >lines.json 2>lines.err
 check "report --by line has the lines of a script" json '{(f["function"], f.get("line")) for f in j["rows"]} >= {
 	("share_30", 240), ("share_70", 244)}' lines.json
+# More than a record has room for: 1,500 lines, and then the one that has the samples.
+"$python" -c 'for i in range(1500): print(f"v{i} = {i} * 2 if {i} else {i}")' >table.py
+echo 'for i in range(6000000): x = i' >>table.py
+record table -- "$python" table.py
+"$profiltool" report --by line --json table.pb.gz >table.json 2>table.err
+check "a line behind a long line table is found" json \
+	'max((f for f in j["rows"] if f["function"] == "<module>"), key=lambda f: f["total"]).get("line") == 1501' table.json
 check "annotate shows a script's source" exits 0 "$profiltool" annotate -s share_70 shares.pb.gz
 check "annotate has the samples of a script's line" grep -qE '^ *[0-9]+ +[1-9][0-9]* +(100.00|9[0-9]\.[0-9]+) +244 +spin\(7\)$' out
 check "annotate does not look for instructions of a script" [ "$(grep -c -e instructions -e ELF err)" = 0 ]

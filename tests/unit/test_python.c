@@ -514,6 +514,44 @@ static void test_records_that_are_too_short(void **state)
 	scripts_free(&s);
 }
 
+/* A line table that is longer than a record comes in parts, which follow each other. */
+static void test_tables_in_parts(void **state)
+{
+	static struct language_code code = { .language = LANGUAGE_PYTHON, .line = 1, .mark = 1 };
+	const struct language_code *found;
+	const uint32_t parts = 4, bytes = LANGUAGE_LINES_BYTES - 2;
+	struct scripts s = { 0 };
+	uint64_t until = 1000;
+
+	(void)state;
+	/* Each entry: one instruction, in the line after the one before. */
+	for (uint32_t i = 0; i < bytes; i += 2) {
+		code.lines[i] = 0x80 | 11 << 3;
+		code.lines[i + 1] = 0;
+	}
+	code.lines_bytes = bytes;
+	code.lines_at = bytes;
+	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
+	assert_null(scripts_find(&s, 0, 0, 0, &until)); /* the first one is lost */
+	for (uint32_t i = 0; i < parts; i++) {
+		code.lines_at = i * bytes;
+		assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
+		assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0); /* of another CPU, too */
+	}
+	code.lines_at = (parts + 1) * bytes; /* the one before is lost */
+	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
+	code.lines_at = parts * bytes;
+	code.mark = 2; /* of another object */
+	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
+	found = scripts_find(&s, 0, 0, 0, &until);
+	assert_non_null(found);
+	assert_int_equal(found->lines_bytes, parts * bytes);
+	assert_int_equal(language_line(found, 0), 2);
+	assert_int_equal(language_line(found, parts * bytes / 2 - 1), parts * bytes / 2 + 1);
+	assert_int_equal(language_line(found, parts * bytes / 2), 0);
+	scripts_free(&s);
+}
+
 static void test_what_is_forgotten(void **state)
 {
 	struct process_table table = { 0 };
@@ -568,6 +606,7 @@ int main(void)
 #endif
 		cmocka_unit_test(test_an_address_that_is_used_again),
 		cmocka_unit_test(test_records_that_are_too_short),
+		cmocka_unit_test(test_tables_in_parts),
 		cmocka_unit_test(test_what_is_forgotten),
 		cmocka_unit_test(test_limit),
 	};

@@ -8,7 +8,7 @@
 #include "bpf/sample.h"
 #include "util/array.h"
 
-/* Of all processes. A code object takes some 1,000 bytes; at most 9,216. */
+/* Of all processes. A code object takes some 1,000 bytes. */
 #define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
 
 static bool is_place(const void *places, uint32_t number, const void *key)
@@ -28,7 +28,26 @@ static uint32_t find_place(const struct scripts *s, uint64_t process, uint64_t c
 
 static size_t size_of(const struct language_code *code)
 {
-	return offsetof(struct language_code, lines) + code->lines_bytes;
+	return offsetof(struct language_code, lines) + (size_t)code->lines_bytes;
+}
+
+/* Adds a part of its line table to a code object that has those before. */
+static int add_lines(struct scripts *s, struct language_code **to, const struct language_code *part)
+{
+	size_t size = size_of(*to);
+	struct language_code *code;
+
+	if ((*to)->mark != part->mark || (*to)->lines_bytes != part->lines_at ||
+	    s->bytes + part->lines_bytes > SCRIPTS_BYTES_MAX)
+		return 0;
+	code = realloc(*to, size + part->lines_bytes);
+	if (!code)
+		return -ENOMEM;
+	memcpy((char *)code + size, part->lines, part->lines_bytes);
+	code->lines_bytes += part->lines_bytes;
+	s->bytes += part->lines_bytes;
+	*to = code;
+	return 0;
 }
 
 int scripts_add(struct scripts *s, const void *record, size_t size)
@@ -43,8 +62,12 @@ int scripts_add(struct scripts *s, const void *record, size_t size)
 		return 0;
 	size = size_of(from);
 	number = find_place(s, from->process, from->code);
+	if (from->lines_at && number == INDEX_NONE)
+		return 0;
 	if (number != INDEX_NONE) {
 		place = &s->places[number];
+		if (from->lines_at)
+			return add_lines(s, &place->codes[place->count - 1], from);
 		/* The BPF program has no room to remember all that it sent. */
 		if (place->codes[place->count - 1]->mark == from->mark)
 			return 0;

@@ -112,7 +112,8 @@ static bool read_number(const struct language_code *code, size_t *at, uint32_t *
 {
 	*number = 0;
 	for (unsigned int shift = 0; shift < 32 && *at < code->lines_bytes; shift += 6) {
-		uint8_t byte = code->lines[(*at)++];
+		const uint8_t *lines = code->lines; /* there may be more than in a record */
+		uint8_t byte = lines[(*at)++];
 
 		*number |= (uint32_t)(byte & 0x3f) << shift;
 		if (!(byte & 0x40))
@@ -125,10 +126,11 @@ static bool read_number(const struct language_code *code, size_t *at, uint32_t *
 uint32_t python_line(const struct language_code *code, uint32_t instruction)
 {
 	uint32_t line = code->line, until = 0, number;
+	const uint8_t *lines = code->lines; /* there may be more than in a record */
 	size_t at = 0;
 
 	while (at < code->lines_bytes) {
-		uint8_t first = code->lines[at++], kind = first >> 3 & 15;
+		uint8_t first = lines[at++], kind = first >> 3 & 15;
 
 		if (!(first & 0x80))
 			return 0;
@@ -142,7 +144,7 @@ uint32_t python_line(const struct language_code *code, uint32_t instruction)
 		until += (first & 7) + 1;
 		if (instruction < until)
 			return kind == 15 || line > INT32_MAX ? 0 : line;
-		while (at < code->lines_bytes && !(code->lines[at] & 0x80))
+		while (at < code->lines_bytes && !(lines[at] & 0x80))
 			at++; /* columns */
 	}
 	return 0;

@@ -159,12 +159,14 @@ static __always_inline bool is_code_wanted(struct script_walk *script, __u64 add
 	return true;
 }
 
-static __always_inline void put_code(struct script_walk *script, struct language_code *code,
-				     __u64 size)
+static __always_inline bool put_code(struct script_walk *script, struct language_code *code,
+				     __u64 size, bool last)
 {
 	struct stack_scratch *w = (struct stack_scratch *)scratch_of_script(script);
 
+	(void)last;
 	w->err = w->err ?: scripts_add(w->live->scripts, code, size);
+	return !w->err;
 }
 
 int unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
