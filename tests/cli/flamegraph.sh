@@ -241,4 +241,21 @@ else
 	skip "in a browser" "no chromium"
 fi
 
+# policy PAGE: it allows its own script and style, by their hashes, and nothing else.
+policy() {
+	python3 - "$1" <<'END_PYTHON'
+import base64, hashlib, re, sys
+page = open(sys.argv[1]).read()
+rule = re.search('http-equiv="Content-Security-Policy" content="(.*?)"', page).group(1)
+for tag in 'script', 'style':
+    text = re.search('<%s>(.*?)</%s>' % (tag, tag), page, re.S).group(1)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    assert "%s-src 'sha256-%s';" % (tag, digest) in rule, tag
+assert 'unsafe' not in rule and not re.search('<[^>]* (on[a-z]+|style)=', page)
+END_PYTHON
+}
+printf 'main;work 3\n' >"$work/policy.folded"
+check "a page for the policy" exits 0 "$profiltool" flamegraph "$work/policy.folded" -o "$work/policy.html"
+check "a page's policy allows its own script and style alone" policy "$work/policy.html"
+
 finish

@@ -297,4 +297,10 @@ check "a file of 100 MB: is read in less than 50 MB of memory: $kib KiB" test "$
 check "all of it" json "j['samples'] == 1100 * sum(i % 7 for i in range(1000)) and len(j['stacks']) == 5" \
 	<("$profiltool" dump --json "$work/large.folded")
 
+printf 'events: x;main 5\nfn=evil;b 7\n' >"$work/events.folded"
+check "a file's name decides what its text is" exits 0 "$profiltool" report "$work/events.folded"
+check "a first frame as in Callgrind files is a frame" grep -q "  5 .* events: x " "$work/out"
+printf 'lookup[abi:cxx11](int);lookup 5\nother 1\n' >"$work/abi.folded"
+check "a name is found without its ABI tag" exits 0 "$profiltool" report --callees lookup "$work/abi.folded"
+
 finish

@@ -315,4 +315,25 @@ check "from standard input" says "standard input is a heap dump"
 "$profiltool" report - <perf.magic 2>err
 check "with a command that a file can be put into" says "perf script -i FILE report"
 
+# --- Others, by how they begin ---
+
+printf 'PERFFILE\x68\0\0\0' >v1.data
+named v1.data "a recording of perf in the format of Linux 2.6" "perf script -i v1.data"
+printf 'SIMPLEPERF\1\0' >simpleperf.trace
+named simpleperf.trace "a report of Android's simpleperf" "pprof_proto_generator.py of simpleperf"
+printf '\x5e\x97\xca\xfd\1\1\0' >a.syscap
+named a.syscap "a recording of Sysprof" "Sysprof shows it"
+printf '\4\10{\n:\x0cversionf\x08' >a.dump
+named a.dump "data that Ruby has dumped" "stackprof --stackcollapse a.dump >x.folded"
+printf '0 strlen <internal>:-1\n1 main /srv/a.php:3\n\n0 main /srv/a.php:4\n' >phpspy.txt
+named phpspy.txt "traces of phpspy" "stackcollapse-phpspy.pl phpspy.txt >x.folded"
+printf '\tMon Jan  1 10:00 2024 Time and Allocation Profiling Report  (Final)\n\nCOST CENTRE MODULE\n' >ghc.prof
+named ghc.prof "a profile of a program by GHC (Haskell), as text" "+RTS -pj"
+printf '{"program": "a", "rts_arguments": [], "cost_centres": []}' >ghc.json
+named ghc.json "a profile of a program by GHC (Haskell)" "speedscope"
+printf 'Profiling information for ::main\n==========================\n' >tcl.txt
+named tcl.txt "a report of Tcl's profiler" "no samples"
+printf '\t# gawk profile, created Mon Jan  1 10:00:00 2024\n\n\t# Rule(s)\n\n     3  {\n     3\tprint\n\t}\n' >awkprof.out
+named awkprof.out "a program with gawk's counts" "profiltool record -g -- gawk"
+
 finish

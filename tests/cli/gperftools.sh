@@ -227,4 +227,14 @@ check "names without addresses: refused" \
 check "with other formats" says "write pprof, callgrind or folded instead"
 check "no file is left" test ! -e "$work/names.prof"
 
+# A leaf that stands twice, for readers that strip the second frame; and a path with a line end, as the kernel has it.
+python3 -c '
+import struct, sys
+slots = [0, 3, 0, 10000, 0, 2, 2, 0x415fff, 0x4045ff, 1, 3, 0x415fff, 0x415fff, 0x4045ff, 0, 1, 0]
+sys.stdout.buffer.write(struct.pack("<17Q", *slots) + b"00400000-00416000 r-xp 00000000 00:00 0 /tmp/a\\012b\n")
+' >"$work/twice.prof"
+check "a leaf that stands twice" exits 0 "$profiltool" dump --json "$work/twice.prof"
+check "is one frame" json '[s["count"] for s in j["stacks"]] == [3]' "$work/out"
+check "a line end in a path is read as the kernel writes it" json 'j["mappings"][0]["path"] == "/tmp/a\nb"' "$work/out"
+
 finish

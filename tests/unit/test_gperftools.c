@@ -515,7 +515,7 @@ static const struct known_file files[] = {
 	{ "gperftools/zero-pc-first-midfile.prof", 20, 5, 2, 5, 64, false, "are 0", NULL },
 	{ "gperftools/num-pcs-0.prof", 20, 5, 2, 5, 64, false, "no pc", NULL },
 	{ "gperftools/dup-records.prof", 32, 4, 2, 5, 64, false, NULL, NULL },
-	{ "gperftools/dup-leaf.prof", 16, 4, 2, 6, 64, false, NULL, NULL },
+	{ "gperftools/dup-leaf.prof", 16, 4, 2, 5, 64, false, NULL, NULL },
 	{ "gperftools/single-record-3deep.prof", 10, 1, 2, 3, 64, false, NULL, NULL },
 	{ "gperftools/depth-70000.prof.gz", 18, 5, 2, 70000, 64, false, NULL, NULL },
 	{ "gperftools/pc-max.prof", 25, 5, 2, 5, 64, false, NULL, NULL },
@@ -530,7 +530,7 @@ static const struct known_file files[] = {
 	{ "gperftools/vmmap-other-first.prof", 16, 4, 3, 5, 64, false, NULL, NULL },
 	{ "gperftools/header-only.prof", 0, 0, 0, 0, 64, false, "trailer", NULL },
 	{ "gperftools/build-libs.prof", 17, 5, 5, 5, 64, false, NULL, NULL },
-	{ "gperftools/repeated-caller.prof", 12, 3, 2, 4, 64, false, NULL, NULL },
+	{ "gperftools/repeated-caller.prof", 12, 3, 2, 3, 64, false, NULL, NULL },
 	{ "gperftools/kernel-map.prof", 25, 5, 3, 5, 64, false, NULL, NULL },
 };
 

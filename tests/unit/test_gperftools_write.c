@@ -387,7 +387,7 @@ static void newline_in_a_path(void **state)
 	b = write_bytes(gperftools, p);
 	q = read_good(gperftools, &b);
 	assert_int_equal(q->mapping_count, 1);
-	assert_string_equal(q->images[0].path, "/a\\012b");
+	assert_string_equal(q->images[0].path, "/a\nb");
 	profile_free(q);
 	profile_free(p);
 	bytes_free(&b);

@@ -66,9 +66,15 @@ const struct format *format_detect(const struct input *in)
 
 	if (foreign_detect(in))
 		return NULL;
-	for (const struct format *const *f = format_all; *f; f++)
-		if ((*f)->read && (*f)->detect(in))
-			return *f;
+	for (const struct format *const *f = format_all; *f; f++) {
+		if (!(*f)->read || !(*f)->detect(in))
+			continue;
+		/* What is text may look like several: a stack's first function may be "events: x".
+		 */
+		if ((*f)->is_text && named && named->is_text && named->read && named->detect(in))
+			return named;
+		return *f;
+	}
 	/* Text may begin with anything: the file's name decides, and its reader reports errors. */
 	return named && named->read && named->is_text ? named : NULL;
 }

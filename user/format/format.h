@@ -134,7 +134,10 @@ const struct format *format_by_extension(const char *path);
 /* The same; if there is none, the first that format_names_file() accepts; or NULL. */
 const struct format *format_by_path(const char *path);
 
-/* The format of an input, by its beginning; else a text format, by its name; or NULL. */
+/*
+ * The format of an input, by its beginning, and for text that may be several, by its name; else a
+ * text format, by its name; or NULL.
+ */
 const struct format *format_detect(const struct input *in);
 
 /* file_name.c: what a file's name says */

@@ -146,7 +146,12 @@ static bool name_is(const char *name, const char *wanted)
 {
 	size_t size = strlen(wanted);
 
-	return strncmp(name, wanted, size) == 0 && (!name[size] || name[size] == '(');
+	if (strncmp(name, wanted, size) != 0)
+		return false;
+	/* "lookup[abi:cxx11](int)": the tag is none that anybody writes in a source. */
+	while (strncmp(name + size, "[abi:", strlen("[abi:")) == 0)
+		size += strcspn(name + size, "]") + (strchr(name + size, ']') != NULL);
+	return !name[size] || name[size] == '(';
 }
 
 bool row_function_is(const struct profile_function *f, const char *name)

@@ -71,7 +71,10 @@ bool row_image_is(const char *path, const char *image);
 /* The name of an image that is the same in every run: its base name; "[jit]" for "[jit 612]". */
 const char *row_image_of_any_run(const char *path);
 
-/* True if a name that a user gave is this function's: "work" is also "work(int, char)". */
+/*
+ * True if a name that a user gave is this function's: "work" is also "work(int, char)", and
+ * "work[abi:cxx11]()".
+ */
 bool row_function_is(const struct profile_function *f, const char *name);
 
 /*

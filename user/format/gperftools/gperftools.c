@@ -180,12 +180,20 @@ static int next_record(struct reader *r, struct record *record, bool *more)
 /* Adds a record. Locations have no mapping yet: the memory map follows the records. */
 static int add_record(struct reader *r, const struct record *record)
 {
+	uint32_t copies = 0; /* of the leaf */
 	int64_t values[2];
 
+	/*
+	 * A leaf stands twice where readers would else strip a frame of the profiler's own: it is
+	 * one frame. That of a call has its return address, which is not that of the leaf.
+	 */
+	while (r->p->return_addresses && copies + 1 < record->depth &&
+	       slot_at(r, (3 + (size_t)copies) * r->slot) == slot_at(r, 2 * r->slot))
+		copies++;
 	if (array_reserve(&r->frames, &r->frame_room, record->depth + 1, sizeof(*r->frames)))
 		return error_no_memory(r->e);
-	for (uint32_t i = 0; i < record->depth; i++) {
-		uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
+	for (uint32_t i = 0; i < record->depth - copies; i++) {
+		uint64_t address = slot_at(r, (2 + (size_t)copies + i) * r->slot);
 
 		r->zero_pcs += address == 0;
 		if (i > 0) {
@@ -209,7 +217,7 @@ static int add_record(struct reader *r, const struct record *record)
 	r->zero_counts += record->count == 0;
 	r->no_pcs += record->depth == 0;
 	profile_set_ticks(r->p, record->count, values);
-	if (profile_add_sample(r->p, r->frames, record->depth, r->labels, values))
+	if (profile_add_sample(r->p, r->frames, record->depth - copies, r->labels, values))
 		return error_no_memory(r->e);
 	return 0;
 }

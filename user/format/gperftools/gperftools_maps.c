@@ -177,7 +177,7 @@ static bool append_path(char *path, size_t *size, const char *from, size_t count
 	return true;
 }
 
-/* Sets maps->path to the path with $build replaced. False: it is too long. */
+/* Sets maps->path to the path with $build and \012 replaced. False: it is too long. */
 static bool expand_path(struct maps *maps, struct text path)
 {
 	static const char variable[] = "$build";
@@ -187,8 +187,12 @@ static bool expand_path(struct maps *maps, struct text path)
 		struct text rest = path;
 		bool fits;
 
-		if (maps->build.at && take(&rest, variable) &&
-		    (is_empty(&rest) || !(isalnum((unsigned char)*rest.at) || *rest.at == '_'))) {
+		if (take(&rest, "\\012")) { /* the kernel escapes nothing else */
+			fits = append_path(maps->path, &size, "\n", 1);
+			path = rest;
+		} else if (maps->build.at && take(&rest, variable) &&
+			   (is_empty(&rest) ||
+			    !(isalnum((unsigned char)*rest.at) || *rest.at == '_'))) {
 			fits = append_path(maps->path, &size, maps->build.at,
 					   maps->build.end - maps->build.at);
 			path = rest;

@@ -22,6 +22,15 @@ static const char script[] =
 #include "flame_graph.js.h"
 	;
 
+/* The base64 of the SHA-256 of each: what the page's policy allows. */
+static const char style_hash[] =
+#include "flame_graph.css.hash.h"
+	;
+
+static const char script_hash[] =
+#include "flame_graph.js.hash.h"
+	;
+
 static int compare_gone(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -205,24 +214,26 @@ static int print_svg(const struct flame_graph *g, FILE *out)
 	return 0;
 }
 
-/* The policy keeps the page from any network access, whatever it contains. */
+/* The policy keeps the page from any network access, and allows this script and style alone. */
 static int print_html(const struct flame_graph *g, FILE *out)
 {
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
-	      out);
+	fprintf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; "
+		"form-action 'none'\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+		script_hash, style_hash);
 	if (flame_graph_print_xml(g->o->title, out))
 		return -ENOMEM;
-	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", style_sheet);
+	fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n", style_sheet);
 	fputs("<noscript><p>This page needs scripts. profiltool flamegraph -o FILE.svg writes "
 	      "a graph that can be seen without.</p></noscript>\n"
 	      "<script type=\"application/json\" id=\"profile\">",
 	      out);
 	if (print_data(g, out))
 		return -ENOMEM;
-	fprintf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", script);
+	fprintf(out, "</script>\n<script>%s</script>\n</body>\n</html>\n", script);
 	return 0;
 }
 
