@@ -336,11 +336,16 @@ for options in "" "-g"; do
 		recorded 'mostly("burn_*") and {f["image"].split("/")[-1] for f in rows(
 			"burn_*")} == {"shares"}' "$work/flood.json"
 	check "records are lost${options:+, $options}: how many samples are in doubt" \
-		recorded '0 < j["in_doubt"] <= j["counted"]' "$work/flood.json"
+		recorded '0 < j["in_doubt"] == sum(f.get("in_doubt", 0) for f in j["functions"]) <= j["counted"]' \
+		"$work/flood.json"
 	check "records are lost${options:+, $options}: which the summary says" grep -q \
 		"in doubt: [0-9]* of the counted: their function, thread or program may have changed" "$work/err"
 done
 check "records of one that ends at once are lost: recorded" in_flood "1 0.3"
+check "records of one that ends at once are lost: its rows are in doubt" \
+	recorded 'mostly(sum(f.get("in_doubt", 0) for f in j["functions"]))' "$work/flood.json"
+"$profiltool" report -E 1 "$work/flood.pb.gz" >"$work/out" 2>/dev/null
+check "records of one that ends at once are lost: the table has a column of it" grep -q "^samples .* in doubt  function" "$work/out"
 check "records of one that ends at once are lost: says how many samples are in no known image" \
 	test "$(sed -n "s/.* $lost: \([0-9]*\) of \([0-9]*\) samples.*/\1 \2/p" "$work/err" |
 		awk '{ print ($1 > 0 && $1 <= $2) }')" = 1

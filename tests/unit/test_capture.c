@@ -801,6 +801,49 @@ static void test_many_images(void **state)
 }
 
 /*
+ * All about a process is in doubt from a gap of the records on, until /proc shows it or its program
+ * ends. What it has shown since is sure, but for code that others had the addresses of.
+ */
+static void test_gaps(void **state)
+{
+	struct process_table table = { 0 };
+	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 5000, .pid = NO_PROCESS,
+					.tid = NO_PROCESS, .name = "new" };
+	struct process *process;
+
+	(void)state;
+	assert_int_equal(process_add(&table, NO_PROCESS, 100), 0);
+	process = process_find(&table, NO_PROCESS);
+	assert_int_equal(snapshot_if_lost(&table, 0, 1000, 1000, 1), 0);
+	assert_false(process_gaps_at(&table, process, 5000).doubtful);
+	assert_int_equal(snapshot_if_lost(&table, 7, 2000, 2000, 1), 0);
+	assert_false(process_gaps_at(&table, process, 900).doubtful);
+	assert_int_equal(process_gaps_at(&table, process, 900).until_ns, 1000);
+	assert_true(process_gaps_at(&table, process, 1500).doubtful);
+	assert_true(process_gaps_at(&table, process, 1500).in_gap);
+	assert_int_equal(process_gaps_at(&table, process, 1500).until_ns, 2000);
+	assert_true(process_gaps_at(&table, process, 2500).doubtful);
+	assert_false(process_gaps_at(&table, process, 2500).in_gap);
+	assert_true(process_gaps_at(&table, NULL, 1500).doubtful);
+	assert_false(process_gaps_at(&table, NULL, 900).doubtful);
+	process->shown_ns = 2100;
+	assert_false(process_gaps_at(&table, process, 1500).doubtful);
+	assert_true(process_gaps_at(&table, process, 1500).in_gap);
+	assert_false(process_gaps_at(&table, process, 2500).doubtful);
+	/* It is lost again, and ends unseen; another program is known from its record on. */
+	assert_int_equal(snapshot_if_lost(&table, 7, 3000, 3000, 1), 0);
+	assert_int_equal(snapshot_if_lost(&table, 8, 4000, 4000, 1), 0);
+	assert_false(process_gaps_at(&table, process, 2500).doubtful);
+	assert_true(process_gaps_at(&table, process, 3500).doubtful);
+	assert_true(process_gaps_at(&table, process, 4500).doubtful);
+	apply(&table, &exec);
+	process = process_find(&table, NO_PROCESS);
+	assert_false(process_gaps_at(&table, process, 5500).doubtful);
+	assert_true(process_gaps_at(&table, process, 4500).doubtful);
+	process_table_free(&table);
+}
+
+/*
  * Of one path, each file is an image: by its number, and by its last change, as it may be written.
  */
 static void test_files_of_one_path(void **state)
@@ -973,6 +1016,7 @@ int main(void)
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
 		cmocka_unit_test(test_files_of_one_path),
+		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_images_of_users),
 	};
 

@@ -276,6 +276,53 @@ struct mapping_answer space_mapping_at(const struct address_space *space, uint64
 	return answer;
 }
 
+bool space_is_contested(const struct address_space *space, uint64_t pc, uint32_t image)
+{
+	for (size_t count = space->count;; space = space->parent) {
+		for (size_t i = 0; i < count; i++)
+			if (pc >= space->mappings[i].start && pc < space->mappings[i].limit &&
+			    space->mappings[i].image != image)
+				return true;
+		if (!space->parent)
+			return false;
+		count = space_inherited(space);
+	}
+}
+
+struct gap_answer process_gaps_at(const struct process_table *table, struct process *process,
+				  uint64_t time_ns)
+{
+	uint64_t began_ns = process ? process_space_at(process, time_ns)->since_ns : 0;
+	uint64_t shown_ns = process ? process->shown_ns : 0;
+	uint64_t since_ns = began_ns > shown_ns ? began_ns : shown_ns;
+	const uint64_t limits[] = { began_ns, shown_ns };
+	struct gap_answer answer = { .until_ns = UINT64_MAX };
+
+	for (size_t i = 0; i < table->gap_count; i++) {
+		const struct gap *gap = &table->gaps[i];
+
+		if (time_ns < gap->from_ns) {
+			/* Of a program that is known only from later on */
+			answer.doubtful |= time_ns < began_ns && gap->from_ns < began_ns;
+			if (gap->from_ns < answer.until_ns)
+				answer.until_ns = gap->from_ns;
+			continue;
+		}
+		if (time_ns < gap->to_ns) {
+			answer.in_gap = true;
+			if (gap->to_ns < answer.until_ns)
+				answer.until_ns = gap->to_ns;
+		}
+		answer.doubtful |= time_ns < began_ns
+					   ? time_ns < gap->to_ns
+					   : time_ns >= shown_ns && gap->to_ns > since_ns;
+	}
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		if (time_ns < limits[i] && limits[i] < answer.until_ns)
+			answer.until_ns = limits[i];
+	return answer;
+}
+
 /* Whether it is memory without a file: offsets mean nothing, adjacent mappings are joined. */
 static bool is_anonymous(const struct process *process, uint32_t image)
 {

@@ -84,6 +84,7 @@ struct process {
 	uint64_t begin_ns;	/* when it was forked, or before; 0: before the recording */
 	uint64_t sure_ns;	/* until then it may have been the one before; 0: it was not */
 	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
+	uint64_t shown_ns;	/* when /proc has shown its names and mappings last; 0: never */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	char *title;		/* likewise; NULL: none */
 	bool title_is_sure;	/* it is not read again */
@@ -117,6 +118,14 @@ struct thread {
 	bool in_doubt;	   /* it had other names meanwhile */
 	char comm[COMM_SIZE];
 };
+
+/* A time in which sideband records were lost. */
+struct gap {
+	uint64_t from_ns, to_ns;
+};
+
+/* When there are more, the two that are closest are one, with the time between them. */
+#define GAPS_MAX 256
 
 /* The root directory of a process. */
 struct root {
@@ -159,6 +168,8 @@ struct process_table {
 	uint64_t records_lost; /* see snapshot_if_lost(); up to known_ns, none was */
 	bool lacks_records;    /* some were lost since the mappings were read */
 	uint64_t known_ns, next_again_ns;
+	struct gap gaps[GAPS_MAX];
+	size_t gap_count;
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
 	size_t bytes_max;     /* budget of all processes; 0: none */
 	size_t mapping_count; /* of all address spaces */
@@ -261,6 +272,22 @@ struct mapping_answer {
 /* Finds the mapping at pc at a time: the newest by then, or else the first one after. */
 struct mapping_answer space_mapping_at(const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns);
+
+/* Whether the space has had code of another image at pc, too. */
+bool space_is_contested(const struct address_space *space, uint64_t pc, uint32_t image);
+
+/*
+ * What lost records may have changed at a time. doubtful: all about the process (NULL: unknown):
+ * the records since its program began, or since /proc has shown it last, have a gap. in_gap: it is
+ * in one, and /proc has shown the process after it.
+ */
+struct gap_answer {
+	bool doubtful, in_gap;
+	uint64_t until_ns; /* for which this is the answer */
+};
+
+struct gap_answer process_gaps_at(const struct process_table *table, struct process *process,
+				  uint64_t time_ns);
 
 /* The name of a thread, valid until the table changes, and the time for which this is the answer.
  */

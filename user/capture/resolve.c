@@ -21,6 +21,7 @@ struct cached_mapping {
 	const struct address_space *space; /* NULL: empty */
 	uint64_t pc;
 	struct mapping_answer answer;
+	bool is_contested; /* space_is_contested() */
 };
 
 struct visitor {
@@ -37,6 +38,7 @@ struct visitor {
 struct moment {
 	uint64_t time_ns, until_ns;
 	bool in_doubt;
+	bool in_gap; /* see struct gap_answer */
 };
 
 static void limit(struct moment *moment, uint64_t until_ns)
@@ -52,11 +54,22 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
 	struct cached_mapping *cached = &v->cache[hash_u64((uintptr_t)space, pc) % CACHE_SIZE];
 
 	if (cached->space != space || cached->pc != pc ||
-	    moment->time_ns < cached->answer.since_ns || moment->time_ns >= cached->answer.until_ns)
-		*cached = (struct cached_mapping){ space, pc,
-						   space_mapping_at(space, pc, moment->time_ns) };
+	    moment->time_ns < cached->answer.since_ns ||
+	    moment->time_ns >= cached->answer.until_ns) {
+		const struct mapping_answer answer = space_mapping_at(space, pc, moment->time_ns);
+
+		*cached = (struct cached_mapping){
+			.space = space,
+			.pc = pc,
+			.answer = answer,
+			.is_contested = v->processes->gap_count && answer.mapping &&
+					space_is_contested(space, pc, answer.mapping->image),
+		};
+	}
 	limit(moment, cached->answer.until_ns);
-	moment->in_doubt |= cached->answer.in_doubt;
+	/* /proc may have shown the same on both ends of a gap, and there was another one between.
+	 */
+	moment->in_doubt |= cached->answer.in_doubt || (moment->in_gap && cached->is_contested);
 	return cached->answer.mapping;
 }
 
@@ -185,6 +198,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		process_at(v->processes, sample_id_tgid(sample->id), moment.time_ns);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
 	char process_comm[COMM_SIZE] = "";
+	struct gap_answer gaps;
 	struct capture_sample out = {
 		.frames = frames,
 		.pid = sample_id_tgid(sample->id),
@@ -195,6 +209,10 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		.waits = waits,
 	};
 
+	gaps = process_gaps_at(v->processes, process, moment.time_ns);
+	limit(&moment, gaps.until_ns);
+	moment.in_doubt = gaps.doubtful;
+	moment.in_gap = gaps.in_gap;
 	if (process) {
 		limit(&moment, process_until(v->processes, process));
 		if (moment.time_ns < process->sure_ns) {

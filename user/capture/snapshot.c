@@ -201,8 +201,8 @@ static int read_threads(struct process_table *table, struct process *process, ui
 {
 	char path[64], comm[COMM_SIZE];
 	struct dirent *entry;
+	uint64_t shown_ns = now_ns(), tid;
 	bool found = false;
-	uint64_t tid;
 	DIR *directory;
 	int err = 0;
 
@@ -221,6 +221,9 @@ static int read_threads(struct process_table *table, struct process *process, ui
 			err = read_maps(table, process, tid, time_ns, &found);
 	}
 	closedir(directory);
+	/* A thread of the kernel has no mappings. */
+	if (found || (!process_space(process)->count && !process_space(process)->parent))
+		process->shown_ns = shown_ns;
 	return err;
 }
 
@@ -331,6 +334,29 @@ int snapshot_again(struct process_table *table, uint64_t time_ns)
 	return err;
 }
 
+static void note_gap(struct process_table *table, uint64_t from_ns, uint64_t to_ns)
+{
+	struct gap *last = table->gap_count ? &table->gaps[table->gap_count - 1] : NULL;
+
+	if (last && from_ns <= last->to_ns) {
+		last->to_ns = to_ns;
+		return;
+	}
+	if (table->gap_count == GAPS_MAX) {
+		size_t closest = 0;
+
+		for (size_t i = 1; i + 1 < GAPS_MAX; i++)
+			if (table->gaps[i + 1].from_ns - table->gaps[i].to_ns <
+			    table->gaps[closest + 1].from_ns - table->gaps[closest].to_ns)
+				closest = i;
+		table->gaps[closest].to_ns = table->gaps[closest + 1].to_ns;
+		table->gap_count--;
+		memmove(table->gaps + closest + 1, table->gaps + closest + 2,
+			(table->gap_count - closest - 1) * sizeof(*table->gaps));
+	}
+	table->gaps[table->gap_count++] = (struct gap){ from_ns, to_ns };
+}
+
 #define AGAIN_NS (20 * NS_PER_MS)
 
 int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t complete_ns,
@@ -342,6 +368,8 @@ int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t comple
 	if (!table->lacks_records && lost == table->records_lost)
 		table->known_ns = complete_ns;
 	table->lacks_records |= lost != table->records_lost || complete_ns < until_ns;
+	if (table->lacks_records)
+		note_gap(table, table->known_ns, until_ns);
 	if (!table->lacks_records || until_ns < table->next_again_ns)
 		return 0;
 	table->records_lost = lost;

@@ -358,6 +358,14 @@ static const char *make_cpu(const struct capture_sample *sample, struct origin_n
 	return make_number(sample->cpu, text);
 }
 
+static const char *make_in_doubt(const struct capture_sample *sample, struct origin_names *names,
+				 char text[static CGROUP_NAME_SIZE])
+{
+	(void)names;
+	(void)text;
+	return sample->in_doubt ? "yes" : NULL;
+}
+
 static const char *make_thread(const struct capture_sample *sample, struct origin_names *names,
 			       char text[static CGROUP_NAME_SIZE])
 {
@@ -385,6 +393,7 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_CONTAINER] = make_container,
 	[TAG_CONTAINER_NAME] = make_container_name,
 	[TAG_CPU] = make_cpu,
+	[TAG_IN_DOUBT] = make_in_doubt,
 	[TAG_THREAD] = make_thread,
 	[TAG_TITLE] = make_title,
 	[TAG_UNIT] = make_unit,

@@ -18,11 +18,11 @@ enum row_field {
 	ROW_IMAGE = CALLGRAPH_IMAGE,
 	ROW_CODE = ROW_ADDRESS | ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE,
 
-	ROW_PROCESS = 1 << 16,
-	ROW_THREAD = 1 << 17,
-	ROW_COMM = 1 << 18, /* in every view of processes or threads */
+	ROW_PROCESS = 1 << 8,
+	ROW_THREAD = 1 << 9,
+	ROW_COMM = 1 << 10, /* in every view of processes or threads */
 
-	ROW_TAG = 1 << 19, /* of the tag number 0; ROW_OF_TAG() of others */
+	ROW_TAG = 1 << 11, /* of the tag number 0; ROW_OF_TAG() of others */
 	ROW_TAGS = ROW_TAG * ((1 << TAG_COUNT) - 1),
 };
 

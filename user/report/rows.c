@@ -19,6 +19,7 @@ struct collector {
 	struct rows *r;
 	const size_t *values; /* `count` numbers of values */
 	size_t count, column; /* the column of the first value */
+	size_t doubt;	      /* see struct rows */
 	bool wants_walls;
 	const char **names; /* row_process_names(), where nodes are divided by labels */
 };
@@ -151,6 +152,30 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 	return 0;
 }
 
+static bool is_in_doubt(const struct profile *p, size_t labels)
+{
+	return labels < p->label_count && profile_tag_text(&p->labels[labels], TAG_IN_DOUBT);
+}
+
+/* Counts what is in doubt of the first value, in a column of its own. Returns 0 or -ENOMEM. */
+static int add_doubt(struct collector *c, struct callgraph_places *places)
+{
+	size_t label_count = c->p->label_count + 1;
+	struct row_column *column = &c->r->columns[c->doubt];
+	bool *all = places->labels, *labels = calloc(label_count, sizeof(*labels));
+	int err = labels ? 0 : -ENOMEM;
+
+	column->title = strdup("in doubt");
+	for (size_t i = 0; i < label_count && !err; i++)
+		labels[i] = (!all || all[i]) && is_in_doubt(c->p, i);
+	places->labels = labels;
+	err = err ?: callgraph_count(&c->r->graph, places, c->values, 1, c->doubt);
+	column->samples = c->r->graph.samples[c->doubt];
+	places->labels = all;
+	free(labels);
+	return column->title ? err : -ENOMEM;
+}
+
 /* Adds the rows and counts of c->values to c->r. Returns 0 or -ENOMEM. */
 static int add_values(struct collector *c)
 {
@@ -183,6 +208,8 @@ static int add_values(struct collector *c)
 						       c->o->base_names ? c->names : NULL, i);
 	}
 	err = err ?: callgraph_count(&r->graph, &places, c->values, c->count, c->column);
+	if (!err && c->doubt)
+		err = add_doubt(c, &places);
 	/* They are of threads, not of code. */
 	if (!err && c->wants_walls && c->p->wall_count && places.keys && !c->o->image &&
 	    !(r->view->fields & (ROW_CODE | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_CPU))))
@@ -422,8 +449,12 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 		values[count++] = profile_delay(p);
 	}
 	c.count = count;
-	err = rows_begin(r, o, count);
+	for (size_t i = 0; i < p->label_count && !calls && !c.doubt; i++)
+		if (is_in_doubt(p, i))
+			c.doubt = count;
+	err = rows_begin(r, o, count + (c.doubt > 0));
 	r->delay = delay;
+	r->doubt = c.doubt;
 	r->graph.options.counts_calls = calls;
 	if (!err)
 		err = values ? add_values(&c) : -ENOMEM;

@@ -57,6 +57,7 @@ struct rows {
 	/* One for each row, in another order, of views by labels; NULL: they are unknown. */
 	struct profile_wall *walls;
 	size_t delay; /* the column of the delay; 0: there is none, or it is the first */
+	size_t doubt; /* of what TAG_IN_DOUBT marks in the first column; 0: nothing */
 	bool stacks;  /* false: every total equals self */
 	bool by_total;
 

@@ -132,7 +132,8 @@ static void add_column(struct flat *f, enum content content, size_t column, cons
 	f->columns[f->numbers++] = (struct table_column){
 		.title = title,
 		.is_hot = content == SELF_PERCENT && column == 0,
-		.is_optional = (column > 0 && column != f->r->delay) || content == RAN,
+		.is_optional = (column > 0 && column != f->r->delay && column != f->r->doubt) ||
+			       content == RAN,
 	};
 }
 
@@ -217,10 +218,12 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 			add_column(&f, UNKNOWN, 0, "unknown/s");
 	}
 	for (size_t i = 1; i < r.column_count; i++) {
-		bool delay = i == r.delay;
+		bool delay = i == r.delay, doubt = i == r.doubt;
 
-		add_column(&f, delay ? SECONDS : SELF, i, delay ? "delay s" : r.columns[i].title);
-		add_column(&f, SELF_PERCENT, i, delay ? "delay%" : "%");
+		add_column(&f, delay || (doubt && is_time) ? SECONDS : SELF, i,
+			   delay ? "delay s" : r.columns[i].title);
+		if (!doubt)
+			add_column(&f, SELF_PERCENT, i, delay ? "delay%" : "%");
 	}
 	t.columns = f.columns;
 	t.column_count = f.numbers + row_field_columns(r.view, f.columns + f.numbers);
@@ -257,7 +260,7 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 				      double cpu_seconds, double duration_s)
 {
 	struct json_object *object = json_object_new_object(), *values;
-	size_t columns = r->column_count - (r->delay > 0);
+	size_t columns = r->column_count - (r->delay > 0) - (r->doubt > 0);
 	int64_t self = row->counts->self;
 	int err = row_fields_json(r->view, row, object);
 
@@ -274,6 +277,9 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	if (!err && r->delay)
 		err = json_add(object, "delay_ns",
 			       json_object_new_int64(row->counts[r->delay].self));
+	if (!err && r->doubt && row->counts[r->doubt].self)
+		err = json_add(object, "in_doubt",
+			       json_object_new_int64(row->counts[r->doubt].self));
 	if (err || columns == 1)
 		return json_checked(object, err);
 	values = json_object_new_object();
