@@ -76,9 +76,11 @@ make_seeds() {
 		done
 	done
 	# These two are only read.
-	python3 "$top/tests/cli/perf.py" make "$work/seeds.perf" || return
+	python3 "$top/tests/cli/perf.py" make "$work/seeds.perf" 2000000007 || return
 	rm "$work/seeds.perf/many-mappings.perf.data"
-	python3 "$top/tests/cli/perf.py" script >"$work/seeds.perf-script/script.txt" || return
+	for format in times no-times ended; do
+		python3 "$top/tests/cli/perf.py" script "$format" >"$work/seeds.perf-script/$format.txt" || return
+	done
 	mkdir "$work/seeds.input"
 	cp "$work"/seed.pb.gz "$work"/waits.pb.gz "$work"/stacks.folded "$work"/calls.callgrind "$work/seeds.input"
 	printf 'one\r\ntwo\n\nthree' | gzip >"$work/seeds.input/lines.gz"

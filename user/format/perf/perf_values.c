@@ -65,13 +65,14 @@ int perf_values_end(const struct perf_values *v, struct profile *p)
 {
 	size_t width = p->value_type_count, count;
 	uint32_t number = perf_values_lead(v), others[PERF_EVENTS_MAX];
-	const struct perf_event *lead = &v->events[number];
+	const struct perf_event *lead;
 	bool is_clock;
 	int err;
 
 	p->value_type_count = 0;
 	if (number == PROFILE_NONE)
 		return profile_add_value_type(p, "samples", "count");
+	lead = &v->events[number];
 	p->event = lead->name;
 	is_clock = lead->kind == PERF_EVENT_CLOCK || !lead->has_periods;
 	if (is_clock) {
