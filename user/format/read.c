@@ -146,14 +146,15 @@ static int read_input(const struct format *format, struct input *in, struct prof
 	uint64_t size = input_file_size(in);
 	int err;
 
-	if (p && size)
+	if (!p)
+		return error_no_memory(e);
+	if (size)
 		p->bytes_max = budget(size, MEMORY_MIN, MEMORY_TIMES);
-	err = p ? read_format(format, in, p, e) : error_no_memory(e);
-	if (p && p->too_large)
+	err = read_format(format, in, p, e);
+	if (p->too_large)
 		err = over_budget(in, "takes more memory", e);
 	err = err ?: check_stacks(in, p, e);
-	if (p)
-		p->bytes_max = 0;
+	p->bytes_max = 0;
 	if (err) {
 		profile_free(p);
 		return err;
