@@ -269,9 +269,9 @@ unhinted big.o "an ELF file (an object file), not a profile"
 printf '2ELIFREP\0\0' >packed.data
 gzip -k packed.data
 named packed.data.gz "a recording of perf" \
-	"gzip -dc packed.data.gz >packed.data, then: perf script -i packed.data report"
+	"gzip -dc packed.data.gz >packed.data, then: perf script -i packed.data | profiltool report -"
 cp packed.data.gz unnamed
-named unnamed "a recording of perf" "gzip -dc unnamed >FILE, then: perf script -i FILE report"
+named unnamed "a recording of perf" "gzip -dc unnamed >FILE, then: perf script -i FILE | profiltool report -"
 
 # --- Text that is no profile ---
 
@@ -313,7 +313,7 @@ printf '2ELIFREP\0\0' >perf.magic
 "$profiltool" report - <a.hprof 2>err
 check "from standard input" says "standard input is a heap dump"
 "$profiltool" report - <perf.magic 2>err
-check "with a command that a file can be put into" says "perf script -i FILE report"
+check "with a command that a file can be put into" says "perf script -i FILE | profiltool report -"
 
 # --- Others, by how they begin ---
 
