@@ -101,11 +101,12 @@ struct perl_walk {
 };
 
 struct script_walk {
-	bool native;		  /* the interpreter's own frames are written, too */
-	bool looked;		  /* for the interpreter's state, at this tick, */
-	bool found;		  /* and found it */
-	bool wrote;		  /* functions of the script */
-	bool ran;		  /* the native frame before this one has run functions of it */
+	bool native; /* the interpreter's own frames are written, too */
+	bool looked; /* for the interpreter's state, at this tick, */
+	bool found;  /* and found it */
+	bool wrote;  /* functions of the script */
+	/* The native frame before this one has run functions of it, or is any one of PHP. */
+	bool ran;
 	bool cut;		  /* some had no room */
 	bool follows_interpreter; /* the last native frame that was written is the interpreter's */
 	bool is_first;		  /* the thread is the process's first */

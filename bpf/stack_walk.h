@@ -97,12 +97,13 @@ static __always_inline bool put_next_frame(struct stack_scratch *scratch)
 		begin_script(walk, script);
 	/*
 	 * Code that was made at run time and calls the interpreter's function is the interpreter's:
-	 * Python makes such for each function, to have a name in perf (-X perf).
+	 * Python makes such for each function, to have a name in perf (-X perf). So is what calls
+	 * any function of PHP: that of opcache's JIT.
 	 */
 	interpreter = script->found && mapped &&
 		      (walk->at.image == script->image_number ||
 		       (script->ran && walk->at.image == UNWIND_NO_IMAGE));
-	script->ran = false;
+	script->ran = interpreter && script->image.language == LANGUAGE_PHP;
 	folded = interpreter && !script->native && scratch->depth &&
 		 (script->wrote || (script->count && script->is_threads));
 	if (folded) {

@@ -86,6 +86,12 @@ check "with opcache the stacks are the same" agrees chains opcache
 settings=(-d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=tracing)
 record_script compiled all
 check "with opcache's JIT the functions are those that PHP sees" agrees chains compiled
+record_script compiled_c inside
+check "with opcache's JIT a function in C is below what calls it" chains_are compiled_c some '.*{main};inside;with_md5;md5'
+# But for a tick in the few instructions between the function's frame and its call.
+# shellcheck disable=SC2016 # awk's fields
+check "with opcache's JIT what it has made is not below a function in C" \
+	awk '/;with_md5;md5/ { all += $NF } /;with_md5;md5;\[(anon|jit)/ { below += $NF } END { exit !(all > 5 * below) }' compiled_c.folded
 settings=()
 
 # --- Processes, and ways to start a script ---
