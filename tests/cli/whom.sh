@@ -240,9 +240,10 @@ state "lib/docker/containers/${podman:32}${docker:32}" config.v2.json '{"Name": 
 truncate -s 20M "$work/state/lib/docker/containers/${podman:32}${docker:32}/config.v2.json"
 
 # engines COMMAND...: runs a command where these are the state files.
+engines=(unshare -m sh -c 'mount --make-rprivate / && mount --bind "$0/lib" /var/lib && mount --bind "$0/run" /run &&
+	mount --bind "$0/log" /var/log && exec "$@"' "$work/state")
 engines() {
-	unshare -m sh -c 'mount --make-rprivate / && mount --bind "$0/lib" /var/lib && mount --bind "$0/run" /run &&
-		mount --bind "$0/log" /var/log && exec "$@"' "$work/state" "$@"
+	"${engines[@]}" "$@"
 }
 
 # is_container NAME ID: --container NAME records this container, in which nothing runs.
@@ -308,5 +309,19 @@ RUN "$profiltool" top --container x -p 1 --tables 1
 STATUS 2
 EXPECT exclude each other
 EOF
+
+# A container that gets its name after profild has recorded it has the name from then on.
+late=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+mkdir "$group/docker-$late.scope"
+echo "$two" >"$group/docker-$late.scope/cgroup.procs"
+start "${engines[@]}" "$build/profild" --continuous --directory "$work/archive" --window 1 --watch=0
+# has_late NAME: a window has the container by this name.
+has_late() {
+	"$profiltool" report --by container --json "$work/archive" >"$work/late.json" 2>"$work/err" &&
+		json "('$late', $1) in [(r.get('container'), r.get('container_name')) for r in j['rows']]" "$work/late.json"
+}
+check "profild: a container without a name" wait_for has_late None
+state "lib/docker/containers/$late" config.v2.json '{"Name": "/late"}'
+check "profild: a container that is named later" wait_for has_late "'late'"
 
 finish

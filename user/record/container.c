@@ -38,6 +38,10 @@
 #define USERS_PART     100
 #define USERS_FIRST_NS (100 * NS_PER_MS)
 
+/* When a container without a name is looked for again, at least and at most after the last time. */
+#define UNNAMED_NS_MIN (5 * NS_PER_S)
+#define UNNAMED_NS_MAX (300 * NS_PER_S)
+
 #define JSON_DEPTH 64
 #define ID_SIZE	   64 /* hexadecimal digits */
 
@@ -367,7 +371,7 @@ const char *container_name(struct container_names *names, const char *id)
 	struct search s = { .id = slash ? slash + 1 : id };
 	struct container_entry *found = NULL;
 	struct container_user *user = NULL;
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = now_ns(), wait_ns;
 	unsigned int uid = 0;
 	size_t place = 0;
 	int end = 0;
@@ -375,23 +379,30 @@ const char *container_name(struct container_names *names, const char *id)
 
 	if (names->count)
 		found = bsearch(id, names->entries, names->count, sizeof(*found), compare_id);
-	if (found)
+	if (found && (found->name || begin_ns < found->next_ns))
 		return found->name;
 	if (!is_id(s.id)) /* it is a name, or in another container, whose files are elsewhere */
 		return NULL;
 	if (slash && (sscanf(id, "user-%u.slice%n", &uid, &end) != 1 || id + end != slash || !uid))
 		return NULL;
 	user = uid ? find_user(names, uid) : NULL;
-	/* It is not remembered: a later sample, or window, may have the name. */
+	/* A later sample, or window, may have the name. */
 	if (uid && (!user || user->paid_ns > begin_ns + USERS_PART * USERS_FIRST_NS))
 		return NULL;
-	if (names->count == NAMES_MAX)
+	if (!found && names->count == NAMES_MAX)
 		forget_names(names);
-	copy = strdup(id);
-	if (!copy || array_reserve(&names->entries, &names->room, names->count + 1,
-				   sizeof(*names->entries))) {
-		free(copy);
-		return NULL;
+	if (!found) {
+		copy = strdup(id);
+		if (!copy || array_reserve(&names->entries, &names->room, names->count + 1,
+					   sizeof(*names->entries))) {
+			free(copy);
+			return NULL;
+		}
+		while (place < names->count && strcmp(names->entries[place].id, id) < 0)
+			place++;
+		found = &names->entries[place];
+		memmove(found + 1, found, (names->count++ - place) * sizeof(*found));
+		*found = (struct container_entry){ .id = copy, .first_ns = begin_ns };
 	}
 	if (user) {
 		s.whose = uid;
@@ -402,11 +413,12 @@ const char *container_name(struct container_names *names, const char *id)
 	} else {
 		search_system(&s);
 	}
-	while (place < names->count && strcmp(names->entries[place].id, id) < 0)
-		place++;
-	memmove(&names->entries[place + 1], &names->entries[place],
-		(names->count++ - place) * sizeof(*names->entries));
-	names->entries[place] = (struct container_entry){ copy, s.name };
+	found->name = s.name;
+	/* It may be named later. The longer it has none, the less often it is looked for. */
+	wait_ns = begin_ns - found->first_ns;
+	if (wait_ns < UNNAMED_NS_MIN)
+		wait_ns = UNNAMED_NS_MIN;
+	found->next_ns = begin_ns + (wait_ns < UNNAMED_NS_MAX ? wait_ns : UNNAMED_NS_MAX);
 	return s.name;
 }
 

@@ -28,8 +28,10 @@ void container_list_free(struct container_list *list);
 /* The names of containers that were looked for, by ID. Zero-initialised: none was. */
 struct container_names {
 	struct container_entry {
-		char *id, *name; /* name: NULL: unknown */
-	} * entries;		 /* ordered by ID */
+		char *id, *name;   /* name: NULL: unknown */
+		uint64_t first_ns; /* when it was looked for first, */
+		uint64_t next_ns;  /* and when it is next, if it has no name */
+	} * entries;		   /* ordered by ID */
 	size_t count, room;
 	struct container_user {
 		uid_t uid;
@@ -41,8 +43,9 @@ struct container_names {
 /*
  * Returns the name of a container, of kubernetes with namespace and pod; NULL: none is known, or
  * memory ran out. id: as the tag `container` of samples has it. Looks for it in the state files
- * once: so a recording has one name of it. A user's files are not read if those that were
- * have taken more than a hundredth of the time. The name is valid until the next call.
+ * until it has a name, so that a recording has one name of it; without one, after 5 seconds, and
+ * then less and less often. A user's files are not read if those that were have taken more than a
+ * hundredth of the time. The name is valid until the next call.
  */
 const char *container_name(struct container_names *names, const char *id);
 void container_names_free(struct container_names *names);

@@ -176,6 +176,21 @@ static int add_doubt(struct collector *c, struct callgraph_places *places)
 	return column->title ? err : -ENOMEM;
 }
 
+/* Returns the name of the labels' container; NULL: none. It may have got its name later. */
+static const char *container_name_of(const struct profile *p, uint32_t labels)
+{
+	const char *name = profile_tag_text(&p->labels[labels], TAG_CONTAINER_NAME);
+	const char *id = profile_tag_text(&p->labels[labels], TAG_CONTAINER);
+
+	for (size_t i = 0; i < p->label_count && id && !name; i++) {
+		const char *other = profile_tag_text(&p->labels[i], TAG_CONTAINER);
+
+		if (other && strcmp(other, id) == 0)
+			name = profile_tag_text(&p->labels[i], TAG_CONTAINER_NAME);
+	}
+	return name;
+}
+
 /* Adds the rows and counts of c->values to c->r. Returns 0 or -ENOMEM. */
 static int add_values(struct collector *c)
 {
@@ -225,8 +240,7 @@ static int add_values(struct collector *c)
 		*row = (struct row){ .comm = c->names ? comm_of(c, node->labels) : "" };
 		if (c->names && c->o->view->fields & ROW_OF_TAG(TAG_CONTAINER) &&
 		    node->labels < c->p->label_count)
-			row->container_name =
-				profile_tag_text(&c->p->labels[node->labels], TAG_CONTAINER_NAME);
+			row->container_name = container_name_of(c->p, node->labels);
 		if (row->container_name) {
 			const char *slash = strrchr(row->comm, '/');
 			int owner = slash ? (int)(slash + 1 - row->comm) : 0;
