@@ -206,7 +206,7 @@ def held(p, form, s, value):
     if form == 'otlp':
         return stack, s.labels
     if form == 'gperftools':
-        return stack[:253] or None  # of 254; a leaf that stands twice takes the last one's place
+        return stack[:252] or None  # of 254; copies of the leaf may take the last two places
     if form == 'dcpi':
         path, address = stack[0] if stack and stack[0][0] else ('', 0)
         return path, address, labels.get('label'), p.types[value][0]
@@ -310,7 +310,7 @@ def read_gperftools(path):
             pc = (pc - (i > 0)) & ~(1 << 62)
             m = next((m for m in mappings if m.start <= pc < m.limit), None)
             stack.append(code(Location(pc, m, ())))
-        sums[tuple(stack[:253])] += count
+        sums[tuple(stack[:252])] += count
     return sums
 
 
