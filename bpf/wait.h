@@ -51,10 +51,9 @@ enum wait_reason {
 #define WAIT_SYSTEM_CALLS 512
 
 /*
- * Where waits are added up. The first WAIT_KINDS entries are those for which there was no room, and
- * that of WAIT_START, of all threads; the others have a stack (sample.h), with the reason in place
- * of the CPU: a hash table, as that of the stacks at ticks. Wakers have entries, too, for the waits
- * that they ended.
+ * Where waits are added up. The first WAIT_KINDS entries are those for which there was no room; the
+ * others have a stack (sample.h), with the reason in place of the CPU: a hash table, as that of the
+ * stacks at ticks. Wakers have entries, too, for the waits that they ended.
  */
 struct wait_entry {
 	unsigned long long hash;     /* 0: the entry is free */

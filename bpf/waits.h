@@ -744,16 +744,22 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	__u64 since = task->sched_info.last_queued;
 	struct wait_task *wait;
 	struct wait_entry *start;
-	__u32 key = WAIT_START;
+	struct stack *stack;
 	__s64 created_ns;
+	__u32 key;
 
 	if (!scratch || !counters || !since)
 		return;
 	wait = own_wait(task, counters);
 	if (!wait)
 		return;
+	stack = &scratch->stack.sample.stack;
 	/* Its life by the one clock, without the time since it could run by the other. */
 	created_ns = bpf_ktime_get_ns() - task->start_time - (now - since);
+	/* One entry for all threads of a process. */
+	key = find_wait_without_stack(
+		stack, sample_id_make(task->self_exec_id, tgid_of(task), tgid_of(task)),
+		WAIT_START);
 	start = bpf_map_lookup_elem(&waits, &key);
 	if (start && created_ns > 0) {
 		__sync_fetch_and_add(&start->count, 1);
@@ -761,8 +767,7 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	}
 	counters->waits++;
 	wait->own_slots[0] = find_wait_without_stack(
-		&scratch->stack.sample.stack,
-		sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)), WAIT_CPU);
+		stack, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)), WAIT_CPU);
 	wait->slot = wait->own_slots[0];
 	wait->since_ns = since;
 	end_wait(task, wait, now, NULL);

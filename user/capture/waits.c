@@ -486,28 +486,36 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 	return err;
 }
 
+static uint32_t reason_of_entry(const struct stack_chunk *arena, const struct wait_entry *entry,
+				uint32_t number)
+{
+	uint64_t at = entry->position;
+	const struct stack *stack =
+		(const void *)&arena[at / STACK_CHUNK_WORDS].words[at % STACK_CHUNK_WORDS];
+
+	return at ? stack->cpu & ~WAIT_COPIED : number;
+}
+
 /*
  * How long threads waited for their creators is measured by two clocks, which are not read at once:
  * a microsecond or two too long. It is no more than other reasons leave of the account.
  */
 static void limit_starts(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns)
 {
-	struct wait_entry *start = &w->entries[WAIT_START];
-	uint64_t others_ns = 0, left_ns;
+	uint64_t starts_ns = 0, others_ns = 0, left_ns;
 
-	for (size_t i = 0; i < WAIT_ENTRIES; i++) {
-		const struct wait_entry *entry = &w->entries[i];
-		uint64_t at = entry->position;
-		const struct stack *stack =
-			(const void *)&arena[at / STACK_CHUNK_WORDS].words[at % STACK_CHUNK_WORDS];
-		uint32_t reason = at ? stack->cpu & ~WAIT_COPIED : i;
+	for (uint32_t i = 0; i < WAIT_ENTRIES; i++) {
+		uint32_t reason = reason_of_entry(arena, &w->entries[i], i);
 
-		if (reason < WAIT_REASONS && reason != WAIT_START)
-			others_ns += entry->blocked_ns;
+		if (reason == WAIT_START)
+			starts_ns += w->entries[i].blocked_ns;
+		else if (reason < WAIT_REASONS)
+			others_ns += w->entries[i].blocked_ns;
 	}
 	left_ns = blocked_ns > others_ns ? blocked_ns - others_ns : 0;
-	if (start->blocked_ns > left_ns)
-		start->blocked_ns = left_ns;
+	for (uint32_t i = 0; starts_ns > left_ns && i < WAIT_ENTRIES; i++)
+		if (reason_of_entry(arena, &w->entries[i], i) == WAIT_START)
+			w->entries[i].blocked_ns *= (double)left_ns / starts_ns;
 }
 
 int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns,
@@ -628,7 +636,7 @@ uint64_t waits_no_room(const struct waits *w)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; w->entries && i < WAIT_REASONS; i++)
-		sum += i == WAIT_START ? 0 : w->entries[i].count;
+		sum += w->entries[i].count;
 	return sum;
 }
 
