@@ -129,6 +129,8 @@ check "report has columns of the delay" grep -qE '^ *self +self% +total +total% 
 	<("$profiltool" report --delay "$batch" 2>/dev/null)
 check "a summary says for how long threads waited" grep -qE 'delay: threads waited [0-9.]+ s for a CPU' \
 	<("$profiltool" report "$batch" 2>&1)
+check "rows without a delay are left out" test -z \
+	"$("$profiltool" report -q --value delay "$batch" | awk 'NR > 1 && $1 == 0 && $2 == 0 && $4 == 0 && $3 == "0.000"' | grep -v more)"
 check "JSON has the delay" exits 0 "$profiltool" report --json "$batch"
 check "JSON has the delay: of each row, and the sum" json \
 	"j['delay_ns'] == $all == sum(f['delay_ns'] for f in j['functions'])" "$work/out"

@@ -239,10 +239,17 @@ on_terminal() {
 }
 start_ready "$progs/shares" 1 0 lazy
 target=$pid
+# narrow COLUMNS: no line of progress is longer, which would wrap and stay.
+narrow() {
+	terminal "$1x24" "$profiltool" -p "$target" -d 0.2 -E 1 | tr '\r' '\n' | sed -n $'s/^\e\\[K\\(profiltool: .*; Ctrl\\)/\\1/p' >"$work/progress"
+	test -s "$work/progress" && awk -v most="$1" 'length($0) > most { print; wide = 1 } END { exit wide }' "$work/progress"
+}
 if has_terminals "on a terminal"; then
 	check "on a terminal: succeeds" on_terminal "ticks; Ctrl-C" "$profiltool -p $pid -F 999 -E 1"
 	check "on a terminal: it reports its progress" \
-		grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
+		grep -qE ": [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording of shares \(PID $pid\)" "$work/terminal"
+	check "on a terminal: progress fits" narrow 80
+	check "on a narrow terminal: progress fits" narrow 40
 	check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
 	check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
 	check "NO_COLOR: succeeds" on_terminal "" "NO_COLOR=1 $profiltool -p $pid -F 4999 -q"

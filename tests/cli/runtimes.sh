@@ -193,7 +193,7 @@ if command -v luajit >/dev/null; then
 	check "LuaJIT: it was not" bash -c "! grep -q 'tmp/perf-' \"\$(command -v luajit)\""
 	check "LuaJIT that interprets: recorded" record -- luajit -joff hot.lua
 	check "LuaJIT that interprets: why" \
-		says "LuaJIT gives no profiler the names of functions that it interprets"
+		says "functions that LuaJIT interprets are not read"
 	check "LuaJIT: its own profiler, as hinted" bash -c "$(hinted 'luajit -jp') hot.lua | grep multiply"
 else
 	skip "LuaJIT" "no luajit"
@@ -208,11 +208,11 @@ while read -r name hint; do
 done <<'EOF_NAMES'
 perl5.36 recorded with -g, Perl 5.36 to 5.42 has its functions in the call stacks
 libperl.so.5.30 Perl 5.30 is not supported: run it by Perl 5.36 to 5.42, built with threads
-ruby3.1 Ruby gives no profiler the names of functions that it interprets
+ruby3.1 functions that Ruby interprets are not read; rbspy or stackprof names them
 php8.0 PHP 8.0 is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)
 php8.2 recorded with -g, PHP 8.1 to 8.5 has its functions in the call stacks
 php-fpm8.6 PHP 8.6 is not supported: run it by PHP 8.1 to 8.5 without threads (NTS)
-lua5.4 Lua gives no profiler the names of its functions
+lua5.4 functions of Lua are not read
 EOF_NAMES
 check "node, whose own functions are another's: recorded" named shares node 1 0.1
 check "node, whose own functions are another's: no hint" exits 1 grep "C functions of the interpreter" err

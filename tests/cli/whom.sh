@@ -37,6 +37,15 @@ check "-p NAME,PID" finds "and 2 more" -p "$name,$three"
 check "-p NAME -q reports nothing" exits 0 "$profiltool" record -q -F 999 -d 1 -p "$name"
 # What a busy machine is a reason for is said with -q, too.
 check "-p NAME -q reports nothing: it does not" bash -c '! grep -F "$1" "$2"' - "$name" "$work/err"
+# Debian's php-fpm is php-fpm8.2: the version is taken if only one is there.
+version=v$$of
+cp "$work/$name" "$work/${version}8.2"
+start_ready "$work/${version}8.2" 1 0 stay
+check "-p NAME without its version" finds "\"${version}8.2\" is process $pid" -p "$version"
+cp "$work/$name" "$work/$version-9"
+start_ready "$work/$version-9" 1 0 stay
+check "-p NAME without its version: two are there" exits 1 "$profiltool" record -p "$version" -d 1
+check "-p NAME without its version: two are there: the hint is an option" says "-p $version"
 check "--pgrep: command lines" finds "\"whom-of-$$.*lazier\" is process $three" --pgrep "whom-of-$$.*lazier"
 check "--pgrep: a word of it" finds "is process $two" --pgrep "^[^ ]*/$name .*one-of-a[-]kind"
 check "--pgrep with -p: both" finds "and 1 more" --pgrep "$work/$name .*kin[d]" -p "$three"

@@ -386,9 +386,9 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s %.1f %% of those in user space\n", "whole stacks",
 		       100.0 * s->stacks_complete / s->stacks_user);
 	if (s->wall_threads)
-		printf("%-16s %" PRIu64
-		       " in the last window; ran %.2f s, waited for a CPU %.2f s\n",
-		       "threads", s->wall_threads, s->ran_ns / 1e9, s->runnable_ns / 1e9);
+		printf("%-16s %" PRIu64 " in the last window\n"
+		       "%-16s ran %.2f s, waited for a CPU %.2f s, since the start\n",
+		       "threads", s->wall_threads, "", s->ran_ns / 1e9, s->runnable_ns / 1e9);
 	if (s->throttled_ns)
 		printf("%-16s %.2f s, by quotas of control groups\n", "throttled",
 		       s->throttled_ns / 1e9);

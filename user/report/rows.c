@@ -409,6 +409,18 @@ int rows_finish(struct rows *r)
 	return 0;
 }
 
+void rows_drop_zero(struct rows *r)
+{
+	for (; r->count; r->count--) {
+		struct row *last = &r->rows[r->count - 1];
+
+		if (last->counts->self || last->counts->total || last->wall)
+			return;
+		free(last->made_name);
+		free(last->shown_container);
+	}
+}
+
 size_t rows_shown(const struct rows *r, size_t limit, double percent)
 {
 	double least = (double)r->columns->samples * percent / 100;

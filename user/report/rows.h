@@ -127,6 +127,9 @@ void rows_match_labels(const struct profile *p, const struct row_view *view,
  */
 size_t rows_shown(const struct rows *r, size_t limit, double percent);
 
+/* Drops finished rows that have nothing of the first column, nor an account of their threads. */
+void rows_drop_zero(struct rows *r);
+
 /* Compares finished struct rows by self, for qsort(3). */
 int rows_compare(const void *one, const void *other);
 void rows_free(struct rows *r);

@@ -420,11 +420,11 @@ static const struct interpreter {
 	  .minor_least = 1,
 	  .minor_most = 5 },
 	{ .images = { "ruby", "ruby[0-9]*", "libruby*.so*" },
-	  .hint = "Ruby gives no profiler the names of functions that it interprets" },
+	  .hint = "functions that Ruby interprets are not read; rbspy or stackprof names them" },
 	{ .images = { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
-	  .hint = "Lua gives no profiler the names of its functions" },
+	  .hint = "functions of Lua are not read" },
 	{ .images = { "luajit", "luajit-*", "libluajit*.so*" },
-	  .hint = "LuaJIT gives no profiler the names of functions that it interprets; luajit -jp "
+	  .hint = "functions that LuaJIT interprets are not read; luajit -jp "
 		  "is its own profiler" },
 	{ .images = { "node", "nodejs", "libnode.so*" },
 	  .names = "JS:~",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -121,6 +122,9 @@ struct wanted {
 	size_t found;
 	struct similar similar;
 	char near[64]; /* the most similar name */
+	/* The one that is this name and a version, as php-fpm8.2 is for php-fpm; "": none */
+	char versioned[64];
+	bool several; /* there are several of these */
 	char pids[16 * MOST_PRINTED];
 };
 
@@ -141,6 +145,18 @@ static int take_candidate(struct tool_target *t, const struct candidate *c, stru
 	return 0;
 }
 
+/* True for php-fpm8.2 and php-fpm, gcc-12 and gcc. */
+static bool is_version_of(const char *comm, const char *name)
+{
+	size_t size = strlen(name);
+	const char *version = comm + size;
+
+	if (strncmp(comm, name, size) != 0 || !size || isdigit((unsigned char)name[size - 1]))
+		return false;
+	version += *version == '-';
+	return isdigit((unsigned char)*version) && version[strspn(version, "0123456789.")] == '\0';
+}
+
 static int look_at(struct tool_target *t, const struct candidate *c, struct wanted *wanted,
 		   size_t count, bool is_ancestor, struct error *e)
 {
@@ -159,6 +175,10 @@ static int look_at(struct tool_target *t, const struct candidate *c, struct want
 		if (takes) {
 			err = take_candidate(t, c, w, e);
 		} else if (w->name && !w->is_pid) {
+			if (is_version_of(c->comm, w->name)) {
+				w->several |= *w->versioned && strcmp(w->versioned, c->comm) != 0;
+				snprintf(w->versioned, sizeof(w->versioned), "%s", c->comm);
+			}
 			similar_offer(&w->similar, c->comm);
 			if (w->similar.best == c->comm) { /* whose memory the next one takes */
 				snprintf(w->near, sizeof(w->near), "%s", c->comm);
@@ -208,7 +228,7 @@ static int find_none(const struct wanted *w, const struct tool_target *t, struct
 	else
 		error_set(e, 0, "no process has a command line that matches \"%s\"", t->pgrep);
 	if (w->name && *w->near)
-		error_hint(e, "one has the name %s; list all with: ps -e", w->near);
+		error_hint(e, "one has the name %s: -p %s; list all with: ps -e", w->near, w->near);
 	else if (access("/proc/1", F_OK))
 		error_hint(e, "/proc hides the processes of others here (hidepid): run it as root");
 	else if (w->name)
@@ -465,6 +485,16 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 		/* Needed where /proc hides other users' processes. */
 		capabilities_raise();
 		err = look_at_all(t, wanted, count, e);
+		/* Distributions name some programs with their version, which one need not know. */
+		for (size_t i = 0; i < count && !err; i++) {
+			struct wanted *w = &wanted[i];
+
+			if (w->found || !*w->versioned || w->several)
+				continue;
+			free(w->name);
+			w->name = strdup(w->versioned);
+			err = w->name ? look_at_all(t, w, 1, e) : error_no_memory(e);
+		}
 		capabilities_lower();
 	}
 	for (size_t i = 0; i < count && !err; i++) {

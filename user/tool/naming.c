@@ -32,15 +32,13 @@ static void show_progress(struct naming *n)
 		return;
 	n->next_ns = now + REDRAW_NS;
 	n->shown = true;
-	fprintf(stderr, "\r\033[K" TOOL_PREFIX "names: %zu of %zu, ", n->done, n->count);
-	text_print(n->what, stderr);
-	fflush(stderr);
+	tool_progress(TOOL_PREFIX "names: %zu of %zu, %s", n->done, n->count, n->what);
 }
 
 static void clear_progress(struct naming *n)
 {
 	if (n->shown)
-		fputs("\r\033[K", stderr);
+		tool_progress("%s", "");
 	n->shown = false;
 }
 

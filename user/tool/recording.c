@@ -80,12 +80,15 @@ int recording_run(struct recording *r, struct error *e)
 			break;
 		}
 		if (shows_progress && now >= next_progress) {
-			fputs("\r\033[K" TOOL_PREFIX, stderr);
-			text_print(r->target, stderr);
-			fprintf(stderr, ": %" PRIu64 " s, ", passed / NS_PER_S);
+			char ticks[32] = "";
+
 			if (r->capture)
-				fprintf(stderr, "%" PRIu64 " ticks; ", capture_ticks(r->capture));
-			fputs("Ctrl-C ends the recording", stderr);
+				snprintf(ticks, sizeof(ticks), ", %" PRIu64 " ticks",
+					 capture_ticks(r->capture));
+			/* What a narrow terminal has no room for is the name's end. */
+			tool_progress(TOOL_PREFIX "%" PRIu64
+						  " s%s; Ctrl-C ends the recording of %s",
+				      passed / NS_PER_S, ticks, r->target);
 			shown = true;
 			next_progress = now + NS_PER_S;
 		}
@@ -99,6 +102,6 @@ int recording_run(struct recording *r, struct error *e)
 			runtime_asker_poll(r->asker, r->capture);
 	}
 	if (shown)
-		fputs("\r\033[K", stderr);
+		tool_progress("%s", "");
 	return err;
 }

@@ -34,6 +34,28 @@ static void count_rows(size_t columns)
 	message_rows += columns ? (columns + size.ws_col - 1) / size.ws_col : 1;
 }
 
+void tool_progress(const char *format, ...)
+{
+	char text[512], *visible;
+	struct winsize size;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fputs("\r\033[K", stderr);
+	visible = *text ? text_visible(text) : NULL;
+	if (visible) {
+		/* What wraps could not be replaced. */
+		if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+			size.ws_col = 80;
+		text_shorten_line(visible, size.ws_col > 4 ? size.ws_col : 4);
+		fputs(visible, stderr);
+	}
+	free(visible);
+	fflush(stderr);
+}
+
 /* The text may hold paths and names of processes, which are untrusted. */
 static void print_line(const char *indent, const char *text)
 {

@@ -64,6 +64,9 @@ int tool_fail(const struct error *e);
 /* Like tool_fail(), for a recording that could not begin; also prints unmet requirements. */
 int tool_refuse(const struct error *e);
 
+/* Replaces the line of progress on standard error, a terminal, by this; "": by nothing. */
+void tool_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Prints a warning, one sentence. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -227,6 +227,8 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	}
 	t.columns = f.columns;
 	t.column_count = f.numbers + row_field_columns(r.view, f.columns + f.numbers);
+	if (o->rows.value)
+		rows_drop_zero(&r);
 	t.row_count = rows_shown(&r, o->limit, o->percent);
 	err = table_print(&t, out);
 	if (!err)
