@@ -66,11 +66,26 @@ fi
 echo "Installing what is missing, with all that it needs:$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+
+# apt COMMAND...: apt-get, with its output in the log. While another process has one of its locks, as a new machine's
+# upgrades have for some minutes, waits: DPkg::Lock::Timeout is not for the lock of the lists.
+apt() {
+	local lock waits=""
+
+	until LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1; do
+		lock=$(sed -n 's/^E: Could not get lock //p' "$log" | head -n 1)
+		[ -n "$lock" ] || return
+		[ -n "$waits" ] || echo "Waiting until apt's lock is free: $lock"
+		waits=1
+		sleep 2
+	done
+}
+
 # shellcheck disable=SC2086 # a list of words
-if ! { apt-get update && { apt-get install --assume-no --no-install-recommends $missing |
-	grep -E '^(Need to get|After this operation)' >&3 || true; } &&
-	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } \
-	3>&1 >"$log" 2>&1; then
+if ! { apt update && {
+	apt install --assume-no --no-install-recommends $missing || true # it prints how much that is
+	grep -E '^(Need to get|After this operation)' "$log" || true
+} && apt install -y --no-install-recommends $missing; }; then
 	cat "$log" >&2
 	echo "apt-get failed; install by hand:$missing" >&2
 	exit 1

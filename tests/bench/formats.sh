@@ -120,7 +120,7 @@ beside() {
 	row "$name" "$(awk -v ours="$ours" -v theirs="$theirs" -v name="$their_name" 'BEGIN {
 		split(ours, o); split(theirs, t)
 		printf "%.2f s, %.0f MiB; %s %.2f s, %.0f MiB", o[1], o[2], name, t[1], t[2] }')" \
-		">= 5 times" "$(awk -v o="${ours% *}" -v t="${theirs% *}" 'BEGIN { printf "%.1f: %s", t / o, t >= 5 * o ? "met" : "not" }')"
+		">= 5 times" "$(awk -v o="${ours% *}" -v t="${theirs% *}" 'BEGIN { printf "%.1f: %s", t / o, (t >= 5 * o ? "met" : "not") }')"
 }
 
 measure_pprof() {

@@ -38,11 +38,14 @@ version() { # NAME COMMAND...: a row, if the command is here
 	text=$("${@:2}" 2>/dev/null | head -n 1) && [ -n "$text" ] && echo "| $1 | ${text//|//} |"
 }
 
-# where: the machine and its kernel.
+# where: the machine, its kernel, and what was measured.
 where() {
+	local commit
+
+	commit=$(git -C "$top" -c safe.directory='*' describe --always --exclude '*' --abbrev=12 --dirty=" with changes" 2>/dev/null)
 	echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs$(
 		systemd-detect-virt -q 2>/dev/null || grep -q '^flags.* hypervisor' /proc/cpuinfo && echo ", virtual"), $(
-		awk '/^MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), $(uname -sr)"
+		awk '/^MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), $(uname -sr), ${commit:+commit }${commit:-no commit}"
 }
 
 versions() {
@@ -91,6 +94,8 @@ done
 	echo "Written by \`make bench\`, which repeats all of it. Profilers take turns in each round, so that they meet the same machine;"
 	echo "numbers are medians, in parentheses their 95 % confidence interval, or the quartiles where a goal is beside them. Where an"
 	echo "interval contains 1, no difference was seen. A goal that was not met says so."
+	grep -LE '^Measured .*, (no )?commit' "$work"/*.part | grep -q . && echo &&
+		echo "Parts without CPU and commit are from before both were noted; \`git log\` of this file has the commit that brought each."
 	echo
 	versions
 	for name in $all; do

@@ -187,4 +187,54 @@ spares_stranger() {
 }
 check "a process that has the number of one that ended is not ended" spares_stranger
 
+# --- Packages: another apt has the lock ---
+
+mkdir "$work/apt" "$work/lists"
+script() {
+	cat >"$work/apt/$1"
+	chmod +x "$work/apt/$1"
+}
+# As on a machine of Debian where one package is missing, and each command of apt is refused once.
+script id <<<'echo 0'
+script sleep <<<'exit 0'
+# shellcheck disable=SC2016 # the script expands it
+script dpkg-query <<<'[ "${!#}" = perl ] || echo installed'
+script apt-get <<-END
+	echo "\$@" >>"$work/apt/commands"
+	[ "\$(grep -cxF -- "\$*" "$work/apt/commands")" = 1 ] || exit 0
+	echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 4711 (apt-get)" >&2
+	exit 100
+END
+for name in id sleep dpkg-query apt-get; do
+	sed -i '1i #!/bin/bash' "$work/apt/$name"
+done
+check "packages.sh waits for apt's lock" exits 0 env PATH="$work/apt:$PATH" "$top/tests/packages.sh" build
+check "and says for what" grep -qx \
+	"Waiting until apt's lock is free: /var/lib/apt/lists/lock. It is held by process 4711 (apt-get)" "$work/out"
+check "it has both commands of apt succeed" test "$(sort "$work/apt/commands" | uniq -c | awk '{ print $1, $2 }' |
+	paste -sd,)" = "2 install,2 install,2 update"
+script apt-get <<<'#!/bin/bash
+echo "E: Unable to locate package perl" >&2; exit 100'
+check "another error ends it" exits 1 env PATH="$work/apt:$PATH" "$top/tests/packages.sh" build
+check "another error is shown" says "E: Unable to locate package perl"
+
+# The text is apt's own.
+if command -v apt-get >/dev/null; then
+	printf '%s\n' "Dir::State::lists \"$work/lists\";" 'Dir::Etc::sourcelist "/dev/null";' 'Dir::Etc::sourceparts "/dev/null";' \
+		"Dir::Cache \"$work/lists\";" >"$work/apt.conf"
+	start_ready python3 -S -c '
+import fcntl, sys, time
+lock = open(sys.argv[1], "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("ready", flush=True)
+time.sleep(1000)' "$work/lists/lock"
+	real_lock() {
+		exits 100 env APT_CONFIG="$work/apt.conf" apt-get update && says "E: Could not get lock $work/lists/lock"
+	}
+	check "apt names a lock as packages.sh expects" real_lock
+	stop "$pid"
+else
+	skip "apt names a lock as packages.sh expects" "no apt"
+fi
+
 finish

@@ -79,7 +79,9 @@ static uint64_t check_window(struct capture *c, struct seen *seen, uint64_t afte
 	assert_int_equal(totals.ticks, totals.counted + totals.excluded + totals.ring_full);
 	assert_true(totals.kernel <= totals.counted && totals.ring <= totals.counted);
 	assert_true(totals.start_time_ns >= after_ns);
-	assert_true(totals.duration_ns > 0 && totals.duration_ns < 100 * NS_PER_S);
+	/* It is over. The clock of files may be adjusted meanwhile. */
+	assert_true(totals.duration_ns > 0 && totals.start_time_ns + totals.duration_ns <
+						      clock_ns(CLOCK_REALTIME) + NS_PER_S);
 	return totals.ticks;
 }
 
@@ -106,7 +108,6 @@ static pid_t start_busy_child(void)
 
 	if (child)
 		return child;
-	alarm(120); /* also when the parent is ended */
 	for (volatile uint64_t i = 0; getppid() == parent; i++)
 		;
 	_exit(0);
@@ -139,9 +140,6 @@ static void run_short_processes(unsigned int count)
 
 #define WINDOWS 40
 
-/* For what takes much less on a machine that is not busy. */
-#define LONGEST_NS (100 * NS_PER_S)
-
 /*
  * Windows end while processes come and go: each has all of its ticks, and they follow each other.
  * They go on until the busy child has had a CPU at a tick.
@@ -152,13 +150,13 @@ static void record(enum capture_event event, enum capture_stacks stacks)
 	struct seen seen = { .pid = start_busy_child() };
 	struct capture *c;
 	struct capture_totals totals;
-	uint64_t ticks = 0, end_ns = 0, last_ns = now_ns() + LONGEST_NS;
+	uint64_t ticks = 0, end_ns = 0;
 
 	options.event = event;
 	options.frequency = event == CAPTURE_TICK ? 0 : options.frequency;
 	options.stacks = stacks;
 	c = start(&options);
-	for (size_t i = 0; i < WINDOWS || (!seen.of_pid && now_ns() < last_ns); i++) {
+	for (size_t i = 0; i < WINDOWS || !seen.of_pid; i++) {
 		run_short_processes(i % 4);
 		cut(c);
 		/* The clock of files may be adjusted by some milliseconds. */
@@ -467,15 +465,13 @@ static int see_mapped(const struct capture_sample *sample, void *context)
 /* Cuts until there are many samples of the process. */
 static struct mapped cut_until_mapped(struct capture *c, pid_t pid)
 {
-	uint64_t end_ns = now_ns() + LONGEST_NS;
 	struct mapped m = { .pid = pid };
 
-	while (m.mapped + m.unknown < 20 && now_ns() < end_ns) {
+	while (m.mapped + m.unknown < 20) {
 		usleep(100000);
 		cut(c);
 		assert_int_equal(capture_each_sample(c, see_mapped, &m), 0);
 	}
-	assert_true(m.mapped + m.unknown >= 20);
 	return m;
 }
 
@@ -514,7 +510,7 @@ static void test_lost_records(void **state)
 /* A busy process, the parent of which ends: sends its PID to the pipe. */
 static pid_t start_orphan(void)
 {
-	pid_t parent, orphan;
+	pid_t test = getpid(), parent, orphan;
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
@@ -522,9 +518,9 @@ static pid_t start_orphan(void)
 	if (parent == 0) {
 		orphan = fork();
 		if (orphan == 0) {
-			alarm(120);
-			for (volatile uint64_t i = 0;; i++)
+			for (volatile uint64_t i = 0; i % 1000000 || kill(test, 0) == 0; i++)
 				;
+			_exit(0);
 		}
 		_exit(write(ends[1], &orphan, sizeof(orphan)) != sizeof(orphan));
 	}
@@ -580,8 +576,7 @@ static void test_orphan(void **state)
 	o.c = start(&options);
 	o.pid = start_orphan();
 	/* The parent is kept for a second after its end; the cut after that settles the orphan. */
-	for (uint64_t begin_ns = now_ns(), cuts = 0;
-	     (!o.settled_count || o.count <= 50) && now_ns() < begin_ns + LONGEST_NS;) {
+	for (uint64_t begin_ns = now_ns(), cuts = 0; !o.settled_count || o.count <= 50;) {
 		usleep(100000);
 		cuts += now_ns() > begin_ns + 1200 * NS_PER_MS;
 		cut(o.c);
@@ -589,8 +584,6 @@ static void test_orphan(void **state)
 		assert_int_equal(capture_each_sample(o.c, see_orphan, &o), 0);
 		o.settled = cuts >= 2;
 	}
-	assert_true(o.count > 50);
-	assert_true(o.settled_count > 0);
 	kill(o.pid, SIGKILL);
 	stop_capture(o.c);
 	capture_free(o.c);
@@ -666,7 +659,7 @@ static pid_t start_named_child(void)
 		wait_for_byte(ends);
 		return child;
 	}
-	alarm(120); /* also when the parent is ended */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "the leader");
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
@@ -710,16 +703,13 @@ static int see_origin(const struct capture_sample *sample, void *context)
 /* Cuts until a window has samples of both threads. */
 static void cut_until_seen(struct capture *c, struct origins *o)
 {
-	uint64_t end_ns = now_ns() + LONGEST_NS;
-
 	o->leader = o->thread = 0;
-	while ((!o->leader || !o->thread) && now_ns() < end_ns) {
+	while (!o->leader || !o->thread) {
 		usleep(50000);
 		cut(c);
 		assert_int_equal(capture_each_sample(c, see_origin, o), 0);
 		o->is_older = true;
 	}
-	assert_true(o->leader && o->thread);
 }
 
 /* Names, user and CPU of a process that begins in the first window; then it moves to a group. */
@@ -798,7 +788,7 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	if (argc > 1) { /* see run_busy_program() */
-		alarm(120);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (write(STDOUT_FILENO, "", 1) != 1)
 			return 1;
 		for (volatile uint64_t i = 0;; i++)
