@@ -10,6 +10,7 @@
 #include "count.h"
 #include "unwind_maps.h"
 #include "walk.h"
+#include "walk_budget.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -31,6 +32,20 @@ volatile __u32 is_reading_rows = 0;
 
 /* Set by user space before the load: stacks keep the frames of interpreters. */
 const volatile bool native_frames = false;
+
+/* Set by user space before the load: the time between two ticks of a CPU; 0: no walk is limited. */
+const volatile __u64 walk_period_ns = 0;
+
+/* Until when walks are paid for, of processes whose walks take long: see walk_budget.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64); /* sample_id_process() */
+	__type(value, __u64);
+} long_walks SEC(".maps");
+
+/* The latest time in it: most ticks need not look there. */
+volatile __u64 long_walks_ns = 0;
 
 /* Scratch memory of each CPU for one stack. */
 struct stack_scratch {
@@ -225,6 +240,32 @@ static __always_inline bool may_be_outdated(__u64 id)
 	return true;
 }
 
+/* Whether the walks of the process have taken too long, so that it gets none now. */
+static __always_inline bool is_over_walk_budget(__u64 process, __u64 now_ns)
+{
+	const __u64 *paid_ns;
+
+	if (!walk_is_over_budget(long_walks_ns, now_ns))
+		return false;
+	paid_ns = bpf_map_lookup_elem(&long_walks, &process);
+	return paid_ns && walk_is_over_budget(*paid_ns, now_ns);
+}
+
+/* Charges the process for a walk that began at now_ns. */
+static __always_inline void charge_walk(__u64 process, __u64 now_ns)
+{
+	__u64 walk_ns = bpf_ktime_get_ns() - now_ns, paid_ns;
+	const __u64 *before;
+
+	if (!walk_period_ns || walk_ns * WALK_BUDGET_PART <= walk_period_ns)
+		return;
+	before = bpf_map_lookup_elem(&long_walks, &process);
+	paid_ns = walk_charge(before ? *before : 0, now_ns, walk_ns, walk_period_ns);
+	bpf_map_update_elem(&long_walks, &process, &paid_ns, BPF_ANY);
+	if (paid_ns > long_walks_ns)
+		long_walks_ns = paid_ns;
+}
+
 /* Returned instead of a number of frames. */
 #define WALK_BY_KERNEL (-1) /* the kernel is to walk by frame pointers */
 #define WALK_SENT      (-2) /* user space walks a copy */
@@ -235,6 +276,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack *stack = &scratch->sample.stack;
 	struct walk *walk = &scratch->walk;
+	__u64 process = sample_id_process(stack->id), now_ns;
 	bool published;
 	int depth;
 
@@ -249,7 +291,14 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	depth = WALK_BY_KERNEL;
 	published = begin_user_walk(walk, task, stack->id);
 	if (published) {
+		now_ns = bpf_ktime_get_ns();
+		if (is_over_walk_budget(process, now_ns)) {
+			scratch->depth = 0;
+			stack->end = UNWIND_TOO_LONG;
+			return put_frame(scratch, walk->pc);
+		}
 		depth = walk_frames(scratch);
+		charge_walk(process, now_ns);
 		stack->end = walk->end;
 		stack->by_frame_pointer = walk->by_frame_pointer;
 		if (may_lack_stack(walk->end) && has_no_stack(task))

@@ -173,6 +173,7 @@ enum unwind_end {
 	UNWIND_NO_STACK,   /* there is none: the thread was in exec or exiting */
 	UNWIND_BAD_FRAME,  /* the CFA is below the stack pointer */
 	UNWIND_32_BIT,	   /* the kernel walked by frame pointers: a 32-bit process */
+	UNWIND_TOO_LONG,   /* after one frame: the process's walks take too long (walk_budget.h) */
 	UNWIND_COPIED,	   /* user space is to walk a copy of the stack */
 	UNWIND_ENDS
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bpf/sample.h"
+#include "bpf/walk_budget.h"
 #include "capture/unwind/unwind_copy.h"
 
 /* The functions of an image, 256 bytes each, and how their callers are found. */
@@ -344,12 +345,33 @@ static void test_no_stack(void **state)
 	free(copy);
 }
 
+/* A process whose walks take more than their part of its time has none, until they are paid for. */
+static void test_budget(void **state)
+{
+	const uint64_t period = 10000000, limit = period / WALK_BUDGET_PART;
+	uint64_t now = 77 * period, paid = 0, walked = 0, ticks = 100000;
+
+	(void)state;
+	assert_int_equal(walk_charge(5, now, limit, period), now); /* it pays for itself */
+	/* However long the CPU was paused, it is no more than some ticks. */
+	assert_int_equal(walk_charge(0, now, UINT64_MAX / WALK_BUDGET_PART, period),
+			 now + WALK_NS_MAX * WALK_BUDGET_PART);
+	assert_false(walk_is_over_budget(now + WALK_BURST_NS, now));
+	assert_true(walk_is_over_budget(now + WALK_BURST_NS + 1, now));
+	for (uint64_t i = 0; i < ticks; i++, now += period) {
+		if (walk_is_over_budget(paid, now))
+			continue;
+		paid = walk_charge(paid, now, 4 * limit, period);
+		walked += 4 * limit;
+	}
+	assert_in_range(walked, ticks * limit, ticks * limit + WALK_BURST_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_kernel_frames),
+		cmocka_unit_test(test_stacks),	  cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_kernel_frames),
 		cmocka_unit_test(test_no_stack),
 	};
 

@@ -643,6 +643,7 @@ static int add_account(struct profile *p, const struct capture *c)
 		[UNWIND_UNREADABLE] = "unreadable",
 		[UNWIND_BAD_FRAME] = "bad_frame",
 		[UNWIND_32_BIT] = "32_bit",
+		[UNWIND_TOO_LONG] = "walk_too_long",
 	};
 	struct profile_totals *t = &p->totals;
 	const struct capture_stack_end *ends;

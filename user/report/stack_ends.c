@@ -30,6 +30,9 @@ static const struct cause causes[] = {
 	{ "unreadable", "the stack could not be read", "" },
 	{ "process_unknown", "the process is so new that its mappings were unknown", "" },
 	{ "mapping_unknown", "return addresses outside all known mappings", "" },
+	{ "walk_too_long",
+	  "the walks of the process's stacks took more than a twentieth of its time",
+	  "record with a lower --frequency" },
 	{ "32_bit", "32-bit processes are walked by frame pointers",
 	  "build them with -fno-omit-frame-pointer" },
 };
