@@ -359,7 +359,7 @@ done
 
 check "--status of one that has ended" exits 3 "$profild" --status --directory "$directory"
 check "--status: it does not run any more" grep -q "does not run" "$work/out"
-check "--status: the share of whole stacks" grep -qE "^whole stacks +[0-9.]+ % of those in user space" "$work/out"
+check "--status: the share of whole stacks" grep -qE "^whole stacks +[0-9.]+ % of those in user space; [0-9.]+ % in the last hour" "$work/out"
 check "--status: its own CPU time counts in the machine's" \
 	grep -qE "^CPU time .* [0-9.]+ s in profild: [0-9.]+ % of the machine's" "$work/out"
 check "--status: its memory" grep -qE "^memory +[0-9.]+ MiB, [0-9.]+ MiB at most" "$work/out"

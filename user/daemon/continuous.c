@@ -42,6 +42,7 @@ struct recorder {
 	char host[HOST_NAME_MAX + 1];
 	int signals;
 	struct state *state;
+	struct state_hour hour;
 	struct archive *archive;
 	struct keeper keeper;
 	struct watcher watcher;
@@ -336,6 +337,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->unwind_deferred = tables.deferred;
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
+	state_note_hour(&r->hour, s, clock_ns(CLOCK_REALTIME) / NS_PER_S);
 }
 
 static void write_window(struct recorder *r, struct profile **window)

@@ -40,6 +40,7 @@ static const struct field {
 	{                                                               \
 		name, help, offsetof(struct state, member), true, false \
 	}
+#define RECENT(number, name, help) GAUGE(recent[number], name, help)
 	{ "recorder_pid", NULL, offsetof(struct state, recorder_pid), true, true },
 	GAUGE(start_s, "start_time_seconds", "When recording began"),
 	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written"),
@@ -71,6 +72,16 @@ static const struct field {
 	COUNTER(stacks_user, "user_stacks_total", "Samples with call stacks in user space"),
 	COUNTER(stacks_complete, "whole_user_stacks_total",
 		"Of these, those up to the start of the program"),
+	RECENT(RECENT_TICKS, "hour_ticks", "Ticks of the last hour"),
+	RECENT(RECENT_RING_FULL, "hour_lost_ring_full", "Of these, lost: no room in the ring"),
+	RECENT(RECENT_STACKS_USER, "hour_user_stacks",
+	       "Samples of the last hour with call stacks in user space"),
+	RECENT(RECENT_STACKS_COMPLETE, "hour_whole_user_stacks",
+	       "Of these, those up to the start of the program"),
+	RECENT(RECENT_CPU_NS, "hour_cpu_nanoseconds",
+	       "Time of the last hour in profild, its ticks and interrupts"),
+	RECENT(RECENT_MACHINE_NS, "hour_machine_nanoseconds",
+	       "Time of all CPUs in the last hour, idle or not"),
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
@@ -323,6 +334,33 @@ static void print_time(const char *what, uint64_t seconds)
 	printf("%-16s %s\n", what, text);
 }
 
+void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
+{
+	const uint64_t minute = now_s / 60;
+	const uint64_t totals[RECENT_COUNT] = {
+		[RECENT_TICKS] = s->ticks,
+		[RECENT_RING_FULL] = s->ring_full,
+		[RECENT_STACKS_USER] = s->stacks_user,
+		[RECENT_STACKS_COMPLETE] = s->stacks_complete,
+		[RECENT_CPU_NS] = s->bpf_ns + s->interrupt_ns + s->cpu_ns,
+		[RECENT_MACHINE_NS] = s->machine_ns,
+	};
+	uint64_t *sums = h->minutes[minute % 60].sums;
+
+	if (h->minutes[minute % 60].minute != minute)
+		memset(&h->minutes[minute % 60], 0, sizeof(*h->minutes));
+	h->minutes[minute % 60].minute = minute;
+	for (int i = 0; i < RECENT_COUNT; i++) {
+		sums[i] += totals[i] - h->before[i];
+		h->before[i] = totals[i];
+		s->recent[i] = 0;
+		/* A clock may have been set back: later minutes are of no hour then. */
+		for (int k = 0; k < 60; k++)
+			if (h->minutes[k].minute <= minute && minute - h->minutes[k].minute < 60)
+				s->recent[i] += h->minutes[k].sums[i];
+	}
+}
+
 #define MIB (1024.0 * 1024)
 
 static void print_state(const struct state *s, bool running, const char *path)
@@ -355,8 +393,10 @@ static void print_state(const struct state *s, bool running, const char *path)
 		print_time("last look", s->last_look_s);
 	}
 	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
-	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
-	       s->ring_full, s->ticks);
+	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer; %" PRIu64
+	       " of %" PRIu64 " in the last hour\n",
+	       "lost", s->ring_full, s->ticks, s->recent[RECENT_RING_FULL],
+	       s->recent[RECENT_TICKS]);
 	if (s->mapping_records_lost)
 		printf("%-16s %" PRIu64 " records of mappings, dropped by the kernel\n", "",
 		       s->mapping_records_lost);
@@ -383,8 +423,11 @@ static void print_state(const struct state *s, bool running, const char *path)
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
 	if (s->stacks_complete)
-		printf("%-16s %.1f %% of those in user space\n", "whole stacks",
-		       100.0 * s->stacks_complete / s->stacks_user);
+		printf("%-16s %.1f %% of those in user space; %.1f %% in the last hour\n",
+		       "whole stacks", 100.0 * s->stacks_complete / s->stacks_user,
+		       s->recent[RECENT_STACKS_USER] ? 100.0 * s->recent[RECENT_STACKS_COMPLETE] /
+							       s->recent[RECENT_STACKS_USER]
+						     : 0);
 	if (s->wall_threads)
 		printf("%-16s %" PRIu64 " in the last window\n"
 		       "%-16s ran %.2f s, waited for a CPU %.2f s, since the start\n",
@@ -399,6 +442,9 @@ static void print_state(const struct state *s, bool running, const char *path)
 	if (s->machine_ns)
 		printf(": %.2f %% of the machine's",
 		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) / s->machine_ns);
+	if (s->recent[RECENT_MACHINE_NS])
+		printf("; %.2f %% in the last hour",
+		       100.0 * s->recent[RECENT_CPU_NS] / s->recent[RECENT_MACHINE_NS]);
 	printf("\n%-16s %.1f MiB, %.1f MiB at most\n", "memory", s->resident_bytes / MIB,
 	       s->resident_most_bytes / MIB);
 	if (s->pushed + s->refused + s->retried + s->push_dropped + s->push_waiting)

@@ -16,6 +16,17 @@ struct state_unit {
 	uint64_t worse, better;
 };
 
+/* What is also kept of the last hour: a mean since the start hides a bad one. */
+enum state_recent {
+	RECENT_TICKS,
+	RECENT_RING_FULL,
+	RECENT_STACKS_USER,
+	RECENT_STACKS_COMPLETE,
+	RECENT_CPU_NS, /* profild's own, with ticks and interrupts */
+	RECENT_MACHINE_NS,
+	RECENT_COUNT
+};
+
 /*
  * What profild --continuous has done since it started, in memory that the recorder and the keeper
  * share. Each member has one writer; a reader may see some of them before others.
@@ -33,6 +44,7 @@ struct state {
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
+	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
 	uint64_t cpu_ns;			  /* of all its processes */
@@ -74,6 +86,18 @@ void state_add_change(struct state *s, const char *service, bool worse);
 /* Write it whole or not at all: as JSON to the archive, and as metrics. Return 0 or -errno. */
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e);
 int state_write_metrics(const struct state *s, const char *path, struct error *e);
+
+/* The minutes that an hour has had. Zero-initialised: none. */
+struct state_hour {
+	uint64_t before[RECENT_COUNT]; /* the totals at the last call */
+	struct {
+		uint64_t minute; /* since the epoch */
+		uint64_t sums[RECENT_COUNT];
+	} minutes[60];
+};
+
+/* After each window: sets s->recent by its totals, which are those of now_s. */
+void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s);
 
 /* Prints what state_write() wrote. *runs: whether the recorder that it is about still records. */
 int state_print(const char *directory, const char *host, bool json, bool *runs, struct error *e);
