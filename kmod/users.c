@@ -21,8 +21,9 @@ static struct user_count *find_count(kuid_t uid)
 {
 	struct user_count *user;
 
-	hash_for_each_possible(users, user, node,
-			       __kuid_val(uid)) if (uid_eq(user->uid, uid)) return user;
+	hash_for_each_possible(users, user, node, __kuid_val(uid))
+		if (uid_eq(user->uid, uid))
+			return user;
 	return NULL;
 }
 
