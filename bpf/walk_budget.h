@@ -7,7 +7,7 @@
 #ifndef PROFIL_BPF_WALK_BUDGET_H
 #define PROFIL_BPF_WALK_BUDGET_H
 
-#define WALK_BUDGET_PART 20
+#define WALK_BUDGET_PART 10
 
 /* How far a process may be ahead of what it has paid: a machine may be slow for a while. */
 #define WALK_BURST_NS 2000000000ULL

@@ -232,7 +232,7 @@ on_terminal() {
 	code=$!
 	note_started "$code"
 	wait_for test -s "$work/recorder" && wait_for records "$(cat "$work/recorder")" &&
-		wait_for grep -q "$pattern" "$work/terminal"
+		{ [ -z "$pattern" ] || wait_for grep -q "$pattern" "$work/terminal"; }
 	wait_for_use "$target" 100
 	kill -INT "$(cat "$work/recorder")"
 	wait "$code"

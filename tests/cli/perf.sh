@@ -121,7 +121,7 @@ EXPECT counted 2 + out_of_range 0 + excluded 0 + lost 2 (ring_full 2)
 
 NAME a value of another event
 RUN "$profiltool" report --value instructions:u events.perf.data
-EXPECT              1  50.00   50.00        0    0.00         0    0.00  a+0x10    a
+EXPECT              1  50.00   50.00        0  0.00         0  0.00  a+0x10    a
 
 NAME more events than become values
 RUN "$profiltool" report many-events.perf.data 2>&1

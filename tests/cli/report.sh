@@ -275,7 +275,6 @@ imiss      %    cum%  cycles      %  source    line  function         image
    50  50.00   50.00     900  18.00  busy.c      40  warm(int, char)  busy
    30  30.00   80.00    3000  60.00  busy.c      12  hot              busy
    20  20.00  100.00     100   2.00  inline.h     7  warm(int, char)  busy
-    0   0.00  100.00    1000  20.00  busy.c      13  hot              busy
 EOF_TABLE
 }
 check "by line, and by another event" lines_table

@@ -167,8 +167,8 @@ static void end_role(const struct role *role)
 
 /* --- Holding profild --- */
 
-/* Whether it is about to open an event on the number, or to send what is no first message. */
-static bool is_there(pid_t profild, pid_t number, int *messages)
+/* Whether it is about to open an event on the number, or to send the maps: by sendmsg() alone. */
+static bool is_there(pid_t profild, pid_t number)
 {
 	struct __ptrace_syscall_info info;
 
@@ -177,16 +177,16 @@ static bool is_there(pid_t profild, pid_t number, int *messages)
 		return false;
 	if (info.entry.nr == SYS_perf_event_open)
 		return (pid_t)info.entry.args[1] == number;
-	return info.entry.nr == SYS_sendmsg && ++*messages == 2;
+	return info.entry.nr == SYS_sendmsg;
 }
 
 static void hold(pid_t profild, pid_t number)
 {
-	int status, messages = 0, signal;
+	int status, signal;
 
 	do {
 		need(waitpid(profild, &status, __WALL) == profild && WIFSTOPPED(status), "profild");
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && is_there(profild, number, &messages))
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && is_there(profild, number))
 			return;
 		/* Its own signals are passed on, stops of ptrace's are not. */
 		signal = status >> 16 || WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status);

@@ -291,7 +291,12 @@ static void set_events(unsigned long request)
 
 static struct process_table processes = { .notes_changes = true };
 static struct counts counts;
-static struct unwind unwind = { .read = cfi_read, .processes = &processes, .counts = &counts };
+static struct unwind unwind = {
+	.read = cfi_read,
+	.processes = &processes,
+	.counts = &counts,
+	.native = true, /* interpreters' frames, too */
+};
 static struct sample_program sample = { .arena_words = 1, .keeps_records = true };
 
 static void load(pid_t pid)

@@ -348,7 +348,7 @@ static void test_no_stack(void **state)
 /* A process whose walks take more than their part of its time has none, until they are paid for. */
 static void test_budget(void **state)
 {
-	const uint64_t period = 10000000, limit = period / WALK_BUDGET_PART;
+	const uint64_t period = 1000000, limit = period / WALK_BUDGET_PART;
 	uint64_t now = 77 * period, paid = 0, walked = 0, ticks = 100000;
 
 	(void)state;
