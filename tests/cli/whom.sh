@@ -122,6 +122,7 @@ begin leaves setpriv --euid=$mine "$work/before" exec 0.4 setpriv --euid=0 "$wor
 targets+=("$pid")
 begin joins "$work/joins" exec 0.4 setpriv --reuid=$mine --clear-groups "$work/after" 1 0.4 stay
 targets+=("$pid")
+share_buffers # whose they are is said by records that must not be lost
 record_begin user -u $mine -F 999 --wall --json -o "$work/user.pb.gz"
 for program in own leaves joins; do
 	send_line $program go
@@ -131,6 +132,7 @@ for pid in "${targets[@]}" "$pid"; do
 	wait "$pid"
 done
 record_end
+free_buffers
 check "-u: succeeds" test $? -eq 0
 # user_has EXPRESSION: about of(NAME): the samples in the image of this name.
 user_has() {
@@ -201,11 +203,12 @@ EXPECT exclude each other
 EOF
 
 # A program whose name is a number that no process has.
-ln "$work/$name" "$work/2100000000"
-start_ready "$work/2100000000" 1 0 stay lazier
-check "-p of a number that is a program's name" exits 1 "$profiltool" record -p 2100000000 -d 1
+number=$((2100000000 + $$)) # above all PIDs
+ln "$work/$name" "$work/$number"
+start_ready "$work/$number" 1 0 stay lazier
+check "-p of a number that is a program's name" exits 1 "$profiltool" record -p "$number" -d 1
 check "-p of a number that is a program's name: reported" \
-	says "there is no process 2100000000, but a program of that name"
+	says "there is no process $number, but a program of that name"
 hint=$(sed -n "s/.*--pgrep '\(.*\)' takes it.*/\1/p" "$work/err")
 check "-p of a number that is a program's name: the way that is printed" finds "is process $pid" --pgrep "$hint"
 
