@@ -474,6 +474,7 @@ static int add_walls(struct capture_profile *b)
 
 static int add_wait(const struct capture_sample *wait, void *context)
 {
+	struct capture_sample labelled = *wait;
 	struct capture_profile *b = context;
 	enum wait_reason reason = wait->cpu;
 	int64_t values[VALUES_MAX] = { 0 };
@@ -498,7 +499,9 @@ static int add_wait(const struct capture_sample *wait, void *context)
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
 		waker = waker_interrupt_of(reason);
-	err = err ?: label_id(b, wait, waker, &label);
+	/* Waits that are summed up have the time of the first: too little to doubt all of them. */
+	labelled.in_doubt = false;
+	err = err ?: label_id(b, &labelled, waker, &label);
 	err = err ?: profile_sample(b->p, locations, depth + 1, label, &number);
 	if (err)
 		return err;
@@ -542,6 +545,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 
 	if (capture_is_owned(b->c) && from->cpu != WAKER_THREAD)
 		waker.depth = waker.user_depth = 0;
+	waker.in_doubt = false; /* as of waits */
 	waker_name(&waker, &b->kernel, name);
 	if (capture_is_owned(b->c) && from->cpu == WAKER_OTHER_THREAD) {
 		snprintf(name, sizeof(name), "another process");

@@ -220,9 +220,6 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	for (size_t i = 1; i < r.column_count; i++) {
 		bool delay = i == r.delay, doubt = i == r.doubt;
 
-		/* Too little to be seen: as of a wait that began before its process was known */
-		if (doubt && is_time && r.columns[i].samples < REPORT_UNKNOWN_NS)
-			continue;
 		add_column(&f, delay || (doubt && is_time) ? SECONDS : SELF, i,
 			   delay ? "delay s" : r.columns[i].title);
 		if (!doubt)
