@@ -57,8 +57,8 @@ compile -o "$work/worker" -L "$work/lib" -lwork -Wl,-rpath,"$work/lib" <<-'EOF_C
 	void work(void);
 	int main(void) { for (write(1, "ready\n", 6);;) work(); }
 EOF_C
-check "a library" begin_one "lib_new,work,main" "$work/worker"
-check "another one at its path, in a mount namespace" begin_one "libwork.so+,work,main" \
+check "a library" begin_one "lib_new,work,work@plt,main" "$work/worker"
+check "another one at its path, in a mount namespace" begin_one "libwork.so+,work,work@plt,main" \
 	unshare -m --propagation private sh -c 'mount --bind "$1/guest" "$1/lib" && exec "$1/worker"' - "$work"
 
 # judge FILE...: in user space, all ticks of each process are in its own functions, and there are some.
