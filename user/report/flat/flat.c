@@ -154,6 +154,18 @@ static bool is_recorded_time(const struct profile *p, size_t value)
 		value == profile_find_value(p, PROFILE_WOKE_TYPE));
 }
 
+/* Whether 1 % or more is in doubt. Less, as of the first ticks, is in the summary and in JSON. */
+static bool is_doubt_shown(const struct rows *r)
+{
+	magnitude_sum all = 0, doubt = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		all += magnitude(r->rows[i].counts[0].self);
+		doubt += magnitude(r->rows[i].counts[r->doubt].self);
+	}
+	return doubt && doubt * 100 >= all;
+}
+
 int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct flat f = { 0 };
@@ -220,6 +232,8 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	for (size_t i = 1; i < r.column_count; i++) {
 		bool delay = i == r.delay, doubt = i == r.doubt;
 
+		if (doubt && !is_doubt_shown(&r))
+			continue;
 		add_column(&f, delay || (doubt && is_time) ? SECONDS : SELF, i,
 			   delay ? "delay s" : r.columns[i].title);
 		if (!doubt)
