@@ -153,7 +153,7 @@ static int find_frames(struct projection *x, unsigned int cell)
 
 			if (!(x->keeps & KEEPS(LINES)))
 				place = 0;
-			/* A function without a file is told from others by its image. */
+			/* Functions without a file differ by their images. */
 			err = find_part(x, (uintptr_t)f->name, *file ? (uintptr_t)file : image,
 					place, &x->numbers[count++]);
 		}

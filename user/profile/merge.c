@@ -55,9 +55,9 @@ static bool same_build_id(const void *array, uint32_t id, const void *key)
 }
 
 /*
- * Whether an image may be that of another build ID, with which it was not found, or without one: by
- * their path, as files of other programs name images by it alone. What tells two files of one path
- * apart is known of all that were recorded here.
+ * Whether two images of one path may be the same, though they do not share a build ID. Files of
+ * other programs have no more than the path, so it is enough if one of the two has neither a build
+ * ID nor a file ID, or both have the same file ID; whatever was recorded here has one of these.
  */
 static bool may_be_same(const void *array, uint32_t id, const void *key)
 {

@@ -431,8 +431,8 @@ int profile_add_image(struct profile *p, const char *path, const uint8_t *build_
 int profile_add_image_like(struct profile *p, const struct profile_image *image, uint32_t *id);
 
 /*
- * What tells a file from all others, on one machine, for profile_image.file_id: its number, and
- * where known (else 0) its size and when it was last modified. Never 0.
+ * Returns profile_image.file_id, which no other file of the machine has: a hash of device, inode,
+ * size and time of the last change; the last two are 0 where they are unknown. Never 0.
  */
 uint64_t profile_file_id(uint64_t device, uint64_t inode, uint64_t size, struct timespec modified);
 

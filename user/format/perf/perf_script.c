@@ -357,7 +357,7 @@ static int find_event(struct reader *r, const struct head *h, uint32_t *number)
 	if (*number != PROFILE_NONE) {
 		struct perf_event *e = &r->values.events[*number];
 
-		/* Of a clock, the first tells it for all. */
+		/* Of a clock, the first period is that of all. */
 		if (!e->samples++ && kind == PERF_EVENT_CLOCK)
 			e->period = h->period;
 		e->has_periods |= h->period > 0;
@@ -558,7 +558,7 @@ static bool perf_script_detect(const struct input *in)
 			return false;
 		if (parse_head(line, true, &h))
 			return true;
-		/* Without a time, only what follows tells it from a folded stack. */
+		/* Without a time, only what follows shows that it is no folded stack. */
 		return parse_head(line, false, &h) &&
 		       (!is_empty(&h.rest) || (take_line(&t, &line) && is_frame(line)));
 	}
