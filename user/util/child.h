@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_CHILD_H
+#define PROFIL_UTIL_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * A process of ours that does, when it is asked, what may never end or may end badly: opens what a
+ * user's file system never answers for, reads what a user wrote. It is forked, and asked by
+ * messages, which may have descriptors with them. Zero-initialised is none.
+ */
+struct child {
+	pid_t pid; /* 0: none */
+	int fd;	   /* of a SOCK_SEQPACKET socket to it */
+};
+
+/* Runs in the child, until receiving fails. fd: its end of the socket. */
+typedef void child_service(int fd, void *context);
+
+/* With one message. */
+#define CHILD_FDS_MAX 4
+
+/*
+ * Forks a child, which has nothing open but its socket: if it is left behind, no event, terminal or
+ * pipe stays open with it. It ends with the thread that started it, at the latest when what it
+ * waits for ends. name: as ps(1) shows it, of at most 15 bytes. Returns 0 or a negative errno.
+ */
+int child_start(struct child *c, const char *name, child_service *service, void *context);
+
+/* Sends `size` bytes, with descriptors, which stay the caller's. Returns 0 or a negative errno. */
+int child_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count);
+
+/*
+ * Waits for a message until now_ns() is until_ns; UINT64_MAX: without end. Sets fds[0] to
+ * fds[CHILD_FDS_MAX - 1] to its descriptors, which the caller then owns, and the rest to -1; fds ==
+ * NULL: they are closed. Returns its size, or a negative errno: -ETIMEDOUT; -EPIPE: the other side
+ * has ended; -EMSGSIZE: it is longer than `size`.
+ */
+ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t until_ns);
+
+/* Whether it runs or waits for a CPU, by /proc: not for a file, for memory, or for a signal. */
+bool child_is_running(const struct child *c);
+
+/*
+ * Ends the child at once, and waits for nothing: one that waits for a file system may not end
+ * before that answers. Returns its PID if it still is there, which child_has_ended() is to be
+ * asked for; 0: it is gone.
+ */
+pid_t child_end(struct child *c);
+bool child_has_ended(pid_t pid);
+
+#endif
