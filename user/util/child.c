@@ -15,46 +15,148 @@
 
 #include "util/clock.h"
 
-/*
- * The child may be one thread of several: until the service begins, async-signal-safe functions
- * alone.
- */
-static _Noreturn void run(int fd, const char *name, child_service *service, void *context)
+/* The process that the children are copies of. It does nothing else. */
+static struct {
+	pid_t pid; /* 0: none */
+	pid_t of;  /* the process that started it */
+	int fd;
+} template;
+
+struct start_request {
+	const char *name;
+	child_service *service;
+};
+
+struct start_answer {
+	int err;
+	pid_t pid;
+};
+
+/* Leaves nothing open but fd and /dev/null. Returns what fd is then, or -1. */
+static int close_all_but(int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (dup2(null, i) < 0)
+			return -1;
+	fd = dup2(fd, STDERR_FILENO + 1);
+	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
+	return fd;
+}
+
+/* Runs in the template: starts a child. fds: that of the socket to it, and of the process. */
+static struct start_answer start(const struct start_request *r, int fds[static 2])
+{
+	struct start_answer answer = { 0 };
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return (struct start_answer){ .err = -errno };
+	answer.pid = fork();
+	if (answer.pid == 0) {
+		int fd;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, r->name);
+		fd = close_all_but(pair[1]);
+		if (fd >= 0)
+			r->service(fd);
+		_exit(0);
+	}
+	answer.err = answer.pid < 0 ? -errno : 0;
+	close(pair[1]);
+	fds[0] = pair[0];
+	fds[1] = answer.err ? -1 : syscall(SYS_pidfd_open, answer.pid, 0);
+	if (fds[1] >= 0)
+		return answer;
+	answer.err = answer.err ?: -errno;
+	close(fds[0]);
+	return answer;
+}
+
+/* The caller may be one thread of several: async-signal-safe functions alone. */
+static _Noreturn void run_template(int fd, pid_t parent)
+{
+	struct start_request r;
 	sigset_t all;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, name);
+	if (getppid() != parent)
+		_exit(0);
+	prctl(PR_SET_NAME, "profil-template");
 	/* The terminal's Ctrl-C is for its parent, which ends it in order. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
-	for (int i = 0; i <= STDERR_FILENO; i++)
-		dup2(null, i);
-	fd = dup2(fd, STDERR_FILENO + 1);
-	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
-	if (fd >= 0 && null >= 0)
-		service(fd, context);
+	signal(SIGCHLD, SIG_IGN); /* nobody waits for the children */
+	fd = close_all_but(fd);
+	while (fd >= 0 && child_receive(fd, &r, sizeof(r), NULL, UINT64_MAX) == sizeof(r)) {
+		int fds[2];
+		struct start_answer answer = start(&r, fds);
+
+		if (child_send(fd, &answer, sizeof(answer), fds, answer.err ? 0 : 2))
+			break;
+		if (!answer.err) {
+			close(fds[0]);
+			close(fds[1]);
+		}
+	}
 	_exit(0);
 }
 
-int child_start(struct child *c, const char *name, child_service *service, void *context)
+static int start_template(void)
 {
+	pid_t parent = getpid();
 	int pair[2], err = 0;
 
+	/* That of the process that this one was forked from is not ours. */
+	if (template.pid)
+		close(template.fd);
+	if (template.pid && template.of == parent)
+		waitpid(template.pid, NULL, WNOHANG);
+	template.pid = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	c->fd = pair[0];
-	c->pid = fork();
-	if (c->pid == 0)
-		run(pair[1], name, service, context);
-	if (c->pid < 0) {
+	template.fd = pair[0];
+	template.of = parent;
+	template.pid = fork();
+	if (template.pid == 0)
+		run_template(pair[1], parent);
+	if (template.pid < 0) {
 		err = -errno;
-		close(c->fd);
-		c->pid = 0;
+		close(pair[0]);
+		template.pid = 0;
 	}
 	close(pair[1]);
+	return err;
+}
+
+/* Starting a process takes less than a millisecond, but for want of a CPU. */
+#define START_NS (5 * NS_PER_S)
+
+int child_start(struct child *c, const char *name, child_service *service)
+{
+	const struct start_request request = { name, service };
+	struct start_answer answer = { 0 };
+	int fds[CHILD_FDS_MAX], err = -EPIPE;
+	ssize_t size = 0;
+
+	for (int try = 0; try < 2 && err == -EPIPE; try++) {
+		if (try || !template.pid || template.of != getpid())
+			err = start_template();
+		else
+			err = 0;
+		err = err ?: child_send(template.fd, &request, sizeof(request), NULL, 0);
+		if (err)
+			continue;
+		size = child_receive(template.fd, &answer, sizeof(answer), fds,
+				     now_ns() + START_NS);
+		err = size < 0 ? (int)size : 0;
+	}
+	err = err ?: answer.err;
+	if (!err)
+		*c = (struct child){ .pid = answer.pid, .fd = fds[0], .pid_fd = fds[1] };
 	return err;
 }
 
@@ -161,30 +263,25 @@ bool child_is_running(const struct child *c)
 	return name_end && sscanf(name_end, ") %c", &state) == 1 && state == 'R';
 }
 
-bool child_has_ended(pid_t pid)
+bool child_has_ended(int pid_fd)
 {
-	pid_t ended;
+	struct pollfd end = { .fd = pid_fd, .events = POLLIN };
 
-	do {
-		ended = waitpid(pid, NULL, WNOHANG);
-	} while (ended < 0 && errno == EINTR);
-	return ended != 0;
+	return poll(&end, 1, 0) != 0;
 }
 
-pid_t child_end(struct child *c)
+int child_end(struct child *c)
 {
-	pid_t pid = c->pid;
-	struct pollfd end = { .events = POLLIN };
+	int pid_fd = c->pid_fd;
+	struct pollfd end = { .fd = pid_fd, .events = POLLIN };
 
-	if (!pid)
-		return 0;
+	if (!c->pid)
+		return -1;
 	close(c->fd);
-	kill(pid, SIGKILL); /* our child, not waited for yet: nobody else has its PID */
+	syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
 	*c = (struct child){ 0 };
-	end.fd = syscall(SYS_pidfd_open, pid, 0);
-	if (end.fd >= 0) {
-		poll(&end, 1, 10); /* what can end does so at once */
-		close(end.fd);
-	}
-	return child_has_ended(pid) ? 0 : pid;
+	if (poll(&end, 1, 10) == 0) /* what can end does so at once */
+		return pid_fd;
+	close(pid_fd);
+	return -1;
 }

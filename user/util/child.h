@@ -9,26 +9,29 @@
 
 /*
  * A process of ours that does, when it is asked, what may never end or may end badly: opens what a
- * user's file system never answers for, reads what a user wrote. It is forked, and asked by
- * messages, which may have descriptors with them. Zero-initialised is none.
+ * user's file system never answers for, reads what a user wrote. It is asked by messages, which may
+ * have descriptors with them. Zero-initialised is none.
  */
 struct child {
 	pid_t pid; /* 0: none */
-	int fd;	   /* of a SOCK_SEQPACKET socket to it */
+	int pid_fd;
+	int fd; /* of a SOCK_SEQPACKET socket to it */
 };
 
 /* Runs in the child, until receiving fails. fd: its end of the socket. */
-typedef void child_service(int fd, void *context);
+typedef void child_service(int fd);
 
 /* With one message. */
 #define CHILD_FDS_MAX 4
 
 /*
- * Forks a child, which has nothing open but its socket: if it is left behind, no event, terminal or
- * pipe stays open with it. It ends with the thread that started it, at the latest when what it
- * waits for ends. name: as ps(1) shows it, of at most 15 bytes. Returns 0 or a negative errno.
+ * Starts a child, which has nothing open but its socket: if it is left behind, no event, terminal
+ * or pipe stays open with it. It is a copy of this process as that was at the first call, when it
+ * was small: so a child that is left behind keeps no memory, and one that users take over finds
+ * nothing in it. Children end with this process, at the latest when what they wait for ends. name:
+ * as ps(1) shows it, a constant of at most 15 bytes. Returns 0 or a negative errno. For one thread.
  */
-int child_start(struct child *c, const char *name, child_service *service, void *context);
+int child_start(struct child *c, const char *name, child_service *service);
 
 /* Sends `size` bytes, with descriptors, which stay the caller's. Returns 0 or a negative errno. */
 int child_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count);
@@ -46,10 +49,10 @@ bool child_is_running(const struct child *c);
 
 /*
  * Ends the child at once, and waits for nothing: one that waits for a file system may not end
- * before that answers. Returns its PID if it still is there, which child_has_ended() is to be
- * asked for; 0: it is gone.
+ * before that answers. Returns a descriptor of it, which the caller owns, to ask
+ * child_has_ended(); -1: it is gone.
  */
-pid_t child_end(struct child *c);
-bool child_has_ended(pid_t pid);
+int child_end(struct child *c);
+bool child_has_ended(int pid_fd);
 
 #endif
