@@ -138,12 +138,13 @@ static size_t open_files(void)
 static void test_ended(void **state)
 {
 	struct process_table table = { .everyone = true };
-	size_t files = open_files();
+	size_t files;
 	char name[32];
 
 	(void)state;
 	assert_int_equal(process_add(&table, getpid(), 0), 0);
 	map_at(&table, 0, getpid(), 0x1000, "/bin/ours");
+	files = open_files(); /* with the opener's */
 	for (uint64_t round = 0; round < 20; round++) {
 		uint64_t begin = 100 * (round + 1);
 
@@ -170,9 +171,9 @@ static void test_ended(void **state)
 	assert_true(table.image_count <= 502);
 	assert_string_equal(image_at(&table, getpid(), 1, 0x1000), "/bin/ours");
 	assert_null(process_find(&table, GONE));
-	assert_true(open_files() <= files + 1);
-	process_table_free(&table);
 	assert_int_equal(open_files(), files);
+	process_table_free(&table);
+	assert_true(open_files() < files);
 }
 
 /* What has samples in the window, or has just ended, stays for another one. */
@@ -617,7 +618,10 @@ static void test_those_there(void **state)
 	assert_int_equal(process_add(&table, GONE, 0), 0);
 	assert_int_equal(map_file(&table, GONE, &file)->fd, -1);
 	fork_at(&table, 2 * NS_PER_S, GONE, getpid()); /* has its mapping */
-	assert_int_equal(image_open_again(&table), 0);
+	do { /* as long as it takes on a busy machine */
+		table.next_open_ns = 0;
+		assert_int_equal(image_open_again(&table), 0);
+	} while (table.open_left);
 	assert_true(table.images[0].fd >= 0 && table.images[0].is_reopened);
 	/* One of them had another build by its path: it is closed, and tried again, not at once. */
 	image_reject(&table, &table.images[0]);

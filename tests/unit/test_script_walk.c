@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "bpf/sample.h"
-#include "capture/remote_memory.h"
+#include "capture/opener.h"
 #include "capture/unwind/unwind_copy.h"
 #include "symbol/python_layouts.h"
 
@@ -210,7 +210,7 @@ static struct unwind_found found;
 /* The tick was at pc, in a function with SMALL's frame unless it was in code made at run time. */
 static void walk(uint64_t pc, bool native)
 {
-	struct remote_memory memory = { .pid = getpid(), .uid = getuid() };
+	const struct opener_memory memory = { .target.pid = getpid() };
 	struct scripts scripts = { 0 };
 	const struct unwind_live live = { &memory, thread_pointer, &scripts, native };
 	struct unwind_copy *copy = calloc(1, sizeof(*copy));
@@ -223,7 +223,6 @@ static void walk(uint64_t pc, bool native)
 	assert_true(copy->size <= sizeof(copy->bytes));
 	memcpy(copy->bytes, stack, copy->size);
 	assert_int_equal(unwind_copy_walk(copy, &tables, &space, &live, &found), 0);
-	remote_memory_end(&memory);
 	scripts_free(&scripts);
 	free(copy);
 }

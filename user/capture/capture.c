@@ -93,6 +93,8 @@ struct capture {
 	size_t next_again;	    /* the number of the process that is next, about */
 	bool lacks_room;	    /* processes have more mappings than are kept */
 	pid_t crowded;		    /* one of them in the window; 0: none */
+	uint64_t stalls, stalled;   /* of struct capture_totals, until this window began, */
+	uint64_t stalls_before, stalled_before; /* and until the one before */
 	uint64_t dropped, dropped_before;
 	uint64_t in_doubt;  /* samples of the window */
 	bool target_execed; /* the target of a histogram has called exec */
@@ -882,6 +884,10 @@ int capture_cut(struct capture *c, struct error *e)
 	c->dropped_before = dropped;
 	c->crowded = 0;
 	take_crowded(c);
+	c->stalls_before = c->stalls;
+	c->stalls = c->processes.opener.left;
+	c->stalled_before = c->stalled;
+	c->stalled = c->processes.opener.refused;
 	/*
 	 * Where records were lost since it was last done, the mappings of the remaining processes
 	 * are read at the end. A recording that is always on may not take the time.
@@ -998,6 +1004,9 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.in_doubt = c->in_doubt,
 		.dropped = c->dropped,
 		.crowded = c->crowded,
+		.stalls = c->stalls - c->stalls_before,
+		.stalled = c->stalled - c->stalled_before,
+		.stalled_user = c->processes.opener.left_of,
 		.codes_lost = c->unwind.scripts.lost,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
@@ -1141,7 +1150,7 @@ unsigned int capture_bits(const struct capture *c)
 
 	for (size_t i = 0; space && i < space->count && !bits; i++)
 		if (space->mappings[i].executable)
-			bits = image_bits(&c->processes.images[space->mappings[i].image]);
+			bits = c->processes.images[space->mappings[i].image].bits;
 	return bits ?: 64;
 }
 

@@ -177,13 +177,16 @@ struct capture_totals {
 	uint64_t times_lost;	       /* of ticks that are counted */
 	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
 	uint64_t waits;		       /* of threads, with options.waits; */
-	uint64_t waits_spared;	  /* of these: without a stack, as that would have cost too much; */
-	uint64_t codes_lost;	  /* functions of scripts without a name: there were too many */
-	uint64_t waits_no_room;	  /* and without stack and thread: there were too many; */
-	uint64_t waits_lost;	  /* and in no account, for want of memory */
-	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */
-	uint64_t wakers_lost;	  /* waits that ended by one for whom there was no room */
-	uint64_t dropped;	  /* child processes not recorded: too many at once */
+	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much; */
+	uint64_t codes_lost;	/* functions of scripts without a name: there were too many */
+	uint64_t waits_no_room; /* and without stack and thread: there were too many; */
+	uint64_t waits_lost;	/* and in no account, for want of memory */
+	uint64_t waits_cost_ns; /* what following them took of CPU time, about */
+	uint64_t wakers_lost;	/* waits that ended by one for whom there was no room */
+	uint64_t dropped;	/* child processes not recorded: too many at once */
+	uint64_t stalls;  /* files or memory of others that did not answer: not asked for again, */
+	uint64_t stalled; /* and how often something was missing for that; */
+	uid_t stalled_user;	  /* whose the last was: 0: root's */
 	pid_t crowded;		  /* a process with more mappings than are kept; 0: none */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
@@ -286,8 +289,9 @@ struct capture_image {
 	uint64_t device, inode;	  /* of the file; inode 0: unknown */
 	off_t size;		  /* of the open file when it was opened, */
 	struct timespec modified; /* and when it was last modified then */
-	uid_t provider;	 /* the user who chose what the file holds; 0: root or the caller */
-	uint64_t serial; /* of no other image of the recording, whatever its number */
+	uid_t provider;	   /* the user who chose what the file holds; 0: root or the caller */
+	uint64_t serial;   /* of no other image of the recording, whatever its number */
+	unsigned int bits; /* 32 or 64 of an ELF file whose file could be opened, else 0 */
 	/* Private to the capture: */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
 	bool is_unread;	      /* its file could not be opened so far, */

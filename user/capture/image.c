@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +10,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/elf_header.h"
 #include "util/file.h"
 #include "util/proc_maps.h"
 
@@ -38,100 +33,6 @@ static int open_root(pid_t tid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/*
- * Whether a link in /proc/PID/map_files is to the file of the record, and not to one that was
- * mapped there since. Last parts of paths are compared, as the rest depends on whose root directory
- * it is.
- */
-static bool is_of_record(const char *link, const struct sideband_record *record)
-{
-	char path[PATH_MAX];
-	ssize_t size = readlink(link, path, sizeof(path) - 1);
-	const char *name, *wanted = strrchr(record->name, '/');
-
-	if (size < 0 || !wanted)
-		return true;
-	path[size] = '\0';
-	name = strrchr(path, '/');
-	return !name || (proc_path_size(name) == proc_path_size(wanted) &&
-			 strncmp(name, wanted, proc_path_size(name)) == 0);
-}
-
-/*
- * The program itself can be opened without privileges where it was deleted, or is not in our mount
- * namespace. Returns a descriptor or a negative errno.
- */
-static int open_program(const struct sideband_record *record, struct stat *status)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", record->tid);
-	fd = file_open_regular(-1, path, status);
-	if (fd < 0 ||
-	    (is_of_record(path, record) && (!record->inode || record->inode == status->st_ino)))
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
-/*
- * Opens the record's file for a process that has ended, if the path leads there in our root
- * directory, too. Returns a descriptor or -ESRCH. A file that was changed since is not the one:
- * file systems give inode numbers again. btrfs and overlayfs give files other devices than their
- * mappings have.
- */
-static int open_by_path(const struct sideband_record *record, struct stat *status)
-{
-	struct statfs fs;
-	int fd = record->inode ? file_open_regular(-1, record->name, status) : -ESRCH;
-
-	if (fd < 0)
-		return -ESRCH;
-	if (status->st_ino == record->inode &&
-	    status->st_ctim.tv_sec * NS_PER_S + status->st_ctim.tv_nsec <=
-		    time_of_day_ns(record->time_ns) &&
-	    (status->st_dev == record->device ||
-	     (fstatfs(fd, &fs) == 0 &&
-	      (fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == OVERLAYFS_SUPER_MAGIC))))
-		return fd;
-	close(fd);
-	return -ESRCH;
-}
-
-/* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
-static int open_mapped(const struct sideband_record *record, struct stat *status)
-{
-	char path[128];
-	int fd, root;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, record->tid,
-		 record->start, record->limit);
-	fd = file_open_regular(-1, path, status);
-	if (fd >= 0 && !is_of_record(path, record)) {
-		close(fd);
-		fd = -ESTALE;
-	}
-	if (fd < 0 && record->name[0] == '/')
-		fd = open_program(record, status);
-	if (fd < 0 && record->name[0] == '/') {
-		root = open_root(record->tid);
-		if (root < 0 && errno != ENOENT)
-			return -errno;
-		if (root < 0) { /* a zombie still has its directory, but no root in it */
-			fd = open_by_path(record, status);
-		} else {
-			fd = file_open_regular(root, record->name, status);
-			close(root);
-			if (fd >= 0 && record->inode && record->inode != status->st_ino) {
-				close(fd);
-				return -ESTALE;
-			}
-		}
-	}
-	return fd;
-}
-
 static bool same_root(const struct root *a, const struct root *b)
 {
 	return a->namespace == b->namespace && a->device == b->device && a->inode == b->inode;
@@ -148,7 +49,7 @@ static int identify_root(const char *proc, struct root *root)
 		return -errno;
 	root->namespace = status.st_ino;
 	snprintf(path, sizeof(path), "%s/root", proc);
-	if (stat(path, &status))
+	if (opener_stat_known(-1, path, &status))
 		return -errno;
 	root->device = status.st_dev;
 	root->inode = status.st_ino;
@@ -236,30 +137,22 @@ static uid_t namespace_owner(pid_t tid)
 	return owner == geteuid() ? 0 : owner;
 }
 
-/* The user of a process; 0: root, the caller, or unknown. */
-static uid_t user_of(const struct process *process)
-{
-	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
-}
-
 /*
  * The user who chose what the open file of a mapping holds, whose build ID and symbols may be
  * forged; 0: root or the caller. Only a build ID shows which of root's files it is, where a user
  * can mount any of them on a path.
  */
 static uid_t provider_of(const struct process *process, const struct sideband_record *record,
-			 int fd)
+			 const struct opened_file *file)
 {
-	struct stat status;
+	const struct stat *status = &file->status;
 
 	if (record->name[0] != '/')
 		return 0; /* a vDSO of root's process */
-	if (fstat(fd, &status))
-		return 0;
-	if (status.st_uid && status.st_uid != geteuid())
-		return status.st_uid;
-	if (status.st_mode & S_IWOTH)
-		return user_of(process);
+	if (status->st_uid && status->st_uid != geteuid())
+		return status->st_uid;
+	if (status->st_mode & S_IWOTH)
+		return process_user(process);
 	return record->build_id_size ? 0 : namespace_owner(record->tid);
 }
 
@@ -274,7 +167,7 @@ static bool is_rewritten(const struct capture_image *image)
 {
 	struct stat status;
 
-	return image->fd >= 0 && fstat(image->fd, &status) == 0 &&
+	return image->fd >= 0 && opener_stat_known(image->fd, "", &status) == 0 &&
 	       (status.st_size != image->size || status.st_mtim.tv_sec != image->modified.tv_sec ||
 		status.st_mtim.tv_nsec != image->modified.tv_nsec);
 }
@@ -317,6 +210,8 @@ static int explain_unopened(struct capture_image *image, int err)
 		why = strdup("too many files are open");
 	else if (err == -EINVAL)
 		why = strdup("it is not a regular file");
+	else if (err == -ETIMEDOUT)
+		why = strdup("its file system does not answer, or did not shortly before");
 	else if (err == -EPERM)
 		why = strdup("it is of another user, who could forge its names");
 	else if (err == -ESTALE)
@@ -364,28 +259,26 @@ void image_remove(struct process_table *table, uint32_t number)
 		table->next_image = number;
 }
 
-/* Sets what is known of the image's file, by the record of which open_image() was called. */
-static void describe_file(struct capture_image *image, const struct sideband_record *record)
+/* Sets what is known of the image's file: by a record, and once it is open, by that. */
+static void describe_file(struct capture_image *image, const struct sideband_record *record,
+			  const struct opened_file *file)
 {
-	struct stat status;
-
 	image->device = record->device;
 	image->inode = record->inode;
 	image->build_id_size = record->build_id_size;
 	memcpy(image->build_id, record->build_id, sizeof(image->build_id));
-	if (image->fd >= 0 && fstat(image->fd, &status) == 0) {
-		image->size = status.st_size;
-		image->modified = status.st_mtim;
-	}
+	image->size = file->status.st_size;
+	image->modified = file->status.st_mtim;
+	image->bits = file->bits;
 }
 
 /*
- * fd: a descriptor, which the table owns from now on; or a negative errno. user: of the process.
- * Returns 0 or -ENOMEM.
+ * fd: a descriptor of the file, which the table owns from now on; or a negative errno. user: of the
+ * process. Returns 0 or -ENOMEM.
  */
 static int add_file(struct process_table *table, const char *name,
-		    const struct sideband_record *record, int fd, uid_t provider, uid_t user,
-		    uint32_t *number)
+		    const struct sideband_record *record, int fd, const struct opened_file *file,
+		    uid_t provider, uid_t user, uint32_t *number)
 {
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
@@ -397,7 +290,7 @@ static int add_file(struct process_table *table, const char *name,
 		.user = user,
 	};
 
-	describe_file(&image, record);
+	describe_file(&image, record, file);
 	if (name[0] == '/')
 		image_root(table, record->tid, &image.root);
 	if (!image.path || (fd < 0 && fd != -ENODATA && explain_unopened(&image, fd)) ||
@@ -416,37 +309,40 @@ static int add_file(struct process_table *table, const char *name,
  * record's device and inode, and its build ID where the file can be opened, even if too many are
  * open (-EMFILE).
  */
-static int open_image(const struct process *process, const char *name,
-		      struct sideband_record *record)
+static int open_image(struct process_table *table, const struct process *process, const char *name,
+		      struct sideband_record *record, struct opened_file *file)
 {
-	struct statfs fs;
-	struct stat status;
+	const struct opener_target target = {
+		.pid = process->pid,
+		.uid = process_user(process),
+		.device = record->device,
+	};
 	int fd;
 
+	*file = (struct opened_file){ 0 };
 	if (strcmp(name, "[vdso32]") == 0) {
 		/*
 		 * A user may have changed it, or mapped a file in its place that a FUSE server of
 		 * the user's never answers for.
 		 */
-		if (process->uid == UINT32_MAX || user_of(process))
+		if (process->uid == UINT32_MAX || target.uid)
 			return -EPERM;
 		fd = copy_vdso32(record);
+		file->bits = 32;
 		return fd < 0 ? -ESRCH : fd;
 	}
 	/* Readers take their own vDSO: a process can write to its copy. */
 	if (name[0] != '/')
 		return -ENODATA;
-	fd = open_mapped(record, &status);
+	fd = opener_open_mapped(&table->opener, &target, record, file);
 	if (fd < 0)
 		return fd;
 	if (!record->inode) {
-		record->device = status.st_dev;
-		record->inode = status.st_ino;
+		record->device = file->status.st_dev;
+		record->inode = file->status.st_ino;
 	}
-	/* A user's FUSE server may never answer. */
-	if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC)
-		record->build_id_size =
-			elf_read_build_id(fd, record->build_id, sizeof(record->build_id));
+	record->build_id_size = file->build_id_size;
+	memcpy(record->build_id, file->build_id, sizeof(file->build_id));
 	return image_keep(fd) < 0 ? -EMFILE : fd;
 }
 
@@ -464,7 +360,8 @@ static int open_image(const struct process *process, const char *name,
  * Returns 0 or -ENOMEM.
  */
 static int reopen_image(struct process_table *table, struct capture_image *image,
-			const struct sideband_record *record, int fd, uint64_t begin_ns)
+			const struct sideband_record *record, int fd,
+			const struct opened_file *file, uint64_t begin_ns)
 {
 	uint64_t end_ns = now_ns();
 	int root = -1;
@@ -477,7 +374,7 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
 	image->path[proc_path_size(image->path)] = '\0';
 	image->fd = fd;
-	describe_file(image, record);
+	describe_file(image, record, file);
 	image->is_unread = false;
 	image->is_reopened = true;
 	free(image->why);
@@ -515,6 +412,7 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				.device = image->device,
 				.name = image->path,
 			};
+			struct opened_file file;
 			uint64_t begin_ns;
 			uid_t provider;
 			int fd;
@@ -523,15 +421,15 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				continue;
 			table->open_left = table->count;
 			begin_ns = now_ns();
-			fd = open_image(process, image_name(&record), &record);
-			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
+			fd = open_image(table, process, image_name(&record), &record, &file);
+			provider = fd < 0 ? 0 : provider_of(process, &record, &file);
 			if (provider && provider != image->user) {
 				close(fd);
 				fd = -EPERM;
 			}
 			if (fd >= 0)
 				image->provider = provider;
-			if (reopen_image(table, image, &record, fd, begin_ns))
+			if (reopen_image(table, image, &record, fd, &file, begin_ns))
 				return -ENOMEM;
 		}
 		if (!space->parent)
@@ -572,7 +470,8 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	uint32_t roots = find_image(table, name, record, 0);
 	struct capture_image *unread = roots == INDEX_NONE ? NULL : &table->images[roots];
 	struct sideband_record opened = *record;
-	uid_t user = user_of(process);
+	struct opened_file file = { 0 };
+	uid_t user = process_user(process);
 	uid_t provider;
 	uint64_t begin_ns = now_ns();
 	int fd = -EAGAIN;
@@ -581,11 +480,11 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 	if (unread && !unread->is_unread)
 		return 0;
 	if (!unread || begin_ns >= unread->next_try_ns)
-		fd = open_image(process, name, &opened);
+		fd = open_image(table, process, name, &opened, &file);
 	else
 		table->open_left = table->count;
 	/* Without the file, its user's is likely: programs of root have root's. */
-	provider = fd < 0 ? user : provider_of(process, &opened, fd);
+	provider = fd < 0 ? user : provider_of(process, &opened, &file);
 	if (provider) {
 		*image = find_image(table, name, record, provider);
 		if (*image == INDEX_NONE)
@@ -598,11 +497,12 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 			unread->user = 0;
 	}
 	if (*image == INDEX_NONE)
-		return add_file(table, name, &opened, fd, fd < 0 ? 0 : provider, user, image);
+		return add_file(table, name, &opened, fd, &file, fd < 0 ? 0 : provider, user,
+				image);
 	if (table->images[*image].is_unread && fd != -EAGAIN) {
 		if (fd >= 0)
 			table->images[*image].provider = provider;
-		return reopen_image(table, &table->images[*image], &opened, fd, begin_ns);
+		return reopen_image(table, &table->images[*image], &opened, fd, &file, begin_ns);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -612,10 +512,5 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 bool image_is_plain_memory(const struct capture_image *image)
 {
 	return strncmp(image->path, "/memfd:", strlen("/memfd:")) == 0 && image->fd >= 0 &&
-	       !elf_bits(image->fd);
-}
-
-unsigned int image_bits(const struct capture_image *image)
-{
-	return elf_bits(image->fd);
+	       !image->bits;
 }

@@ -53,7 +53,4 @@ int image_keep(int fd);
 /* Whether it is a memfd_create(2) file that is not ELF: memory of a JIT compiler. */
 bool image_is_plain_memory(const struct capture_image *image);
 
-/* Returns 32 or 64, the class of an ELF file; 0: unknown. */
-unsigned int image_bits(const struct capture_image *image);
-
 #endif

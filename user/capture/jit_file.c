@@ -12,7 +12,6 @@
 #include "capture/target.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/file.h"
 #include "util/number.h"
 
 /* In seconds: a file system has its own clock, and the machine's may be adjusted. */
@@ -103,22 +102,18 @@ static const char *why_refused(const struct jit *jit, const struct stat *status,
 	return why;
 }
 
-/* Makes a file the source of names, or sets why it is not. path_fd: opened O_PATH; closed here. */
-static int take_file(struct process_table *table, struct process *process, int path_fd,
-		     const char *path)
+/* Makes a file the source of names, or sets why it is not. fd: it, or a negative errno. */
+static int take_file(struct process_table *table, struct process *process, int fd,
+		     const struct stat *status, const char *path)
 {
 	struct capture_image *image = image_of(table, process);
-	struct stat status;
 	char text[128];
-	const char *why = fstat(path_fd, &status)
-				  ? strerror(errno)
-				  : why_refused(&process->jit, &status, text, sizeof(text));
-	int fd = -1;
+	const char *why = why_refused(&process->jit, status, text, sizeof(text));
 
-	if (why)
-		close(path_fd);
-	else if ((fd = file_reopen_regular(path_fd, NULL)) < 0)
+	if (!why && fd < 0)
 		why = strerror(-fd);
+	if (why && fd >= 0)
+		close(fd);
 	free(image->why);
 	image->why = NULL;
 	if (why) {
@@ -145,9 +140,13 @@ static void plan_look(struct process_table *table, const struct jit *jit)
 static int look_for_map(struct process_table *table, struct process *process)
 {
 	struct jit *jit = &process->jit;
-	struct stat status;
+	const struct opener_target target = {
+		.pid = process->pid,
+		.uid = jit->uid == geteuid() ? 0 : jit->uid,
+	};
+	struct opened_file file;
 	char path[64];
-	int path_fd;
+	int fd;
 
 	if (!jit->has_root || (image_of(table, process)->fd >= 0 && !jit->map_is_empty))
 		return 0;
@@ -155,13 +154,12 @@ static int look_for_map(struct process_table *table, struct process *process)
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
 	plan_look(table, jit);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
-	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
-	if (path_fd < 0)
+	fd = opener_open_path(&table->opener, &target, jit->root, path, &file);
+	if (fd < 0 && !file.status.st_mode)
 		return 0;
 	/* Its program may still write to it, or another file take its place. */
-	jit->map_is_empty =
-		fstat(path_fd, &status) == 0 && S_ISREG(status.st_mode) && !status.st_size;
-	return take_file(table, process, path_fd, path);
+	jit->map_is_empty = S_ISREG(file.status.st_mode) && !file.status.st_size;
+	return take_file(table, process, fd, &file.status, path);
 }
 
 int jit_image(struct process_table *table, struct process *process,
@@ -209,13 +207,16 @@ void jit_note_file(const struct process_table *table, struct process *process,
 static int take_dump(struct process_table *table, struct process *process)
 {
 	const struct capture_image *dump = &table->images[process->jit.dump];
-	char path[64];
-	int path_fd;
+	int fd = fcntl(dump->fd, F_DUPFD_CLOEXEC, 0);
+	struct stat status;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", dump->fd);
-	path_fd = open(path, O_PATH | O_CLOEXEC);
 	process->jit.dump = INDEX_NONE;
-	return path_fd < 0 ? 0 : take_file(table, process, path_fd, dump->path);
+	if (fd < 0 || opener_stat_known(fd, "", &status)) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	return take_file(table, process, fd, &status, dump->path);
 }
 
 int jit_look_soon(struct process_table *table)
@@ -270,7 +271,8 @@ static int refuse_later(struct process_table *table)
 		struct capture_image *image = &table->images[i];
 		struct stat status;
 
-		if (!image->until_ns || image->fd < 0 || fstat(image->fd, &status) ||
+		if (!image->until_ns || image->fd < 0 ||
+		    opener_stat_known(image->fd, "", &status) ||
 		    changed_ns(&status) < image->until_ns)
 			continue;
 		close(image->fd);

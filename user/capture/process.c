@@ -18,6 +18,7 @@
 
 void process_table_free(struct process_table *table)
 {
+	opener_end(&table->opener);
 	for (size_t i = 0; i < table->count; i++) {
 		process_remove_spaces(table, &table->processes[i], table->processes[i].count);
 		free(table->processes[i].spaces);
@@ -365,6 +366,11 @@ static int find_image(struct process_table *table, struct process *process,
 		return jit_image(table, process, record, image);
 	jit_note_file(table, process, record, *image);
 	return 0;
+}
+
+uid_t process_user(const struct process *process)
+{
+	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
 }
 
 size_t process_budget(const struct process_table *table)

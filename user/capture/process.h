@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "capture/capture.h"
+#include "capture/opener.h"
 #include "capture/sideband.h"
 #include "util/index.h"
 
@@ -151,6 +152,7 @@ struct process_table {
 	struct capture_image *images; /* a free slot has no path */
 	size_t image_count, image_room;
 	size_t next_image;
+	struct opener opener;
 	uint64_t serials;      /* how many images there ever were */
 	uint64_t next_open_ns; /* when image_open_again() goes on, */
 	size_t next_open;      /* at which process, */
@@ -189,6 +191,9 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /* Applies a sideband record. Those of processes that are not followed are ignored. */
 int process_record(struct process_table *table, const struct sideband_record *record);
+
+/* The user of a process; 0: root, the caller, or unknown. */
+uid_t process_user(const struct process *process);
 
 /* Whether the process still has threads besides its leader, which may have ended. */
 bool process_has_threads(pid_t pid);

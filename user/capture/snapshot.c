@@ -41,7 +41,7 @@ static void mark_executable(struct process_table *table, struct process *process
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
-	if (stat(path, &status))
+	if (opener_stat_known(-1, path, &status))
 		return;
 	for (size_t i = 0; i < space->count; i++) {
 		const struct capture_image *image = &table->images[space->mappings[i].image];
@@ -49,7 +49,7 @@ static void mark_executable(struct process_table *table, struct process *process
 
 		/* For file systems of several devices, as Btrfs and overlayfs, maps has another. */
 		if (image->fd >= 0)
-			fstat(image->fd, &its);
+			opener_stat_known(image->fd, "", &its);
 		space->mappings[i].executable =
 			its.st_ino == status.st_ino && its.st_dev == status.st_dev;
 	}

@@ -15,7 +15,6 @@
 #include "bpf/member.h"
 #include "capture/process.h"
 #include "capture/program.h"
-#include "capture/remote_memory.h"
 #include "capture/unwind/unwind.h"
 #include "capture/unwind/unwind_copy.h"
 #include "sample.skel.h"
@@ -239,25 +238,29 @@ int waits_add_walked(struct waits *w, uint32_t slot, uint32_t kernel_depth,
  * wait has ended, and the stack is dropped.
  */
 static int walk_before(struct waits *w, const struct wait_before *from, struct unwind *unwind,
-		       struct unwind_copy *copy, struct remote_memory *memory)
+		       struct unwind_copy *copy)
 {
 	const struct process *process = process_find(unwind->processes, sample_id_tgid(from->id));
+	const struct opener_memory memory = {
+		.opener = &unwind->processes->opener,
+		.target.pid = sample_id_tgid(from->id),
+		.target.uid =
+			process && process->uid != UINT32_MAX ? process_user(process) : UINT32_MAX,
+	};
 	size_t most = sizeof(copy->bytes);
 	struct unwind_found found;
 	ssize_t size;
 
-	memory->pid = sample_id_tgid(from->id);
-	memory->uid = process ? process->uid : UINT32_MAX;
 	copy->time_ns = now_ns();
 	copy->id = copy->process = from->id;
 	memcpy(copy->registers, from->registers, sizeof(copy->registers));
 	copy->begin = from->registers[UNWIND_SP_NUMBER];
 	do { /* up to the end of the stack */
-		size = remote_memory_read(memory, copy->begin, copy->bytes, most);
+		size = opener_read_memory(&memory, copy->begin, copy->bytes, most);
 		most /= 2;
 	} while (size == -EFAULT && most >= 64);
 	copy->size = size > 0 ? size : 0;
-	if (unwind_walk(unwind, copy, memory, from->thread_pointer, &found))
+	if (unwind_walk(unwind, copy, &memory, from->thread_pointer, &found))
 		return -ENOMEM;
 	if (from->slot < WAIT_KINDS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
@@ -354,7 +357,6 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, struct error *e)
 {
 	struct unwind_copy *copy = unwind ? calloc(1, sizeof(*copy)) : NULL;
-	struct remote_memory memory = { 0 };
 	struct wait_before *all = NULL;
 	size_t count = 0;
 	int err = unwind && !copy ? -ENOMEM : 0;
@@ -362,8 +364,7 @@ int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, st
 	*w->clock_offset = clock_offset;
 	err = err ?: run_for_each(w->begin, sizeof(*all), &all, &count);
 	for (size_t i = 0; unwind && !err && i < count; i++)
-		err = walk_before(w, &all[i], unwind, copy, &memory);
-	remote_memory_end(&memory);
+		err = walk_before(w, &all[i], unwind, copy);
 	free(all);
 	free(copy);
 	return err ? error_set(e, -err, "cannot list the threads that wait") : 0;

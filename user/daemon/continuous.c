@@ -318,6 +318,12 @@ static void account_window(struct recorder *r, struct profile *p)
 			   "others have no name until they are read again",
 			   t.crowded);
 	}
+	s->stalls += t.stalls;
+	s->stalled += t.stalled;
+	if (t.stalls)
+		log_note("files or memory of user %u do not answer: they are not asked for again "
+			 "until they may, and code in them has no names or callers until then",
+			 t.stalled_user);
 	s->unknown_images += profile_count_unmapped(p);
 	s->stacks_user += t.stacks_user;
 	s->stacks_complete += t.stacks_complete;

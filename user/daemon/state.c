@@ -60,6 +60,10 @@ static const struct field {
 	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
+	COUNTER(stalls, "stalls_total",
+		"Times that a user's file or memory did not answer, and was not waited for"),
+	COUNTER(stalled, "stalled_total",
+		"Files and pieces of memory not asked for, as their user's did not answer before"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
 	COUNTER(files_unread, "symbol_files_unread_total",
 		"Files, in each window, whose symbols were not read because of limits"),
@@ -404,6 +408,10 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s %" PRIu64 " times of ticks, no room\n", "", s->times_lost);
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
+	if (s->stalls)
+		printf("%-16s %" PRIu64 " files or pieces of memory of users, no answer; %" PRIu64
+		       " not asked for after that\n",
+		       "", s->stalls, s->stalled);
 	if (s->crowded)
 		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);

@@ -41,8 +41,9 @@ struct state {
 	uint64_t samples, ticks;
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t times_lost, in_doubt;				 /* as in struct capture_totals */
-	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
-	uint64_t unknown_images; /* samples, of which no image is known */
+	uint64_t crowded;	  /* windows in which a process had more mappings than are kept */
+	uint64_t stalls, stalled; /* as in struct capture_totals */
+	uint64_t unknown_images;  /* samples, of which no image is known */
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
 	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */

@@ -325,6 +325,10 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			  "them with their paths, less if other processes have very many: "
 			  "addresses in the others have no name",
 			  totals.crowded);
+	if (totals.stalls)
+		tool_warn("files or memory of user %u did not answer, and were not waited for: "
+			  "code in them has no names or callers",
+			  totals.stalled_user);
 	if (totals.codes_lost)
 		tool_warn("%" PRIu64 " functions of scripts have no name: no more than 64 MiB of "
 			  "names and line tables are kept",

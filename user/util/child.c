@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
 #include "util/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -244,23 +245,39 @@ ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t unt
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
-bool child_is_running(const struct child *c)
+/* Reads a file of the child's in /proc as text. Returns false if that fails. */
+static bool read_proc(const struct child *c, const char *name, char *text, size_t size)
 {
-	char path[64], text[256], state = 0;
-	const char *name_end;
-	ssize_t size;
+	char path[64];
+	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", c->pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", c->pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
 	if (fd >= 0)
 		close(fd);
-	if (size <= 0)
-		return false;
-	text[size] = '\0';
-	name_end = strrchr(text, ')');
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool child_is_running(const struct child *c)
+{
+	char text[256], state;
+	const char *name_end = read_proc(c, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+
 	return name_end && sscanf(name_end, ") %c", &state) == 1 && state == 'R';
+}
+
+uint64_t child_cpu_ns(const struct child *c)
+{
+	uint64_t ran_ns, delayed_ns;
+	char text[128];
+
+	if (!read_proc(c, "schedstat", text, sizeof(text)) ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64, &ran_ns, &delayed_ns) != 2)
+		return 0;
+	return ran_ns + delayed_ns;
 }
 
 bool child_has_ended(int pid_fd)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
 #ifndef PROFIL_UTIL_CHILD_H
 #define PROFIL_UTIL_CHILD_H
 
@@ -46,6 +46,9 @@ ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t unt
 
 /* Whether it runs or waits for a CPU, by /proc: not for a file, for memory, or for a signal. */
 bool child_is_running(const struct child *c);
+
+/* For how long it has run, and waited for a CPU; 0: unknown. */
+uint64_t child_cpu_ns(const struct child *c);
 
 /*
  * Ends the child at once, and waits for nothing: one that waits for a file system may not end

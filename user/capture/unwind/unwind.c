@@ -1372,8 +1372,9 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	return u->past.known ? &u->past.space : NULL;
 }
 
-int unwind_walk(struct unwind *u, const struct unwind_copy *copy, struct remote_memory *memory,
-		uint64_t thread_pointer, struct unwind_found *found)
+int unwind_walk(struct unwind *u, const struct unwind_copy *copy,
+		const struct opener_memory *memory, uint64_t thread_pointer,
+		struct unwind_found *found)
 {
 	const struct unwind_live live = { memory, thread_pointer, &u->scripts, u->native };
 	const struct unwind_space *space = find_space(u, copy);

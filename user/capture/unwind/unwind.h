@@ -87,10 +87,11 @@ int unwind_update(struct unwind *u, uint64_t until_ns);
  * Walks one more copy, of a process that is published. thread_pointer: of the thread, which still
  * has this stack, in this memory; 0: it may run. Returns 0 or -ENOMEM.
  */
-struct remote_memory;
+struct opener_memory;
 struct unwind_found;
-int unwind_walk(struct unwind *u, const struct unwind_copy *copy, struct remote_memory *memory,
-		uint64_t thread_pointer, struct unwind_found *found);
+int unwind_walk(struct unwind *u, const struct unwind_copy *copy,
+		const struct opener_memory *memory, uint64_t thread_pointer,
+		struct unwind_found *found);
 
 /* Before forget_processes(): withdraws those that it will forget. Returns 0 or -ENOMEM. */
 int unwind_forget(struct unwind *u);

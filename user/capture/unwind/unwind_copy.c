@@ -7,21 +7,21 @@
 #include <string.h>
 
 #include "bpf/sample.h"
-#include "capture/remote_memory.h"
+#include "capture/opener.h"
 #include "util/clock.h"
 #include "util/cpu.h"
 
 /* What bpf_probe_read_user() reads. */
-static _Thread_local struct remote_memory *live_memory;
+static _Thread_local const struct opener_memory *live_memory;
 
 static long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
-	return remote_memory_read(live_memory, (uintptr_t)from, to, size) == (ssize_t)size ? 0 : -1;
+	return opener_read_memory(live_memory, (uintptr_t)from, to, size) == (ssize_t)size ? 0 : -1;
 }
 
 static long bpf_probe_read_user_str(void *to, __u32 size, const void *from)
 {
-	ssize_t count = remote_memory_read(live_memory, (uintptr_t)from, to, size);
+	ssize_t count = opener_read_memory(live_memory, (uintptr_t)from, to, size);
 	char *text = to, *end = count > 0 ? memchr(text, '\0', count) : NULL;
 
 	if (!end && count != (ssize_t)size)

@@ -15,7 +15,7 @@ struct unwind_found {
 
 /* A thread that waits: what its script's frames and functions are is still in its memory. */
 struct unwind_live {
-	struct remote_memory *memory;
+	const struct opener_memory *memory;
 	uint64_t thread_pointer;
 	struct scripts *scripts; /* receives its functions */
 	bool native;		 /* keep the frames of the interpreter */

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "capture/sideband.h"
+#include "util/clock.h"
+#include "util/elf_header.h"
+#include "util/file_open.h"
+#include "util/proc_maps.h"
+
+/*
+ * How long the recorder waits for an answer: what is in memory takes some 20 us, a busy disk up to
+ * a second. Users wait shorter: nothing of theirs is worth a gap in what others have.
+ */
+#define ROOT_NS (1 * NS_PER_S)
+#define USER_NS (100 * NS_PER_MS)
+/* For an opener that does not wait for a file, but for a CPU. */
+#define CPU_NS (2 * NS_PER_S)
+
+/* Answers that come later than that are slow: 1 / SLOW_PART of the time may be spent on them. */
+#define SLOW_NS	  (20 * NS_PER_MS)
+#define SLOW_PART 50
+
+#define AGAIN_NS     (5 * NS_PER_S)
+#define AGAIN_NS_MAX (600 * NS_PER_S)
+
+enum opener_action {
+	OPEN_MAPPED,
+	OPEN_PATH,
+	READ_MEMORY,
+};
+
+struct opener_request {
+	enum opener_action action;
+	uint32_t size;
+	pid_t pid, tid;
+	uint64_t from;
+	uint64_t start, limit, device, inode, time_ns;
+	char name[PATH_MAX]; /* as much as there is; longer ones are no paths */
+};
+
+struct opener_answer {
+	int64_t result; /* bytes of memory, which follow; or a negative errno */
+	struct opened_file file;
+};
+
+struct memory_answer {
+	struct opener_answer head;
+	char bytes[OPENER_MEMORY_MAX];
+};
+
+/* --- In the opener's process --- */
+
+/*
+ * Whether a link in /proc/PID/map_files is to the file of the record, and not to one that was
+ * mapped there since. Last parts of paths are compared, as the rest depends on whose root directory
+ * it is.
+ */
+static bool is_of_record(const char *link, const struct opener_request *r)
+{
+	char path[PATH_MAX];
+	ssize_t size = readlink(link, path, sizeof(path) - 1);
+	const char *name, *wanted = strrchr(r->name, '/');
+
+	if (size < 0 || !wanted)
+		return true;
+	path[size] = '\0';
+	name = strrchr(path, '/');
+	return !name || (proc_path_size(name) == proc_path_size(wanted) &&
+			 strncmp(name, wanted, proc_path_size(name)) == 0);
+}
+
+/*
+ * The program itself can be opened without privileges where it was deleted, or is not in our mount
+ * namespace. Returns a descriptor or a negative errno.
+ */
+static int open_program(const struct opener_request *r, struct stat *status)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", r->tid);
+	fd = file_open_regular(-1, path, status);
+	if (fd < 0 || (is_of_record(path, r) && (!r->inode || r->inode == status->st_ino)))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/*
+ * Opens the record's file for a process that has ended, if the path leads there in our root
+ * directory, too. Returns a descriptor or -ESRCH. A file that was changed since is not the one:
+ * file systems give inode numbers again. btrfs and overlayfs give files other devices than their
+ * mappings have.
+ */
+static int open_by_path(const struct opener_request *r, struct stat *status)
+{
+	struct statfs fs;
+	int fd = r->inode ? file_open_regular(-1, r->name, status) : -ESRCH;
+
+	if (fd < 0)
+		return -ESRCH;
+	if (status->st_ino == r->inode &&
+	    status->st_ctim.tv_sec * NS_PER_S + status->st_ctim.tv_nsec <=
+		    time_of_day_ns(r->time_ns) &&
+	    (status->st_dev == r->device ||
+	     (fstatfs(fd, &fs) == 0 &&
+	      (fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == OVERLAYFS_SUPER_MAGIC))))
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+/* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
+static int open_mapped(const struct opener_request *r, struct stat *status)
+{
+	char path[128];
+	int fd, root;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, r->tid, r->start,
+		 r->limit);
+	fd = file_open_regular(-1, path, status);
+	if (fd >= 0 && !is_of_record(path, r)) {
+		close(fd);
+		fd = -ESTALE;
+	}
+	if (fd < 0 && r->name[0] == '/')
+		fd = open_program(r, status);
+	if (fd < 0 && r->name[0] == '/') {
+		snprintf(path, sizeof(path), "/proc/%d/root", r->tid);
+		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0 && errno != ENOENT)
+			return -errno;
+		if (root < 0) { /* a zombie still has its directory, but no root in it */
+			fd = open_by_path(r, status);
+		} else {
+			fd = file_open_regular(root, r->name, status);
+			close(root);
+			if (fd >= 0 && r->inode && r->inode != status->st_ino) {
+				close(fd);
+				return -ESTALE;
+			}
+		}
+	}
+	return fd;
+}
+
+static int open_path(const struct opener_request *r, int root, struct stat *status)
+{
+	int fd = file_open_in(root, r->name, O_PATH | O_NOFOLLOW);
+
+	return fd < 0 ? fd : file_reopen_regular(fd, status);
+}
+
+static ssize_t read_memory(pid_t pid, uint64_t from, void *to, size_t size)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+	ssize_t count = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+
+	return count < 0 ? -errno : count;
+}
+
+static void describe(int fd, struct opened_file *file)
+{
+	file->build_id_size = elf_read_build_id(fd, file->build_id, sizeof(file->build_id));
+	file->bits = elf_bits(fd);
+}
+
+static void serve(int socket)
+{
+	struct opener_request r;
+	struct memory_answer answer;
+	int fds[CHILD_FDS_MAX];
+	ssize_t n;
+
+	while ((n = child_receive(socket, &r, sizeof(r) - 1, fds, UINT64_MAX)) > 0) {
+		size_t size = sizeof(answer.head);
+		int fd = -1, err;
+
+		((char *)&r)[n] = '\0'; /* ends the name */
+		answer.head = (struct opener_answer){ 0 };
+		if (r.action == READ_MEMORY) {
+			answer.head.result = read_memory(r.pid, r.from, answer.bytes, r.size);
+			size += answer.head.result > 0 ? answer.head.result : 0;
+		} else {
+			fd = r.action == OPEN_PATH ? open_path(&r, fds[0], &answer.head.file.status)
+						   : open_mapped(&r, &answer.head.file.status);
+			answer.head.result = fd < 0 ? fd : 0;
+		}
+		if (fd >= 0)
+			describe(fd, &answer.head.file);
+		err = child_send(socket, &answer, size, &fd, fd >= 0);
+		if (fd >= 0)
+			close(fd);
+		for (size_t i = 0; i < CHILD_FDS_MAX; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		if (err)
+			return;
+	}
+}
+
+/* --- In the recorder's --- */
+
+#define DEVICE_OF_ROOT ((uint64_t)1 << 63)
+
+/* For whom the answer may have to wait: all users of a user namespace are its owner. */
+static uint64_t who_of(const struct opener_target *target)
+{
+	char path[64];
+	uid_t owner = 0;
+	int users;
+
+	if (!target->uid)
+		return DEVICE_OF_ROOT | (target->device ?: (uint64_t)target->pid << 32);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", target->pid);
+	users = open(path, O_RDONLY | O_CLOEXEC);
+	if (users >= 0) {
+		if (ioctl(users, NS_GET_OWNER_UID, &owner))
+			owner = 0;
+		close(users);
+	}
+	return owner ?: target->uid;
+}
+
+static void close_stall(struct opener_stall *stall)
+{
+	if (stall->pid_fd >= 0)
+		close(stall->pid_fd);
+	stall->pid_fd = -1;
+}
+
+/* Forgets those that have been well for as long as they were to be left alone. */
+static void forget_stalls(struct opener *o)
+{
+	uint64_t now = now_ns();
+
+	for (size_t i = 0; i < o->stall_count;) {
+		struct opener_stall *stall = &o->stalls[i];
+
+		if (stall->pid_fd >= 0 && child_has_ended(stall->pid_fd))
+			close_stall(stall);
+		if (stall->pid_fd < 0 && now >= stall->next_ns + stall->wait_ns)
+			*stall = o->stalls[--o->stall_count];
+		else
+			i++;
+	}
+}
+
+static struct opener_stall *find_stall(struct opener *o, uint64_t who)
+{
+	for (size_t i = 0; i < o->stall_count; i++)
+		if (o->stalls[i].who == who)
+			return &o->stalls[i];
+	return NULL;
+}
+
+/* Whether something of this one may be asked for now. */
+static bool may_ask(struct opener *o, const struct opener_target *target)
+{
+	const struct opener_stall *stall;
+
+	forget_stalls(o);
+	if (!o->stall_count)
+		return true;
+	stall = find_stall(o, who_of(target));
+	if (!stall)
+		return !target->uid || o->stall_count < OPENER_STALLS_MAX / 2;
+	return stall->pid_fd < 0 && now_ns() >= stall->next_ns;
+}
+
+/*
+ * Leaves this one alone for a time. pid_fd: the opener that was left behind, or -1. What users take
+ * is half of the places; of root's devices, the one that is next to be asked for makes room.
+ */
+static void note_stall(struct opener *o, const struct opener_target *target, uint64_t took_ns,
+		       int pid_fd)
+{
+	uint64_t who = who_of(target), wait_ns = SLOW_PART * took_ns;
+	struct opener_stall *stall = find_stall(o, who);
+
+	if (pid_fd >= 0 && wait_ns < AGAIN_NS)
+		wait_ns = AGAIN_NS;
+	if (stall) {
+		close_stall(stall);
+		if (wait_ns < 2 * stall->wait_ns)
+			wait_ns = 2 * stall->wait_ns;
+	} else if (o->stall_count < OPENER_STALLS_MAX) {
+		stall = &o->stalls[o->stall_count++];
+	} else {
+		for (size_t i = 0; i < o->stall_count; i++)
+			if (o->stalls[i].who & DEVICE_OF_ROOT &&
+			    (!stall || o->stalls[i].next_ns < stall->next_ns))
+				stall = &o->stalls[i];
+		close_stall(stall);
+	}
+	if (wait_ns > AGAIN_NS_MAX)
+		wait_ns = AGAIN_NS_MAX;
+	*stall = (struct opener_stall){
+		.who = who,
+		.pid_fd = pid_fd,
+		.next_ns = now_ns() + wait_ns,
+		.wait_ns = wait_ns,
+	};
+}
+
+/* Waits for the answer, as child_receive(). */
+static ssize_t wait_for_answer(struct opener *o, const struct opener_target *target, void *answer,
+			       size_t size, int *fds)
+{
+	uint64_t begin_ns = now_ns(), step_ns = target->uid ? USER_NS : ROOT_NS;
+	ssize_t n;
+
+	do {
+		n = child_receive(o->child.fd, answer, size, fds, now_ns() + step_ns);
+	} while (n == -ETIMEDOUT && now_ns() - begin_ns < CPU_NS && child_is_running(&o->child));
+	return n;
+}
+
+/*
+ * Returns the answer's size, or a negative errno. fds: as child_receive() sets them. An opener that
+ * has ended was killed by others: the next one is asked, once.
+ */
+static ssize_t ask(struct opener *o, const struct opener_target *target,
+		   const struct opener_request *request, size_t request_size, int root,
+		   void *answer, size_t size, int *fds)
+{
+	ssize_t n = -EPIPE;
+	uint64_t begin_ns, took_ns, cpu_ns;
+
+	if (!may_ask(o, target)) {
+		o->refused++;
+		return -ETIMEDOUT;
+	}
+	begin_ns = now_ns();
+	for (int try = 0; try < 2 && n == -EPIPE; try++) {
+		n = o->child.pid ? 0 : child_start(&o->child, "profil-opener", serve);
+		if (n)
+			return n;
+		n = child_send(o->child.fd, request, request_size, &root, root >= 0);
+		n = n ?: wait_for_answer(o, target, answer, size, fds);
+		if (n < 0 && n != -ETIMEDOUT) {
+			int pid_fd = child_end(&o->child);
+
+			if (pid_fd >= 0)
+				close(pid_fd);
+		}
+	}
+	took_ns = now_ns() - begin_ns;
+	if (n >= 0 && (took_ns <= SLOW_NS || !target->uid))
+		return n;
+	/* What it waited for a CPU is no fault of the user's. */
+	cpu_ns = o->child.pid ? child_cpu_ns(&o->child) : 0;
+	if (n == -ETIMEDOUT) {
+		note_stall(o, target, took_ns, child_end(&o->child));
+		o->left++;
+		o->left_of = target->uid;
+	} else if (n >= 0 && cpu_ns >= o->cpu_ns && took_ns > SLOW_NS + (cpu_ns - o->cpu_ns)) {
+		note_stall(o, target, took_ns, -1);
+	}
+	o->cpu_ns = o->child.pid ? cpu_ns : 0;
+	return n;
+}
+
+static void close_fds(const int *fds)
+{
+	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int ask_for_file(struct opener *o, const struct opener_target *target,
+			struct opener_request *request, const char *path, int root,
+			struct opened_file *file)
+{
+	size_t length = strlen(path);
+	int fds[CHILD_FDS_MAX] = { -1, -1, -1, -1 };
+	struct opener_answer answer;
+	ssize_t n;
+
+	*file = (struct opened_file){ 0 };
+	if (length >= sizeof(request->name))
+		return -ENAMETOOLONG;
+	memcpy(request->name, path, length + 1);
+	n = ask(o, target, request, offsetof(struct opener_request, name) + length, root, &answer,
+		sizeof(answer), fds);
+	if (n == sizeof(answer)) {
+		*file = answer.file;
+		if (answer.result == 0 && fds[0] >= 0)
+			return fds[0];
+		n = answer.result < 0 ? answer.result : -EIO;
+	}
+	close_fds(fds);
+	return n < 0 ? (int)n : -EIO;
+}
+
+int opener_open_mapped(struct opener *o, const struct opener_target *target,
+		       const struct sideband_record *record, struct opened_file *file)
+{
+	struct opener_request request = {
+		.action = OPEN_MAPPED,
+		.pid = record->pid,
+		.tid = record->tid,
+		.start = record->start,
+		.limit = record->limit,
+		.device = record->device,
+		.inode = record->inode,
+		.time_ns = record->time_ns,
+	};
+
+	return ask_for_file(o, target, &request, record->name, -1, file);
+}
+
+int opener_open_path(struct opener *o, const struct opener_target *target, int root,
+		     const char *path, struct opened_file *file)
+{
+	struct opener_request request = { .action = OPEN_PATH };
+
+	return ask_for_file(o, target, &request, path, root, file);
+}
+
+ssize_t opener_read_memory(const struct opener_memory *m, uint64_t from, void *to, size_t size)
+{
+	const struct opener_target *target = &m->target;
+	const struct opener_request request = {
+		.action = READ_MEMORY,
+		.pid = target->pid,
+		.from = from,
+		.size = size < OPENER_MEMORY_MAX ? size : OPENER_MEMORY_MAX,
+	};
+	struct memory_answer answer;
+	ssize_t n;
+
+	/* Its memory waits for nobody but root. */
+	if (!target->uid)
+		return read_memory(target->pid, from, to, request.size);
+	n = ask(m->opener, target, &request, offsetof(struct opener_request, name), -1, &answer,
+		sizeof(answer), NULL);
+	if (n < (ssize_t)sizeof(answer.head))
+		return n < 0 ? n : -EIO;
+	n -= sizeof(answer.head);
+	if (answer.head.result < 0 || answer.head.result != n || n > request.size)
+		return answer.head.result < 0 ? answer.head.result : -EIO;
+	memcpy(to, answer.bytes, n);
+	return n;
+}
+
+void opener_end(struct opener *o)
+{
+	int pid_fd = child_end(&o->child);
+
+	if (pid_fd >= 0)
+		close(pid_fd);
+	for (size_t i = 0; i < o->stall_count; i++)
+		close_stall(&o->stalls[i]);
+	o->stall_count = 0;
+}
+
+int opener_stat_known(int directory, const char *path, struct stat *status)
+{
+	const int flags = AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
+	struct statx known;
+
+	if (statx(directory, path, flags, STATX_BASIC_STATS, &known))
+		return -errno;
+	*status = (struct stat){
+		.st_dev = makedev(known.stx_dev_major, known.stx_dev_minor),
+		.st_ino = known.stx_ino,
+		.st_mode = known.stx_mode,
+		.st_uid = known.stx_uid,
+		.st_size = known.stx_size,
+		.st_mtim = { known.stx_mtime.tv_sec, known.stx_mtime.tv_nsec },
+		.st_ctim = { known.stx_ctime.tv_sec, known.stx_ctime.tv_nsec },
+	};
+	return 0;
+}
