@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set by user space before the load. */
 const volatile __u32 sides = 0;			      /* flags: SAMPLE_USER, ... */
 const volatile __u64 arena_words = STACK_ARENA_WORDS; /* of a bank; tests use less of it */
+const volatile __u64 tick_words = STACK_ARENA_WORDS;  /* as long as less is in use: for ticks */
 const volatile __u32 bank_buckets = SAMPLE_BUCKETS;   /* a power of two */
 const volatile __u64 bank_words = 0;		      /* the distance of two banks in the arena */
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
@@ -419,7 +420,7 @@ __noinline int count_in_stack_bucket(struct stack_sample *sample, __u32 number, 
 			note_tick(now, number, i, &bucket->waiting[i], sample->waiting);
 			return true;
 		}
-		if (entry->hash == 0 && *used + STACK_WORDS_MAX < arena_words &&
+		if (entry->hash == 0 && *used + STACK_WORDS_MAX < tick_words &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0) {
 			if (!add_stack(entry, stack, now, used, bank))
 				return false;

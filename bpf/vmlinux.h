@@ -216,10 +216,20 @@ enum cgroup_subsys_id {
 	perf_event_cgrp_id,
 };
 
+/* The numbers of users are those in the initial user namespace. */
+struct user_namespace {
+	struct user_namespace *parent;
+	int level; /* 0: the initial one */
+	struct {
+		unsigned int val;
+	} owner;
+};
+
 struct cred {
 	struct {
 		unsigned int val;
-	} euid; /* in the initial user namespace */
+	} uid, euid;
+	struct user_namespace *user_ns;
 };
 
 struct css_set {

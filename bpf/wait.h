@@ -71,7 +71,25 @@ struct wait_entry {
 };
 
 #define WAIT_ENTRIES (1U << 15)
-#define WAIT_PROBES  8
+#define WAIT_PROBES  32
+
+/*
+ * What one user's threads have of the entries and their stacks, and of the pairs of a wait and its
+ * waker. Where everyone is recorded, nobody gets more than is still free: one user has at most
+ * half, the next one a quarter. The wait of a stack that gets no entry is added to that of its
+ * thread and reason, for which there is room until a user has two thirds. Users are those who
+ * began the processes, whatever they then run; in a user namespace, the one who made it. The first
+ * share is the sum of all; users whose numbers collide have one together.
+ */
+#define WAIT_SHARES 1024
+
+struct wait_share {
+	unsigned long long words;   /* of the arena */
+	unsigned long long refused; /* waits that are without their stack */
+	unsigned int entries, wakes;
+	unsigned int uid; /* who was refused last */
+	unsigned int unused;
+};
 
 /*
  * When a thread waited: a ring of each CPU, which only this CPU fills and only user space empties,

@@ -44,6 +44,8 @@ struct wait_task {
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
 	__u32 next_place; /* to be overwritten next */
 	__u32 exited;	  /* its account of wall time has ended */
+	__u64 cred;	  /* address of the credentials from which its user was taken */
+	__u32 uid;	  /* see struct wait_share */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -69,6 +71,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wake_entry);
 } wakes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WAIT_SHARES);
+	__type(key, __u32);
+	__type(value, struct wait_share);
+} wait_shares SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -195,30 +205,88 @@ static __always_inline __u16 wait_reason(struct task_struct *task, const struct 
 	return wait_reasons[number];
 }
 
+/* --- Shares of users --- */
+
+static __always_inline struct wait_share *share_of(__u32 uid)
+{
+	__u32 key = 1 + (uid * 0x9e3779b1 >> 16) % (WAIT_SHARES - 1);
+
+	return bpf_map_lookup_elem(&wait_shares, &key);
+}
+
+static __always_inline struct wait_share *share_of_all(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&wait_shares, &key);
+}
+
+/* Namespaces of users more than this below the initial one are not made. */
+#define USER_LEVELS 33
+
+static __always_inline __u32 user_of(struct task_struct *task)
+{
+	const struct cred *cred = BPF_CORE_READ(task, real_cred);
+	const struct user_namespace *space = BPF_CORE_READ(cred, user_ns);
+	__u32 uid = BPF_CORE_READ(cred, uid.val);
+
+	for (int i = 0; i < USER_LEVELS && BPF_CORE_READ(space, level); i++) {
+		uid = BPF_CORE_READ(space, owner.val);
+		space = BPF_CORE_READ(space, parent);
+	}
+	return uid;
+}
+
+/* Whether a user who has so much may have more where so much is free. */
+static __always_inline bool is_within_share(__u64 has, __u64 free)
+{
+	return !everyone || by_user || has < free;
+}
+
+/* Entries are found by steps of the hash: a table that is nearly full has long rows of others. */
+static __always_inline __u32 probe_step(__u64 hash)
+{
+	return (hash >> 16 & 0xfffe) | 1;
+}
+
 /* --- Stacks --- */
 
-/* Returns the number of the stack's entry in `waits`; if there is no room, that of its reason. */
-__noinline __u32 find_wait(struct stack *stack)
+/*
+ * Returns the number of the stack's entry in `waits`; if the user has no room, that of its reason.
+ */
+__noinline __u32 find_wait(struct stack *stack, __u32 uid)
 {
-	__u64 hash, position, before, *used = words_at(0);
-	__u32 key;
+	struct wait_share *own = share_of(uid), *all = share_of_all();
+	__u64 hash, position, before, words, *used = words_at(0);
+	__u32 key, factor;
 
-	if (!stack || !used)
+	if (!stack || !used || !own || !all)
 		return 0;
 	hash = hash_stack(stack);
+	words = stack_words(stack);
+	factor = words > STACK_HEAD_WORDS ? 1 : 2;
 	for (__u32 i = 0; i < WAIT_PROBES; i++) {
 		struct wait_entry *entry;
 
-		key = WAIT_KINDS + ((hash >> 32) + i) % (WAIT_ENTRIES - WAIT_KINDS);
+		key = WAIT_KINDS +
+		      ((hash >> 32) + i * probe_step(hash)) % (WAIT_ENTRIES - WAIT_KINDS);
 		entry = bpf_map_lookup_elem(&waits, &key);
 		if (!entry)
 			break;
 		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position))
 			return key;
-		if (entry->hash || *used + STACK_WORDS_MAX >= arena_words ||
-		    __sync_val_compare_and_swap(&entry->hash, 0, hash))
+		if (entry->hash)
 			continue;
-		before = __sync_fetch_and_add(used, stack_words(stack));
+		if (*used + STACK_WORDS_MAX >= arena_words ||
+		    !is_within_share(own->words, factor * (arena_words - *used)) ||
+		    !is_within_share(own->entries, factor * (WAIT_ENTRIES - all->entries)))
+			break;
+		if (__sync_val_compare_and_swap(&entry->hash, 0, hash))
+			continue;
+		__sync_fetch_and_add(&own->entries, 1);
+		__sync_fetch_and_add(&own->words, words);
+		__sync_fetch_and_add(&all->entries, 1);
+		before = __sync_fetch_and_add(used, words);
 		position = before + 1;
 		if (before + STACK_WORDS_MAX >= arena_words || !write_stack(stack, position))
 			break;
@@ -230,13 +298,14 @@ __noinline __u32 find_wait(struct stack *stack)
 }
 
 /* The entry for waits of the thread with this ID without a stack. */
-static __always_inline __u32 find_wait_without_stack(struct stack *stack, __u64 id, __u16 reason)
+static __always_inline __u32 find_wait_without_stack(struct stack *stack, __u32 uid, __u64 id,
+						     __u16 reason)
 {
 	stack->id = id;
 	stack->kernel_depth = stack->user_depth = 0;
 	stack->end = stack->by_frame_pointer = 0;
 	stack->cpu = reason;
-	return find_wait(stack);
+	return find_wait(stack, uid);
 }
 
 /*
@@ -305,7 +374,8 @@ __noinline int is_at_place(struct wait_scratch *scratch, struct wait_place *plac
 }
 
 /* The entry for the kernel frames in the scratch memory and the user frames of a place's stack. */
-__noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_place *place)
+__noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_place *place,
+				    __u32 uid)
 {
 	const struct wait_entry *entry;
 	const struct stack *from;
@@ -333,7 +403,7 @@ __noinline __u32 find_wait_at_place(struct wait_scratch *scratch, struct wait_pl
 	    size > STACK_DEPTH_MAX * sizeof(*stack->pcs) ||
 	    bpf_probe_read_kernel(&stack->pcs[index], size, &from->pcs[first]))
 		return 0;
-	return find_wait(stack);
+	return find_wait(stack, uid);
 }
 
 /* As walk_frame(), and notes where the return address is: number `number` of the native frames. */
@@ -383,7 +453,7 @@ __noinline int walk_wait_frames(struct wait_scratch *scratch)
 }
 
 /* The entry for a wait whose user stack user space walks. */
-static __always_inline __u32 find_copied_wait(struct stack *stack)
+static __always_inline __u32 find_copied_wait(struct stack *stack, __u32 uid)
 {
 	__u64 index = stack->kernel_depth;
 
@@ -395,7 +465,7 @@ static __always_inline __u32 find_copied_wait(struct stack *stack)
 	stack->by_frame_pointer = 0;
 	stack->cpu |= WAIT_COPIED;
 	stack->pcs[index] = bpf_ktime_get_ns();
-	return find_wait(stack);
+	return find_wait(stack, uid);
 }
 
 /*
@@ -404,8 +474,8 @@ static __always_inline __u32 find_copied_wait(struct stack *stack)
  * for its wait.
  */
 static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
-				       struct task_struct *task, const struct pt_regs *regs,
-				       long kernel_size, bool cfi)
+				       struct task_struct *task, __u32 uid,
+				       const struct pt_regs *regs, long kernel_size, bool cfi)
 {
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct walk *walk = &scratch->stack.walk;
@@ -426,17 +496,33 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 			stack->by_frame_pointer = walk->by_frame_pointer;
 			if (stack->end != UNWIND_NO_MAPPING ||
 			    (!is_reading_rows && !may_be_outdated(stack->id)))
-				return find_wait(stack);
+				return find_wait(stack, uid);
 		}
 		place->frames = 0;
-		slot = find_copied_wait(stack);
+		slot = find_copied_wait(stack, uid);
 		if (slot >= WAIT_KINDS && send_copy(&scratch->stack, regs, published, slot))
 			return slot;
 		stack->cpu &= ~WAIT_COPIED;
 	}
 	stack->user_depth =
 		get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK) / sizeof(__u64);
-	return find_wait(stack);
+	return find_wait(stack, uid);
+}
+
+/* The entry that was found for the stack; if that is its reason's, the one of the thread. */
+static __always_inline __u32 place_or_thread(struct stack *stack, __u32 uid, __u32 slot)
+{
+	struct wait_share *own = share_of(uid);
+	__u32 key;
+
+	if (slot >= WAIT_KINDS || !own)
+		return slot;
+	key = find_wait_without_stack(stack, uid, stack->id, slot);
+	if (slot < WAIT_REASONS && key >= WAIT_KINDS) {
+		__sync_fetch_and_add(&own->refused, 1);
+		own->uid = uid;
+	}
+	return key;
 }
 
 /*
@@ -460,7 +546,10 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
 		    place->reason == reason && place->file == (__u64)file &&
 		    is_at_place(scratch, place))
-			return kernel_size ? find_wait_at_place(scratch, place) : place->slot;
+			return kernel_size ? place_or_thread(
+						     stack, own->uid,
+						     find_wait_at_place(scratch, place, own->uid))
+					   : place->slot;
 	}
 	counters->walks++;
 	place = &scratch->place;
@@ -469,12 +558,12 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->reason = reason;
 	place->file = (__u64)file;
 	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
-	place->slot = walk_wait(ctx, scratch, task, regs, kernel_size, cfi);
+	place->slot = walk_wait(ctx, scratch, task, own->uid, regs, kernel_size, cfi);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
 		own->next_place++;
 	}
-	return place->slot;
+	return place_or_thread(stack, own->uid, place->slot);
 }
 
 static __always_inline struct wait_counters *own_wait_counters(void)
@@ -508,25 +597,35 @@ static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 n
 	return queued && now > queued ? delay + now - queued : delay;
 }
 
-/* Adds a time that ended by a waker: to the waker's entry, and to that of both. */
-__noinline int add_wake(__u32 wait, __u32 waker, __u64 ns)
+/* Adds a time of the user's that ended by a waker: to the waker's entry, and to that of both. */
+__noinline int add_wake(__u32 wait, __u32 waker, __u32 uid, __u64 ns)
 {
+	struct wait_share *own = share_of(uid), *all = share_of_all();
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &waker);
 	__u64 key = wake_key(wait, waker), home = key * 0x9e3779b97f4a7c15 >> 32;
 	struct wait_counters *counters = own_wait_counters();
 
-	if (!entry || !counters)
+	if (!entry || !counters || !own || !all)
 		return 0;
 	__sync_fetch_and_add(&entry->count, 1);
 	__sync_fetch_and_add(&entry->blocked_ns, ns);
 	for (__u32 i = 0; i < WAIT_PROBES; i++) {
-		__u32 number = (home + i) % WAKE_ENTRIES;
+		__u32 number = (home + i * probe_step(home)) % WAKE_ENTRIES;
 		struct wake_entry *wake = bpf_map_lookup_elem(&wakes, &number);
 		__u64 before;
 
 		if (!wake)
 			break;
-		before = wake->key ?: __sync_val_compare_and_swap(&wake->key, 0, key);
+		before = wake->key;
+		if (!before) {
+			if (!is_within_share(own->wakes, WAKE_ENTRIES - all->wakes))
+				break;
+			before = __sync_val_compare_and_swap(&wake->key, 0, key);
+			if (!before) {
+				__sync_fetch_and_add(&own->wakes, 1);
+				__sync_fetch_and_add(&all->wakes, 1);
+			}
+		}
 		if (before && before != key)
 			continue;
 		__sync_fetch_and_add(&wake->blocked_ns, ns);
@@ -615,7 +714,7 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 	if (all > runnable)
 		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
 	if (all > runnable && waker)
-		add_wake(key, waker, all - runnable);
+		add_wake(key, waker, wait->uid, all - runnable);
 	if (key < WAIT_REASONS)
 		return;
 	if (seq) {
@@ -644,6 +743,17 @@ static __always_inline bool has_waits(struct task_struct *task, bool from_exec)
 	return is_wanted(task);
 }
 
+/* A thread may become another user's at any time. */
+static __always_inline void note_user(struct wait_task *wait, struct task_struct *task)
+{
+	__u64 cred = (__u64)BPF_CORE_READ(task, real_cred);
+
+	if (wait->cred == cred)
+		return;
+	wait->cred = cred;
+	wait->uid = user_of(task);
+}
+
 /* Returns the wait of a thread of which waits are recorded; NULL: they are not. */
 static __always_inline struct wait_task *own_wait(struct task_struct *task,
 						  struct wait_counters *counters)
@@ -653,11 +763,14 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	if (!has_waits(task, false))
 		return NULL;
 	wait = bpf_task_storage_get(&wait_tasks, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!wait)
+	if (!wait) {
 		counters->no_storage++;
-	else if (wait->exited)
 		return NULL;
-	else if (wait->exec != (__u32)task->self_exec_id) {
+	}
+	if (wait->exited)
+		return NULL;
+	note_user(wait, task);
+	if (wait->exec != (__u32)task->self_exec_id) {
 		/* Another program: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
 		wait->own_slots[0] = wait->own_slots[1] = wait->own_slots[2] = 0;
@@ -702,7 +815,8 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
 		if (!wait->own_slots[0])
-			wait->own_slots[0] = find_wait_without_stack(stack, id, WAIT_CPU);
+			wait->own_slots[0] =
+				find_wait_without_stack(stack, wait->uid, id, WAIT_CPU);
 		wait->slot = wait->own_slots[0];
 		wait->since_ns = now;
 		return;
@@ -710,7 +824,8 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	reason = wait_reason(task, regs, state);
 	if (reason == WAIT_KERNEL) {
 		if (!wait->own_slots[1])
-			wait->own_slots[1] = find_wait_without_stack(stack, id, WAIT_KERNEL);
+			wait->own_slots[1] =
+				find_wait_without_stack(stack, wait->uid, id, WAIT_KERNEL);
 		wait->slot = wait->own_slots[1];
 		wait->since_ns = now;
 		return;
@@ -720,7 +835,8 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	if (is_over_budget(counters, now, wait_percent)) {
 		counters->spared++;
 		wait->slot = find_wait_without_stack(
-			stack, id, reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason);
+			stack, wait->uid, id,
+			reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason);
 		wait->since_ns = now;
 		return;
 	}
@@ -758,7 +874,7 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	created_ns = bpf_ktime_get_ns() - task->start_time - (now - since);
 	/* One entry for all threads of a process. */
 	key = find_wait_without_stack(
-		stack, sample_id_make(task->self_exec_id, tgid_of(task), tgid_of(task)),
+		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tgid_of(task)),
 		WAIT_START);
 	start = bpf_map_lookup_elem(&waits, &key);
 	if (start && created_ns > 0) {
@@ -767,7 +883,8 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	}
 	counters->waits++;
 	wait->own_slots[0] = find_wait_without_stack(
-		stack, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)), WAIT_CPU);
+		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)),
+		WAIT_CPU);
 	wait->slot = wait->own_slots[0];
 	wait->since_ns = since;
 	end_wait(task, wait, now, NULL);
@@ -850,8 +967,9 @@ __noinline int find_interrupt_entry(struct stack *stack)
 	return 0;
 }
 
-/* The entry in `waits` of who wakes now a thread that has waited since then. */
-static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u64 since_ns,
+/* The entry in `waits` of who wakes now a thread that waits. */
+static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
+					const struct wait_task *woken,
 					struct wait_counters *counters, bool cfi)
 {
 	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -860,7 +978,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
 	bool kernel_thread = task->flags & PF_KTHREAD;
 	bool interrupt = count & IN_INTERRUPT || !task->pid;
-	bool takes_stack = (__s64)(now - since_ns) >= WAKER_STACK_NS;
+	bool takes_stack = (__s64)(now - woken->since_ns) >= WAKER_STACK_NS;
 	struct wait_task *own;
 	struct stack *stack;
 	long size = 0;
@@ -894,7 +1012,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 		stack->user_depth = 0;
 		stack->end = stack->by_frame_pointer = 0;
 		stack->cpu = WAKER_INTERRUPT;
-		return find_wait(stack);
+		return find_wait(stack, woken->uid);
 	}
 	/* One that has waited is recorded: that is cheaper to see. */
 	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
@@ -910,10 +1028,10 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 		stack->end = stack->by_frame_pointer = 0;
 		stack->cpu = WAKER_OTHER_THREAD;
 		bpf_get_current_comm(stack->pcs, SAMPLE_COMM_SIZE);
-		return find_wait(stack);
+		return find_wait(stack, woken->uid);
 	}
 	if (!takes_stack) {
-		own->own_slots[2] = find_wait_without_stack(stack, id, WAKER_THREAD);
+		own->own_slots[2] = find_wait_without_stack(stack, own->uid, id, WAKER_THREAD);
 		return own->own_slots[2];
 	}
 	if (kernel_thread || has_no_stack(task)) {
@@ -922,7 +1040,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task, __u
 		stack->user_depth = 0;
 		stack->end = stack->by_frame_pointer = 0;
 		stack->cpu = WAKER_THREAD;
-		return find_wait(stack);
+		return find_wait(stack, own->uid);
 	}
 	return find_own_stack(ctx, scratch, task, own, id, WAKER_THREAD, NULL, size, cfi, counters);
 }
@@ -940,7 +1058,7 @@ static __always_inline void note_waking(__u64 *ctx, bool cfi)
 	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots[0] &&
 	    wait->slot != wait->own_slots[1] && wait->slot != WAIT_CPU &&
 	    wait->slot != WAIT_KERNEL) {
-		wait->waker = find_waker(ctx, task, wait->since_ns, counters, cfi);
+		wait->waker = find_waker(ctx, task, wait, counters, cfi);
 	}
 	if (start)
 		counters->timed_ns += bpf_ktime_get_ns() - start;
@@ -986,7 +1104,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	begin->stack.id = before->id;
 	begin->stack.cpu = reason;
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER)) {
-		wait->slot = find_wait_without_stack(&begin->stack, before->id, reason);
+		wait->slot = find_wait_without_stack(&begin->stack, wait->uid, before->id, reason);
 		if (reason == WAIT_CPU)
 			wait->own_slots[0] = wait->slot;
 		wait->since_ns = now;
@@ -999,7 +1117,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 		if (size > 0)
 			begin->stack.kernel_depth = size / sizeof(__u64);
 	}
-	wait->slot = before->slot = find_copied_wait(&begin->stack);
+	wait->slot = before->slot = find_copied_wait(&begin->stack, wait->uid);
 	wait->since_ns = now;
 	copy_registers(before->registers, regs);
 	before->registers[UNWIND_REGISTERS] = regs->PC_REGISTER;

@@ -181,7 +181,7 @@ check "processes that end: what has a reason is no longer than the account says"
 check "too many different stacks of waits" exits 0 "$profiltool" record --wall --max-overhead 0 --json \
 	-o "$work/places.pb.gz" -- "$progs/places"
 check "too many different stacks of waits: it is said how many have none" \
-	says "of the waits have a reason, but neither stack nor thread: there was no room"
+	says "of the waits have a reason, but no stack: there was no room"
 cp "$work/out" "$work/places.json"
 check "too many different stacks of waits: their reason is right, and so is the account" json "(lambda w:
 	0 < w['waits_no_room'] < w['waits'] and w['blocked_by']['sleep'] > 0.9 * w['blocked_ns'] and

@@ -21,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -682,7 +683,7 @@ static void test_live_family(void **state)
 /* This thread leaves its CPU, for the program: none of its real switches is reported to that. */
 static void leave(const struct sample_program *sample)
 {
-	uint64_t arguments[] = { 1 /* TASK_INTERRUPTIBLE */ };
+	uint64_t arguments[] = { 1 /* TASK_INTERRUPTIBLE */, 0, 0, 0 };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
 
 	assert_int_equal(
@@ -757,6 +758,54 @@ static void test_unseen_switches(void **state)
 	counts_free(&counts);
 }
 
+/* How many of so many different stacks in which a user's thread waits have entries. */
+static uint64_t wait_as(const struct sample_program *sample, uid_t uid, uint64_t different)
+{
+	uint64_t arguments[] = { FIRST_PC, different, different, ID + uid };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
+
+	/* Of this thread alone, which keeps its privileges: they follow the effective user. */
+	assert_int_equal(syscall(SYS_setresuid, uid, -1, -1), 0);
+	assert_int_equal(
+		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
+	assert_int_equal(syscall(SYS_setresuid, 0, -1, -1), 0);
+	return run.retval;
+}
+
+/* However many stacks some users' threads wait with: there is room for another one's. */
+static void test_shares_of_waits(void **state)
+{
+	struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = true,
+		.waits = true,
+	};
+	struct sample_program sample = { .cpu_count = 0 };
+	struct counts counts = { 0 };
+	uint64_t first;
+
+	(void)state;
+	if (getuid())
+		skip();
+	load(&sample, &settings, &counts);
+	first = wait_as(&sample, 5001, 2ULL * WAIT_ENTRIES);
+	assert_in_range(first, WAIT_ENTRIES * 49 / 100, WAIT_ENTRIES / 2);
+	assert_int_equal(wait_as(&sample, 5001, 100000), first);
+	assert_in_range(wait_as(&sample, 5002, WAIT_ENTRIES), WAIT_ENTRIES * 24 / 100,
+			WAIT_ENTRIES / 4);
+	assert_int_equal(wait_as(&sample, 5003, 1000), 1000);
+	sample_program_free(&sample);
+
+	/* Where processes were chosen, all is for these. */
+	settings.everyone = false;
+	load(&sample, &settings, &counts);
+	assert_in_range(wait_as(&sample, 5001, 2ULL * WAIT_ENTRIES), WAIT_ENTRIES * 95 / 100,
+			WAIT_ENTRIES);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
 /* A program of perf events as one of a socket: whose context, the packet, has not what it reads. */
 static int load_refused(void *object)
 {
@@ -810,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_live_stacks),
 		cmocka_unit_test(test_live_family),
 		cmocka_unit_test(test_unseen_switches),
+		cmocka_unit_test(test_shares_of_waits),
 		cmocka_unit_test(test_refused),
 	};
 

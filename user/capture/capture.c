@@ -1026,10 +1026,13 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
 	if (c->options.waits) {
 		const struct wait_counters waits = waits_counters(&c->sample.waits);
+		struct wait_share most;
 
 		totals->waits = waits.waits;
 		totals->waits_spared = waits.spared;
-		totals->waits_no_room = waits_no_room(&c->sample.waits);
+		totals->waits_no_room = waits_no_room(&c->sample.waits, &most);
+		totals->waits_refused = most.refused;
+		totals->waits_refused_uid = most.uid;
 		totals->waits_lost = waits.no_storage;
 		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
 		totals->wakers_lost = waits.wakes_lost;

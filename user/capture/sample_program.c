@@ -236,6 +236,9 @@ static int choose_maps(const struct sample_program *sample)
 		bank_chunks(sample) * STACK_CHUNK_WORDS;
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
+	/* What ticks find no room for is in a record; a wait's stack would be lost. */
+	bpf->rodata->tick_words =
+		bpf->rodata->arena_words / (settings->everyone && settings->waits ? 2 : 1);
 	bpf->rodata->keeps_records = sample->keeps_records;
 	bpf->rodata->signature = return_address_signature();
 	if (sample->one_hash)
@@ -269,6 +272,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wakes, settings->waits);
+	bpf_map__set_autocreate(bpf->maps.wait_shares, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_counters, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_rings, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);

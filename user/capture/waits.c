@@ -110,6 +110,11 @@ static size_t wakes_size(void)
 	return whole_pages(WAKE_ENTRIES * sizeof(struct wake_entry));
 }
 
+static size_t shares_size(void)
+{
+	return whole_pages(WAIT_SHARES * sizeof(struct wait_share));
+}
+
 static size_t counters_size(const struct waits *w)
 {
 	return whole_pages(w->cpus * sizeof(struct wait_counters));
@@ -326,14 +331,17 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			  bpf_map__fd(bpf->maps.waits), 0);
 	w->wakes = mmap(NULL, wakes_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 			bpf_map__fd(bpf->maps.wakes), 0);
+	w->shares = mmap(NULL, shares_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 bpf_map__fd(bpf->maps.wait_shares), 0);
 	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(bpf->maps.wait_counters), 0);
 	w->rings = mmap(NULL, rings_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
 			bpf_map__fd(bpf->maps.wait_rings), 0);
 	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
 	if (w->entries == MAP_FAILED || w->wakes == MAP_FAILED || w->counters == MAP_FAILED ||
-	    w->rings == MAP_FAILED) {
+	    w->rings == MAP_FAILED || w->shares == MAP_FAILED) {
 		err = errno;
+		w->shares = w->shares == MAP_FAILED ? NULL : w->shares;
 		w->rings = w->rings == MAP_FAILED ? NULL : w->rings;
 		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
 		w->wakes = w->wakes == MAP_FAILED ? NULL : w->wakes;
@@ -632,12 +640,18 @@ struct wait_counters waits_counters(const struct waits *w)
 	return sum;
 }
 
-uint64_t waits_no_room(const struct waits *w)
+uint64_t waits_no_room(const struct waits *w, struct wait_share *most)
 {
 	uint64_t sum = 0;
 
+	*most = (struct wait_share){ 0 };
 	for (size_t i = 0; w->entries && i < WAIT_REASONS; i++)
 		sum += w->entries[i].count;
+	for (size_t i = 0; w->shares && i < WAIT_SHARES; i++) {
+		sum += w->shares[i].refused;
+		if (w->shares[i].refused > most->refused)
+			*most = w->shares[i];
+	}
 	return sum;
 }
 
@@ -658,6 +672,8 @@ void waits_free(struct waits *w)
 		munmap(w->entries, entries_size());
 	if (w->wakes)
 		munmap(w->wakes, wakes_size());
+	if (w->shares)
+		munmap(w->shares, shares_size());
 	if (w->counters)
 		munmap(w->counters, counters_size(w));
 	*w = (struct waits){ 0 };

@@ -32,6 +32,7 @@ struct waits {
 	struct wait_entry *entries;
 	struct wake_entry *wakes;
 	struct wait_counters *counters;
+	struct wait_share *shares;
 	size_t cpus;
 	struct waits_walked *walked; /* by slot, ascending, once it has ended */
 	size_t walked_count, walked_room;
@@ -79,8 +80,11 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 /* The sums of the counters of all CPUs. */
 struct wait_counters waits_counters(const struct waits *w);
 
-/* How many waits have a reason alone: there was no room for their thread and stack. */
-uint64_t waits_no_room(const struct waits *w);
+/*
+ * How many waits are without their stack, as there was no room for it. most: the share of the user
+ * who has the most of them.
+ */
+uint64_t waits_no_room(const struct waits *w, struct wait_share *most);
 
 void waits_free(struct waits *w);
 

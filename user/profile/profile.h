@@ -220,7 +220,7 @@ struct profile_totals {
 	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
 	uint64_t waits;	   /* of threads: see PROFILE_WALL_TYPE */
 	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much */
-	uint64_t waits_no_room; /* and without stack and thread, as there were too many of these */
+	uint64_t waits_no_room; /* and without a stack, as there were too many of these */
 	uint64_t waits_lost;	/* and in no account, for want of memory */
 	uint64_t waits_user_ns; /* time of waits that are to have a user stack, with CFI; */
 	uint64_t waits_complete_ns; /* and of those whose stack reaches its start */

@@ -231,8 +231,8 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 	if (t->waits_no_room) {
 		text_percent(percent, t->waits_no_room, t->waits);
 		fprintf(out,
-			"%s%s %% of the waits have a reason, but neither stack nor thread: there "
-			"was no room for so many different ones\n",
+			"%s%s %% of the waits have a reason, but no stack: there was no room for "
+			"so many different ones\n",
 			prefix, percent);
 	}
 	if (t->waits_lost)
