@@ -6,6 +6,7 @@
 #include <bpf/bpf_core_read.h>
 
 struct user_pt_regs {
+	/* Bound: format. */
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
 };
@@ -14,6 +15,7 @@ typedef struct user_pt_regs bpf_user_pt_regs_t;
 
 /* Begins as struct user_pt_regs. */
 struct pt_regs {
+	/* Bound: format. */
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
 	__u64 orig_x0;

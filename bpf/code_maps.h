@@ -10,6 +10,7 @@
 /* After what it asks for. */
 #include "code_objects.h"
 
+/* Bound: as SPARE_IMAGES. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -15,7 +15,11 @@
 #include "perl_layout.h"
 #include "walk.h"
 
-/* What this CPU has found in language_sent, where a look-up costs some ten times as much. */
+/*
+ * What this CPU has found in language_sent, where a look-up costs some ten times as much.
+ * Bound: users: code objects that a CPU remembers as sent; then: a look-up in language_sent, which
+ * is slower; again: at the next tick; share: none; the last replaces another; seen: not seen.
+ */
 #define KNOWN_CODES 128 /* a power of two */
 
 struct known_code {
@@ -26,17 +30,25 @@ struct known_code {
 /*
  * What a program writes into its memory decides how long the walk takes: so many frames are read at
  * a tick, and so many code objects sent. The others are sent at later ticks.
+ * Bound: users: frames and code objects of scripts that one tick reads; then: the frames beyond are
+ * missing; the code objects are sent later; again: at the next tick; share: each tick's own; seen:
+ * not seen.
  */
 #define SCRIPT_FRAMES_MAX (2 * LANGUAGE_FRAMES_MAX)
 #define SCRIPT_CODES_MAX  64
 
-/* What a language keeps during a walk. */
+/* What a language keeps during a walk. Bound: format. */
 #define PYTHON_FRAME_BYTES  80
 #define PYTHON_WINDOW_BYTES 1024
 #define PYTHON_CODE_BYTES   144
 #define PYTHON_MARK_WORDS   8
-#define PYTHON_LISTS	    8	/* of a thread: one of each interpreter; a power of two */
-#define PYTHON_THREADS_MAX  128 /* of all interpreters, as far as read at a tick */
+/*
+ * Bound: users: interpreters of Python in a thread that are remembered, and threads of all that are
+ * searched; then: that thread's functions are missing; again: at the next tick; share: the
+ * process's own; seen: as stacks with frames of the interpreter only.
+ */
+#define PYTHON_LISTS	   8   /* of a thread: one of each interpreter; a power of two */
+#define PYTHON_THREADS_MAX 128 /* of all interpreters, as far as read at a tick */
 
 /* A list of frames: from `frame` on, run by the call of the interpreter's function with cframe. */
 struct python_list {
@@ -61,9 +73,19 @@ struct python_walk {
 	__u64 mark_words[PYTHON_MARK_WORDS];
 };
 
+/* Bound: format. */
 #define PHP_FUNCTION_BYTES 192
+/*
+ * Bound: users: generators of PHP that wait for each other; then: the outer ones are missing;
+ * again: at the next tick; share: each tick's own; seen: not seen.
+ */
 #define PHP_GENERATORS_MAX 8
-#define PHP_TEXT_WORDS	   8
+/*
+ * Bound: users: words of a name or a string of Perl and PHP that tell one code object from another;
+ * then: two that differ behind them have one name; again: never; share: the process's own; seen:
+ * not seen.
+ */
+#define PHP_TEXT_WORDS 8
 
 struct php_walk {
 	__u64 frame; /* the next to be read; 0: no more */
@@ -77,6 +99,7 @@ struct php_walk {
 	__u64 text[PHP_TEXT_WORDS];
 };
 
+/* Bound: as PHP_TEXT_WORDS. */
 #define PERL_TEXT_WORDS 16
 
 struct perl_walk {

@@ -33,6 +33,7 @@ struct {
 	__type(value, struct sample_bucket);
 } table SEC(".maps");
 
+/* Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -46,6 +47,7 @@ struct {
 	__uint(max_entries, SAMPLE_RING_BYTES);
 } ring SEC(".maps");
 
+/* Bound: as SAMPLE_TIMES. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -299,7 +301,7 @@ static __always_inline void count_pc(__u64 pc, __u64 id, __u32 waiting)
  * its time is most of what a recording needs to begin.
  */
 
-/* A stack is read in blocks of words. */
+/* A stack is read in blocks of words. Bound: size. */
 #define STACK_BLOCK_WORDS 16
 #define STACK_BLOCKS	  (STACK_WORDS_MAX / STACK_BLOCK_WORDS)
 _Static_assert(STACK_WORDS_MAX % STACK_BLOCK_WORDS == 0, "the last block is cut off");

@@ -148,6 +148,7 @@ struct language_function {
 	unsigned long long address, size;
 };
 
+/* Bound: format. */
 #define PERL_CALLERS 3
 
 /* Where Perl's state is, and the functions that run scripts. Else: bpf/perl_layout.h. */
@@ -180,12 +181,18 @@ struct language_image {
  * `name`, `file` and `lines` are as the language keeps them: of Python, two string objects and the
  * text of the line table; of PHP, three strings, the last one is the name of the class; of Perl,
  * see enum perl_code.
+ * Bound: users: bytes of a function's name, its file and a part of its lines; then: a longer one is
+ * cut; again: never; share: the code object's own; seen: not seen.
  */
 #define LANGUAGE_NAME_BYTES  320
 #define LANGUAGE_FILE_BYTES  512
 #define LANGUAGE_LINES_BYTES 8192 /* in a record; a power of two */
 #define LANGUAGE_LINES_PARTS 32	  /* of a table: the rest of a longer one is not sent */
-#define LANGUAGE_LINES_MAX   ((LANGUAGE_LINES_PARTS - 1) * (LANGUAGE_LINES_BYTES - 1))
+/*
+ * Bound: users: bytes of a function's line table; then: later lines have the function's name
+ * without a line; again: never; share: the code object's own; seen: not seen.
+ */
+#define LANGUAGE_LINES_MAX ((LANGUAGE_LINES_PARTS - 1) * (LANGUAGE_LINES_BYTES - 1))
 
 struct language_code {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
@@ -213,12 +220,25 @@ enum perl_code {
 	PERL_PROGRAM, /* the script itself: none */
 };
 
+/* Bound: as LANGUAGE_NAME_BYTES. */
 #define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
 
+/*
+ * Bound: users: bytes of code objects on their way to user space; then: the code object is not
+ * sent; again: at the next tick in it; share: none; read ten times a second; seen: not seen.
+ */
 #define LANGUAGE_RING_BYTES (1U << 22)
-#define LANGUAGE_CODES	    (1U << 15) /* of all processes, whose names user space has */
+/*
+ * Bound: users: code objects that BPF remembers as sent; then: the one that was used least recently
+ * is forgotten, and sent again; again: at the next tick in it; share: none; seen: not seen.
+ */
+#define LANGUAGE_CODES (1U << 15) /* of all processes, whose names user space has */
 
-/* Most functions of a script that one call of the interpreter's function runs, as far as read. */
+/*
+ * Most functions of a script that one call of the interpreter's function runs, as far as read.
+ * Bound: users: functions of a script in one call of its interpreter; then: the callers beyond are
+ * missing; again: never; share: each stack's own; seen: not seen.
+ */
 #define LANGUAGE_FRAMES_MAX 127
 
 #endif

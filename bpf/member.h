@@ -6,7 +6,13 @@
 #ifndef PROFIL_BPF_MEMBER_H
 #define PROFIL_BPF_MEMBER_H
 
-/* Members at once. */
+/*
+ * Members at once.
+ * Bound: users: processes or threads that are recorded at once, and their running threads; then: a
+ * child is not recorded; a thread's CPU time is missing; again: when others end; share: none: the
+ * recording's own; seen: lost_processes of --status, dropped in the summary; the CPU time is then
+ * unknown.
+ */
 #define MEMBERS_MAX 65536
 
 enum member_state {
@@ -48,7 +54,11 @@ struct member_exit {
 	unsigned int unused;
 };
 
-/* Threads that exit at the same time. */
+/*
+ * Threads that exit at the same time.
+ * Bound: users: threads that have called exit and still run; then: the last CPU time of further
+ * ones is not charged; again: when the others have left their CPU; share: none; seen: not seen.
+ */
 #define MEMBER_EXITS_MAX 1024
 
 /* A fork or exit record of a member, for user space, in the ring buffer. */
@@ -60,10 +70,17 @@ struct member_record {
 	unsigned int unused;
 };
 
+/*
+ * Bound: users: bytes of fork and exit records on their way to user space; then: the record is
+ * lost; mappings and threads are read again from /proc; again: at the next reading, ten times a
+ * second; share: none; seen: lost_mapping_records, samples in doubt.
+ */
 #define MEMBER_RING_BYTES (1U << 20)
 
+/* Bound: format. */
 #define MEMBER_NUMBERS (4U << 20) /* PIDs are below it: the kernel's PID_MAX_LIMIT */
 
+/* Bound: format. */
 #define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
 
 enum member_account_state {

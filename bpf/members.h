@@ -29,6 +29,7 @@ const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's
  * A bit for each PID of the initial PID namespace; 0: that process has no member. The bit of a
  * process that has ended or called exec may be 1. If members are threads, or user space is in
  * another namespace, all bits are 1.
+ * Bound: as MEMBER_NUMBERS.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

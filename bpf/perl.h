@@ -23,11 +23,19 @@ enum perl_group {
 	PERL_CUT_OFF, /* longer than what is read */
 };
 
-/* What a program writes into its memory decides how long the walk takes: so much is read. */
+/*
+ * What a program writes into its memory decides how long the walk takes: so much is read.
+ * Bound: users: contexts of Perl that one tick reads; then: the callers beyond are missing; again:
+ * at the next tick; share: each tick's own; seen: not seen.
+ */
 #define PERL_CONTEXTS_MAX  512
 #define PERL_CONTEXTS_STEP 32 /* so many by one function, for the verifier */
 
-/* Groups that are passed over in search of the one that a native frame runs. */
+/*
+ * Groups that are passed over in search of the one that a native frame runs.
+ * Bound: users: groups of contexts that are skipped for one native frame; then: the native frame
+ * stays as it is; again: at the next tick; share: each tick's own; seen: not seen.
+ */
 #define PERL_GROUPS_MAX 4
 
 /*

@@ -7,6 +7,7 @@
 #ifndef PROFIL_BPF_PERL_LAYOUT_H
 #define PROFIL_BPF_PERL_LAYOUT_H
 
+/* Bound: format. */
 #define PERL_INTERPRETER_BYTES 4096 /* at least those of struct interpreter */
 #define PERL_INTERPRETER_OP    8
 #define PERL_INTERPRETER_COP   208 /* curcop */

@@ -12,7 +12,10 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Both by client number. Here: whose ticks it counts; below: its memory. */
+/*
+ * Both by client number. Here: whose ticks it counts; below: its memory.
+ * Bound: as PROFIL_CLIENTS.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROFIL_CLIENTS);
@@ -20,6 +23,7 @@ struct {
 	__type(value, struct profil_client_entry);
 } entries SEC(".maps");
 
+/* Bound: as PROFIL_CLIENTS. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
 	__uint(max_entries, PROFIL_CLIENTS);

@@ -19,13 +19,19 @@ struct profil_range {
 	unsigned int unused;
 };
 
-/* Ranges of a client, a power of two. 512 overlapping regions split into almost as many. */
+/*
+ * Ranges of a client, a power of two. 512 overlapping regions split into almost as many.
+ * Bound: caller: ranges of addresses of one profil(); then: the call fails: EINVAL.
+ */
 #define PROFIL_RANGES 1024
 
-/* Cells of a client. Each has 64 bits here, whatever it has in the buffer: 1 GiB. */
+/*
+ * Cells of a client. Each has 64 bits here, whatever it has in the buffer: 1 GiB.
+ * Bound: caller: cells of one histogram; then: the call fails.
+ */
 #define PROFIL_CELLS (1U << 27)
 
-/* Bits that mark the cells whose count has changed. */
+/* Bits that mark the cells whose count has changed. Bound: size. */
 #define PROFIL_DIRTY_BITS  4096
 #define PROFIL_DIRTY_WORDS (PROFIL_DIRTY_BITS / 64)
 
@@ -57,10 +63,19 @@ struct profil_state {
 	unsigned long long timed_ns; /* the sum of their run times */
 };
 
-/* Clients at once. User space gives each a number. */
+/*
+ * Clients at once. User space gives each a number.
+ * Bound: users: histograms at once, of all users of profild; then: the call fails: EAGAIN; again:
+ * when others end; share: --max-processes and --max-memory of each user; seen: in the client's
+ * error, and profild's log.
+ */
 #define PROFIL_CLIENTS 16384
 
-/* Clients of one process: each of its ticks visits all of them. */
+/*
+ * Clients of one process: each of its ticks visits all of them.
+ * Bound: caller: histograms of one process; then: the call fails: EAGAIN; again: when another ends;
+ * share: the process's own; seen: in the error.
+ */
 #define PROFIL_CLIENTS_OF_PROCESS 32
 
 /* The clock of a client: the period of its perf events in nanoseconds, or one of these. */
@@ -79,6 +94,7 @@ struct profil_client_entry {
 /*
  * The memory of a client is one array of pages: its state, then its ranges if there are several,
  * then its cells.
+ * Bound: size.
  */
 #define PROFIL_PAGE_BYTES  4096
 #define PROFIL_PAGE_CELLS  (PROFIL_PAGE_BYTES / 8)

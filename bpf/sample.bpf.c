@@ -32,7 +32,7 @@ static __always_inline long get_frames(void *ctx, void *pcs, __u64 flags)
 	return size > 0 ? size : 0;
 }
 
-/* For the verifier: at least the size of all frames of a stack. */
+/* For the verifier: at least the size of all frames of a stack. Bound: size. */
 #define STACK_BYTES_MASK 0x7ff
 _Static_assert(2 * STACK_DEPTH_MAX * sizeof(__u64) <= STACK_BYTES_MASK, "a stack does not fit");
 
@@ -283,7 +283,7 @@ int test_stacks(const __u64 *arguments)
  * that they read makes the load longer.
  */
 
-/* What they call: the next program, and the one that counts. */
+/* What they call: the next program, and the one that counts. Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 2);
@@ -327,7 +327,12 @@ const volatile char victim_comm[SAMPLE_COMM_SIZE] = "";
 const volatile __u64 victim_group = 0;
 const volatile bool victim_group_is_v1 = false;
 
-/* Most threads of a run queue that are looked at. */
+/*
+ * Most threads of a run queue that are looked at.
+ * Bound: users: threads of a run queue in which a tick looks for victims; then: those behind are
+ * not found: the wait is not counted as theirs; again: at the next tick; share: none; seen: not
+ * seen.
+ */
 #define VICTIMS_MAX 256
 
 struct victim_search {

@@ -87,10 +87,19 @@ struct sample_bucket {
 	struct sample samples[SAMPLE_PER_BUCKET];
 };
 
-/* A power of two: 4 MiB, for 98,304 samples. */
+/*
+ * A power of two: 4 MiB, for 98,304 samples.
+ * Bound: users: different pcs or stacks that are counted in the kernel; then: the tick goes through
+ * the ring buffer; again: at the next window; without windows never; share: none; seen:
+ * lost_ring_full, when the ring is full, too.
+ */
 #define SAMPLE_BUCKETS (1U << 15)
 /* How many buckets a tick tries before it goes to the ring buffer. */
-#define SAMPLE_PROBES	  6
+#define SAMPLE_PROBES 6
+/*
+ * Bound: users: bytes of ticks on their way to user space; then: the tick is lost; again: at the
+ * next reading, ten times a second; share: none; seen: lost_ring_full.
+ */
 #define SAMPLE_RING_BYTES (1U << 20)
 
 /*
@@ -102,6 +111,10 @@ struct sample_bucket {
 
 /* --- Call stacks: the programs that record them use these tables instead. --- */
 
+/*
+ * Bound: users: frames of a stack, in user space and in the kernel; then: the callers beyond are
+ * cut off; again: never; share: each stack's own; seen: stacks_truncated.
+ */
 #define STACK_DEPTH_MAX 127 /* frames of user space and of the kernel, each */
 
 /* Stacks are equal when all their words are: see stack_words(). */
@@ -119,7 +132,8 @@ struct stack {
 };
 
 #define STACK_HEAD_WORDS 2
-#define STACK_WORDS_MAX	 (STACK_HEAD_WORDS + 2 * STACK_DEPTH_MAX)
+/* Bound: as STACK_DEPTH_MAX. */
+#define STACK_WORDS_MAX (STACK_HEAD_WORDS + 2 * STACK_DEPTH_MAX)
 
 static inline unsigned int stack_words(const struct stack *stack)
 {
@@ -131,8 +145,14 @@ static inline unsigned int stack_words(const struct stack *stack)
  * of words in use after it. The arena is an array of chunks, since the kernel limits the size of a
  * map value. A stack that begins near the end of a chunk extends into the reserve of that chunk. 32
  * MiB.
+ * Bound: size.
  */
 #define STACK_CHUNK_WORDS (1U << 17)
+/*
+ * Bound: users: words of different stacks in the kernel, 32 MiB; then: the tick goes through the
+ * ring buffer; again: at the next window; without windows never; share: none; seen: lost_ring_full,
+ * when the ring is full, too.
+ */
 #define STACK_CHUNKS	  32
 #define STACK_ARENA_WORDS (STACK_CHUNKS * STACK_CHUNK_WORDS)
 
@@ -166,6 +186,7 @@ struct stack_sample {
 	struct stack stack;
 };
 
+/* Bound: as SAMPLE_RING_BYTES. */
 #define STACK_RING_BYTES (1U << 22)
 
 /*
@@ -176,6 +197,8 @@ struct stack_sample {
  * buffer have their time there.
  *
  * The ring holds the ticks of 0.8 s at 10 kHz, and is read ten times a second.
+ * Bound: users: times of ticks of a CPU on their way to user space; then: the tick counts without
+ * its time; again: at the next reading, ten times a second; share: the CPU's own; seen: lost_times.
  */
 #define SAMPLE_TIMES	 (1U << 13)
 #define SAMPLE_SLOT_BITS 20

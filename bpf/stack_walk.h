@@ -17,7 +17,11 @@
 
 #include "scripts.h"
 
-/* Native frames that are stepped over: more than are written, as many are an interpreter's. */
+/*
+ * Native frames that are stepped over: more than are written, as many are an interpreter's.
+ * Bound: users: native frames of which a stack with functions of scripts is made; then: the stack
+ * ends there; again: never; share: each stack's own; seen: stacks_truncated.
+ */
 #define STACK_STEPS_MAX (2 * STACK_DEPTH_MAX)
 
 static __always_inline void begin_stack_walk(struct stack_scratch *scratch, bool native)

@@ -36,7 +36,12 @@ const volatile bool native_frames = false;
 /* Set by user space before the load: the time between two ticks of a CPU; 0: no walk is limited. */
 const volatile __u64 walk_period_ns = 0;
 
-/* Until when walks are paid for, of processes whose walks take long: see walk_budget.h. */
+/*
+ * Until when walks are paid for, of processes whose walks take long: see walk_budget.h.
+ * Bound: users: processes whose walks took long, with their debts; then: the debt of the one that
+ * ticked least recently is forgotten; again: at its next tick; share: none: many processes make
+ * those of others forgotten; seen: stack end walk_too_long.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -64,6 +69,7 @@ static __always_inline long copy_words(void *to, const __u64 *from, __u64 count)
 /* After what it asks for. */
 #include "stack_walk.h"
 
+/* Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* possible CPUs; set before the load */

@@ -19,6 +19,7 @@ struct walk;
 
 /* The sizes of these are set before the load. */
 
+/* Bound: as MAPPINGS_MAX. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -27,6 +28,7 @@ struct {
 	__type(value, struct unwind_mapping);
 } unwind_mappings SEC(".maps");
 
+/* Bound: as SPARE_IMAGES. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -35,6 +37,7 @@ struct {
 	__type(value, struct unwind_image);
 } unwind_images SEC(".maps");
 
+/* Bound: as UNWIND_SPARE_MIB. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -43,6 +46,7 @@ struct {
 	__type(value, struct unwind_page);
 } unwind_pages SEC(".maps");
 
+/* Bound: as UNWIND_SPARE_MIB. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -51,6 +55,7 @@ struct {
 	__type(value, struct unwind_chunk);
 } unwind_chunks SEC(".maps");
 
+/* Bound: as UNWIND_SPARE_MIB. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

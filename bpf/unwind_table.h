@@ -76,6 +76,7 @@ struct unwind_row {
 /*
  * A page is 2^shift bytes of an image's addresses. It finds the rows of an address. Small pages
  * make the search among its rows short: they share a cache line or two.
+ * Bound: size.
  */
 #define UNWIND_PAGE_SHIFT_MIN 8
 #define UNWIND_PAGE_SHIFT_MAX 16
@@ -86,7 +87,10 @@ struct unwind_page {
 	unsigned int count;
 };
 
-/* A map value holds many rows, since the kernel rounds the size of each value up to 8 bytes. */
+/*
+ * A map value holds many rows, since the kernel rounds the size of each value up to 8 bytes.
+ * Bound: size.
+ */
 #define UNWIND_CHUNK_ROWS 16384
 
 struct unwind_chunk {
@@ -121,6 +125,11 @@ struct unwind_process {
 	unsigned int unused;
 };
 
+/*
+ * Bound: users: processes whose stacks the kernel walks; then: ticks in others send copies, which
+ * user space walks; again: when others end, and then at that process's next change; share: none;
+ * seen: not seen, but as CPU time.
+ */
 #define UNWIND_PROCESSES 16384
 
 /* The record that the iterator over all processes writes for each. */
@@ -132,10 +141,16 @@ struct unwind_exec_number {
 /*
  * A tick in a process of which no mappings, or not all, are published. User space publishes them,
  * and walks this copy of the registers and the stack.
+ * Bound: format.
  */
 #define UNWIND_COPY_REGISTERS (UNWIND_REGISTERS + 1) /* the last is the pc */
-#define UNWIND_COPY_BYTES     65536
-#define UNWIND_COPY_STEP      1024 /* bytes that are copied at a time, and their alignment */
+/*
+ * Bound: users: bytes of a stack that is copied for user space; then: the callers beyond are
+ * missing, where the process's memory cannot be read by then; again: at the next tick; share: each
+ * stack's own; seen: stack end unreadable.
+ */
+#define UNWIND_COPY_BYTES 65536
+#define UNWIND_COPY_STEP  1024 /* bytes that are copied at a time, and their alignment */
 
 struct unwind_copy {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
@@ -151,12 +166,22 @@ struct unwind_copy {
 	unsigned int waiting;	     /* as in struct stack_sample */
 	unsigned int wait; /* not of a tick, but of this entry of waits (bpf/wait.h); else 0 */
 	unsigned int unused;
+	/* Bound: as STACK_DEPTH_MAX. */
 	unsigned long long kernel_pcs[127];
 	unsigned char bytes[UNWIND_COPY_BYTES];
 };
 
+/*
+ * Bound: users: bytes of copied stacks on their way to user space; less with few CPUs or always on;
+ * then: the kernel walks that stack by frame pointers; again: at the next reading, ten times a
+ * second, or when asked for; share: none; seen: stack end process_unknown.
+ */
 #define UNWIND_COPY_RING_BYTES (1U << 24)
 
+/*
+ * Bound: users: executable mappings of one process in the tables; then: stacks through the others
+ * end there; again: when it unmaps some; share: the process's own; seen: stack end mapping_unknown.
+ */
 #define UNWIND_PROCESS_MAPPINGS_MAX (1U << 13)
 
 /* Why a stack walk ended. */

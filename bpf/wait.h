@@ -70,6 +70,11 @@ struct wait_entry {
 	unsigned int kept_blocked_ns, kept_runnable_ns;
 };
 
+/*
+ * Bound: users: different stacks at waits, of one recording; then: the wait is added to its thread
+ * and reason, then to its reason alone; again: never in this recording; share: nobody gets more
+ * than is still free; seen: waits_no_room.
+ */
 #define WAIT_ENTRIES (1U << 15)
 #define WAIT_PROBES  32
 
@@ -80,6 +85,9 @@ struct wait_entry {
  * thread and reason, for which there is room until a user has two thirds. Users are those who
  * began the processes, whatever they then run; in a user namespace, the one who made it. The first
  * share is the sum of all; users whose numbers collide have one together.
+ * Bound: users: users whose shares of these are counted apart; then: those whose numbers collide
+ * have one share together; again: never in this recording; share: the user's own; seen:
+ * waits_no_room.
  */
 #define WAIT_SHARES 1024
 
@@ -97,9 +105,15 @@ struct wait_share {
  * ones, all that end in the same bucket of time have one: at most 100 a second and entry. A record
  * that finds no room is lost, and its time stays in the sums of the entry. The entries without a
  * stack have no records.
+ * Bound: pace.
  */
 #define WAIT_BUCKET_NS 10000000
-#define WAIT_RECORDS   (1U << 14)
+/*
+ * Bound: users: times of waits of a CPU on their way to user space; then: the wait counts, but not
+ * when it was; again: at the next reading, ten times a second; share: the CPU's own; seen: not
+ * seen.
+ */
+#define WAIT_RECORDS (1U << 14)
 
 struct wait_record {
 	unsigned long long end_ns; /* by the scheduler's clock */
@@ -126,6 +140,11 @@ struct wake_entry {
 	unsigned long long blocked_ns;
 };
 
+/*
+ * Bound: users: pairs of a wait and who ended it, of one recording; then: that wait ended by an
+ * unknown one; again: never in this recording; share: nobody gets more than is still free; seen:
+ * wakers_lost.
+ */
 #define WAKE_ENTRIES (1U << 16)
 
 /* Of two entries: that of the wait, and that of the waker, which is never 0. */
@@ -147,6 +166,7 @@ struct wait_before {
 	unsigned int unused;
 };
 
+/* Bound: pace. */
 #define WAIT_TIMED_PART 8 /* the run time of one switch, and wake-up, in so many is measured */
 
 /* Of a CPU: 128 bytes, so that no two CPUs share a cache line. */

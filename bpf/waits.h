@@ -17,12 +17,15 @@
 /*
  * A thread's last stacks. Threads wait in few places: where the registers, and then all return
  * addresses that the walk had found are the same, so is the stack.
+ * Bound: users: stacks that a thread remembers, and their frames; then: the stack is walked again;
+ * again: at the next wait; share: the thread's own; seen: as waits_spared, when walks then take too
+ * much.
  */
 #define WAIT_PLACES	  4
 #define WAIT_FRAMES	  96
 #define WAIT_BLOCK_FRAMES 8 /* so many are compared by one function, for the verifier */
 
-/* Words of the stack that are read at once: a read costs more than what it copies. */
+/* Words of the stack that are read at once: a read costs more than what it copies. Bound: size. */
 #define WAIT_WINDOW_WORDS 128
 
 struct wait_place {
@@ -35,11 +38,12 @@ struct wait_place {
 };
 
 struct wait_task {
-	__u64 since_ns;	    /* when it left its CPU, by the scheduler's clock; 0: it has not */
-	__u64 runnable_ns;  /* how long it had waited for CPUs by then */
-	__u64 ran_ns;	    /* and run */
-	__u32 slot;	    /* where this wait will be added */
-	__u32 exec;	    /* the program that the slots are of */
+	__u64 since_ns;	   /* when it left its CPU, by the scheduler's clock; 0: it has not */
+	__u64 runnable_ns; /* how long it had waited for CPUs by then */
+	__u64 ran_ns;	   /* and run */
+	__u32 slot;	   /* where this wait will be added */
+	__u32 exec;	   /* the program that the slots are of */
+	/* Bound: size. */
 	__u32 own_slots[3]; /* without a stack: waits for a CPU, of a kernel thread; as a waker */
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
 	__u32 next_place; /* to be overwritten next */
@@ -49,6 +53,10 @@ struct wait_task {
 	struct wait_place places[WAIT_PLACES];
 };
 
+/*
+ * Bound: machine: threads whose waits are followed; memory of the kernel for each; then: the wait
+ * is in no account; again: when the kernel has memory; share: none; seen: waits_lost.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -80,6 +88,7 @@ struct {
 	__type(value, struct wait_share);
 } wait_shares SEC(".maps");
 
+/* Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -88,6 +97,7 @@ struct {
 	__type(value, struct wait_counters);
 } wait_counters SEC(".maps");
 
+/* Bound: as WAIT_RECORDS. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -105,6 +115,7 @@ struct wait_scratch {
 	__u64 window[WAIT_WINDOW_WORDS];
 };
 
+/* Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* possible CPUs; set before the load */
@@ -118,6 +129,7 @@ struct wait_begin {
 	struct wait_before before;
 };
 
+/* Bound: size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -949,7 +961,7 @@ int end_of_waits(const __u64 *ctx)
 
 /* --- Wakers --- */
 
-/* Of waits as long as this, or longer, the waker's stack is taken. */
+/* Of waits as long as this, or longer, the waker's stack is taken. Bound: pace. */
 #define WAKER_STACK_NS 1000000
 
 /* In the preempt count: an interrupt of a device or an NMI is being served; a softirq is. */

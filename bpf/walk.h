@@ -17,6 +17,7 @@
 
 #include "unwind_table.h"
 
+/* Bound: format. */
 #define UNWIND_SIGNAL_WORDS (UNWIND_REGISTERS + 1) /* the registers and the pc */
 #define WALK_WINDOW_WORDS   32
 #define WALK_SAVED_WORDS    8 /* below the CFA: there most functions save registers */
@@ -238,7 +239,11 @@ static __always_inline bool can_be_return(struct walk *walk, __u64 word)
 
 /* --- A step of each kind --- */
 
-/* bp may hold anything: it must look like a frame pointer, and so must the word it points to. */
+/*
+ * bp may hold anything: it must look like a frame pointer, and so must the word it points to.
+ * Bound: users: bytes of a frame that is found by its frame pointer; then: the stack ends there;
+ * again: never; share: each stack's own; seen: as stacks that end in its image.
+ */
 #define FRAME_BYTES_MAX (1 << 20)
 
 static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)

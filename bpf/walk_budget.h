@@ -7,12 +7,24 @@
 #ifndef PROFIL_BPF_WALK_BUDGET_H
 #define PROFIL_BPF_WALK_BUDGET_H
 
+/*
+ * Bound: users: the part of its CPU time that walks of a process's stacks may take; then: its
+ * stacks have one frame; again: as its CPU time goes on; share: the process's own; seen: stack end
+ * walk_too_long.
+ */
 #define WALK_BUDGET_PART 10
 
-/* How far a process may be ahead of what it has paid: a machine may be slow for a while. */
+/*
+ * How far a process may be ahead of what it has paid: a machine may be slow for a while.
+ * Bound: as WALK_BUDGET_PART.
+ */
 #define WALK_BURST_NS 2000000000ULL
 
-/* The most that one walk counts: a host may have paused the CPU meanwhile. */
+/*
+ * The most that one walk counts: a host may have paused the CPU meanwhile.
+ * Bound: users: time that a single walk is charged; then: the rest is not charged; again: at the
+ * next walk; share: the process's own; seen: not seen.
+ */
 #define WALK_NS_MAX 2000000ULL
 
 /*

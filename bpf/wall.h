@@ -38,7 +38,12 @@ struct wall_thread {
 /* Of the name of a control group. A longer one is truncated. */
 #define WALL_GROUP_NAME_SIZE 128
 
-/* How many groups there is room for, and at how many levels below the root. */
+/*
+ * How many groups there is room for, and at how many levels below the root.
+ * Bound: users: control groups with a quota, and those above; then: a group is not followed: its
+ * throttled time is missing; again: when others are removed; share: none; seen:
+ * wall_throttled_lost.
+ */
 #define WALL_GROUPS	  2048
 #define WALL_GROUP_LEVELS 16
 
@@ -61,7 +66,11 @@ struct wall_group {
 
 #define WALL_NO_QUOTA (~0ULL)
 
-/* Threads that end between two readings of the buffer: 9,000. */
+/*
+ * Threads that end between two readings of the buffer: 9,000.
+ * Bound: users: bytes of threads that ended, on their way to user space; then: that thread's time
+ * is unknown; again: at the next reading, ten times a second; share: none; seen: wall_lost_threads.
+ */
 #define WALL_RING_BYTES (1U << 20)
 
 /* What the programs and user space tell each other while they run. */

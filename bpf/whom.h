@@ -13,6 +13,10 @@ const volatile __u32 whom_uid = 0;	   /* this one */
 const volatile bool by_group = false;	   /* those in a control group of whom_groups, or below */
 const volatile bool groups_are_v1 = false; /* they are in the v1 hierarchy with perf_event */
 
+/*
+ * Bound: caller: control groups that are recorded, as many as were asked for; then: none: it is
+ * made as large.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before the load */
@@ -20,7 +24,11 @@ struct {
 	__type(value, __u8);
 } whom_groups SEC(".maps");
 
-/* Groups more than this below the root are not found. */
+/*
+ * Groups more than this below the root are not found.
+ * Bound: machine: levels of control groups below the root; then: threads in deeper ones are not
+ * recorded with --cgroup; again: never; share: none; seen: not seen.
+ */
 #define GROUP_LEVELS 64
 
 /* Before Linux 6.1 it has the IDs of these groups instead. */

@@ -20,7 +20,11 @@
 #include "kmod/count_tick.h"
 #include "kmod/profiled_mm.h"
 
-/* Gives up when a page has vanished, or others have changed the word of a cell, this often. */
+/*
+ * Gives up when a page has vanished, or others have changed the word of a cell, this often.
+ * Bound: caller: attempts to count in a cell that others write at the same time; then: the tick is
+ * lost; again: at the next tick; share: the process's own; seen: lost of the device's totals.
+ */
 #define MAX_TRIES 16
 
 /* get_user(), inline. Returns 0 or -EFAULT. */

@@ -16,7 +16,12 @@
 #include "kmod/region_table.h"
 #include "kmod/users.h"
 
-/* Deferred ticks of one address space, and how they are hashed: count_tick.c. */
+/*
+ * Deferred ticks of one address space, and how they are hashed: count_tick.c.
+ * Bound: caller: threads of a process whose cells were paged out at their tick; then: further ticks
+ * are lost; again: when the threads go on; share: the process's own; seen: lost of the device's
+ * totals.
+ */
 #define DEFERRED_MAX  256
 #define DEFERRED_BITS 4
 

@@ -4,10 +4,16 @@
 
 #include "kmod/settings.h"
 
-/* No timer runs faster, whatever root sets. */
+/*
+ * No timer runs faster, whatever root sets.
+ * Bound: caller: ticks per second that root may allow; then: less is allowed.
+ */
 #define MAX_HZ_LIMIT 100000
 
-/* Bounds the memory of a region table to a megabyte, whatever root sets. */
+/*
+ * Bounds the memory of a region table to a megabyte, whatever root sets.
+ * Bound: caller: regions of a process that root may allow; then: the call fails: E2BIG.
+ */
 #define MAX_REGIONS_LIMIT 16384
 
 static unsigned int max_hz = 10000;

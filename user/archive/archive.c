@@ -18,6 +18,9 @@
 /*
  * How many seconds that are taken follow each other at most: after the clock was set back by so
  * many windows. Windows that replace all of a time make much longer steps.
+ * Bound: machine: seconds that are taken when a window is named, as after the clock was set back;
+ * then: the window is not written; again: at the next window; share: none; seen: windows_failed,
+ * and the log.
  */
 #define MOST_STEPS 100000
 

@@ -16,7 +16,7 @@
 /* The share of its samples that lack callers, as a sum has so many stacks: coarsen_shorten(). */
 #define COVERAGE_SHORTENED "stacks_without="
 
-/* Windows follow each other with less between them. */
+/* Windows follow each other with less between them. Bound: pace. */
 #define COVERAGE_SLACK_NS UINT64_C(2000000000)
 
 struct coverage_span {

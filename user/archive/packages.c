@@ -14,7 +14,11 @@
 
 #define PACKAGES_FILE ".packages" /* in the host's directory of the archive */
 
-/* Of one host: some megabytes at most, whatever others write there. */
+/*
+ * Of one host: some megabytes at most, whatever others write there.
+ * Bound: machine: packages whose versions are remembered of a host; then: the oldest are forgotten;
+ * again: when they are asked for again; share: none; seen: not seen.
+ */
 #define PACKAGES_MOST 10000
 #define LINE_SIZE     512
 

@@ -18,9 +18,13 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
+/* Bound: size. */
 #define MOST_THREADS 16
 
-/* Rows of time at most, and how long they may be. */
+/*
+ * Rows of time at most, and how long they may be.
+ * Bound: caller: rows of time of one question; then: rows are longer.
+ */
 #define MOST_ROWS 200
 static const uint64_t steps_s[] = { 60, 300, 600, 1800, 3600, 6 * 3600, 86400 };
 

@@ -14,7 +14,11 @@
 /* A window is an hour long at most (--window), whatever its name says. */
 #define LONGEST_S 3600
 
-/* How many seconds that are taken follow each other at most. */
+/*
+ * How many seconds that are taken follow each other at most.
+ * Bound: users: files of triggers within as many seconds; then: the file is not written; again: at
+ * the next trigger; share: --trigger-limit of an hour; seen: triggers_failed.
+ */
 #define MOST_STEPS 60
 
 /* Stacks of a service, before or after a change, that a file has besides one for each function. */

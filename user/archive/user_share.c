@@ -11,14 +11,19 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* What these take on disk, compressed, where nothing repeats: measured. */
+/* What these take on disk, compressed, where nothing repeats: measured. Bound: pace. */
 #define SAMPLE_BYTES   8
 #define FRAME_BYTES    1
 #define LOCATION_BYTES 10
 #define LABEL_BYTES    16
 #define WALL_BYTES     8
 
-/* Sets of a unit and a container that a user's rest keeps apart: others can be made at will. */
+/*
+ * Sets of a unit and a container that a user's rest keeps apart: others can be made at will.
+ * Bound: users: sets of a unit and a container that what exceeds a user's share keeps apart; then:
+ * further ones are together; again: at the next window; share: the user's own; seen: as "[others]"
+ * of the user.
+ */
 #define RESTS_MAX 16
 
 struct user {
@@ -334,11 +339,17 @@ static int drop_rest(struct sharing *s)
 	return err;
 }
 
-/* Where the limits say nothing, they are taken to be the defaults of profild. */
+/*
+ * Where the limits say nothing, they are taken to be the defaults of profild.
+ * Bound: users: bytes of a window that users' samples take, by the archive's limit of size, and
+ * rows of wall time; then: the samples that weigh least become one, [others], of their user; again:
+ * at the next window; share: those who have less leave the rest to others; root has no limit; seen:
+ * as "[others]" of the user.
+ */
 #define BYTES_DEFAULT ((uint64_t)2 << 30)
 #define DAYS_DEFAULT  30
 
-/* No less, so that small archives have stacks, too. */
+/* No less, so that small archives have stacks, too. Bound: as BYTES_DEFAULT. */
 #define BYTES_LEAST ((uint64_t)256 << 10)
 #define WALLS_LEAST 1024
 

@@ -44,6 +44,8 @@ struct target {
 /*
  * Memory that a window takes until it is written, here and as a profile, for each process and name
  * of a thread that was added, and for each frame of a stack that no other sample has: measured.
+ * Bound: users: bytes of processes, names of threads and stacks of one window; then: the window
+ * ends early, and the next begins; again: at once; share: none; seen: windows_full.
  */
 #define ADDED_BYTES	 512
 #define FRAME_BYTES	 64
@@ -91,9 +93,10 @@ struct capture {
 	uint64_t lost, lost_before; /* records */
 	uint64_t again_ns;	    /* CPU time of reading mappings again */
 	size_t next_again;	    /* the number of the process that is next, about */
-	bool lacks_room;	    /* processes have more mappings than are kept */
-	pid_t crowded;		    /* one of them in the window; 0: none */
-	uint64_t stalls, stalled;   /* of struct capture_totals, until this window began, */
+	/* Bound: state. */
+	bool lacks_room;	  /* processes have more mappings than are kept */
+	pid_t crowded;		  /* one of them in the window; 0: none */
+	uint64_t stalls, stalled; /* of struct capture_totals, until this window began, */
 	uint64_t stalls_before, stalled_before; /* and until the one before */
 	uint64_t dropped, dropped_before;
 	uint64_t in_doubt;  /* samples of the window */
@@ -666,7 +669,12 @@ int capture_fd(const struct capture *c)
 	return c->epoll;
 }
 
-/* Reading mappings again, after records were lost, may take 1 / this of the time. */
+/*
+ * Reading mappings again, after records were lost, may take 1 / this of the time.
+ * Bound: users: the part of the time in which mappings are read again after records were lost;
+ * then: they are read later; again: as time goes on; share: none; seen: lost_mapping_records,
+ * samples in doubt.
+ */
 #define LOST_PART	    20
 #define LOST_PART_ALWAYS_ON 500
 
@@ -767,7 +775,12 @@ static void take_crowded(struct capture *c)
 	c->processes.crowded = 0;
 }
 
-/* Reading mappings again may take 1 / CROWDED_PART of the time: many processes have many. */
+/*
+ * Reading mappings again may take 1 / CROWDED_PART of the time: many processes have many.
+ * Bound: users: the part of the time since the start in which the mappings of processes over their
+ * budget are read again; then: they are read later; again: as time goes on; share: none; seen:
+ * crowded_windows.
+ */
 #define CROWDED_PART 500
 
 /*

@@ -57,6 +57,7 @@ enum capture_victim {
 	CAPTURE_VICTIM_CGROUP, /* those in a control group and in those below it */
 };
 
+/* Bound: caller: MiB of --unwind-memory; then: the option is refused. */
 #define CAPTURE_UNWIND_MIB_MAX 4096
 
 struct capture_options {
@@ -278,6 +279,7 @@ int capture_command_status(const struct capture *c);
 /* The command's PID; 0: it has ended, or there is none. */
 pid_t capture_command_pid(const struct capture *c);
 
+/* Bound: format. */
 #define CAPTURE_BUILD_ID_MAX 20
 
 /* A file that was mapped for execution, or memory without a file. */
@@ -296,6 +298,12 @@ struct capture_image {
 	unsigned int bits; /* 32 or 64 of an ELF file whose file could be opened, else 0 */
 	/* Private to the capture: */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
+	/*
+	 * Bound: users: an image whose file could not be opened; then: its code has no names and
+	 * stacks end there; again: it is tried again when another process maps it, and at intervals
+	 * that grow with what a failure costs; share: none: 1 / AGAIN_PART of the time for all;
+	 * seen: as images without symbols, with the reason.
+	 */
 	bool is_unread;	      /* its file could not be opened so far, */
 	uint64_t next_try_ns; /* and is not tried again before */
 	bool is_reopened;     /* it could, later: for capture/unwind/ */
@@ -354,6 +362,7 @@ struct capture_sample {
 	uint32_t waker;
 };
 
+/* Bound: as STACK_DEPTH_MAX. */
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */
 
 /* Calls visit for each sample. Stops when it returns non-zero, and returns that. */
@@ -417,7 +426,7 @@ int capture_each_waker(struct capture *c,
 		       int (*visit)(const struct capture_sample *waker, void *context),
 		       void *context);
 
-/* The numbers of wakers are less. */
+/* The numbers of wakers are less. Bound: as WAIT_ENTRIES. */
 #define CAPTURE_WAKERS_MAX 32768
 
 /* The same for the mappings of the first target, those of its own executable first. */

@@ -5,7 +5,7 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* How often to check which CPUs are online. */
+/* How often to check which CPUs are online. Bound: pace. */
 #define CPUS_LOOK_NS NS_PER_S
 
 /*

@@ -17,7 +17,7 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* The longest time over which the clocks of CPUs are enabled: a period of 10 Hz. */
+/* The longest time over which the clocks of CPUs are enabled: a period of 10 Hz. Bound: pace. */
 #define PHASE_NS_MAX (100 * NS_PER_MS)
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"

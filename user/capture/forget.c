@@ -16,6 +16,7 @@
 /*
  * Ended processes are kept this long: a thread still runs briefly after its exit record, and the
  * next window may hold samples of it.
+ * Bound: pace.
  */
 #define AFTER_END_NS NS_PER_S
 

@@ -23,19 +23,35 @@
  * How long a clock ticks on after its last histogram, so that many short ones, one after the other,
  * do not each wait for the first tick of a clock of their own; and how many ticks per second may
  * come from clocks that are kept so.
+ * Bound: users: time for which an unused clock ticks on, and ticks per second of such clocks; then:
+ * it is closed; again: at the next histogram of its rate; share: none; seen: not seen: the next
+ * histogram waits for a tick.
  */
 #define KEEP_NS	    NS_PER_S
 #define KEEP_HZ_MAX 2000
 
-/* With threads, a new clock is waited for as long as a period of the usual rates takes. */
+/*
+ * With threads, a new clock is waited for as long as a period of the usual rates takes.
+ * Bound: pace.
+ */
 #define THREADS_PHASE_NS (11 * NS_PER_MS)
 
-/* Threads at once that wait for the kernel to publish; beyond that the caller waits itself. */
+/*
+ * Threads at once that wait for the kernel to publish; beyond that the caller waits itself.
+ * Bound: users: threads that wait for the kernel to publish a histogram; then: profild itself
+ * waits, and with it all clients; again: when the kernel has published; share: none; seen: not
+ * seen.
+ */
 #define PUBLISHERS_MAX 64
 
-/* Threads at once that withdraw, of any number that is queued. */
+/*
+ * Threads at once that withdraw, of any number that is queued.
+ * Bound: users: threads that withdraw histograms; then: further ones wait in a queue; again: when
+ * others are withdrawn; share: none; seen: not seen.
+ */
 #define WITHDRAWERS_MAX 32
 
+/* Bound: size. */
 #define THREAD_STACK_BYTES (64 * 1024)
 
 /* A rate in use. */
@@ -695,6 +711,7 @@ enum {
 	FIRST_LINK,
 };
 
+/* Bound: size. */
 #define FDS_MAX (FIRST_LINK + MEMBERS_PROGRAMS + HISTOGRAM_CLOCKS)
 
 struct shared {

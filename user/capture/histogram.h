@@ -20,7 +20,12 @@
  */
 struct histograms;
 
-/* How many different rates can be in use at once. One of them is always free for the usual one. */
+/*
+ * How many different rates can be in use at once. One of them is always free for the usual one.
+ * Bound: users: different rates of profil() at once, of all users; then: the call fails: EAGAIN;
+ * again: when nobody uses one of them any more; share: --max-rates of each user; one is kept for
+ * the usual rate; seen: in the client's error, and profild's log.
+ */
 #define HISTOGRAM_CLOCKS   16
 #define HISTOGRAM_USUAL_HZ 100
 

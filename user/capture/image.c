@@ -349,9 +349,12 @@ static int open_image(struct process_table *table, const struct process *process
 /*
  * Failed attempts to open the files of images may take 1 / this of the time: those by the records
  * of one image, and those of image_open_again().
+ * Bound: users: the part of the time in which files that could not be opened are tried again; then:
+ * they are tried later; again: as time goes on; share: none; seen: as images without symbols, with
+ * the reason.
  */
 #define AGAIN_PART 200
-/* Most time for one image_open_again(), which the next one continues. */
+/* Most time for one image_open_again(), which the next one continues. Bound: as AGAIN_PART. */
 #define AGAIN_NS_MAX (10 * NS_PER_MS)
 
 /*

@@ -17,7 +17,7 @@
 /* In seconds: a file system has its own clock, and the machine's may be adjusted. */
 #define CLOCK_SLACK 2
 
-/* A program that ends soon may have written its file by then. */
+/* A program that ends soon may have written its file by then. Bound: pace. */
 #define LOOK_AGAIN_NS (100 * NS_PER_MS)
 
 bool jit_is_memory(const char *name)

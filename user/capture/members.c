@@ -18,7 +18,11 @@
 /* include/linux/proc_ns.h: the inode of the initial PID namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
-/* How long to wait at the end for exiting threads to leave their CPU. */
+/*
+ * How long to wait at the end for exiting threads to leave their CPU.
+ * Bound: machine: time for which the end of a recording waits for threads that exit; then: their
+ * last CPU time is missing; again: never; share: none; seen: not seen.
+ */
 #define EXIT_NS (100 * NS_PER_MS)
 
 /* Attached in this order: an exit before the first fork is followed does no harm. */

@@ -12,6 +12,7 @@
 struct bpf_object;
 struct ring_buffer;
 
+/* Bound: size. */
 #define MEMBERS_PROGRAMS 3
 
 /*

@@ -25,16 +25,29 @@
 /*
  * How long the recorder waits for an answer: what is in memory takes some 20 us, a busy disk up to
  * a second. Users wait shorter: nothing of theirs is worth a gap in what others have.
+ * Bound: users: time to wait for the answer to a file or memory of root's, and of a user's; then:
+ * it is missing, and nothing of that user, or device of root's, is asked for; again: as AGAIN_NS;
+ * share: the user's own, or the device's; seen: stalls, and stalled for what is then missing.
  */
 #define ROOT_NS (1 * NS_PER_S)
 #define USER_NS (100 * NS_PER_MS)
-/* For an opener that does not wait for a file, but for a CPU. */
+/* For an opener that does not wait for a file, but for a CPU. Bound: as ROOT_NS. */
 #define CPU_NS (2 * NS_PER_S)
 
-/* Answers that come later than that are slow: 1 / SLOW_PART of the time may be spent on them. */
+/*
+ * Answers that come later than that are slow: 1 / SLOW_PART of the time may be spent on them.
+ * Bound: users: time of an answer, and the part of the time that slower ones may take; then:
+ * nothing of that user, or device of root's, is asked for; again: when so much time has passed;
+ * share: the user's own, or the device's; seen: stalled.
+ */
 #define SLOW_NS	  (20 * NS_PER_MS)
 #define SLOW_PART 50
 
+/*
+ * Bound: users: time after which one that did not answer is asked again: it doubles within these;
+ * then: what is missing stays so; again: after that time, when the opener that was left has ended;
+ * share: the user's own, or the device's; seen: stalled.
+ */
 #define AGAIN_NS     (5 * NS_PER_S)
 #define AGAIN_NS_MAX (600 * NS_PER_S)
 

@@ -26,7 +26,12 @@ struct opener_stall {
 	uint64_t wait_ns; /* and how much later it is after the next time */
 };
 
-/* Each is of another user, or of another device of root's; beyond that, users have no opener. */
+/*
+ * Each is of another user, or of another device of root's; beyond that, users have no opener.
+ * Bound: users: users and devices that did not answer; half of it users; then: nothing of any other
+ * user is asked for; of root's devices the one that is next to be asked makes room; again: when one
+ * of them answers; share: none: 32 users take it from all others; root is apart; seen: stalled.
+ */
 #define OPENER_STALLS_MAX 64
 
 /* Zero-initialised is fine. */
@@ -73,6 +78,7 @@ int opener_open_mapped(struct opener *o, const struct opener_target *target,
 int opener_open_path(struct opener *o, const struct opener_target *target, int root,
 		     const char *path, struct opened_file *file);
 
+/* Bound: size. */
 #define OPENER_MEMORY_MAX 65536
 
 /* A process's memory. */

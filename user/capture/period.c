@@ -6,7 +6,7 @@
 
 #include "util/clock.h"
 
-/* The scheduler's period is divided into up to this many parts. */
+/* The scheduler's period is divided into up to this many parts. Bound: size. */
 #define PARTS_MAX 64
 
 /* The least number of ticks in which all parts must be met. */

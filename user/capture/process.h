@@ -15,6 +15,10 @@
  * Budget for the mappings of an address space, since a target may map as much as it likes, and each
  * mapping costs an open file, a path, and a search among the others. It allows 10,000 mappings with
  * paths of usual length; the largest browsers and Java programs have 2,000.
+ * Bound: users: bytes of a process's mappings; less as those of all processes come near their
+ * limit; then: further mappings are dropped: their ticks have no image; again: they are read again
+ * as time allows (CROWDED_PART); share: the process's own, of which all have 1 / SPACE_SHARE of
+ * what is left; seen: crowded_windows, and a process's name in the summary.
  */
 #define SPACE_BYTES_MAX ((size_t)1024 * 1024)
 
@@ -32,7 +36,10 @@
  */
 #define SPACE_SHARE 64
 
-/* Cost of an image without its path: its state here and in the unwinder, and an open file. */
+/*
+ * Cost of an image without its path: its state here and in the unwinder, and an open file.
+ * Bound: pace.
+ */
 #define IMAGE_BYTES 1024
 
 /*
@@ -51,8 +58,14 @@ struct address_space {
 	size_t absorbed;  /* how many of the mappings, the first ones, were its ancestors' */
 	struct capture_mapping *mappings; /* ordered by time */
 	size_t count, room;
-	size_t bytes;	     /* of its own mappings and their paths, for the budget */
-	bool crowded;	     /* some were dropped, over the budget */
+	size_t bytes; /* of its own mappings and their paths, for the budget */
+	/* Bound: as SPACE_BYTES_MAX. */
+	bool crowded; /* some were dropped, over the budget */
+	/*
+	 * Bound: users: reading /proc again, for a stack through mappings that are unknown; then:
+	 * it is not read again, and its stacks stay incomplete; again: at exec; share: the
+	 * process's own; seen: stack end process_unknown.
+	 */
 	bool scanned;	     /* /proc was read again, for a stack through unknown mappings */
 	uint32_t exec;	     /* as sample_id_exec(), or EXEC_UNKNOWN */
 	uint64_t checked_ns; /* for capture/forget.h */
@@ -88,7 +101,8 @@ struct process {
 	uint64_t shown_ns;	/* when /proc has shown its names and mappings last; 0: never */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	char *title;		/* likewise; NULL: none */
-	bool title_is_sure;	/* it is not read again */
+	/* Bound: state. */
+	bool title_is_sure; /* it is not read again */
 	bool ended;
 	uint64_t ended_ns;	       /* when its leader ended */
 	bool sampled;		       /* for capture/forget.h */
@@ -103,6 +117,9 @@ struct process {
  * A thread under one of its names. So that a thread that changes its name all the time costs
  * little, there are at most THREAD_NAMES_MAX of a TID, and THREADS_MAX of all: then a new name
  * replaces the last, and is in doubt.
+ * Bound: users: names of one thread, and of all threads; then: the new name replaces the last,
+ * which is in doubt; again: when the window ends; share: 64 of a thread; none in all; seen: samples
+ * in doubt.
  */
 #define THREAD_NAMES_MAX 64
 #define THREADS_MAX	 (1U << 17)
@@ -125,7 +142,12 @@ struct gap {
 	uint64_t from_ns, to_ns;
 };
 
-/* When there are more, the two that are closest are one, with the time between them. */
+/*
+ * When there are more, the two that are closest are one, with the time between them.
+ * Bound: users: times without records of mappings; then: the two that are closest become one, with
+ * the time between them; again: never: they are kept for the recording; share: none; seen: samples
+ * in doubt.
+ */
 #define GAPS_MAX 256
 
 /* The root directory of a process. */

@@ -14,7 +14,11 @@
 #include "capture/program.h"
 #include "profil.skel.h"
 
-/* How often to check, at most, whether the last tick has been counted. */
+/*
+ * How often to check, at most, whether the last tick has been counted.
+ * Bound: machine: looks for the last tick of a histogram that ends; then: it ends without that
+ * tick; again: never; share: the histogram's own; seen: not seen.
+ */
 #define END_CHECKS_MAX 500
 
 /* --- The program --- */

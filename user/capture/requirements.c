@@ -29,7 +29,8 @@
 
 #define SECCOMP_FILTER 2 /* of /proc/PID/status, see proc(5) */
 
-#define TRIAL_HZ     999
+#define TRIAL_HZ 999
+/* Bound: pace. */
 #define TRIAL_NS     (NS_PER_S / 20)
 #define TRIAL_NS_MAX NS_PER_S /* where the machine stands still */
 

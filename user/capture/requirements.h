@@ -25,6 +25,7 @@ struct requirement {
 	const char *better;   /* what would be better if it were met; NULL: the finding says it */
 };
 
+/* Bound: size. */
 #define REQUIREMENTS_MAX 32
 
 struct requirements {

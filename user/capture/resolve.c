@@ -14,9 +14,14 @@ _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part 
 /*
  * Cache of mappings by address space and pc, one entry per hash value: stacks have most of their
  * frames in common, and a process may have very many mappings.
+ * Bound: as cached_mapping.
  */
 #define CACHE_SIZE (1U << 14)
 
+/*
+ * Bound: users: mappings of the last addresses; then: one replaces another, and is searched again;
+ * again: at once; share: none; seen: not seen, but as CPU time.
+ */
 struct cached_mapping {
 	const struct address_space *space; /* NULL: empty */
 	uint64_t pc;

@@ -8,7 +8,13 @@
 #include "bpf/sample.h"
 #include "util/array.h"
 
-/* Of all processes. A code object takes some 1,000 bytes. */
+/*
+ * Of all processes. A code object takes some 1,000 bytes.
+ * Bound: users: bytes of the names of scripts' functions; then: further functions have the language
+ * as their name; again: when processes end and the next window begins; but not those that BPF
+ * believes to have sent; share: none: one user can take all; seen: codes_lost in the summary; not
+ * in --status.
+ */
 #define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
 
 static bool is_place(const void *places, uint32_t number, const void *key)

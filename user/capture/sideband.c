@@ -21,9 +21,15 @@
  * allows every user. An exec makes some ten records of about 120 bytes.
  */
 #define RING_PAGES 128
-/* Wake after some thirty records: soon enough to open the files of short-lived processes. */
+/*
+ * Wake after some thirty records: soon enough to open the files of short-lived processes.
+ * Bound: pace.
+ */
 #define WAKEUP_BYTES 4096
-/* No record is longer, together with that of a loss before it: the longest has a path. */
+/*
+ * No record is longer, together with that of a loss before it: the longest has a path.
+ * Bound: format.
+ */
 #define RECORD_BYTES_MAX (4096 + 256)
 
 struct ring {

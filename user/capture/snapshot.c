@@ -61,7 +61,11 @@ static void mark_executable(struct process_table *table, struct process *process
  * by hash only: two files with the same hash share the number of first mappings.
  */
 #define FIRST_OF_FILE 8
-#define FILE_SLOTS    4096
+/*
+ * Bound: users: mappings of one file that are read before those of others; then: the rest is read
+ * last; again: at once; share: the process's own; seen: as SPACE_BYTES_MAX.
+ */
+#define FILE_SLOTS 4096
 
 struct maps_reader {
 	struct process_table *table;
@@ -70,7 +74,8 @@ struct maps_reader {
 	uint8_t read[FILE_SLOTS]; /* by hash: mappings that were read, up to FIRST_OF_FILE */
 	bool found;		  /* the thread still had an address space, */
 	bool has_code;		  /* with executable mappings of a file */
-	bool deferred;		  /* some mappings were not read yet */
+	/* Bound: state. */
+	bool deferred; /* some mappings were not read yet */
 };
 
 /* all: read all mappings, else the first ones of each file */
@@ -357,6 +362,7 @@ static void note_gap(struct process_table *table, uint64_t from_ns, uint64_t to_
 	table->gaps[table->gap_count++] = (struct gap){ from_ns, to_ns };
 }
 
+/* Bound: as LOST_PART. */
 #define AGAIN_NS (20 * NS_PER_MS)
 
 int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t complete_ns,

@@ -8,10 +8,11 @@
 #include "capture/perf_event.h"
 #include "util/clock.h"
 
+/* Bound: pace. */
 #define PERIOD_NS 100000
 #define GAPS	  32	   /* enough for a median */
 #define LIMIT_NS  30000000 /* on a busy machine, other tasks run meanwhile */
-/* Two reads of the clock take some 50 ns, every interrupt takes longer than this. */
+/* Two reads of the clock take some 50 ns, every interrupt takes longer than this. Bound: pace. */
 #define SHORTEST_NS 400
 
 static int ascending(const void *left, const void *right)

@@ -459,7 +459,7 @@ static uint64_t exec_ns(const struct wall *wall, const struct wall_thread *threa
 	return 0;
 }
 
-/* By how much the readings of several clocks may differ. */
+/* By how much the readings of several clocks may differ. Bound: pace. */
 #define CLOCKS_NS 10000
 
 /*

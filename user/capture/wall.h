@@ -26,7 +26,7 @@ struct wall_threads {
 	struct index index;
 };
 
-/* They follow which control groups are made, and which threads enter. */
+/* They follow which control groups are made, and which threads enter. Bound: size. */
 #define WALL_GROUP_PROGRAMS 2
 
 /* A control group with a quota, or above one. */

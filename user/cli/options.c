@@ -16,6 +16,7 @@
 
 #define HELP_INDENT 30 /* columns before the help of an option */
 
+/* Bound: size. */
 #define MOST_OPTIONS 64
 /* Long options without a letter get numbers beyond all letters. */
 #define FIRST_NUMBER 256
@@ -182,7 +183,8 @@ const char *options_given(const struct option_spec *specs, const char *names, in
 	return NULL;
 }
 
-#define BLANKS	  " \t\r\f\v"
+#define BLANKS " \t\r\f\v"
+/* Bound: caller: bytes of an option file; then: it is refused. */
 #define FILE_MOST (1 << 20)
 
 static int read_text(const char *path, char **text, struct error *e)

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/*
+ * Bound: caller: letters of a word that a message corrects; then: no correction is suggested; seen:
+ * not seen.
+ */
 #define WORD_MAX 32 /* letters of a word that is compared */
 
 static size_t least(size_t a, size_t b)

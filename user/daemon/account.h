@@ -10,7 +10,10 @@
 #include "daemon/peer.h"
 #include "util/error.h"
 
-/* What a tick takes of its CPU, mostly the interrupt: measured in a virtual machine. */
+/*
+ * What a tick takes of its CPU, mostly the interrupt: measured in a virtual machine.
+ * Bound: pace.
+ */
 #define TICK_NS 10000
 
 /* What one user, or a person with more user IDs than one, may use at once: see struct peer. */

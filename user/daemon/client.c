@@ -15,10 +15,15 @@
 #include "daemon/log.h"
 #include "util/clock.h"
 
-/* The connection of a client that sends more of them is closed. */
+/*
+ * The connection of a client that sends more of them is closed.
+ * Bound: users: invalid requests on one connection of profil(); then: the connection is closed;
+ * again: on another connection; share: the connection's own; seen: in the client's error, and
+ * profild's log.
+ */
 #define MAX_INVALID_REQUESTS 16
 
-/* Memory of a histogram, besides its pages, in profild and the kernel: measured. */
+/* Memory of a histogram, besides its pages, in profild and the kernel: measured. Bound: pace. */
 #define HISTOGRAM_BYTES (16 * 1024)
 
 _Static_assert(sizeof(struct profild_hello) == 264 && sizeof(struct profild_reply) == 264,

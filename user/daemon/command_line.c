@@ -19,8 +19,10 @@
 
 #define DEFAULT_HZ 97 /* no divisor of what other clocks do */
 
+/* Bound: pace. */
 #define DEFAULT_WATCH_NS (3600 * NS_PER_S)
-#define WATCH_MOST_S	 (7 * 24 * 3600)
+/* Bound: caller: seconds between two looks for changes; then: the option is refused. */
+#define WATCH_MOST_S (7 * 24 * 3600)
 
 static int take_number(const char *value, uint64_t least, uint64_t most, uint64_t *number,
 		       struct error *e)

@@ -34,6 +34,7 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/* Bound: pace. */
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
 #define HOUR_NS (3600 * NS_PER_S)
 
@@ -53,6 +54,7 @@ struct recorder {
 	/* Of those that an hour may have: when each is an hour ago, and its text; NULL: unknown. */
 	uint64_t trigger_free_ns[TRIGGERS_HOUR_MAX];
 	const char *trigger_texts[TRIGGERS_HOUR_MAX];
+	/* Bound: state. */
 	bool refuses; /* too many came: it was logged */
 	struct capture *capture;
 	struct origin_names names;

@@ -22,7 +22,13 @@
 #include "push/push.h"
 #include "util/clock.h"
 
-#define STOP_MS 5000  /* how long keeper_stop() waits */
+/*
+ * Bound: machine: time for which the end waits for the keeper; then: it is killed: what it wrote at
+ * last is incomplete, and left to the next start; again: at the next start; share: none; seen: not
+ * seen.
+ */
+#define STOP_MS 5000 /* how long keeper_stop() waits */
+/* Bound: pace. */
 #define IDLE_MS 60000 /* between two looks at the limits when no window comes */
 
 struct work {

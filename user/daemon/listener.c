@@ -19,6 +19,7 @@
 
 #define FIRST_PASSED_FD 3 /* SD_LISTEN_FDS_START */
 
+/* Bound: pace. */
 #define MAX_WAIT_US 100000
 
 #ifndef SO_PASSRIGHTS

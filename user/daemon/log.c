@@ -9,8 +9,18 @@
 #include "report/text.h"
 #include "util/clock.h"
 
-/* How many problems and refusals are printed per interval. */
+/*
+ * How many problems and refusals are printed per interval.
+ * Bound: users: lines of problems in the log, in INTERVAL_NS; then: further ones are counted;
+ * again: at the next minute; share: none: one user can hide another's; seen: the log says how many
+ * were not printed.
+ */
 #define MAX_PROBLEMS 3
+/*
+ * Bound: users: lines of refusals in the log, in INTERVAL_NS, with --verbose; then: further ones
+ * are counted; again: at the next minute; share: none: one user can hide another's; seen: the log
+ * says how many were not printed.
+ */
 #define MAX_REFUSALS 30
 #define INTERVAL_NS  (60 * NS_PER_S)
 

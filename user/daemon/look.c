@@ -38,29 +38,55 @@
 /* Behind the recorder, as far as it goes. */
 #define NICER 19
 
-/* What one look may take of the CPU: a hundredth of the interval, and no less than this. */
+/*
+ * What one look may take of the CPU: a hundredth of the interval, and no less than this.
+ * Bound: users: the part of a CPU's time in which one look for changes must end, and no less than
+ * 20 s; then: it is ended: no service is judged; again: at the next look; share: none: one user's
+ * functions can take it; seen: change_looks_failed, and the log.
+ */
 #define CPU_PART    100
 #define CPU_LEAST_S 20
 
 /* A deploy is judged when the time after it has become twice as long as this, again and again. */
 #define JUDGE_FIRST_S (15 * 60)
 
-/* What dpkg or rpm may take of the CPU besides. */
+/*
+ * What dpkg or rpm may take of the CPU besides.
+ * Bound: machine: CPU time of dpkg or rpm in a look for changes; then: deploys have no versions;
+ * again: at the next look; share: none; seen: not seen.
+ */
 #define PACKAGES_CPU_NS (5 * NS_PER_S)
 
-/* It may wait for the CPU and the disk until the next look is due, and no less than this. */
+/*
+ * It may wait for the CPU and the disk until the next look is due, and no less than this.
+ * Bound: machine: time for which a look for changes may wait for CPUs and disks; then: it is ended;
+ * again: at the next look; share: none; seen: change_looks_failed, and the log.
+ */
 #define LATE_LEAST_NS (300 * NS_PER_S)
 
-/* How much memory it may take, beside what it has of the recorder's. */
+/*
+ * How much memory it may take, beside what it has of the recorder's.
+ * Bound: users: bytes that a look for changes may take; then: it ends: no service is judged; again:
+ * at the next look; share: none: one user's functions can take it; seen: change_looks_failed, and
+ * the log.
+ */
 #define MEMORY_BYTES (192 * 1024 * 1024)
 
-/* How long look_stop() waits. */
+/*
+ * How long look_stop() waits.
+ * Bound: machine: time for which the end waits for a look for changes; then: it is left behind,
+ * killed; again: at the next start; share: none; seen: not seen.
+ */
 #define STOP_MS 5000
 
 /* The least difference that is reported, as profiltool changes has it, in percent. */
 #define LEAST_PERCENT 1
 
-/* Of one look: changes that get files, which take time and room. All are logged. */
+/*
+ * Of one look: changes that get files, which take time and room. All are logged.
+ * Bound: users: changes that one look writes files of; then: further ones are logged alone; again:
+ * at the next look; share: none; seen: the log has all.
+ */
 #define FILES_MAX 8
 
 /* In a line of the log: images of a deploy. */
@@ -68,14 +94,22 @@
 
 /* --- What was reported --- */
 
-#define FOUND_FILE   ".changes" /* in the host's directory of the archive */
+#define FOUND_FILE ".changes" /* in the host's directory of the archive */
+/*
+ * Bound: users: changes that are remembered as reported; then: the oldest is forgotten, and may be
+ * reported again; again: at the next look; share: none; seen: not seen.
+ */
 #define FOUND_MOST   1000
 #define FOUND_KEEP_S (LOOK_BACK_S + 24 * 3600)
 
 /* What is read of it: what others wrote there must not take all memory. */
 #define FOUND_LINE_SIZE 16384
 
-/* Of a deploy, so that a line of it is no longer than that: one of them is enough to know it by. */
+/*
+ * Of a deploy, so that a line of it is no longer than that: one of them is enough to know it by.
+ * Bound: users: images of a deploy by which a change is known again; then: further ones are left
+ * out; again: never; share: the deploy's own; seen: not seen.
+ */
 #define FOUND_BUILDS_MOST 100
 
 /* A deploy is seen at other times when windows are merged: up to an hour. */

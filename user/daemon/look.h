@@ -20,7 +20,8 @@ struct look {
 	pid_t pid;	  /* of the process; 0: none looks */
 	uint64_t next_ns; /* when the next one is due, as now_ns() */
 	uint64_t end_ns;  /* when this one has taken too long */
-	bool late;	  /* it was ended for that */
+	/* Bound: state. */
+	bool late; /* it was ended for that */
 };
 
 /* Finds out when the first look is due: a profild that starts again and again looks no more often.

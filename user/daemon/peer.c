@@ -18,7 +18,12 @@
 #include "util/clock.h"
 #include "util/number.h"
 
-/* How long the threads of a process are searched. */
+/*
+ * How long the threads of a process are searched.
+ * Bound: users: CPU time for finding a client's thread among those of its process; then: the
+ * request is refused; again: at the next request; share: the client's own; seen: in the client's
+ * error, and profild's log.
+ */
 #define MAX_SEARCH_NS (50 * NS_PER_MS)
 
 /* A person that is a user namespace: its inode, above all user IDs. */

@@ -27,15 +27,31 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* Connections at once without a request. For one more, who has the most loses the oldest. */
+/*
+ * Connections at once without a request. For one more, who has the most loses the oldest.
+ * Bound: users: connections without a request; then: who has the most loses the oldest; again: at
+ * once; share: equal parts of users; seen: in the client's error, and the log.
+ */
 #define WAITING_MAX 128
 
-/* How long a client may take to send its request. */
+/*
+ * How long a client may take to send its request.
+ * Bound: users: time for a client to send its request; then: the connection is closed; again: on
+ * another connection; share: the connection's own; seen: in the client's error.
+ */
 #define REQUEST_NS (10 * NS_PER_S)
 
-/* How long no connection is accepted after accept(2) failed: no descriptor is left. */
+/*
+ * How long no connection is accepted after accept(2) failed: no descriptor is left.
+ * Bound: machine: descriptors: time in which nothing is accepted after accept(2) failed; then:
+ * clients wait; again: after that time; share: none; seen: the log.
+ */
 #define PAUSE_MS 100
 
+/*
+ * Bound: users: time for --max-starts of a user; then: the recording is refused; again: after a
+ * minute; share: the user's own; seen: in the client's error, and the log.
+ */
 #define MINUTE_NS (60 * NS_PER_S)
 
 enum stage {

@@ -43,11 +43,21 @@
 #include "util/memory.h"
 #include "util/number.h"
 
-#define LOOK_MS	       100	       /* between two calls of capture_handle() */
-#define CHECK_NS       (10 * NS_PER_S) /* how long checks of the request may take */
+/* Bound: pace. */
+#define LOOK_MS 100 /* between two calls of capture_handle() */
+/*
+ * Bound: users: time for checking a request; then: the recording is refused; again: at the next
+ * request; share: the recording's own; seen: in the client's error, and the log.
+ */
+#define CHECK_NS (10 * NS_PER_S) /* how long checks of the request may take */
+/*
+ * Bound: users: time after --max-duration in which a recording must end; then: it is ended; again:
+ * at the next recording; share: the recording's own; seen: in the client's error.
+ */
 #define GRACE_NS       (60 * NS_PER_S) /* after the longest recording */
 #define LAST_COMMAND_S 10	       /* how long the client may take to read its result */
 #define KERNEL_START   0x8000000000000000ULL
+/* Bound: format. */
 #define NS_PARENTS_MAX 64 /* of user namespaces: the kernel allows 32 */
 
 struct worker {

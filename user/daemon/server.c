@@ -17,13 +17,17 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* How long requests are served until new events are looked for. */
+/* How long requests are served until new events are looked for. Bound: pace. */
 #define SERVE_NS NS_PER_MS
 
-/* How many connections are accepted per event. */
+/* How many connections are accepted per event. Bound: pace. */
 #define MAX_ACCEPTED 64
 
-/* Pause after accept(2) failed, mostly with EMFILE: no descriptors are left. */
+/*
+ * Pause after accept(2) failed, mostly with EMFILE: no descriptors are left.
+ * Bound: machine: descriptors: time in which nothing is accepted after accept(2) failed; then:
+ * clients wait; again: after that time; share: none; seen: the log.
+ */
 #define PAUSE_NS (100 * NS_PER_MS)
 
 /* A descriptor in the epoll instance. */

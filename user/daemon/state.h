@@ -7,7 +7,12 @@
 
 #include "util/error.h"
 
-/* Services whose changes are counted apart; those of others are together. */
+/*
+ * Services whose changes are counted apart; those of others are together.
+ * Bound: users: services whose changes are counted apart; then: further ones count as "other";
+ * again: at the next start; share: none: first come, for the daemon's life; seen: as "other" in the
+ * metrics.
+ */
 #define STATE_UNITS	64
 #define STATE_UNIT_SIZE 256
 

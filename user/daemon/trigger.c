@@ -23,7 +23,9 @@
 #include "util/clock.h"
 #include "util/number.h"
 
-#define PERCENT_MAX	   1000000
+/* Bound: caller: percent of a trigger; then: the option is refused. */
+#define PERCENT_MAX 1000000
+/* Bound: pace. */
 #define COMMAND_SECONDS	   10 /* between two runs, if the text has none */
 #define COMMAND_STEP_NS	   (100 * NS_PER_MS)
 #define PRESSURE_DIRECTORY "/proc/pressure"

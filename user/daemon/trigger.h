@@ -12,7 +12,13 @@
 
 /* What has profild --continuous keep the seconds around a moment: --trigger. */
 
-#define TRIGGERS_MAX	  16
+/* Bound: caller: triggers; then: the option is refused. */
+#define TRIGGERS_MAX 16
+/*
+ * Bound: users: files of triggers in an hour; --trigger-limit, 6 by default; then: the trigger has
+ * no file; again: after an hour; share: each trigger leaves room to the others; seen:
+ * triggers_refused, and the log.
+ */
 #define TRIGGERS_HOUR_MAX 60
 
 struct trigger {

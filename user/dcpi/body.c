@@ -10,7 +10,8 @@
 #define WORD	     ((size_t)4)
 #define CHUNK_WORDS  ((size_t)2) /* offset and number */
 #define FOOTER_WORDS ((size_t)2)
-#define STRIDE_MAX   64 /* no machine's instructions are longer */
+/* Bound: format. */
+#define STRIDE_MAX 64 /* no machine's instructions are longer */
 
 struct reader {
 	const struct input *in;

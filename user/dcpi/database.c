@@ -15,7 +15,11 @@
 #include "util/index.h"
 #include "util/input.h"
 
-/* The longest ID, event or label in a file's name. */
+/*
+ * The longest ID, event or label in a file's name.
+ * Bound: files: bytes of an ID, an event or a label in a file's name; then: it is cut; files with
+ * one name get numbers.
+ */
 #define PART_MAX 64
 
 struct writer {

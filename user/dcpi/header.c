@@ -16,6 +16,7 @@
 /* Words are padded to this width, so that values are aligned. */
 #define WORD_WIDTH 10
 
+/* Bound: files: causes of lost ticks in one file; then: further ones are kept as other lines. */
 #define CAUSES_MAX 1000 /* of lost ticks in one file */
 #define QUOTE	   64	/* the most bytes of a line that a message quotes */
 

@@ -72,7 +72,7 @@ struct dcpi_header {
 #define DCPI_SAMPLES	"samples"  /* event */
 #define DCPI_UNKNOWN_AT "unknown@" /* path of samples without an image: unknown@platform */
 
-/* The longest header, in bytes. */
+/* The longest header, in bytes. Bound: files: bytes of a header; then: the file is refused. */
 #define DCPI_HEADER_MAX ((size_t)1 << 20)
 
 /* Whether the input begins with a DCPI header, even a truncated or invalid one. */

@@ -197,6 +197,9 @@ static const struct foreign text_file = {
 };
 /* clang-format on */
 
+/*
+ * Bound: files: bytes of a line in which another format is recognised; then: the rest is ignored.
+ */
 #define LINE_MAX_SIZE 512 /* the rest of a longer line is ignored */
 
 static bool begins(const struct input *in, const char *bytes, size_t size)

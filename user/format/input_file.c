@@ -15,12 +15,15 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Larger than any profile needs; bounds the memory for /dev/zero. */
+/*
+ * Larger than any profile needs; bounds the memory for /dev/zero.
+ * Bound: files: bytes of a file in memory at once; then: the file is refused.
+ */
 #define WINDOW_MAX ((size_t)2 << 30)
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* U+FEFF */
 
-/* Bytes per read() */
+/* Bytes per read(). Bound: size. */
 #define PART ((size_t)262144)
 
 /* Bound on inflated data: INFLATED_MIN bytes, or INFLATED_TIMES the compressed size if more. */

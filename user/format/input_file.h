@@ -14,7 +14,10 @@
  */
 #define INPUT_WINDOW ((size_t)65536)
 
-/* Longest line that input_line() returns. */
+/*
+ * Longest line that input_line() returns.
+ * Bound: files: bytes of a line; then: the file is refused.
+ */
 #define INPUT_LINE_MAX ((size_t)16 << 20)
 
 /*

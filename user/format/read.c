@@ -86,6 +86,8 @@ static int read_format(const struct format *format, struct input *in, struct pro
 /*
  * Budgets of what a file becomes, as of what it inflates to: a minimum, or some times its size if
  * that is more. Files of real programs stay far below.
+ * Bound: files: bytes that a file becomes: a minimum, or a multiple of its size, and the same of
+ * its samples and frames; then: the file is refused.
  */
 #define MEMORY_MIN   ((uint64_t)192 << 20) /* bytes of the profile */
 #define MEMORY_TIMES 32
@@ -169,7 +171,11 @@ static int read_input(const struct format *format, struct input *in, struct prof
 /* More than there can be files, as a power of 2 */
 #define PARTS 64
 
-/* How many skipped files are named; the warning says how many more there are. */
+/*
+ * How many skipped files are named; the warning says how many more there are.
+ * Bound: files: skipped files that are named in a warning; then: the warning says how many more
+ * there are.
+ */
 #define NAMED_MAX 10
 
 struct reader {

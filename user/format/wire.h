@@ -20,6 +20,7 @@ enum wire_type {
 	WIRE_FIXED32 = 5
 };
 
+/* Bound: format. */
 #define WIRE_VARINT_MAX 10
 
 /* Bytes still to be read. */

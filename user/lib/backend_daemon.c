@@ -24,10 +24,17 @@
  */
 #define TIMEOUT_S 10
 
-/* However long profild asks to wait. */
+/*
+ * However long profild asks to wait.
+ * Bound: caller: time to wait that profild may ask for; then: it is asked again sooner.
+ */
 #define WAIT_NS_MAX 100000000
 
-/* How often to check, at most, whether the last tick has been counted. */
+/*
+ * How often to check, at most, whether the last tick has been counted.
+ * Bound: caller: looks for the last tick when counting ends; then: it ends without that tick; seen:
+ * not seen.
+ */
 #define END_CHECKS_MAX 500
 
 /* The size of the memory that is shared with the kernel, from s->state on. */

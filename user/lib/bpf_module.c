@@ -10,10 +10,14 @@
 #include "capture/histogram.h"
 #include "util/clock.h"
 
-/* How many processes, a parent and its children, can share a BPF program. */
+/*
+ * How many processes, a parent and its children, can share a BPF program.
+ * Bound: caller: processes that share a BPF program, a parent and its children; then: the call
+ * fails: EAGAIN.
+ */
 #define MOST_PROCESSES 4096
 
-/* How long they stay loaded after the last histogram: loading takes 30 ms or more. */
+/* How long they stay loaded after the last histogram: loading takes 30 ms or more. Bound: pace. */
 #define KEEP_NS NS_PER_S
 
 /*

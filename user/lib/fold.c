@@ -10,7 +10,7 @@
 #include "lib/last_error.h"
 #include "lib/session.h"
 
-/* How many cells one system call reads or writes. */
+/* How many cells one system call reads or writes. Bound: size. */
 #define BATCH 64
 
 /*

@@ -37,7 +37,11 @@
  * range and number of cells are the same. Above this number of cells, which take 8 bytes of kernel
  * memory each, cells are larger.
  */
-#define CELL_SIZE  4
+#define CELL_SIZE 4
+/*
+ * Bound: caller: cells of a program's histogram; then: cells are larger than libc's; seen: not
+ * seen.
+ */
 #define MOST_CELLS (1 << 23)
 
 #define DEFAULT_NAME "gmon.out"
@@ -52,6 +56,7 @@ void moncontrol(int mode);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gmon_arcs *call_graph; /* NULL: not started, or ended */
 static struct gmon_histogram histogram;
+/* Bound: state. */
 static bool reported; /* that there is no histogram */
 
 /* Prints a line on descriptor 2, as libc's runtime does; adds a newline. */

@@ -15,15 +15,17 @@
  */
 #define CODE_PER_ARC 8
 #define FEWEST_ARCS  4096
-#define MOST_ARCS    (1 << 22)
+/* Bound: caller: different calls of a program; then: further ones are not in the call graph. */
+#define MOST_ARCS (1 << 22)
 
-/* 64 shards of counts, or as many as fit into this size, but at least 2. */
+/* 64 shards of counts, or as many as fit into this size, but at least 2. Bound: size. */
 #define MOST_SHARD_BITS	 6
 #define MOST_COUNTS_SIZE (sizeof(uintptr_t) == 8 ? (size_t)1 << 28 : (size_t)1 << 24)
 
 /* Stacks of threads that are this far apart (1 << 14 bytes) have different shards. */
 #define STACK_BITS 14
 
+/* Bound: format. */
 #define CACHE_LINE 64
 
 /*

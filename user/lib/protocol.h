@@ -42,9 +42,10 @@
 
 #include "bpf/profil.h"
 
-#define PROFILD_SOCKET	"/run/profild/socket"
-#define PROFILD_OLDEST	3 /* versions that are spoken; those before were never released */
-#define PROFILD_NEWEST	3
+#define PROFILD_SOCKET "/run/profild/socket"
+#define PROFILD_OLDEST 3 /* versions that are spoken; those before were never released */
+#define PROFILD_NEWEST 3
+/* Bound: caller: ticks per second of profil() through profild; then: the call fails: EINVAL. */
 #define PROFILD_MOST_HZ 10000
 
 /* The first message: a struct profild_reply of version 3, which says more. */

@@ -8,7 +8,8 @@
 
 #define DEFAULT_HZ 100 /* as libc */
 #define FAST_HZ	   1000
-#define MOST_HZ	   100000
+/* Bound: caller: ticks per second; then: the call fails: EINVAL. */
+#define MOST_HZ 100000
 
 int profil__rate_check(unsigned long hz, const char *name)
 {

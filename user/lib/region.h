@@ -18,7 +18,10 @@ struct region {
 	uint32_t cell_count;
 };
 
-/* However so many overlap, they have no more than PROFIL_RANGES ranges. */
+/*
+ * However so many overlap, they have no more than PROFIL_RANGES ranges.
+ * Bound: caller: regions of one sprofil(); then: the call fails: EINVAL.
+ */
 #define MOST_REGIONS (PROFIL_RANGES / 2)
 
 /* Regions, and the disjoint ranges of addresses that count in them. Zero-initialised: empty. */

@@ -20,9 +20,14 @@
 #include "lib/proc.h"
 #include "util/elf_header.h"
 
-/* More than any real file has. */
+/*
+ * More than any real file has.
+ * Bound: files: program headers of a mapped file; then: it has no build ID and no segments; seen:
+ * not seen.
+ */
 #define HEADERS_MAX 1024
-#define NOTES_MAX   65536
+/* Bound: files: bytes of its notes; then: a build ID behind them is not found; seen: not seen. */
+#define NOTES_MAX 65536
 
 /* Where an ELF file is read from: a file, or the memory of a process. */
 struct source {

@@ -9,6 +9,7 @@
 
 #include "lib/maps.h"
 
+/* Bound: format. */
 #define IMAGE_ID_MAX 32 /* bytes of a build ID */
 
 struct image_segment {

@@ -34,14 +34,18 @@
  * Counts in buffers are to be at most 10 ms old, and the thread may get the CPU a little late. The
  * timer slack lets it wake up with a tick of the kernel: a timer interrupt of its own would cost
  * more than all else that it does.
+ * Bound: pace.
  */
 #define LOOK_NS	 (13 * NS_PER_MS / 2)
 #define SLACK_NS (5 * NS_PER_MS / 2)
 
-/* After so long without a tick, the thread sleeps until the process uses CPU time again. */
+/*
+ * After so long without a tick, the thread sleeps until the process uses CPU time again.
+ * Bound: pace.
+ */
 #define QUIET_NS (40 * NS_PER_MS)
 
-/* The thread uses less CPU time than this from a look until it sleeps. */
+/* The thread uses less CPU time than this from a look until it sleeps. Bound: pace. */
 #define OWN_CPU_NS 50000
 
 /* Enough for the back ends and the thread-local variables of usual programs. */

@@ -19,6 +19,7 @@ static struct {
 	ino_t inode;
 } standard_error; /* when the library was loaded, if PROFIL_VERBOSE is 1 */
 
+/* Bound: state. */
 static bool failed;	/* and that was printed */
 static bool named_here; /* PROFIL_RUN names this process */
 

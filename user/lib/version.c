@@ -24,7 +24,10 @@ EXPORT unsigned int profil_version(void)
 				     PROFIL_VERSION_PATCH);
 }
 
-/* A larger size is a mistake of the caller. */
+/*
+ * A larger size is a mistake of the caller.
+ * Bound: caller: bytes of a struct of a later version; then: the call fails: EINVAL.
+ */
 #define SIZE_MOST 4096
 
 static size_t smaller(size_t a, size_t b)

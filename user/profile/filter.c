@@ -12,13 +12,19 @@
 #include "profile/pc_name.h"
 #include "util/sum.h"
 
-/* Bytes of a name that are matched: the time for it may grow by their square. */
+/*
+ * Bytes of a name that are matched: the time for it may grow by their square.
+ * Bound: files: bytes of a name that patterns are matched with; then: the rest is not matched;
+ * seen: not seen.
+ */
 #define MATCHED_MAX 4096
 
 /*
  * Patterns come from untrusted files, too. glibc takes memory in proportion to the bytes matched
  * times the size of the pattern, about 35 bytes for each: WORK_MAX bounds it to 150 MB. Two seconds
  * of CPU time are more than any real file needs.
+ * Bound: files: size of a pattern, nested groups, work and CPU time; also of the caller's; then:
+ * the pattern is refused.
  */
 #define PATTERN_MAX	  4096
 #define PATTERN_DEPTH_MAX 64
@@ -537,7 +543,8 @@ bool profile_unit_matches(const char *pattern, const char *unit)
 	return fnmatch(pattern, name, 0) == 0;
 }
 
-#define ID_SIZE	    64 /* of a container, in hexadecimal digits */
+#define ID_SIZE 64 /* of a container, in hexadecimal digits */
+/* Bound: format. */
 #define ID_PART_MIN 4
 
 bool profile_container_matches(const char *pattern, const char *container)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Bound: files: hosts that are named; then: further ones are "...". */
 #define HOSTS_MAX 10 /* that are named; no more are kept */
 
 /* The hosts of profiles that are merged: the samples of the sum have no host. */

@@ -10,6 +10,7 @@
  * The first location at each address and mapping of a profile, for all merges into it.
  * Zero-initialise it before the first merge. Between merges, the profile's locations must not
  * change.
+ * Bound: size.
  */
 struct merge_cache {
 	struct index locations;

@@ -23,7 +23,8 @@
  * return address - 1. Readers and writers of formats that hold return addresses convert.
  */
 
-#define PROFILE_NONE	     UINT32_MAX
+#define PROFILE_NONE UINT32_MAX
+/* Bound: format. */
 #define PROFILE_BUILD_ID_MAX 32
 
 /* A file, the kernel, or named memory ([vdso], [anon]) that holds code. */

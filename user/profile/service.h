@@ -18,6 +18,10 @@
  * most samples become SERVICE_OTHER.
  */
 
+/*
+ * Bound: users: services in one profile; then: those with the least samples become one; again: at
+ * the next profile; share: none: by samples; seen: as "other" services.
+ */
 #define SERVICES_MAX   100
 #define SERVICE_KERNEL "kernel"
 #define SERVICE_OTHER  "unknown_service" /* the name that OpenTelemetry has for it */

@@ -36,7 +36,10 @@ enum thread_state thread_state_of(const char *name, const char **reason, size_t 
 enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,
 				       const char **reason, size_t *size);
 
-/* The most reasons that are distinguished. */
+/*
+ * The most reasons that are distinguished.
+ * Bound: files: reasons of waits; then: the last has the rest; seen: not seen.
+ */
 #define THREAD_REASONS_MAX 64
 
 /* The time of all samples by state, and of waits by their reason. */

@@ -14,10 +14,16 @@
 
 #include "util/file.h"
 
+/*
+ * Bound: machine: time for a server to accept, and to answer; then: the attempt fails; again: at
+ * the next attempt; share: none; seen: push_retried.
+ */
 #define CONNECT_MS 5000L
 #define TIMEOUT_MS 30000L
+/* Bound: caller: bytes of a tenant, and of a token; then: the option is refused. */
 #define TENANT_MAX 150
-#define TOKEN_MAX  8192
+/* Bound: as TENANT_MAX. */
+#define TOKEN_MAX 8192
 
 /* http_reply.problem: libcurl's errors are below those of errno. */
 #define PROBLEM_CURL (-1000)
@@ -27,8 +33,10 @@ struct http {
 	CURL *curl;
 	struct curl_slist *headers; /* but for the token */
 	char *url;
-	bool token_in_clear;   /* http:// with a token: connects to loopback addresses only */
-	bool refused_address;  /* the last request would have sent the token to another address */
+	bool token_in_clear; /* http:// with a token: connects to loopback addresses only */
+	/* Bound: state. */
+	bool refused_address; /* the last request would have sent the token to another address */
+	/* Bound: state. */
 	bool reported_exposed; /* that other users may read the token */
 	char message[CURL_ERROR_SIZE];
 };

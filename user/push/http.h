@@ -12,6 +12,10 @@
 
 /* The only user of libcurl: POSTs to one URL, within limits. */
 
+/*
+ * Bound: machine: bytes of a server's reply; then: the connection is closed, and the rest ignored;
+ * again: at the next window; share: none; seen: not seen.
+ */
 #define HTTP_BODY_MAX ((size_t)65536) /* of a reply; the connection of a longer one is closed */
 
 /* An untrusted reply. The texts are cut. */

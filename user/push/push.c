@@ -19,9 +19,10 @@
 #include "util/clock.h"
 #include "util/directory.h"
 
-/* How long a call sends one window after another. */
+/* How long a call sends one window after another. Bound: pace. */
 #define STEP_NS (5 * NS_PER_S)
 
+/* Bound: pace. */
 #define FIRST_DELAY_MS	    UINT64_C(1000)
 #define MOST_DELAY_MS	    UINT64_C(300000)
 #define MOST_RETRY_AFTER_MS UINT64_C(3600000)
@@ -29,6 +30,8 @@
 /*
  * A window counts as refused after this number of server errors, which takes ten minutes: it may
  * cause them, and it delays all later windows.
+ * Bound: machine: server errors in a row at one window; then: it is given up; again: at the next
+ * window; share: the window's own; seen: push_refused.
  */
 #define MOST_FAILURES 10
 

@@ -15,7 +15,11 @@
  * accepted a window whose reply was lost. Its profiles then have the same IDs.
  */
 
-/* The default limit on the bytes of waiting windows. Above it the oldest are dropped. */
+/*
+ * The default limit on the bytes of waiting windows. Above it the oldest are dropped.
+ * Bound: machine: bytes of windows that wait for a server; then: the oldest are given up; again:
+ * when the server answers; share: none; seen: push_dropped.
+ */
 #define PUSH_QUEUE_BYTES (UINT64_C(256) << 20)
 
 enum push_report {

@@ -15,6 +15,7 @@
 #include "pyroscope.pb-c.h"
 #include "util/array.h"
 
+/* Bound: size. */
 #define LABELS_MAX 4
 #define UUID_SIZE  sizeof("00000000-0000-0000-0000-000000000000")
 

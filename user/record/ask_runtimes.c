@@ -20,15 +20,24 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* A request must be answered within, and so must all those after the recording. */
+/*
+ * A request must be answered within, and so must all those after the recording.
+ * Bound: users: time for a Java process to answer; then: its child is killed: code has no names;
+ * again: at the next request, after intervals that double up to 2 s; share: the process's own;
+ * seen: in a warning.
+ */
 #define ANSWER_NS (2 * NS_PER_S)
 
-/* What a child process may need longer, to remove its file, before it is killed. */
+/*
+ * What a child process may need longer, to remove its file, before it is killed.
+ * Bound: as ANSWER_NS.
+ */
 #define CHILD_SLACK_NS (200 * NS_PER_MS)
 
 /*
  * The time until the first request, and between two of them: it doubles, up to a limit, since what
- * is compiled after the last one has no names if the process ends by itself,
+ * is compiled after the last one has no names if the process ends by itself,.
+ * Bound: pace.
  */
 #define FIRST_NS (250 * NS_PER_MS)
 #define MOST_NS	 (2 * NS_PER_S)
@@ -39,9 +48,19 @@
  */
 #define COST_SHARE 100
 
+/*
+ * Bound: users: Java processes that are asked in one recording; then: further ones are not asked:
+ * their code has no names; again: never in this recording; share: none; seen: as code without
+ * symbols.
+ */
 #define PROCESSES_MAX 512
-#define CHILDREN_MAX  16		/* at once */
-#define LOOK_NS	      (250 * NS_PER_MS) /* between two looks for new processes */
+/*
+ * Bound: users: processes that are asked at once; then: the others wait; again: when one has
+ * answered; share: none; seen: as code without symbols, at the recording's end.
+ */
+#define CHILDREN_MAX 16 /* at once */
+/* Bound: pace. */
+#define LOOK_NS (250 * NS_PER_MS) /* between two looks for new processes */
 
 /* What a child process leaves in memory that it shares with us. */
 struct report {

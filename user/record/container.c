@@ -20,13 +20,20 @@
 #include "util/clock.h"
 #include "util/directory.h"
 
-/* The state files are root's, or the user's whose containers they name; they may be of any size. */
+/*
+ * The state files are root's, or the user's whose containers they name; they may be of any size.
+ * Bound: users: bytes of a state file and entries of a directory; root's; then: containers behind
+ * them have no names; again: when there are less; share: none; seen: as containers with their IDs.
+ */
 #define FILE_MAX    ((off_t)16 << 20)
 #define ENTRIES_MAX 65536 /* of a directory */
 
 /*
  * All files of one user, and the entries of a directory. A container takes 1 kB; of a malicious
  * file, 3 bytes of JSON take 160 of memory.
+ * Bound: users: bytes of a user's state files, and entries of a directory; then: containers behind
+ * them have no names; again: when there are less; share: the user's own; seen: as containers with
+ * their IDs.
  */
 #define USERS_BYTES_MAX	  ((off_t)512 << 10)
 #define USERS_ENTRIES_MAX 256
@@ -34,11 +41,19 @@
 /*
  * While recording goes on, a user's files may take 1 / this of the time, and this much before that:
  * users who may make control groups can make as many containers.
+ * Bound: users: the part of the time in which a user's state files are read, and the time before
+ * that; then: the container has its ID; again: as time goes on; share: the user's own; seen: as
+ * containers with their IDs.
  */
 #define USERS_PART     100
 #define USERS_FIRST_NS (100 * NS_PER_MS)
 
-/* When a container without a name is looked for again, at least and at most after the last time. */
+/*
+ * When a container without a name is looked for again, at least and at most after the last time.
+ * Bound: users: time until a container without a name is looked for again: as long as it has none,
+ * within these; then: it has its ID; again: after that time; share: the container's own; seen: as
+ * containers with their IDs.
+ */
 #define UNNAMED_NS_MIN (5 * NS_PER_S)
 #define UNNAMED_NS_MAX (300 * NS_PER_S)
 
@@ -336,7 +351,11 @@ int containers_find(const char *pattern, struct container_list *found, struct er
 	return s.err ? error_no_memory(e) : 0;
 }
 
-/* More than run on a machine at once. */
+/*
+ * More than run on a machine at once.
+ * Bound: users: names of containers that are remembered; then: all are forgotten; again: at once:
+ * they are looked for again; share: none; seen: not seen, but as CPU time.
+ */
 #define NAMES_MAX 4096
 
 static int compare_id(const void *id, const void *entry)

@@ -22,7 +22,7 @@
 #include "util/array.h"
 #include "util/file.h"
 
-/* Values of a sample: of a clock, PROFILE_WALL_TYPE and PROFILE_WOKE_TYPE. */
+/* Values of a sample: of a clock, PROFILE_WALL_TYPE and PROFILE_WOKE_TYPE. Bound: size. */
 #define VALUES_MAX 5
 
 /* User addresses end below it, kernel addresses begin at or above it. */

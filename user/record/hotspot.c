@@ -25,14 +25,21 @@
 #include "util/number.h"
 #include "util/proc_maps.h"
 
-/* Of a process, how many of each are looked at */
+/*
+ * Of a process, how many of each are looked at.
+ * Bound: users: mappings, threads and descriptors of a Java process that are looked at; then: it is
+ * not asked: its code has no names; again: at the next request; share: the process's own; seen: in
+ * a warning.
+ */
 #define MAPS_MAX    65536
 #define THREADS_MAX 16384
 #define FILES_MAX   65536
 
+/* Bound: as MAPS_MAX. */
 #define WORDS_MAX  ((size_t)128 * 1024) /* of its command line, and its environment */
 #define ANSWER_MAX ((size_t)64 * 1024)
 
+/* Bound: pace. */
 #define LOOK_NS (5 * NS_PER_MS) /* between two looks for the socket */
 
 /* Of a stack, how much is searched for the library's code: it calls what waits in libc. */

@@ -24,9 +24,10 @@
 
 #include <stdint.h>
 
-#define RECORD_SOCKET	    "/run/profild/record"
-#define RECORD_OLDEST	    1 /* versions that are spoken */
-#define RECORD_NEWEST	    1
+#define RECORD_SOCKET "/run/profild/record"
+#define RECORD_OLDEST 1 /* versions that are spoken */
+#define RECORD_NEWEST 1
+/* Bound: caller: processes of one recording through profild --record; then: it is refused. */
 #define RECORD_TARGETS_MAX  64
 #define RECORD_CHUNK	    65536
 #define RECORD_MESSAGE_SIZE 512

@@ -16,7 +16,10 @@
 
 #define CALL_TREE_NONE UINT32_MAX
 
-/* More nodes, which a hostile profile may have, are not made. */
+/*
+ * More nodes, which a hostile profile may have, are not made.
+ * Bound: files: nodes of a call tree; then: small ones are hidden; seen: in a note of the view.
+ */
 #define CALL_TREE_NODES_MAX 2000000
 
 /* A function in an image, a process or a thread. Several nodes can have the same frame. */

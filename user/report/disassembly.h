@@ -10,10 +10,16 @@
 
 /* The instructions of a part of an ELF file, as objdump(1) of binutils prints them. */
 
-/* Instructions. More than any function has: the size of such a symbol is wrong. */
+/*
+ * Instructions. More than any function has: the size of such a symbol is wrong.
+ * Bound: files: instructions of a function; then: it is not shown.
+ */
 #define DISASSEMBLY_MAX 1000000
 
-/* Seconds that objdump may take, which it needs mostly to read the symbols of large files. */
+/*
+ * Seconds that objdump may take, which it needs mostly to read the symbols of large files.
+ * Bound: files: time for objdump; then: the code is not shown.
+ */
 #define DISASSEMBLY_SECONDS 60
 
 struct instruction {

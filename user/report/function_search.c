@@ -13,7 +13,10 @@
 #include "util/number.h"
 #include "util/sum.h"
 
-/* Functions of one name that an error message can list; "and more" stands for others. */
+/*
+ * Functions of one name that an error message can list; "and more" stands for others.
+ * Bound: caller: functions of one name that a message lists; then: "and more".
+ */
 #define CANDIDATES_MAX 16
 
 struct search {

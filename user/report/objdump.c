@@ -17,7 +17,8 @@
 
 #define BUFFER_SIZE   65536
 #define MESSAGES_SIZE 65536
-#define MEMORY_MAX    ((rlim_t)4 << 30)
+/* Bound: files: bytes of address space for objdump; then: the code is not shown. */
+#define MEMORY_MAX ((rlim_t)4 << 30)
 
 /* Lowers a resource limit, unless it is lower already. */
 static void lower_limit(pid_t pid, int resource, rlim_t most)

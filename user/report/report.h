@@ -18,7 +18,10 @@
  * disturb a terminal by \xNN, JSON replaces invalid UTF-8 by U+FFFD.
  */
 
-/* Wall time of which nothing is known is printed from here on: rounded, it is 0.001 s. */
+/*
+ * Wall time of which nothing is known is printed from here on: rounded, it is 0.001 s.
+ * Bound: pace.
+ */
 #define REPORT_UNKNOWN_NS 500000
 
 struct report_table_options {

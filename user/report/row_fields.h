@@ -10,6 +10,7 @@
 
 /* Prints the fields that identify a row: the last columns of every table of rows. */
 
+/* Bound: size. */
 #define ROW_FIELDS_MAX 8
 
 /* Stores the columns of a view, at most ROW_FIELDS_MAX, and returns their number. */

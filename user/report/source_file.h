@@ -14,6 +14,7 @@
  * and the size of all together is limited.
  */
 
+/* Bound: files: bytes of source files in one report; then: further ones are not shown. */
 #define SOURCE_FILES_MAX (64 << 20) /* bytes */
 
 struct source_file {

@@ -23,7 +23,10 @@
 /* An interpreter gets a line if it has at least 1 in this many samples. */
 #define INTERPRETER_SHARE 10
 
-/* Images that get a line: on a whole machine many more have code without names. */
+/*
+ * Images that get a line: on a whole machine many more have code without names.
+ * Bound: files: images with code without names that get a line; then: the others are summed.
+ */
 #define UNNAMED_MAX 10
 
 /* A line of several parts, of which unknown ones are omitted. */
@@ -672,9 +675,14 @@ int report_unnamed(const struct profile *p, const char *value, bool packages, co
 
 #define BRIEF_LINES   3
 #define BRIEF_COLUMNS 80 /* of the first line, unless one name is longer */
-#define MOSTLY_MAX    9	 /* functions that a person would look at */
-#define CAUSES_SHOWN  3
-#define CAUSES_MAX    32
+/*
+ * Bound: caller: functions and causes in a summary; then: further ones are left out; seen: not
+ * seen.
+ */
+#define MOSTLY_MAX   9 /* functions that a person would look at */
+#define CAUSES_SHOWN 3
+/* Bound: as MOSTLY_MAX. */
+#define CAUSES_MAX 32
 /* Of the samples: what has less is for -v. */
 #define CAUSE_SHARE 0.01
 

@@ -10,9 +10,14 @@
 #include "profile/pc_name.h"
 #include "util/utf8.h"
 
-#define TAB	   8
+#define TAB 8
+/*
+ * Bound: files: nested brackets of a name that is shortened; then: deeper ones are replaced at
+ * once; seen: not seen.
+ */
 #define LEVELS_MAX 8 /* brackets nested deeper are replaced at once */
 
+/* Bound: format. */
 #define CHARACTER_MAX 4			  /* bytes of one character in UTF-8 */
 #define VISIBLE_MAX   (CHARACTER_MAX * 4) /* each byte as \xNN */
 

@@ -6,6 +6,7 @@
 
 #include "util/clock.h"
 
+/* Bound: size. */
 #define MOST_SLOTS 60
 
 uint64_t time_slot_count(const struct time_interval *interval, uint64_t step_ns)

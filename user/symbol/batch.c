@@ -20,12 +20,18 @@
  * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. A
  * profile whose names already take NAMES_MAX bytes gets short ones: where strings overlap, a file
  * of 300 kB can have thousands of the greatest size.
+ * Bound: files: bytes of a symbol's name, and of all names of a profile; then: longer ones are cut;
+ * later ones to 256 bytes; seen: not seen.
  */
 #define NAME_MAX_SIZE (64 * 1024)
 #define NAMES_MAX     ((size_t)64 * 1024 * 1024)
 #define SHORT_NAME    256
 
-/* The same in windows, which are written while recording goes on. */
+/*
+ * The same in windows, which are written while recording goes on.
+ * Bound: users: bytes of a symbol's name in a window of profild, and of all its names; then: longer
+ * ones are cut; later ones to 256 bytes; again: at the next window; share: none; seen: not seen.
+ */
 #define WINDOW_NAME_SIZE 4096
 #define WINDOW_NAMES_MAX ((size_t)16 * 1024 * 1024)
 

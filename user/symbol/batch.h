@@ -51,7 +51,8 @@ struct batch {
 	/* set by batch_begin_reading() */
 	struct read_budget *budget; /* of the image; NULL: no limit */
 	struct kept_file *kept;	    /* of the image's file; NULL: nothing is kept */
-	bool is_unread;		    /* because of limits */
+	/* Bound: as WINDOW_BYTES. */
+	bool is_unread; /* because of limits */
 
 	/* private to elf.c and symbol_table.c */
 	struct kept_symbols *recording; /* gets what is offered; NULL: nothing does */

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names are compared up to here: a malicious string table may be one name of a gigabyte. */
+/*
+ * Names are compared up to here: a malicious string table may be one name of a gigabyte.
+ * Bound: files: bytes of two names that are compared to choose one; then: the first is chosen;
+ * seen: not seen.
+ */
 #define COMPARED_MAX 256
 
 int cover_init(struct cover *c, const struct batch_address *addresses, size_t count)

@@ -16,17 +16,27 @@
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* Names of 300 characters can expand to gigabytes: each type doubles the one before. */
+/*
+ * Names of 300 characters can expand to gigabytes: each type doubles the one before.
+ * Bound: files: bytes of a name as it is written in the source; then: it stays as it is in the
+ * file; seen: as that name.
+ */
 #define OUTPUT_MAX (64 * 1024)
 
 /*
  * libiberty rejects C++ names longer than half its recursion limit. Without that limit, the name's
  * length bounds the recursion: UNLIMITED_MAX characters take less than 1.5 MiB of stack.
+ * Bound: files: bytes of a name that is translated; then: it stays as it is in the file; seen: as
+ * that name.
  */
 #define LIMITED_MAX   (DEMANGLE_RECURSION_LIMIT / 2)
 #define UNLIMITED_MAX 4096
 
-/* The D demangler has no callback that could stop it. Back references ('Q') expand. */
+/*
+ * The D demangler has no callback that could stop it. Back references ('Q') expand.
+ * Bound: files: bytes and back references of a name of D; then: it stays as it is in the file;
+ * seen: as that name.
+ */
 #define D_MAX		 1024
 #define D_REFERENCES_MAX 12
 

@@ -24,7 +24,11 @@
 #include "util/file.h"
 #include "util/proc_maps.h"
 
-/* Linkers make less than ten. */
+/*
+ * Linkers make less than ten.
+ * Bound: files: segments of a file; then: further ones are ignored: code there has no names; seen:
+ * as code without symbols.
+ */
 #define SEGMENTS_MAX 256
 
 /*

@@ -15,14 +15,24 @@
 #include "util/elf_header.h"
 #include "util/file.h"
 
-/* The largest browsers' symbol tables, unstripped, are a quarter of this. */
+/*
+ * The largest browsers' symbol tables, unstripped, are a quarter of this.
+ * Bound: files: bytes of symbol tables and of notes; then: the file is refused.
+ */
 #define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
 #define NOTES_MAX  ((uint64_t)4 * 1024 * 1024)
 
-/* Section names, which libelf reads as a whole: 65,000 of a kilobyte each. */
+/*
+ * Section names, which libelf reads as a whole: 65,000 of a kilobyte each.
+ * Bound: files: bytes of section names; then: the file is refused.
+ */
 #define NAMES_MAX ((uint64_t)64 * 1024 * 1024)
 
-/* Notes before this in a segment or section are searched for the build ID. */
+/*
+ * Notes before this in a segment or section are searched for the build ID.
+ * Bound: files: bytes of notes in which the build ID is searched; then: it is not found behind
+ * them.
+ */
 #define NOTE_MAX ((size_t)64 * 1024)
 
 size_t elf_source_read(const struct elf_source *source, void *to, size_t size, uint64_t at)

@@ -11,7 +11,13 @@
 
 #define MIB ((size_t)1024 * 1024)
 
-/* A megabyte holds the symbols of Python; the C library's are a quarter of it. */
+/*
+ * A megabyte holds the symbols of Python; the C library's are a quarter of it.
+ * Bound: users: bytes of symbols that are kept between windows, of a file, a user, and all of
+ * root's or of all users'; then: what was used least recently is read again; again: at the next
+ * window; share: a user's own; root's apart from users'; seen: not seen, but as CPU time and
+ * symbol_files_unread.
+ */
 #define FILE_MAX  (8 * MIB)
 #define USER_MAX  (8 * MIB)
 #define GROUP_MAX (16 * MIB) /* of all of root's files, and of all users' */
@@ -22,9 +28,13 @@
  */
 #define FILE_LEAST ((size_t)8 * 1024)
 
-/* Longer names are truncated in profiles of windows. */
+/* Longer names are truncated in profiles of windows. Bound: as WINDOW_NAME_SIZE. */
 #define NAME_MAX_KEPT ((size_t)4096)
 
+/*
+ * Bound: users: time that unused symbols are kept, and those of a debug file at all; then: they are
+ * read again; again: at the next window; share: the file's own; seen: not seen, but as CPU time.
+ */
 #define KEEP_NS (600 * NS_PER_S)
 
 struct kept_symbol {
@@ -34,8 +44,10 @@ struct kept_symbol {
 	bool sized, function;
 };
 
+/* Bound: size. */
 #define BUCKETS 1024
 
+/* Bound: as FILE_MAX. */
 struct file_cache {
 	struct kept_file *buckets[BUCKETS];
 	uint64_t next_sweep_ns;

@@ -37,12 +37,18 @@ struct kept_symbols {
 	uint64_t *highest; /* by symbol: the highest limit of a sized one up to here */
 	char *names;
 	size_t names_size, names_room;
+	/* Bound: state. */
 	bool dropped; /* they are too many to be kept */
 };
 
 struct kept_file {
 	struct file_key key;
-	char why[256];	 /* why it is not read again, or, with symbols, some addresses have none */
+	char why[256]; /* why it is not read again, or, with symbols, some addresses have none */
+	/*
+	 * Bound: users: a file whose symbols took more than one file may; then: it is not read
+	 * again: its code has no names; again: when the file changes, or after KEEP_NS without use;
+	 * share: the file's own; seen: symbol_files_unread, and the reason with its code.
+	 */
 	bool is_refused; /* it is not to be read again */
 	bool has_symbols;
 	/* With symbols: */

@@ -7,20 +7,42 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* The parts of the whole that may be spent: on all users' files, on one user's, on one file. */
+/*
+ * The parts of the whole that may be spent: on all users' files, on one user's, on one file.
+ * Bound: users: parts of a window's time and bytes for reading symbols that all users' files, one
+ * user's, one file of a user and one of root may take; then: the file is not read: its code has no
+ * names in this window; again: at the next window; share: a user has a quarter, all users half;
+ * seen: symbol_files_unread, and the reason with its code.
+ */
 #define USERS_PART	2
 #define USER_PART	4
 #define USERS_FILE_PART 8
 #define ROOTS_FILE_PART 2
 
-/* A tenth of the window's length, but no less than half a second. */
+/*
+ * A tenth of the window's length, but no less than half a second.
+ * Bound: users: the part of a window's length that reading symbols may take of a CPU, and no less
+ * than half a second; then: further files are not read: their code has no names in this window;
+ * again: at the next window; share: by USERS_PART; seen: symbol_files_unread, and the reason with
+ * its code.
+ */
 #define WINDOW_PART 10
 #define NS_LEAST    (NS_PER_S / 2)
 
-/* The symbol tables of all programs of a desktop are a tenth of it. */
+/*
+ * The symbol tables of all programs of a desktop are a tenth of it.
+ * Bound: users: bytes that are read of files for the symbols of one window; then: further files are
+ * not read: their code has no names in this window; again: at the next window; share: by
+ * USERS_PART; seen: symbol_files_unread, and the reason with its code.
+ */
 #define WINDOW_BYTES ((uint64_t)1024 * 1024 * 1024)
 
-/* How much of one file may be in memory at once */
+/*
+ * How much of one file may be in memory at once.
+ * Bound: users: bytes of one file in memory at once: root's, a user's; then: it is not read: its
+ * code has no names; again: when the file changes; share: the file's own; seen:
+ * symbol_files_unread, and the reason with its code.
+ */
 #define ROOTS_MEMORY ((size_t)128 * 1024 * 1024)
 #define USERS_MEMORY ((size_t)64 * 1024 * 1024)
 

@@ -15,20 +15,31 @@
 
 /* "magic, 0, 0, quantum, pointer size", then up to eight words */
 #define HEADER_START ((size_t)8)
-#define HEADER_MAX   (HEADER_START + 8 * 8)
+/* Bound: format. */
+#define HEADER_MAX (HEADER_START + 8 * 8)
 
-/* Linkers make tables of a tenth of it. */
+/*
+ * Linkers make tables of a tenth of it.
+ * Bound: files: bytes of Go's table; then: code has no names; seen: as code without symbols, with
+ * the reason.
+ */
 #define TABLE_MAX ((uint64_t)1024 * 1024 * 1024)
 
 /*
  * The table of a position-independent program, and the description of the module, are searched for
  * in sections of data, in so many bytes in all; relocations are read twice.
+ * Bound: files: bytes in which Go's table is searched, and places that may be it; then: code has no
+ * names; seen: as code without symbols, with the reason.
  */
 #define SEARCH_MAX  ((uint64_t)256 * 1024 * 1024)
 #define SEARCH_STEP ((size_t)64 * 1024)
 #define FOUND_MAX   16
 
-/* Of a function: names as those of batch.c, inlined functions as those of DWARF. */
+/*
+ * Of a function: names as those of batch.c, inlined functions as those of DWARF.
+ * Bound: files: bytes of names, inlined functions of an address, and of all; then: names are cut;
+ * lines are missing; seen: not seen.
+ */
 #define NAME_MAX_SIZE ((size_t)64 * 1024)
 #define NAMES_MAX     ((size_t)64 * 1024 * 1024)
 #define SHORT_NAME    ((size_t)256)
@@ -40,17 +51,21 @@
  * table are far shorter than WORK_LEAST, and one function's has some hundred bytes.
  */
 #define PROGRAM_STEP ((size_t)4096)
-#define STEP_MAX     10
-#define WORK_LEAST   ((uint64_t)256 * 1024 * 1024)
-#define WORK_EACH    ((uint64_t)64 * 1024)
+/* Bound: format. */
+#define STEP_MAX   10
+#define WORK_LEAST ((uint64_t)256 * 1024 * 1024)
+#define WORK_EACH  ((uint64_t)64 * 1024)
 
-/* struct _func without its arrays */
+/* struct _func without its arrays. Bound: format. */
 #define INFO_MAX ((size_t)48)
 
 /* Addresses between two calls of batch_stopped() */
 #define ASK_STOP 1024
 
-/* What may be between the last function and the end of the section of text: alignment */
+/*
+ * What may be between the last function and the end of the section of text: alignment.
+ * Bound: format.
+ */
 #define SECTION_ROOM 256
 
 /*

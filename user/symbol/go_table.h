@@ -26,7 +26,11 @@ enum go_layout {
 
 struct go_table {
 	uint64_t start, limit; /* ELF virtual addresses of Go's code; both 0: no table */
-	bool is_unreadable;    /* the program is Go's, but its table cannot be used: why says why */
+	/*
+	 * Bound: files: a table of Go that cannot be used; then: code has no names; seen: as code
+	 * without symbols, with the reason.
+	 */
+	bool is_unreadable; /* the program is Go's, but its table cannot be used: why says why */
 	struct error why;
 
 	/* private to go_table.c */

@@ -16,6 +16,9 @@
  * The budgets. Runtimes write maps of 100 MB with a million functions. Dumps also have the code,
  * most of which is skipped. The entries' budget also applies to source lines of functions with
  * samples.
+ * Bound: users: bytes of a perf map, of a dump, and entries of both; less where a window's limit is
+ * less; then: the end of a map is read; the beginning of a dump; again: at the next window; share:
+ * by USERS_PART; seen: in a warning.
  */
 #define MAP_MAX	    ((uint64_t)256 * 1024 * 1024)
 #define DUMP_MAX    ((uint64_t)1024 * 1024 * 1024)
@@ -290,7 +293,11 @@ struct moves {
 	size_t count;
 };
 
-/* Bytes of source lines read of a function */
+/*
+ * Bytes of source lines read of a function.
+ * Bound: users: bytes of a function's source lines in a dump; then: later addresses have none;
+ * again: never; share: the function's own; seen: not seen.
+ */
 #define LINES_MAX ((uint64_t)1024 * 1024)
 
 /* Records between a function's source lines and its load: unwinding information, other threads'. */

@@ -16,17 +16,27 @@
 /*
  * The kernel's symbols have no sizes: without this limit, the last function of a module would cover
  * the addresses after it, such as those of an unloaded module.
+ * Bound: format.
  */
 #define FUNCTION_MAX (1024 * 1024)
 
 #define PAGE 4096ULL
 
-/* 500,000 symbols take 25 MB. */
+/*
+ * 500,000 symbols take 25 MB.
+ * Bound: machine: bytes of /proc/kallsyms; then: the command fails for want of memory; again:
+ * never; share: none; seen: in an error.
+ */
 #define KALLSYMS_MAX ((size_t)1024 * 1024 * 1024)
 
-/* Modules are loaded and unloaded. */
+/*
+ * Modules are loaded and unloaded.
+ * Bound: machine: time that the kernel's symbols are kept; then: they are read again; again: at
+ * once; share: none; seen: not seen, but as CPU time.
+ */
 #define KEEP_NS (60 * NS_PER_S)
 
+/* Bound: as KEEP_NS. */
 struct symbol_cache {
 	char *text;
 	struct cover_symbol *symbols;

@@ -11,7 +11,7 @@
 #include "symbol/symbol_table.h"
 #include "util/clock.h"
 
-/* Dynamic symbols by which a language is known. */
+/* Dynamic symbols by which a language is known. Bound: size. */
 #define SYMBOLS_MAX 8
 
 static const struct {
@@ -102,7 +102,10 @@ void language_find(struct elf_file *file, struct language_image *image)
 		image->thread_specific = descriptor[2];
 }
 
-/* Most that is read of a file, for a recording that waits for it: some 50 times Python's symbols.
+/*
+ * Most that is read of a file, for a recording that waits for it: some 50 times Python's symbols.
+ * Bound: files: bytes and CPU time for finding whether an image is an interpreter; then: it is
+ * taken for none: its scripts have no names; seen: not seen.
  */
 #define FILE_BYTES ((uint64_t)16 * 1024 * 1024)
 #define FILE_NS	   (100 * NS_PER_MS)

@@ -18,9 +18,17 @@
 #include "util/clock.h"
 #include "util/file_open.h"
 
-#define ANSWER_SIZE  65536
-#define COMMAND_NS   (2 * NS_PER_S)
-#define VERSIONS_NS  (20 * NS_PER_S)
+/*
+ * Bound: machine: time for dpkg or rpm: to name packages, to find versions; then: they are left out
+ * of hints and reports; again: at the next command; share: none; seen: not seen.
+ */
+#define ANSWER_SIZE 65536
+#define COMMAND_NS  (2 * NS_PER_S)
+#define VERSIONS_NS (20 * NS_PER_S)
+/*
+ * Bound: caller: packages in the hint of a command; then: further ones are left out; seen: not
+ * seen.
+ */
 #define PACKAGES_MAX 6 /* in a command */
 
 /* By absolute paths: root's search path may be another user's choice. */

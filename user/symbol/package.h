@@ -7,7 +7,11 @@
 
 #include "profile/profile.h"
 
-/* Images that are looked at in one call. */
+/*
+ * Images that are looked at in one call.
+ * Bound: caller: images in one question to dpkg or rpm; then: the others are asked next, or left
+ * out of a hint; seen: not seen.
+ */
 #define PACKAGE_IMAGES_MAX 64
 
 #define PACKAGE_COMMAND_SIZE 256

@@ -9,7 +9,11 @@
 #include "symbol/php_layouts.h"
 #include "util/utf8.h"
 
-/* Far more than any PHP has. */
+/*
+ * Far more than any PHP has.
+ * Bound: files: bytes of PHP's constants, and of one function, that tell its layout; then: its
+ * scripts have no names; seen: in a warning.
+ */
 #define READ_ONLY_BYTES_MAX ((size_t)64 << 20)
 #define FUNCTION_BYTES_MAX  ((size_t)1 << 20)
 

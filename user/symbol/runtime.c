@@ -35,6 +35,7 @@
  */
 static const struct runtime {
 	const char *name;
+	/* Bound: size. */
 	const char *images[5]; /* file name patterns, for fnmatch(3), up to a NULL */
 	const char *hint;      /* how to make its processes write names */
 	bool snapshot;	       /* it writes them on request, so that asking again adds names */
@@ -382,6 +383,7 @@ const char *runtime_frame_hint(const struct profile *p, const char *image)
  * samples of the program's.
  */
 static const struct interpreter {
+	/* Bound: size. */
 	const char *images[5];	  /* as above */
 	const char *names;	  /* prefix of the program's functions in files of names; or NULL */
 	const char *functions[2]; /* prefix and suffix of those that interpret, of a program that

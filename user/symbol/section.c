@@ -16,13 +16,21 @@
 #define WINDOW	      ((size_t)64 * 1024)
 #define WINDOW_PACKED ((size_t)1024 * 1024)
 #define WINDOW_WIDE   ((size_t)32 * 1024 * 1024)
-#define STRING_MAX    ((size_t)64 * 1024)
+/* Bound: files: bytes of a string; then: it is cut, or missing; seen: not seen. */
+#define STRING_MAX ((size_t)64 * 1024)
 
-/* zlib compresses debug information to a third or fifth, tables of zeros to a thirtieth. */
+/*
+ * zlib compresses debug information to a third or fifth, tables of zeros to a thirtieth.
+ * Bound: files: how much a section may be larger than it is packed, and its size; then: it is
+ * refused.
+ */
 #define RATIO_MAX	 200
 #define SECTION_SIZE_MAX ((uint64_t)16 * 1024 * 1024 * 1024)
 
-/* A section's budget: so often its size, plus a minimum. Readers pass it once or twice. */
+/*
+ * A section's budget: so often its size, plus a minimum. Readers pass it once or twice.
+ * Bound: files: how often its size is read of a section; then: nothing more is read of it.
+ */
 #define BUDGET_FACTOR 8
 #define BUDGET_MIN    ((uint64_t)16 * 1024 * 1024)
 

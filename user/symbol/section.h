@@ -24,9 +24,10 @@ struct dwarf_section {
 	bool big_endian;
 	uint64_t at, stored;   /* offset and size in the file */
 	uint64_t used, filled; /* of the budgets */
-	bool failed;	       /* corrupt: inflating failed */
-	bool whole;	       /* the window grows to the whole section */
-	uint8_t *bytes;	       /* the window: `held` bytes from offset `from` on */
+	/* Bound: files: a section that could not be decompressed; then: nothing is read of it. */
+	bool failed;	/* corrupt: inflating failed */
+	bool whole;	/* the window grows to the whole section */
+	uint8_t *bytes; /* the window: `held` bytes from offset `from` on */
 	size_t room, held;
 	uint64_t from;
 	struct dwarf_inflater *inflater; /* NULL: not compressed */

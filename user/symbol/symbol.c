@@ -273,7 +273,11 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 	return err;
 }
 
-/* Three seconds. Only debug files without a build ID, as of tools of 2007, need any. */
+/*
+ * Three seconds. Only debug files without a build ID, as of tools of 2007, need any.
+ * Bound: files: bytes of debug files without a build ID that are read to compare their checksums;
+ * then: further ones are not used.
+ */
 #define CHECKSUM_BYTES ((uint64_t)1024 * 1024 * 1024)
 
 static int resolve(struct work *w, const struct symbol_options *o, struct error *e)

@@ -14,6 +14,7 @@
 /* Its exit code when something got worse: what a script asks. */
 #define EXIT_WORSE 3
 
+/* Bound: caller: --per of one command; then: it is refused. */
 #define METRICS_MAX 64
 
 /* The values of --per. */

@@ -38,10 +38,12 @@
 #define USUAL_HZ	 100 /* what profil(3) asks for */
 
 /* What profild is asked to record: at what no administrator forbids, for some ticks. */
-#define SERVICE_HZ   99
-#define SERVICE_NS   (NS_PER_S / 5)
-#define TIMEOUT_S    10 /* as libprofil's: on a busy machine, the first reply takes seconds */
-#define PARANOID_MAX 2	/* above it, Debian's kernels refuse perf events to all but root */
+#define SERVICE_HZ 99
+/* Bound: pace. */
+#define SERVICE_NS (NS_PER_S / 5)
+#define TIMEOUT_S  10 /* as libprofil's: on a busy machine, the first reply takes seconds */
+/* Bound: format. */
+#define PARANOID_MAX 2 /* above it, Debian's kernels refuse perf events to all but root */
 
 struct check_options {
 	pid_t pid; /* 0: none */

@@ -20,6 +20,7 @@
 /* The length of a script's interpreter line, as in execve(2). */
 #define HEAD_SIZE 256
 
+/* Bound: format. */
 #define MOST_SCRIPTS 5 /* execve(2) follows no more interpreters */
 
 #define HOST_DATA (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB)
@@ -243,6 +244,10 @@ static bool is_interpreter_in(const struct executable *x, bool (*is_interpreter)
 	return found;
 }
 
+/*
+ * Bound: caller: words of a script's interpreter line, and programs looked up for them; then: it is
+ * run as it is; seen: not seen.
+ */
 #define MOST_WORDS   16 /* of a script's interpreter line */
 #define MOST_LOOKUPS 64 /* of words that may be a program's name */
 

@@ -25,9 +25,15 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/*
+ * Bound: users: bytes of a command line in which a name is searched; then: the rest is not matched;
+ * again: never; share: the process's own; seen: not seen.
+ */
 #define COMMAND_LINE_MAX 131072 /* as pgrep(1) reads it */
-#define COMM_MAX	 15	/* letters of a thread's name, in the kernel */
-#define MOST_PRINTED	 16	/* processes, in the message of what was found */
+/* Bound: format. */
+#define COMM_MAX 15 /* letters of a thread's name, in the kernel */
+/* Bound: caller: processes in a message; then: further ones are "...". */
+#define MOST_PRINTED 16 /* processes, in the message of what was found */
 
 /* A running process. */
 struct candidate {

@@ -11,6 +11,7 @@
 #include "tool/tool.h"
 #include "util/clock.h"
 
+/* Bound: pace. */
 #define SILENT_NS NS_PER_S	    /* shorter work shows no progress */
 #define REDRAW_NS (100 * NS_PER_MS) /* between two updates of the line */
 

@@ -20,9 +20,15 @@
 #include "tool/tool.h"
 #include "util/clock.h"
 
+/* Bound: caller: connections of browsers at once; then: the oldest is closed; seen: not seen. */
 #define CONNECTIONS_MAX 32
-#define REQUEST_MAX	8192		/* bytes; browsers send less than 2,000 */
-#define PATIENCE_NS	(20 * NS_PER_S) /* for a request, or for the next part of an answer */
+/* Bound: caller: bytes of a browser's request; then: it is refused. */
+#define REQUEST_MAX 8192 /* bytes; browsers send less than 2,000 */
+/*
+ * Bound: caller: time for a request or a part of an answer; then: the connection is closed; seen:
+ * not seen.
+ */
+#define PATIENCE_NS (20 * NS_PER_S) /* for a request, or for the next part of an answer */
 
 struct connection {
 	int fd;

@@ -15,6 +15,7 @@
 
 /* Selects an interval of an archive, and samples of any profile: a member of options. */
 
+/* Bound: caller: --host of one command; then: it is refused. */
 #define QUERY_HOSTS_MAX 64
 #define QUERY_NAME_SIZE (2 * WHEN_SIZE + 16)
 

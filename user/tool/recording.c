@@ -13,6 +13,7 @@
 #include "tool/tool.h"
 #include "util/clock.h"
 
+/* Bound: pace. */
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
 static void take_signals(sigset_t *set)

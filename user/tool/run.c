@@ -11,6 +11,7 @@
 #include "tool/tool.h"
 #include "util/number.h"
 
+/* Bound: caller: ticks per second; then: the option is refused. */
 #define MOST_HZ 100000
 
 #define LIBRARY	     "libprofil.so.1"

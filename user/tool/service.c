@@ -16,7 +16,10 @@
 #include "format/format.h"
 #include "tool/recording.h"
 
-/* The most that is taken of a result. */
+/*
+ * The most that is taken of a result.
+ * Bound: caller: bytes of a result of profild --record; then: it is refused.
+ */
 #define RESULT_MAX (UINT64_C(1) << 30)
 
 const char *service_path(void)

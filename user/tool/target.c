@@ -15,7 +15,12 @@
 #include "util/file.h"
 #include "util/number.h"
 
-#define MOST_HZ	      100000
+/* Bound: caller: ticks per second; then: the option is refused. */
+#define MOST_HZ 100000
+/*
+ * Bound: caller: skipped processes that are named in warnings; then: the last says how many more
+ * there are.
+ */
 #define MOST_WARNINGS 5
 /* No divisor of the usual clocks, so that ticks do not run in lockstep with them. */
 #define DEFAULT_HZ 99

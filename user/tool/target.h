@@ -11,6 +11,7 @@
 #include "record/ask_runtimes.h"
 #include "record/cgroup_name.h"
 
+/* Bound: caller: processes, names and control groups of one command; then: it is refused. */
 #define TARGET_MOST_PIDS   1024
 #define TARGET_MOST_NAMES  64
 #define TARGET_MOST_GROUPS 512 /* each has a descriptor */

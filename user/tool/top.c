@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/number.h"
 
+/* Bound: caller: the least interval of top; then: the option is refused. */
 #define SHORTEST_DELAY_NS (100 * NS_PER_MS)
 
 struct top_options {

@@ -16,8 +16,14 @@
 
 #define SMALL_HEIGHT 12 /* where lines are few, one is enough for a header */
 #define ESCAPE	     27
-#define PATTERN_MAX  128
-#define FIRST_NS     (300 * NS_PER_MS) /* delay of the first update, at most */
+/*
+ * Bound: caller: letters of a search, and views one over the other; then: further ones are ignored;
+ * seen: in the message line.
+ */
+#define PATTERN_MAX 128
+/* Bound: pace. */
+#define FIRST_NS (300 * NS_PER_MS) /* delay of the first update, at most */
+/* Bound: as PATTERN_MAX. */
 #define PANES_MAX    32
 #define OPEN_PERCENT 0.5 /* of all samples: what E opens in a tree */
 #define CTRL(key)    ((key)&0x1f)

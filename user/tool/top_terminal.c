@@ -10,6 +10,7 @@
 #include <term.h> /* the last: it has macros of common names */
 #include <unistd.h>
 
+/* Bound: pace. */
 #define ESCAPE_MS 25 /* how long after Esc the rest of a key's sequence may come */
 
 bool terminal_is_fit(void)

@@ -11,11 +11,13 @@
 #include "record/live_files.h"
 #include "util/clock.h"
 
+/* Bound: pace. */
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
 /*
  * The profile is compacted when it has grown by this many samples: most of them have faded by then;
  * or by this many labels, which all threads have that begin meanwhile.
+ * Bound: size.
  */
 #define MOST_SAMPLES 16384
 

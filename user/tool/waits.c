@@ -11,6 +11,10 @@
 #include "util/array.h"
 #include "util/clock.h"
 
+/*
+ * Bound: caller: groups of threads that are printed, and threads that are looked at; then: further
+ * ones are left out; seen: not seen.
+ */
 #define MOST_GROUPS  5	   /* that are printed */
 #define MOST_THREADS 10000 /* examined: some 10 us each */
 
@@ -177,7 +181,7 @@ void unrecorded_list(struct unrecorded *u, const struct tool_target *t)
 		target_list_children(t->pids, t->pid_count, &u->children, &u->count);
 }
 
-/* Children that used less are not worth a line. */
+/* Children that used less are not worth a line. Bound: pace. */
 #define CHILDREN_MIN_NS (10 * NS_PER_MS)
 
 void unrecorded_say(const struct unrecorded *u)

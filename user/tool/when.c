@@ -12,7 +12,8 @@
 
 #include "util/clock.h"
 
-#define DAY_S  86400
+#define DAY_S 86400
+/* Bound: format. */
 #define DAY_NS (DAY_S * NS_PER_S)
 
 /* The rest of a text that is being parsed. Case is ignored; blanks separate words. */

@@ -133,7 +133,11 @@ static int start_template(void)
 	return err;
 }
 
-/* Starting a process takes less than a millisecond, but for want of a CPU. */
+/*
+ * Starting a process takes less than a millisecond, but for want of a CPU.
+ * Bound: machine: time in which a child process must start; then: what it was to open or read is
+ * missing; again: when it is needed again; share: none; seen: as what is missing then.
+ */
 #define START_NS (5 * NS_PER_S)
 
 int child_start(struct child *c, const char *name, child_service *service)

@@ -21,7 +21,7 @@ struct child {
 /* Runs in the child, until receiving fails. fd: its end of the socket. */
 typedef void child_service(int fd);
 
-/* With one message. */
+/* With one message. Bound: size. */
 #define CHILD_FDS_MAX 4
 
 /*

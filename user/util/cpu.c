@@ -8,6 +8,7 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/* Bound: format. */
 #define KHZ_MAX ((uint64_t)1000000000) /* no CPU is faster: a higher value is an error */
 
 /*

@@ -448,7 +448,12 @@ static int find_directory(struct job *j, const char *path, size_t *number)
 	return 0;
 }
 
-/* Who may open the directory can lock it for ever. Writers hold the lock for milliseconds. */
+/*
+ * Who may open the directory can lock it for ever. Writers hold the lock for milliseconds.
+ * Bound: users: time to wait for the lock of a directory; then: the file is not written; again: at
+ * the next attempt; share: none: who may open it can lock it; seen: in an error, and
+ * windows_failed.
+ */
 #define LOCK_WAIT_NS (10 * NS_PER_S)
 #define LOCK_STEP_NS (5 * NS_PER_MS)
 

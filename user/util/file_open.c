@@ -16,7 +16,11 @@
 #define CONFIGFS_MAGIC	0x62656570 /* not in linux/magic.h */
 #define PROC_ROOT_INODE 1
 
-/* Links in one path, as in the kernel, and directories from its beginning to its end. */
+/*
+ * Links in one path, as in the kernel, and directories from its beginning to its end.
+ * Bound: users: links and directories of one path; then: the file is not opened; again: never;
+ * share: the path's own; seen: as images without symbols, with the reason.
+ */
 #define LINKS_MAX 40
 #define DEPTH_MAX 256
 

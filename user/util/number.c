@@ -7,6 +7,7 @@
 #include "util/clock.h"
 #include "util/scan.h"
 
+/* Bound: caller: seconds of an option; then: it is refused. */
 #define MOST_SECONDS 1000000000
 
 static bool has_digit(const struct text *t, int base)

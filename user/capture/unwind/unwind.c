@@ -33,11 +33,17 @@ struct unwind_image_state {
 	uint64_t device, inode;	 /* of the open file of which it was read; inode 0: none, */
 	off_t size;		 /* and what this was then */
 	struct timespec modified;
-	bool root_owned;     /* root owns the file: no user has forged its build ID */
-	bool removed;	     /* its rows were thrown out of the tables */
-	bool wanted;	     /* is in unwind.wanted: to be read */
-	bool no_room;	     /* the tables are too small for it */
-	bool again;	     /* its file has been opened again: see image_open_again() */
+	bool root_owned; /* root owns the file: no user has forged its build ID */
+	bool removed;	 /* its rows were thrown out of the tables */
+	bool wanted;	 /* is in unwind.wanted: to be read */
+	/*
+	 * Bound: users: an image whose rows found no room in the tables; then: stacks end in its
+	 * code; again: when ticks come to it, others make room; one larger than the tables never;
+	 * share: as UNWIND_SPARE_MIB; seen: unwind_no_room_images.
+	 */
+	bool no_room; /* the tables are too small for it */
+	bool again;   /* its file has been opened again: see image_open_again() */
+	/* Bound: as TIME_NS. */
 	bool deferred;	     /* there was no time to read its file: see is_out_of_time() */
 	bool earned;	     /* its code has run for long enough to read it in any case */
 	uint64_t file_bytes; /* of a deferred one */
@@ -63,7 +69,11 @@ struct unwind_demand {
 	struct unwind_sizes need; /* of its rows; none: they were not read yet */
 };
 
-/* How many processes that it was forked from may give an address space its mappings. */
+/*
+ * How many processes that it was forked from may give an address space its mappings.
+ * Bound: users: forks without exec through which a process inherits mappings; then: those of older
+ * ancestors are missing; again: at exec; share: the process's own; seen: stack end mapping_unknown.
+ */
 #define UNWIND_ANCESTORS_MAX 64
 
 /* Making room needs the walk of copies, and reading an image may need room. */
@@ -150,6 +160,10 @@ static int unwind_index_builds(struct unwind *u)
  * Any user can create any number of files that each take a second to read. So users' files have a
  * budget of CPU time: at most this much, filled by 1 / USERS_PART of the time that passes. Files
  * that are read again because their rows were removed have the same.
+ * Bound: users: CPU time for reading call frame information: of users' files, and always on of
+ * root's, too; then: it is read later; again: a tenth of the time that passes fills it, always on 1
+ * / 400; or when its code has run 50 times as long as reading takes; share: root and all users
+ * each; none among users; seen: unwind_deferred_images.
  */
 #define TIME_NS	   (10 * NS_PER_S)
 #define USERS_PART 10
@@ -158,6 +172,7 @@ static int unwind_index_builds(struct unwind *u)
  * is read when its code has run so many times longer than reading is expected to take. So whoever
  * runs code pays for reading it, a small service does not wait for many large programs that ran
  * before it, and all of this reading together takes 1 / EARNED_FACTOR of the CPU time at most.
+ * Bound: as TIME_NS.
  */
 #define EARNED_FACTOR	 50
 #define READ_NS_PER_BYTE 3
@@ -166,10 +181,16 @@ static int unwind_index_builds(struct unwind *u)
 /*
  * Always on, where all that the daemon's unit may take is half a GiB, one of users' files: those
  * of compilers are a fifth of that, and take a tenth of a second.
+ * Bound: users: CPU time and bytes for one file of a user, always on; then: it has no rows: stacks
+ * end in its code; again: when another file is mapped; share: the file's own; seen: as images
+ * without call frame information.
  */
 #define USERS_FILE_NS	 NS_PER_S
 #define USERS_FILE_BYTES ((uint64_t)128 * 1024 * 1024)
-/* Always on, root's files have one, too: a build runs any number of new programs. */
+/*
+ * Always on, root's files have one, too: a build runs any number of new programs.
+ * Bound: as TIME_NS.
+ */
 #define ALWAYS_ON_PART 400
 
 static bool has_budget(const struct unwind *u, const struct unwind_image_state *state)
@@ -684,7 +705,7 @@ static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, b
 
 /* --- What is used least makes room --- */
 
-/* Longer than UNWIND_GRACE_NS: what was emptied at one look is free at the next. */
+/* Longer than UNWIND_GRACE_NS: what was emptied at one look is free at the next. Bound: pace. */
 #define BALANCE_NS   (500 * NS_PER_MS)
 #define DEMAND_DECAY 16
 /* How many of the images without rows, the most used first, are tried at each look. */
@@ -902,7 +923,10 @@ static uint64_t find_bias(const struct unwind_image_state *image,
 	return mapping->start - mapping->offset;
 }
 
-/* The searches in the tables require addresses below this: see mask_if_not_above(). */
+/*
+ * The searches in the tables require addresses below this: see mask_if_not_above().
+ * Bound: format.
+ */
 #define USER_LIMIT (1ULL << 63)
 
 /* Mappings of a process, ordered by time. */
@@ -911,7 +935,12 @@ struct mapping_list {
 	size_t count, room;
 };
 
-/* The rest of a long history is dropped. This is five times that of the largest browsers. */
+/*
+ * The rest of a long history is dropped. This is five times that of the largest browsers.
+ * Bound: users: mappings of a process, with those of its ancestors, that are taken at once; then:
+ * the newest are dropped: stacks through them end; again: at exec; share: the process's own; seen:
+ * stack end mapping_unknown.
+ */
 #define MAPPING_LIST_MAX 16384
 
 /* Appends mappings [from, to) of an address space, as far as there is room. */
@@ -1121,6 +1150,7 @@ static int publish_changed(struct unwind *u)
 /*
  * Withdraws processes whose end was not seen: exit records may be lost, or come while the last
  * thread still exists. Checks some of the published processes at a time.
+ * Bound: pace.
  */
 #define CHECK_NS    (50 * NS_PER_MS)
 #define CHECK_COUNT 64
@@ -1144,7 +1174,11 @@ static int withdraw_ended(struct unwind *u)
 
 /* --- Stacks that the BPF program could not walk --- */
 
-/* Of later copies only the head is kept: their walk ends after one frame. */
+/*
+ * Of later copies only the head is kept: their walk ends after one frame.
+ * Bound: users: bytes of copied stacks that wait to be walked; then: of further ones one frame is
+ * kept; again: when they have been walked; share: none; seen: stack end unreadable.
+ */
 #define COPIES_BYTES_MAX ((size_t)256 << 20)
 
 static int take_copy(void *context, void *data, size_t size)
@@ -1180,6 +1214,7 @@ static int take_code(void *context, void *data, size_t size)
 /*
  * While rows are read, which may take seconds, a thread takes the copies, so that the ring has
  * room.
+ * Bound: pace.
  */
 #define TAKE_INTERVAL_NS (5 * NS_PER_MS)
 

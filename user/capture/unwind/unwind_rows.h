@@ -22,7 +22,9 @@ struct unwind_segment {
 	uint64_t address;      /* ELF virtual address */
 };
 
+/* Bound: files: executable segments of an image; then: further ones have no rows. */
 #define UNWIND_SEGMENTS_MAX 8
+/* Bound: format. */
 #define UNWIND_BUILD_ID_MAX 20 /* as in the kernel's mmap2 records */
 
 /* An image's rules for finding callers. Zero-initialised is empty. */

@@ -14,13 +14,22 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* More code than a linker puts into one image. */
+/*
+ * More code than a linker puts into one image.
+ * Bound: files: bytes of an image's code with rows; then: it has no rows: stacks end in its code;
+ * again: never for this file; seen: unwind_no_room_images.
+ */
 #define IMAGE_BYTES_MAX (1ULL << 32)
 
 /* Of the room for programs and libraries that are mapped later: */
-#define MIB_ROWS       (16 * UNWIND_CHUNK_ROWS)
-#define MIB_RULES      (1U << 13)
-#define MIB_PAGES      (MIB_ROWS / UNWIND_PAGE_ROWS)
+#define MIB_ROWS  (16 * UNWIND_CHUNK_ROWS)
+#define MIB_RULES (1U << 13)
+#define MIB_PAGES (MIB_ROWS / UNWIND_PAGE_ROWS)
+/*
+ * Bound: users: images that are mapped after the start, and half of it those of users' files; then:
+ * stacks end in their code; again: when others are unmapped, or are used less; share: half to
+ * root's files; none among users; seen: unwind_no_room_images.
+ */
 #define SPARE_IMAGES   4096
 #define SPARE_MAPPINGS (1U << 16)
 
@@ -38,7 +47,12 @@ static const struct unwind_sizes users_max = {
 /* Processes with more mappings than this wait earlier: see unwind_tables_publish(). */
 #define MANY_MAPPINGS 256
 
-/* 32 MiB: enough for ten thousand processes. Stacks of others are walked in user space. */
+/*
+ * 32 MiB: enough for ten thousand processes. Stacks of others are walked in user space.
+ * Bound: users: executable mappings of all processes that the kernel walks; then: ticks in further
+ * processes send copies, which user space walks; again: when others end, and then at that process's
+ * next change; share: none; seen: not seen, but as CPU time.
+ */
 #define MAPPINGS_MAX (1U << 20)
 
 static uint64_t byte_count(const struct unwind_rows *rows)

@@ -11,10 +11,16 @@ struct sample_bpf;
 
 /*
  * For how long a walk may read what was replaced: it takes microseconds, but a host may pause it.
+ * Bound: pace.
  */
 #define UNWIND_GRACE_NS (200 * NS_PER_MS)
 
-/* Room for programs and libraries that are mapped later, in MiB of rows: some eight large ones. */
+/*
+ * Room for programs and libraries that are mapped later, in MiB of rows: some eight large ones.
+ * Bound: users: MiB of rows for what is mapped after the start; --unwind-memory; then: stacks end
+ * in its code; again: what is used least makes room when ticks come to it; share: half to root's
+ * files; none among users; seen: unwind_no_room_images.
+ */
 #define UNWIND_SPARE_MIB 12
 
 /* Numbers of elements. */

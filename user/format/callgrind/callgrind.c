@@ -19,7 +19,10 @@
 
 #define PAGE_SIZE UINT64_C(4096)
 
-/* Both counted and derived events. KCachegrind supports 200. */
+/*
+ * Both counted and derived events. KCachegrind supports 200.
+ * Bound: files: events of a file; then: it is refused.
+ */
 #define EVENTS_MAX 100
 
 /* Deviations from the format that get a warning: other readers accept them, too. */

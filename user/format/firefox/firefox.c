@@ -23,12 +23,16 @@
 
 #define FORMAT_VERSION 61
 
-/* How long a sample without a time is shown, if the period is unknown. */
+/* How long a sample without a time is shown, if the period is unknown. Bound: pace. */
 #define UNKNOWN_PERIOD_NS 1000000
 
+/* Bound: format. */
 #define BREAKPAD_ID_BYTES 16
 
-/* More rows than the Firefox Profiler could show */
+/*
+ * More rows than the Firefox Profiler could show.
+ * Bound: caller: rows of stacks in a file; then: it is not written.
+ */
 #define STACKS_MAX 4000000
 
 /* The numbers of categories[]. Those of waits follow as in enum thread_state. */

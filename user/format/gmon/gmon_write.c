@@ -25,10 +25,16 @@
 /* gprof adds up the samples of a bin in an int. */
 #define BIN_MAX INT32_MAX
 
-/* More than 2^32 calls take several records. */
+/*
+ * More than 2^32 calls take several records.
+ * Bound: caller: records of an arc; then: the file is not written.
+ */
 #define ARC_RECORDS_MAX 65536
 
-/* Of a file's name, without what makes it unique. */
+/*
+ * Of a file's name, without what makes it unique.
+ * Bound: caller: bytes of a file's name; then: it is cut.
+ */
 #define NAME_MAX_SIZE 200
 
 /* The samples of one bin. */

@@ -16,7 +16,11 @@
 #define LOW_64	0x100000000ULL
 #define HIGH_64 0x7fff00000000ULL
 
-/* Half of HIGH_64: larger mappings are not moved. */
+/*
+ * Half of HIGH_64: larger mappings are not moved.
+ * Bound: caller: bytes of a mapping that is moved to an address that 32 bits or a name need; then:
+ * the file is not written.
+ */
 #define MOVABLE_MAX 0x3fff00000000ULL
 
 #define UNMAPPED_BIT (1ULL << 62)

@@ -10,6 +10,7 @@
 #include "util/array.h"
 
 #define HEADER_WORDS_MIN 3
+/* Bound: files: words of a header; then: the file is refused. */
 #define HEADER_WORDS_MAX 65535
 
 enum version {

@@ -10,7 +10,10 @@
  */
 extern const struct format format_gperftools;
 
-/* gperftools records no deeper stacks. Deeper ones are truncated at the root's end. */
+/*
+ * gperftools records no deeper stacks. Deeper ones are truncated at the root's end.
+ * Bound: format.
+ */
 #define GPERFTOOLS_DEPTH_MAX 254
 
 /* gperftools_write.c */

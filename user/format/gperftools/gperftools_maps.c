@@ -22,7 +22,10 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 
-/* Longest path after $build is replaced: each of many short lines could expand to a long one. */
+/*
+ * Longest path after $build is replaced: each of many short lines could expand to a long one.
+ * Bound: files: bytes of a path with $build replaced; then: the line is no mapping.
+ */
 #define PATH_SIZE_MAX 4096
 
 struct map_line {

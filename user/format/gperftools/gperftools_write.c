@@ -8,7 +8,11 @@
 #include "format/gperftools/gperftools.h"
 #include "profile/image_name.h"
 
-/* If a count needs more 32-bit records than this, the file gets 64-bit slots. */
+/*
+ * If a count needs more 32-bit records than this, the file gets 64-bit slots.
+ * Bound: caller: records of a count in a file of 32 bits; then: the file has 64 bits; seen: not
+ * seen.
+ */
 #define SPLITS_MAX 256
 
 /* Longer paths are truncated: Go's pprof rejects a file with a line of 64 KiB. */

@@ -591,6 +591,7 @@ static void put_profile_head(struct writer *w, struct message_bytes *to, size_t 
 		to->size += protobuf_c_message_pack(&message.base, end);
 }
 
+/* Bound: size. */
 #define ATTRIBUTES_MAX 3
 
 /*

@@ -33,6 +33,7 @@ static const char magic[] = "PERFILE2";
 /*
  * How many mappings are prepared for walks of copied stacks, which is done again where samples of
  * processes alternate: some seconds, of malicious files.
+ * Bound: files: mappings that are prepared for walks of copied stacks; then: the file is refused.
  */
 #define WALK_MAPS_MAX	   ((uint64_t)1 << 27)
 #define WALK_MAPS_FOR_EACH 1024 /* so many more for each sample */
@@ -41,9 +42,13 @@ static const char magic[] = "PERFILE2";
 
 /* Powers of 2 */
 #define CACHED_PCS_MIN 256
+/*
+ * Bound: files: pcs whose locations are remembered; then: one replaces another, and is searched
+ * again; again: at once; seen: not seen, but as CPU time.
+ */
 #define CACHED_PCS_MAX 65536
 
-/* The location of a pc in an address space of this stamp. */
+/* The location of a pc in an address space of this stamp. Bound: as CACHED_PCS_MAX. */
 struct cached_pc {
 	uint64_t pc, stamp;
 	uint32_t location; /* its number + 1 */

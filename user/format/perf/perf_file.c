@@ -38,7 +38,8 @@ enum {
 /* Bound on decompressed records, as on what gzip inflates to. */
 #define INFLATED_MIN   ((uint64_t)64 << 20)
 #define INFLATED_TIMES 256
-#define INFLATE_PART   ((size_t)1 << 20)
+/* Bound: size. */
+#define INFLATE_PART ((size_t)1 << 20)
 
 /* Sets e: the reason is at f->at. */
 static int fail(const struct perf_file *f, const char *reason)

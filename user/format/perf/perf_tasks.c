@@ -10,6 +10,7 @@
 /*
  * Each change of an address space moves the mappings behind it. Files of real systems stay far
  * below these: they bound the time that a malicious one takes to some seconds.
+ * Bound: files: mappings of a process, and moves of mappings in all; then: the file is refused.
  */
 #define MAPS_MAX	   ((size_t)262144) /* in a process */
 #define MOVED_MAX	   (UINT64_C(1) << 28)

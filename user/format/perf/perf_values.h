@@ -15,7 +15,10 @@
  * then each event has two values of the profile, its samples and its periods.
  */
 
-/* So many events become values; of wildcards such as syscalls:* the others are not read. */
+/*
+ * So many events become values; of wildcards such as syscalls:* the others are not read.
+ * Bound: files: events of a file; then: samples of others are ignored.
+ */
 #define PERF_EVENTS_MAX 64
 
 /* The name of a thread that had ended when its sample came: the kernel has no numbers for it. */

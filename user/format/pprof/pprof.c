@@ -16,6 +16,7 @@
 /*
  * Unpacked, a message may be many times as large. The largest valid ones are locations with inlined
  * functions.
+ * Bound: files: bytes of a message; then: the file is refused.
  */
 #define MESSAGE_MAX ((size_t)1 << 20)
 

@@ -13,7 +13,11 @@
 #define STACK_END "stack_end."
 #define THROTTLED "throttled="
 
-/* Bounds on untrusted input: each new entry is searched for among all. */
+/*
+ * Bounds on untrusted input: each new entry is searched for among all.
+ * Bound: files: causes, ends of stacks, throttled groups and types in comments; then: further ones
+ * stay comments; seen: as comments.
+ */
 #define LOST_MAX       256
 #define STACK_ENDS_MAX 256
 #define THROTTLED_MAX  4096

@@ -12,7 +12,7 @@
 /* Bytes per call of zlib */
 #define BUFFER_SIZE ((size_t)262144)
 
-/* Largest size of a tag with a length or number, and of a Label */
+/* Largest size of a tag with a length or number, and of a Label. Bound: format. */
 #define HEAD_MAX  (1 + WIRE_VARINT_MAX)
 #define LABEL_MAX (5 * (size_t)HEAD_MAX)
 
@@ -396,7 +396,7 @@ static void write_sample(struct writer *w, size_t i)
 
 /* --- Wall times --- */
 
-/* The largest field of Wall but for its labels. */
+/* The largest field of Wall but for its labels. Bound: format. */
 #define WALL_FIELDS_MAX (5 * (1 + WIRE_VARINT_MAX))
 
 static void write_walls(struct writer *w)
@@ -433,7 +433,10 @@ static void write_walls(struct writer *w)
 
 /* --- Times of ticks --- */
 
-/* Times are rounded down to this: enough to find a spike of some ms, and easy to compress. */
+/*
+ * Times are rounded down to this: enough to find a spike of some ms, and easy to compress.
+ * Bound: pace.
+ */
 #define TIME_UNIT_NS 100000ULL
 
 static int earliest_first(const void *left, const void *right)
@@ -542,7 +545,10 @@ static void write_ticks(struct writer *w)
 
 /* --- Times of waits --- */
 
-/* As short as waits that matter alone; what is left over goes to the sample's next wait. */
+/*
+ * As short as waits that matter alone; what is left over goes to the sample's next wait.
+ * Bound: pace.
+ */
 #define WAIT_UNIT_NS 10000ULL
 
 static int earliest_wait_first(const void *left, const void *right)

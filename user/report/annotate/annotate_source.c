@@ -10,7 +10,11 @@
 /* Lines at this distance from one with samples are shown too. */
 #define NEAR 2
 
-/* A start line further before the first line with samples is implausible. */
+/*
+ * A start line further before the first line with samples is implausible.
+ * Bound: files: lines from a function's start to its first samples; then: they are not shown; seen:
+ * not seen.
+ */
 #define FUNCTION_MAX 100000
 
 /* Columns after the counts. */

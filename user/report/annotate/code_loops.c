@@ -7,7 +7,11 @@
 
 #include "util/sum.h"
 
-/* Only the COUNT_MAX shortest loops are drawn, and none longer than LENGTH_MAX. */
+/*
+ * Only the COUNT_MAX shortest loops are drawn, and none longer than LENGTH_MAX.
+ * Bound: files: instructions of a loop, and loops, that are drawn; then: further ones are not
+ * drawn; seen: not seen.
+ */
 #define LENGTH_MAX 2000
 #define COUNT_MAX  2000
 

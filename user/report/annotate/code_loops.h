@@ -9,6 +9,7 @@
 /*
  * Draws the loops of a disassembly beside it: / at the target of a jump back, \ at the last such
  * jump, | between them, inner loops to the right; < at an instruction that jumps to itself.
+ * Bound: files: loops side by side; then: outer ones are not drawn; seen: not seen.
  */
 #define CODE_LOOPS_MAX 4 /* side by side; outer loops that need more are not drawn */
 

@@ -9,9 +9,14 @@
 #include "report/rows.h"
 #include "util/sum.h"
 
-/* Deeper stacks are cut. */
+/*
+ * Deeper stacks are cut.
+ * Bound: files: frames of a stack in a tree; then: the callers beyond are cut off; seen: in a note
+ * of the view.
+ */
 #define DEPTH_MAX 100000
 
+/* Bound: caller: names that a message suggests; then: further ones are "...". */
 #define SUGGESTIONS_MAX 3
 
 /* Hints at functions whose names contain the one that was not found. Returns -ENOENT. */

@@ -10,10 +10,12 @@
 #include "report/text.h"
 #include "util/array.h"
 
-#define LEVELS_MAX  64 /* of indentation; of more, their number is printed */
-#define LEVELS_MIN  4
-#define LABEL_MIN   24 /* columns for a function, even in a narrow terminal */
-#define IMAGE_MIN   12 /* columns for an image, the same */
+/* Bound: caller: levels of indentation; then: their number is printed instead. */
+#define LEVELS_MAX 64 /* of indentation; of more, their number is printed */
+#define LEVELS_MIN 4
+#define LABEL_MIN  24 /* columns for a function, even in a narrow terminal */
+#define IMAGE_MIN  12 /* columns for an image, the same */
+/* Bound: size. */
 #define NUMBERS_MAX 5
 
 enum number {

@@ -14,9 +14,17 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-/* Names in windows are those of any process: so many functions of services are kept at most. */
+/*
+ * Names in windows are those of any process: so many functions of services are kept at most.
+ * Bound: users: functions of all services in one comparison; then: further ones are left out;
+ * again: with a shorter interval; share: none: first come; seen: in the report, "left out".
+ */
 #define MOST_FUNCTIONS 1000000
-#define MOST_CALLERS   32
+/*
+ * Bound: users: callers of a function in one comparison; then: further ones are left out; again:
+ * with a shorter interval; share: the function's own; seen: not seen.
+ */
+#define MOST_CALLERS 32
 
 /* From so many on, those are forgotten that have had fewer ticks than some number, up to this. */
 #define MANY_FUNCTIONS 100000

@@ -134,7 +134,7 @@ struct changes_increase {
 	double count;
 };
 
-/* When requests came in a longer time is not known well enough. */
+/* When requests came in a longer time is not known well enough. Bound: pace. */
 #define INCREASE_NS (15 * 60 * NS_PER_S)
 
 /* The requests of a service, by the times since which; these may overlap. */

@@ -8,13 +8,22 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-/* The old build, or the old processes, may run so long beside the new ones: one after another. */
+/*
+ * The old build, or the old processes, may run so long beside the new ones: one after another.
+ * Bound: pace.
+ */
 #define ROLLING_NS (15 * 60 * NS_PER_S)
 
-/* Two parts of one deploy, as of a program and its libraries, begin within this time. */
+/*
+ * Two parts of one deploy, as of a program and its libraries, begin within this time.
+ * Bound: pace.
+ */
 #define TOGETHER_NS (10 * 60 * NS_PER_S)
 
-/* A process that was there so long is one of the service's own, not one that it runs for a job. */
+/*
+ * A process that was there so long is one of the service's own, not one that it runs for a job.
+ * Bound: pace.
+ */
 #define LASTING_NS (120 * NS_PER_S)
 
 /* Something that was replaced: the time between the last of the old and the first of the new. */

@@ -9,13 +9,18 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-/* More of one side is not compared: what a service did days ago says little. */
+/*
+ * More of one side is not compared: what a service did days ago says little.
+ * Bound: caller: time of one side of a comparison; then: what is older is left out; seen: in the
+ * report.
+ */
 #define SIDE_NS (24 * 3600 * NS_PER_S)
 
 /*
  * A side is divided into so many parts of equal length at most, by whose scatter chance is judged:
  * the longer a part, the less does it depend on the one before. With fewer than the least, nothing
  * is known of it.
+ * Bound: size.
  */
 #define MOST_PARTS  6
 #define LEAST_PARTS 3
@@ -27,7 +32,7 @@
  */
 #define REQUEST_PARTS 3
 
-/* How much a part depends on the one before is known badly from so few. */
+/* How much a part depends on the one before is known badly from so few. Bound: pace. */
 #define MOST_DEPENDENCE 0.7
 
 /* A function in nearly all stacks is what all is compared with. */
@@ -40,7 +45,11 @@
 /* What takes less than this of what it takes on the other side was hardly done there. */
 #define HARDLY 0.1
 
-/* Callers of callers that are looked at. */
+/*
+ * Callers of callers that are looked at.
+ * Bound: files: callers of callers that are looked at; then: those beyond are left out; seen: not
+ * seen.
+ */
 #define MOST_DEPTH 128
 
 /* The part of a block in which requests were counted, at least. */

@@ -14,7 +14,10 @@
 
 #define TIME_SIZE	  32
 #define MEASURE_TEXT_SIZE 128
-#define MOST_IMAGES	  4 /* named as text; an upgrade may have replaced many libraries */
+/*
+ * Bound: caller: images that are named of a deploy; then: the report says how many more there are.
+ */
+#define MOST_IMAGES 4 /* named as text; an upgrade may have replaced many libraries */
 
 static const char *const outcomes[] = {
 	[CHANGE_TOO_EARLY] = "too-early", [CHANGE_NONE] = "same",   [CHANGE_MIXTURE] = "mixture",

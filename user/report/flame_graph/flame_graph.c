@@ -10,9 +10,13 @@
 #include "report/flame_graph/flame_graph_parts.h"
 #include "util/sum.h"
 
-#define SCALE_LEAST   0.01 /* change of a share with the full colour: noise stays pale */
-#define NOTE_NAME_MAX 80   /* columns of a name in a note */
-#define GONE_MAX      20   /* nodes that are listed as gone */
+#define SCALE_LEAST 0.01 /* change of a share with the full colour: noise stays pale */
+/*
+ * Bound: caller: letters of a name in a note, and nodes that are listed as gone; then: it is cut;
+ * further ones are left out; seen: not seen.
+ */
+#define NOTE_NAME_MAX 80 /* columns of a name in a note */
+#define GONE_MAX      20 /* nodes that are listed as gone */
 
 static const char style_sheet[] =
 #include "flame_graph.css.h"

@@ -12,7 +12,11 @@
  * as wide as its share of the samples.
  */
 
-/* Deeper stacks are cut: a picture would be higher than browsers show. */
+/*
+ * Deeper stacks are cut: a picture would be higher than browsers show.
+ * Bound: files: frames of a stack in a flame graph; then: the callers beyond are cut off; seen: in
+ * a note of the picture.
+ */
 #define FLAME_GRAPH_DEPTH_MAX 2048
 
 struct flame_graph_options {

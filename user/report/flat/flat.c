@@ -12,7 +12,7 @@
 #include "report/text.h"
 #include "report/totals_json.h"
 
-/* Columns of numbers for the first column of the rows; the others have two each. */
+/* Columns of numbers for the first column of the rows; the others have two each. Bound: size. */
 #define NUMBERS_MAX 12
 
 /* Terminals with fewer columns have no numbers of samples beside seconds. */

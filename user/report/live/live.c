@@ -22,8 +22,12 @@
  * Looking up names may take this share of a CPU, more with source lines; at the start, when many
  * are new, half a second. Unused time is saved up to NAMING_MOST_NS.
  */
-#define NAMING_SHARE	0.004
-#define LINES_SHARE	0.05
+#define NAMING_SHARE 0.004
+#define LINES_SHARE  0.05
+/*
+ * Bound: users: CPU time for names in `top`: at the start, and saved up; then: further functions
+ * have names later; again: as time goes on; share: none; seen: as addresses.
+ */
 #define NAMING_FIRST_NS ((int64_t)NS_PER_S / 2)
 #define NAMING_MOST_NS	((int64_t)(100 * NS_PER_MS))
 

@@ -11,8 +11,13 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-#define HOT_PATH      0.5    /* of a node: a child with this share of it is opened at the start */
-#define OPEN_MAX      20000  /* nodes that live_tree_open_all() opens */
+#define HOT_PATH 0.5 /* of a node: a child with this share of it is opened at the start */
+/*
+ * Bound: caller: nodes that one key opens, and that a search looks at; then: further ones stay
+ * closed; seen: not seen.
+ */
+#define OPEN_MAX 20000 /* nodes that live_tree_open_all() opens */
+/* Bound: as OPEN_MAX. */
 #define FIND_MAX      200000 /* nodes that live_tree_find() looks at below the open ones */
 #define SAMPLES_WIDTH 90     /* a narrower terminal has no column of samples */
 #define NAME_MIN      10     /* columns of a function, however deep it is */

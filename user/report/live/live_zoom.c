@@ -11,7 +11,10 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-/* Bytes of a name that are matched: of malicious ones, which may have megabytes, the beginning. */
+/*
+ * Bytes of a name that are matched: of malicious ones, which may have megabytes, the beginning.
+ * Bound: files: bytes of a name that are matched; then: the rest is not matched; seen: not seen.
+ */
 #define MATCHED_MAX 4096
 
 void live_path_free(struct live_path *path)

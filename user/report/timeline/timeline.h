@@ -22,6 +22,7 @@
  * depends on the period is missing if that is unknown.
  */
 
+/* Bound: caller: slots of time in one report; then: it is refused. */
 #define TIMELINE_SLOTS_MAX 1000000
 
 struct timeline_options {

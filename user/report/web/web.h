@@ -9,7 +9,10 @@
  * time, states. It has the profile whole, in a compressed form, and computes what it shows.
  */
 
-/* A page with more call paths is an error: no browser could show it. */
+/*
+ * A page with more call paths is an error: no browser could show it.
+ * Bound: files: call paths of a page; then: it is not written.
+ */
 #define WEB_PATHS_MAX 4000000
 
 struct web_options {

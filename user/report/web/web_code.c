@@ -16,7 +16,8 @@
 #define WHOLE_CODE   2000 /* instructions: of functions with more, those near to samples */
 #define WHOLE_SOURCE 1000 /* lines, the same */
 #define NEAR	     8	  /* how near */
-#define TEXT_MAX     300  /* bytes of a line */
+/* Bound: files: bytes of a line of code in a page; then: it is cut; seen: not seen. */
+#define TEXT_MAX 300 /* bytes of a line */
 
 /* --- Choice --- */
 

@@ -9,9 +9,14 @@
 /* The instructions and source lines of the busiest functions, as far as the page has room. */
 
 #define WEB_CODE_FUNCTIONS 50
-#define WEB_CODE_BYTES	   (2 << 20)	   /* of text: about a fifth of that in the page */
-#define WEB_CODE_STEPS	   500000	   /* of the ways that stacks take through it */
-#define WEB_CODE_NS	   (15 * NS_PER_S) /* for disassembling and reading debug information */
+/*
+ * Bound: files: bytes of code in a page, and time to find it; then: further functions have none;
+ * seen: in a note of the page.
+ */
+#define WEB_CODE_BYTES (2 << 20) /* of text: about a fifth of that in the page */
+#define WEB_CODE_STEPS 500000	 /* of the ways that stacks take through it */
+/* Bound: as WEB_CODE_BYTES. */
+#define WEB_CODE_NS (15 * NS_PER_S) /* for disassembling and reading debug information */
 
 /* A function, or why it is shown without code. */
 struct web_function {

@@ -21,7 +21,8 @@
 #include "util/clock.h"
 #include "util/sum.h"
 
-#define SIDES	  2	/* a profile, and what it is compared with */
+#define SIDES 2 /* a profile, and what it is compared with */
+/* Bound: size. */
 #define SLOTS_MAX 90000 /* of time: of 10 ms in 15 minutes, of 40 ms in an hour */
 #define NO_TEXT	  0	/* the number of "" */
 

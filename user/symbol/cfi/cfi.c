@@ -17,13 +17,25 @@
 #include "util/array.h"
 #include "util/index.h"
 
-/* The largest libraries have a tenth of the first limit, and a hundredth of the second. */
+/*
+ * The largest libraries have a tenth of the first limit, and a hundredth of the second.
+ * Bound: files: rows and rules of an image; then: it has none: stacks end in its code; seen: as
+ * images without call frame information, with the reason.
+ */
 #define ROWS_MAX  8000000
 #define RULES_MAX 65536
 
-/* DW_CFA_remember_state: compilers nest one. */
+/*
+ * DW_CFA_remember_state: compilers nest one.
+ * Bound: files: states that are remembered at once; then: the function has no rows from there on;
+ * seen: stack end gap.
+ */
 #define REMEMBERED_MAX 64
 
+/*
+ * Bound: files: rules that were used last, as a power of two; then: one replaces another, and is
+ * searched again; again: at once; seen: not seen, but as CPU time.
+ */
 #define RULE_CACHE_BITS 12
 
 /* DWARF's numbers of a machine's registers that unwinding needs; bx, too, is the rules' name. */

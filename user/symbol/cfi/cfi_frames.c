@@ -10,16 +10,28 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-/* The largest browsers have a tenth of each limit. */
+/*
+ * The largest browsers have a tenth of each limit.
+ * Bound: files: bytes, FDEs and CIEs of call frame information, and of the code that it spans;
+ * then: the image has no rows: stacks end in its code; seen: as images without call frame
+ * information, with the reason.
+ */
 #define SECTION_MAX ((uint64_t)128 * 1024 * 1024)
 #define FDES_MAX    2000000
 #define CIES_MAX    250000
 #define SPAN_MAX    ((uint64_t)16 * 1024 * 1024 * 1024)
 
-/* How often the size of a section its records and their rows take in memory, at most. */
+/*
+ * How often the size of a section its records and their rows take in memory, at most.
+ * Bound: files: how often its size a section takes in memory; then: less of it is read, or none;
+ * seen: as images without call frame information, with the reason.
+ */
 #define MEMORY_FACTOR 8
 
-/* Linkers make one or two executable segments. */
+/*
+ * Linkers make one or two executable segments.
+ * Bound: files: executable segments; then: functions in others are ignored; seen: not seen.
+ */
 #define CODE_MAX 64
 
 struct dwarf_cursor cfi_cursor(const struct cfi_frames *f, const struct cfi_section *s,

@@ -11,19 +11,28 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-/* Of a file: C libraries have half a megabyte, static programs some. */
+/*
+ * Of a file: C libraries have half a megabyte, static programs some.
+ * Bound: files: bytes of code, sections, functions and bytes of each whose frames are found from
+ * the code itself; then: none of the code, or not that function, has rows; seen: stack end gap.
+ */
 #define CODE_MAX     ((uint64_t)64 * 1024 * 1024)
 #define RANGES_MAX   64
 #define FUNCTION_MAX ((uint64_t)256 * 1024)
 #define FRAME_MAX    (1 << 20)
 #define STARTS_MAX   ((size_t)1 << 20)
-/* Of symbols, and of their names: a program of gigabytes has as many. */
+/*
+ * Of symbols, and of their names: a program of gigabytes has as many.
+ * Bound: files: bytes of a symbol table, and of its names, that tell where functions begin; then:
+ * it is not used; seen: stack end gap.
+ */
 #define SYMBOLS_MAX ((uint64_t)32 * 1024 * 1024)
 
 /*
  * What no FDE describes is read if it is this part of the code at least. A few functions are so in
  * each file: what compilers and linkers add, which the walk leaves by other means. Between
  * functions is padding.
+ * Bound: pace.
  */
 #define LEAST_PART  32
 #define MOST_PART   4 /* from here on calls from other code are searched, too */

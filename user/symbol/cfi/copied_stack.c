@@ -13,12 +13,16 @@
 #include "util/clock.h"
 #include "util/file_open.h"
 
-/* What reading the files may cost, in all: a malicious recording can name any number of them. */
+/*
+ * What reading the files may cost, in all: a malicious recording can name any number of them.
+ * Bound: files: bytes, CPU time and memory for reading the images of a recording of perf; then:
+ * further ones are not read: stacks end in their code; seen: in a warning.
+ */
 #define READ_BYTES  ((uint64_t)4 << 30)
 #define READ_NS	    (6 * NS_PER_S)
 #define READ_MEMORY ((size_t)512 << 20)
 
-/* The searches in the tables require addresses below this. */
+/* The searches in the tables require addresses below this. Bound: format. */
 #define USER_LIMIT (UINT64_C(1) << 63)
 
 struct image {

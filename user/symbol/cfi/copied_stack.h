@@ -18,6 +18,10 @@ struct copied_stacks;
 struct copied_stacks *copied_stacks_new(struct profile *p);
 void copied_stacks_free(struct copied_stacks *c);
 
+/*
+ * Bound: files: frames of a copied stack; then: the callers beyond are cut off; seen: as stacks
+ * that are truncated.
+ */
 #define COPIED_FRAMES_MAX 127
 
 /* Drops the mappings. */

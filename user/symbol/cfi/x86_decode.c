@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Bound: format. */
 #define SIZE_MAX_X86 15
 
 #define RSP 4

@@ -15,6 +15,10 @@
 #include "util/memory.h"
 #include "util/sum.h"
 
+/*
+ * Bound: files: nested entries of a unit, and frames of all; then: that part of the file has no
+ * lines.
+ */
 #define DEPTH_MAX  1024
 #define FRAMES_MAX ((size_t)4 * 1024 * 1024)
 #define NONE	   UINT32_MAX
@@ -23,6 +27,8 @@
  * An address is in one function, the functions inlined there, and one row. In a malicious file it
  * may be in every range: the visits of addresses by ranges are limited to VISITS_MAX per address on
  * average, and VISITS_LEAST more.
+ * Bound: files: visits of addresses by ranges, for each address; then: that part of the file has no
+ * lines.
  */
 #define VISITS_MAX   1000
 #define VISITS_LEAST ((uint64_t)10 * 1000 * 1000)
@@ -32,7 +38,11 @@
  * but the largest debug files and leaves memory to other processes; but at least in ROOM_LEAST
  * bytes, which is enough for most programs.
  */
-#define SHARE	   8
+#define SHARE 8
+/*
+ * Bound: files: bytes of compressed sections that are kept whole, at least; else a part of the free
+ * memory; then: they are decompressed in parts, again and again; with zstd not at all.
+ */
 #define ROOM_LEAST ((uint64_t)16 * 1024 * 1024)
 
 /* Entries read between two calls of batch_stopped() */

@@ -10,8 +10,12 @@
 #include "util/array.h"
 
 /* Bytes that are read at once, at most: an entry of the file table with its name */
-#define AHEAD	    ((size_t)2 * PATH_MAX)
-#define CHUNK	    ((size_t)32 * 1024)
+#define AHEAD ((size_t)2 * PATH_MAX)
+#define CHUNK ((size_t)32 * 1024)
+/*
+ * Bound: files: formats, directories and files of a line table; then: that part of the file has no
+ * lines.
+ */
 #define FORMATS_MAX 16
 #define FILES_MAX   4000000
 
@@ -291,7 +295,8 @@ struct machine {
 	struct dwarf_lines *t;
 	struct dwarf_row row, last;
 	bool has_last; /* in this sequence */
-	bool dropped;  /* by the linker: the sequence's code is not in the file */
+	/* Bound: state. */
+	bool dropped; /* by the linker: the sequence's code is not in the file */
 	dwarf_row_visit *visit;
 	void *context;
 };

@@ -10,10 +10,17 @@
 #include "symbol/dwarf/dwarf_line.h"
 #include "util/array.h"
 
-/* References followed: an entry refers to its abstract origin, and that to its declaration. */
+/*
+ * References followed: an entry refers to its abstract origin, and that to its declaration.
+ * Bound: files: references from an entry to its name; then: the function has no name here.
+ */
 #define HOPS_MAX 8
 
-/* Namespaces and types around a function. */
+/*
+ * Namespaces and types around a function.
+ * Bound: files: namespaces around a function, nested entries, and bytes of the name with them;
+ * then: the name has fewer, or the unit has no lines; seen: as the name without them.
+ */
 #define SCOPES_MAX 32
 #define DEPTH_MAX  1024
 #define NAME_LIMIT ((size_t)64 * 1024)
@@ -23,6 +30,7 @@ struct reading {
 	struct dwarf_names *n;
 	struct dwarf_unit unit; /* .file NULL: none */
 	struct dwarf_lines lines;
+	/* Bound: state. */
 	bool lines_tried;
 };
 

@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* The most bytes of an entry: one byte and two numbers */
+/* The most bytes of an entry: one byte and two numbers. Bound: format. */
 #define ENTRY_MAX 32
 
 struct list {

@@ -8,19 +8,26 @@
 
 #include "util/array.h"
 
-/* Browsers have a hundred thousand. */
+/*
+ * Browsers have a hundred thousand.
+ * Bound: files: units of a file; then: it has no lines from there on.
+ */
 #define UNITS_MAX ((size_t)4 * 1024 * 1024)
 
 /* Bytes of a unit that is kept in memory as a whole */
 #define SMALL ((uint64_t)4 * 1024 * 1024)
 
-/* Compilers write some hundred per table, link-time optimizers some thousand. */
+/*
+ * Compilers write some hundred per table, link-time optimizers some thousand.
+ * Bound: files: abbreviations of a unit, and their bytes; then: that part of the file has no lines.
+ */
 #define ABBREVIATIONS_MAX 1000000
 #define TABLE_MAX	  ((size_t)16 * 1024 * 1024)
 
 /* An entry has less than 200 bytes, except for blocks, which may have any size. */
 #define ENTRY_USUAL 4096
-#define ENTRY_MAX   ((size_t)64 * 1024 * 1024)
+/* Bound: files: bytes of an entry; then: that part of the file has no lines. */
+#define ENTRY_MAX ((size_t)64 * 1024 * 1024)
 
 /* The encoding and meaning of an attribute's value. */
 enum form_size {

@@ -12,11 +12,16 @@
 #include "symbol/section.h"
 #include "util/array.h"
 
-/* Real .gnu_debugdata has up to 10 MB and expands 5 times; xz can expand data 7000 times. */
+/*
+ * Real .gnu_debugdata has up to 10 MB and expands 5 times; xz can expand data 7000 times.
+ * Bound: files: bytes of .gnu_debugdata, packed and unpacked, and what unpacking takes; then: it is
+ * not used.
+ */
 #define PACKED_MAX    ((size_t)64 * 1024 * 1024)
 #define UNPACKED_MAX  ((size_t)256 * 1024 * 1024)
 #define UNPACKED_STEP ((size_t)64 * 1024)
-#define DECODER_MAX   ((uint64_t)128 * 1024 * 1024)
+/* Bound: as PACKED_MAX. */
+#define DECODER_MAX ((uint64_t)128 * 1024 * 1024)
 
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {

@@ -17,12 +17,17 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 
+/*
+ * Bound: machine: time for a file from a debuginfod server, and for all of one command; then: it is
+ * left out: code has no names; again: with another command; share: none; seen: in a warning.
+ */
 #define FILE_NS	 (10 * NS_PER_S)
 #define TOTAL_NS (60 * NS_PER_S)
 
+/* Bound: pace. */
 #define WAIT_NS (100 * NS_PER_MS) /* of one join_thread() */
 
-/* The time that a stopped download has to end: watch() is called once a second. */
+/* The time that a stopped download has to end: watch() is called once a second. Bound: pace. */
 #define END_NS (3 * NS_PER_S / 2)
 
 /* debuginfod_find_debuginfo(3), since elfutils 0.179 */
@@ -57,7 +62,8 @@ struct debuginfod {
 	struct client *client; /* NULL: the last one is a download's that was left */
 	uint64_t left_ns;
 	uint32_t failed; /* the last image, if its download failed, or PROFILE_NONE */
-	bool late;	 /* the last download was */
+	/* Bound: state. */
+	bool late; /* the last download was */
 };
 
 int debuginfod_check(struct error *e)

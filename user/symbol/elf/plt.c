@@ -11,6 +11,10 @@
 #include "symbol/section.h"
 #include "util/sum.h"
 
+/*
+ * Bound: files: sections of PLTs, and bytes of each; then: entries beyond have no names; seen: as
+ * code without symbols.
+ */
 #define SECTIONS_MAX 4 /* .plt, .plt.got, .plt.sec, .plt.bnd */
 #define BYTES_MAX    ((size_t)64 * 1024 * 1024)
 #define NAME_SIZE    4096 /* longer names are truncated */
