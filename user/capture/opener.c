@@ -55,6 +55,7 @@ enum opener_action {
 	OPEN_MAPPED,
 	OPEN_PATH,
 	READ_MEMORY,
+	READ_COMMAND,
 };
 
 struct opener_request {
@@ -67,7 +68,8 @@ struct opener_request {
 };
 
 struct opener_answer {
-	int64_t result; /* bytes of memory, which follow; or a negative errno */
+	int64_t result;	  /* bytes of memory, which follow; or a negative errno */
+	uint64_t took_ns; /* without the time in which it ran or waited for a CPU; if it is long */
 	struct opened_file file;
 };
 
@@ -187,10 +189,42 @@ static ssize_t read_memory(pid_t pid, uint64_t from, void *to, size_t size)
 	return count < 0 ? -errno : count;
 }
 
+static ssize_t read_command(pid_t pid, char *to, size_t size)
+{
+	char path[64];
+	ssize_t count;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	count = read(fd, to, size);
+	if (count < 0)
+		count = -errno;
+	close(fd);
+	return count;
+}
+
 static void describe(int fd, struct opened_file *file)
 {
 	file->build_id_size = elf_read_build_id(fd, file->build_id, sizeof(file->build_id));
 	file->bits = elf_bits(fd);
+}
+
+/*
+ * The time since begin_ns in which this process waited for others; 0 if it was short. What it
+ * waited for a CPU is no fault of a user's. cpu_ns: child_cpu_ns(), when it was asked for last.
+ */
+static uint64_t time_waited(uint64_t begin_ns, uint64_t *cpu_ns)
+{
+	const struct child ours = { .pid = getpid() };
+	uint64_t took_ns = now_ns() - begin_ns, before_ns = *cpu_ns;
+
+	if (took_ns < SLOW_NS)
+		return 0;
+	*cpu_ns = child_cpu_ns(&ours);
+	return took_ns > *cpu_ns - before_ns ? took_ns - (*cpu_ns - before_ns) : 0;
 }
 
 static void serve(int socket)
@@ -198,16 +232,21 @@ static void serve(int socket)
 	struct opener_request r;
 	struct memory_answer answer;
 	int fds[CHILD_FDS_MAX];
+	uint64_t cpu_ns = 0;
 	ssize_t n;
 
 	while ((n = child_receive(socket, &r, sizeof(r) - 1, fds, UINT64_MAX)) > 0) {
 		size_t size = sizeof(answer.head);
+		uint64_t begin_ns = now_ns();
 		int fd = -1, err;
 
 		((char *)&r)[n] = '\0'; /* ends the name */
 		answer.head = (struct opener_answer){ 0 };
-		if (r.action == READ_MEMORY) {
-			answer.head.result = read_memory(r.pid, r.from, answer.bytes, r.size);
+		if (r.action == READ_MEMORY || r.action == READ_COMMAND) {
+			answer.head.result =
+				r.action == READ_MEMORY
+					? read_memory(r.pid, r.from, answer.bytes, r.size)
+					: read_command(r.pid, answer.bytes, r.size);
 			size += answer.head.result > 0 ? answer.head.result : 0;
 		} else {
 			fd = r.action == OPEN_PATH ? open_path(&r, fds[0], &answer.head.file.status)
@@ -216,6 +255,7 @@ static void serve(int socket)
 		}
 		if (fd >= 0)
 			describe(fd, &answer.head.file);
+		answer.head.took_ns = time_waited(begin_ns, &cpu_ns);
 		err = child_send(socket, &answer, size, &fd, fd >= 0);
 		if (fd >= 0)
 			close(fd);
@@ -332,8 +372,8 @@ static void note_stall(struct opener *o, const struct opener_target *target, uin
 }
 
 /* Waits for the answer, as child_receive(). */
-static ssize_t wait_for_answer(struct opener *o, const struct opener_target *target, void *answer,
-			       size_t size, int *fds)
+static ssize_t wait_for_answer(struct opener *o, const struct opener_target *target,
+			       struct opener_answer *answer, size_t size, int *fds)
 {
 	uint64_t begin_ns = now_ns(), step_ns = target->uid ? USER_NS : ROOT_NS;
 	ssize_t n;
@@ -350,10 +390,10 @@ static ssize_t wait_for_answer(struct opener *o, const struct opener_target *tar
  */
 static ssize_t ask(struct opener *o, const struct opener_target *target,
 		   const struct opener_request *request, size_t request_size, int root,
-		   void *answer, size_t size, int *fds)
+		   struct opener_answer *answer, size_t size, int *fds)
 {
 	ssize_t n = -EPIPE;
-	uint64_t begin_ns, took_ns, cpu_ns;
+	uint64_t begin_ns;
 
 	if (!may_ask(o, target)) {
 		o->refused++;
@@ -373,19 +413,13 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 				close(pid_fd);
 		}
 	}
-	took_ns = now_ns() - begin_ns;
-	if (n >= 0 && (took_ns <= SLOW_NS || !target->uid))
-		return n;
-	/* What it waited for a CPU is no fault of the user's. */
-	cpu_ns = o->child.pid ? child_cpu_ns(&o->child) : 0;
 	if (n == -ETIMEDOUT) {
-		note_stall(o, target, took_ns, child_end(&o->child));
+		note_stall(o, target, now_ns() - begin_ns, child_end(&o->child));
 		o->left++;
 		o->left_of = target->uid;
-	} else if (n >= 0 && cpu_ns >= o->cpu_ns && took_ns > SLOW_NS + (cpu_ns - o->cpu_ns)) {
-		note_stall(o, target, took_ns, -1);
+	} else if (n >= (ssize_t)sizeof(*answer) && target->uid && answer->took_ns >= SLOW_NS) {
+		note_stall(o, target, answer->took_ns, -1);
 	}
-	o->cpu_ns = o->child.pid ? cpu_ns : 0;
 	return n;
 }
 
@@ -446,29 +480,44 @@ int opener_open_path(struct opener *o, const struct opener_target *target, int r
 	return ask_for_file(o, target, &request, path, root, file);
 }
 
-ssize_t opener_read_memory(const struct opener_memory *m, uint64_t from, void *to, size_t size)
+/* Reads bytes that the process has in its memory, by READ_MEMORY or READ_COMMAND. */
+static ssize_t ask_for_bytes(struct opener *o, const struct opener_target *target,
+			     enum opener_action action, uint64_t from, void *to, size_t size)
 {
-	const struct opener_target *target = &m->target;
 	const struct opener_request request = {
-		.action = READ_MEMORY,
+		.action = action,
 		.pid = target->pid,
 		.from = from,
 		.size = size < OPENER_MEMORY_MAX ? size : OPENER_MEMORY_MAX,
 	};
 	struct memory_answer answer;
-	ssize_t n;
+	ssize_t n = ask(o, target, &request, offsetof(struct opener_request, name), -1,
+			&answer.head, sizeof(answer), NULL);
 
-	/* Its memory waits for nobody but root. */
-	if (!target->uid)
-		return read_memory(target->pid, from, to, request.size);
-	n = ask(m->opener, target, &request, offsetof(struct opener_request, name), -1, &answer,
-		sizeof(answer), NULL);
 	if (n < (ssize_t)sizeof(answer.head))
 		return n < 0 ? n : -EIO;
 	n -= sizeof(answer.head);
 	if (answer.head.result < 0 || answer.head.result != n || n > request.size)
 		return answer.head.result < 0 ? answer.head.result : -EIO;
 	memcpy(to, answer.bytes, n);
+	return n;
+}
+
+ssize_t opener_read_memory(const struct opener_memory *m, uint64_t from, void *to, size_t size)
+{
+	/* Its memory waits for nobody but root. */
+	if (!m->target.uid)
+		return read_memory(m->target.pid, from, to, size);
+	return ask_for_bytes(m->opener, &m->target, READ_MEMORY, from, to, size);
+}
+
+ssize_t opener_read_command(struct opener *o, const struct opener_target *target, char *text,
+			    size_t size)
+{
+	ssize_t n = target->uid ? ask_for_bytes(o, target, READ_COMMAND, 0, text, size - 1)
+				: read_command(target->pid, text, size - 1);
+
+	text[n > 0 ? n : 0] = '\0';
 	return n;
 }
 

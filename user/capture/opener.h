@@ -39,7 +39,6 @@ struct opener {
 	struct child child;
 	struct opener_stall stalls[OPENER_STALLS_MAX];
 	size_t stall_count;
-	uint64_t cpu_ns;  /* child_cpu_ns() when it was last slow */
 	uint64_t left;	  /* how many openers were left behind so far, */
 	uid_t left_of;	  /* the user for whom the last one was; 0: root */
 	uint64_t refused; /* and how often something was not asked for because of that */
@@ -89,6 +88,13 @@ struct opener_memory {
 
 /* Reads up to `size` bytes, at most OPENER_MEMORY_MAX. Returns how many, or as above. */
 ssize_t opener_read_memory(const struct opener_memory *m, uint64_t from, void *to, size_t size);
+
+/*
+ * Reads the beginning of the process's command line, with its NULs, which is memory of its own; and
+ * ends it with another. Returns how many bytes, or as above.
+ */
+ssize_t opener_read_command(struct opener *o, const struct opener_target *target, char *text,
+			    size_t size);
 
 /* Ends the opener. Those that were left behind end by themselves, at the latest with us. */
 void opener_end(struct opener *o);

@@ -154,20 +154,17 @@ int origin_read(struct process_table *table, struct process *process)
 
 int origin_read_title(struct process_table *table, struct process *process)
 {
-	char path[32], text[PROCESS_TITLE_SIZE];
+	const struct opener_target target = {
+		.pid = process->pid,
+		.uid = process_user(process),
+	};
+	char text[PROCESS_TITLE_SIZE];
 	size_t size;
-	int directory;
 
 	if (!table->notes_titles || process->title_is_sure || process->title || process->ended)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d", process->pid);
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return 0;
 	/* text ends at the NUL behind the first word. */
-	if (!read_text(directory, "cmdline", text, sizeof(text)))
-		text[0] = '\0';
-	close(directory);
+	opener_read_command(&table->opener, &target, text, sizeof(text));
 	size = strlen(text);
 	while (size && text[size - 1] == ' ')
 		text[--size] = '\0';
