@@ -373,6 +373,33 @@ static void test_threads(void **state)
 	process_table_free(&table);
 }
 
+/* Times without records, but for those in the window, and those since which a process was not
+ * shown. */
+static void test_gaps(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct process *process;
+
+	(void)state;
+	table.gaps[table.gap_count++] = (struct gap){ 2 * NS_PER_S, 3 * NS_PER_S };
+	table.gaps[table.gap_count++] = (struct gap){ 5 * NS_PER_S, 6 * NS_PER_S };
+	table.gaps[table.gap_count++] = (struct gap){ 11 * NS_PER_S, 12 * NS_PER_S };
+	assert_int_equal(process_add(&table, getpid(), 4 * NS_PER_S), 0);
+	process = process_find(&table, getpid());
+	forget(&table, NULL, 10, 20);
+	assert_int_equal(table.gap_count, 2);
+	assert_int_equal(table.gaps[0].from_ns, 5 * NS_PER_S);
+	assert_true(process_gaps_at(&table, process, 15 * NS_PER_S).doubtful);
+	process->shown_ns = 13 * NS_PER_S;
+	forget(&table, NULL, 10, 20);
+	assert_int_equal(table.gap_count, 1);
+	assert_true(process_gaps_at(&table, process, 11 * NS_PER_S).in_gap);
+	forget(&table, NULL, 20, 30);
+	assert_int_equal(table.gap_count, 0);
+	assert_false(process_gaps_at(&table, process, 25 * NS_PER_S).doubtful);
+	process_table_free(&table);
+}
+
 /* The control groups of ended processes are forgotten, too. */
 static void test_groups(void **state)
 {
@@ -618,7 +645,7 @@ static void test_those_there(void **state)
 	assert_int_equal(process_add(&table, GONE, 0), 0);
 	assert_int_equal(map_file(&table, GONE, &file)->fd, -1);
 	fork_at(&table, 2 * NS_PER_S, GONE, getpid()); /* has its mapping */
-	do { /* as long as it takes on a busy machine */
+	do {					       /* as long as it takes on a busy machine */
 		table.next_open_ns = 0;
 		assert_int_equal(image_open_again(&table), 0);
 	} while (table.open_left);
@@ -683,14 +710,15 @@ static void test_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ended),	      cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_lost_exit),     cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_inherited),     cmocka_unit_test(test_parent_execs),
-		cmocka_unit_test(test_chain),	      cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_crowded),
-		cmocka_unit_test(test_many_children), cmocka_unit_test(test_early_end),
-		cmocka_unit_test(test_next_process),  cmocka_unit_test(test_those_there),
-		cmocka_unit_test(test_nobody),	      cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_ended),	    cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_lost_exit),   cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_inherited),   cmocka_unit_test(test_parent_execs),
+		cmocka_unit_test(test_chain),	    cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_groups),	    cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_crowded),	    cmocka_unit_test(test_many_children),
+		cmocka_unit_test(test_early_end),   cmocka_unit_test(test_next_process),
+		cmocka_unit_test(test_those_there), cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

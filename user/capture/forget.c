@@ -230,6 +230,31 @@ static int forget_groups(struct process_table *table)
 	return 0;
 }
 
+/*
+ * Forgets gaps from before the window, but for those since which /proc has not shown some process.
+ * In a recording without an end there would be more and more, and what is between two would be in
+ * doubt, too.
+ */
+static void forget_gaps(struct process_table *table, uint64_t begin_ns)
+{
+	uint64_t known_ns = begin_ns > AFTER_END_NS ? begin_ns - AFTER_END_NS : 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct process *process = &table->processes[i];
+		uint64_t since_ns = process->count ? process->spaces[0]->since_ns : UINT64_MAX;
+
+		if (since_ns < process->shown_ns)
+			since_ns = process->shown_ns;
+		if (since_ns < known_ns)
+			known_ns = since_ns;
+	}
+	for (size_t i = 0; i < table->gap_count; i++)
+		if (table->gaps[i].to_ns > known_ns)
+			table->gaps[kept++] = table->gaps[i];
+	table->gap_count = kept;
+}
+
 int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
 {
 	size_t kept = 0;
@@ -245,5 +270,6 @@ int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t en
 			process_remove(table, &table->processes[i]);
 	err = forget_images(table, begin_ns, end_ns);
 	forget_roots(table);
+	forget_gaps(table, begin_ns);
 	return err ?: forget_groups(table) ?: forget_threads(table, end_ns);
 }

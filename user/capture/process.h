@@ -145,8 +145,8 @@ struct gap {
 /*
  * When there are more, the two that are closest are one, with the time between them.
  * Bound: users: times without records of mappings; then: the two that are closest become one, with
- * the time between them; again: never: they are kept for the recording; share: none; seen: samples
- * in doubt.
+ * the time between them; again: at the next window, when /proc has shown all processes since;
+ * share: none; seen: samples in doubt.
  */
 #define GAPS_MAX 256
 

@@ -182,7 +182,7 @@ static int unwind_index_builds(struct unwind *u)
  * Always on, where all that the daemon's unit may take is half a GiB, one of users' files: those
  * of compilers are a fifth of that, and take a tenth of a second.
  * Bound: users: CPU time and bytes for one file of a user, always on; then: it has no rows: stacks
- * end in its code; again: when another file is mapped; share: the file's own; seen: as images
+ * end in its code; again: when no process maps it any more; share: the file's own; seen: as images
  * without call frame information.
  */
 #define USERS_FILE_NS	 NS_PER_S
