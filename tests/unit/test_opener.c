@@ -57,34 +57,34 @@ static void stop(const struct opener *o)
 /* What takes one user's opener is no other's fault: another opener goes on at once. */
 static void test_stall(void **state)
 {
-	struct opener o = { 0 };
+	struct refusals refusals = { 0 };
+	struct opener o = { .refusals = &refusals };
 	uint64_t first_wait_ns;
 
 	(void)state;
 	assert_opens(&o, USER);
 	stop(&o);
 	assert_int_equal(open_for(&o, USER), -ETIMEDOUT);
-	assert_int_equal(o.left, 1);
-	assert_int_equal(o.left_of, USER);
-	assert_int_equal(o.refused, 0);
+	assert_int_equal(refusals.count, 1);
+	assert_int_equal(refusals.all[0].uid, USER);
 	assert_opens(&o, OTHER);
 	assert_opens(&o, 0);
 	/* The user is not waited for again, */
 	assert_int_equal(open_for(&o, USER), -ETIMEDOUT);
-	assert_int_equal(o.left, 1);
-	assert_int_equal(o.refused, 1);
+	assert_int_equal(refusals.all[0].count, 2);
 	/* until its time has come, and then for longer; */
 	first_wait_ns = o.stalls[0].wait_ns;
 	stop(&o);
 	o.stalls[0].next_ns = now_ns();
 	assert_int_equal(open_for(&o, USER), -ETIMEDOUT);
-	assert_int_equal(o.left, 2);
 	assert_int_equal(o.stall_count, 1);
 	assert_true(o.stalls[0].wait_ns >= 2 * first_wait_ns);
 	/* but is forgotten once that has passed, too. */
 	o.stalls[0].next_ns = o.stalls[0].wait_ns = 0;
 	assert_opens(&o, USER);
 	assert_int_equal(o.stall_count, 0);
+	assert_int_equal(refusals.count, 1);
+	assert_int_equal(refusals.all[0].count, 3);
 	opener_end(&o);
 }
 
@@ -103,8 +103,7 @@ static void test_many(void **state)
 	}
 	assert_int_equal(o.stall_count, OPENER_STALLS_MAX / 2);
 	assert_int_equal(open_for(&o, USER + OPENER_STALLS_MAX), -ETIMEDOUT);
-	assert_int_equal(o.left, OPENER_STALLS_MAX / 2);
-	assert_int_equal(o.refused, 1);
+	assert_int_equal(o.stall_count, OPENER_STALLS_MAX / 2);
 	assert_opens(&o, 0);
 	opener_end(&o);
 }
@@ -118,8 +117,27 @@ static void test_killed(void **state)
 	assert_opens(&o, USER);
 	assert_int_equal(kill(o.child.pid, SIGKILL), 0);
 	assert_opens(&o, USER);
-	assert_int_equal(o.left, 0);
+	assert_int_equal(o.stall_count, 0);
 	opener_end(&o);
+}
+
+/* One who has more users than there are places for is "others", until an hour has passed. */
+static void test_refusals(void **state)
+{
+	struct refusals r = { 0 };
+
+	(void)state;
+	refusals_add(&r, 0, REFUSAL_NO_ANSWER, 1, 1000);
+	for (uint32_t i = 0; i < 2 * REFUSALS_MAX; i++)
+		refusals_add(&r, USER + i, REFUSAL_NO_ANSWER, 2, 2000);
+	assert_int_equal(r.count, REFUSALS_MAX);
+	assert_int_equal(r.all[0].count, 1);
+	assert_int_equal(r.all[REFUSALS_MAX - 1].uid, REFUSAL_OTHERS);
+	assert_int_equal(r.all[REFUSALS_MAX - 1].count,
+			 2 * (REFUSALS_MAX + REFUSAL_CAUSES + 1)); /* and root's place */
+	refusals_add(&r, OTHER - 10, REFUSAL_NO_ANSWER, 3, 1000 + 3600);
+	assert_int_equal(r.all[0].uid, OTHER - 10);
+	assert_int_equal(r.all[0].count, 3);
 }
 
 static void test_memory(void **state)
@@ -140,9 +158,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_stall),  cmocka_unit_test(test_many),
+		cmocka_unit_test(test_killed), cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -45,9 +45,33 @@ static void test_hour(void **context)
 	assert_int_equal(s.recent[RECENT_TICKS], 4);
 }
 
+/* What was refused is read back as it was written. */
+static void test_refusals(void **context)
+{
+	struct state s = { 0 };
+	struct refusals back = { 0 };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	struct error e;
+
+	(void)context;
+	refusals_add(&s.refusals, 1000, REFUSAL_NO_ANSWER, 7, 1234567890);
+	refusals_add(&s.refusals, REFUSAL_OTHERS, REFUSAL_NO_ANSWER, 8, 1234567891);
+	assert_int_equal(write_json(out, &s, &e), 0);
+	fclose(out);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		read_refusal(line, &back);
+	assert_memory_equal(&back, &s.refusals, sizeof(back));
+	free(text);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_hour) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hour),
+		cmocka_unit_test(test_refusals),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

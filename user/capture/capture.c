@@ -96,8 +96,7 @@ struct capture {
 	/* Bound: state. */
 	bool lacks_room;	  /* processes have more mappings than are kept */
 	pid_t crowded;		  /* one of them in the window; 0: none */
-	uint64_t stalls, stalled; /* of struct capture_totals, until this window began, */
-	uint64_t stalls_before, stalled_before; /* and until the one before */
+	struct refusals refusals; /* of the window */
 	uint64_t dropped, dropped_before;
 	uint64_t in_doubt;  /* samples of the window */
 	bool target_execed; /* the target of a histogram has called exec */
@@ -381,6 +380,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	int err = 0;
 
 	c->processes.everyone = counts_everyone(c);
+	c->processes.opener.refusals = &c->processes.refusals;
 	/* What an owned recording has is its user's, also of a process that becomes another's. */
 	c->processes.of_user = c->whom.by_user || c->options.owned;
 	c->processes.uid = c->whom.by_user ? c->whom.uid : getuid();
@@ -897,10 +897,8 @@ int capture_cut(struct capture *c, struct error *e)
 	c->dropped_before = dropped;
 	c->crowded = 0;
 	take_crowded(c);
-	c->stalls_before = c->stalls;
-	c->stalls = c->processes.opener.left;
-	c->stalled_before = c->stalled;
-	c->stalled = c->processes.opener.refused;
+	c->refusals = c->processes.refusals;
+	c->processes.refusals.count = 0;
 	/*
 	 * Where records were lost since it was last done, the mappings of the remaining processes
 	 * are read at the end. A recording that is always on may not take the time.
@@ -1017,9 +1015,6 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.in_doubt = c->in_doubt,
 		.dropped = c->dropped,
 		.crowded = c->crowded,
-		.stalls = c->stalls - c->stalls_before,
-		.stalled = c->stalled - c->stalled_before,
-		.stalled_user = c->processes.opener.left_of,
 		.codes_lost = c->unwind.scripts.lost,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
@@ -1089,6 +1084,11 @@ const struct capture_stack_end *capture_stack_ends(const struct capture *c, size
 {
 	*count = c->stacks.end_count;
 	return c->stacks.ends;
+}
+
+const struct refusals *capture_refusals(const struct capture *c)
+{
+	return &c->refusals;
 }
 
 enum capture_stacks capture_stacks(const struct capture *c)

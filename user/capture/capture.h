@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/refusal.h"
 #include "capture/unwind/unwind_rows.h"
 #include "util/error.h"
 
@@ -178,18 +179,15 @@ struct capture_totals {
 	uint64_t times_lost;	       /* of ticks that are counted */
 	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
 	uint64_t waits;		       /* of threads, with options.waits; */
-	uint64_t waits_spared;	 /* of these: without a stack, as that would have cost too much; */
-	uint64_t codes_lost;	 /* functions of scripts without a name: there were too many */
-	uint64_t waits_no_room;	 /* and without a stack: there were too many; */
-	uint64_t waits_refused;	 /* as many of one user alone, */
-	uid_t waits_refused_uid; /* who has the most; */
-	uint64_t waits_lost;	 /* and in no account, for want of memory */
-	uint64_t waits_cost_ns;	 /* what following them took of CPU time, about */
-	uint64_t wakers_lost;	 /* waits that ended by one for whom there was no room */
-	uint64_t dropped;	 /* child processes not recorded: too many at once */
-	uint64_t stalls;  /* files or memory of others that did not answer: not asked for again, */
-	uint64_t stalled; /* and how often something was missing for that; */
-	uid_t stalled_user;	  /* whose the last was: 0: root's */
+	uint64_t waits_spared;	  /* of these: without a stack, as that would have cost too much; */
+	uint64_t codes_lost;	  /* functions of scripts without a name: there were too many */
+	uint64_t waits_no_room;	  /* and without a stack: there were too many; */
+	uint64_t waits_refused;	  /* as many of one user alone, */
+	uid_t waits_refused_uid;  /* who has the most; */
+	uint64_t waits_lost;	  /* and in no account, for want of memory */
+	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */
+	uint64_t wakers_lost;	  /* waits that ended by one for whom there was no room */
+	uint64_t dropped;	  /* child processes not recorded: too many at once */
 	pid_t crowded;		  /* a process with more mappings than are kept; 0: none */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
@@ -239,6 +237,9 @@ void capture_tables(const struct capture *c, struct capture_tables *tables);
 
 /* How stacks are walked: CAPTURE_STACKS_FP or _CFI; CAPTURE_NO_STACKS: not recorded. */
 enum capture_stacks capture_stacks(const struct capture *c);
+
+/* What was refused in the window, to which users; without times. */
+const struct refusals *capture_refusals(const struct capture *c);
 
 /* Whether samples have their CPU. */
 bool capture_has_cpus(const struct capture *c);

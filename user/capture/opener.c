@@ -392,14 +392,10 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 		   const struct opener_request *request, size_t request_size, int root,
 		   struct opener_answer *answer, size_t size, int *fds)
 {
-	ssize_t n = -EPIPE;
-	uint64_t begin_ns;
+	ssize_t n = may_ask(o, target) ? -EPIPE : -ETIMEDOUT;
+	uint64_t begin_ns = now_ns();
+	bool was_asked = n == -EPIPE;
 
-	if (!may_ask(o, target)) {
-		o->refused++;
-		return -ETIMEDOUT;
-	}
-	begin_ns = now_ns();
 	for (int try = 0; try < 2 && n == -EPIPE; try++) {
 		n = o->child.pid ? 0 : child_start(&o->child, "profil-opener", serve);
 		if (n)
@@ -413,13 +409,12 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 				close(pid_fd);
 		}
 	}
-	if (n == -ETIMEDOUT) {
+	if (n == -ETIMEDOUT && was_asked)
 		note_stall(o, target, now_ns() - begin_ns, child_end(&o->child));
-		o->left++;
-		o->left_of = target->uid;
-	} else if (n >= (ssize_t)sizeof(*answer) && target->uid && answer->took_ns >= SLOW_NS) {
+	else if (n >= (ssize_t)sizeof(*answer) && target->uid && answer->took_ns >= SLOW_NS)
 		note_stall(o, target, answer->took_ns, -1);
-	}
+	if (n == -ETIMEDOUT && o->refusals)
+		refusals_add(o->refusals, target->uid, REFUSAL_NO_ANSWER, 1, 0);
 	return n;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "capture/refusal.h"
 #include "util/child.h"
 
 /*
@@ -39,9 +40,7 @@ struct opener {
 	struct child child;
 	struct opener_stall stalls[OPENER_STALLS_MAX];
 	size_t stall_count;
-	uint64_t left;	  /* how many openers were left behind so far, */
-	uid_t left_of;	  /* the user for whom the last one was; 0: root */
-	uint64_t refused; /* and how often something was not asked for because of that */
+	struct refusals *refusals; /* counts what is not read; or NULL */
 };
 
 /* Whose file or memory it is. */

@@ -175,12 +175,13 @@ struct process_table {
 	size_t image_count, image_room;
 	size_t next_image;
 	struct opener opener;
-	uint64_t serials;      /* how many images there ever were */
-	uint64_t next_open_ns; /* when image_open_again() goes on, */
-	size_t next_open;      /* at which process, */
-	size_t open_left;      /* and how many it has not asked yet */
-	uint64_t next_jit_ns;  /* when the next look of jit_look_soon() at a process is due */
-	struct root *roots;    /* that differ from ours */
+	struct refusals refusals; /* of this window */
+	uint64_t serials;	  /* how many images there ever were */
+	uint64_t next_open_ns;	  /* when image_open_again() goes on, */
+	size_t next_open;	  /* at which process, */
+	size_t open_left;	  /* and how many it has not asked yet */
+	uint64_t next_jit_ns;	  /* when the next look of jit_look_soon() at a process is due */
+	struct root *roots;	  /* that differ from ours */
 	size_t root_count, root_room;
 	bool notes_origins; /* read the control groups of processes, */
 	bool notes_titles;  /* and their titles */

@@ -283,6 +283,7 @@ static void account_window(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
 	const struct profile_wall wall = profile_wall_sum(p);
+	const struct refusals *refusals = capture_refusals(r->capture);
 	struct capture_tables tables;
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -320,12 +321,14 @@ static void account_window(struct recorder *r, struct profile *p)
 			   "others have no name until they are read again",
 			   t.crowded);
 	}
-	s->stalls += t.stalls;
-	s->stalled += t.stalled;
-	if (t.stalls)
-		log_note("files or memory of user %u do not answer: they are not asked for again "
-			 "until they may, and code in them has no names or callers until then",
-			 t.stalled_user);
+	for (size_t i = 0; i < refusals->count; i++) {
+		const struct refusal *refusal = &refusals->all[i];
+
+		log_detail("user %d: %" PRIu64 " %s", (int)refusal->uid, refusal->count,
+			   refusal_titles[refusal->cause]);
+		refusals_add(&s->refusals, refusal->uid, refusal->cause, refusal->count,
+			     clock_ns(CLOCK_REALTIME) / NS_PER_S);
+	}
 	s->unknown_images += profile_count_unmapped(p);
 	s->stacks_user += t.stacks_user;
 	s->stacks_complete += t.stacks_complete;

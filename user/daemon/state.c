@@ -60,10 +60,6 @@ static const struct field {
 	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
-	COUNTER(stalls, "stalls_total",
-		"Times that a user's file or memory did not answer, and was not waited for"),
-	COUNTER(stalled, "stalled_total",
-		"Files and pieces of memory not asked for, as their user's did not answer before"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
 	COUNTER(files_unread, "symbol_files_unread_total",
 		"Files, in each window, whose symbols were not read because of limits"),
@@ -199,14 +195,32 @@ void state_add_change(struct state *s, const char *service, bool worse)
 		__atomic_store_n(&s->unit_count, i + 1, __ATOMIC_RELEASE);
 }
 
+/* -1: those of all users for whom there was no place. */
+static int64_t refusal_uid(const struct refusal *refusal)
+{
+	return refusal->uid == REFUSAL_OTHERS ? -1 : (int64_t)refusal->uid;
+}
+
 static int write_json(FILE *out, void *context, struct error *e)
 {
+	const struct refusals *refusals = &((const struct state *)context)->refusals;
+
 	(void)e;
 	fputs("{", out);
 	for (size_t i = 0; i < FIELDS; i++)
 		fprintf(out, "%s\n\"%s\": %" PRIu64, i ? "," : "", fields[i].name,
 			value_of(context, &fields[i]));
-	fputs("\n}\n", out);
+	fputs(",\n\"refusals\": [", out);
+	for (size_t i = 0; i < refusals->count && i < REFUSALS_MAX; i++) {
+		const struct refusal *refusal = &refusals->all[i];
+
+		fprintf(out,
+			"%s\n{\"uid\": %" PRId64 ", \"cause\": \"%s\", \"count\": %" PRIu64
+			", \"last_time_seconds\": %" PRIu64 "}",
+			i ? "," : "", refusal_uid(refusal), refusal_names[refusal->cause],
+			refusal->count, refusal->last_s);
+	}
+	fputs("]\n}\n", out);
 	return 0;
 }
 
@@ -258,6 +272,21 @@ static void write_changes(const struct state *s, FILE *out)
 		}
 }
 
+static void write_refusals(const struct refusals *refusals, FILE *out)
+{
+	if (refusals->count)
+		fputs("# HELP " METRIC_PREFIX
+		      "refused_total What was refused to a user, by cause.\n"
+		      "# TYPE " METRIC_PREFIX "refused_total counter\n",
+		      out);
+	for (size_t i = 0; i < refusals->count && i < REFUSALS_MAX; i++)
+		fprintf(out,
+			METRIC_PREFIX "refused_total{uid=\"%" PRId64 "\",cause=\"%s\"} %" PRIu64
+				      "\n",
+			refusal_uid(&refusals->all[i]), refusal_names[refusals->all[i].cause],
+			refusals->all[i].count);
+}
+
 static int write_metrics(FILE *out, void *context, struct error *e)
 {
 	char path[TRIGGER_PATH_SIZE];
@@ -274,6 +303,7 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 				f->name, f->help, f->name, f->gauge ? "gauge" : "counter", f->name,
 				value_of(context, f));
 	}
+	write_refusals(&((const struct state *)context)->refusals, out);
 	write_changes(context, out);
 	if (trigger_path(context, path))
 		fprintf(out,
@@ -365,6 +395,42 @@ void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
 	}
 }
 
+/* Whether it is a line of write_json() about one; then it is added. */
+static bool read_refusal(const char *line, struct refusals *refusals)
+{
+	uint64_t count, last_s;
+	char name[64];
+	int64_t uid;
+
+	if (sscanf(line,
+		   "{\"uid\": %" SCNd64 ", \"cause\": \"%63[^\"]\", \"count\": %" SCNu64
+		   ", \"last_time_seconds\": %" SCNu64,
+		   &uid, name, &count, &last_s) != 4)
+		return false;
+	for (enum refusal_cause cause = 0; cause < REFUSAL_CAUSES; cause++)
+		if (strcmp(name, refusal_names[cause]) == 0)
+			refusals_add(refusals, uid < 0 ? REFUSAL_OTHERS : (uint32_t)uid, cause,
+				     count, last_s);
+	return true;
+}
+
+static void print_refusals(const struct refusals *refusals)
+{
+	for (size_t i = 0; i < refusals->count; i++) {
+		const struct refusal *refusal = &refusals->all[i];
+		time_t time = refusal->last_s;
+		char user[32] = "other users", text[32] = "?";
+		struct tm local;
+
+		if (refusal->uid != REFUSAL_OTHERS)
+			snprintf(user, sizeof(user), "uid %" PRIu32, refusal->uid);
+		if (localtime_r(&time, &local))
+			strftime(text, sizeof(text), "%H:%M:%S", &local);
+		printf("%-16s %s: %" PRIu64 " %s; last at %s\n", i ? "" : "refused", user,
+		       refusal->count, refusal_titles[refusal->cause], text);
+	}
+}
+
 #define MIB (1024.0 * 1024)
 
 static void print_state(const struct state *s, bool running, const char *path)
@@ -408,10 +474,6 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s %" PRIu64 " times of ticks, no room\n", "", s->times_lost);
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
-	if (s->stalls)
-		printf("%-16s %" PRIu64 " files or pieces of memory of users, no answer; %" PRIu64
-		       " not asked for after that\n",
-		       "", s->stalls, s->stalled);
 	if (s->crowded)
 		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);
@@ -425,6 +487,7 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s %" PRIu64
 		       " images are read when their code has run for longer: too many at once\n",
 		       "", s->unwind_deferred);
+	print_refusals(&s->refusals);
 	if (s->files_unread)
 		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",
 		       "symbols unread", s->files_unread);
@@ -491,7 +554,8 @@ int state_print(const char *directory, const char *host, bool json, bool *runs, 
 	}
 	/* Reads the lines that write_json() writes; others may own the directory. */
 	for (size_t lines = 0; lines < 2 * STATE_SIZE && fgets(line, sizeof(line), in); lines++) {
-		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
+		if (read_refusal(line, &s.refusals) ||
+		    sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
 			continue;
 		for (size_t i = 0; i < FIELDS; i++)
 			if (strcmp(name, fields[i].name) == 0) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/refusal.h"
 #include "util/error.h"
 
 /*
@@ -46,9 +47,8 @@ struct state {
 	uint64_t samples, ticks;
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t times_lost, in_doubt;				 /* as in struct capture_totals */
-	uint64_t crowded;	  /* windows in which a process had more mappings than are kept */
-	uint64_t stalls, stalled; /* as in struct capture_totals */
-	uint64_t unknown_images;  /* samples, of which no image is known */
+	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
+	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
 	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
@@ -58,6 +58,7 @@ struct state {
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
 	uint64_t unwind_no_room;		  /* images that have no room there, */
 	uint64_t unwind_deferred;		  /* and those that are not read yet */
+	struct refusals refusals;		  /* of which each has its last time */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
 	uint64_t wall_lost;	 /* threads that ended unseen */

@@ -304,6 +304,7 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
 	struct capture_tables tables;
+	const struct refusals *refusals = capture_refusals(c);
 	struct capture_totals totals;
 	size_t image_count, count;
 
@@ -325,10 +326,9 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 			  "them with their paths, less if other processes have very many: "
 			  "addresses in the others have no name",
 			  totals.crowded);
-	if (totals.stalls)
-		tool_warn("files or memory of user %u did not answer, and were not waited for: "
-			  "code in them has no names or callers",
-			  totals.stalled_user);
+	for (size_t i = 0; i < refusals->count; i++)
+		tool_warn("user %d: %" PRIu64 " %s", (int)refusals->all[i].uid,
+			  refusals->all[i].count, refusal_titles[refusals->all[i].cause]);
 	if (totals.waits_refused)
 		tool_warn("%" PRIu64 " waits of user %u have no stack: no user has more different "
 			  "ones than are still free, which is half of 32768",
