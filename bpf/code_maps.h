@@ -10,14 +10,8 @@
 /* After what it asks for. */
 #include "code_objects.h"
 
-/* Bound: as SPARE_IMAGES. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* as many as unwind_images */
-	__type(key, __u32);
-	__type(value, struct language_image);
-} unwind_languages SEC(".maps");
+/* As many as unwind_images. */
+UNWIND_TABLE(unwind_languages, language_image, UNWIND_PART_IMAGES)
 
 struct language_code_key {
 	__u64 process, code;
@@ -45,7 +39,7 @@ struct {
 static const struct language_image *language_image(const struct script_walk *unused, __u32 number)
 {
 	(void)unused;
-	return bpf_map_lookup_elem(&unwind_languages, &number);
+	return find_in_unwind_languages(number);
 }
 
 static __always_inline struct known_code *known_code(struct script_walk *script, __u64 address)

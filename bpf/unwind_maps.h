@@ -17,75 +17,72 @@
 
 struct walk;
 
-/* The sizes of these are set before the load. */
+/*
+ * A table begins with a map whose size is set before the load. When that is full, user space adds
+ * parts, each a map of its own: of those the map NAME_more has as many as the table may ever get,
+ * by the numbers of their elements. The first ones, which are in the first map, stay empty.
+ */
+#define UNWIND_TABLE(name, element, elements)                                   \
+	struct name##_part {                                                    \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                               \
+		__uint(map_flags, BPF_F_MMAPABLE);                              \
+		__uint(max_entries, elements);                                  \
+		__type(key, __u32);                                             \
+		__type(value, struct element);                                  \
+	};                                                                      \
+	struct {                                                                \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                               \
+		__uint(map_flags, BPF_F_MMAPABLE);                              \
+		__uint(max_entries, 1);                                         \
+		__type(key, __u32);                                             \
+		__type(value, struct element);                                  \
+	} name SEC(".maps");                                                    \
+	struct {                                                                \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);                       \
+		__uint(max_entries, 1);                                         \
+		__type(key, __u32);                                             \
+		__array(values, struct name##_part);                            \
+	} name##_more SEC(".maps");                                             \
+                                                                                \
+	static __always_inline struct element *find_in_##name(__u32 number)     \
+	{                                                                       \
+		struct element *found = bpf_map_lookup_elem(&name, &number);    \
+		__u32 part = number / (elements), within = number % (elements); \
+		void *map;                                                      \
+                                                                                \
+		if (found)                                                      \
+			return found;                                           \
+		map = bpf_map_lookup_elem(&name##_more, &part);                 \
+		return map ? bpf_map_lookup_elem(map, &within) : NULL;          \
+	}
 
-/* Bound: as MAPPINGS_MAX. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_mapping);
-} unwind_mappings SEC(".maps");
-
-/* Bound: as SPARE_IMAGES. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_image);
-} unwind_images SEC(".maps");
-
-/* Bound: as UNWIND_SPARE_MIB. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_page);
-} unwind_pages SEC(".maps");
-
-/* Bound: as UNWIND_SPARE_MIB. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_chunk);
-} unwind_chunks SEC(".maps");
-
-/* Bound: as UNWIND_SPARE_MIB. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_rule);
-} unwind_rules SEC(".maps");
+UNWIND_TABLE(unwind_mappings, unwind_mapping, UNWIND_PART_MAPPINGS)
+UNWIND_TABLE(unwind_images, unwind_image, UNWIND_PART_IMAGES)
+UNWIND_TABLE(unwind_pages, unwind_page, UNWIND_PART_PAGES)
+UNWIND_TABLE(unwind_chunks, unwind_chunk, UNWIND_PART_CHUNKS)
+UNWIND_TABLE(unwind_rules, unwind_rule, UNWIND_PART_RULES)
 
 static const struct unwind_mapping *walk_mapping(const struct walk *unused, __u32 number)
 {
 	(void)unused;
-	return bpf_map_lookup_elem(&unwind_mappings, &number);
+	return find_in_unwind_mappings(number);
 }
 
 static struct unwind_image *walk_image(const struct walk *unused, __u32 number)
 {
 	(void)unused;
-	return bpf_map_lookup_elem(&unwind_images, &number);
+	return find_in_unwind_images(number);
 }
 
 static const struct unwind_page *walk_page(const struct walk *unused, __u32 number)
 {
 	(void)unused;
-	return bpf_map_lookup_elem(&unwind_pages, &number);
+	return find_in_unwind_pages(number);
 }
 
 static const struct unwind_row *walk_row(const struct walk *unused, __u32 number)
 {
-	__u32 key = number / UNWIND_CHUNK_ROWS;
-	const struct unwind_chunk *chunk = bpf_map_lookup_elem(&unwind_chunks, &key);
+	const struct unwind_chunk *chunk = find_in_unwind_chunks(number / UNWIND_CHUNK_ROWS);
 
 	(void)unused;
 	return chunk ? &chunk->rows[number % UNWIND_CHUNK_ROWS] : NULL;
@@ -94,7 +91,7 @@ static const struct unwind_row *walk_row(const struct walk *unused, __u32 number
 static const struct unwind_rule *walk_rule(const struct walk *unused, __u32 number)
 {
 	(void)unused;
-	return bpf_map_lookup_elem(&unwind_rules, &number);
+	return find_in_unwind_rules(number);
 }
 
 static long walk_read(const struct walk *unused, void *to, __u32 size, __u64 from)

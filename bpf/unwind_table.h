@@ -97,6 +97,17 @@ struct unwind_chunk {
 	struct unwind_row rows[UNWIND_CHUNK_ROWS];
 };
 
+/*
+ * Elements of the parts by which tables grow: each is a multiple of 64 KiB, so that parts can be
+ * mapped one after the other, whatever the size of a page of memory.
+ * Bound: size.
+ */
+#define UNWIND_PART_IMAGES   4096
+#define UNWIND_PART_PAGES    16384
+#define UNWIND_PART_CHUNKS   16
+#define UNWIND_PART_RULES    8192
+#define UNWIND_PART_MAPPINGS 16384
+
 struct unwind_image {
 	unsigned long long begin; /* ELF virtual address of its first row, and of its first page */
 	unsigned int first_page, page_count;

@@ -96,8 +96,8 @@ static int make_tables(void **state)
 	tables.chunks = calloc(1, sizeof(*tables.chunks));
 	tables.rules = calloc(room.rules, sizeof(*tables.rules));
 	if (!tables.images || !tables.languages || !tables.pages || !tables.chunks ||
-	    !tables.rules || unwind_tables_add(&tables, &rows, true, &mappings[0].image) ||
-	    unwind_tables_add(&tables, &rows, true, &mappings[1].image))
+	    !tables.rules || unwind_tables_add(&tables, &rows, 0, &mappings[0].image) ||
+	    unwind_tables_add(&tables, &rows, 0, &mappings[1].image))
 		return -1;
 	for (size_t i = 0; i < sizeof(python_layouts) / sizeof(*python_layouts); i++)
 		if (python_layouts[i].version == 0x30d)

@@ -230,7 +230,7 @@ static int make_image(void **state)
 	tables.rules = calloc(room.rules, sizeof(*tables.rules));
 	if (!tables.images || !tables.languages || !tables.pages || !tables.chunks || !tables.rules)
 		return -1;
-	return unwind_tables_add(&tables, &rows, true, &mapping.image);
+	return unwind_tables_add(&tables, &rows, 0, &mapping.image);
 }
 
 static int free_image(void **state)

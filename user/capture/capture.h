@@ -228,9 +228,12 @@ enum capture_rows capture_rows(const struct capture *c, uint32_t image, const ch
 struct capture_tables {
 	size_t images, rows; /* images with rows, and their rows */
 	size_t bytes;	     /* kernel memory that these take, */
-	size_t room_bytes;   /* and that there is for all */
-	size_t no_room;	     /* mapped images whose rows have no room */
-	size_t deferred;     /* mapped images that are not read yet, for lack of time */
+	size_t size_bytes;   /* that the tables take now, */
+	size_t room_bytes;   /* and that rows may take at most */
+	size_t no_room;	     /* mapped images whose rows have no room, */
+	size_t too_large;    /* of which these never have; */
+	size_t deferred;     /* and those that are not read yet, for lack of time */
+	uint64_t evicted;    /* times that rows made room for others, since the start */
 };
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);
@@ -293,11 +296,13 @@ struct capture_image {
 	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
 	uint64_t device, inode;	  /* of the file; inode 0: unknown */
 	off_t size;		  /* of the open file when it was opened, */
-	struct timespec modified; /* and when it was last modified then */
+	struct timespec modified; /* and when it was last modified then, */
+	struct timespec changed;  /* or changed, which no user can set back */
 	uid_t provider;	   /* the user who chose what the file holds; 0: root or the caller */
 	uint64_t serial;   /* of no other image of the recording, whatever its number */
 	unsigned int bits; /* 32 or 64 of an ELF file whose file could be opened, else 0 */
 	/* Private to the capture: */
+	uint64_t group; /* hash of the control group of the first process; 0: unknown */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
 	/*
 	 * Bound: users: an image whose file could not be opened; then: its code has no names and

@@ -269,17 +269,20 @@ static void describe_file(struct capture_image *image, const struct sideband_rec
 	memcpy(image->build_id, record->build_id, sizeof(image->build_id));
 	image->size = file->status.st_size;
 	image->modified = file->status.st_mtim;
+	image->changed = file->status.st_ctim;
 	image->bits = file->bits;
 }
 
 /*
- * fd: a descriptor of the file, which the table owns from now on; or a negative errno. user: of the
- * process. Returns 0 or -ENOMEM.
+ * fd: a descriptor of the file, which the table owns from now on; or a negative errno. Returns 0 or
+ * -ENOMEM.
  */
-static int add_file(struct process_table *table, const char *name,
+static int add_file(struct process_table *table, const struct process *process, const char *name,
 		    const struct sideband_record *record, int fd, const struct opened_file *file,
-		    uid_t provider, uid_t user, uint32_t *number)
+		    uid_t provider, uint32_t *number)
 {
+	const char *group =
+		process->group < table->group_count ? table->groups[process->group] : "";
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
 		.path = strndup(name, fd < 0 ? strlen(name) : proc_path_size(name)),
@@ -287,7 +290,8 @@ static int add_file(struct process_table *table, const char *name,
 		.root = -1,
 		.is_unread = fd < 0 && fd != -EINVAL && fd != -ENODATA,
 		.provider = provider,
-		.user = user,
+		.group = hash_bytes(group, strlen(group), 0),
+		.user = process_user(process),
 	};
 
 	describe_file(&image, record, file);
@@ -500,7 +504,7 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 			unread->user = 0;
 	}
 	if (*image == INDEX_NONE)
-		return add_file(table, name, &opened, fd, &file, fd < 0 ? 0 : provider, user,
+		return add_file(table, process, name, &opened, fd, &file, fd < 0 ? 0 : provider,
 				image);
 	if (table->images[*image].is_unread && fd != -EAGAIN) {
 		if (fd >= 0)

@@ -12,6 +12,8 @@
  */
 enum refusal_cause {
 	REFUSAL_NO_ANSWER, /* files and memory: they do not answer, see capture/opener.h */
+	REFUSAL_UNWIND_TIME, /* images: their call frame information is read later, */
+	REFUSAL_UNWIND_ROOM, /* or has no room, see capture/unwind/ */
 	REFUSAL_CAUSES
 };
 

@@ -154,10 +154,14 @@ static int prepare_unwind(const struct sample_program *sample)
 	struct sample_bpf *bpf = sample->bpf;
 	struct unwind *unwind = sample->settings.unwind;
 	struct bpf_map *maps[] = {
-		bpf->maps.unwind_processes, bpf->maps.unwind_mappings,	bpf->maps.unwind_images,
-		bpf->maps.unwind_pages,	    bpf->maps.unwind_chunks,	bpf->maps.unwind_rules,
-		bpf->maps.unwind_copies,    bpf->maps.unwind_languages, bpf->maps.language_sent,
-		bpf->maps.language_codes,
+		bpf->maps.unwind_processes,	bpf->maps.unwind_mappings,
+		bpf->maps.unwind_mappings_more, bpf->maps.unwind_images,
+		bpf->maps.unwind_images_more,	bpf->maps.unwind_pages,
+		bpf->maps.unwind_pages_more,	bpf->maps.unwind_chunks,
+		bpf->maps.unwind_chunks_more,	bpf->maps.unwind_rules,
+		bpf->maps.unwind_rules_more,	bpf->maps.unwind_copies,
+		bpf->maps.unwind_languages,	bpf->maps.unwind_languages_more,
+		bpf->maps.language_sent,	bpf->maps.language_codes,
 	};
 	/*
 	 * The ring buffer for copies of stacks: 4 MiB a CPU; if always on, at some 100 Hz, 1 MiB,

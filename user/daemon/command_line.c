@@ -279,7 +279,7 @@ static const struct option_spec continuous_options[] = {
 	{ "event", 'e', "EVENT", "cpu-clock, or tick: the scheduler's own, at its rate",
 	  take_event, CONTINUOUS(event) },
 	{ "unwind-memory", 0, "MIB",
-	  "room for call frame information of programs that start later (12)", option_unwind_memory,
+	  "room for call frame information of programs that start later (64)", option_unwind_memory,
 	  CONTINUOUS(unwind_mib) },
 	{ "window", 0, "SECONDS", "of each file (60)", take_seconds, CONTINUOUS(window_ns) },
 	{ "retain-bytes", 0, "SIZE", "remove the oldest files beyond this size (2G); 0: no limit",

@@ -343,9 +343,12 @@ static void account_window(struct recorder *r, struct profile *p)
 		s->throttled_ns += p->totals.throttled[i].throttled_ns;
 	s->throttled_lost += t.throttled_lost;
 	s->unwind_bytes = tables.bytes;
+	s->unwind_size_bytes = tables.size_bytes;
 	s->unwind_room_bytes = tables.room_bytes;
 	s->unwind_no_room = tables.no_room;
+	s->unwind_too_large = tables.too_large;
 	s->unwind_deferred = tables.deferred;
+	s->unwind_evicted = tables.evicted;
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 	state_note_hour(&r->hour, s, clock_ns(CLOCK_REALTIME) / NS_PER_S);

@@ -64,11 +64,16 @@ static const struct field {
 	COUNTER(files_unread, "symbol_files_unread_total",
 		"Files, in each window, whose symbols were not read because of limits"),
 	GAUGE(unwind_bytes, "unwind_table_bytes", "Used of the tables for walking stacks"),
-	GAUGE(unwind_room_bytes, "unwind_table_size_bytes", "Size of these tables"),
+	GAUGE(unwind_size_bytes, "unwind_table_size_bytes", "Size of these tables"),
+	GAUGE(unwind_room_bytes, "unwind_table_limit_bytes", "Size that they may grow to"),
 	GAUGE(unwind_no_room, "unwind_no_room_images",
 	      "Images whose call frame information has no room there"),
+	GAUGE(unwind_too_large, "unwind_too_large_images",
+	      "Of these, images that are larger than all that their owner may have there"),
 	GAUGE(unwind_deferred, "unwind_deferred_images",
 	      "Images whose call frame information is read later, for lack of time"),
+	COUNTER(unwind_evicted, "unwind_evicted_total",
+		"Images whose call frame information made room for that of others"),
 	COUNTER(stacks_user, "user_stacks_total", "Samples with call stacks in user space"),
 	COUNTER(stacks_complete, "whole_user_stacks_total",
 		"Of these, those up to the start of the program"),
@@ -478,11 +483,14 @@ static void print_state(const struct state *s, bool running, const char *path)
 		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);
 	if (s->unwind_room_bytes)
-		printf("%-16s %.1f of %.1f MiB used\n", "unwind tables", s->unwind_bytes / MIB,
-		       s->unwind_room_bytes / MIB);
+		printf("%-16s %.1f of %.1f MiB used, %.1f at most; %" PRIu64
+		       " images made room for others\n",
+		       "unwind tables", s->unwind_bytes / MIB, s->unwind_size_bytes / MIB,
+		       s->unwind_room_bytes / MIB, s->unwind_evicted);
 	if (s->unwind_no_room)
-		printf("%-16s no room for %" PRIu64 " images: give --unwind-memory a larger size\n",
-		       "", s->unwind_no_room);
+		printf("%-16s no room for %" PRIu64 " images, %" PRIu64
+		       " of them too large: give --unwind-memory a larger size\n",
+		       "", s->unwind_no_room, s->unwind_too_large);
 	if (s->unwind_deferred)
 		printf("%-16s %" PRIu64
 		       " images are read when their code has run for longer: too many at once\n",

@@ -53,12 +53,12 @@ struct state {
 	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
-	uint64_t cpu_ns;			  /* of all its processes */
-	uint64_t machine_ns;			  /* time of all CPUs */
-	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
-	uint64_t unwind_no_room;		  /* images that have no room there, */
-	uint64_t unwind_deferred;		  /* and those that are not read yet */
-	struct refusals refusals;		  /* of which each has its last time */
+	uint64_t cpu_ns;     /* of all its processes */
+	uint64_t machine_ns; /* time of all CPUs */
+	/* Of the tables for walking stacks, as in struct capture_tables */
+	uint64_t unwind_bytes, unwind_size_bytes, unwind_room_bytes;
+	uint64_t unwind_no_room, unwind_too_large, unwind_deferred, unwind_evicted;
+	struct refusals refusals; /* of which each has its last time */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
 	uint64_t wall_lost;	 /* threads that ended unseen */

@@ -69,7 +69,7 @@ struct tool_target {
 	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto); a script's without this", \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "unwind-memory", 0, "MIB",                                                               \
-	  "room for call frame information of programs that start later (12)",                     \
+	  "room for call frame information of programs that start later (64)",                     \
 	  option_unwind_memory, offsetof(type, member.unwind_mib) },                          \
 	{ "native", 0, NULL, "in stacks of scripts, keep the frames of their interpreter", NULL,     \
 	  offsetof(type, member.native) },                                                         \

@@ -32,17 +32,19 @@ struct unwind_image_state {
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
 	uint64_t device, inode;	 /* of the open file of which it was read; inode 0: none, */
 	off_t size;		 /* and what this was then */
-	struct timespec modified;
-	bool root_owned; /* root owns the file: no user has forged its build ID */
-	bool removed;	 /* its rows were thrown out of the tables */
-	bool wanted;	 /* is in unwind.wanted: to be read */
+	struct timespec changed;
+	uid_t owner;	/* who may have written the file; 0: only root */
+	uint64_t payer; /* see find_payer() */
+	bool removed;	/* its rows were thrown out of the tables */
+	bool wanted;	/* is in unwind.wanted: to be read */
 	/*
 	 * Bound: users: an image whose rows found no room in the tables; then: stacks end in its
 	 * code; again: when ticks come to it, others make room; one larger than the tables never;
 	 * share: as UNWIND_SPARE_MIB; seen: unwind_no_room_images.
 	 */
-	bool no_room; /* the tables are too small for it */
-	bool again;   /* its file has been opened again: see image_open_again() */
+	bool no_room;	/* the tables are too small for it, */
+	bool too_large; /* as it takes more than all the room that its owner may have */
+	bool again;	/* its file has been opened again: see image_open_again() */
 	/* Bound: as TIME_NS. */
 	bool deferred;	     /* there was no time to read its file: see is_out_of_time() */
 	bool earned;	     /* its code has run for long enough to read it in any case */
@@ -80,7 +82,7 @@ struct unwind_demand {
 typedef bool unwind_copy_filter(const struct unwind_copy *copy, void *context);
 static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context);
 static int unwind_withdraw(struct unwind *u, size_t number);
-static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, bool users_only,
+static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, uid_t owner,
 			    uint64_t until_ns);
 static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
 			      const struct unwind_sizes *need);
@@ -94,65 +96,96 @@ static bool is_known(const struct unwind *u, uint32_t image)
 	return image < u->image_count && u->images[image].known;
 }
 
-static bool is_root_owned(int fd)
+/* Who may have written the image's open file; 0: only root; UINT32_MAX: anyone. */
+static uid_t owner_of(const struct capture_image *image, int fd)
 {
 	struct stat status;
 
-	return fstat(fd, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH);
-}
-
-struct build_id {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-static uint64_t hash_build(const uint8_t *build_id, size_t size)
-{
-	return hash_bytes(build_id, size, 0);
-}
-
-static bool is_build(const void *images, uint32_t number, const void *key)
-{
-	const struct unwind_rows *rows = &((const struct unwind_image_state *)images)[number].rows;
-	const struct build_id *id = key;
-
-	return rows->build_id_size == id->size && memcmp(rows->build_id, id->bytes, id->size) == 0;
+	if (fstat(fd, &status) || status.st_mode & S_IWOTH)
+		return image->provider ?: UINT32_MAX;
+	return status.st_uid ? image->provider ?: status.st_uid : 0;
 }
 
 /*
- * Finds an image with the same build ID, such as the same program in another container. Only files
- * of root are found: with a forged build ID a user could choose how others' stacks are walked.
+ * Whether an image is the same as one that was read: it has the same build ID, or neither has one
+ * and its open file is the same.
  */
-static const struct unwind_image_state *find_build(const struct unwind *u, const uint8_t *build_id,
-						   size_t size)
+static bool is_read_of(const struct unwind_image_state *state, const struct capture_image *image)
 {
-	const struct build_id id = { build_id, size };
-	uint32_t number =
-		size ? index_find(&u->builds, hash_build(build_id, size), is_build, u->images, &id)
-		     : INDEX_NONE;
+	const struct unwind_rows *rows = &state->rows;
 
+	if (rows->build_id_size || image->build_id_size)
+		return rows->build_id_size == image->build_id_size &&
+		       memcmp(rows->build_id, image->build_id, image->build_id_size) == 0;
+	return state->inode && image->fd >= 0 && state->inode == image->inode &&
+	       state->device == image->device && state->size == image->size &&
+	       state->changed.tv_sec == image->changed.tv_sec &&
+	       state->changed.tv_nsec == image->changed.tv_nsec;
+}
+
+struct wanted_contents {
+	const struct capture_image *image;
+	uid_t owner;
+};
+
+static bool is_wanted(const struct unwind_image_state *state, const struct wanted_contents *wanted)
+{
+	return state->owner == wanted->owner && state->owner != UINT32_MAX &&
+	       is_read_of(state, wanted->image);
+}
+
+static uint64_t hash_contents(const uint8_t *build_id, size_t size, uint64_t device, uint64_t inode)
+{
+	return size ? hash_bytes(build_id, size, 0) : hash_u64(device, inode);
+}
+
+static bool has_contents(const void *images, uint32_t number, const void *key)
+{
+	return is_wanted(&((const struct unwind_image_state *)images)[number], key);
+}
+
+/*
+ * Finds an image with the same contents, such as the same program in another container. Only files
+ * of root, and those of the same user are found: with a forged build ID a user could choose how
+ * others' stacks are walked.
+ */
+static const struct unwind_image_state *find_same(const struct unwind *u,
+						  const struct capture_image *image)
+{
+	struct wanted_contents wanted = { .image = image };
+	uint64_t hash =
+		hash_contents(image->build_id, image->build_id_size, image->device, image->inode);
+	uint32_t number = index_find(&u->contents, hash, has_contents, u->images, &wanted);
+
+	if (number == INDEX_NONE && image->provider) {
+		wanted.owner = image->provider;
+		number = index_find(&u->contents, hash, has_contents, u->images, &wanted);
+	}
 	return number == INDEX_NONE ? NULL : &u->images[number];
 }
 
-static int index_build(struct unwind *u, size_t number)
+static int index_contents(struct unwind *u, size_t number)
 {
 	const struct unwind_image_state *state = &u->images[number];
 	const struct unwind_rows *rows = &state->rows;
+	struct wanted_contents wanted = { &u->processes->images[number], state->owner };
+	uint64_t hash =
+		hash_contents(rows->build_id, rows->build_id_size, state->device, state->inode);
 
-	if (state->number == UNWIND_NO_IMAGE || !state->root_owned || !rows->build_id_size ||
-	    find_build(u, rows->build_id, rows->build_id_size))
+	if (state->number == UNWIND_NO_IMAGE || (!rows->build_id_size && !state->inode) ||
+	    index_find(&u->contents, hash, has_contents, u->images, &wanted) != INDEX_NONE)
 		return 0;
-	return index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size), number);
+	return index_add(&u->contents, hash, number);
 }
 
-/* Makes the images of root findable by their build IDs, anew. Returns 0 or -ENOMEM. */
-static int unwind_index_builds(struct unwind *u)
+/* Makes images findable by their contents, anew. Returns 0 or -ENOMEM. */
+static int unwind_index_contents(struct unwind *u)
 {
 	int err = 0;
 
-	index_free(&u->builds);
+	index_free(&u->contents);
 	for (size_t i = 0; i < u->image_count && !err; i++)
-		err = index_build(u, i);
+		err = index_contents(u, i);
 	return err;
 }
 
@@ -163,10 +196,22 @@ static int unwind_index_builds(struct unwind *u)
  * Bound: users: CPU time for reading call frame information: of users' files, and always on of
  * root's, too; then: it is read later; again: a tenth of the time that passes fills it, always on 1
  * / 400; or when its code has run 50 times as long as reading takes; share: root and all users
- * each; none among users; seen: unwind_deferred_images.
+ * each; of these an eighth to each control group of root's, and to each user; seen:
+ * unwind_deferred_images.
  */
 #define TIME_NS	   (10 * NS_PER_S)
 #define USERS_PART 10
+/*
+ * Always on, root's files have one, too: a build runs any number of new programs.
+ * Bound: as TIME_NS.
+ */
+#define ALWAYS_ON_PART 400
+/*
+ * One payer has 1 / PAYER_PART of that: a user, or, of root's, a control group. So a service that
+ * is deployed after a thousand programs of a build is read at once.
+ * Bound: as TIME_NS.
+ */
+#define PAYER_PART 8
 /*
  * What comes when the budget is spent is deferred, but not for good: its ticks are counted, and it
  * is read when its code has run so many times longer than reading is expected to take. So whoever
@@ -176,7 +221,7 @@ static int unwind_index_builds(struct unwind *u)
  */
 #define EARNED_FACTOR	 50
 #define READ_NS_PER_BYTE 3
-#define READ_NS_MIN	 NS_PER_MS
+#define READ_NS_MIN	 (NS_PER_MS / 2)
 #define READ_NS_MAX	 (100 * NS_PER_MS) /* most of a huge file is no call frame information */
 /*
  * Always on, where all that the daemon's unit may take is half a GiB, one of users' files: those
@@ -187,27 +232,54 @@ static int unwind_index_builds(struct unwind *u)
  */
 #define USERS_FILE_NS	 NS_PER_S
 #define USERS_FILE_BYTES ((uint64_t)128 * 1024 * 1024)
-/*
- * Always on, root's files have one, too: a build runs any number of new programs.
- * Bound: as TIME_NS.
- */
-#define ALWAYS_ON_PART 400
 
 static bool has_budget(const struct unwind *u, const struct unwind_image_state *state)
 {
-	return !state->root_owned || u->always_on || state->removed || state->again;
+	return state->owner || u->always_on || state->removed || state->again;
+}
+
+static void fill_time(struct unwind_time *time, uint64_t now_ns, uint64_t part, uint64_t most_part)
+{
+	const int64_t most = TIME_NS / most_part;
+
+	time->left_ns += (now_ns - time->filled_ns) / part;
+	if (time->left_ns > most)
+		time->left_ns = most;
+	time->filled_ns = now_ns;
+}
+
+/* Who pays for reading an image, never 0: its user, or else the control group that it came from. */
+static uint64_t find_payer(const struct capture_image *image, uid_t owner)
+{
+	return hash_u64(owner, owner ? 0 : image->group) ?: 1;
+}
+
+/* The time that is left to a payer: the one that has not asked for longest makes room. */
+static struct unwind_time *payer_time(struct unwind *u, uint64_t payer)
+{
+	struct unwind_payer *oldest = &u->payers[0];
+
+	for (size_t i = 0; i < UNWIND_PAYERS; i++) {
+		if (u->payers[i].payer == payer)
+			return &u->payers[i].time;
+		if (u->payers[i].time.filled_ns < oldest->time.filled_ns)
+			oldest = &u->payers[i];
+	}
+	*oldest = (struct unwind_payer){ payer, { TIME_NS / PAYER_PART, now_ns() } };
+	return &oldest->time;
 }
 
 static bool is_out_of_time(struct unwind *u, const struct unwind_image_state *state)
 {
-	struct unwind_time *time = state->root_owned ? &u->root_time : &u->users_time;
-	uint64_t now = now_ns();
+	struct unwind_time *time = state->owner ? &u->users_time : &u->root_time, *own;
+	uint64_t now = now_ns(), part = u->always_on ? ALWAYS_ON_PART : USERS_PART;
 
-	time->left_ns += (now - time->filled_ns) / (u->always_on ? ALWAYS_ON_PART : USERS_PART);
-	if (time->left_ns > (int64_t)TIME_NS)
-		time->left_ns = TIME_NS;
-	time->filled_ns = now;
-	return has_budget(u, state) && !state->earned && time->left_ns <= 0;
+	if (!has_budget(u, state))
+		return false;
+	own = payer_time(u, state->payer);
+	fill_time(time, now, part, 1);
+	fill_time(own, now, part * PAYER_PART, PAYER_PART);
+	return !state->earned && (time->left_ns <= 0 || own->left_ns <= 0);
 }
 
 /* The files that are mapped when recording starts are read in any case. */
@@ -215,12 +287,11 @@ static void add_time(struct unwind *u, const struct unwind_image_state *state, u
 {
 	uint64_t ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 
-	if (state->earned)
+	if (state->earned || (!state->owner && (!u->ring || !has_budget(u, state))))
 		return;
-	if (!state->root_owned)
-		u->users_time.left_ns -= ns;
-	else if (u->ring && has_budget(u, state))
-		u->root_time.left_ns -= ns;
+	*(state->owner ? &u->users_time.left_ns : &u->root_time.left_ns) -= ns;
+	if (u->ring)
+		payer_time(u, state->payer)->left_ns -= ns;
 }
 
 /* Whether a deferred image can be read now: its code has run for long enough, or there is time. */
@@ -236,6 +307,13 @@ static bool is_due(struct unwind *u, struct unwind_image_state *state)
 	return !is_out_of_time(u, state);
 }
 
+static void set_owner(struct unwind_image_state *state, const struct capture_image *image,
+		      uid_t owner)
+{
+	state->owner = owner;
+	state->payer = find_payer(image, owner);
+}
+
 /*
  * Reads the rows of an open file. -ESTALE: it is another build than was mapped, since it was opened
  * by its path, and that has been replaced or is in another root directory.
@@ -249,13 +327,16 @@ static int read_rows(struct unwind *u, const struct capture_image *image, int fd
 	struct stat status;
 	int err;
 
-	state->root_owned = is_root_owned(fd);
+	set_owner(state, image, owner_of(image, fd));
 	if (is_out_of_time(u, state)) {
 		state->deferred = true;
+		refusals_add(&u->processes->refusals, state->owner, REFUSAL_UNWIND_TIME, 1, 0);
 		state->file_bytes = fstat(fd, &status) ? 0 : status.st_size;
+		rows->build_id_size = image->build_id_size;
+		memcpy(rows->build_id, image->build_id, sizeof(rows->build_id));
 		return error_set(e, 0, "so many new files came that it is read later");
 	}
-	if (u->always_on && !state->root_owned) {
+	if (u->always_on && state->owner) {
 		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
 		budget = &users_file;
 	}
@@ -309,12 +390,15 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	if (image->path[0] != '/' && !is_vdso)
 		return 0; /* code without a file */
 	/* Our own vDSO is read, not the process's copy: it may have written to that. */
-	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
+	set_owner(state, image,
+		  is_vdso	   ? 0
+		  : image->fd >= 0 ? owner_of(image, image->fd)
+				   : UINT32_MAX);
 	/*
 	 * Until the rows are read, stacks through the image are copied, or lost: on a busy machine
 	 * this thread goes first. Not for users' files: they could use that to slow down others.
 	 */
-	if (state->root_owned)
+	if (!state->owner)
 		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
 	if (is_vdso)
 		err = u->read(-1, image->path, NULL, &state->rows, e);
@@ -326,6 +410,16 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	return err;
 }
 
+/* Gives an image the number and the segments of one with the same contents. */
+static void take_same(struct unwind *u, size_t number, const struct unwind_image_state *same)
+{
+	struct unwind_image_state *state = &u->images[number];
+
+	*state = *same; /* rows and rules are in the tables */
+	state->payer = find_payer(&u->processes->images[number], same->owner);
+	state->wanted = state->moved = state->removed = false;
+}
+
 /*
  * Reads the rows of an image, unless they are in the tables. Returns 0 or -ENOMEM; why there are
  * none is in its state.
@@ -334,12 +428,17 @@ static int unwind_read_image(struct unwind *u, size_t number)
 {
 	struct capture_image *image = &u->processes->images[number];
 	struct unwind_image_state *state = &u->images[number];
-	const struct unwind_image_state *same =
-		find_build(u, image->build_id, image->build_id_size);
+	const struct unwind_image_state *same = find_same(u, image);
 	const struct unwind_image_state before = *state;
 	struct error e = { 0 };
 	int err;
 
+	/* One with the same contents was read meanwhile. */
+	for (size_t i = 0; unwind_tables_has_rows(&u->tables, before.number); i++)
+		if (i != number && u->images[i].number == before.number && !u->images[i].deferred) {
+			take_same(u, number, &u->images[i]);
+			return 0;
+		}
 	*state = (struct unwind_image_state){
 		.known = true,
 		.number = before.number,
@@ -349,16 +448,13 @@ static int unwind_read_image(struct unwind *u, size_t number)
 		.device = image->device,
 		.inode = image->fd >= 0 ? image->inode : 0,
 		.size = image->size,
-		.modified = image->modified,
+		.changed = image->changed,
 	};
 	image->is_reopened = false;
 	if (!state->number && unwind_revive(u, image, state))
-		return index_build(u, number);
+		return index_contents(u, number);
 	if (!state->number && same) {
-		state->number = same->number;
-		state->rows = same->rows; /* the segments: rows and rules are in the tables */
-		state->root_owned = true;
-		state->removed = false;
+		take_same(u, number, same);
 		return 0;
 	}
 	err = read_file(u, image, state, &e);
@@ -376,9 +472,10 @@ static int unwind_read_image(struct unwind *u, size_t number)
 }
 
 /* Frees the rows that were read, and notes that there is no room for them. */
-static void drop_rows_no_room(struct unwind_image_state *state)
+static void drop_rows_no_room(struct unwind_image_state *state, bool too_large)
 {
 	state->no_room = true;
+	state->too_large = too_large;
 	unwind_rows_free(&state->rows);
 }
 
@@ -397,26 +494,28 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	if (!state->rows.count) {
 		unwind_rows_free(&state->rows);
 		if (!state->deferred || state->number != UNWIND_NO_IMAGE ||
-		    unwind_tables_reserve(&u->tables, state->root_owned, &state->number))
+		    unwind_tables_reserve(&u->tables, state->owner, &state->number))
 			return 0;
-		return unwind_note_demand(u, state, &(struct unwind_sizes){ 0 });
+		err = unwind_note_demand(u, state, &(struct unwind_sizes){ 0 });
+		return err ?: index_contents(u, number);
 	}
 	unwind_tables_image_sizes(&state->rows, &need);
 	do {
 		is_new = state->number == UNWIND_NO_IMAGE;
-		err = is_new ? unwind_tables_add(&u->tables, &state->rows, state->root_owned,
+		err = is_new ? unwind_tables_add(&u->tables, &state->rows, state->owner,
 						 &state->number)
-			     : unwind_tables_fill(&u->tables, &state->rows, state->root_owned,
+			     : unwind_tables_fill(&u->tables, &state->rows, state->owner,
 						  state->number);
 		if (err && is_new)
 			state->number = UNWIND_NO_IMAGE;
 	} while ((err == -ENOSPC || err == -EDQUOT) &&
-		 unwind_make_room(u, &need, err == -EDQUOT, until_ns) == 0);
+		 unwind_make_room(u, &need, state->owner, until_ns) == 0);
 	add_time(u, state, begin_ns);
-	if (err == -EFBIG ||
-	    ((err == -ENOSPC || err == -EDQUOT) && is_new &&
-	     unwind_tables_reserve(&u->tables, state->root_owned, &state->number))) {
-		drop_rows_no_room(state);
+	if (err == -EFBIG || err == -ENOSPC || err == -EDQUOT)
+		refusals_add(&u->processes->refusals, state->owner, REFUSAL_UNWIND_ROOM, 1, 0);
+	if (err == -EFBIG || ((err == -ENOSPC || err == -EDQUOT) && is_new &&
+			      unwind_tables_reserve(&u->tables, state->owner, &state->number))) {
+		drop_rows_no_room(state, err == -EFBIG);
 		return 0;
 	}
 	unwind_rows_free(&state->rows);
@@ -425,37 +524,91 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	is_new = is_new || !u->demands[state->number].need.rows;
 	if (!err && is_new)
 		err = unwind_note_demand(u, state, &need);
-	return err ?: is_new ? index_build(u, number) : 0;
+	return err ?: is_new ? index_contents(u, number) : 0;
 }
 
 /* --- Images that no process maps --- */
 
-/* Whether an image has the same build ID, or neither has one and its open file is the same. */
-static bool is_read_of(const struct unwind_image_state *state, const struct capture_image *image)
+/* They stay in the order in which they became idle. */
+static void drop_idle(struct unwind *u, size_t i)
 {
-	const struct unwind_rows *rows = &state->rows;
-
-	if (rows->build_id_size || image->build_id_size)
-		return rows->build_id_size == image->build_id_size &&
-		       memcmp(rows->build_id, image->build_id, image->build_id_size) == 0;
-	return state->inode && image->fd >= 0 && state->inode == image->inode &&
-	       state->device == image->device && state->size == image->size &&
-	       state->modified.tv_sec == image->modified.tv_sec &&
-	       state->modified.tv_nsec == image->modified.tv_nsec;
+	memmove(u->idle + i, u->idle + i + 1, (--u->idle_count - i) * sizeof(*u->idle));
 }
 
-/* If there is an idle image of the same file or build, moves it to *state. */
+/* Removes an image that no living process maps from the tables. Returns 0 or -ENOMEM. */
+static int remove_unmapped(struct unwind *u, uint32_t number)
+{
+	for (size_t i = 0; i < u->idle_count; i++)
+		if (u->idle[i].number == number) {
+			drop_idle(u, i);
+			break;
+		}
+	for (size_t i = 0; i < u->image_count; i++)
+		if (u->images[i].number == number) {
+			u->images[i].number = UNWIND_NO_IMAGE;
+			u->images[i].removed = true;
+			u->has_removed = true;
+		}
+	u->past.known = false;
+	/* No tick can read it any more: its blocks can be used again at once. */
+	return unwind_tables_remove(&u->tables, number);
+}
+
+/* If there is an idle image with the same contents, moves it to *state. */
 static bool unwind_revive(struct unwind *u, const struct capture_image *image,
 			  struct unwind_image_state *state)
 {
+	const struct wanted_contents of_root = { image, 0 }, of_user = { image, image->provider };
+
 	for (size_t i = 0; i < u->idle_count; i++) {
-		if (!u->idle[i].root_owned || !is_read_of(&u->idle[i], image))
+		if (!is_wanted(&u->idle[i], &of_root) && !is_wanted(&u->idle[i], &of_user))
 			continue;
 		*state = u->idle[i];
-		u->idle[i] = u->idle[--u->idle_count];
+		drop_idle(u, i);
 		return true;
 	}
 	return false;
+}
+
+/*
+ * How much stays of what no process maps: a program that is started now and then is read once, and
+ * one whose reading was deferred keeps its ticks. What users have may be half of it.
+ * Bound: users: rows and images that no process maps; then: what is idle for longest goes; again:
+ * it is read when it starts, if there is time; share: half to users' files; seen: not seen, but as
+ * CPU time.
+ */
+#define IDLE_ROWS   ((size_t)3 << 20) /* 12 MiB */
+#define IDLE_IMAGES 4096
+
+/* Removes what has been idle for longest, of users' files if these have more than half. */
+static int limit_idle(struct unwind *u)
+{
+	size_t rows = 0, users_rows = 0, users = 0, count = u->idle_count;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		rows += u->tables.extents[u->idle[i].number].rows.size;
+		if (!u->idle[i].owner)
+			continue;
+		users_rows += u->tables.extents[u->idle[i].number].rows.size;
+		users++;
+	}
+	for (size_t i = 0;
+	     (rows > IDLE_ROWS || count > IDLE_IMAGES) && i < u->idle_count && !err;) {
+		uint32_t number = u->idle[i].number;
+		bool is_users = u->idle[i].owner != 0;
+
+		if (is_users != (users_rows > IDLE_ROWS / 2 || users > IDLE_IMAGES / 2)) {
+			i++;
+			continue;
+		}
+		rows -= u->tables.extents[number].rows.size;
+		users_rows -= is_users ? u->tables.extents[number].rows.size : 0;
+		users -= is_users;
+		count--;
+		err = remove_unmapped(u, number);
+	}
+	return err;
 }
 
 int unwind_forget_images(struct unwind *u)
@@ -473,9 +626,7 @@ int unwind_forget_images(struct unwind *u)
 		if (u->processes->images[i].path || !state->known)
 			continue;
 		unwind_rows_free(&state->rows);
-		if (state->deferred && state->number != UNWIND_NO_IMAGE) {
-			err = unwind_tables_remove(&u->tables, state->number);
-		} else if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
+		if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
 			in_use[state->number] = true;
 			err = array_reserve(&u->idle, &u->idle_room, u->idle_count + 1,
 					    sizeof(*u->idle));
@@ -485,8 +636,9 @@ int unwind_forget_images(struct unwind *u)
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
+	err = err ?: limit_idle(u);
 	err = err ?: scripts_forget(&u->scripts, u->processes);
-	return err ?: unwind_index_builds(u);
+	return err ?: unwind_index_contents(u);
 }
 
 /* --- Room in the tables --- */
@@ -565,30 +717,6 @@ static int least_first(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static bool is_enough(const struct unwind_sizes *free, const struct unwind_sizes *need)
-{
-	return free->pages >= need->pages && free->rows >= need->rows && free->rules >= need->rules;
-}
-
-/* Removes an image that no living process maps from the tables. Returns 0 or -ENOMEM. */
-static int remove_unmapped(struct unwind *u, uint32_t number)
-{
-	for (size_t i = 0; i < u->idle_count; i++)
-		if (u->idle[i].number == number) {
-			u->idle[i] = u->idle[--u->idle_count];
-			break;
-		}
-	for (size_t i = 0; i < u->image_count; i++)
-		if (u->images[i].number == number) {
-			u->images[i].number = UNWIND_NO_IMAGE;
-			u->images[i].removed = true;
-			u->has_removed = true;
-		}
-	u->past.known = false;
-	/* No tick can read it any more: its blocks can be used again at once. */
-	return unwind_tables_remove(&u->tables, number);
-}
-
 /*
  * Marks what the living processes map, and withdraws the others. Stacks of these that were copied
  * before room->until_ns are walked, and the images of later ones stay. Returns 0 or -ENOMEM; in any
@@ -617,29 +745,35 @@ static int find_mapped(struct unwind *u, struct room *room)
 }
 
 /*
- * Throws out of the tables what is used least, until `need` may fit: first what no living process
- * maps; what others map only for an image that has a score, and if all of it together has less than
- * half of that: else two would take turns. users_only: only users' files. Returns 0, -ENOENT:
- * nothing was thrown out, or -ENOMEM.
+ * Throws out of the tables what is used least, until `need` of this owner may fit: first what no
+ * living process maps; what others map only for an image that has a score, and if all of it
+ * together has less than half of that: else two would take turns. Over its own share an owner's
+ * files make room, over that of users those of all users. Returns 0, -ENOENT: nothing was thrown
+ * out, or -ENOMEM.
  */
 static int throw_out(struct unwind *u, const struct room *room, const struct unwind_sizes *need,
-		     bool users_only, uint64_t score)
+		     uid_t owner, uint64_t score)
 {
 	struct unwind_tables *t = &u->tables;
 	struct scored *all = calloc(t->used.images, sizeof(*all));
 	bool *listed = calloc(t->used.images, sizeof(*listed)), unmapped = false;
 	size_t count = 0, end = 0;
-	struct unwind_sizes free_sizes;
+	struct unwind_sizes free_sizes, share;
 	uint64_t sum = 0;
+	bool over_share, over_own;
 	int err = all && listed ? 0 : -ENOMEM;
 
+	unwind_tables_share(t, owner, &share, &over_own);
+	over_share = !unwind_is_enough(&share, need);
+	over_own &= over_share;
 	for (size_t i = 0; i < u->image_count + u->idle_count && !err; i++) {
 		uint32_t number = i < u->image_count ? u->images[i].number
 						     : u->idle[i - u->image_count].number;
 
 		if (number == UNWIND_NO_IMAGE || listed[number] ||
 		    (room->mapped[number] && !unwind_tables_has_rows(t, number)) ||
-		    (users_only && t->extents[number].root_owned))
+		    (over_share && !t->extents[number].owner) ||
+		    (over_own && t->extents[number].owner != owner))
 			continue;
 		listed[number] = true; /* images of one build have the same number */
 		all[count++] = (struct scored){ room->mapped[number], u->demands[number].score,
@@ -648,12 +782,8 @@ static int throw_out(struct unwind *u, const struct room *room, const struct unw
 	if (count)
 		qsort(all, count, sizeof(*all), least_first);
 	unwind_tables_free_sizes(t, &free_sizes);
-	if (users_only)
-		free_sizes = (struct unwind_sizes){
-			.pages = t->users_room.pages - t->users_used.pages,
-			.rows = t->users_room.rows - t->users_used.rows,
-			.rules = t->users_room.rules - t->users_used.rules,
-		};
+	if (over_share)
+		free_sizes = share;
 	/* At least one: if there is enough, it is in pieces. */
 	do {
 		if (end < count && all[end].mapped)
@@ -666,7 +796,7 @@ static int throw_out(struct unwind *u, const struct room *room, const struct unw
 		free_sizes.rows += t->extents[all[end].number].rows.size;
 		free_sizes.rules += t->extents[all[end].number].rules.size;
 		end++;
-	} while (!is_enough(&free_sizes, need));
+	} while (!unwind_is_enough(&free_sizes, need));
 	for (size_t i = 0; i < end && !err; i++) {
 		const struct unwind_extent *extent = &t->extents[all[i].number];
 		struct unwind_sizes without = {
@@ -675,10 +805,11 @@ static int throw_out(struct unwind *u, const struct room *room, const struct unw
 			.rules = free_sizes.rules - extent->rules.size,
 		};
 
-		if (i + 1 < end && is_enough(&without, need)) {
+		if (i + 1 < end && unwind_is_enough(&without, need)) {
 			free_sizes = without; /* small libraries that do not help stay */
 			continue;
 		}
+		u->evicted += extent->rows.size != 0;
 		if (all[i].mapped) {
 			err = unwind_tables_empty(t, all[i].number);
 		} else {
@@ -688,15 +819,15 @@ static int throw_out(struct unwind *u, const struct room *room, const struct unw
 	}
 	free(all);
 	free(listed);
-	return !err && unmapped ? unwind_index_builds(u) : err;
+	return !err && unmapped ? unwind_index_contents(u) : err;
 }
 
 /* Makes room for a new image. Returns as throw_out(). */
-static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, bool users_only,
+static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, uid_t owner,
 			    uint64_t until_ns)
 {
 	struct room room = { .u = u, .until_ns = until_ns };
-	int err = find_mapped(u, &room) ?: throw_out(u, &room, need, users_only, 0);
+	int err = find_mapped(u, &room) ?: throw_out(u, &room, need, owner, 0);
 
 	free(room.alive);
 	free(room.mapped);
@@ -783,7 +914,7 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 	/* The most used first. */
 	for (size_t i = count; !err && i-- > 0 && count - i <= TRIES;)
 		if (unwind_tables_fit(t, &u->demands[lacking[i].number].need,
-				      u->images[lacking[i].image].root_owned)) {
+				      u->images[lacking[i].image].owner)) {
 			err = want_image(u, lacking[i].image, true);
 			count = 0;
 			break;
@@ -792,13 +923,9 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 		err = find_mapped(u, &room) ?: -ENOENT;
 		for (size_t i = count; err == -ENOENT && i-- > 0 && count - i <= TRIES;) {
 			const struct unwind_sizes *need = &u->demands[lacking[i].number].need;
-			bool users_only =
-				!u->images[lacking[i].image].root_owned &&
-				(t->users_used.pages + need->pages > t->users_room.pages ||
-				 t->users_used.rows + need->rows > t->users_room.rows ||
-				 t->users_used.rules + need->rules > t->users_room.rules);
 
-			err = throw_out(u, &room, need, users_only, lacking[i].score);
+			err = throw_out(u, &room, need, u->images[lacking[i].image].owner,
+					lacking[i].score);
 		}
 		err = err == -ENOENT ? 0 : err;
 		free(room.alive);
@@ -871,8 +998,8 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 		err = unwind_read_image(u, u->wanted[i]);
 		setpriority(PRIO_PROCESS, 0, nice);
 		if (!err && state->rows.count &&
-		    !unwind_tables_want(&need, &users, &state->rows, state->root_owned))
-			drop_rows_no_room(state);
+		    !unwind_tables_want(&need, &users, &state->rows, !state->owner))
+			drop_rows_no_room(state, true);
 	}
 	u->wanted_count = 0;
 	for (size_t i = 0; i < u->processes->count && !err; i++)
@@ -1316,8 +1443,14 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		const struct unwind_image_state before = u->images[number];
 
 		err = add_image(u, number, until_ns, &taker);
-		/* Nothing that maps a new image is published. */
-		u->images[number].moved = before.known && u->images[number].number != before.number;
+		/*
+		 * Nothing that maps a new image is published. One that was deferred has its
+		 * number, but no segments.
+		 */
+		u->images[number].moved =
+			before.known &&
+			(u->images[number].number != before.number ||
+			 u->images[number].rows.segment_count != before.rows.segment_count);
 	}
 	u->wanted_count = 0;
 	if (taking) {
@@ -1546,19 +1679,26 @@ void unwind_used(const struct unwind *u, struct capture_tables *tables)
 {
 	struct unwind_sizes sizes = u->tables.used, free;
 
-	*tables = (struct capture_tables){ .room_bytes = unwind_tables_bytes(&u->tables.room) };
+	*tables = (struct capture_tables){
+		.size_bytes = unwind_tables_size_now(&u->tables),
+		.room_bytes = unwind_tables_bytes(&u->tables.room),
+		.evicted = u->evicted,
+	};
 	for (uint32_t i = 1; i < sizes.images; i++) /* without UNWIND_NO_IMAGE */
 		tables->images += unwind_tables_has_rows(&u->tables, i);
 	for (size_t i = 0; i < u->image_count; i++) {
+		const struct unwind_image_state *state = &u->images[i];
 		const char *why;
 
-		tables->deferred += u->images[i].deferred;
+		tables->deferred += state->deferred;
+		tables->too_large += state->too_large;
 		tables->no_room += unwind_rows_state(u, i, &why) == CAPTURE_ROWS_NO_ROOM;
 	}
 	unwind_tables_free_sizes(&u->tables, &free);
 	sizes.pages = u->tables.room.pages - free.pages;
 	sizes.rules = u->tables.room.rules - free.rules;
 	sizes.rows = tables->rows = u->tables.room.rows - free.rows;
+	sizes.mappings = u->tables.room.mappings - free.mappings;
 	tables->bytes = unwind_tables_bytes(&sizes);
 }
 
@@ -1573,7 +1713,7 @@ void unwind_free(struct unwind *u)
 	free(u->past.space.mappings);
 	free(u->copies);
 	free(u->published);
-	index_free(&u->builds);
+	index_free(&u->contents);
 	free(u->idle);
 	free(u->wanted);
 	free(u->demands);

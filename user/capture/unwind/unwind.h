@@ -18,6 +18,19 @@ struct unwind_time {
 };
 
 /*
+ * Who pays for reading files, and what is left to it.
+ * Bound: users: control groups and users whose time is kept; then: who has not asked for longest
+ * is forgotten, and may have its part anew; again: at once; share: none; all parts together are
+ * within the budget of all (TIME_NS); seen: not seen.
+ */
+#define UNWIND_PAYERS 64
+
+struct unwind_payer {
+	uint64_t payer; /* 0: none */
+	struct unwind_time time;
+};
+
+/*
  * Fills the tables with which the BPF program walks stacks (bpf/unwind_table.h): the rows of each
  * image once, the mappings of each process whenever they change. Walks the stacks that the program
  * could not. Zero-initialised is empty.
@@ -37,17 +50,19 @@ struct unwind {
 	bool has_removed; /* some were removed from the tables, or found no room */
 	uint32_t *wanted; /* numbers of those to read */
 	size_t wanted_count, wanted_room;
-	struct index builds;		 /* images that all processes may share, by build ID */
+	struct index contents;		 /* images that processes may share, by their contents */
 	struct unwind_image_state *idle; /* in the tables, mapped by no known process */
 	size_t idle_count, idle_room;
 	struct unwind_time root_time, users_time; /* for files of root, and of all other users */
-	struct unwind_process_state *states;	  /* by the number of struct process */
+	struct unwind_payer payers[UNWIND_PAYERS];
+	struct unwind_process_state *states; /* by the number of struct process */
 	size_t state_count, state_room;
 	struct unwind_tables tables;
 	unsigned int spare_mib; /* for the rows of images that are mapped later; 0: the default */
 	struct unwind_demand *demands; /* by the number in the tables */
 	size_t demand_room;
 	uint64_t next_balance_ns;
+	uint64_t evicted;      /* how often rows made room for others */
 	char no_room_why[128]; /* for capture_rows() */
 	struct {
 		struct unwind_space space;

@@ -26,17 +26,21 @@
 #define MIB_RULES (1U << 13)
 #define MIB_PAGES (MIB_ROWS / UNWIND_PAGE_ROWS)
 /*
- * Bound: users: images that are mapped after the start, and half of it those of users' files; then:
- * stacks end in their code; again: when others are unmapped, or are used less; share: half to
- * root's files; none among users; seen: unwind_no_room_images.
+ * Bound: users: images that are mapped after the start, with rows or not; then: stacks end in their
+ * code; again: when others are unmapped; share: half to all users' files, a quarter to those of one
+ * user; seen: unwind_no_room_images.
  */
-#define SPARE_IMAGES   4096
-#define SPARE_MAPPINGS (1U << 16)
+#define LATER_IMAGES (1U << 16)
 
 /*
  * Any user can create files that would use up the tables. So all users' files together are limited:
- * to this when recording starts (ten of the largest browsers), and later to half of the room above.
+ * to this when recording starts (ten of the largest browsers), and later to 1 / ROOM_OF_USERS of
+ * the room above; those of one user to 1 / ROOM_OF_USER of it.
+ * Bound: as UNWIND_SPARE_MIB.
  */
+#define ROOM_OF_USERS 2
+#define ROOM_OF_USER  4
+
 static const struct unwind_sizes users_max = {
 	.images = 1U << 14,
 	.pages = 1U << 19,
@@ -106,65 +110,188 @@ static size_t chunk_count(size_t rows)
 	return (rows + UNWIND_CHUNK_ROWS - 1) / UNWIND_CHUNK_ROWS;
 }
 
+/* A table in memory, and its parts: see bpf/unwind_maps.h. */
+static const struct table {
+	size_t bytes; /* of an element */
+	size_t part;  /* elements of a part */
+	size_t at;    /* the pointer's offset in struct unwind_tables */
+} kinds[UNWIND_TABLES] = {
+	[UNWIND_IMAGES] = { sizeof(struct unwind_image), UNWIND_PART_IMAGES,
+			    offsetof(struct unwind_tables, images) },
+	[UNWIND_LANGUAGES] = { sizeof(struct language_image), UNWIND_PART_IMAGES,
+			       offsetof(struct unwind_tables, languages) },
+	[UNWIND_PAGES] = { sizeof(struct unwind_page), UNWIND_PART_PAGES,
+			   offsetof(struct unwind_tables, pages) },
+	[UNWIND_CHUNKS] = { sizeof(struct unwind_chunk), UNWIND_PART_CHUNKS,
+			    offsetof(struct unwind_tables, chunks) },
+	[UNWIND_RULES] = { sizeof(struct unwind_rule), UNWIND_PART_RULES,
+			   offsetof(struct unwind_tables, rules) },
+	[UNWIND_MAPPINGS] = { sizeof(struct unwind_mapping), UNWIND_PART_MAPPINGS,
+			      offsetof(struct unwind_tables, mappings) },
+};
+
+struct table_maps {
+	struct bpf_map *first, *more;
+};
+
+static void list_maps(const struct sample_bpf *bpf, struct table_maps maps[UNWIND_TABLES])
+{
+#define MAPS(name) (struct table_maps){ bpf->maps.name, bpf->maps.name##_more }
+	maps[UNWIND_IMAGES] = MAPS(unwind_images);
+	maps[UNWIND_LANGUAGES] = MAPS(unwind_languages);
+	maps[UNWIND_PAGES] = MAPS(unwind_pages);
+	maps[UNWIND_CHUNKS] = MAPS(unwind_chunks);
+	maps[UNWIND_RULES] = MAPS(unwind_rules);
+	maps[UNWIND_MAPPINGS] = MAPS(unwind_mappings);
+#undef MAPS
+}
+
+static void **memory_of(struct unwind_tables *t, enum unwind_table which)
+{
+	return (void **)((char *)t + kinds[which].at);
+}
+
+static size_t elements_of(const struct unwind_sizes *sizes, enum unwind_table which)
+{
+	switch (which) {
+	case UNWIND_PAGES:
+		return sizes->pages;
+	case UNWIND_CHUNKS:
+		return chunk_count(sizes->rows);
+	case UNWIND_RULES:
+		return sizes->rules;
+	case UNWIND_MAPPINGS:
+		return sizes->mappings;
+	default:
+		return sizes->images;
+	}
+}
+
+static size_t whole_parts(size_t count, enum unwind_table which)
+{
+	size_t part = kinds[which].part;
+
+	return (count + part - 1) / part * part;
+}
+
+/*
+ * Adds parts to a table until it has `count` elements. Returns 0, or -ENOSPC: the kernel has no
+ * memory for them, or does not let us.
+ */
+static int extend(struct unwind_tables *t, enum unwind_table which, size_t count)
+{
+	const struct table *table = &kinds[which];
+	size_t bytes = table->part * table->bytes;
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+
+	while (t->more[which] && t->have[which] < count) {
+		uint32_t number = t->have[which] / table->part;
+		char *at = (char *)*memory_of(t, which) + number * bytes;
+		int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_part", sizeof(number),
+					table->bytes, table->part, &options);
+		bool failed = fd < 0 ||
+			      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+				   0) == MAP_FAILED ||
+			      bpf_map_update_elem(t->more[which], &number, &fd, BPF_ANY);
+
+		if (fd >= 0)
+			close(fd); /* the map of parts keeps it */
+		if (failed)
+			return -ENOSPC;
+		t->have[which] += table->part;
+	}
+	return 0;
+}
+
+static void add_part(struct unwind_sizes *sizes, size_t images, size_t pages, size_t rows,
+		     size_t rules, size_t part)
+{
+	sizes->images += images / part;
+	sizes->pages += pages / part;
+	sizes->rows += rows / part;
+	sizes->rules += rules / part;
+}
+
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       const struct unwind_sizes *users, unsigned int spare_mib,
 		       struct sample_bpf *bpf)
 {
-	size_t mappings = 2 * need->mappings + SPARE_MAPPINGS;
 	size_t rows = (size_t)spare_mib * MIB_ROWS, pages = (size_t)spare_mib * MIB_PAGES;
-	size_t rules = (size_t)spare_mib * MIB_RULES, chunks;
-	int err;
+	size_t rules = (size_t)spare_mib * MIB_RULES;
+	struct table_maps maps[UNWIND_TABLES];
+	int err = 0;
 
 	t->room = (struct unwind_sizes){
-		.images = need->images + SPARE_IMAGES,
+		.images = need->images + LATER_IMAGES,
 		.pages = need->pages + pages,
 		.rows = chunk_count(need->rows + rows) * UNWIND_CHUNK_ROWS,
 		.rules = need->rules + rules,
-		.mappings = mappings < MAPPINGS_MAX ? mappings : MAPPINGS_MAX,
+		.mappings = MAPPINGS_MAX,
 	};
-	t->users_room = (struct unwind_sizes){
-		.images = users->images + SPARE_IMAGES / 2,
-		.pages = users->pages + pages / 2,
-		.rows = users->rows + rows / 2,
-		.rules = users->rules + rules / 2,
-	};
+	t->users_room = t->user_room = *users;
+	add_part(&t->users_room, LATER_IMAGES, pages, rows, rules, ROOM_OF_USERS);
+	add_part(&t->user_room, LATER_IMAGES, pages, rows, rules, ROOM_OF_USER);
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
-	err = bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images);
-	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_languages, t->room.images);
-	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_pages, t->room.pages);
-	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_rules, t->room.rules);
-	err = err ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings);
-	chunks = chunk_count(t->room.rows);
-	return err ?: bpf_map__set_max_entries(bpf->maps.unwind_chunks, chunks);
+	list_maps(bpf, maps);
+	for (int i = 0; i < UNWIND_TABLES && !err; i++) {
+		size_t most = whole_parts(elements_of(&t->room, i), i);
+
+		/* What lies over the first map is in parts. */
+		t->have[i] = whole_parts(elements_of(need, i) + 1, i);
+		err = bpf_map__set_max_entries(maps[i].first, t->have[i]);
+		err = err ?: bpf_map__set_max_entries(maps[i].more, most / kinds[i].part);
+	}
+	return err;
 }
 
 size_t unwind_tables_bytes(const struct unwind_sizes *sizes)
 {
-	return sizes->images * sizeof(struct unwind_image) +
+	return sizes->images * (sizeof(struct unwind_image) + sizeof(struct language_image)) +
+	       sizes->mappings * sizeof(struct unwind_mapping) +
 	       sizes->pages * sizeof(struct unwind_page) + sizes->rows * sizeof(struct unwind_row) +
 	       sizes->rules * sizeof(struct unwind_rule);
 }
 
-static void *map_table(const struct bpf_map *map)
+size_t unwind_tables_size_now(const struct unwind_tables *t)
 {
-	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	size_t bytes = 0;
+
+	for (int i = 0; i < UNWIND_TABLES; i++)
+		bytes += t->have[i] * kinds[i].bytes;
+	return bytes;
+}
+
+/* The bytes of memory that all of a table may take. */
+static size_t most_bytes(const struct unwind_tables *t, enum unwind_table which)
+{
+	return whole_parts(elements_of(&t->room, which), which) * kinds[which].bytes;
+}
+
+static void *reserve_memory(size_t bytes, int protection)
+{
+	void *memory =
+		mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 {
-	t->images = map_table(bpf->maps.unwind_images);
-	t->languages = map_table(bpf->maps.unwind_languages);
-	t->pages = map_table(bpf->maps.unwind_pages);
-	t->chunks = map_table(bpf->maps.unwind_chunks);
-	t->rules = map_table(bpf->maps.unwind_rules);
-	t->mappings = map_table(bpf->maps.unwind_mappings);
+	struct table_maps maps[UNWIND_TABLES];
+
+	list_maps(bpf, maps);
+	for (int i = 0; i < UNWIND_TABLES; i++) {
+		void **memory = memory_of(t, i);
+
+		*memory = reserve_memory(most_bytes(t, i), PROT_NONE);
+		if (!*memory ||
+		    mmap(*memory, t->have[i] * kinds[i].bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, bpf_map__fd(maps[i].first), 0) == MAP_FAILED)
+			return -errno;
+		t->more[i] = bpf_map__fd(maps[i].more);
+	}
 	t->processes = bpf_map__fd(bpf->maps.unwind_processes);
-	return t->images && t->languages && t->pages && t->chunks && t->rules && t->mappings
-		       ? 0
-		       : -errno;
+	return 0;
 }
 
 /* The room of tables of our own: pages that stay unused take no memory. */
@@ -172,14 +299,6 @@ int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 #define PRIVATE_PAGES  ((size_t)1 << 24)
 #define PRIVATE_ROWS   ((size_t)1 << 28)
 #define PRIVATE_RULES  ((size_t)1 << 24)
-
-static void *private_table(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
 
 int unwind_tables_private(struct unwind_tables *t)
 {
@@ -190,29 +309,24 @@ int unwind_tables_private(struct unwind_tables *t)
 		.rules = PRIVATE_RULES,
 	};
 
-	*t = (struct unwind_tables){ .room = room, .users_room = room, .used.images = 1 };
-	t->images = private_table(room.images * sizeof(*t->images));
-	t->languages = private_table(room.images * sizeof(*t->languages));
-	t->pages = private_table(room.pages * sizeof(*t->pages));
-	t->chunks = private_table(room.rows * sizeof(struct unwind_row));
-	t->rules = private_table(room.rules * sizeof(*t->rules));
-	return t->images && t->languages && t->pages && t->chunks && t->rules ? 0 : -ENOMEM;
-}
+	*t = (struct unwind_tables){ .room = room, .used.images = 1 };
+	for (int i = 0; i < UNWIND_TABLES; i++) {
+		void **memory = memory_of(t, i);
 
-static void unmap_table(void *memory, size_t size)
-{
-	if (memory)
-		munmap(memory, size);
+		*memory = i == UNWIND_MAPPINGS
+				  ? NULL
+				  : reserve_memory(most_bytes(t, i), PROT_READ | PROT_WRITE);
+		if (!*memory && i != UNWIND_MAPPINGS)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 void unwind_tables_free(struct unwind_tables *t)
 {
-	unmap_table(t->images, t->room.images * sizeof(*t->images));
-	unmap_table(t->languages, t->room.images * sizeof(*t->languages));
-	unmap_table(t->pages, t->room.pages * sizeof(*t->pages));
-	unmap_table(t->chunks, t->room.rows * sizeof(struct unwind_row));
-	unmap_table(t->rules, t->room.rules * sizeof(*t->rules));
-	unmap_table(t->mappings, t->room.mappings * sizeof(*t->mappings));
+	for (int i = 0; i < UNWIND_TABLES; i++)
+		if (*memory_of(t, i))
+			munmap(*memory_of(t, i), most_bytes(t, i));
 	free(t->free_images.free);
 	free(t->free_pages.free);
 	free(t->free_rows.free);
@@ -298,6 +412,19 @@ static int give_back(struct unwind_pool *pool, struct unwind_block *block)
 	return err;
 }
 
+/* Takes a block of a table, which grows for it. Returns 0, -ENOSPC or -ENOMEM. */
+static int take_of_table(struct unwind_tables *t, enum unwind_table which, struct unwind_pool *pool,
+			 size_t *used, size_t room, size_t count, struct unwind_block *block)
+{
+	int err = take_block(pool, used, room, count, block);
+	size_t end = block->first + block->size;
+
+	if (err)
+		return err;
+	err = extend(t, which, which == UNWIND_CHUNKS ? chunk_count(end) : end);
+	return err && give_back(pool, block) ? -ENOMEM : err;
+}
+
 /* --- Images --- */
 
 static void write_row(struct unwind_tables *t, size_t number, uint64_t address, uint16_t rule)
@@ -338,36 +465,86 @@ static int give_extent_back(struct unwind_tables *t, struct unwind_extent *exten
 static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
 		       struct unwind_extent *extent)
 {
-	int err = take_block(&t->free_pages, &t->used.pages, t->room.pages,
-			     page_count(rows, page_shift(rows)), &extent->pages);
+	int err = take_of_table(t, UNWIND_PAGES, &t->free_pages, &t->used.pages, t->room.pages,
+				page_count(rows, page_shift(rows)), &extent->pages);
 
 	if (!err)
-		err = take_block(&t->free_rows, &t->used.rows, t->room.rows, rows->count + 1,
-				 &extent->rows);
+		err = take_of_table(t, UNWIND_CHUNKS, &t->free_rows, &t->used.rows, t->room.rows,
+				    rows->count + 1, &extent->rows);
 	if (!err)
-		err = take_block(&t->free_rules, &t->used.rules, t->room.rules, rows->rule_count,
-				 &extent->rules);
+		err = take_of_table(t, UNWIND_RULES, &t->free_rules, &t->used.rules, t->room.rules,
+				    rows->rule_count, &extent->rules);
 	if (err && give_extent_back(t, extent))
 		return -ENOMEM;
 	return err;
 }
 
-int unwind_tables_reserve(struct unwind_tables *t, bool root_owned, uint32_t *image)
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t left_of(size_t room, size_t used)
+{
+	return room > used ? room - used : 0;
+}
+
+void unwind_tables_share(const struct unwind_tables *t, uid_t owner, struct unwind_sizes *left,
+			 bool *own)
+{
+	const struct unwind_sizes *users = &t->users_used, *most = &t->users_room;
+	struct unwind_sizes its = { 0 };
+
+	*own = false;
+	*left = t->room;
+	if (!owner)
+		return;
+	for (uint32_t i = 1; i < t->used.images && i < t->extent_room; i++) {
+		const struct unwind_extent *extent = &t->extents[i];
+
+		if (extent->owner != owner)
+			continue;
+		its.images++;
+		its.pages += extent->pages.size;
+		its.rows += extent->rows.size;
+		its.rules += extent->rules.size;
+	}
+	its = (struct unwind_sizes){
+		.images = left_of(t->user_room.images, its.images),
+		.pages = left_of(t->user_room.pages, its.pages),
+		.rows = left_of(t->user_room.rows, its.rows),
+		.rules = left_of(t->user_room.rules, its.rules),
+	};
+	left->images = least(its.images, left_of(most->images, users->images));
+	left->pages = least(its.pages, left_of(most->pages, users->pages));
+	left->rows = least(its.rows, left_of(most->rows, users->rows));
+	left->rules = least(its.rules, left_of(most->rules, users->rules));
+	*own = left->images == its.images && left->pages == its.pages && left->rows == its.rows &&
+	       left->rules == its.rules;
+}
+
+int unwind_tables_reserve(struct unwind_tables *t, uid_t owner, uint32_t *image)
 {
 	struct unwind_block number;
+	struct unwind_sizes left;
+	bool own;
 	int err;
 
-	if (!root_owned && t->users_used.images >= t->users_room.images)
+	unwind_tables_share(t, owner, &left, &own);
+	if (!left.images)
 		return -EDQUOT;
-	err = take_block(&t->free_images, &t->used.images, t->room.images, 1, &number);
+	err = take_of_table(t, UNWIND_IMAGES, &t->free_images, &t->used.images, t->room.images, 1,
+			    &number);
 	if (err)
 		return err;
+	if (extend(t, UNWIND_LANGUAGES, number.first + 1))
+		return give_back(&t->free_images, &number) ?: -ENOSPC;
 	if (array_reserve(&t->extents, &t->extent_room, number.first + 1, sizeof(*t->extents)))
 		return -ENOMEM;
-	t->extents[number.first] = (struct unwind_extent){ .root_owned = root_owned };
-	t->images[number.first] = (struct unwind_image){ 0 };
-	t->users_used.images += !root_owned;
 	*image = number.first;
+	t->extents[*image] = (struct unwind_extent){ .owner = owner };
+	t->images[*image] = (struct unwind_image){ 0 };
+	t->users_used.images += owner != 0;
 	return 0;
 }
 
@@ -386,25 +563,38 @@ static int end_grace_of_rows(struct unwind_tables *t)
 	return err;
 }
 
-int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+/* Charges users for what an image takes, or gives it back. */
+static void charge(struct unwind_tables *t, const struct unwind_extent *extent, int sign)
+{
+	if (!extent->owner)
+		return;
+	t->users_used.pages += sign * (ptrdiff_t)extent->pages.size;
+	t->users_used.rows += sign * (ptrdiff_t)extent->rows.size;
+	t->users_used.rules += sign * (ptrdiff_t)extent->rules.size;
+}
+
+int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
 		       uint32_t image)
 {
 	struct unwind_sizes alone = { .images = 1 }; /* UNWIND_NO_IMAGE */
-	struct unwind_sizes users = t->users_used;
+	struct unwind_sizes need, left;
 	struct unwind_extent *extent = &t->extents[image];
 	struct unwind_image *entry = &t->images[image];
+	bool own;
 	int err;
 
-	if (!add_sizes(&alone, rows, root_owned ? &t->room : &t->users_room))
+	if (!add_sizes(&alone, rows, owner ? &t->user_room : &t->room))
 		return -EFBIG;
-	users.images -= !extent->root_owned; /* by unwind_tables_reserve() */
-	if (!root_owned && !add_sizes(&users, rows, &t->users_room))
+	unwind_tables_share(t, owner, &left, &own);
+	unwind_tables_image_sizes(rows, &need);
+	if (!unwind_is_enough(&left, &need))
 		return -EDQUOT;
 	err = end_grace_of_rows(t) ?: take_extent(t, rows, extent);
 	if (err)
 		return err;
-	t->users_used = users;
-	extent->root_owned = root_owned;
+	t->users_used.images += (owner != 0) - (extent->owner != 0);
+	extent->owner = owner;
+	charge(t, extent, 1);
 	entry->begin = rows->rows[0].address;
 	entry->first_page = extent->pages.first;
 	entry->first_rule = extent->rules.first;
@@ -419,26 +609,17 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	return 0;
 }
 
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
 		      uint32_t *image)
 {
-	int err = unwind_tables_reserve(t, root_owned, image);
+	int err = unwind_tables_reserve(t, owner, image);
 
 	if (err)
 		return err;
-	err = unwind_tables_fill(t, rows, root_owned, *image);
+	err = unwind_tables_fill(t, rows, owner, *image);
 	if (err && unwind_tables_remove(t, *image))
 		return -ENOMEM;
 	return err;
-}
-
-static void uncharge_rows(struct unwind_tables *t, const struct unwind_extent *extent)
-{
-	if (extent->root_owned)
-		return;
-	t->users_used.pages -= extent->pages.size;
-	t->users_used.rows -= extent->rows.size;
-	t->users_used.rules -= extent->rules.size;
 }
 
 int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
@@ -448,9 +629,9 @@ int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
 	if (array_reserve(&t->emptied, &t->emptied_room, t->emptied_count + 1, sizeof(*t->emptied)))
 		return -ENOMEM;
 	__atomic_store_n(&t->images[image].page_count, 0, __ATOMIC_RELEASE);
-	uncharge_rows(t, extent);
+	charge(t, extent, -1);
 	t->emptied[t->emptied_count++] = (struct unwind_emptied){ *extent, now_ns() };
-	*extent = (struct unwind_extent){ .root_owned = extent->root_owned };
+	*extent = (struct unwind_extent){ .owner = extent->owner };
 	return 0;
 }
 
@@ -479,15 +660,13 @@ static bool has_block(const struct unwind_pool *pool, size_t used, size_t room, 
 	return (last && last->first + last->size == used ? last->size : 0) + room - used >= count;
 }
 
-bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, bool root_owned)
+bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, uid_t owner)
 {
-	const struct unwind_sizes *users = &t->users_used, *most = &t->users_room;
+	struct unwind_sizes left;
+	bool own;
 
-	if (end_grace_of_rows(t))
-		return false;
-	if (!root_owned &&
-	    (users->pages + sizes->pages > most->pages || users->rows + sizes->rows > most->rows ||
-	     users->rules + sizes->rules > most->rules))
+	unwind_tables_share(t, owner, &left, &own);
+	if (end_grace_of_rows(t) || !unwind_is_enough(&left, sizes))
 		return false;
 	return has_block(&t->free_pages, t->used.pages, t->room.pages, sizes->pages) &&
 	       has_block(&t->free_rows, t->used.rows, t->room.rows, sizes->rows) &&
@@ -508,6 +687,8 @@ void unwind_tables_free_sizes(const struct unwind_tables *t, struct unwind_sizes
 	sizes->pages = free_size(&t->free_pages, t->used.pages, t->room.pages);
 	sizes->rows = free_size(&t->free_rows, t->used.rows, t->room.rows);
 	sizes->rules = free_size(&t->free_rules, t->used.rules, t->room.rules);
+	sizes->mappings = t->freed_mappings +
+			  free_size(&t->free_mappings, t->used.mappings, t->room.mappings);
 	for (size_t i = 0; i < t->emptied_count; i++) {
 		sizes->pages += t->emptied[i].extent.pages.size;
 		sizes->rows += t->emptied[i].extent.rows.size;
@@ -520,8 +701,8 @@ int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
 	struct unwind_extent *extent = &t->extents[image];
 	struct unwind_block number = { image, 1 };
 
-	uncharge_rows(t, extent);
-	t->users_used.images -= !extent->root_owned;
+	charge(t, extent, -1);
+	t->users_used.images -= extent->owner != 0;
 	t->images[image] = (struct unwind_image){ 0 };
 	return give_extent_back(t, extent) ?: give_back(&t->free_images, &number);
 }
@@ -567,15 +748,16 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 {
 	struct unwind_block fresh;
 	struct unwind_process entry = { .count = count };
+	size_t room = t->more[UNWIND_MAPPINGS] ? t->have[UNWIND_MAPPINGS] : t->room.mappings;
 	int err = end_grace(t);
 
 	/* A process with few mappings may use what those with many may not. */
 	if (!err && block->size &&
-	    t->freed_mappings + count > t->room.mappings / (count > MANY_MAPPINGS ? 4 : 2))
+	    t->freed_mappings + count > room / (count > MANY_MAPPINGS ? 4 : 2))
 		err = -EAGAIN;
 	if (!err)
-		err = take_block(&t->free_mappings, &t->used.mappings, t->room.mappings, count ?: 1,
-				 &fresh);
+		err = take_of_table(t, UNWIND_MAPPINGS, &t->free_mappings, &t->used.mappings,
+				    t->room.mappings, count ?: 1, &fresh);
 	if (err)
 		return err;
 	entry.first = fresh.first;

@@ -3,6 +3,7 @@
 #define PROFIL_CAPTURE_UNWIND_TABLES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "capture/unwind/unwind_rows.h"
 #include "util/clock.h"
@@ -16,12 +17,13 @@ struct sample_bpf;
 #define UNWIND_GRACE_NS (200 * NS_PER_MS)
 
 /*
- * Room for programs and libraries that are mapped later, in MiB of rows: some eight large ones.
+ * The most that images that are mapped later may take, in MiB of rows: some fifty large ones at
+ * once. Memory is taken when it is needed: see struct unwind_tables.
  * Bound: users: MiB of rows for what is mapped after the start; --unwind-memory; then: stacks end
- * in its code; again: what is used least makes room when ticks come to it; share: half to root's
- * files; none among users; seen: unwind_no_room_images.
+ * in its code; again: what is used least makes room when ticks come to it; share: half to all
+ * users' files, a quarter to those of one user; seen: unwind_no_room_images, unwind_evicted_total.
  */
-#define UNWIND_SPARE_MIB 12
+#define UNWIND_SPARE_MIB 64
 
 /* Numbers of elements. */
 struct unwind_sizes {
@@ -42,7 +44,7 @@ struct unwind_pool {
 /* What an image takes. */
 struct unwind_extent {
 	struct unwind_block pages, rows, rules;
-	bool root_owned;
+	uid_t owner; /* of its file; 0: root */
 };
 
 /* The rows of an image that was emptied: a tick may still read them. */
@@ -56,11 +58,25 @@ struct unwind_freed_block {
 	uint64_t freed_ns;
 };
 
+enum unwind_table {
+	UNWIND_IMAGES,
+	UNWIND_LANGUAGES,
+	UNWIND_PAGES,
+	UNWIND_CHUNKS,
+	UNWIND_RULES,
+	UNWIND_MAPPINGS,
+	UNWIND_TABLES
+};
+
 /* The maps of bpf/unwind_maps.h, mapped into our memory. Zero-initialised is none. */
 struct unwind_tables {
-	struct unwind_sizes room, used; /* used: up to the last one, free ones included */
-	struct unwind_sizes users_room,
-		users_used; /* the part for users' files: not owned by root */
+	struct unwind_sizes room; /* the most that there may be */
+	struct unwind_sizes used; /* up to the last one, free ones included */
+	/* The part for users' files, those not owned by root; and for those of one user. */
+	struct unwind_sizes users_room, users_used, user_room;
+	/* By table: the maps of parts, owned by the skeleton; 0: all of its room is there. */
+	int more[UNWIND_TABLES];
+	size_t have[UNWIND_TABLES]; /* elements that are there */
 	struct unwind_image *images;
 	struct language_image *languages; /* of the same numbers */
 	struct unwind_page *pages;
@@ -87,8 +103,9 @@ bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
 			const struct unwind_rows *rows, bool root_owned);
 
 /*
- * Before the load: sets the sizes of the maps to *need, of which *users for users' files, and room
- * for later images: spare_mib of rows. Returns 0 or a negative errno.
+ * Before the load: sets the sizes of the maps to *need, of which *users for users' files. Later
+ * images may take spare_mib of rows, users' half of that, and those of one user a quarter. Returns
+ * 0 or a negative errno.
  */
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       const struct unwind_sizes *users, unsigned int spare_mib,
@@ -96,6 +113,9 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 
 /* How many bytes of kernel memory so many elements take. */
 size_t unwind_tables_bytes(const struct unwind_sizes *sizes);
+
+/* How many bytes of kernel memory the tables take now. */
+size_t unwind_tables_size_now(const struct unwind_tables *t);
 
 /* After the load: maps the tables into our memory. Returns 0 or a negative errno. */
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
@@ -108,20 +128,21 @@ int unwind_tables_private(struct unwind_tables *t);
 void unwind_tables_free(struct unwind_tables *t);
 
 /*
- * Writes an image's rows to the tables. *image receives its number. Returns 0, -ENOMEM, -ENOSPC,
- * -EDQUOT: no room is left for users' files, or -EFBIG: there never is so much.
+ * Writes an image's rows to the tables. owner: of its file; 0: root. *image receives its number.
+ * Returns 0, -ENOMEM, -ENOSPC, -EDQUOT: no room is left for users' files or for this user's, or
+ * -EFBIG: there never is so much.
  */
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
 		      uint32_t *image);
 
 /*
  * Takes a number for an image whose rows have no room yet. Users' files have a part of the numbers,
  * too. Returns 0, -ENOMEM, -ENOSPC or -EDQUOT.
  */
-int unwind_tables_reserve(struct unwind_tables *t, bool root_owned, uint32_t *image);
+int unwind_tables_reserve(struct unwind_tables *t, uid_t owner, uint32_t *image);
 
 /* Writes the rows of an image that has a number but no rows. Returns as unwind_tables_add(). */
-int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
 		       uint32_t image);
 
 /*
@@ -136,11 +157,25 @@ bool unwind_tables_has_rows(const struct unwind_tables *t, uint32_t image);
 /* Sets *sizes to what of the tables is free, or will be when no tick can read it any more. */
 void unwind_tables_free_sizes(const struct unwind_tables *t, struct unwind_sizes *sizes);
 
+/* Whether what is left is as much as an image needs, of whose number nothing is asked. */
+static inline bool unwind_is_enough(const struct unwind_sizes *left,
+				    const struct unwind_sizes *need)
+{
+	return left->pages >= need->pages && left->rows >= need->rows && left->rules >= need->rules;
+}
+
 /* Sets *sizes to what an image takes, or would take. */
 void unwind_tables_image_sizes(const struct unwind_rows *rows, struct unwind_sizes *sizes);
 
+/*
+ * Sets *left to what this owner's files may still take by its share and that of all users, whatever
+ * is free; *own: of those it is its own share.
+ */
+void unwind_tables_share(const struct unwind_tables *t, uid_t owner, struct unwind_sizes *left,
+			 bool *own);
+
 /* Whether unwind_tables_fill() has room for an image of these sizes now. */
-bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, bool root_owned);
+bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, uid_t owner);
 
 /* Removes an image that no tick uses any more. Returns 0 or -ENOMEM. */
 int unwind_tables_remove(struct unwind_tables *t, uint32_t image);

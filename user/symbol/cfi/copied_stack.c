@@ -106,7 +106,7 @@ static bool read_rows(struct copied_stacks *c, int fd, const struct profile_imag
 	if (is_it && from->build_id_size)
 		is_it = rows.build_id_size == from->build_id_size &&
 			memcmp(rows.build_id, from->build_id, rows.build_id_size) == 0;
-	is_it = is_it && !unwind_tables_add(&c->tables, &rows, true, &image->number);
+	is_it = is_it && !unwind_tables_add(&c->tables, &rows, 0, &image->number);
 	if (is_it) {
 		memcpy(image->segments, rows.segments, sizeof(image->segments));
 		image->segment_count = rows.segment_count;
