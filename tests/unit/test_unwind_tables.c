@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,30 @@ static int test_fstat(int fd, struct stat *status)
 	return 0;
 }
 
-#define clock_ns(clock)	  test_clock_ns(clock)
-#define now_ns()	  test_now_ns
-#define fstat(fd, status) test_fstat(fd, status)
+/* The kernel's table of processes has room for so many. */
+static size_t process_room, process_count;
+
+static int test_update(const void *key, const void *value)
+{
+	assert_true(key && value);
+	if (process_count == process_room)
+		return -E2BIG;
+	process_count++;
+	return 0;
+}
+
+static int test_delete(const void *key)
+{
+	assert_non_null(key);
+	process_count--;
+	return 0;
+}
+
+#define bpf_map_update_elem(fd, key, value, flags) test_update(key, value)
+#define bpf_map_delete_elem(fd, key)		   test_delete(key)
+#define clock_ns(clock)				   test_clock_ns(clock)
+#define now_ns()				   test_now_ns
+#define fstat(fd, status)			   test_fstat(fd, status)
 
 /* With their private functions. */
 #include "capture/unwind/unwind.c"
@@ -769,6 +791,46 @@ static void test_refused(void **state)
 	free_machine(&u);
 }
 
+/*
+ * A process that finds no room takes that of the user who has most, whose processes are published
+ * again when ticks come to them.
+ */
+static void test_published(void **state)
+{
+	struct process_table table = { 0 };
+	struct unwind u = make_machine(&table);
+	struct unwind_mapping *mappings = calloc(MAPPINGS_MAX, sizeof(*mappings));
+
+	(void)state;
+	assert_non_null(mappings);
+	u.tables.mappings = mappings;
+	u.tables.room.mappings = MAPPINGS_MAX;
+	process_room = 64;
+	process_count = 0;
+	for (pid_t pid = 100000; pid < 100064; pid++) {
+		assert_int_equal(process_add(&table, pid, 0), 0);
+		process_find(&table, pid)->uid = pid % 4 ? USER : 0;
+	}
+	u.states = calloc(table.count, sizeof(*u.states));
+	assert_non_null(u.states);
+	u.state_room = u.state_count = table.count;
+	/* Number 0 is our own process. */
+	for (size_t i = 1; i <= 64; i++)
+		assert_int_equal(publish_space(&u, i, i), 0);
+	assert_int_equal(u.published_count, 64);
+	assert_int_equal(process_count, 64);
+	assert_int_equal(publish_space(&u, 0, 77), 0);
+	assert_true(u.states[0].block.size);
+	assert_int_equal(table.refusals.count, 1);
+	assert_int_equal(table.refusals.all[0].uid, USER);
+	assert_int_equal(u.published_count, 65 - table.refusals.all[0].count);
+	for (size_t i = 1; i <= 64; i++)
+		assert_true(u.states[i].block.size || table.processes[i].uid == USER);
+	u.tables.mappings = NULL;
+	free(mappings);
+	free_machine(&u);
+}
+
 /* A program without a build ID that runs again and again is read once, as long as it stays. */
 static void test_without_build_id(void **state)
 {
@@ -814,11 +876,17 @@ static void test_without_build_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_least_used),     cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_users),	       cmocka_unit_test(test_users_numbers),
-		cmocka_unit_test(test_unmapped),       cmocka_unit_test(test_deferred),
-		cmocka_unit_test(test_deployed_later), cmocka_unit_test(test_started_again),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_without_build_id),
+		cmocka_unit_test(test_least_used),
+		cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_users_numbers),
+		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_deferred),
+		cmocka_unit_test(test_deployed_later),
+		cmocka_unit_test(test_started_again),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_published),
+		cmocka_unit_test(test_without_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

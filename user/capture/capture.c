@@ -91,7 +91,8 @@ struct capture {
 	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
 	uint64_t next_start_ns, next_start_time_ns;
 	uint64_t lost, lost_before; /* records */
-	uint64_t again_ns;	    /* CPU time of reading mappings again */
+	int64_t again_left_ns;	    /* CPU time for reading mappings again, */
+	uint64_t again_filled_ns;   /* and when it was last filled; 0: never */
 	size_t next_again;	    /* the number of the process that is next, about */
 	/* Bound: state. */
 	bool lacks_room;	  /* processes have more mappings than are kept */
@@ -777,11 +778,12 @@ static void take_crowded(struct capture *c)
 
 /*
  * Reading mappings again may take 1 / CROWDED_PART of the time: many processes have many.
- * Bound: users: the part of the time since the start in which the mappings of processes over their
- * budget are read again; then: they are read later; again: as time goes on; share: none; seen:
- * crowded_windows.
+ * It fills up to AGAIN_MOST_NS.
+ * Bound: users: the part of the time in which the mappings of processes over their budget are read
+ * again; then: they are read later; again: as time goes on; share: none; seen: crowded_windows.
  */
-#define CROWDED_PART 500
+#define CROWDED_PART  500
+#define AGAIN_MOST_NS NS_PER_S
 
 /*
  * In a recording without an end, more and more processes would have used up their budgets. So their
@@ -792,8 +794,13 @@ static int make_room(struct capture *c)
 {
 	struct process_table *table = &c->processes;
 	size_t count = c->lacks_room ? table->count : 0, first = c->next_again;
+	uint64_t now = now_ns();
 	int err = 0;
 
+	c->again_left_ns += (now - (c->again_filled_ns ?: c->begin_ns)) / CROWDED_PART;
+	if (c->again_left_ns > (int64_t)AGAIN_MOST_NS)
+		c->again_left_ns = AGAIN_MOST_NS;
+	c->again_filled_ns = now;
 	c->lacks_room = false;
 	for (size_t i = first; i < first + count && !err; i++) {
 		struct process *process = &table->processes[i % count];
@@ -805,7 +812,7 @@ static int make_room(struct capture *c)
 		space = process_space(process);
 		if (!space->crowded)
 			continue;
-		if (c->again_ns > (now_ns() - c->begin_ns) / CROWDED_PART) {
+		if (c->again_left_ns <= 0) {
 			c->lacks_room = true;
 			c->next_again = i % count;
 			return 0;
@@ -816,7 +823,7 @@ static int make_room(struct capture *c)
 		}
 		begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		err = snapshot_replace(table, process, c->stop_ns);
-		c->again_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+		c->again_left_ns -= clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	}
 	return err;
 }

@@ -62,11 +62,10 @@ struct address_space {
 	/* Bound: as SPACE_BYTES_MAX. */
 	bool crowded; /* some were dropped, over the budget */
 	/*
-	 * Bound: users: reading /proc again, for a stack through mappings that are unknown; then:
-	 * it is not read again, and its stacks stay incomplete; again: at exec; share: the
-	 * process's own; seen: stack end process_unknown.
+	 * When /proc may be read again for a stack through unknown mappings, and how long after the
+	 * last time that was: twice as long each time.
 	 */
-	bool scanned;	     /* /proc was read again, for a stack through unknown mappings */
+	uint64_t next_scan_ns, scan_wait_ns;
 	uint32_t exec;	     /* as sample_id_exec(), or EXEC_UNKNOWN */
 	uint64_t checked_ns; /* for capture/forget.h */
 };

@@ -7,12 +7,14 @@ const char *const refusal_names[REFUSAL_CAUSES] = {
 	[REFUSAL_NO_ANSWER] = "no_answer",
 	[REFUSAL_UNWIND_TIME] = "unwind_time",
 	[REFUSAL_UNWIND_ROOM] = "unwind_room",
+	[REFUSAL_UNWIND_PROCESS] = "unwind_process",
 };
 
 const char *const refusal_titles[REFUSAL_CAUSES] = {
 	[REFUSAL_NO_ANSWER] = "files or pieces of memory not read: no answer from them",
 	[REFUSAL_UNWIND_TIME] = "images whose call frame information was read later: no time",
 	[REFUSAL_UNWIND_ROOM] = "images whose call frame information had no room",
+	[REFUSAL_UNWIND_PROCESS] = "processes that the kernel does not walk until their next tick",
 };
 
 static struct refusal *find(struct refusals *r, uint32_t uid, enum refusal_cause cause)

@@ -11,9 +11,10 @@
  * refused the rest. It is counted, so that it can be seen who lacks what, and why.
  */
 enum refusal_cause {
-	REFUSAL_NO_ANSWER, /* files and memory: they do not answer, see capture/opener.h */
-	REFUSAL_UNWIND_TIME, /* images: their call frame information is read later, */
-	REFUSAL_UNWIND_ROOM, /* or has no room, see capture/unwind/ */
+	REFUSAL_NO_ANSWER,	/* files and memory: they do not answer, see capture/opener.h */
+	REFUSAL_UNWIND_TIME,	/* images: their call frame information is read later, */
+	REFUSAL_UNWIND_ROOM,	/* or has no room, see capture/unwind/ */
+	REFUSAL_UNWIND_PROCESS, /* processes: others have their place in the tables */
 	REFUSAL_CAUSES
 };
 

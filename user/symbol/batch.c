@@ -99,7 +99,7 @@ int batch_end_reading(struct batch *b)
 		if (b->kept && b->kept->has_symbols)
 			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, NULL);
 		else if (b->kept)
-			b->kept->is_refused = true;
+			file_cache_refuse(b->kept);
 		if (b->kept)
 			snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
 	}

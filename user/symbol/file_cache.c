@@ -36,6 +36,8 @@
  * read again; again: at the next window; share: the file's own; seen: not seen, but as CPU time.
  */
 #define KEEP_NS (600 * NS_PER_S)
+/* Bound: as is_refused. */
+#define REFUSED_NS_MAX (24 * 3600 * NS_PER_S)
 
 struct kept_symbol {
 	uint64_t start, limit;
@@ -163,6 +165,7 @@ struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key
 		if (is_old(file, now))
 			break;
 		file->used_ns = now;
+		file->is_refused &= now < file->refused_until_ns;
 		return file;
 	}
 	make_room(cache, key, FILE_LEAST, NULL);
@@ -175,6 +178,15 @@ struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key
 	file->next = *bucket;
 	*bucket = file;
 	return file;
+}
+
+void file_cache_refuse(struct kept_file *file)
+{
+	file->refused_for_ns = file->refused_for_ns ? 2 * file->refused_for_ns : KEEP_NS;
+	if (file->refused_for_ns > REFUSED_NS_MAX)
+		file->refused_for_ns = REFUSED_NS_MAX;
+	file->refused_until_ns = now_ns() + file->refused_for_ns;
+	file->is_refused = true;
 }
 
 void file_cache_add(struct kept_symbols *s, const struct cover_symbol *symbol)

@@ -46,10 +46,12 @@ struct kept_file {
 	char why[256]; /* why it is not read again, or, with symbols, some addresses have none */
 	/*
 	 * Bound: users: a file whose symbols took more than one file may; then: it is not read
-	 * again: its code has no names; again: when the file changes, or after KEEP_NS without use;
+	 * again: its code has no names; again: when the file changes, or after KEEP_NS, twice that,
+	 * and so on, up to a day: its debug file may be another;
 	 * share: the file's own; seen: symbol_files_unread, and the reason with its code.
 	 */
-	bool is_refused; /* it is not to be read again */
+	bool is_refused; /* it is not to be read again until: */
+	uint64_t refused_until_ns, refused_for_ns;
 	bool has_symbols;
 	/* With symbols: */
 	struct kept_symbols symbols;
@@ -71,6 +73,9 @@ void file_cache_free(struct file_cache *cache); /* NULL is fine */
  * Also throws out other files.
  */
 struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key);
+
+/* Has a file not read again, for twice as long as the last time. */
+void file_cache_refuse(struct kept_file *file);
 
 /* Adds a symbol while the file's tables are read. */
 void file_cache_add(struct kept_symbols *symbols, const struct cover_symbol *symbol);

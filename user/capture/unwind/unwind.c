@@ -1196,6 +1196,64 @@ int unwind_forget(struct unwind *u)
 	return err;
 }
 
+static int compare_uids(const void *a, const void *b)
+{
+	uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The user with most of the published processes; UINT32_MAX: unknown. */
+static uid_t find_most_published(const struct unwind *u)
+{
+	uid_t *uids = calloc(u->published_count + 1, sizeof(*uids)), found = UINT32_MAX;
+	size_t count = uids ? u->published_count : 0, most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		uids[i] = u->processes->processes[u->published[i]].uid;
+	if (count)
+		qsort(uids, count, sizeof(*uids), compare_uids);
+	for (size_t begin = 0, i = 1; i <= count; i++) {
+		if (i < count && uids[i] == uids[begin])
+			continue;
+		if (i - begin > most) {
+			most = i - begin;
+			found = uids[begin];
+		}
+		begin = i;
+	}
+	free(uids);
+	return found;
+}
+
+/* Of the published ones, at a time. Bound: pace. */
+#define WITHDRAWN_PART 8
+
+/*
+ * Makes room for a process that is not published for lack of it: withdraws some of those of the
+ * user who has most. Those in which ticks come send copies, and are published again. Returns how
+ * many it withdrew.
+ */
+static size_t withdraw_some(struct unwind *u, size_t number)
+{
+	uid_t uid = find_most_published(u);
+	size_t left = u->published_count / WITHDRAWN_PART + 1, count = 0;
+
+	for (size_t i = 0; i < u->published_count && count < left;) {
+		uint32_t other = u->published[i];
+
+		if (other == number || u->processes->processes[other].uid != uid) {
+			i++;
+			continue;
+		}
+		if (unwind_withdraw(u, other)) /* takes it out of u->published */
+			break;
+		count++;
+	}
+	refusals_add(&u->processes->refusals, uid, REFUSAL_UNWIND_PROCESS, count, 0);
+	return count;
+}
+
 static int publish_space(struct unwind *u, size_t number, uint64_t key)
 {
 	struct unwind_process_state *state = &u->states[number];
@@ -1213,6 +1271,11 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 	}
 	state->key = key;
 	if (!err)
+		err = unwind_tables_publish(&u->tables, key, state->space.mappings,
+					    state->space.count, &state->block);
+	if (!err || err == -EAGAIN || err == -ENOMEM)
+		return err;
+	if (err == -ENOSPC && withdraw_some(u, number) > 0)
 		err = unwind_tables_publish(&u->tables, key, state->space.mappings,
 					    state->space.count, &state->block);
 	if (!err || err == -EAGAIN || err == -ENOMEM)
@@ -1466,8 +1529,18 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 }
 
 /*
+ * /proc is read again for a stack through unknown mappings at first after this, then after twice as
+ * long each time.
+ * Bound: users: how often the mappings of a process are read when none are known; then: its stacks
+ * stay incomplete; again: after at most twice the time that it has lasted, or at exec; share: the
+ * process's own; seen: stack end process_unknown.
+ */
+#define SCAN_WAIT_NS NS_PER_S
+
+/*
  * Returns the process of a copy, added if it is new; NULL: out of memory. If nothing is known of
- * its current address space, records may have been lost: its mappings are read from /proc, once.
+ * its current address space, records may have been lost: its mappings are read from /proc, now and
+ * then.
  */
 static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *copy)
 {
@@ -1489,10 +1562,11 @@ static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *
 		u->state_count = number + 1;
 	}
 	space = process_space(process);
-	if (space->count || space->parent || space->scanned || process->ended ||
-	    process->next_with_pid != INDEX_NONE)
+	if (space->count || space->parent || process->ended ||
+	    copy->time_ns < space->next_scan_ns || process->next_with_pid != INDEX_NONE)
 		return process;
-	space->scanned = true;
+	space->scan_wait_ns = space->scan_wait_ns ? 2 * space->scan_wait_ns : SCAN_WAIT_NS;
+	space->next_scan_ns = copy->time_ns + space->scan_wait_ns;
 	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
 }
 

@@ -54,8 +54,8 @@ static const struct unwind_sizes users_max = {
 /*
  * 32 MiB: enough for ten thousand processes. Stacks of others are walked in user space.
  * Bound: users: executable mappings of all processes that the kernel walks; then: ticks in further
- * processes send copies, which user space walks; again: when others end, and then at that process's
- * next change; share: none; seen: not seen, but as CPU time.
+ * processes send copies, which user space walks; again: at the next tick: processes of the user who
+ * has most make room; share: by users' processes; seen: refusals.
  */
 #define MAPPINGS_MAX (1U << 20)
 
