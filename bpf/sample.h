@@ -94,7 +94,7 @@ struct sample_bucket {
  * lost_ring_full, when the ring is full, too.
  */
 #define SAMPLE_BUCKETS (1U << 15)
-/* How many buckets a tick tries before it goes to the ring buffer. */
+/* How many buckets a tick tries before it goes to the ring buffer. Bound: as SAMPLE_BUCKETS. */
 #define SAMPLE_PROBES 6
 /*
  * Bound: users: bytes of ticks on their way to user space; then: the tick is lost; again: at the

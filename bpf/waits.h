@@ -233,7 +233,7 @@ static __always_inline struct wait_share *share_of_all(void)
 	return bpf_map_lookup_elem(&wait_shares, &key);
 }
 
-/* Namespaces of users more than this below the initial one are not made. */
+/* Namespaces of users more than this below the initial one are not made. Bound: format. */
 #define USER_LEVELS 33
 
 static __always_inline __u32 user_of(struct task_struct *task)

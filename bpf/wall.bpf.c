@@ -62,7 +62,11 @@ static __always_inline __u64 taken_ns(struct task_struct *task)
 	return BPF_CORE_READ(rq, clock) - BPF_CORE_READ(rq, clock_task);
 }
 
-/* The scheduler changes the values of a thread that runs on another CPU while they are read. */
+/*
+ * The scheduler changes the values of a thread that runs on another CPU while they are read.
+ * Bound: machine: attempts to read a thread's times while they change; then: those are taken that
+ * were read last; again: at the next look; share: none; seen: not seen.
+ */
 #define READ_TRIES 4
 
 static __always_inline void read_thread(struct task_struct *task, struct wall_thread *to)

@@ -14,18 +14,19 @@ LASTING = tuple(f"{name}/" for name in ("bpf", "kmod", "user/capture", "user/sym
 
 # A constant with one of these words in its name bounds something, as far as a name can tell.
 WORDS = {"MAX", "MOST", "LIMIT", "ENTRIES", "BUDGET", "SLOTS", "ROOM", "SPARE", "BUCKETS", "CACHE", "MEMORY", "PART",
-         "FACTOR", "BYTES", "NS", "MS", "SECONDS"}
+         "FACTOR", "SHARE", "PROBES", "TRIES", "LEVELS", "BYTES", "NS", "MS", "SECONDS"}
 # A flag with one of these may be a decision that nothing takes back.
 FLAG_WORDS = {"asked", "crowded", "deferred", "dropped", "exceeded", "failed", "full", "late", "once", "refused", "refuses",
               "reported", "room", "scanned", "stuck", "sure", "tried", "unread", "unreadable", "warned"}
-# But for marks (limits of C's types), the number of elements that a table in the source has, and units (NS_PER_S).
+# But for texts, marks (limits of C's types), the number of elements that a table in the source has, and units (NS_PER_S, HOUR_S).
 MARK = re.compile(r"U?(INT|LONG|LLONG|INT8|INT16|INT32|INT64)_(MAX|MIN)$|SIZE_MAX$")
 ELEMENTS = re.compile(r"\(sizeof\((\w+)\) / sizeof\(\*\1\)\)$")
-UNIT = re.compile(r"[A-Z]+_PER_[A-Z]+$")
+UNIT = re.compile(r"[A-Z]+_PER_[A-Z]+$|(?:MINUTE|HOUR|DAY)_N?S$")
 
 GROUPS = {
     "users": ("Other users' processes", ["What any process of the machine can fill: these matter most."]),
-    "machine": ("The machine", ["What grows with the machine and its load, or waits for others: CPUs, threads, time, disks, servers."]),
+    "machine": ("The machine",
+                ["What grows with the machine and its load, or waits for others: CPUs, threads, time, disks, servers."]),
     "files": ("Files that are read",
               ["Profiles, archives, images and their debug files, which may be damaged or malicious. What is not said: again,",
                "with another file; whose share, each file's own; seen, in an error or a warning, or as code without symbols or",
@@ -135,8 +136,9 @@ def needs_bound(d, bounded, sizes):
     """bounded: names of constants that have one; sizes: of arrays in what lasts."""
     lasts = d.path.startswith(LASTING)
     if d.kind == "constant":
-        return ((WORDS & set(d.name.split("_")) or (lasts and d.name in sizes)) and
-                not MARK.match(d.value) and not ELEMENTS.match(d.value) and not UNIT.match(d.name))
+        named = WORDS & set(d.name.split("_")) or d.name.endswith("_S")
+        return ((named or (lasts and d.name in sizes)) and not UNIT.match(d.name) and
+                not (d.value.startswith('"') or MARK.match(d.value) or ELEMENTS.match(d.value)))
     if d.kind == "array":  # others are as large as a constant says
         return lasts and d.value.isdigit() and int(d.value) > 2
     if d.kind == "flag":
@@ -193,9 +195,9 @@ class Values:
         if number is None:
             return f"`{d.value}`" if d.value else ""
         words = set(d.name.split("_"))
-        if "PART" in words and "MAX" not in words:
+        if words & {"PART", "SHARE"} and "MAX" not in words:
             return f"1 / {number:,}"
-        if words & {"NS", "MS", "SECONDS"} and "PER" not in words:
+        if (words & {"NS", "MS", "SECONDS"} or d.name.endswith("_S")) and "PER" not in words:
             seconds = number / (10**9 if "NS" in words else 1000 if "MS" in words else 1)
             for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
                 if seconds >= size:
@@ -219,7 +221,8 @@ def rows_of(group, found, values, sizes_set):
         like = [d for d in found if d.like in members]
         names = [f"`{d.name}`" if d.path == path else f"`{d.name}` ({d.path})" for d in members + like]
         # What is counted in bytes says so first, and is the first.
-        limits = [values.shown(d, d is members[0] and d.what.startswith("bytes")) + (", set at the start" if d.name in sizes_set else "")
+        limits = [values.shown(d, d is members[0] and d.what.startswith("bytes")) +
+                  (", set at the start" if d.name in sizes_set else "")
                   for d in members + like if d.kind != "map" or d not in like]
         yield ["<br>".join([members[0].what, ", ".join(names), path]), "; ".join(filter(None, limits)) or "-",
                *(members[0].fields.get(field, "") for field in FIELDS)]

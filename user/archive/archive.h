@@ -38,7 +38,7 @@
 #define ARCHIVE_DIRECTORY   "/var/lib/profil"
 #define ARCHIVE_ENVIRONMENT "PROFIL_ARCHIVE" /* has another directory for readers */
 
-/* Windows that ended so long ago are merged into coarser ones. */
+/* Windows that ended so long ago are merged into coarser ones. Bound: pace. */
 #define ARCHIVE_FINE_S	(2 * 3600)
 #define ARCHIVE_10MIN_S (24 * 3600)
 

@@ -23,7 +23,7 @@
 /* Windows that one call reads to remove their times at most: each minute there is one more. */
 #define TIMES_PER_CALL 4
 
-/* How long after a time its last window is on the disk, at most. */
+/* How long after a time its last window is on the disk, at most. Bound: pace. */
 #define COMPLETE_S 180
 
 /*
@@ -42,6 +42,7 @@
 /*
  * A clock that is more than JUMP_S ahead of all that was recorded before is believed once
  * CONFIRMED_S were recorded by it.
+ * Bound: pace.
  */
 #define JUMP_S	    (2 * WINDOW_DAY_S)
 #define CONFIRMED_S WINDOW_HOUR_S

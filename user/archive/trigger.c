@@ -11,7 +11,7 @@
 #include "profile/merge.h"
 #include "util/clock.h"
 
-/* A window is an hour long at most (--window), whatever its name says. */
+/* A window is an hour long at most (--window), whatever its name says. Bound: format. */
 #define LONGEST_S 3600
 
 /*

@@ -21,6 +21,7 @@
 /*
  * Wall times that all users but root have together in a file: one for each name of a process, and
  * for each process that had begun before. Less in windows that are shorter than a minute.
+ * Bound: as BYTES_DEFAULT.
  */
 #define USER_SHARE_WALLS 8192
 

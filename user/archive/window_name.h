@@ -8,6 +8,7 @@
 
 /* The names of windows: 2026-11-21/031500.pb.gz. Times are seconds since the epoch. */
 
+/* Bound: format. */
 #define WINDOW_FINE_S  60
 #define WINDOW_10MIN_S 600
 #define WINDOW_HOUR_S  3600

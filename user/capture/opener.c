@@ -27,7 +27,7 @@
  * a second. Users wait shorter: nothing of theirs is worth a gap in what others have.
  * Bound: users: time to wait for the answer to a file or memory of root's, and of a user's; then:
  * it is missing, and nothing of that user, or device of root's, is asked for; again: as AGAIN_NS;
- * share: the user's own, or the device's; seen: stalls, and stalled for what is then missing.
+ * share: the user's own, or the device's; seen: refusals, no_answer.
  */
 #define ROOT_NS (1 * NS_PER_S)
 #define USER_NS (100 * NS_PER_MS)
@@ -38,7 +38,7 @@
  * Answers that come later than that are slow: 1 / SLOW_PART of the time may be spent on them.
  * Bound: users: time of an answer, and the part of the time that slower ones may take; then:
  * nothing of that user, or device of root's, is asked for; again: when so much time has passed;
- * share: the user's own, or the device's; seen: stalled.
+ * share: the user's own, or the device's; seen: refusals, no_answer.
  */
 #define SLOW_NS	  (20 * NS_PER_MS)
 #define SLOW_PART 50
@@ -46,7 +46,7 @@
 /*
  * Bound: users: time after which one that did not answer is asked again: it doubles within these;
  * then: what is missing stays so; again: after that time, when the opener that was left has ended;
- * share: the user's own, or the device's; seen: stalled.
+ * share: the user's own, or the device's; seen: refusals, no_answer.
  */
 #define AGAIN_NS     (5 * NS_PER_S)
 #define AGAIN_NS_MAX (600 * NS_PER_S)

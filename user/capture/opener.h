@@ -31,7 +31,8 @@ struct opener_stall {
  * Each is of another user, or of another device of root's; beyond that, users have no opener.
  * Bound: users: users and devices that did not answer; half of it users; then: nothing of any other
  * user is asked for; of root's devices the one that is next to be asked makes room; again: when one
- * of them answers; share: none: 32 users take it from all others; root is apart; seen: stalled.
+ * of them answers; share: none: 32 users take it from all others; root is apart; seen: refusals,
+ * no_answer.
  */
 #define OPENER_STALLS_MAX 64
 

@@ -27,12 +27,17 @@
  * begins. A user may have thousands of processes with many mappings each. It is 128 MiB with the
  * 512 MiB of profil-continuous.service, where 5,000 processes with 200 mappings each need 46 MiB.
  * Arrays have room to grow, so that up to half as much again is allocated.
+ * Bound: users: the part of the memory that is free at the start which the mappings of all
+ * processes may take; then: further mappings are dropped: their ticks have no image; again: as
+ * processes end; the limit is that of the start; share: as SPACE_BYTES_MAX; seen: crowded_windows,
+ * and a process's name in the summary.
  */
 #define TABLE_SHARE 4
 
 /*
  * No process gets more than 1 / this of the remaining budget: 1,000 processes that map as much as
  * they can leave 120 KiB of 128 MiB to each of the others, which is enough for most.
+ * Bound: as SPACE_BYTES_MAX.
  */
 #define SPACE_SHARE 64
 

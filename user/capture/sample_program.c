@@ -15,7 +15,12 @@
 #include "util/cpu.h"
 #include "util/memory.h"
 
-/* The times of ticks that wait for the end of the window may take 1 / this of the memory. */
+/*
+ * The times of ticks that wait for the end of the window may take 1 / this of the memory.
+ * Bound: users: the part of the memory that is free at the start which times of ticks may take
+ * until the window ends; then: further ticks count without their time; again: at the next window;
+ * without windows never; share: none; seen: lost_times.
+ */
 #define TIMES_SHARE 8
 
 static size_t bank_count(const struct sample_program *sample)

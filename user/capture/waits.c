@@ -22,7 +22,12 @@
 #include "util/clock.h"
 #include "util/memory.h"
 
-/* When waits were may take 1 / this of the memory until the recording ends. */
+/*
+ * When waits were may take 1 / this of the memory until the recording ends.
+ * Bound: users: the part of the memory that is free at the start which times of waits may take;
+ * then: further waits count, but not when they were; again: never in this recording; share: none;
+ * seen: not seen.
+ */
 #define TIMES_SHARE 8
 
 /* For what a thread waits in a system call. Those that this machine has not are left out. */

@@ -156,6 +156,7 @@ int wall_fd(const struct wall *wall)
 
 /* --- The scheduler's clock --- */
 
+/* Bound: pace. */
 #define CLOCK_TRIES 8
 
 /*

@@ -32,7 +32,7 @@
 #include "util/index.h"
 #include "util/memory.h"
 
-/* A deploy is compared by a day on each side. */
+/* A deploy is compared by a day on each side. Bound: pace. */
 #define LOOK_BACK_S (2 * 24 * 3600)
 
 /* Behind the recorder, as far as it goes. */
@@ -47,7 +47,10 @@
 #define CPU_PART    100
 #define CPU_LEAST_S 20
 
-/* A deploy is judged when the time after it has become twice as long as this, again and again. */
+/*
+ * A deploy is judged when the time after it has become twice as long as this, again and again.
+ * Bound: pace.
+ */
 #define JUDGE_FIRST_S (15 * 60)
 
 /*
@@ -112,7 +115,7 @@
  */
 #define FOUND_BUILDS_MOST 100
 
-/* A deploy is seen at other times when windows are merged: up to an hour. */
+/* A deploy is seen at other times when windows are merged: up to an hour. Bound: pace. */
 #define FOUND_SLACK_S 4200
 
 struct found {

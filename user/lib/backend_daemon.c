@@ -21,6 +21,7 @@
 
 /*
  * A profild that hangs must not block the program for ever; a busy machine's reply takes seconds.
+ * Bound: caller: time for profild to answer; then: the call fails: ETIMEDOUT.
  */
 #define TIMEOUT_S 10
 

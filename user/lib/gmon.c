@@ -46,7 +46,10 @@
 
 #define DEFAULT_NAME "gmon.out"
 
-/* How many temporary names are tried: other processes may be writing to this directory. */
+/*
+ * How many temporary names are tried: other processes may be writing to this directory.
+ * Bound: caller: names of temporary files that are tried; then: the file is not written.
+ */
 #define TRIES 100
 
 /* <sys/gmon.h> declares the others. */

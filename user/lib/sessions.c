@@ -19,7 +19,10 @@
 #include "lib/verbose.h"
 #include "util/clock.h"
 
-/* The service thread holds the lock while it tries to attach again: at most 1/30 of the time. */
+/*
+ * The service thread holds the lock while it tries to attach again: at most 1/30 of the time.
+ * Bound: pace.
+ */
 #define RETRY_SHARE 30
 
 static struct profil_session *sessions; /* those that are on */

@@ -45,6 +45,7 @@
 /*
  * and is at least this many times the CPU time of an answer. Not of the time that it took: on a
  * busy machine an answer waits for a CPU.
+ * Bound: pace.
  */
 #define COST_SHARE 100
 

@@ -20,7 +20,7 @@
 #include "symbol/symbol.h"
 #include "util/sum.h"
 
-/* An interpreter gets a line if it has at least 1 in this many samples. */
+/* An interpreter gets a line if it has at least 1 in this many samples. Bound: pace. */
 #define INTERPRETER_SHARE 10
 
 /*
@@ -683,7 +683,7 @@ int report_unnamed(const struct profile *p, const char *value, bool packages, co
 #define CAUSES_SHOWN 3
 /* Bound: as MOSTLY_MAX. */
 #define CAUSES_MAX 32
-/* Of the samples: what has less is for -v. */
+/* Of the samples: what has less is for -v. Bound: pace. */
 #define CAUSE_SHARE 0.01
 
 /* An image's part of the samples. */

@@ -16,16 +16,19 @@
 #include "util/proc_maps.h"
 #include "util/sum.h"
 
-/* A function that interprets gets a hint if such functions have 1/this of all samples. */
+/*
+ * A function that interprets gets a hint if such functions have 1/this of all samples.
+ * Bound: pace.
+ */
 #define INTERPRETER_SHARE 10
 
 /* In a hint: stands for the process */
 #define PID "%PID"
 
-/* An image with 1/IMAGE_SHARE of all samples gets hints, */
+/* An image with 1/IMAGE_SHARE of all samples gets hints,. Bound: pace. */
 #define IMAGE_SHARE 100
 
-/* for runtimes with 1/HINT_SHARE of its unnamed samples. */
+/* for runtimes with 1/HINT_SHARE of its unnamed samples. Bound: pace. */
 #define HINT_SHARE 10
 
 /*

@@ -16,7 +16,8 @@
 
 /* A number from here on is in milliseconds, as Prometheus' text has them: in 1973, or later. */
 #define MILLISECONDS 1e11
-#define LATEST_S     1e10 /* the year 2286: times fit into 64 bits */
+/* Bound: format. */
+#define LATEST_S 1e10 /* the year 2286: times fit into 64 bits */
 
 /* A counter that falls in more than one of so many steps is none. */
 #define STEPS_A_FALL 4

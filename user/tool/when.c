@@ -12,6 +12,7 @@
 
 #include "util/clock.h"
 
+/* Bound: format. */
 #define DAY_S 86400
 /* Bound: format. */
 #define DAY_NS (DAY_S * NS_PER_S)

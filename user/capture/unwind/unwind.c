@@ -839,7 +839,7 @@ static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, u
 /* Longer than UNWIND_GRACE_NS: what was emptied at one look is free at the next. Bound: pace. */
 #define BALANCE_NS   (500 * NS_PER_MS)
 #define DEMAND_DECAY 16
-/* How many of the images without rows, the most used first, are tried at each look. */
+/* How many of the images without rows, the most used first, are tried at each look. Bound: pace. */
 #define TRIES 8
 
 /* Notes an image's number in the tables, and what it needs. Returns 0 or -ENOMEM. */

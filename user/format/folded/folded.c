@@ -12,10 +12,10 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* Detection accepts one malformed line for so many good ones. */
+/* Detection accepts one malformed line for so many good ones. Bound: pace. */
 #define BAD_SHARE 10
 
-/* Rounding may change sums by 1 in so many of all counts. */
+/* Rounding may change sums by 1 in so many of all counts. Bound: pace. */
 #define ROUNDING_SHARE 100
 
 #define SCALE_STEP 1000

@@ -14,7 +14,7 @@ struct changes_waits {
 	int64_t delay_ns, delay_cpu_ns;
 };
 
-/* Windows of less are added up to blocks of this length. */
+/* Windows of less are added up to blocks of this length. Bound: pace. */
 #define BLOCK_S 300
 
 struct changes_block {

@@ -21,6 +21,7 @@
 /*
  * Looking up names may take this share of a CPU, more with source lines; at the start, when many
  * are new, half a second. Unused time is saved up to NAMING_MOST_NS.
+ * Bound: as NAMING_FIRST_NS.
  */
 #define NAMING_SHARE 0.004
 #define LINES_SHARE  0.05

@@ -37,6 +37,7 @@
  * Compressed sections are kept whole in 1/SHARE of the available memory, which is enough for all
  * but the largest debug files and leaves memory to other processes; but at least in ROOM_LEAST
  * bytes, which is enough for most programs.
+ * Bound: as ROOM_LEAST.
  */
 #define SHARE 8
 /*
