@@ -26,6 +26,8 @@ rows() {
 		sanitize|make sanitize|unit tests, formats and recordings, with address and undefined-behaviour checks
 		fuzz|make fuzz|each reader of untrusted input, for $FUZZ_SECONDS s
 		soak|make test-soak|the archive: a day's windows, one each second
+		month|make test-month|an hour beside builds, deploys and hostile users: the end is as true as the beginning
+		stall|make test-stall|users whose files and memory never answer: others are recorded as without them
 		reproducible|make test-reproducible|the tarball: the same programs in two directories, and make check
 		debian-12|PROFIL_TEST_SUITES=bookworm $tests tests/packages/debian.sh|packages in a fresh root: lintian, arm64, upgrade, purge, autopkgtest
 		debian-13|PROFIL_TEST_SUITES=trixie $tests tests/packages/debian.sh|the same
