@@ -24,6 +24,7 @@
 
 struct known_code {
 	__u64 process, code, mark;
+	__u64 since_ns; /* of the process */
 	__u64 replaced; /* codes_replaced, by then */
 };
 
@@ -145,6 +146,12 @@ struct script_walk {
 	__u64 bias;
 	__u64 process; /* the key */
 	/*
+	 * Code objects that were sent before are of an earlier process with this key, or user space
+	 * has dropped them. uid: the process's user. Set when the stack has an interpreter.
+	 */
+	__u64 since_ns;
+	__u32 uid;
+	/*
 	 * The native frame that runs `words`: has this address in it; or, if function_size is not
 	 * 0, is a call of that function.
 	 */
@@ -163,6 +170,8 @@ struct script_walk {
 	struct known_code known[KNOWN_CODES];
 };
 
+/* Sets script->since_ns and script->uid. */
+static __always_inline void find_script_owner(struct script_walk *script);
 /* What is known of an image, by its number in the tables of the unwinder; NULL: no such image. */
 static const struct language_image *language_image(const struct script_walk *script, __u32 number);
 /* Whether it is known, at little cost, that user space has a code object as `mark` says. */
@@ -199,6 +208,8 @@ static __always_inline bool send_code(struct script_walk *script, __u64 address,
 	code->process = script->process;
 	code->code = address;
 	code->mark = mark;
+	code->since_ns = script->since_ns;
+	code->uid = script->uid;
 	code->image = script->image_number;
 	code->language = script->image.language;
 	code->version = script->image.version;

@@ -195,18 +195,21 @@ struct language_image {
 #define LANGUAGE_LINES_MAX ((LANGUAGE_LINES_PARTS - 1) * (LANGUAGE_LINES_BYTES - 1))
 
 struct language_code {
-	unsigned long long time_ns; /* CLOCK_MONOTONIC */
-	unsigned long long process; /* sample_id_make(exec, tgid, 0) */
-	unsigned long long code;    /* its address */
-	unsigned long long mark;    /* of its content: others have another one */
-	unsigned int image;	    /* of the interpreter, in the tables */
-	unsigned int line;	    /* where it begins */
+	unsigned long long time_ns;  /* CLOCK_MONOTONIC */
+	unsigned long long process;  /* sample_id_make(exec, tgid, 0) */
+	unsigned long long code;     /* its address */
+	unsigned long long mark;     /* of its content: others have another one */
+	unsigned long long since_ns; /* nothing that was sent before is of this process */
+	unsigned int uid;	     /* who answers for the process: user_of() in bpf/owner.h */
+	unsigned int image;	     /* of the interpreter, in the tables */
+	unsigned int line;	     /* where it begins */
 	unsigned short language, version;
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
 	unsigned short kind;		       /* of code, in a language that has several */
 	unsigned short unused;
 	unsigned int lines_bytes; /* how many of the line table are in the record, */
 	unsigned int lines_at;	  /* from here on; not 0: it has these alone, of a long table */
+	unsigned int unused_too;
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];
 	unsigned char lines[LANGUAGE_LINES_BYTES];
@@ -222,6 +225,11 @@ enum perl_code {
 
 /* Bound: as LANGUAGE_NAME_BYTES. */
 #define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
+
+/* The key of what was sent: bpf/code_maps.h. */
+struct language_code_key {
+	unsigned long long process, code;
+};
 
 /*
  * Bound: users: bytes of code objects on their way to user space; then: the code object is not

@@ -13,6 +13,7 @@
 #define PROFIL_BPF_OWNER_H
 
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "member.h"
@@ -59,6 +60,26 @@ static __noinline bool is_owners(struct task_struct *task)
 		return true;
 	return read_kernel(&dumpable, sizeof(dumpable), program, owner.program_dumpable) &&
 	       (dumpable & DUMPABLE_MASK) == DUMPABLE_USER;
+}
+
+/* Namespaces of users more than this below the initial one are not made. Bound: format. */
+#define USER_LEVELS 33
+
+/*
+ * Who answers for the task: its user, or who has made the user namespace that it is in, below which
+ * a user has thousands of numbers.
+ */
+static __always_inline __u32 user_of(struct task_struct *task)
+{
+	const struct cred *cred = BPF_CORE_READ(task, real_cred);
+	const struct user_namespace *space = BPF_CORE_READ(cred, user_ns);
+	__u32 uid = BPF_CORE_READ(cred, uid.val);
+
+	for (int i = 0; i < USER_LEVELS && BPF_CORE_READ(space, level); i++) {
+		uid = BPF_CORE_READ(space, owner.val);
+		space = BPF_CORE_READ(space, parent);
+	}
+	return uid;
 }
 
 #endif

@@ -32,6 +32,7 @@ WALK_FUNCTION int read_python_code(struct script_walk *script)
 	bytes = script->python.code_bytes;
 	table = python_field(bytes, layout->code_table, PYTHON_CODE_BYTES);
 
+	code->kind = 0;
 	code->line = python_field(bytes, layout->code_line, PYTHON_CODE_BYTES);
 	code->name_bytes = read_object(code->name, LANGUAGE_NAME_BYTES,
 				       python_field(bytes, layout->code_name, PYTHON_CODE_BYTES));
@@ -134,6 +135,9 @@ WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 	if (!is_code_wanted(script, address, mark))
 		return true;
 	read_python_code(script);
+	/* A page may be on its way, of what was forked just now: the next tick tries again. */
+	if (!script->code.name_bytes || !script->code.file_bytes)
+		return true;
 	for (int i = 0; i < LANGUAGE_LINES_PARTS && send_python_lines(script, address, mark); i++)
 		;
 	return true;

@@ -56,6 +56,7 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 	script->frames_left = SCRIPT_FRAMES_MAX;
 	script->codes_left = SCRIPT_CODES_MAX;
 	script->image = *image;
+	find_script_owner(script);
 	script->bias = walk->at.bias;
 	script->interpreter = walk->at.start + 1;
 	if (image->language == LANGUAGE_PYTHON)

@@ -233,22 +233,6 @@ static __always_inline struct wait_share *share_of_all(void)
 	return bpf_map_lookup_elem(&wait_shares, &key);
 }
 
-/* Namespaces of users more than this below the initial one are not made. Bound: format. */
-#define USER_LEVELS 33
-
-static __always_inline __u32 user_of(struct task_struct *task)
-{
-	const struct cred *cred = BPF_CORE_READ(task, real_cred);
-	const struct user_namespace *space = BPF_CORE_READ(cred, user_ns);
-	__u32 uid = BPF_CORE_READ(cred, uid.val);
-
-	for (int i = 0; i < USER_LEVELS && BPF_CORE_READ(space, level); i++) {
-		uid = BPF_CORE_READ(space, owner.val);
-		space = BPF_CORE_READ(space, parent);
-	}
-	return uid;
-}
-
 /* Whether a user who has so much may have more where so much is free. */
 static __always_inline bool is_within_share(__u64 has, __u64 free)
 {

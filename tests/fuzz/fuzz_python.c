@@ -14,10 +14,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /* The fuzzer's own: no process is known. */
-struct process *process_find(const struct process_table *table, pid_t pid)
+struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	(void)table;
 	(void)pid;
+	(void)time_ns;
 	return NULL;
 }
 
@@ -44,7 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char name[LANGUAGE_TEXT_SIZE], file[LANGUAGE_TEXT_SIZE];
 	const struct language_code *found;
 	struct language_code *code;
-	struct scripts s = { 0 };
+	const size_t begin = offsetof(struct language_code, line);
+	struct scripts s = { .trim = language_trim };
+	struct process_table none = { 0 };
 	uint64_t until = UINT64_MAX;
 
 	code = malloc(size + 1);
@@ -62,14 +65,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	require(scripts_add(&s, code, size) == 0, "a record that is added or ignored");
 	if (size >= head && size - head >= code->lines_bytes) {
-		found = scripts_find(&s, code->process, code->code, 0, &until);
-		require(found && memcmp(found, code, head) == 0, "the record that was added");
+		found = scripts_find(&s, code->process, code->code, 0, 0, &until);
+		require(found && memcmp((const char *)found + begin, (const char *)code + begin,
+					offsetof(struct language_code, name_bytes) - begin) == 0,
+			"the record that was added");
 		language_name(found, name, file);
 		check_text(name);
 		check_text(file);
 		for (uint32_t i = 0; i < 300; i++)
 			require(language_line(found, i) <= INT32_MAX, "the number of a line");
-		require(scripts_forget(&s, NULL) == 0 && !s.count && !s.bytes,
+		require(!scripts_forget(&s, &none, 0) && !s.place_count && !s.bytes,
 			"that all is forgotten");
 	}
 	scripts_free(&s);

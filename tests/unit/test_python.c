@@ -452,23 +452,47 @@ static uint64_t process_of(pid_t pid)
 	return sample_id_make(1, pid, 0);
 }
 
-static int add(struct scripts *s, pid_t pid, uint64_t time, uint64_t mark)
+/* A code object of a process that began at since_ns, with a name of its own. */
+static struct language_code made(uint32_t uid, pid_t pid, uint64_t number, uint64_t since,
+				 uint64_t time)
 {
 	struct language_code code = { .process = process_of(pid),
-				      .code = CODE,
+				      .code = CODE + 16 * number,
 				      .time_ns = time,
-				      .mark = mark,
-				      .line = mark };
+				      .since_ns = since,
+				      .uid = uid,
+				      .mark = number + 1,
+				      .line = number };
 
+	return code;
+}
+
+static int add_made(struct scripts *s, struct language_code code)
+{
 	return scripts_add(s, &code, offsetof(struct language_code, lines));
 }
 
-/* The line of what was found, and until when. */
-static void assert_found(const struct scripts *s, pid_t pid, uint64_t time, uint32_t line,
-			 uint64_t until)
+static int add(struct scripts *s, pid_t pid, uint64_t time, uint64_t mark)
+{
+	struct language_code code = made(0, pid, 0, 0, time);
+
+	code.mark = code.line = mark;
+	return add_made(s, code);
+}
+
+static bool has(struct scripts *s, pid_t pid, uint64_t number, uint64_t since)
 {
 	uint64_t until_ns = 1000;
-	const struct language_code *code = scripts_find(s, process_of(pid), CODE, time, &until_ns);
+
+	return scripts_find(s, process_of(pid), CODE + 16 * number, since, 999, &until_ns);
+}
+
+/* The line of what was found, and until when. */
+static void assert_found(struct scripts *s, pid_t pid, uint64_t time, uint32_t line, uint64_t until)
+{
+	uint64_t until_ns = 1000;
+	const struct language_code *code =
+		scripts_find(s, process_of(pid), CODE, 0, time, &until_ns);
 
 	assert_non_null(code);
 	assert_int_equal(code->line, line);
@@ -478,10 +502,9 @@ static void assert_found(const struct scripts *s, pid_t pid, uint64_t time, uint
 static void test_an_address_that_is_used_again(void **state)
 {
 	struct scripts s = { 0 };
-	uint64_t until = 1000;
 
 	(void)state;
-	assert_null(scripts_find(&s, process_of(5), CODE, 100, &until));
+	assert_false(has(&s, 5, 0, 0));
 	assert_int_equal(add(&s, 5, 100, 1), 0);
 	assert_int_equal(add(&s, 5, 300, 3), 0);
 	assert_int_equal(add(&s, 5, 200, 2), 0); /* of another CPU */
@@ -494,8 +517,8 @@ static void test_an_address_that_is_used_again(void **state)
 	assert_found(&s, 5, 300, 3, 1000);
 	assert_found(&s, 5, 999, 3, 1000);
 	assert_found(&s, 6, 999, 9, 1000);
-	assert_null(scripts_find(&s, process_of(7), CODE, 100, &until));
-	assert_null(scripts_find(&s, process_of(5), CODE + 16, 100, &until));
+	assert_false(has(&s, 7, 0, 0));
+	assert_false(has(&s, 5, 1, 0));
 	scripts_free(&s);
 }
 
@@ -508,9 +531,9 @@ static void test_records_that_are_too_short(void **state)
 	(void)state;
 	for (size_t size = 0; size < offsetof(struct language_code, lines) + 100; size++)
 		assert_int_equal(scripts_add(&s, &code, size), 0);
-	assert_null(scripts_find(&s, 0, 0, 0, &until));
+	assert_null(scripts_find(&s, 0, 0, 0, 0, &until));
 	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
-	assert_non_null(scripts_find(&s, 0, 0, 0, &until));
+	assert_non_null(scripts_find(&s, 0, 0, 0, 0, &until));
 	scripts_free(&s);
 }
 
@@ -519,20 +542,17 @@ static void test_tables_in_parts(void **state)
 {
 	static struct language_code code = { .language = LANGUAGE_PYTHON, .line = 1, .mark = 1 };
 	const struct language_code *found;
-	const uint32_t parts = 4, bytes = LANGUAGE_LINES_BYTES - 2;
+	const uint32_t parts = 4, bytes = LANGUAGE_LINES_BYTES - 1;
 	struct scripts s = { 0 };
 	uint64_t until = 1000;
 
 	(void)state;
-	/* Each entry: one instruction, in the line after the one before. */
-	for (uint32_t i = 0; i < bytes; i += 2) {
-		code.lines[i] = 0x80 | 11 << 3;
-		code.lines[i + 1] = 0;
-	}
+	/* Each byte: one instruction, in the same line. */
+	memset(code.lines, 0x80 | 15 << 3, bytes);
 	code.lines_bytes = bytes;
 	code.lines_at = bytes;
 	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
-	assert_null(scripts_find(&s, 0, 0, 0, &until)); /* the first one is lost */
+	assert_null(scripts_find(&s, 0, 0, 0, 0, &until)); /* the first one is lost */
 	for (uint32_t i = 0; i < parts; i++) {
 		code.lines_at = i * bytes;
 		assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
@@ -543,50 +563,166 @@ static void test_tables_in_parts(void **state)
 	code.lines_at = parts * bytes;
 	code.mark = 2; /* of another object */
 	assert_int_equal(scripts_add(&s, &code, sizeof(code)), 0);
-	found = scripts_find(&s, 0, 0, 0, &until);
+	found = scripts_find(&s, 0, 0, 0, 0, &until);
 	assert_non_null(found);
 	assert_int_equal(found->lines_bytes, parts * bytes);
-	assert_int_equal(language_line(found, 0), 2);
-	assert_int_equal(language_line(found, parts * bytes / 2 - 1), parts * bytes / 2 + 1);
-	assert_int_equal(language_line(found, parts * bytes / 2), 0);
 	scripts_free(&s);
+	assert_int_equal(s.bytes, 0);
 }
+
+#define PID_MOST 4194303 /* no process has this number */
 
 static void test_what_is_forgotten(void **state)
 {
 	struct process_table table = { 0 };
 	struct scripts s = { 0 };
-	uint64_t until = 1000;
 
 	(void)state;
-	assert_int_equal(process_add(&table, 4194303, 0), 0); /* no process has this number */
+	assert_int_equal(process_add(&table, PID_MOST, 0), 0);
 	assert_int_equal(add(&s, 5, 100, 5), 0);
 	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(add(&s, 4194303, 100 + i, i), 0);
-	assert_int_equal(scripts_forget(&s, &table), 0);
-	assert_null(scripts_find(&s, process_of(5), CODE, 100, &until));
-	assert_found(&s, 4194303, 100, 99, 1000);
-	assert_int_equal(add(&s, 4194303, 500, 7), 0);
-	assert_found(&s, 4194303, 100, 99, 500);
-	assert_int_equal(scripts_forget(&s, &table), 0);
-	assert_found(&s, 4194303, 100, 7, 1000);
+		assert_int_equal(add(&s, PID_MOST, 100 + i, i), 0);
+	/* The window had ticks from 150 on, whose names are asked for now. */
+	assert_false(scripts_forget(&s, &table, 150));
+	assert_false(has(&s, 5, 0, 0));
+	assert_found(&s, PID_MOST, 150, 50, 151);
+	assert_found(&s, PID_MOST, 999, 99, 1000);
+	assert_int_equal(add(&s, PID_MOST, 500, 7), 0);
+	assert_false(scripts_forget(&s, &table, 600));
+	assert_found(&s, PID_MOST, 100, 7, 1000);
 	process_table_free(&table);
+	scripts_free(&s);
+}
+
+/* What the BPF program believes to have sent, of CODE. */
+static bool sent;
+
+static void forget_sent(uint64_t process, uint64_t code, void *context)
+{
+	assert_int_equal(process, process_of(PID_MOST));
+	assert_int_equal(code, CODE);
+	assert_ptr_equal(context, &sent);
+	sent = false;
+}
+
+/* A number that a later process has: each has its own code, though it looks the same. */
+static void test_a_number_that_is_used_again(void **state)
+{
+	struct process_table table = { 0 };
+	struct scripts s = { .dropped = forget_sent, .context = &sent };
+	uint64_t until_ns = 200;
+
+	(void)state;
+	assert_int_equal(process_add(&table, PID_MOST, 100), 0);
+	assert_int_equal(add_made(&s, made(0, PID_MOST, 0, 100, 110)), 0);
+	assert_int_equal(process_add(&table, PID_MOST, 200), 0);
+	assert_false(has(&s, PID_MOST, 0, 200)); /* not by the first one's */
+	assert_int_equal(add_made(&s, made(0, PID_MOST, 0, 200, 210)), 0);
+	assert_true(has(&s, PID_MOST, 0, 200));
+	assert_non_null(scripts_find(&s, process_of(PID_MOST), CODE, 0, 150, &until_ns));
+	assert_int_equal(until_ns, 200);
+	/* Without the first, and without what the second one has sent. */
+	scripts_free(&s);
+	s = (struct scripts){ .dropped = forget_sent, .context = &sent };
+	assert_int_equal(add_made(&s, made(0, PID_MOST, 0, 100, 110)), 0);
+	sent = true;
+	scripts_forget(&s, &table, 100);
+	assert_true(sent && s.place_count == 1); /* the first may still have ticks */
+	process_remove(&table, process_at(&table, PID_MOST, 100));
+	scripts_forget(&s, &table, 100);
+	assert_false(sent || s.place_count);
+	process_table_free(&table);
+	scripts_free(&s);
+}
+
+/* What differs between forked processes, and names nothing. */
+static void clear_file(struct language_code *code)
+{
+	memset(code->file, 0, sizeof(code->file));
+}
+
+/* 100 workers with the same 1,000 functions: as much as one, and 64 bytes for each address. */
+static void test_forked_workers(void **state)
+{
+	struct scripts s = { .trim = clear_file };
+	size_t bytes = 0;
+
+	(void)state;
+	for (int worker = 1; worker <= 100; worker++) {
+		for (uint64_t i = 0; i < 1000; i++) {
+			struct language_code code = made(33, worker, i, 0, 10);
+
+			code.file_bytes = 1;
+			code.file[0] = worker;
+			assert_int_equal(add_made(&s, code), 0);
+		}
+		bytes = bytes ?: s.bytes;
+	}
+	assert_int_equal(s.lost, 0);
+	assert_int_equal(s.text_count, 1000);
+	assert_true(s.bytes < 100 * 1000 * 120 + bytes);
+	for (int worker = 1; worker <= 100; worker++)
+		for (uint64_t i = 0; i < 1000; i++)
+			assert_true(has(&s, worker, i, 0));
 	scripts_free(&s);
 }
 
 /* A process that makes code without an end takes no more memory than all may. */
 static void test_limit(void **state)
 {
-	struct language_code code = { 0 };
 	struct scripts s = { 0 };
+	struct process_table table = { 0 };
 
 	(void)state;
-	for (uint64_t i = 1; i < 200000; i++) {
-		code.mark = code.code = i << 4;
-		assert_int_equal(scripts_add(&s, &code, offsetof(struct language_code, lines)), 0);
-	}
-	assert_true(s.lost > 0 && s.bytes <= 64 << 20 && s.count > 10000);
+	for (uint64_t i = 0; i < 200000; i++)
+		assert_int_equal(add_made(&s, made(1000, PID_MOST, i, 0, 10)), 0);
+	assert_true(s.lost > 0 && s.bytes <= SCRIPTS_BYTES_MAX && s.place_count > 10000);
+	assert_int_equal(s.users[0]->lost, s.lost);
+	/* What was refused is sent again, and takes the room of what no tick has come to since. */
+	assert_int_equal(process_add(&table, PID_MOST, 0), 0);
+	assert_false(has(&s, PID_MOST, 199999, 0));
+	assert_true(scripts_forget(&s, &table, 0));
+	assert_true(has(&s, PID_MOST, 7, 0));
+	for (uint64_t i = 199000; i < 200000; i++)
+		assert_int_equal(add_made(&s, made(1000, PID_MOST, i, 0, 20)), 0);
+	assert_true(s.bytes <= SCRIPTS_BYTES_MAX);
+	assert_true(has(&s, PID_MOST, 199999, 0));
+	assert_true(has(&s, PID_MOST, 7, 0));
+	assert_false(scripts_forget(&s, &table, 0));
+	process_table_free(&table);
 	scripts_free(&s);
+}
+
+/* A user who has taken all gives way to others, what was used least recently first. */
+static void test_shares_of_users(void **state)
+{
+	struct scripts s = { .bytes_max = 1 << 20 };
+	uint64_t refused, half;
+
+	(void)state;
+	for (uint64_t i = 0; !s.lost; i++)
+		assert_int_equal(add_made(&s, made(1000, 1, i, 0, 10)), 0);
+	half = s.place_count / 2;
+	assert_true(has(&s, 1, 0, 0));
+	refused = s.lost;
+	/* Another has few functions: all have room, also while the first one makes more. */
+	for (uint64_t i = 0; i < half / 2; i++) {
+		assert_int_equal(add_made(&s, made(1001, 2, i, 0, 10)), 0);
+		assert_int_equal(add_made(&s, made(1000, 1, 1000000 + i, 0, 10)), 0);
+	}
+	for (uint64_t i = 0; i < half / 2; i++)
+		assert_true(has(&s, 2, i, 0));
+	assert_int_equal(s.users[1]->lost, 0);
+	assert_true(s.users[0]->lost > refused);
+	/* A third, too; then one who wants all gets no more than the others. */
+	for (uint64_t i = 0; i < 4 * half; i++)
+		assert_int_equal(add_made(&s, made(0, 3, i, 0, 10)), 0);
+	for (uint64_t i = 0; i < half / 2; i++)
+		assert_true(has(&s, 2, i, 0));
+	assert_true(s.users[0]->bytes > (size_t)5 << 16 && s.users[2]->bytes > (size_t)5 << 16);
+	assert_true(s.bytes <= s.bytes_max);
+	scripts_free(&s);
+	assert_int_equal(s.bytes, 0);
 }
 
 int main(void)
@@ -608,7 +744,10 @@ int main(void)
 		cmocka_unit_test(test_records_that_are_too_short),
 		cmocka_unit_test(test_tables_in_parts),
 		cmocka_unit_test(test_what_is_forgotten),
+		cmocka_unit_test(test_a_number_that_is_used_again),
+		cmocka_unit_test(test_forked_workers),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_shares_of_users),
 	};
 
 	return cmocka_run_group_tests(tests, directory_setup, directory_teardown);

@@ -212,7 +212,12 @@ static void walk(uint64_t pc, bool native)
 {
 	const struct opener_memory memory = { .target.pid = getpid() };
 	struct scripts scripts = { 0 };
-	const struct unwind_live live = { &memory, thread_pointer, &scripts, native };
+	const struct unwind_live live = {
+		.memory = &memory,
+		.thread_pointer = thread_pointer,
+		.scripts = &scripts,
+		.native = native,
+	};
 	struct unwind_copy *copy = calloc(1, sizeof(*copy));
 
 	assert_non_null(copy);

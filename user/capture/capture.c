@@ -445,6 +445,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	};
 
 	c->unwind.read = c->options.read_rows;
+	c->unwind.trim = c->options.trim_code;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.period_ns = capture_period_ns(c);
@@ -864,7 +865,7 @@ static int take_window(struct capture *c)
 		return err;
 	err = err ?: unwind_forget(&c->unwind);
 	err = err ?: forget_processes(&c->processes, c->start_ns, c->stop_ns);
-	return err ?: unwind_forget_images(&c->unwind);
+	return err ?: unwind_forget_images(&c->unwind, c->start_ns);
 }
 
 int capture_cut(struct capture *c, struct error *e)

@@ -61,6 +61,8 @@ enum capture_victim {
 /* Bound: caller: MiB of --unwind-memory; then: the option is refused. */
 #define CAPTURE_UNWIND_MIB_MAX 4096
 
+struct language_code; /* bpf/language.h */
+
 struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
@@ -82,6 +84,7 @@ struct capture_options {
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
 	bool (*is_interpreter)(int fd); /* the file of an image: for CAPTURE_STACKS_SCRIPTS */
+	void (*trim_code)(struct language_code *code); /* see struct scripts; NULL: nothing */
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool native;		 /* keep the frames of interpreters: capture_is_native() */
 	bool windows;		 /* capture_cut() will be called; no histogram */
@@ -328,7 +331,6 @@ struct capture_mapping {
 const struct capture_image *capture_images(const struct capture *c, size_t *count);
 
 struct timed_wait;
-struct language_code;
 
 struct capture_frame {
 	uint64_t pc;			       /* in a caller: the return address */

@@ -31,7 +31,7 @@ struct cached_mapping {
 
 struct visitor {
 	struct process_table *processes;
-	const struct scripts *scripts;
+	struct scripts *scripts;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
 	uint64_t begin_ns; /* of the window; 0: samples need no origins */
@@ -136,6 +136,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	const struct address_space *space = NULL, *before = NULL; /* NULL: unknown */
 	uint32_t depth = sample->kernel_depth + sample->user_depth, kept = 0;
 	bool sure = false; /* the mappings are known: what has none holds no code */
+	uint64_t since_ns = process && process->generation ? process->begin_ns : 0;
 
 	if (process)
 		space = find_space(process, moment, &before);
@@ -147,8 +148,8 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		frames[i].code = NULL;
 		if (user && language_of_word(pcs[i])) {
 			frames[i].code = scripts_find(v->scripts, sample_id_process(sample->id),
-						      language_code(pcs[i]), moment->time_ns,
-						      &moment->until_ns);
+						      language_code(pcs[i]), since_ns,
+						      moment->time_ns, &moment->until_ns);
 			kept = i + 1;
 			continue;
 		}
@@ -271,7 +272,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 }
 
 int resolve_each(const struct counts *counts, struct process_table *processes,
-		 const struct scripts *scripts, bool incomplete, uint64_t begin_ns,
+		 struct scripts *scripts, bool incomplete, uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context)
 {
 	struct visitor v = {

@@ -16,7 +16,7 @@
  * 0: they need it not. Stops when visit returns non-zero, and returns that, or -ENOMEM.
  */
 int resolve_each(const struct counts *counts, struct process_table *processes,
-		 const struct scripts *scripts, bool incomplete, uint64_t begin_ns,
+		 struct scripts *scripts, bool incomplete, uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context);
 
 #endif

@@ -8,28 +8,21 @@
 #include "bpf/sample.h"
 #include "util/array.h"
 
-/*
- * Of all processes. A code object takes some 1,000 bytes.
- * Bound: users: bytes of the names of scripts' functions; then: further functions have the language
- * as their name; again: when processes end and the next window begins; but not those that BPF
- * believes to have sent; share: none: one user can take all; seen: codes_lost in the summary; not
- * in --status.
- */
-#define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
-
 static bool is_place(const void *places, uint32_t number, const void *key)
 {
-	const struct script_place *place = (const struct script_place *)places + number;
+	const struct script_place *place = ((struct script_place *const *)places)[number];
 	const struct script_place *wanted = key;
 
 	return place->process == wanted->process && place->code == wanted->code;
 }
 
-static uint32_t find_place(const struct scripts *s, uint64_t process, uint64_t code)
+static struct script_place *find_place(const struct scripts *s, uint64_t process, uint64_t code)
 {
 	const struct script_place key = { .process = process, .code = code };
+	uint32_t number =
+		index_find(&s->by_address, hash_u64(process, code), is_place, s->places, &key);
 
-	return index_find(&s->index, hash_u64(process, code), is_place, s->places, &key);
+	return number == INDEX_NONE ? NULL : s->places[number];
 }
 
 static size_t size_of(const struct language_code *code)
@@ -37,151 +30,399 @@ static size_t size_of(const struct language_code *code)
 	return offsetof(struct language_code, lines) + (size_t)code->lines_bytes;
 }
 
-/* Adds a part of its line table to a code object that has those before. */
-static int add_lines(struct scripts *s, struct language_code **to, const struct language_code *part)
+static void account(struct scripts *s, struct script_user *user, size_t bytes)
 {
-	size_t size = size_of(*to);
-	struct language_code *code;
+	user->bytes += bytes;
+	s->bytes += bytes;
+}
 
-	if ((*to)->mark != part->mark || (*to)->lines_bytes != part->lines_at ||
-	    s->bytes + part->lines_bytes > SCRIPTS_BYTES_MAX)
+static void count_lost(struct scripts *s, struct script_user *user)
+{
+	user->lost++;
+	s->lost++;
+}
+
+/* --- Users --- */
+
+static bool is_user(const void *users, uint32_t number, const void *uid)
+{
+	return ((struct script_user *const *)users)[number]->uid == *(const uint32_t *)uid;
+}
+
+/* Returns NULL for want of memory. */
+static struct script_user *find_user(struct scripts *s, uint32_t uid)
+{
+	uint32_t number = index_find(&s->by_uid, hash_u64(uid, 0), is_user, s->users, &uid);
+	struct script_user *user;
+
+	if (number != INDEX_NONE)
+		return s->users[number];
+	user = calloc(1, sizeof(*user));
+	if (!user || array_reserve(&s->users, &s->user_room, s->user_count + 1, sizeof(user)) ||
+	    index_add(&s->by_uid, hash_u64(uid, 0), s->user_count)) {
+		free(user);
+		return NULL;
+	}
+	user->uid = uid;
+	user->number = s->user_count;
+	s->users[s->user_count++] = user;
+	return user;
+}
+
+/* Keeps those whose losses are reported. */
+static void drop_idle_users(struct scripts *s)
+{
+	for (size_t i = s->user_count; i-- > 0;) {
+		struct script_user *user = s->users[i], *last = s->users[s->user_count - 1];
+
+		if (user->newest || user->lost)
+			continue;
+		index_remove(&s->by_uid, hash_u64(user->uid, 0), i);
+		if (last != user) {
+			index_remove(&s->by_uid, hash_u64(last->uid, 0), last->number);
+			last->number = i;
+			s->users[i] = last;
+			index_add(&s->by_uid, hash_u64(last->uid, 0), i);
+		}
+		s->user_count--;
+		free(user);
+	}
+}
+
+/* --- Texts --- */
+
+static bool is_text(const void *texts, uint32_t number, const void *key)
+{
+	const struct script_text *text = ((struct script_text *const *)texts)[number];
+	const struct script_text *wanted = key;
+	size_t size = size_of(&wanted->code);
+
+	return text->hash == wanted->hash && text->user == wanted->user &&
+	       size_of(&text->code) == size && memcmp(&text->code, &wanted->code, size) == 0;
+}
+
+static size_t text_bytes(const struct script_text *text)
+{
+	return offsetof(struct script_text, code) + size_of(&text->code);
+}
+
+static void put_text(struct scripts *s, struct script_text *text)
+{
+	struct script_text *last = s->texts[s->text_count - 1];
+
+	if (--text->references)
+		return;
+	if (text->hash)
+		index_remove(&s->by_content, text->hash, text->number);
+	if (last != text) {
+		if (last->hash)
+			index_remove(&s->by_content, last->hash, last->number);
+		s->texts[text->number] = last;
+		last->number = text->number;
+		if (last->hash)
+			index_add(&s->by_content, last->hash, last->number);
+	}
+	s->text_count--;
+	account(s, text->user, -text_bytes(text));
+	free(text);
+}
+
+/* Returns the text of a record, with a reference for the caller; NULL: no memory. */
+static struct script_text *get_text(struct scripts *s, struct script_user *user,
+				    const struct language_code *from)
+{
+	struct script_text *text = malloc(offsetof(struct script_text, code) + size_of(from));
+	struct language_code *code = text ? &text->code : NULL;
+	uint32_t number = INDEX_NONE;
+
+	if (!text)
+		return NULL;
+	text->user = user;
+	text->references = 1;
+	text->hash = 0;
+	memcpy(code, from, size_of(from));
+	code->time_ns = code->process = code->code = code->mark = code->since_ns = 0;
+	code->uid = code->image = 0;
+	if (s->trim)
+		s->trim(code);
+	if (code->name_bytes < sizeof(code->name))
+		memset(code->name + code->name_bytes, 0, sizeof(code->name) - code->name_bytes);
+	if (code->file_bytes < sizeof(code->file))
+		memset(code->file + code->file_bytes, 0, sizeof(code->file) - code->file_bytes);
+	if (code->lines_bytes < LANGUAGE_LINES_BYTES - 1) {
+		text->hash = hash_bytes(code, size_of(code), hash_u64(user->uid, 0)) ?: 1;
+		number = index_find(&s->by_content, text->hash, is_text, s->texts, text);
+	}
+	if (number != INDEX_NONE) {
+		free(text);
+		s->texts[number]->references++;
+		return s->texts[number];
+	}
+	if (array_reserve(&s->texts, &s->text_room, s->text_count + 1, sizeof(text)) ||
+	    (text->hash && index_add(&s->by_content, text->hash, s->text_count))) {
+		free(text);
+		return NULL;
+	}
+	text->number = s->text_count;
+	s->texts[s->text_count++] = text;
+	account(s, user, text_bytes(text));
+	return text;
+}
+
+/* --- Places --- */
+
+static void unlink_place(struct script_place *place)
+{
+	*(place->newer ? &place->newer->older : &place->user->newest) = place->older;
+	*(place->older ? &place->older->newer : &place->user->oldest) = place->newer;
+}
+
+static void link_newest(struct script_place *place)
+{
+	place->newer = NULL;
+	place->older = place->user->newest;
+	*(place->older ? &place->older->newer : &place->user->oldest) = place;
+	place->user->newest = place;
+}
+
+static void use_place(const struct scripts *s, struct script_place *place)
+{
+	if (place->used == s->window)
+		return;
+	place->used = s->window;
+	unlink_place(place);
+	link_newest(place);
+}
+
+static void remove_versions(struct scripts *s, struct script_place *place, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		put_text(s, place->versions[i].text);
+	account(s, place->user, -(count * sizeof(*place->versions)));
+	place->count -= count;
+	memmove(place->versions, place->versions + count, place->count * sizeof(*place->versions));
+}
+
+static void remove_place(struct scripts *s, struct script_place *place)
+{
+	struct script_place *last = s->places[s->place_count - 1];
+
+	remove_versions(s, place, place->count);
+	account(s, place->user, -sizeof(*place));
+	unlink_place(place);
+	index_remove(&s->by_address, hash_u64(place->process, place->code), place->number);
+	if (last != place) {
+		index_remove(&s->by_address, hash_u64(last->process, last->code), last->number);
+		last->number = place->number;
+		s->places[last->number] = last;
+		index_add(&s->by_address, hash_u64(last->process, last->code), last->number);
+	}
+	s->place_count--;
+	free(place->versions);
+	free(place);
+}
+
+static void drop_place(struct scripts *s, struct script_place *place)
+{
+	if (s->dropped)
+		s->dropped(place->process, place->code, s->context);
+	remove_place(s, place);
+}
+
+/* Without a version, which the caller adds. NULL: no memory. */
+static struct script_place *add_place(struct scripts *s, struct script_user *user, uint64_t process,
+				      uint64_t code)
+{
+	struct script_place *place = calloc(1, sizeof(*place));
+
+	if (!place ||
+	    array_reserve(&s->places, &s->place_room, s->place_count + 1, sizeof(place)) ||
+	    index_add(&s->by_address, hash_u64(process, code), s->place_count)) {
+		free(place);
+		return NULL;
+	}
+	*place = (struct script_place){
+		.process = process,
+		.code = code,
+		.number = s->place_count,
+		.used = s->window,
+		.user = user,
+	};
+	s->places[s->place_count++] = place;
+	link_newest(place);
+	account(s, user, sizeof(*place));
+	return place;
+}
+
+/* Whether there is room for so many bytes of a user; makes it from what may be dropped. */
+static bool make_room(struct scripts *s, struct script_user *user, size_t bytes)
+{
+	size_t most = s->bytes_max ?: SCRIPTS_BYTES_MAX;
+
+	while (s->bytes + bytes > most) {
+		struct script_user *richest = user;
+		struct script_place *place;
+		bool in_use;
+
+		for (size_t i = 0; i < s->user_count; i++)
+			if (s->users[i]->bytes > richest->bytes)
+				richest = s->users[i];
+		if (richest->bytes < user->bytes + bytes)
+			richest = user;
+		place = richest->oldest;
+		in_use = place && place->used == s->window;
+		if (!place || (richest == user && in_use))
+			return false;
+		if (in_use)
+			count_lost(s, richest);
+		drop_place(s, place);
+	}
+	return true;
+}
+
+/* Adds a part of its line table to a code object that has those before. */
+static int add_lines(struct scripts *s, struct script_place *place,
+		     const struct language_code *part)
+{
+	struct script_version *version = &place->versions[place->count - 1];
+	struct script_text *text = version->text;
+	size_t size = text_bytes(text);
+
+	if (version->mark != part->mark || text->code.lines_bytes != part->lines_at || text->hash ||
+	    s->bytes + part->lines_bytes > (s->bytes_max ?: SCRIPTS_BYTES_MAX))
 		return 0;
-	code = realloc(*to, size + part->lines_bytes);
-	if (!code)
+	text = realloc(text, size + part->lines_bytes);
+	if (!text)
 		return -ENOMEM;
-	memcpy((char *)code + size, part->lines, part->lines_bytes);
-	code->lines_bytes += part->lines_bytes;
-	s->bytes += part->lines_bytes;
-	*to = code;
+	memcpy((char *)text + size, part->lines, part->lines_bytes);
+	text->code.lines_bytes += part->lines_bytes;
+	account(s, text->user, part->lines_bytes);
+	version->text = s->texts[text->number] = text;
 	return 0;
 }
 
 int scripts_add(struct scripts *s, const void *record, size_t size)
 {
 	const struct language_code *from = record;
+	struct script_version version, *versions;
 	struct script_place *place;
-	struct language_code *code;
-	uint32_t number;
-	size_t at;
+	struct script_user *user;
+	uint32_t at;
 
 	if (size < offsetof(struct language_code, lines) || size < size_of(from))
 		return 0;
-	size = size_of(from);
-	number = find_place(s, from->process, from->code);
-	if (from->lines_at && number == INDEX_NONE)
-		return 0;
-	if (number != INDEX_NONE) {
-		place = &s->places[number];
-		if (from->lines_at)
-			return add_lines(s, &place->codes[place->count - 1], from);
+	place = find_place(s, from->process, from->code);
+	if (from->lines_at)
+		return place ? add_lines(s, place, from) : 0;
+	if (place) {
+		const struct script_version *last = &place->versions[place->count - 1];
+
+		use_place(s, place);
 		/* The BPF program has no room to remember all that it sent. */
-		if (place->codes[place->count - 1]->mark == from->mark)
+		if (last->mark == from->mark && last->time_ns >= from->since_ns)
 			return 0;
 	}
-	if (s->bytes + size + sizeof(*place) > SCRIPTS_BYTES_MAX) {
-		s->lost++;
+	user = place ? place->user : find_user(s, from->uid);
+	if (!user)
+		return -ENOMEM;
+	if (!make_room(s, user,
+		       sizeof(*place) + sizeof(version) + offsetof(struct script_text, code) +
+			       size_of(from))) {
+		count_lost(s, user);
+		s->refused = true;
 		return 0;
 	}
-	code = malloc(size);
-	if (!code)
+	version = (struct script_version){ from->time_ns, from->mark, get_text(s, user, from) };
+	if (!version.text)
 		return -ENOMEM;
-	memcpy(code, from, size);
-	if (number == INDEX_NONE) {
-		number = s->count;
-		if (array_reserve(&s->places, &s->room, s->count + 1, sizeof(*s->places)))
-			goto no_memory;
-		s->places[number] = (struct script_place){ code->process, code->code, NULL, 0, 0 };
-		/* The last step that can fail: a place is never empty. */
-		if (array_reserve(&s->places[number].codes, &s->places[number].room, 1,
-				  sizeof(code)))
-			goto no_memory;
-		if (index_add(&s->index, hash_u64(code->process, code->code), number)) {
-			free(s->places[number].codes);
-			goto no_memory;
-		}
-		s->count++;
-		s->bytes += sizeof(*place);
+	place = find_place(s, from->process, from->code); /* it may have been dropped */
+	if (!place)
+		place = add_place(s, user, from->process, from->code);
+	versions = place ? reallocarray(place->versions, place->count + 1, sizeof(version)) : NULL;
+	if (!versions) {
+		put_text(s, version.text);
+		if (place && !place->count)
+			remove_place(s, place);
+		return -ENOMEM;
 	}
-	place = &s->places[number];
-	if (array_reserve(&place->codes, &place->room, place->count + 1, sizeof(code)))
-		goto no_memory;
+	place->versions = versions;
 	/* Records of two CPUs may come in another order. */
-	for (at = place->count; at && place->codes[at - 1]->time_ns > code->time_ns; at--)
-		place->codes[at] = place->codes[at - 1];
-	place->codes[at] = code;
+	for (at = place->count; at && place->versions[at - 1].time_ns > version.time_ns; at--)
+		place->versions[at] = place->versions[at - 1];
+	place->versions[at] = version;
 	place->count++;
-	s->bytes += size;
+	account(s, user, sizeof(version));
 	return 0;
-
-no_memory:
-	free(code);
-	return -ENOMEM;
 }
 
-const struct language_code *scripts_find(const struct scripts *s, uint64_t process, uint64_t code,
-					 uint64_t time_ns, uint64_t *until_ns)
+const struct language_code *scripts_find(struct scripts *s, uint64_t process, uint64_t code,
+					 uint64_t since_ns, uint64_t time_ns, uint64_t *until_ns)
 {
-	uint32_t number = find_place(s, process, code);
-	const struct script_place *place;
-	size_t first = 0, limit;
+	struct script_place *place = find_place(s, process, code);
+	uint32_t first = 0, limit, after;
 
-	if (number == INDEX_NONE)
+	if (!place)
 		return NULL;
-	place = &s->places[number];
+	/* Before: of an earlier process that had this key; after: of a later one. */
+	while (first < place->count && place->versions[first].time_ns < since_ns)
+		first++;
+	after = place->count;
+	while (after > first && place->versions[after - 1].time_ns >= *until_ns)
+		after--;
+	if (first == after)
+		return NULL;
+	use_place(s, place);
 	/* The last one before; or the first, whose record is of a later tick if one was lost. */
-	for (limit = place->count; limit - first > 1;) {
-		size_t middle = first + (limit - first) / 2;
+	for (limit = after; limit - first > 1;) {
+		uint32_t middle = first + (limit - first) / 2;
 
-		if (place->codes[middle]->time_ns <= time_ns)
+		if (place->versions[middle].time_ns <= time_ns)
 			first = middle;
 		else
 			limit = middle;
 	}
-	if (limit < place->count && place->codes[limit]->time_ns < *until_ns)
-		*until_ns = place->codes[limit]->time_ns;
-	return place->codes[first];
+	if (limit < after)
+		*until_ns = place->versions[limit].time_ns;
+	return &place->versions[first].text->code;
 }
 
-static void free_place(struct script_place *place)
+bool scripts_forget(struct scripts *s, const struct process_table *processes, uint64_t begin_ns)
 {
-	for (size_t i = 0; i < place->count; i++)
-		free(place->codes[i]);
-	free(place->codes);
-}
+	bool refused = s->refused;
 
-int scripts_forget(struct scripts *s, struct process_table *processes)
-{
-	struct scripts kept = { .places = s->places, .room = s->room, .lost = s->lost };
-	int err = 0;
+	for (size_t i = s->place_count; i-- > 0;) {
+		struct script_place *place = s->places[i];
+		uint64_t last_ns = place->versions[place->count - 1].time_ns;
+		const struct process *process =
+			process_at(processes, sample_id_tgid(place->process), last_ns);
+		uint32_t old = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
-		struct script_place *place = &s->places[i];
-		bool keep = !err && process_find(processes, sample_id_tgid(place->process));
-
-		if (keep)
-			err = index_add(&kept.index, hash_u64(place->process, place->code),
-					kept.count);
-		if (!keep || err) {
-			free_place(place);
+		/* It is forgotten, and another has its number. */
+		if (!process || (process->generation && process->begin_ns > last_ns)) {
+			drop_place(s, place);
 			continue;
 		}
-		for (size_t old = 0; old + 1 < place->count; old++)
-			free(place->codes[old]);
-		place->codes[0] = place->codes[place->count - 1];
-		place->count = 1;
-		kept.bytes += sizeof(*place) + size_of(place->codes[0]);
-		kept.places[kept.count++] = *place;
+		while (old + 1 < place->count && place->versions[old + 1].time_ns < begin_ns)
+			old++;
+		remove_versions(s, place, old);
 	}
-	index_free(&s->index);
-	*s = kept;
-	return err;
+	drop_idle_users(s);
+	s->refused = false;
+	s->window++;
+	return refused;
 }
 
 void scripts_free(struct scripts *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		free_place(&s->places[i]);
+	while (s->place_count)
+		remove_place(s, s->places[s->place_count - 1]);
+	for (size_t i = 0; i < s->user_count; i++)
+		free(s->users[i]);
 	free(s->places);
-	index_free(&s->index);
+	free(s->texts);
+	free(s->users);
+	index_free(&s->by_address);
+	index_free(&s->by_content);
+	index_free(&s->by_uid);
 	*s = (struct scripts){ 0 };
 }

@@ -28,6 +28,7 @@
 #include "daemon/state.h"
 #include "record/from_capture.h"
 #include "symbol/cfi/cfi.h"
+#include "symbol/language.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
 #include "util/directory.h"
@@ -522,6 +523,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.inherit = true,
 		.stacks = CAPTURE_STACKS_AUTO,
 		.read_rows = cfi_read,
+		.trim_code = language_trim,
 		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
 		.always_on = true,

@@ -423,6 +423,7 @@ static int start_recording(struct worker *w, struct error *e)
 		.user = r->flags & RECORD_USER,
 		.stacks = r->stacks,
 		.read_rows = cfi_read,
+		.trim_code = language_trim,
 		.is_interpreter = language_is_interpreter,
 		.native = r->flags & RECORD_NATIVE,
 		.windows = r->flags & RECORD_WINDOWS,

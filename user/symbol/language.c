@@ -21,15 +21,18 @@ static const struct {
 	void (*find)(struct elf_file *file, const struct language_symbol *symbols,
 		     struct language_image *image);
 	void (*name)(const struct language_code *code, char *name, char *file);
+	void (*trim)(struct language_code *code);
 	uint32_t (*line)(const struct language_code *code, uint32_t instruction);
 	/* Writes the interpreter's name and version, whether it is known or not; may be NULL. */
 	void (*version)(const struct elf_file *file, const struct language_symbol *symbols,
 			char text[static LANGUAGE_VERSION_SIZE]);
 } languages[LANGUAGES] = {
-	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_line,
-			      python_version },
-	[LANGUAGE_PHP] = { "php", PHP_SYMBOLS, php_find, php_name, php_line, php_version },
-	[LANGUAGE_PERL] = { "perl", PERL_SYMBOLS, perl_find, perl_name, perl_line, perl_version },
+	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_trim,
+			      python_line, python_version },
+	[LANGUAGE_PHP] = { "php", PHP_SYMBOLS, php_find, php_name, php_trim, php_line,
+			   php_version },
+	[LANGUAGE_PERL] = { "perl", PERL_SYMBOLS, perl_find, perl_name, perl_trim, perl_line,
+			    perl_version },
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)
@@ -158,6 +161,12 @@ void language_name(const struct language_code *code, char name[static LANGUAGE_T
 	name[0] = file[0] = '\0';
 	if (code->language > LANGUAGE_NONE && code->language < LANGUAGES)
 		languages[code->language].name(code, name, file);
+}
+
+void language_trim(struct language_code *code)
+{
+	if (code->language > LANGUAGE_NONE && code->language < LANGUAGES)
+		languages[code->language].trim(code);
 }
 
 uint32_t language_line(const struct language_code *code, uint32_t instruction)

@@ -36,6 +36,12 @@ void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE]);
 void language_name(const struct language_code *code, char name[static LANGUAGE_TEXT_SIZE],
 		   char file[static LANGUAGE_TEXT_SIZE]);
 
+/*
+ * Clears what was copied with the texts of a function and names nothing: reference counts, hashes,
+ * and what follows a text. What is left is the same in all processes that were forked from one.
+ */
+void language_trim(struct language_code *code);
+
 /* Returns the line of an instruction of the code; 0: unknown. */
 uint32_t language_line(const struct language_code *code, uint32_t instruction);
 

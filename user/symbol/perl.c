@@ -130,6 +130,28 @@ static size_t append_key(char *text, size_t used, const uint8_t *key)
 	return append(text, used, copy, utf8);
 }
 
+/* Clears the hash of a name key, and what follows its flags. */
+static void trim_key(uint8_t *key)
+{
+	uint32_t length;
+
+	memset(key, 0, PERL_HEK_LEN);
+	memcpy(&length, key + PERL_HEK_LEN, sizeof(length));
+	if (length + 2ULL <= PERL_NAME_BYTES - PERL_HEK_KEY) {
+		key += PERL_HEK_KEY;
+		key[length + 1] &= PERL_HEK_UTF8;
+		memset(key + length + 2, 0, PERL_NAME_BYTES - PERL_HEK_KEY - length - 2);
+	}
+}
+
+void perl_trim(struct language_code *code)
+{
+	if (code->kind != PERL_SUB || code->name_bytes < 2 * PERL_NAME_BYTES)
+		return;
+	trim_key(code->name);
+	trim_key(code->name + PERL_NAME_BYTES);
+}
+
 /* Copies a text that may have no end. */
 static void copy_text(char *to, size_t size, const uint8_t *from, size_t from_size)
 {

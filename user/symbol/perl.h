@@ -15,6 +15,7 @@ void perl_find(struct elf_file *file, const struct language_symbol *symbols,
 	       struct language_image *image);
 void perl_version(const struct elf_file *file, const struct language_symbol *symbols,
 		  char text[static LANGUAGE_VERSION_SIZE]);
+void perl_trim(struct language_code *code);
 void perl_name(const struct language_code *code, char *name, char *file);
 uint32_t perl_line(const struct language_code *code, uint32_t instruction);
 

@@ -161,6 +161,25 @@ static size_t put_string(const uint8_t *object, size_t size, char *text, size_t 
 	return used;
 }
 
+/* Leaves the length of a string, and its text. Returns how many bytes these have. */
+static size_t trim_string(uint8_t *object, size_t size)
+{
+	uint64_t length;
+
+	if (size < PHP_STRING_TEXT)
+		return size;
+	memset(object, 0, PHP_STRING_HASH + 8);
+	memcpy(&length, object + PHP_STRING_HASH + 8, sizeof(length));
+	return length < size - PHP_STRING_TEXT ? PHP_STRING_TEXT + length : size;
+}
+
+void php_trim(struct language_code *code)
+{
+	code->name_bytes = trim_string(code->name, code->name_bytes);
+	code->file_bytes = trim_string(code->file, code->file_bytes);
+	code->lines_bytes = trim_string(code->lines, code->lines_bytes);
+}
+
 void php_name(const struct language_code *code, char *name, char *file)
 {
 	static const char closure[] = "{closure:";

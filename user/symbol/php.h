@@ -12,6 +12,7 @@
 
 void php_find(struct elf_file *file, const struct language_symbol *symbols,
 	      struct language_image *image);
+void php_trim(struct language_code *code);
 void php_name(const struct language_code *code, char *name, char *file);
 void php_version(const struct elf_file *file, const struct language_symbol *symbols,
 		 char text[static LANGUAGE_VERSION_SIZE]);

@@ -61,19 +61,22 @@ void python_version(const struct elf_file *file, const struct language_symbol *s
 		 (unsigned int)(version >> 16 & 0xff), (unsigned int)(version >> 8 & 0xff));
 }
 
-/* Writes the text of a string object, as `size` bytes of it were copied. */
-static void read_text(unsigned int version, const uint8_t *object, size_t size, char *text)
+struct string {
+	size_t at; /* where its text begins */
+	uint64_t length;
+	uint32_t kind; /* the size of a character */
+};
+
+/* Finds the text of a string object, of which `size` bytes were copied. False: there is none. */
+static bool find_text(unsigned int version, const uint8_t *object, size_t size, struct string *s)
 {
 	const struct language_image *layout = layout_of(version);
-	uint64_t length;
-	uint32_t state, kind, c;
-	size_t at, used = 0;
+	uint32_t state;
 	bool ascii, compact;
 
-	text[0] = '\0';
 	if (!layout || size < layout->python.string_text)
-		return;
-	memcpy(&length, object + 16, sizeof(length));
+		return false;
+	memcpy(&s->length, object + 16, sizeof(s->length));
 	memcpy(&state, object + 32, sizeof(state));
 	/*
 	 * Two bits say whether it is interned, 16 in some releases of 3.14: then those are 0 that
@@ -81,24 +84,57 @@ static void read_text(unsigned int version, const uint8_t *object, size_t size, 
 	 */
 	if (version >= 0x30e && !(state & 0xfffc))
 		state >>= 14;
-	kind = state >> 2 & 7;
+	s->kind = state >> 2 & 7;
 	compact = state >> 5 & 1;
 	ascii = state >> 6 & 1;
-	if (!compact || (kind != 1 && kind != 2 && kind != 4))
-		return;
 	/* A string that is not ASCII has the size and the address of its UTF-8 before. */
-	at = layout->python.string_text + (ascii ? 0 : version == 0x30b ? 24 : 16);
-	for (uint64_t i = 0; i < length; i++, at += kind) {
-		if (at + kind > size || used + 8 > LANGUAGE_TEXT_SIZE) {
+	s->at = layout->python.string_text + (ascii ? 0 : version == 0x30b ? 24 : 16);
+	return compact && (s->kind == 1 || s->kind == 2 || s->kind == 4);
+}
+
+/* Writes the text of a string object, as `size` bytes of it were copied. */
+static void read_text(unsigned int version, const uint8_t *object, size_t size, char *text)
+{
+	struct string s;
+	size_t used = 0;
+	uint32_t c;
+
+	text[0] = '\0';
+	if (!find_text(version, object, size, &s))
+		return;
+	for (uint64_t i = 0; i < s.length; i++, s.at += s.kind) {
+		if (s.at + s.kind > size || used + 8 > LANGUAGE_TEXT_SIZE) {
 			memcpy(text + used, "...", 3);
 			used += 3;
 			break;
 		}
 		c = 0;
-		memcpy(&c, object + at, kind);
+		memcpy(&c, object + s.at, s.kind);
 		used = language_put_utf8(text, used, c);
 	}
 	text[used] = '\0';
+}
+
+/* Leaves the length of a string, its state and its text. */
+static void trim_string(unsigned int version, uint8_t *object, unsigned short *size)
+{
+	struct string s;
+
+	if (!find_text(version, object, *size, &s))
+		return;
+	memset(object, 0, 16);
+	memset(object + 24, 0, 8);
+	if (s.at > *size)
+		s.at = *size;
+	memset(object + 36, 0, s.at - 36);
+	if (s.length < (*size - s.at) / s.kind)
+		*size = s.at + s.length * s.kind;
+}
+
+void python_trim(struct language_code *code)
+{
+	trim_string(code->version, code->name, &code->name_bytes);
+	trim_string(code->version, code->file, &code->file_bytes);
 }
 
 void python_name(const struct language_code *code, char *name, char *file)

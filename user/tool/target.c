@@ -190,6 +190,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.kernel = t->kernel,
 		.stacks = t->stacks,
 		.read_rows = cfi_read,
+		.trim_code = language_trim,
 		.is_interpreter = language_is_interpreter,
 		.unwind_mib = t->unwind_mib,
 		.native = t->native,

@@ -611,7 +611,18 @@ static int limit_idle(struct unwind *u)
 	return err;
 }
 
-int unwind_forget_images(struct unwind *u)
+/* So that the BPF program sends the code object again when a tick comes to it. */
+static void forget_sent(uint64_t process, uint64_t code, void *context)
+{
+	const struct unwind *u = context;
+	const struct language_code_key key = { process, code };
+
+	bpf_map_delete_elem(u->language_sent, &key);
+	/* After it: a CPU that looks it up meanwhile must not go on knowing it. */
+	__atomic_add_fetch(u->codes_replaced, 1, __ATOMIC_SEQ_CST);
+}
+
+int unwind_forget_images(struct unwind *u, uint64_t begin_ns)
 {
 	/* Of each number in the tables, whether an image has it, idle or not. */
 	bool *in_use = calloc(u->tables.used.images + 1, sizeof(*in_use));
@@ -637,7 +648,8 @@ int unwind_forget_images(struct unwind *u)
 	}
 	free(in_use);
 	err = err ?: limit_idle(u);
-	err = err ?: scripts_forget(&u->scripts, u->processes);
+	if (!err && scripts_forget(&u->scripts, u->processes, begin_ns))
+		*u->codes_since_ns = now_ns();
 	return err ?: unwind_index_contents(u);
 }
 
@@ -1618,7 +1630,16 @@ int unwind_walk(struct unwind *u, const struct unwind_copy *copy,
 		const struct opener_memory *memory, uint64_t thread_pointer,
 		struct unwind_found *found)
 {
-	const struct unwind_live live = { memory, thread_pointer, &u->scripts, u->native };
+	const struct process *process =
+		process_at(u->processes, sample_id_tgid(copy->process), copy->time_ns);
+	const struct unwind_live live = {
+		.memory = memory,
+		.thread_pointer = thread_pointer,
+		.scripts = &u->scripts,
+		.since_ns = process && process->generation ? process->begin_ns : 0,
+		.uid = process ? process->uid : UINT32_MAX,
+		.native = u->native,
+	};
 	const struct unwind_space *space = find_space(u, copy);
 
 	if (!space ||
@@ -1733,6 +1754,12 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot list all processes");
 	}
 	u->is_reading_rows = &bpf->bss->is_reading_rows;
+	u->codes_replaced = &bpf->bss->codes_replaced;
+	u->codes_since_ns = &bpf->bss->codes_since_ns;
+	u->language_sent = bpf_map__fd(bpf->maps.language_sent);
+	u->scripts.trim = u->trim;
+	u->scripts.dropped = forget_sent;
+	u->scripts.context = u;
 	err = take_exec_numbers(u);
 	if (err)
 		return error_set(e, -err, "cannot list all processes");

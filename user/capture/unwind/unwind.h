@@ -37,6 +37,7 @@ struct unwind_payer {
  */
 struct unwind {
 	unwind_reader *read;
+	void (*trim)(struct language_code *code); /* of struct scripts */
 	struct process_table *processes;
 	struct counts *counts; /* receives the stacks that are walked here, */
 	struct waits *waits;   /* or this, those of waits */
@@ -75,8 +76,11 @@ struct unwind {
 	size_t next_check;	/* the next of them to check for whether it has ended, */
 	uint64_t next_check_ns; /* and when */
 	struct ring_buffer *ring;
-	volatile uint32_t *is_reading_rows; /* of the BPF program */
-	struct unwind_copy **copies;	    /* stacks to walk */
+	/* Of the BPF program: bpf/unwind.h, bpf/code_maps.h */
+	volatile uint32_t *is_reading_rows;
+	volatile unsigned long long *codes_replaced, *codes_since_ns;
+	int language_sent;
+	struct unwind_copy **copies; /* stacks to walk */
 	size_t copy_count, copy_room;
 	size_t copies_bytes; /* of their stacks */
 	struct scripts scripts;
@@ -112,10 +116,10 @@ int unwind_walk(struct unwind *u, const struct unwind_copy *copy,
 int unwind_forget(struct unwind *u);
 
 /*
- * After it: keeps the rows of images that it forgot, until their room is needed. Returns 0 or
- * -ENOMEM.
+ * After it: keeps the rows of images that it forgot, until their room is needed; drops the code
+ * objects of processes that it forgot. begin_ns: when the window began. Returns 0 or -ENOMEM.
  */
-int unwind_forget_images(struct unwind *u);
+int unwind_forget_images(struct unwind *u, uint64_t begin_ns);
 
 /* Sets *tables to what the tables contain. */
 void unwind_used(const struct unwind *u, struct capture_tables *tables);

@@ -134,6 +134,14 @@ static const struct stack_scratch *scratch_of_script(const struct script_walk *s
 	return (const void *)((const char *)script - offsetof(struct stack_scratch, script));
 }
 
+static __always_inline void find_script_owner(struct script_walk *script)
+{
+	const struct unwind_live *live = scratch_of_script(script)->live;
+
+	script->since_ns = live->since_ns;
+	script->uid = live->uid;
+}
+
 static const struct language_image *language_image(const struct script_walk *script, __u32 number)
 {
 	const struct unwind_tables *t = scratch_of_script(script)->tables;
