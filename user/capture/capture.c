@@ -98,6 +98,7 @@ struct capture {
 	bool lacks_room;	  /* processes have more mappings than are kept */
 	pid_t crowded;		  /* one of them in the window; 0: none */
 	struct refusals refusals; /* of the window */
+	uint64_t codes_lost;	  /* as in struct capture_totals */
 	uint64_t dropped, dropped_before;
 	uint64_t in_doubt;  /* samples of the window */
 	bool target_execed; /* the target of a histogram has called exec */
@@ -905,6 +906,7 @@ int capture_cut(struct capture *c, struct error *e)
 	c->dropped_before = dropped;
 	c->crowded = 0;
 	take_crowded(c);
+	c->codes_lost = scripts_take_losses(&c->unwind.scripts, &c->processes.refusals);
 	c->refusals = c->processes.refusals;
 	c->processes.refusals.count = 0;
 	/*
@@ -1023,7 +1025,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.in_doubt = c->in_doubt,
 		.dropped = c->dropped,
 		.crowded = c->crowded,
-		.codes_lost = c->unwind.scripts.lost,
+		.codes_lost = c->codes_lost,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.own_ns = c->own_ns,

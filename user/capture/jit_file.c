@@ -83,8 +83,8 @@ static uint64_t changed_ns(const struct stat *status)
 }
 
 /* Returns why a file is refused; NULL: it is not. */
-static const char *why_refused(const struct jit *jit, const struct stat *status, char *why,
-			       size_t size)
+static const char *why_refused(const struct jit *jit, uint64_t until_ns, const struct stat *status,
+			       char *why, size_t size)
 {
 	if (S_ISLNK(status->st_mode))
 		return "is a symbolic link";
@@ -96,6 +96,8 @@ static const char *why_refused(const struct jit *jit, const struct stat *status,
 		return "is older than the process";
 	if (changed_ns(status) < jit->exec_ns)
 		return "is of the program before";
+	if (until_ns && changed_ns(status) >= until_ns)
+		return "is of the program after it";
 	if (status->st_uid == jit->uid || status->st_uid == 0)
 		return NULL;
 	snprintf(why, size, "belongs to uid %u, not to the process's user", status->st_uid);
@@ -108,7 +110,7 @@ static int take_file(struct process_table *table, struct process *process, int f
 {
 	struct capture_image *image = image_of(table, process);
 	char text[128];
-	const char *why = why_refused(&process->jit, status, text, sizeof(text));
+	const char *why = why_refused(&process->jit, image->until_ns, status, text, sizeof(text));
 
 	if (!why && fd < 0)
 		why = strerror(-fd);
@@ -140,15 +142,17 @@ static void plan_look(struct process_table *table, const struct jit *jit)
 static int look_for_map(struct process_table *table, struct process *process)
 {
 	struct jit *jit = &process->jit;
+	bool has_names = image_of(table, process)->fd >= 0;
 	const struct opener_target target = {
 		.pid = process->pid,
 		.uid = jit->uid == geteuid() ? 0 : jit->uid,
 	};
 	struct opened_file file;
 	char path[64];
-	int fd;
+	int fd, err;
 
-	if (!jit->has_root || (image_of(table, process)->fd >= 0 && !jit->map_is_empty))
+	/* A dump is better; after the end, the file may be of the next process with this number. */
+	if (!jit->has_root || (has_names && (!jit->map_inode || process->ended)))
 		return 0;
 	jit->look_again_ns = jit->look_again_ns ? 2 * jit->look_again_ns : LOOK_AGAIN_NS;
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
@@ -157,9 +161,32 @@ static int look_for_map(struct process_table *table, struct process *process)
 	fd = opener_open_path(&table->opener, &target, jit->root, path, &file);
 	if (fd < 0 && !file.status.st_mode)
 		return 0;
-	/* Its program may still write to it, or another file take its place. */
-	jit->map_is_empty = S_ISREG(file.status.st_mode) && !file.status.st_size;
-	return take_file(table, process, fd, &file.status, path);
+	if (has_names && file.status.st_dev == jit->map_device &&
+	    file.status.st_ino == jit->map_inode) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	err = take_file(table, process, fd, &file.status, path);
+	if (!err && !image_of(table, process)->why) {
+		jit->map_device = file.status.st_dev;
+		jit->map_inode = file.status.st_ino;
+	}
+	return err;
+}
+
+/* The file of an earlier process with this number is not this one's, and what comes is not its. */
+static void end_earlier(const struct process_table *table, struct process *process)
+{
+	const struct process *earlier =
+		process_at(table, process->pid, process->begin_ns ? process->begin_ns - 1 : 0);
+
+	process->jit.exec_ns = time_of_day_ns(process->begin_ns);
+	if (!earlier || earlier == process || earlier->jit.image == INDEX_NONE)
+		return;
+	process->jit.programs = earlier->jit.programs + 1;
+	if (!table->images[earlier->jit.image].until_ns)
+		table->images[earlier->jit.image].until_ns = process->jit.exec_ns;
 }
 
 int jit_image(struct process_table *table, struct process *process,
@@ -178,8 +205,8 @@ int jit_image(struct process_table *table, struct process *process,
 		return -ENOMEM;
 	}
 	*image = jit->image;
-	if (process->generation)
-		return 0; /* its file could be the earlier process's */
+	if (process->generation && !jit->exec_ns)
+		end_earlier(table, process);
 	read_status(jit, record->tid);
 	start_ns = target_start_ns(process->pid);
 	if (start_ns && start_ns <= boot_ns)
@@ -195,7 +222,7 @@ void jit_note_file(const struct process_table *table, struct process *process,
 	struct jit *jit = &process->jit;
 	char dump[64];
 
-	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->generation)
+	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0)
 		return;
 	read_status(jit, record->tid);
 	snprintf(dump, sizeof(dump), "/jit-%d.dump", jit->pid);
@@ -211,6 +238,7 @@ static int take_dump(struct process_table *table, struct process *process)
 	struct stat status;
 
 	process->jit.dump = INDEX_NONE;
+	process->jit.map_inode = 0;
 	if (fd < 0 || opener_stat_known(fd, "", &status)) {
 		if (fd >= 0)
 			close(fd);
@@ -230,7 +258,7 @@ int jit_look_soon(struct process_table *table)
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 
-		if (process->jit.image == INDEX_NONE || process->ended || process->generation)
+		if (process->jit.image == INDEX_NONE || process->ended)
 			continue;
 		if (now < process->jit.next_look_ns)
 			plan_look(table, &process->jit);
@@ -293,7 +321,7 @@ int jit_look_again(struct process_table *table)
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 
-		if (process->jit.image == INDEX_NONE || process->generation)
+		if (process->jit.image == INDEX_NONE)
 			continue;
 		if (!process->ended)
 			read_status(&process->jit, process->pid);

@@ -8,7 +8,8 @@
  * Code that a process generates at run time is in memory without a file. The process writes its
  * names to a file while it runs: /tmp/perf-PID.map (its own PID and /tmp, if it is in a container),
  * or jit-PID.dump, which it maps to announce it. Each process has one image for such memory. Its
- * path is [anon] until there is a file with names; then the path is [jit PID], and fd is that file.
+ * path is [anon] until there is a file with names; then the path is [jit PID], and fd is that file,
+ * or another map that has taken its place.
  *
  * Anybody may create such a file in /tmp, so it has to be a regular file (not a link), owned by
  * root or by the process's user, not writable by all, and not older than the process: else an

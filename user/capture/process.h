@@ -91,7 +91,8 @@ struct jit {
 	unsigned int programs;	/* how many programs with such memory it ran before this one */
 	uint64_t next_look_ns;	/* when to look for the file again, */
 	uint64_t look_again_ns; /* and how much later the next time: twice as much each time */
-	bool map_is_empty;	/* the perf-PID.map that was taken was: it is looked for again */
+	/* The perf-PID.map that was taken; inode 0: none, or a dump. Another may take its place. */
+	uint64_t map_device, map_inode;
 };
 
 /* A free slot of the table has no address spaces, and has ended. */

@@ -4,10 +4,9 @@
 #define HOUR_S 3600
 
 const char *const refusal_names[REFUSAL_CAUSES] = {
-	[REFUSAL_NO_ANSWER] = "no_answer",
-	[REFUSAL_UNWIND_TIME] = "unwind_time",
-	[REFUSAL_UNWIND_ROOM] = "unwind_room",
-	[REFUSAL_UNWIND_PROCESS] = "unwind_process",
+	[REFUSAL_NO_ANSWER] = "no_answer",	 [REFUSAL_UNWIND_TIME] = "unwind_time",
+	[REFUSAL_UNWIND_ROOM] = "unwind_room",	 [REFUSAL_UNWIND_PROCESS] = "unwind_process",
+	[REFUSAL_SCRIPT_NAMES] = "script_names",
 };
 
 const char *const refusal_titles[REFUSAL_CAUSES] = {
@@ -15,6 +14,8 @@ const char *const refusal_titles[REFUSAL_CAUSES] = {
 	[REFUSAL_UNWIND_TIME] = "images whose call frame information was read later: no time",
 	[REFUSAL_UNWIND_ROOM] = "images whose call frame information had no room",
 	[REFUSAL_UNWIND_PROCESS] = "processes that the kernel does not walk until their next tick",
+	[REFUSAL_SCRIPT_NAMES] = "functions of scripts without a name: no room for more names and "
+				 "line tables",
 };
 
 static struct refusal *find(struct refusals *r, uint32_t uid, enum refusal_cause cause)

@@ -15,6 +15,7 @@ enum refusal_cause {
 	REFUSAL_UNWIND_TIME,	/* images: their call frame information is read later, */
 	REFUSAL_UNWIND_ROOM,	/* or has no room, see capture/unwind/ */
 	REFUSAL_UNWIND_PROCESS, /* processes: others have their place in the tables */
+	REFUSAL_SCRIPT_NAMES,	/* names of functions of scripts: no room, see capture/scripts.h */
 	REFUSAL_CAUSES
 };
 

@@ -69,7 +69,7 @@ static struct script_user *find_user(struct scripts *s, uint32_t uid)
 	return user;
 }
 
-/* Keeps those whose losses are reported. */
+/* Keeps those whose losses are to be reported. */
 static void drop_idle_users(struct scripts *s)
 {
 	for (size_t i = s->user_count; i-- > 0;) {
@@ -410,6 +410,19 @@ bool scripts_forget(struct scripts *s, const struct process_table *processes, ui
 	s->refused = false;
 	s->window++;
 	return refused;
+}
+
+uint64_t scripts_take_losses(struct scripts *s, struct refusals *refusals)
+{
+	uint64_t lost = s->lost;
+
+	for (size_t i = 0; i < s->user_count; i++) {
+		refusals_add(refusals, s->users[i]->uid, REFUSAL_SCRIPT_NAMES, s->users[i]->lost,
+			     0);
+		s->users[i]->lost = 0;
+	}
+	s->lost = 0;
+	return lost;
 }
 
 void scripts_free(struct scripts *s)

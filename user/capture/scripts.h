@@ -14,7 +14,7 @@
  * Bound: users: bytes of the names of scripts' functions; then: the one with the most loses what
  * was used least recently, or gets no more: these have the language as their name; again: when the
  * next window begins; share: as much as others leave, and no less than they have; seen: codes_lost
- * in the summary.
+ * in the summary, script_names in --status.
  */
 #define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
 
@@ -45,7 +45,8 @@ struct script_user {
 	uint32_t number;
 	size_t bytes;
 	struct script_place *newest, *oldest; /* NULL: it has none */
-	uint64_t lost; /* code objects that had no room, or were dropped in the window of a tick */
+	/* Code objects that had no room, or were dropped in the window of a tick, in this one. */
+	uint64_t lost;
 };
 
 /*
@@ -72,7 +73,7 @@ struct scripts {
 	struct index by_address, by_content, by_uid;
 	size_t bytes;
 	uint32_t window; /* its number */
-	uint64_t lost;	 /* of all users */
+	uint64_t lost;	 /* of all users, in this window */
 	/* Some, in this window. Bound: as SCRIPTS_BYTES_MAX. */
 	bool refused;
 };
@@ -94,6 +95,10 @@ const struct language_code *scripts_find(struct scripts *s, uint64_t process, ui
  * the BPF program has to send all again that it has sent.
  */
 bool scripts_forget(struct scripts *s, const struct process_table *processes, uint64_t begin_ns);
+
+/* Returns how many code objects had no room since the last call, and adds them to users' refusals.
+ */
+uint64_t scripts_take_losses(struct scripts *s, struct refusals *refusals);
 
 void scripts_free(struct scripts *s);
 

@@ -315,6 +315,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->mapping_records_lost += t.mapping_records_lost;
 	s->times_lost += t.times_lost;
 	s->in_doubt += t.in_doubt;
+	s->codes_lost += t.codes_lost;
 	s->children_lost += t.dropped;
 	if (t.crowded) {
 		s->crowded++;

@@ -57,6 +57,8 @@ static const struct field {
 	COUNTER(times_lost, "lost_times_total", "Ticks counted without their times: no room"),
 	COUNTER(in_doubt, "samples_in_doubt_total",
 		"Ticks counted by what may have changed by then, as records or times were lost"),
+	COUNTER(codes_lost, "lost_script_names_total",
+		"Functions of scripts without a name, for want of room"),
 	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
@@ -477,6 +479,9 @@ static void print_state(const struct state *s, bool running, const char *path)
 		       s->mapping_records_lost);
 	if (s->times_lost)
 		printf("%-16s %" PRIu64 " times of ticks, no room\n", "", s->times_lost);
+	if (s->codes_lost)
+		printf("%-16s %" PRIu64 " names of functions of scripts, no room\n", "",
+		       s->codes_lost);
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
 	if (s->crowded)

@@ -46,7 +46,7 @@ struct state {
 	uint64_t windows_full; /* ended early: there was no memory for more */
 	uint64_t samples, ticks;
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
-	uint64_t times_lost, in_doubt;				 /* as in struct capture_totals */
+	uint64_t times_lost, in_doubt, codes_lost;		 /* as in struct capture_totals */
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */

@@ -556,6 +556,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->excluded, from->excluded);
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->times_lost, from->times_lost);
+	add_u64(&t->codes_lost, from->codes_lost);
 	add_u64(&t->in_doubt, from->in_doubt);
 	add_u64(&t->waits, from->waits);
 	add_u64(&t->waits_spared, from->waits_spared);

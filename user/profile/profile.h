@@ -218,6 +218,7 @@ struct profile_totals {
 	uint64_t excluded;
 	uint64_t kernel;     /* how many of the counted came in the kernel */
 	uint64_t times_lost; /* how many of the counted have no time, for want of room */
+	uint64_t codes_lost; /* functions of scripts without a name: there was no room */
 	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
 	uint64_t waits;	   /* of threads: see PROFILE_WALL_TYPE */
 	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much */

@@ -664,6 +664,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->excluded = from.excluded;
 	t->kernel = from.kernel;
 	t->times_lost = from.times_lost;
+	t->codes_lost = from.codes_lost;
 	t->in_doubt = from.in_doubt;
 	t->waits = from.waits;
 	t->waits_spared = from.waits_spared;

@@ -153,6 +153,11 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 	if (t->times_lost)
 		fprintf(out, "%stimes: %" PRIu64 " of the counted have none: there was no room\n",
 			prefix, t->times_lost);
+	if (t->codes_lost)
+		fprintf(out,
+			"%snames: %" PRIu64
+			" functions of scripts have none: there was no room for more\n",
+			prefix, t->codes_lost);
 	if (t->in_doubt)
 		fprintf(out,
 			"%sin doubt: %" PRIu64

@@ -207,6 +207,7 @@ void totals_json(struct json_writer *w, const struct profile *p)
 	json_member(w, "lost", lost_object(t));
 	json_member(w, "kernel", json_object_new_uint64(t->kernel));
 	json_member_number(w, "times_lost", t->times_lost);
+	json_member_number(w, "codes_lost", t->codes_lost);
 	json_member_number(w, "in_doubt", t->in_doubt);
 	json_member_number(w, "due", profile_due(p));
 	if (t->bpf_ns_per_tick)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "symbol/elf_file.h"
+#include "util/clock.h"
 #include "util/scan.h"
 
 #define BUFFER ((size_t)1024 * 1024)
@@ -32,6 +33,7 @@ struct jit_file {
 	char *buffer; /* BUFFER bytes */
 	uint64_t offset;
 	size_t size;
+	size_t fill;	/* how much is read at once, at least */
 	uint64_t limit; /* nothing is read from this offset on */
 	uint64_t begin; /* of a map of which only the end is read */
 	uint64_t entries, lines;
@@ -45,12 +47,14 @@ struct jit_file {
 static size_t read_bytes(struct jit_file *f, uint64_t offset, size_t wanted, const char **bytes)
 {
 	uint64_t there = offset - f->offset, left;
+	bool has_all = f->size && f->offset + f->size == f->source.size;
 
-	if (offset < f->offset || there > f->size || wanted > f->size - there) {
+	if (offset < f->offset || there > f->size || (wanted > f->size - there && !has_all)) {
+		size_t size = wanted > f->fill ? wanted : f->fill;
+
 		left = offset < f->limit ? f->limit - offset : 0;
 		f->offset = offset;
-		f->size = elf_source_read(&f->source, f->buffer, left < BUFFER ? left : BUFFER,
-					  offset);
+		f->size = elf_source_read(&f->source, f->buffer, left < size ? left : size, offset);
 		there = 0;
 	}
 	*bytes = f->buffer + there;
@@ -73,14 +77,20 @@ static bool count_entry(struct batch *b, struct jit_file *f, uint64_t at)
 }
 
 /*
- * Finds for each address the last entry of the file that covers it. Entries are offered in the
- * order of the file, with increasing numbers above 0.
+ * Finds for each address the last entry of the file that covers it: the one with the highest
+ * number. Numbers are above 0.
  */
 struct jit_cover {
 	const struct batch_address *addresses; /* sorted */
 	size_t count;
 	uint64_t *tree; /* a segment tree over the addresses */
 };
+
+static void offer_node(uint64_t *node, uint64_t entry)
+{
+	if (*node < entry)
+		*node = entry;
+}
 
 static void offer_entry(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entry)
 {
@@ -95,9 +105,9 @@ static void offer_entry(struct jit_cover *c, uint64_t start, uint64_t size, uint
 	high = batch_lower_bound(c->addresses, 0, c->count, limit) + c->count;
 	for (low += c->count; low < high; low /= 2, high /= 2) {
 		if (low % 2)
-			c->tree[low++] = entry;
+			offer_node(&c->tree[low++], entry);
 		if (high % 2)
-			c->tree[--high] = entry;
+			offer_node(&c->tree[--high], entry);
 	}
 }
 
@@ -183,10 +193,15 @@ static bool parse_map_line(struct text *line, uint64_t *start, uint64_t *size)
  */
 static size_t read_map_line(struct jit_file *f, uint64_t offset, struct text *line, bool *ends)
 {
+	size_t wanted = f->fill < JIT_WINDOW ? f->fill : JIT_WINDOW;
 	const char *bytes;
-	size_t size = read_bytes(f, offset, JIT_WINDOW, &bytes);
+	size_t size = read_bytes(f, offset, wanted, &bytes);
 	const char *end = memchr(bytes, '\n', size);
 
+	if (!end && size == wanted && wanted < JIT_WINDOW) {
+		size = read_bytes(f, offset, JIT_WINDOW, &bytes);
+		end = memchr(bytes, '\n', size);
+	}
 	*line = (struct text){ bytes, end ?: bytes + size };
 	*ends = end;
 	if (end)
@@ -211,30 +226,53 @@ static int find_map_name(struct jit_file *f, uint64_t entry, uint64_t address, v
 	return 0;
 }
 
-/*
- * Of a map that is too large, the end is read: later lines are right where they contradict earlier
- * ones, and what runs now was more likely compiled lately. Half of the budget finds the lines, the
- * other half reads their names.
- */
-static int resolve_map(struct batch *b, struct jit_file *f, struct jit_cover *c)
+/* Offers the lines that begin at [begin, end). */
+static void offer_map_lines(struct jit_file *f, struct jit_cover *c, uint64_t begin, uint64_t end)
 {
-	uint64_t start, size, most = MAP_MAX;
+	bool begins = !begin, ends; /* else the first one is the end of one that begins before */
+	uint64_t start, size;
 	struct text line;
 	size_t length;
-	bool begins, ends;
 
-	if (b->budget && b->budget->bytes / 2 < most)
-		most = b->budget->bytes / 2;
-	f->limit = f->source.size;
-	f->begin = f->limit > most ? f->limit - most : 0;
-	begins = !f->begin;
-	for (uint64_t at = f->begin; (length = read_map_line(f, at, &line, &ends)); at += length) {
-		if (!count_entry(b, f, at))
-			break;
+	for (uint64_t at = begin ? begin - 1 : 0;
+	     at < end && (length = read_map_line(f, at, &line, &ends)); at += length) {
+		f->entries++;
 		if (begins && ends && parse_map_line(&line, &start, &size))
 			offer_entry(c, start, size, at + 1);
 		begins = ends;
 	}
+}
+
+/*
+ * Bytes of a map that are read at once, with a line that ends behind them; and for a name, if it is
+ * not longer. Bound: pace.
+ */
+#define MAP_PART (BUFFER - JIT_WINDOW)
+#define MAP_NAME ((size_t)4096)
+
+/*
+ * From the end on: later lines are right where they contradict earlier ones, and what runs now was
+ * more likely compiled lately. So where the budget ends, what was read is right. Half of it is for
+ * the names.
+ */
+static int resolve_map(struct batch *b, struct jit_file *f, struct jit_cover *c)
+{
+	uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID), most = MAP_MAX, until_ns = UINT64_MAX;
+
+	if (b->budget && b->budget->bytes / 2 < most)
+		most = b->budget->bytes / 2;
+	if (b->budget)
+		until_ns = b->budget->until_ns > now ? now + (b->budget->until_ns - now) / 2 : now;
+	f->limit = f->begin = f->source.size;
+	most = f->limit > most ? f->limit - most : 0;
+	do {
+		uint64_t end = f->begin;
+
+		f->begin = end - most > MAP_PART ? end - MAP_PART : most;
+		offer_map_lines(f, c, f->begin, end);
+	} while (f->begin > most && f->entries < ENTRIES_MAX && !batch_stopped(b) &&
+		 clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns);
+	f->fill = MAP_NAME;
 	return name_addresses(b, f, c, find_map_name, NULL);
 }
 
@@ -574,7 +612,7 @@ static int warn_of_budgets(const struct batch *b, const struct jit_file *f)
 
 int jit_resolve_from(struct batch *b, int fd)
 {
-	struct jit_file f = { .source = { .fd = fd }, .limit = DUMP_MAX };
+	struct jit_file f = { .source = { .fd = fd }, .fill = BUFFER, .limit = DUMP_MAX };
 	struct jit_cover c = { .addresses = b->addresses, .count = b->count };
 	size_t size = strlen(DUMP_MAGIC);
 	struct stat status;

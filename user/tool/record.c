@@ -333,10 +333,6 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 		tool_warn("%" PRIu64 " waits of user %u have no stack: no user has more different "
 			  "ones than are still free, which is half of 32768",
 			  totals.waits_refused, totals.waits_refused_uid);
-	if (totals.codes_lost)
-		tool_warn("%" PRIu64 " functions of scripts have no name: no more than 64 MiB of "
-			  "names and line tables are kept",
-			  totals.codes_lost);
 
 	/* Images in which at least half a percent of the stacks end, as the summary does. */
 	images = capture_images(c, &image_count);

@@ -63,6 +63,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(excluded),
 	ACCOUNT_MEMBER(kernel),
 	ACCOUNT_MEMBER(times_lost),
+	ACCOUNT_MEMBER(codes_lost),
 	ACCOUNT_MEMBER(in_doubt),
 	ACCOUNT_MEMBER(waits),
 	ACCOUNT_MEMBER(waits_spared),
