@@ -452,6 +452,7 @@ def main():
 				f"{key}: {text(first[key])} -> {text(last[key])} %")
 		for key in "MiB", "CPU":
 			row(last[key] <= 1.1 * first[key], f"{key}: {text(first[key], '.2f')} -> {text(last[key], '.2f')}")
+		row((last["named late_map"] or 0) >= 99, f"code whose perf map came late: {text(last['named late_map'])} % by name")
 		row(0 < recorder.restarted <= 2, f"it ends within 2 s of SIGTERM: {text(recorder.restarted)} s")
 		if cgroup:
 			row(text(last["container boxed"]) == "100.0", f"the container named late: {text(last['container boxed'])} % by name")
