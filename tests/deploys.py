@@ -23,7 +23,8 @@ DEPLOYS_HOST and DEPLOYS_START, in seconds since the epoch, are another host and
 services with the CPUs that each uses; DEPLOYS_COSTS, as JSON, what the functions of each kind of requests cost, in place
 of 40 functions; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
 services more run, every five minutes, a thousand functions each that never run again, as programs that are built to be
-tested do.
+tested do. DEPLOYS_HOSTILE is a user who has so many functions in each window, in a session and in the units of the
+services, with builds, processes and waits of his own choice.
 
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
@@ -44,6 +45,7 @@ FUNCTIONS = 40
 COSTS = json.loads(os.environ.get("DEPLOYS_COSTS", "null"))
 LOG_FUNCTIONS = 60
 ONCE = int(os.environ.get("DEPLOYS_ONCE", 0))
+HOSTILE = int(os.environ.get("DEPLOYS_HOSTILE", 0))
 
 
 def varint(number):
@@ -243,6 +245,35 @@ def run_once(window, minute):
             window.sample(stack, 1, [window.label("comm", "once"), window.label("unit", f"once{service}.service")])
 
 
+def run_hostile(window, minute, late):
+    """What mallory does to hide, and to make up, changes of others' services."""
+    def labels(*where):
+        return [window.label("pid", value=70000 + late), window.label("comm", "x"), *where, window.label("user", "mallory")]
+
+    rng = random.Random(minute)
+    session = labels(window.label("unit", "user-1000.slice/session-3.scope"))
+    for at in range(0, HOSTILE, 100):  # half of them the same ones as before, the others never seen again
+        names = [f"a{at + i}" if at < HOSTILE // 2 else f"a{minute}_{at + i}" for i in range(100)]
+        window.sample([window.location(name, "/home/mallory/x", "aa" * 20) for name in names], rng.randrange(1, 9), session)
+    for i in range(100):  # each of these differs since half of the time
+        window.sample([window.location(f"r{i + 100 * late}", "/home/mallory/x", "aa" * 20)], 30, session)
+    for name in SERVICES:
+        program = name.split(".", maxsplit=1)[0]
+        own = labels(window.label("unit", name))
+        for path in (f"/home/mallory/{program}", "/home/mallory/y"):
+            window.sample([window.location("m", path, f"{minute // 12 + 16:02x}" * 20)], 1, own)
+        for i in range(40):  # functions of the same names, for a part of the unit's time
+            window.sample([window.location(frame, f"/home/mallory/{program}", "ab" * 20)
+                           for frame in (f"f{i}", f"request_{i % 4}", "serve", "main")], rng.randrange(1, 80), own)
+        window.sample([], 500, own)
+        window.wall(10**9, rng.randrange(10**12), 10**12, own)
+        container = labels(window.label("container", f"user-1000.slice/{program}"))
+        window.sample([window.location("f3", f"/usr/bin/{program}", "01" * 20)], 300 if late else 1, container)
+    for i in range(20):
+        window.sample([window.location("u", "/home/mallory/x", "aa" * 20)], 1,
+                      labels(window.label("unit", f"user-1000.slice/u{minute}_{i}.service")))
+
+
 def main():
     directory, seed, hours = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     services = {name: Service(name, cpus, random.Random(f"{seed} {name}")) for name, cpus in SERVICES.items()}
@@ -252,6 +283,8 @@ def main():
             _, name, what = deploys.pop(0)
             services[name].deploy(what)
         window = Pprof()
+        if HOSTILE:
+            run_hostile(window, minute, minute >= hours * 30)
         for service in services.values():
             service.minute(window, minute / 60)
         if ONCE and minute % 5 == 0:

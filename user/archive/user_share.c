@@ -10,6 +10,7 @@
 #include "profile/tags.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/share_out.h"
 
 /* What these take on disk, compressed, where nothing repeats: measured. Bound: pace. */
 #define SAMPLE_BYTES   8
@@ -204,34 +205,6 @@ static void measure(const struct sharing *s)
 		s->users[s->of_label[labels]].bytes += WALL_BYTES + label_bytes(s, labels);
 		s->users[s->of_label[labels]].walls++;
 	}
-}
-
-static int compare_sizes(const void *one, const void *other)
-{
-	const uint64_t *a = one, *b = other;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/*
- * Sorts sizes, and returns the most that each may have, so that all have `most` together when those
- * that have less leave the rest to the others; UINT64_MAX: they have no more now.
- */
-static uint64_t share_out(uint64_t *sizes, size_t count, uint64_t most)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < count; i++)
-		all += sizes[i];
-	if (all <= most)
-		return UINT64_MAX;
-	qsort(sizes, count, sizeof(*sizes), compare_sizes);
-	for (size_t i = 0; i < count; i++) {
-		if (sizes[i] > most / (count - i))
-			return most / (count - i);
-		most -= sizes[i];
-	}
-	return UINT64_MAX;
 }
 
 /* Sets what each user may keep. *over: whether one has more. Returns 0 or -ENOMEM. */

@@ -41,8 +41,8 @@
 /*
  * What one look may take of the CPU: a hundredth of the interval, and no less than this.
  * Bound: users: the part of a CPU's time in which one look for changes must end, and no less than
- * 20 s; then: it is ended: no service is judged; again: at the next look; share: none: one user's
- * functions can take it; seen: change_looks_failed, and the log.
+ * 20 s; then: it is ended: users' services are not judged; again: at the next look; share: the
+ * system's services are judged first; seen: change_looks_failed, and the log.
  */
 #define CPU_PART    100
 #define CPU_LEAST_S 20
@@ -69,9 +69,9 @@
 
 /*
  * How much memory it may take, beside what it has of the recorder's.
- * Bound: users: bytes that a look for changes may take; then: it ends: no service is judged; again:
- * at the next look; share: none: one user's functions can take it; seen: change_looks_failed, and
- * the log.
+ * Bound: users: bytes that a look for changes may take; then: it ends; again: at the next look;
+ * share: users have parts that are far below it (user/report/changes/changes.c); seen:
+ * change_looks_failed, and the log.
  */
 #define MEMORY_BYTES (192 * 1024 * 1024)
 
@@ -86,11 +86,20 @@
 #define LEAST_PERCENT 1
 
 /*
- * Of one look: changes that get files, which take time and room. All are logged.
- * Bound: users: changes that one look writes files of; then: further ones are logged alone; again:
- * at the next look; share: none; seen: the log has all.
+ * Of one look: changes that get files, which take time and room.
+ * Bound: users: changes that one look writes files of; then: the line of further ones has the
+ * command that prints them; again: at the next look; share: the system's services first; seen: the
+ * log.
  */
 #define FILES_MAX 8
+
+/*
+ * Of one look: changes of users' services that are reported.
+ * Bound: users: changes of users' and containers' services that one look reports; then: further
+ * ones are not; again: at a later look; share: those who have few functions first, the system's
+ * services are without limit; seen: the log.
+ */
+#define OTHERS_MAX 50
 
 /* In a line of the log: images of a deploy. */
 #define IMAGES_SHOWN 3
@@ -100,10 +109,14 @@
 #define FOUND_FILE ".changes" /* in the host's directory of the archive */
 /*
  * Bound: users: changes that are remembered as reported; then: the oldest is forgotten, and may be
- * reported again; again: at the next look; share: none; seen: not seen.
+ * reported again; again: at the next look; share: users' before the system's; seen: not seen.
  */
 #define FOUND_MOST   1000
 #define FOUND_KEEP_S (LOOK_BACK_S + 24 * 3600)
+
+/* In the names of services: what begins that of a unit, and what is before a user's. */
+#define FOUND_UNIT "unit:"
+#define FOUND_OF   "%20of%20"
 
 /* What is read of it: what others wrote there must not take all memory. */
 #define FOUND_LINE_SIZE 16384
@@ -131,6 +144,14 @@ struct found_list {
 	size_t count, room;
 };
 
+/* Whether it is of a service of the system: no user may make what has such a name. */
+static bool found_is_systems(const struct found *f)
+{
+	return strncmp(f->service, FOUND_UNIT, strlen(FOUND_UNIT)) == 0 &&
+	       !strchr(f->service, '/') && !strstr(f->service, FOUND_OF) &&
+	       strncmp(f->service, FOUND_UNIT "user@", strlen(FOUND_UNIT "user@")) != 0;
+}
+
 static void found_drop(struct found_list *l, size_t i)
 {
 	free(l->list[i].outcome);
@@ -150,8 +171,14 @@ static void found_free(struct found_list *l)
 /* Takes what the list is to hold; frees it where there is no memory. Returns 0 or -ENOMEM. */
 static int found_add(struct found_list *l, const struct found *f)
 {
-	if (l->count == FOUND_MOST)
-		found_drop(l, 0);
+	size_t oldest = 0;
+
+	/* Users can have any number: they do not push out what is known of the system. */
+	if (l->count == FOUND_MOST) {
+		while (oldest < l->count && found_is_systems(&l->list[oldest]))
+			oldest++;
+		found_drop(l, oldest < l->count ? oldest : 0);
+	}
 	if (!f->outcome || !f->builds || !f->service ||
 	    array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list))) {
 		free(f->outcome);
@@ -232,6 +259,13 @@ static int found_write(struct found_list *l, const char *directory, const char *
 	return err;
 }
 
+static void put_escaped(const char *text, FILE *out)
+{
+	for (const char *at = text; *at; at++)
+		fprintf(out, *at <= ' ' || *at == '%' || *at > '~' ? "%%%02x" : "%c",
+			(unsigned char)*at);
+}
+
 /* The service as one word: whoever may make control groups names units. NULL: no memory. */
 static char *found_service(const struct change *change)
 {
@@ -241,10 +275,12 @@ static char *found_service(const struct change *change)
 
 	if (!out)
 		return NULL;
-	fputs(change->container ? "container:" : "unit:", out);
-	for (const char *at = change->service; *at; at++)
-		fprintf(out, *at <= ' ' || *at == '%' || *at > '~' ? "%%%02x" : "%c",
-			(unsigned char)*at);
+	fputs(change->container ? "container:" : FOUND_UNIT, out);
+	put_escaped(change->service, out);
+	if (change->user) {
+		fputs(FOUND_OF, out);
+		put_escaped(change->user, out);
+	}
 	if (fclose(out) == 0)
 		return text;
 	free(text);
@@ -509,6 +545,7 @@ static bool write_files(struct looker *k, const struct change *change, char (*pa
 	k->files++;
 	escape_pattern(change->service, pattern, sizeof(pattern));
 	c.service.tags[change->container ? TAG_CONTAINER : TAG_UNIT] = pattern;
+	c.service.tags[TAG_USER] = change->user;
 	snprintf(what, sizeof(what), "%s", change->service);
 	if (!archive_write_change(k->o->directory, k->host, &c, paths, &e))
 		return true;
@@ -521,15 +558,15 @@ static int report_change(struct looker *k, const struct change *change)
 {
 	const struct change_row *row = main_row(change);
 	bool worse = change->outcome == CHANGE_WORSE;
-	char paths[CHANGE_SIDES][PATH_MAX], pattern[PATTERN_SIZE], *line = NULL;
+	char paths[CHANGE_SIDES][PATH_MAX], pattern[PATTERN_SIZE], *line = NULL, *name;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
 	int err;
 
 	if (!out)
 		return -ENOMEM;
-	fprintf(out, "%s%s: %s ", change->container ? "container " : "", change->service,
-		outcome_name(change));
+	fprintf(out, "%s%s%s%s: %s ", change->container ? "container " : "", change->service,
+		change->user ? " of " : "", change->user ?: "", outcome_name(change));
 	print_deploy(change, out);
 	fprintf(out, ": the same work takes %.2f %% %s CPU time",
 		change->cost < 0 ? -change->cost : change->cost, worse ? "more" : "less");
@@ -559,7 +596,11 @@ static int report_change(struct looker *k, const struct change *change)
 	if (!err)
 		log_note("%s", line);
 	free(line);
-	state_add_change(k->state, change->service, worse);
+	if (asprintf(&name, "%s%s%s", change->service, change->user ? " of " : "",
+		     change->user ?: "") < 0)
+		return -ENOMEM;
+	state_add_change(k->state, name, change->of_system, worse, k->begin_s);
+	free(name);
 	return err;
 }
 
@@ -589,8 +630,9 @@ static bool is_judged(const struct change *change, uint64_t now_s, uint64_t look
  * Reports what is new, of the system's services or of those that others have named. Each is noted
  * at once: a look that is ended does not report it again.
  */
-static int report_changes(struct looker *k, bool others, struct error *e)
+static int report_changes(struct looker *k, bool of_system, struct error *e)
 {
+	size_t reported = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < k->changes.count && !err; i++) {
@@ -599,7 +641,7 @@ static int report_changes(struct looker *k, bool others, struct error *e)
 				   .end_s = change->end_ns / NS_PER_S };
 		bool known = false;
 
-		if ((strchr(change->service, '/') != NULL) != others ||
+		if (change->of_system != of_system ||
 		    (change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
 		    !is_judged(change, k->begin_s, k->found.looked_s))
 			continue;
@@ -609,6 +651,11 @@ static int report_changes(struct looker *k, bool others, struct error *e)
 		if (known) {
 			free(f.service);
 			continue;
+		}
+		if (!of_system && reported++ == OTHERS_MAX) {
+			log_note("more changes of users' services are not reported: too many");
+			free(f.service);
+			break;
 		}
 		f.outcome = strdup(outcome_name(change));
 		f.builds = found_builds(change);
@@ -675,12 +722,19 @@ static void run_look(struct looker *k, pid_t recorder)
 	err = err ?: read_windows(k, &e);
 	if (!err && k->packages_added)
 		err = packages_write(&k->packages, k->o->directory, k->host, &e);
-	if (!err && changes_find(&k->changes, &options))
-		err = error_no_memory(&e);
-	if (!err && k->changes.left_out)
-		log_note("too many functions: some are not compared");
-	/* Users may have any number of services; only some changes get files. */
-	err = err ?: report_changes(k, false, &e) ?: report_changes(k, true, &e);
+	/* The system's first: others' may be too many for the limits of a look. */
+	for (int of_system = 1; of_system >= 0 && !err; of_system--) {
+		const char *most;
+
+		if (changes_find(&k->changes, &options, of_system))
+			err = error_no_memory(&e);
+		most = changes_left_out(&k->changes, of_system);
+		if (!err && most)
+			log_note("not all of %s%s is compared: too many functions, services or "
+				 "deploys",
+				 most, of_system ? "" : ", and perhaps other users,");
+		err = err ?: report_changes(k, of_system, &e);
+	}
 	for (size_t i = k->found.count; i-- > 0;)
 		if (k->found.list[i].end_s + FOUND_KEEP_S < k->begin_s)
 			found_drop(&k->found, i);

@@ -128,6 +128,10 @@ static const struct field {
 	GAUGE(last_look_s, "last_change_look_time_seconds", "When the last one ended"),
 	COUNTER(worse, "changes_worse_total", "Deploys since which a service costs more"),
 	COUNTER(better, "changes_better_total", "Deploys since which it costs less"),
+	COUNTER(units_refused, "changes_refused_units_total",
+		"Of these, in no unit of their own in changes_total: too many have changed"),
+	COUNTER(units_replaced, "changes_replaced_units_total",
+		"Units whose changes became those of others in changes_total, to make room"),
 	COUNTER(pushed, "pushed_total", "Windows sent"),
 	COUNTER(refused, "push_refused_total", "Windows that the server refused"),
 	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take"),
@@ -171,35 +175,75 @@ static void make_unit_name(const char *raw, char name[static STATE_UNIT_SIZE])
 	free(text);
 }
 
-static size_t find_unit(const struct state *s, const char *name)
-{
-	size_t i = 0;
+/* The place of all services that have none; one that is called so has it, too. */
+#define OTHERS "other"
 
-	while (i < s->unit_count && strcmp(s->units[i].name, name) != 0)
-		i++;
-	return i;
+static struct state_unit *find_unit(struct state *s, const char *name)
+{
+	for (size_t i = 0; i < s->unit_count; i++)
+		if (strcmp(s->units[i].name, name) == 0)
+			return &s->units[i];
+	return NULL;
 }
 
-void state_add_change(struct state *s, const char *service, bool worse)
+/* Whether a service may have this place, and rather than the place `than`; NULL: none yet. */
+static bool may_replace(const struct state_unit *unit, bool of_system, uint64_t now_s,
+			const struct state_unit *than)
+{
+	bool is_old = now_s > unit->last_s + STATE_UNIT_S;
+
+	if (!is_old && (!of_system || unit->of_system))
+		return false;
+	if (than && unit->of_system != than->of_system)
+		return than->of_system;
+	return !than || unit->last_s < than->last_s;
+}
+
+/* A place for a service that has none; the first one, of all others, if there is none. */
+static struct state_unit *unit_place(struct state *s, bool of_system, uint64_t now_s)
+{
+	struct state_unit *place = NULL;
+
+	if (s->unit_count < STATE_UNITS)
+		return &s->units[s->unit_count];
+	for (size_t i = 1; i < STATE_UNITS; i++)
+		if (may_replace(&s->units[i], of_system, now_s, place))
+			place = &s->units[i];
+	return place ?: &s->units[0];
+}
+
+void state_add_change(struct state *s, const char *service, bool of_system, bool worse,
+		      uint64_t now_s)
 {
 	char name[STATE_UNIT_SIZE];
 	struct state_unit *unit;
-	size_t i;
 
+	if (!s->unit_count) {
+		strcpy(s->units[0].name, OTHERS);
+		__atomic_store_n(&s->unit_count, 1, __ATOMIC_RELEASE);
+	}
 	/* By the label: who reads the metrics rejects all of them if two have the same. */
 	make_unit_name(service, name);
-	i = find_unit(s, name);
-	/* The last one is that of all others, unless a unit has this name. */
-	if (i == s->unit_count && i >= STATE_UNITS - 1) {
-		strcpy(name, "other");
-		i = find_unit(s, name);
+	unit = find_unit(s, name);
+	if (!unit) {
+		unit = unit_place(s, of_system, now_s);
+		__atomic_add_fetch(&s->units_refused, unit == s->units, __ATOMIC_RELAXED);
 	}
-	unit = &s->units[i];
-	strcpy(unit->name, name);
+	if (unit != s->units && strcmp(unit->name, name) != 0) {
+		__atomic_add_fetch(&unit->version, 1, __ATOMIC_ACQ_REL);
+		__atomic_add_fetch(&s->units_replaced, *unit->name != '\0', __ATOMIC_RELAXED);
+		__atomic_add_fetch(&s->units[0].worse, unit->worse, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&s->units[0].better, unit->better, __ATOMIC_RELAXED);
+		unit->worse = unit->better = 0;
+		strcpy(unit->name, name);
+		unit->of_system = of_system;
+		__atomic_add_fetch(&unit->version, 1, __ATOMIC_ACQ_REL);
+	}
+	unit->last_s = now_s;
 	__atomic_add_fetch(worse ? &unit->worse : &unit->better, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(worse ? &s->worse : &s->better, 1, __ATOMIC_RELAXED);
-	if (i >= s->unit_count)
-		__atomic_store_n(&s->unit_count, i + 1, __ATOMIC_RELEASE);
+	if (unit == &s->units[s->unit_count])
+		__atomic_store_n(&s->unit_count, s->unit_count + 1, __ATOMIC_RELEASE);
 }
 
 /* -1: those of all users for whom there was no place. */
@@ -266,17 +310,23 @@ static void write_changes(const struct state *s, FILE *out)
 		      "more, or less.\n"
 		      "# TYPE " METRIC_PREFIX "changes_total counter\n",
 		      out);
-	for (uint64_t i = 0; i < count && i < STATE_UNITS; i++)
-		for (int worse = 0; worse <= 1; worse++) {
-			const struct state_unit *unit = &s->units[i];
+	for (uint64_t i = 0; i < count && i < STATE_UNITS; i++) {
+		uint64_t version = __atomic_load_n(&s->units[i].version, __ATOMIC_ACQUIRE);
+		const struct state_unit unit = s->units[i];
 
+		/* It is being replaced: the next time. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (version % 2 ||
+		    version != __atomic_load_n(&s->units[i].version, __ATOMIC_RELAXED) ||
+		    !(unit.worse + unit.better))
+			continue;
+		for (int worse = 0; worse <= 1; worse++) {
 			fputs(METRIC_PREFIX "changes_total{unit=\"", out);
-			write_label(unit->name, out);
+			write_label(unit.name, out);
 			fprintf(out, "\",direction=\"%s\"} %" PRIu64 "\n",
-				worse ? "worse" : "better",
-				__atomic_load_n(worse ? &unit->worse : &unit->better,
-						__ATOMIC_RELAXED));
+				worse ? "worse" : "better", worse ? unit.worse : unit.better);
 		}
+	}
 }
 
 static void write_refusals(const struct refusals *refusals, FILE *out)
@@ -468,6 +518,11 @@ static void print_state(const struct state *s, bool running, const char *path)
 		       " failed\n",
 		       "changes", s->worse, s->better, s->looks, s->looks_failed);
 		print_time("last look", s->last_look_s);
+		if (s->units_refused + s->units_replaced)
+			printf("%-16s %" PRIu64
+			       " changes in no unit of their own in metrics, %" PRIu64
+			       " units replaced\n",
+			       "", s->units_refused, s->units_replaced);
 	}
 	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer; %" PRIu64

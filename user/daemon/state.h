@@ -9,17 +9,23 @@
 #include "util/error.h"
 
 /*
- * Services whose changes are counted apart; those of others are together.
+ * Services whose changes are counted apart; those of all others are together, as "other". One of
+ * the system's takes the place of another owner's, and any that of one that has not changed for
+ * STATE_UNIT_S: the one that is replaced is one of the others then.
  * Bound: users: services whose changes are counted apart; then: further ones count as "other";
- * again: at the next start; share: none: first come, for the daemon's life; seen: as "other" in the
- * metrics.
+ * again: when one has not changed for a day; share: the system's services take the places of
+ * others; seen: changes_refused_units, changes_replaced_units.
  */
 #define STATE_UNITS	64
 #define STATE_UNIT_SIZE 256
+#define STATE_UNIT_S	(24 * 3600)
 
 struct state_unit {
+	uint64_t version;	    /* odd while it is replaced */
 	char name[STATE_UNIT_SIZE]; /* no two have the same; visible characters */
 	uint64_t worse, better;
+	uint64_t last_s; /* when it changed last */
+	bool of_system;
 };
 
 /* What is also kept of the last hour: a mean since the start hides a bad one. */
@@ -71,9 +77,10 @@ struct state {
 	/* The watcher's: CPU time of the commands that it has run */
 	uint64_t commands_ns;
 	/* The process's that looks for changes */
-	uint64_t worse, better; /* how many it has found */
-	struct state_unit units[STATE_UNITS];
+	uint64_t worse, better;		      /* how many it has found */
+	struct state_unit units[STATE_UNITS]; /* the first: others */
 	uint64_t unit_count;
+	uint64_t units_refused, units_replaced; /* changes without a place; places given up */
 	/* The keeper's */
 	uint64_t keeper_starts;
 	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */
@@ -87,8 +94,9 @@ struct state {
 /* Memory for it that forked children share; NULL with e set: there is none. */
 struct state *state_new(struct error *e);
 
-/* Counts a change of a service. */
-void state_add_change(struct state *s, const char *service, bool worse);
+/* Counts a change of a service: of the system's, or of another owner's. */
+void state_add_change(struct state *s, const char *service, bool of_system, bool worse,
+		      uint64_t now_s);
 
 /* Write it whole or not at all: as JSON to the archive, and as metrics. Return 0 or -errno. */
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e);

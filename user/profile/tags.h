@@ -27,6 +27,7 @@
 	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                              \
 	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                            \
 	X(IN_DOUBT, "in_doubt", NULL, NULL, TAG_TEXT, false)                       \
+	X(INCOMPLETE, "incomplete", NULL, NULL, TAG_TEXT, false)                   \
 	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \

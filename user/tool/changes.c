@@ -257,7 +257,10 @@ static int run_changes(int argc, char **argv)
 	err = read_metrics(&a, metrics, &e);
 	err = err ?: (changes_begin(&c) ? error_no_memory(&e) : 0);
 	err = err ?: add_windows(&c, &a, directory, host, &packages, &damaged, &e);
-	err = err ?: (changes_find(&c, &a.options) ? error_no_memory(&e) : 0);
+	err = err
+		      ?: (changes_find(&c, &a.options, true) || changes_find(&c, &a.options, false)
+				  ? error_no_memory(&e)
+				  : 0);
 	err = err ?: check_metrics(&c, &a, &e);
 	if (!err &&
 	    (a.view.json ? changes_json(&c, &table, stdout) : changes_print(&c, &table, stdout)))
@@ -267,8 +270,12 @@ static int run_changes(int argc, char **argv)
 		code = tool_fail(&e);
 	else
 		code = changes_outcome(&c) == CHANGE_WORSE ? EXIT_WORSE : EXIT_DONE;
-	if (!err && c.left_out)
-		tool_warn("too many functions: some are not compared");
+	for (int of_system = 1; of_system >= 0 && !err; of_system--)
+		if (changes_left_out(&c, of_system))
+			tool_warn("not all of %s%s is compared: too many functions, services or "
+				  "deploys",
+				  changes_left_out(&c, of_system),
+				  of_system ? "" : ", and perhaps other users,");
 	if (!err && damaged)
 		tool_warn("some windows are damaged, and were not compared");
 	if (!err && !a.quiet)

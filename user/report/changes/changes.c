@@ -12,56 +12,193 @@
 #include "report/row_view.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/share_out.h"
 #include "util/sum.h"
 
 /*
- * Names in windows are those of any process: so many functions of services are kept at most.
- * Bound: users: functions of all services in one comparison; then: further ones are left out;
- * again: with a shorter interval; share: none: first come; seen: in the report, "left out".
+ * What an owner may have here; over it, less of that owner is compared. In bytes, of functions: of
+ * each host's system services, and of all its other owners, who share it evenly. One window may
+ * exceed it by this factor.
+ * Bound: users: bytes of functions of a host's services in one comparison; then: those with the
+ * fewest ticks are left out; again: with each window; share: the system's, and all others', of whom
+ * each has an even part; seen: the report and the log name the owner.
  */
-#define MOST_FUNCTIONS 1000000
+#define SYSTEM_BYTES  ((size_t)48 << 20)
+#define OTHERS_BYTES  ((size_t)16 << 20)
+#define WINDOW_EXCESS 2
+
 /*
- * Bound: users: callers of a function in one comparison; then: further ones are left out; again:
- * with a shorter interval; share: the function's own; seen: not seen.
+ * Services of one owner other than the system, and of all of them on a host.
+ * Bound: users: services of a user or container, and of all of these, in one comparison; then:
+ * further ones are left out; again: at the next look; share: the owner's own, the system's are
+ * without limit; seen: the report and the log name the owner.
+ */
+#define OWNER_SERVICES	256
+#define OTHERS_SERVICES 4096
+
+/*
+ * Functions of a service of theirs: these are compared with each other.
+ * Bound: users: functions of a user's or container's service in one comparison; then: those that
+ * take least are left out; again: at the next look; share: the service's own; seen: the report and
+ * the log name the owner.
+ */
+#define SERVICE_FUNCTIONS 4096
+
+/*
+ * Deploys of one of them, the newest of each service; and of all.
+ * Bound: users: deploys of a user's or container's services in one comparison; then: the oldest are
+ * left out; again: at the next look; share: the owner's own; of all, those with few functions
+ * first; seen: the report and the log name the owner.
+ */
+#define OWNER_CHANGES  64
+#define OTHERS_CHANGES 4096
+
+/*
+ * Builds of a service, of which those that were there last are kept.
+ * Bound: users: builds of a service in one comparison; then: the older half is forgotten, and its
+ * deploys with it; again: with the next builds; share: the service's own; seen: not seen.
+ */
+#define SERVICE_BUILDS 1024
+
+/*
+ * Processes of a service that are kept apart before those that have ended are joined.
+ * Bound: size.
+ */
+#define SERVICE_PROCESSES 4096
+
+/*
+ * Who calls a function: one with so many callers has no main one.
+ * Bound: users: callers of a function in one comparison; then: further ones are left out;
+ * again: with a shorter interval; share: the function's own; seen: not seen.
  */
 #define MOST_CALLERS 32
 
-/* From so many on, those are forgotten that have had fewer ticks than some number, up to this. */
-#define MANY_FUNCTIONS 100000
-#define FEW_TICKS      16
+/* Functions of fewer ticks would not be compared: they are forgotten before any are left out. */
+#define FEW_TICKS 16
+
+/*
+ * A build is there in a window in which this part of the service's ticks has it in their stacks.
+ * With less, it cannot make a difference of what is reported, unless less than 1 % was asked for.
+ * Bound: size.
+ */
+#define REAL_PART 0.01
+
+/* The service of a user's own manager, and what it runs. */
+#define USER_MANAGER "user@"
 
 /* --- What is known by a name --- */
 
+struct name {
+	uint32_t host;
+	const char *text; /* of an owner, NULL: the system */
+	size_t size;
+};
+
+static bool owner_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct changes_owner *o = (const struct changes_owner *)array + number;
+	const struct name *k = key;
+
+	return o->host == k->host && !o->name == !k->text &&
+	       (!k->text || (strlen(o->name) == k->size && memcmp(o->name, k->text, k->size) == 0));
+}
+
+static int find_owner(struct changes_data *d, const struct name *key, uint32_t *number)
+{
+	uint64_t hash = hash_bytes(key->text ?: "", key->size, 2 * key->host + !key->text);
+	struct changes_owner *o;
+
+	*number = index_find(&d->owner_index, hash, owner_equal, d->owners, key);
+	if (*number != INDEX_NONE)
+		return 0;
+	if (array_reserve(&d->owners, &d->owner_room, d->owner_count + 1, sizeof(*d->owners)))
+		return -ENOMEM;
+	o = &d->owners[d->owner_count];
+	*o = (struct changes_owner){ .host = key->host };
+	o->name = key->text ? strndup(key->text, key->size) : NULL;
+	if (key->text && !o->name)
+		return -ENOMEM;
+	*number = d->owner_count++;
+	return index_add(&d->owner_index, hash, *number);
+}
+
+/* The owner of what has these labels. *user: whose processes are apart from others of the unit. */
+static struct name owner_name(uint32_t host, const struct profile_labels *l, const char **user)
+{
+	const char *container = profile_tag_text(l, TAG_CONTAINER);
+	const char *name = container ?: profile_tag_text(l, TAG_UNIT);
+	const char *of = profile_tag_text(l, TAG_USER);
+	size_t size = name ? strcspn(name, "/") : 0;
+
+	*user = NULL;
+	/* The system names the outermost group; what is in it is named by whoever has that. */
+	if (name &&
+	    (container || name[size] || strncmp(name, USER_MANAGER, strlen(USER_MANAGER)) == 0))
+		return (struct name){ host, name, size };
+	if (!of || strcmp(of, "root") == 0 || strcmp(of, "0") == 0)
+		return (struct name){ host, NULL, 0 };
+	*user = of;
+	return (struct name){ host, of, strlen(of) };
+}
+
 struct service_key {
 	uint32_t host;
-	const char *name;
+	const char *name, *user;
 	bool container;
 };
+
+static bool same_text(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
 
 static bool service_equal(const void *array, uint32_t number, const void *key)
 {
 	const struct changes_service *s = (const struct changes_service *)array + number;
 	const struct service_key *k = key;
 
-	return s->host == k->host && s->container == k->container && strcmp(s->name, k->name) == 0;
+	return s->host == k->host && s->container == k->container &&
+	       strcmp(s->name, k->name) == 0 && same_text(s->user, k->user);
 }
 
-static int find_service(struct changes_data *d, const struct service_key *key, uint32_t *number)
+/* *number: PROFILE_NONE if the owner has too many. */
+static int find_service(struct changes *c, const struct service_key *key, const struct name *owner,
+			uint32_t *number)
 {
+	struct changes_data *d = c->data;
 	uint64_t hash = hash_bytes(key->name, strlen(key->name), key->host * 2 + key->container);
 	struct changes_service *s;
+	struct changes_owner *o;
+	uint32_t of;
 
+	if (key->user)
+		hash = hash_bytes(key->user, strlen(key->user), hash);
 	*number = index_find(&d->service_index, hash, service_equal, d->services, key);
 	if (*number != INDEX_NONE)
 		return 0;
+	*number = PROFILE_NONE;
+	if (find_owner(d, owner, &of))
+		return -ENOMEM;
+	o = &d->owners[of];
+	if (o->name &&
+	    (o->service_count == OWNER_SERVICES || d->others_services == OTHERS_SERVICES)) {
+		o->left_out = true;
+		return 0;
+	}
 	if (array_reserve(&d->services, &d->service_room, d->service_count + 1,
 			  sizeof(*d->services)))
 		return -ENOMEM;
 	s = &d->services[d->service_count];
-	*s = (struct changes_service){ .host = key->host, .container = key->container };
+	*s = (struct changes_service){ .host = key->host,
+				       .owner = of,
+				       .container = key->container };
 	s->name = strdup(key->name);
+	s->user = key->user ? strdup(key->user) : NULL;
 	*number = d->service_count++;
-	return s->name ? index_add(&d->service_index, hash, *number) : -ENOMEM;
+	o->service_count++;
+	d->others_services += o->name != NULL;
+	return s->name && (s->user || !key->user) ? index_add(&d->service_index, hash, *number)
+						  : -ENOMEM;
 }
 
 struct function_key {
@@ -74,8 +211,7 @@ static bool function_equal(const void *array, uint32_t number, const void *key)
 	const struct changes_function *f = (const struct changes_function *)array + number;
 	const struct function_key *k = key;
 
-	return f->service == k->service && !f->function == !k->function &&
-	       (!f->function || strcmp(f->function, k->function) == 0) &&
+	return f->service == k->service && same_text(f->function, k->function) &&
 	       strcmp(f->image, k->image) == 0;
 }
 
@@ -86,18 +222,36 @@ static uint64_t function_hash(const struct function_key *key)
 	return key->function ? hash_bytes(key->function, strlen(key->function), hash) : hash;
 }
 
-/* *number: INDEX_NONE if there is no room for another one. */
+/* About what a function takes of memory, with its part of the index. */
+static size_t function_bytes(const struct changes_function *f)
+{
+	return sizeof(*f) + 64 + strlen(f->image) + (f->function ? strlen(f->function) : 0) +
+	       f->cells.room * sizeof(*f->cells.cells) + f->caller_room * sizeof(*f->callers);
+}
+
+/* Adds what a function has grown by to what its owner has. */
+static void charge(struct changes_data *d, uint32_t service, size_t before, size_t after)
+{
+	struct changes_owner *o = &d->owners[d->services[service].owner];
+
+	o->bytes += after - before;
+	d->bytes[o->name != NULL] += after - before;
+}
+
+/* *number: INDEX_NONE if its owner has too many. */
 static int find_function(struct changes *c, const struct function_key *key, uint32_t *number)
 {
 	struct changes_data *d = c->data;
+	struct changes_owner *o = &d->owners[d->services[key->service].owner];
+	size_t most = (o->name ? OTHERS_BYTES : SYSTEM_BYTES) * WINDOW_EXCESS;
 	uint64_t hash = function_hash(key);
 	struct changes_function *f;
 
 	*number = index_find(&d->function_index, hash, function_equal, d->functions, key);
 	if (*number != INDEX_NONE)
 		return 0;
-	if (d->function_count == MOST_FUNCTIONS) {
-		c->left_out++;
+	if (d->bytes[o->name != NULL] >= most) {
+		o->left_out = true;
 		return 0;
 	}
 	if (array_reserve(&d->functions, &d->function_room, d->function_count + 1,
@@ -110,18 +264,19 @@ static int find_function(struct changes *c, const struct function_key *key, uint
 	f->function = key->function ? strdup(key->function) : NULL;
 	if (!f->image || (key->function && !f->function))
 		return -ENOMEM;
+	charge(d, key->service, 0, function_bytes(f));
 	return index_add(&d->function_index, hash, *number);
 }
 
 /* The cell of the last block. */
-static struct changes_cell *last_cell(struct changes_cells *c, uint32_t block)
+static struct changes_service_cell *last_cell(struct changes_service *s, uint32_t block)
 {
-	if (c->count && c->cells[c->count - 1].block == block)
-		return &c->cells[c->count - 1];
-	if (array_reserve(&c->cells, &c->room, c->count + 1, sizeof(*c->cells)))
+	if (s->cell_count && s->cells[s->cell_count - 1].block == block)
+		return &s->cells[s->cell_count - 1];
+	if (array_reserve(&s->cells, &s->cell_room, s->cell_count + 1, sizeof(*s->cells)))
 		return NULL;
-	c->cells[c->count] = (struct changes_cell){ .block = block };
-	return &c->cells[c->count++];
+	s->cells[s->cell_count] = (struct changes_service_cell){ .block = block };
+	return &s->cells[s->cell_count++];
 }
 
 /* The account of the last block. */
@@ -145,8 +300,12 @@ struct window {
 	uint32_t block;
 	size_t samples; /* the number of that value */
 	size_t delay;	/* and of that one, or value_type_count */
-	/* Of each labels, and of none: a service's number. */
+	/* Of each labels, and of none: a service's number, and whether it is the system's. */
 	uint32_t *services;
+	bool *systems;
+	/* Numbers of samples of services: those of the system first, then of who has fewest. */
+	uint32_t *order;
+	size_t ordered;
 };
 
 /* Finds the block of a window, which is the last one or is begun. */
@@ -162,6 +321,7 @@ static int find_block(struct window *w, const char *host)
 		d->hosts[d->host_count] = strdup(host);
 		if (!d->hosts[d->host_count++])
 			return -ENOMEM;
+		d->bytes[false] = d->bytes[true] = d->others_services = 0;
 		block = NULL;
 	}
 	if (!block || w->limit_ns - w->start_ns > length_ns ||
@@ -177,36 +337,44 @@ static int find_block(struct window *w, const char *host)
 	}
 	block->limit_ns = w->limit_ns;
 	add_u64(&block->recorded_ns, w->p->duration_ns);
+	if (w->p->totals.known) {
+		add_u64(&block->ticks, w->p->totals.ticks);
+		for (size_t i = 0; i < w->p->totals.lost_count; i++)
+			add_u64(&block->lost, w->p->totals.lost[i].count);
+	}
 	w->block = d->block_count - 1;
 	return 0;
 }
 
 /*
  * Finds the service of each labels: the container, or else the unit; PROFILE_NONE if it is of
- * neither, as sessions and the kernel's threads are.
+ * neither, as the kernel's threads are.
  */
 static int find_services(struct window *w)
 {
+	static const struct profile_labels none = { .comm = "" };
 	const struct profile *p = w->p;
 	uint32_t host = w->c->data->host_count - 1;
 	int err = 0;
 
 	w->services = calloc(p->label_count + 1, sizeof(*w->services));
-	if (!w->services)
+	w->systems = calloc(p->label_count + 1, sizeof(*w->systems));
+	if (!w->services || !w->systems)
 		return -ENOMEM;
 	for (size_t i = 0; i <= p->label_count && !err; i++) {
-		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : NULL;
-		const char *container = l ? profile_tag_text(l, TAG_CONTAINER) : NULL;
-		const char *unit = l ? profile_tag_text(l, TAG_UNIT) : NULL;
+		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : &none;
+		const char *container = profile_tag_text(l, TAG_CONTAINER);
 		struct service_key key = {
 			.host = host,
-			.name = container ?: unit,
+			.name = container ?: profile_tag_text(l, TAG_UNIT),
 			.container = container,
 		};
+		struct name owner = owner_name(host, l, &key.user);
 
 		w->services[i] = PROFILE_NONE;
+		w->systems[i] = !owner.text;
 		if (key.name)
-			err = find_service(w->c->data, &key, &w->services[i]);
+			err = find_service(w->c, &key, &owner, &w->services[i]);
 	}
 	return err;
 }
@@ -216,9 +384,115 @@ static uint32_t service_of(const struct window *w, const struct profile_sample *
 	return w->services[s->labels < w->p->label_count ? s->labels : w->p->label_count];
 }
 
+static bool is_systems(const struct window *w, uint32_t labels)
+{
+	return w->systems[labels < w->p->label_count ? labels : w->p->label_count];
+}
+
+static int compare_services(const void *one, const void *other, void *context)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+	const struct changes_data *d = context;
+	const struct changes_owner *x = &d->owners[d->services[a].owner];
+	const struct changes_owner *y = &d->owners[d->services[b].owner];
+
+	return (x->name != NULL) - (y->name != NULL) ?: compare_u64(x->samples, y->samples)
+		       ?: (x > y) - (x < y) ?: (a > b) - (a < b);
+}
+
+/* Orders samples by service. */
+static int order_samples(struct window *w)
+{
+	const struct profile *p = w->p;
+	struct changes_data *d = w->c->data;
+	uint32_t *services = calloc(d->service_count + 1, sizeof(*services));
+	size_t *counts = calloc(d->service_count + 1, sizeof(*counts)), at = 0;
+
+	w->order = calloc(p->sample_count + 1, sizeof(*w->order));
+	if (!services || !counts || !w->order) {
+		free(services);
+		free(counts);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < d->owner_count; i++)
+		d->owners[i].samples = 0;
+	for (size_t i = 0; i < d->service_count; i++)
+		services[i] = i;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		uint32_t service = service_of(w, &p->samples[i]);
+
+		if (service == PROFILE_NONE)
+			continue;
+		counts[service]++;
+		if (d->owners[d->services[service].owner].name)
+			d->owners[d->services[service].owner].samples++;
+	}
+	qsort_r(services, d->service_count, sizeof(*services), compare_services, d);
+	for (size_t i = 0; i < d->service_count; i++) {
+		size_t count = counts[services[i]];
+
+		counts[services[i]] = at;
+		at += count;
+	}
+	w->ordered = at;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		uint32_t service = service_of(w, &p->samples[i]);
+
+		if (service != PROFILE_NONE)
+			w->order[counts[service]++] = i;
+	}
+	free(services);
+	free(counts);
+	return 0;
+}
+
 static bool process_equal(const void *array, uint32_t number, const void *key)
 {
 	return ((const struct changes_process *)array)[number].pid == *(const uint32_t *)key;
+}
+
+static int compare_processes(const void *one, const void *other)
+{
+	const struct changes_process *a = one, *b = other;
+
+	return compare_u64(a->first_ns, b->first_ns);
+}
+
+/*
+ * Joins processes that have ended, if they ran at the same time: when all were replaced is known as
+ * before. Forgets those that did not last.
+ */
+static int join_processes(const struct window *w, struct changes_service *s)
+{
+	struct changes_process *joined = NULL;
+	size_t kept = 0;
+	int err = 0;
+
+	qsort(s->processes, s->process_count, sizeof(*s->processes), compare_processes);
+	for (size_t i = 0; i < s->process_count; i++) {
+		struct changes_process p = s->processes[i];
+
+		if (p.last_ns < w->start_ns) {
+			if (!changes_lasts(&p))
+				continue;
+			if (joined && p.first_ns < joined->last_start_ns) {
+				if (p.last_start_ns > joined->last_start_ns)
+					joined->last_start_ns = p.last_start_ns;
+				if (p.last_ns > joined->last_ns)
+					joined->last_ns = p.last_ns;
+				continue;
+			}
+			p.pid = 0;
+			joined = &s->processes[kept];
+		}
+		s->processes[kept++] = p;
+	}
+	s->process_count = kept;
+	index_free(&s->process_index);
+	for (size_t i = 0; i < kept && !err; i++)
+		if (s->processes[i].pid)
+			err = index_add(&s->process_index, hash_u64(s->processes[i].pid, 0), i);
+	return err;
 }
 
 static int note_process(const struct window *w, struct changes_service *s, uint32_t pid)
@@ -229,6 +503,9 @@ static int note_process(const struct window *w, struct changes_service *s, uint3
 	if (!pid)
 		return 0;
 	if (number == INDEX_NONE) {
+		if (s->process_count && s->process_count % SERVICE_PROCESSES == 0 &&
+		    join_processes(w, s))
+			return -ENOMEM;
 		if (array_reserve(&s->processes, &s->process_room, s->process_count + 1,
 				  sizeof(*s->processes)))
 			return -ENOMEM;
@@ -247,6 +524,11 @@ struct build_key {
 	const char *image, *id;
 };
 
+static uint64_t build_hash(const char *image, const char *id)
+{
+	return hash_bytes(id, strlen(id), hash_bytes(image, strlen(image), 0));
+}
+
 static bool build_equal(const void *array, uint32_t number, const void *key)
 {
 	const struct changes_build *b = (const struct changes_build *)array + number;
@@ -255,9 +537,34 @@ static bool build_equal(const void *array, uint32_t number, const void *key)
 	return strcmp(b->id, k->id) == 0 && strcmp(b->image, k->image) == 0;
 }
 
-/* A service has few images, and each few builds; but one that runs tests has as many as these. */
+static int compare_last(const void *one, const void *other)
+{
+	const struct changes_build *a = one, *b = other;
+
+	return compare_u64(b->last_ns, a->last_ns) ?: compare_u64(b->first_ns, a->first_ns);
+}
+
+/* Forgets the half of the builds that was not there for longest. */
+static int forget_builds(struct changes_service *s)
+{
+	int err = 0;
+
+	qsort(s->builds, s->build_count, sizeof(*s->builds), compare_last);
+	while (s->build_count > SERVICE_BUILDS / 2)
+		free(s->builds[--s->build_count].image);
+	index_free(&s->build_index);
+	for (size_t i = 0; i < s->build_count && !err; i++)
+		err = index_add(&s->build_index, build_hash(s->builds[i].image, s->builds[i].id),
+				i);
+	return err;
+}
+
+/*
+ * Notes that ticks of a service's have this image in their stacks, of all that it had in the
+ * window. A service has few images, and each few builds; but one that runs tests has many.
+ */
 static int note_build(const struct window *w, struct changes_service *s,
-		      const struct profile_image *image)
+		      const struct profile_image *image, uint64_t ticks, uint64_t all)
 {
 	char id[BUILD_ID_TEXT_SIZE];
 	const struct build_key key = { row_image_of_any_run(image->path), id };
@@ -266,21 +573,32 @@ static int note_build(const struct window *w, struct changes_service *s,
 	uint64_t hash;
 
 	build_id_format(image->build_id, image->build_id_size, id);
-	hash = hash_bytes(id, strlen(id), hash_bytes(key.image, strlen(key.image), 0));
+	hash = build_hash(key.image, id);
 	number = index_find(&s->build_index, hash, build_equal, s->builds, &key);
-	if (number != INDEX_NONE) {
-		s->builds[number].last_ns = w->limit_ns;
-		return 0;
+	if (number == INDEX_NONE) {
+		if (s->build_count == SERVICE_BUILDS && forget_builds(s))
+			return -ENOMEM;
+		if (array_reserve(&s->builds, &s->build_room, s->build_count + 1,
+				  sizeof(*s->builds)))
+			return -ENOMEM;
+		number = s->build_count;
+		b = &s->builds[number];
+		*b = (struct changes_build){ .first_ns = w->start_ns };
+		strcpy(b->id, id);
+		b->image = strdup(key.image);
+		if (!b->image)
+			return -ENOMEM;
+		s->build_count++;
+		if (index_add(&s->build_index, hash, number))
+			return -ENOMEM;
 	}
-	if (array_reserve(&s->builds, &s->build_room, s->build_count + 1, sizeof(*s->builds)))
-		return -ENOMEM;
-	b = &s->builds[s->build_count];
-	*b = (struct changes_build){ .first_ns = w->start_ns, .last_ns = w->limit_ns };
-	strcpy(b->id, id);
-	b->image = strdup(key.image);
-	if (!b->image)
-		return -ENOMEM;
-	return index_add(&s->build_index, hash, s->build_count++);
+	b = &s->builds[number];
+	/* Two files of one image and build, of which users have one each, are one. */
+	if (b->last_ns != w->limit_ns)
+		add_u64(&b->all, all);
+	add_u64(&b->ticks, ticks);
+	b->last_ns = w->limit_ns;
+	return 0;
 }
 
 static void add_waits(struct changes_waits *to, const struct changes_waits *from)
@@ -301,61 +619,130 @@ static int64_t ticks_ns(const struct window *w, int64_t ticks)
 	return ns;
 }
 
-/* Adds the ticks of services, and notes what ran in them. */
-static int add_services(struct window *w)
+/* Whether a sample's function has no name of its own, but one like [python] or [others]. */
+static bool is_nameless(const struct profile *p, const struct profile_sample *sample)
+{
+	const struct profile_location *l;
+
+	if (!sample->depth)
+		return true;
+	l = &p->locations[p->frames[sample->first_frame]];
+	return l->line_count && *p->functions[p->lines[l->first_line].function].name == '[';
+}
+
+/* What is added up of one service in a window. */
+struct image_ticks {
+	uint64_t *ticks;   /* of each image: with it in their stacks */
+	size_t *seen;	   /* of each image: the last sample that it was in, + 1 */
+	uint32_t *touched; /* those with ticks */
+	size_t count;
+};
+
+static void add_images(const struct window *w, size_t number, uint64_t ticks, struct image_ticks *t)
 {
 	const struct profile *p = w->p;
-	struct changes_data *d = w->c->data;
-	/* A build is noted once for each image and service that follow each other. */
-	uint32_t last_image = PROFILE_NONE, last_service = PROFILE_NONE;
+	const struct profile_sample *sample = &p->samples[number];
+
+	for (uint32_t k = 0; k < sample->depth; k++) {
+		uint32_t mapping = p->locations[p->frames[sample->first_frame + k]].mapping;
+		uint32_t image =
+			mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[mapping].image;
+
+		if (image == PROFILE_NONE || !p->images[image].build_id_size ||
+		    t->seen[image] == number + 1)
+			continue;
+		t->seen[image] = number + 1;
+		if (!t->ticks[image])
+			t->touched[t->count++] = image;
+		add_u64(&t->ticks[image], ticks);
+	}
+}
+
+/* Adds the ticks of one service, which has these samples, and notes what ran in it. */
+static int add_service(struct window *w, const uint32_t *samples, size_t count,
+		       struct image_ticks *t)
+{
+	const struct profile *p = w->p;
+	struct changes_service *s = &w->c->data->services[service_of(w, &p->samples[*samples])];
+	struct changes_service_cell *cell = NULL;
+	uint64_t all = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-		int64_t ticks = p->values[i * p->value_type_count + w->samples];
-		uint32_t number = service_of(w, sample);
-		struct changes_account *account;
-		struct changes_waits delays = { 0 };
-		struct changes_service *s;
-		struct changes_cell *cell;
+	t->count = 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct profile_sample *sample = &p->samples[samples[i]];
+		const int64_t *values = &p->values[samples[i] * p->value_type_count];
+		const struct profile_labels *l =
+			sample->labels < p->label_count ? &p->labels[sample->labels] : NULL;
+		int64_t ticks = values[w->samples];
 
 		if (ticks <= 0)
 			continue;
-		if (w->delay < p->value_type_count) {
-			delays.delay_ns = p->values[i * p->value_type_count + w->delay];
-			delays.delay_cpu_ns = ticks_ns(w, ticks);
-			add_waits(&d->blocks[w->block].waits, &delays);
-		}
-		if (number == PROFILE_NONE)
-			continue;
-		s = &d->services[number];
-		cell = last_cell(&s->cells, w->block);
+		cell = cell ?: last_cell(s, w->block);
 		if (!cell)
 			return -ENOMEM;
-		add_i64(&cell->self, ticks_ns(w, ticks));
-		cell->total = cell->self;
+		add_i64(&cell->cpu_ns, ticks_ns(w, ticks));
 		add_u64(&cell->ticks, ticks);
+		if (l && profile_tag_text(l, TAG_INCOMPLETE))
+			add_u64(&cell->cut, ticks);
+		if (is_nameless(p, sample))
+			add_u64(&cell->nameless, ticks);
+		add_u64(&all, ticks);
 		if (w->delay < p->value_type_count) {
-			account = last_account(s, w->block);
+			const struct changes_waits delays = { 0, 0, values[w->delay],
+							      ticks_ns(w, ticks) };
+			struct changes_account *account = last_account(s, w->block);
+
 			if (!account)
 				return -ENOMEM;
 			add_waits(&account->waits, &delays);
 		}
-		if (sample->labels < p->label_count)
-			err = note_process(w, s, p->labels[sample->labels].pid);
-		for (uint32_t k = 0; k < sample->depth && !err; k++) {
-			uint32_t mapping = p->locations[p->frames[sample->first_frame + k]].mapping;
-			uint32_t image =
-				mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[mapping].image;
-
-			if (image == PROFILE_NONE || !p->images[image].build_id_size ||
-			    (image == last_image && number == last_service))
-				continue;
-			last_image = image;
-			last_service = number;
-			err = note_build(w, s, &p->images[image]);
-		}
+		if (l)
+			err = note_process(w, s, l->pid);
+		add_images(w, samples[i], ticks, t);
 	}
+	for (size_t i = 0; i < t->count && !err; i++) {
+		uint32_t image = t->touched[i];
+
+		if ((double)t->ticks[image] >= REAL_PART * (double)all)
+			err = note_build(w, s, &p->images[image], t->ticks[image], all);
+		t->ticks[image] = 0;
+	}
+	return err;
+}
+
+/* Adds the ticks of services, and delay of the system. */
+static int add_services(struct window *w)
+{
+	const struct profile *p = w->p;
+	struct changes_waits *of_system = &w->c->data->blocks[w->block].waits;
+	struct image_ticks t = {
+		.ticks = calloc(p->image_count + 1, sizeof(*t.ticks)),
+		.seen = calloc(p->image_count + 1, sizeof(*t.seen)),
+		.touched = calloc(p->image_count + 1, sizeof(*t.touched)),
+	};
+	int err = t.ticks && t.seen && t.touched ? 0 : -ENOMEM;
+	size_t end;
+
+	for (size_t i = 0; i < w->ordered && !err; i = end) {
+		uint32_t number = service_of(w, &p->samples[w->order[i]]);
+
+		for (end = i + 1; end < w->ordered; end++)
+			if (service_of(w, &p->samples[w->order[end]]) != number)
+				break;
+		err = add_service(w, &w->order[i], end - i, &t);
+	}
+	for (size_t i = 0; i < p->sample_count && w->delay < p->value_type_count; i++) {
+		const int64_t *values = &p->values[i * p->value_type_count];
+		const struct changes_waits delays = { 0, 0, values[w->delay],
+						      ticks_ns(w, values[w->samples]) };
+
+		if (values[w->samples] > 0 && is_systems(w, p->samples[i].labels))
+			add_waits(of_system, &delays);
+	}
+	free(t.ticks);
+	free(t.seen);
+	free(t.touched);
 	return err;
 }
 
@@ -371,7 +758,8 @@ static int add_accounts(struct window *w)
 		uint32_t number = w->services[wall->labels];
 		struct changes_account *account;
 
-		add_waits(&d->blocks[w->block].waits, &waits);
+		if (is_systems(w, wall->labels))
+			add_waits(&d->blocks[w->block].waits, &waits);
 		if (number == PROFILE_NONE)
 			continue;
 		account = last_account(&d->services[number], w->block);
@@ -405,8 +793,11 @@ static int function_of(struct window *w, const struct callgraph_key *key, uint32
 	return err;
 }
 
-static int add_caller(struct changes_function *f, uint32_t number, int64_t total)
+static int add_caller(struct changes_data *d, struct changes_function *f, uint32_t number,
+		      int64_t total)
 {
+	size_t before = function_bytes(f);
+
 	for (size_t i = 0; i < f->caller_count; i++)
 		if (f->callers[i].number == number) {
 			add_i64(&f->callers[i].total, total);
@@ -418,6 +809,7 @@ static int add_caller(struct changes_function *f, uint32_t number, int64_t total
 	if (array_reserve(&f->callers, &f->caller_room, f->caller_count + 1, sizeof(*f->callers)))
 		return -ENOMEM;
 	f->callers[f->caller_count++] = (struct changes_caller){ number, total };
+	charge(d, f->service, before, function_bytes(f));
 	return 0;
 }
 
@@ -427,18 +819,16 @@ static int add_callers(struct window *w, const struct callgraph *g,
 {
 	const struct profile *p = w->p;
 	struct changes_data *d = w->c->data;
-	/* Of the last service: samples of one follow each other. */
+	/* Of the last service. */
 	uint32_t *known = calloc(g->node_count + 1, sizeof(*known)), last = PROFILE_NONE;
 	int err = known ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		const struct profile_sample *sample = &p->samples[i];
+	for (size_t i = 0; i < w->ordered && !err; i++) {
+		const struct profile_sample *sample = &p->samples[w->order[i]];
 		const uint32_t *frames = &p->frames[sample->first_frame];
-		int64_t ticks = p->values[i * p->value_type_count + w->samples];
+		int64_t ticks = p->values[w->order[i] * p->value_type_count + w->samples];
 		uint32_t service = service_of(w, sample), callee = INDEX_NONE, number;
 
-		if (service == PROFILE_NONE)
-			continue;
 		if (service != last)
 			memset(known, 0, (g->node_count + 1) * sizeof(*known));
 		last = service;
@@ -451,13 +841,31 @@ static int add_callers(struct window *w, const struct callgraph *g,
 						  &number);
 				if (!err && callee != INDEX_NONE && number != INDEX_NONE &&
 				    callee != number)
-					err = add_caller(&d->functions[callee], number,
+					err = add_caller(d, &d->functions[callee], number,
 							 ticks_ns(w, ticks));
 				callee = number;
 			}
 	}
 	free(known);
 	return err;
+}
+
+/* Adds to the cell of the last block. */
+static int add_cost(struct window *w, struct changes_function *f, int64_t self, int64_t total)
+{
+	struct changes_cells *c = &f->cells;
+	size_t before = function_bytes(f);
+
+	if (!c->count || c->cells[c->count - 1].block != w->block) {
+		if (array_reserve(&c->cells, &c->room, c->count + 1, sizeof(*c->cells)))
+			return -ENOMEM;
+		c->cells[c->count++] = (struct changes_cell){ .block = w->block };
+		charge(w->c->data, f->service, before, function_bytes(f));
+	}
+	c->cells[c->count - 1].self += (float)self;
+	c->cells[c->count - 1].total += (float)total;
+	add_i64(&f->total, total);
+	return 0;
 }
 
 /* Adds what functions took. */
@@ -492,7 +900,6 @@ static int add_functions(struct window *w)
 			.function = key->function,
 			.image = key->image ?: row_unknown,
 		};
-		struct changes_cell *cell;
 		uint32_t number;
 
 		if (!key->number || (cost->self <= 0 && cost->total <= 0))
@@ -500,13 +907,8 @@ static int add_functions(struct window *w)
 		err = find_function(w->c, &wanted, &number);
 		if (err || number == INDEX_NONE)
 			continue;
-		cell = last_cell(&d->functions[number].cells, w->block);
-		if (!cell) {
-			err = -ENOMEM;
-			continue;
-		}
-		add_i64(&cell->self, ticks_ns(w, cost->self));
-		add_i64(&cell->total, ticks_ns(w, cost->total));
+		err = add_cost(w, &d->functions[number], ticks_ns(w, cost->self),
+			       ticks_ns(w, cost->total));
 	}
 	free(places.keys);
 	callgraph_places_free(&places);
@@ -524,26 +926,26 @@ static void free_function(struct changes_function *f)
 	free(f->callers);
 }
 
-/* Whether a function has had no tick in this block, and few before. */
-static bool is_rare(const struct changes_function *f, uint32_t block, int64_t few_ns)
+/* Whether a function is forgotten: one of so few ticks, and of not many in the last block alone. */
+static bool is_forgotten(const struct window *w, const struct changes_function *f, int64_t few)
 {
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < f->cells.count; i++) {
-		add_i64(&sum, f->cells.cells[i].total);
-		if (f->cells.cells[i].block == block)
-			return false;
-	}
-	return sum < few_ns;
+	return f->total < ticks_ns(w, few) &&
+	       (few > FEW_TICKS || !f->cells.count ||
+		f->cells.cells[f->cells.count - 1].block != w->block);
 }
 
-static size_t count_rare(const struct changes_data *d, uint32_t block, int64_t few_ns)
+/* How much memory these functions take that would be kept. */
+static size_t bytes_kept(const struct window *w, const uint32_t *functions, size_t count,
+			 int64_t few)
 {
-	size_t count = 0;
+	size_t bytes = 0;
 
-	for (size_t i = 0; i < d->function_count; i++)
-		count += is_rare(&d->functions[i], block, few_ns);
-	return count;
+	for (size_t i = 0; i < count; i++) {
+		const struct changes_function *f = &w->c->data->functions[functions[i]];
+
+		bytes += is_forgotten(w, f, few) ? 0 : function_bytes(f);
+	}
+	return bytes;
 }
 
 /* Removes the callers that have no new number, and numbers the others anew. */
@@ -559,37 +961,93 @@ static void renumber_callers(struct changes_function *f, const uint32_t *numbers
 	f->caller_count = kept;
 }
 
+/* Sets how many bytes each owner of this host may keep, and returns whether one has more. */
+static bool set_limits(struct changes_data *d, uint64_t *sizes)
+{
+	uint64_t others;
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->owner_count; i++)
+		if (d->owners[i].name && d->owners[i].host == d->host_count - 1)
+			sizes[count++] = d->owners[i].bytes;
+	/* Less than what is too much, so that it is not done again with each window. */
+	others = d->bytes[true] > OTHERS_BYTES ? share_out(sizes, count, OTHERS_BYTES / 4 * 3)
+					       : UINT64_MAX;
+	for (size_t i = 0; i < d->owner_count; i++) {
+		struct changes_owner *o = &d->owners[i];
+
+		o->few = 0;
+		o->limit = o->name ? others : SYSTEM_BYTES / 4 * 3;
+		if (o->host != d->host_count - 1 || (!o->name && o->bytes <= SYSTEM_BYTES))
+			o->limit = UINT64_MAX;
+	}
+	return d->bytes[false] > SYSTEM_BYTES || others != UINT64_MAX;
+}
+
+/* Sets what is few for each owner who has more than its limit. functions: room for all numbers. */
+static int set_few(const struct window *w, uint32_t *functions)
+{
+	struct changes_data *d = w->c->data;
+	size_t *ends = calloc(d->owner_count + 1, sizeof(*ends)), at = 0;
+
+	if (!ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->function_count; i++)
+		ends[d->services[d->functions[i].service].owner]++;
+	for (size_t i = 0; i < d->owner_count; i++) {
+		size_t count = ends[i];
+
+		ends[i] = at;
+		at += count;
+	}
+	for (size_t i = 0; i < d->function_count; i++)
+		functions[ends[d->services[d->functions[i].service].owner]++] = i;
+	for (size_t i = 0, first = 0; i < d->owner_count; first = ends[i++]) {
+		struct changes_owner *o = &d->owners[i];
+
+		if (o->bytes <= o->limit)
+			continue;
+		for (o->few = 2; o->few < INT64_MAX / 4; o->few *= 2)
+			if (bytes_kept(w, functions + first, ends[i] - first, o->few) <= o->limit)
+				break;
+		o->left_out |= o->few > FEW_TICKS;
+	}
+	free(ends);
+	return 0;
+}
+
 /*
- * Forgets functions of so few ticks that they would not be compared, if there are many: programs
- * that are built to be tested once have ever new ones. Half of them, or as many as there are.
+ * Forgets functions of who has too many, those of the fewest ticks first: at first such as would
+ * not be compared, as programs that are built to be tested once have ever new ones.
  */
 static int forget_rare(const struct window *w)
 {
 	struct changes_data *d = w->c->data;
+	uint64_t *sizes = calloc(d->owner_count + 1, sizeof(*sizes));
 	uint32_t *numbers = calloc(d->function_count + 1, sizeof(*numbers));
-	int64_t few = 2;
+	int err = sizes && numbers ? 0 : -ENOMEM;
 	size_t kept = 0;
-	int err = numbers ? 0 : -ENOMEM;
 
-	while (!err && few < FEW_TICKS &&
-	       count_rare(d, w->block, ticks_ns(w, few)) < d->function_count / 2)
-		few *= 2;
+	if (err || !set_limits(d, sizes))
+		goto out;
+	err = set_few(w, numbers);
 	for (size_t i = 0; i < d->function_count && !err; i++) {
 		struct changes_function *f = &d->functions[i];
+		const struct changes_owner *o = &d->owners[d->services[f->service].owner];
 
 		numbers[i] = INDEX_NONE;
-		if (is_rare(f, w->block, ticks_ns(w, few))) {
+		if (o->few && is_forgotten(w, f, o->few)) {
+			charge(d, f->service, function_bytes(f), 0);
 			free_function(f);
 			continue;
 		}
 		numbers[i] = kept;
 		d->functions[kept++] = *f;
 	}
-	if (!err) {
-		d->function_count = kept;
-		d->function_limit = kept > MANY_FUNCTIONS / 2 ? 2 * kept : MANY_FUNCTIONS;
-		index_free(&d->function_index);
-	}
+	if (err)
+		goto out;
+	d->function_count = kept;
+	index_free(&d->function_index);
 	for (size_t i = 0; i < kept && !err; i++) {
 		struct changes_function *f = &d->functions[i];
 		const struct function_key key = { f->service, f->function, f->image };
@@ -597,6 +1055,8 @@ static int forget_rare(const struct window *w)
 		renumber_callers(f, numbers);
 		err = index_add(&d->function_index, function_hash(&key), i);
 	}
+out:
+	free(sizes);
 	free(numbers);
 	return err;
 }
@@ -604,10 +1064,7 @@ static int forget_rare(const struct window *w)
 int changes_begin(struct changes *c)
 {
 	*c = (struct changes){ .data = calloc(1, sizeof(*c->data)) };
-	if (!c->data)
-		return -ENOMEM;
-	c->data->function_limit = MANY_FUNCTIONS;
-	return 0;
+	return c->data ? 0 : -ENOMEM;
 }
 
 int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
@@ -628,12 +1085,15 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 		return 0;
 	err = find_block(&w, host);
 	err = err ?: find_services(&w);
+	err = err ?: order_samples(&w);
 	err = err ?: add_services(&w);
 	err = err ?: add_accounts(&w);
 	err = err ?: add_functions(&w);
-	if (!err && c->data->function_count > c->data->function_limit)
+	if (!err && (c->data->bytes[false] > SYSTEM_BYTES || c->data->bytes[true] > OTHERS_BYTES))
 		err = forget_rare(&w);
 	free(w.services);
+	free(w.systems);
+	free(w.order);
 	return err;
 }
 
@@ -648,7 +1108,9 @@ struct change *changes_append(struct changes *c, size_t *room, uint32_t service)
 	*change = (struct change){
 		.host = c->data->hosts[s->host],
 		.service = s->name,
+		.user = s->user,
 		.container = s->container,
+		.of_system = changes_is_system(c->data, s),
 		.number = service,
 	};
 	return change;
@@ -671,8 +1133,8 @@ static const struct changes_metric *metric_of(const struct changes_service *s,
 static bool is_on_both_sides(const struct changes_data *d, const struct changes_service *s,
 			     uint64_t at_ns)
 {
-	return s->cells.count && d->blocks[s->cells.cells[0].block].start_ns < at_ns &&
-	       d->blocks[s->cells.cells[s->cells.count - 1].block].limit_ns > at_ns;
+	return s->cell_count && d->blocks[s->cells[0].block].start_ns < at_ns &&
+	       d->blocks[s->cells[s->cell_count - 1].block].limit_ns > at_ns;
 }
 
 static void name_packages(struct change *change, const struct archive_packages *packages)
@@ -683,33 +1145,145 @@ static void name_packages(struct change *change, const struct archive_packages *
 				packages_find(packages, change->images[i].builds[side]);
 }
 
-int changes_find(struct changes *c, const struct changes_options *o)
+/* By service and image. */
+static int compare_functions(const void *one, const void *other, void *context)
 {
-	size_t room = 0;
+	const struct changes_function *functions = context;
+	const struct changes_function *a = &functions[*(const uint32_t *)one];
+	const struct changes_function *b = &functions[*(const uint32_t *)other];
+
+	return compare_u64(a->service, b->service) ?: strcmp(a->image, b->image)
+		       ?: strcmp(a->function ?: "", b->function ?: "");
+}
+
+/* The most expensive first. */
+static int compare_totals(const void *one, const void *other, void *context)
+{
+	const struct changes_function *functions = context;
+	int64_t a = functions[*(const uint32_t *)one].total;
+	int64_t b = functions[*(const uint32_t *)other].total;
+
+	return (a < b) - (a > b) ?: compare_functions(one, other, context);
+}
+
+/* Gives each service its functions: those of others than the system as many as may be compared. */
+static int order_functions(struct changes_data *d)
+{
+	size_t at = 0;
+
+	d->order = calloc(d->function_count + 1, sizeof(*d->order));
+	if (!d->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->function_count; i++)
+		d->services[d->functions[i].service].count++;
+	for (size_t i = 0; i < d->service_count; i++) {
+		d->services[i].first = at;
+		at += d->services[i].count;
+		d->services[i].count = 0;
+	}
+	for (size_t i = 0; i < d->function_count; i++) {
+		struct changes_service *s = &d->services[d->functions[i].service];
+
+		d->order[s->first + s->count++] = i;
+	}
+	for (size_t i = 0; i < d->service_count; i++) {
+		struct changes_service *s = &d->services[i];
+		uint32_t *order = d->order + s->first;
+
+		if (s->count > SERVICE_FUNCTIONS && !changes_is_system(d, s)) {
+			qsort_r(order, s->count, sizeof(*order), compare_totals, d->functions);
+			s->count = SERVICE_FUNCTIONS;
+			d->owners[s->owner].left_out = true;
+		}
+		qsort_r(order, s->count, sizeof(*order), compare_functions, d->functions);
+	}
+	return 0;
+}
+
+/* Those who have little first: what comes last may be ended by a limit. */
+static int compare_bytes(const void *one, const void *other, void *context)
+{
+	const struct changes_data *d = context;
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+	uint32_t x = d->services[a].owner, y = d->services[b].owner;
+
+	return compare_u64(d->owners[x].bytes, d->owners[y].bytes) ?: compare_u64(x, y)
+		       ?: compare_u64(a, b);
+}
+
+/* Adds the changes of a service, of whose owner only some are compared. */
+static int find_changes(struct changes *c, size_t *room, uint32_t number,
+			const struct changes_options *o)
+{
+	struct changes_service *s = &c->data->services[number];
+	struct changes_owner *owner = &c->data->owners[s->owner];
+	const struct changes_metric *metric = metric_of(s, o);
+	size_t first = c->count, most = SIZE_MAX;
 	int err = 0;
 
-	for (uint32_t i = 0; i < c->data->service_count && !err; i++) {
-		const struct changes_metric *metric = metric_of(&c->data->services[i], o);
-		size_t first = c->count;
-
-		if (o->at_ns) {
-			if (!is_on_both_sides(c->data, &c->data->services[i], o->at_ns))
-				continue;
-			struct change *change = changes_append(c, &room, i);
-
-			if (!change)
-				return -ENOMEM;
-			change->asked = true;
-			change->begin_ns = change->end_ns = o->at_ns;
-		} else {
-			err = changes_find_deploys(c, &room, i);
-		}
-		for (size_t k = first; k < c->count; k++) {
-			c->changes[k].metric = metric;
-			name_packages(&c->changes[k], o->packages);
-		}
+	if (owner->name)
+		most = c->count < OTHERS_CHANGES ? OWNER_CHANGES - owner->change_count : 0;
+	if (!most) {
+		owner->left_out = true;
+		return 0;
 	}
-	return err ?: changes_judge(c, o);
+	if (!o->at_ns) {
+		err = changes_find_deploys(c, room, number);
+	} else if (is_on_both_sides(c->data, s, o->at_ns)) {
+		struct change *change = changes_append(c, room, number);
+
+		if (!change)
+			return -ENOMEM;
+		change->asked = true;
+		change->begin_ns = change->end_ns = o->at_ns;
+	}
+	if (c->count - first > most) {
+		size_t over = c->count - first - most;
+
+		for (size_t i = 0; i < over; i++)
+			free(c->changes[first + i].images);
+		memmove(&c->changes[first], &c->changes[first + over], most * sizeof(*c->changes));
+		c->count -= over;
+		owner->left_out = true;
+	}
+	owner->change_count += c->count - first;
+	for (size_t k = first; k < c->count; k++) {
+		c->changes[k].metric = metric;
+		name_packages(&c->changes[k], o->packages);
+	}
+	return err;
+}
+
+int changes_find(struct changes *c, const struct changes_options *o, bool of_system)
+{
+	struct changes_data *d = c->data;
+	size_t first = c->count, count = 0;
+	uint32_t *services = calloc(d->service_count + 1, sizeof(*services));
+	int err = services ? 0 : -ENOMEM;
+
+	if (!err && !d->order)
+		err = order_functions(d);
+	for (uint32_t i = 0; i < d->service_count && !err; i++)
+		if (changes_is_system(d, &d->services[i]) == of_system)
+			services[count++] = i;
+	if (!err && !of_system)
+		qsort_r(services, count, sizeof(*services), compare_bytes, d);
+	for (size_t i = 0; i < count && !err; i++)
+		err = find_changes(c, &c->room, services[i], o);
+	free(services);
+	return err ?: changes_judge(c, o, first);
+}
+
+const char *changes_left_out(const struct changes *c, bool of_system)
+{
+	const struct changes_data *d = c->data;
+	const struct changes_owner *most = NULL;
+
+	for (size_t i = 0; i < d->owner_count; i++)
+		if (d->owners[i].left_out && !d->owners[i].name == of_system &&
+		    (!most || d->owners[i].bytes > most->bytes))
+			most = &d->owners[i];
+	return !most ? NULL : most->name ?: "the system";
 }
 
 bool change_image_has_versions(const struct change_image *image)
@@ -752,13 +1326,19 @@ void changes_free(struct changes *c)
 		index_free(&s->build_index);
 		free(s->processes);
 		index_free(&s->process_index);
-		free(s->cells.cells);
+		free(s->cells);
 		free(s->accounts);
 		free(s->name);
+		free(s->user);
 	}
 	for (size_t i = 0; d && i < d->function_count; i++)
 		free_function(&d->functions[i]);
+	for (size_t i = 0; d && i < d->owner_count; i++)
+		free(d->owners[i].name);
 	if (d) {
+		free(d->owners);
+		index_free(&d->owner_index);
+		free(d->order);
 		free(d->hosts);
 		free(d->blocks);
 		free(d->services);

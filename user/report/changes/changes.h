@@ -28,6 +28,11 @@
  * caller. And as many functions are compared, by Benjamini and Hochberg's rule: at most one of
  * twenty that are reported differs by chance.
  *
+ * Services have owners: the system (units that are of no user and run as root), a user, or a
+ * container. In a unit of the system, what another user runs is a service of its own. Functions and
+ * deploys that are kept, and the correction for being many, are of an owner: what one does changes
+ * nothing that is said of another's, but how long it waited for CPUs.
+ *
  * Where it is known how many requests there were, the CPU time of each is compared, too, and what
  * became slower as a whole is seen. What a service waited, and made others wait, is compared and
  * reported by the same statistics; but it depends on what else runs on the machine, so it is never
@@ -48,6 +53,9 @@ struct change_span {
 	size_t parts;	/* whose scatter is known */
 	uint64_t ticks; /* of the service */
 	double cpu_ns;	/* the same as time */
+	/* Of these ticks: whose stack is complete, and whose function has a name of its own. */
+	double complete_percent, named_percent;
+	double lost_percent; /* of all ticks of the machine */
 };
 
 struct change_row {
@@ -87,6 +95,7 @@ struct change_image {
 	char builds[CHANGE_SIDES][BUILD_ID_TEXT_SIZE];
 	/* What these are of; the packages' of the options. NULL: unknown. */
 	const struct archive_package *packages[CHANGE_SIDES];
+	double part; /* of the service's time that has it in its stacks, while it was there */
 };
 
 enum change_outcome {
@@ -101,7 +110,10 @@ enum change_outcome {
 
 struct change {
 	const char *host, *service;
+	const char
+		*user;	/* whose processes these are, in a unit of the system; NULL: root's, all */
 	bool container; /* the service is one, not a unit */
+	bool of_system; /* root alone makes it, and runs it */
 	/* Since the epoch: the end of the last window with the old, the start of the first after
 	 * it. */
 	uint64_t begin_ns, end_ns;
@@ -110,6 +122,13 @@ struct change {
 	struct change_image *images;
 	size_t image_count;
 	struct change_span spans[CHANGE_SIDES];
+	/*
+	 * What is not compared, as it is not as complete on both sides: callers and all that is
+	 * called; functions, all or those of some images; CPU time.
+	 */
+	bool stacks_differ, all_names_differ, names_differ, lost_differ;
+	/* Functions of other images, which were deployed meanwhile, are not compared either. */
+	bool others_replaced;
 	enum change_outcome outcome;
 	/*
 	 * How much more the service's work costs, in percent: by the functions that differ; or
@@ -153,9 +172,8 @@ struct changes_options {
 };
 
 struct changes {
-	struct change *changes; /* by host, service and time */
-	size_t count;
-	size_t left_out; /* functions for which there was no room */
+	struct change *changes; /* by host, service and time; the system's first */
+	size_t count, room;
 
 	/* private to user/report/changes/ */
 	struct changes_data *data;
@@ -171,8 +189,14 @@ int changes_begin(struct changes *c);
 int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
 		const struct profile *p);
 
-/* Finds deploys in what was added, and compares. Once. Returns 0 or -ENOMEM. */
-int changes_find(struct changes *c, const struct changes_options *o);
+/*
+ * Finds deploys in what was added, and compares: first of the system's services, and then of all
+ * others. Once each. Returns 0 or -ENOMEM.
+ */
+int changes_find(struct changes *c, const struct changes_options *o, bool of_system);
+
+/* The owner with most of which not all is compared, as it has too much; NULL: none. */
+const char *changes_left_out(const struct changes *c, bool of_system);
 void changes_free(struct changes *c);
 
 /* Whether the packages of both builds are known and differ: then these name the deploy. */

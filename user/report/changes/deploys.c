@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +20,6 @@
  * Bound: pace.
  */
 #define TOGETHER_NS (10 * 60 * NS_PER_S)
-
-/*
- * A process that was there so long is one of the service's own, not one that it runs for a job.
- * Bound: pace.
- */
-#define LASTING_NS (120 * NS_PER_S)
 
 /* Something that was replaced: the time between the last of the old and the first of the new. */
 struct replaced {
@@ -121,7 +116,7 @@ static int find_restarts(struct changes_service *s, struct replaced_list *l)
 	for (size_t i = 0; i < s->process_count && !err; i++) {
 		const struct changes_process *p = &s->processes[i];
 
-		if (p->last_start_ns - p->first_ns < LASTING_NS)
+		if (!changes_lasts(p))
 			continue;
 		if (last_ns && p->first_ns >= last_start_ns)
 			err = append(l, last_ns, p->first_ns, NULL, NULL);
@@ -159,6 +154,8 @@ static int add_image(struct change *change, const struct replaced *r)
 	change->images = images;
 	images += change->image_count++;
 	*images = (struct change_image){ .name = r->new->image };
+	images->part = fmax((double)r->old->ticks / (double)r->old->all,
+			    (double)r->new->ticks / (double)r->new->all);
 	strcpy(images->builds[BEFORE], r->old->id);
 	strcpy(images->builds[AFTER], r->new->id);
 	return 0;

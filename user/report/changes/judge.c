@@ -153,6 +153,8 @@ struct side {
 	size_t count;
 	double all[MOST_PARTS + 1]; /* what the service took in each part */
 	double sum, ticks;
+	double cut, nameless; /* as of cells */
+	double due, lost;     /* ticks of the machine, counted or not */
 };
 
 struct share {
@@ -235,8 +237,11 @@ struct candidate {
 struct judge {
 	struct changes *c;
 	const struct changes_options *o;
-	struct candidate *candidates;
+	size_t first_change;
+	struct candidate *candidates; /* by change */
 	size_t count, room;
+	size_t *ends;	      /* of the candidates of each change */
+	bool *excluded;	      /* scratch: functions of a service that are not compared */
 	uint32_t *parts;      /* scratch: of each block, for each side */
 	double *scale_errors; /* of each change */
 	struct scale_ratio *ratios;
@@ -267,8 +272,8 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 
 	memset(parts, 0, d->block_count * sizeof(*parts));
 	*side = (struct side){ .parts = parts };
-	for (size_t i = 0; i < s->cells.count; i++) {
-		const struct changes_block *b = &d->blocks[s->cells.cells[i].block];
+	for (size_t i = 0; i < s->cell_count; i++) {
+		const struct changes_block *b = &d->blocks[s->cells[i].block];
 
 		if (b->start_ns >= since_ns && b->limit_ns <= until_ns)
 			count++;
@@ -279,8 +284,8 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 	side->count = count < MOST_PARTS ? count : MOST_PARTS;
 	each = count / side->count + (count % side->count > 0);
 	side->count = (count + each - 1) / each;
-	for (size_t i = 0; i < s->cells.count; i++) {
-		const struct changes_cell *cell = &s->cells.cells[i];
+	for (size_t i = 0; i < s->cell_count; i++) {
+		const struct changes_service_cell *cell = &s->cells[i];
 		const struct changes_block *b = &d->blocks[cell->block];
 		size_t part;
 
@@ -288,9 +293,13 @@ static void divide(struct judge *j, struct change *change, enum change_side numb
 			continue;
 		part = seen++ / each + 1;
 		parts[cell->block] = part;
-		side->all[part] += (double)cell->total;
-		side->sum += (double)cell->total;
+		side->all[part] += (double)cell->cpu_ns;
+		side->sum += (double)cell->cpu_ns;
 		side->ticks += (double)cell->ticks;
+		side->cut += (double)cell->cut;
+		side->nameless += (double)cell->nameless;
+		side->due += (double)b->ticks;
+		side->lost += (double)b->lost;
 		span->since_ns = span->since_ns ?: b->start_ns;
 		span->until_ns = b->limit_ns;
 		add_u64(&span->ticks, cell->ticks);
@@ -394,14 +403,15 @@ static void share_variances(struct share *s, const struct side *sides)
 static int find_scale(struct judge *j, const struct change *change, const struct side *sides,
 		      double *scale, double *error)
 {
-	struct changes_data *d = j->c->data;
+	const struct changes_data *d = j->c->data;
+	const struct changes_service *service = &d->services[change->number];
 	size_t count = 0;
 
-	for (size_t i = 0; i < d->function_count; i++) {
-		const struct changes_function *f = &d->functions[i];
+	for (size_t i = service->first; i < service->first + service->count; i++) {
+		const struct changes_function *f = &d->functions[d->order[i]];
 		struct share s[CHANGE_SIDES];
 
-		if (f->service != change->number)
+		if (j->excluded[i - service->first])
 			continue;
 		for (int k = 0; k < CHANGE_SIDES; k++)
 			s[k] = share_of(&f->cells, false, &sides[k]);
@@ -577,26 +587,152 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 			.p = p,
 		},
 	};
-	set_part_of_caller(j, candidate, sides);
+	if (!change->stacks_differ)
+		set_part_of_caller(j, candidate, sides);
 	return 0;
 }
 
-/* The spans that may be compared: between the changes before and after of the same service. */
+/* --- Spans, and what may be compared in them --- */
+
+/*
+ * What is in the stacks of so much of the service's time is all of it.
+ * Bound: size.
+ */
+#define MOST_OF_IT 0.5
+
+static bool has_image(const struct change *change, const char *name)
+{
+	for (size_t i = 0; i < change->image_count; i++)
+		if (strcmp(change->images[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Whether what is compared for a change ends at another one: if that touches the same, or all. */
+static bool ends_span(const struct change *change, const struct change *other)
+{
+	if (other->restarted || !other->image_count)
+		return true;
+	for (size_t i = 0; i < other->image_count; i++)
+		if (other->images[i].part > MOST_OF_IT || has_image(change, other->images[i].name))
+			return true;
+	return false;
+}
+
+/* The spans that may be compared: between the changes before and after of what it touches. */
 static void set_spans(struct changes *c, size_t number)
 {
 	struct change *change = &c->changes[number];
 	uint64_t since_ns = 0, until_ns = UINT64_MAX;
 
-	if (number && c->changes[number - 1].number == change->number)
-		since_ns = c->changes[number - 1].end_ns;
-	if (number + 1 < c->count && c->changes[number + 1].number == change->number)
-		until_ns = c->changes[number + 1].begin_ns;
+	for (size_t i = number; i-- > 0 && c->changes[i].number == change->number;)
+		if (ends_span(change, &c->changes[i])) {
+			since_ns = c->changes[i].end_ns;
+			break;
+		}
+	for (size_t i = number + 1; i < c->count && c->changes[i].number == change->number; i++)
+		if (ends_span(change, &c->changes[i])) {
+			until_ns = c->changes[i].begin_ns;
+			break;
+		}
 	if (change->begin_ns > SIDE_NS && since_ns < change->begin_ns - SIDE_NS)
 		since_ns = change->begin_ns - SIDE_NS;
 	if (until_ns > change->end_ns + SIDE_NS)
 		until_ns = change->end_ns + SIDE_NS;
-	change->spans[BEFORE] = (struct change_span){ since_ns, change->begin_ns, 0, 0, 0, 0 };
-	change->spans[AFTER] = (struct change_span){ change->end_ns, until_ns, 0, 0, 0, 0 };
+	change->spans[BEFORE] =
+		(struct change_span){ .since_ns = since_ns, .until_ns = change->begin_ns };
+	change->spans[AFTER] =
+		(struct change_span){ .since_ns = change->end_ns, .until_ns = until_ns };
+}
+
+/* Whether another deploy within the spans replaced an image, but not this one. */
+static bool is_replaced(const struct changes *c, size_t number, const char *image)
+{
+	const struct change *change = &c->changes[number];
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = i ? number + 1 : number - 1;
+		     k < c->count && c->changes[k].number == change->number &&
+		     c->changes[k].end_ns >= change->spans[BEFORE].since_ns &&
+		     c->changes[k].begin_ns <= change->spans[AFTER].until_ns;
+		     k += i ? 1 : -1)
+			if (has_image(&c->changes[k], image))
+				return true;
+	return false;
+}
+
+static double sum_of(const struct changes_cells *c, const struct side *side)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (side->parts[c->cells[i].block])
+			sum += (double)c->cells[i].self;
+	return sum;
+}
+
+/*
+ * Chooses the functions of a change that may be compared: not those of an image that another deploy
+ * replaced meanwhile, nor of one whose functions have names on one side alone.
+ */
+static void exclude(struct judge *j, size_t number, const struct side *sides)
+{
+	struct change *change = &j->c->changes[number];
+	const struct changes_data *d = j->c->data;
+	const struct changes_service *s = &d->services[change->number];
+	double least = j->o->least_percent / 100;
+	size_t end;
+
+	for (size_t first = 0; first < s->count; first = end) {
+		const char *image = d->functions[d->order[s->first + first]].image;
+		double all[CHANGE_SIDES] = { 0 }, nameless[CHANGE_SIDES] = { 0 };
+		bool names_differ, replaced;
+
+		for (end = first; end < s->count; end++) {
+			const struct changes_function *f = &d->functions[d->order[s->first + end]];
+
+			if (strcmp(f->image, image) != 0)
+				break;
+			for (int k = 0; k < CHANGE_SIDES; k++) {
+				double sum = sum_of(&f->cells, &sides[k]) / sides[k].sum;
+
+				all[k] += sum;
+				nameless[k] += f->function ? 0 : sum;
+			}
+		}
+		/* As parts of the image: that it took more or less time is another matter. */
+		names_differ = all[BEFORE] > 0 && all[AFTER] > 0 &&
+			       fabs(nameless[AFTER] / all[AFTER] - nameless[BEFORE] / all[BEFORE]) *
+					       fmax(all[BEFORE], all[AFTER]) >=
+				       least;
+		replaced = !change->asked && !has_image(change, image) &&
+			   is_replaced(j->c, number, image);
+		change->names_differ |= names_differ;
+		change->others_replaced |= replaced;
+		memset(j->excluded + first, names_differ || replaced || change->all_names_differ,
+		       end - first);
+	}
+}
+
+/* Notes in how far what is known of both sides is as complete: else, what depends on it is not
+ * compared. */
+static void note_completeness(const struct judge *j, struct change *change,
+			      const struct side *sides)
+{
+	double cut[CHANGE_SIDES], nameless[CHANGE_SIDES], lost[CHANGE_SIDES];
+	double least = j->o->least_percent / 100;
+
+	for (int k = 0; k < CHANGE_SIDES; k++) {
+		cut[k] = sides[k].cut / sides[k].ticks;
+		nameless[k] = sides[k].nameless / sides[k].ticks;
+		lost[k] = sides[k].due > 0 ? sides[k].lost / sides[k].due : 0;
+		change->spans[k].complete_percent = 100 - cut[k] * 100;
+		change->spans[k].named_percent = 100 - nameless[k] * 100;
+		change->spans[k].lost_percent = lost[k] * 100;
+	}
+	change->stacks_differ = fabs(cut[AFTER] - cut[BEFORE]) >= least;
+	change->all_names_differ = fabs(nameless[AFTER] - nameless[BEFORE]) >= least;
+	change->lost_differ = fabs(lost[AFTER] - lost[BEFORE]) >= least;
 }
 
 /* --- Measures of the service as a whole --- */
@@ -647,7 +783,7 @@ static double requests_of(const struct changes_metric *m, const struct changes_b
 
 /* Adds up a block of a service for a measure. account: NULL if the block has none. */
 static void add_measure(const struct change *change, enum change_measure_number number,
-			const struct changes_cell *cell, const struct changes_block *block,
+			const struct changes_service_cell *cell, const struct changes_block *block,
 			const struct changes_account *account, double *of, double *all)
 {
 	double requests = 0;
@@ -661,7 +797,7 @@ static void add_measure(const struct change *change, enum change_measure_number 
 	}
 	switch (number) {
 	case MEASURE_PER_REQUEST:
-		*of += (double)cell->total;
+		*of += (double)cell->cpu_ns;
 		*all += requests;
 		break;
 	case MEASURE_REQUESTS:
@@ -669,7 +805,7 @@ static void add_measure(const struct change *change, enum change_measure_number 
 		*all += (double)block->recorded_ns / NS_PER_S;
 		break;
 	case MEASURE_CPU:
-		*of += (double)cell->total;
+		*of += (double)cell->cpu_ns;
 		*all += (double)block->recorded_ns;
 		break;
 	case MEASURE_WAITED:
@@ -697,13 +833,13 @@ static void measure_side(const struct judge *j, const struct change *change,
 	double of[MOST_PARTS + 1] = { 0 }, all[MOST_PARTS + 1] = { 0 };
 	size_t k = 0;
 
-	for (size_t i = 0; i < s->cells.count; i++) {
-		uint32_t block = s->cells.cells[i].block, part = side->parts[block];
+	for (size_t i = 0; i < s->cell_count; i++) {
+		uint32_t block = s->cells[i].block, part = side->parts[block];
 
 		while (k < s->account_count && s->accounts[k].block < block)
 			k++;
 		if (part)
-			add_measure(change, number, &s->cells.cells[i], &j->c->data->blocks[block],
+			add_measure(change, number, &s->cells[i], &j->c->data->blocks[block],
 				    k < s->account_count && s->accounts[k].block == block
 					    ? &s->accounts[k]
 					    : NULL,
@@ -729,7 +865,7 @@ static void join_parts(struct measure_parts *m)
 	*m = joined;
 }
 
-/* How long all others waited, and made wait, meanwhile: as of the measures. */
+/* How long the rest of the system waited, and made wait, meanwhile: as of the measures. */
 static void measure_elsewhere(const struct judge *j, struct change *change, enum change_side number,
 			      const struct side *side)
 {
@@ -737,15 +873,17 @@ static void measure_elsewhere(const struct judge *j, struct change *change, enum
 	double waited = 0, ran = 0, delay = 0, delay_cpu = 0;
 
 	for (size_t i = 0; i < s->account_count; i++) {
-		const struct changes_waits *own = &s->accounts[i].waits;
 		const struct changes_waits *all = &j->c->data->blocks[s->accounts[i].block].waits;
+		/* The system has those of its own services. */
+		const struct changes_waits own =
+			change->of_system ? s->accounts[i].waits : (struct changes_waits){ 0 };
 
 		if (!side->parts[s->accounts[i].block])
 			continue;
-		waited += (double)(all->waited_ns - own->waited_ns);
-		ran += (double)(all->ran_ns - own->ran_ns);
-		delay += (double)all->delay_ns - (double)own->delay_ns;
-		delay_cpu += (double)all->delay_cpu_ns - (double)own->delay_cpu_ns;
+		waited += (double)(all->waited_ns - own.waited_ns);
+		ran += (double)(all->ran_ns - own.ran_ns);
+		delay += (double)all->delay_ns - (double)own.delay_ns;
+		delay_cpu += (double)all->delay_cpu_ns - (double)own.delay_cpu_ns;
 	}
 	change->measures[MEASURE_WAITED].elsewhere[number] = ran > 0 ? waited / ran : 0;
 	change->measures[MEASURE_DELAY].elsewhere[number] = delay_cpu > 0 ? delay / delay_cpu : 0;
@@ -762,17 +900,17 @@ static double fixed_part(const struct judge *j, const struct change *change,
 	const struct changes_service *s = &j->c->data->services[change->number];
 	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, slope, rest, error;
 
-	for (size_t i = 0; i < s->cells.count; i++) {
-		const struct changes_block *b = &j->c->data->blocks[s->cells.cells[i].block];
+	for (size_t i = 0; i < s->cell_count; i++) {
+		const struct changes_block *b = &j->c->data->blocks[s->cells[i].block];
 		double requests, cpus;
 
-		if (!side->parts[s->cells.cells[i].block])
+		if (!side->parts[s->cells[i].block])
 			continue;
 		requests = requests_of(change->metric, b);
 		if (requests < 0 || !b->recorded_ns)
 			continue;
 		requests /= (double)b->recorded_ns;
-		cpus = (double)s->cells.cells[i].total / (double)b->recorded_ns;
+		cpus = (double)s->cells[i].cpu_ns / (double)b->recorded_ns;
 		n++;
 		x += requests;
 		y += cpus;
@@ -800,7 +938,8 @@ static double fixed_part(const struct judge *j, const struct change *change,
  */
 static void measure_change(struct judge *j, struct change *change, const struct side *sides)
 {
-	struct measured *measured = &j->measured[(change - j->c->changes) * CHANGE_MEASURES];
+	struct measured *measured =
+		&j->measured[(change - j->c->changes - j->first_change) * CHANGE_MEASURES];
 	const struct change_measure *requests = &change->measures[MEASURE_REQUESTS];
 	double variance, freedom, fixed;
 
@@ -808,6 +947,10 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 		struct change_measure *m = &change->measures[i];
 		struct share s[CHANGE_SIDES];
 		bool known = change->metric || (i != MEASURE_PER_REQUEST && i != MEASURE_REQUESTS);
+
+		/* CPU time by ticks. */
+		if (change->lost_differ && (i == MEASURE_PER_REQUEST || i == MEASURE_CPU))
+			continue;
 
 		for (int k = 0; k < CHANGE_SIDES && known; k++) {
 			struct measure_parts parts;
@@ -858,9 +1001,11 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 static int compare_change(struct judge *j, size_t number)
 {
 	struct change *change = &j->c->changes[number];
+	const struct changes_data *d = j->c->data;
+	const struct changes_service *service = &d->services[change->number];
 	struct side sides[CHANGE_SIDES];
 	size_t first = j->count;
-	double scale, *error = &j->scale_errors[number];
+	double scale, *error = &j->scale_errors[number - j->first_change];
 	int err;
 
 	set_spans(j->c, number);
@@ -869,15 +1014,18 @@ static int compare_change(struct judge *j, size_t number)
 	if (!sides[BEFORE].count || !sides[AFTER].count)
 		return 0;
 	change->outcome = CHANGE_NONE;
+	note_completeness(j, change, sides);
+	exclude(j, number, sides);
 	measure_change(j, change, sides);
 	err = find_scale(j, change, sides, &scale, error);
-	for (size_t i = 0; i < j->c->data->function_count && !err; i++) {
-		const struct changes_function *f = &j->c->data->functions[i];
+	for (size_t i = 0; i < service->count && !err; i++) {
+		const struct changes_function *f = &d->functions[d->order[service->first + i]];
 
-		if (f->service != change->number)
+		if (j->excluded[i])
 			continue;
 		err = compare(j, change, f, false, sides, scale, *error);
-		if (!err && calls(f)) /* else both are the same */
+		/* Else both are the same. */
+		if (!err && !change->stacks_differ && calls(f))
 			err = compare(j, change, f, true, sides, scale, *error);
 	}
 	for (size_t i = first; i < j->count && !err; i++)
@@ -910,29 +1058,52 @@ static void correct(double **order, size_t count)
 	}
 }
 
-/*
- * Corrects what is compared for being many: but what a request costs, which was asked for by
- * itself, for the deploys alone.
- */
-static int correct_all(struct judge *j)
+/* The candidates of a change are those from this one to j->ends[]. */
+static size_t first_candidate(const struct judge *j, size_t number)
 {
-	double **order = calloc(j->count + j->c->count * CHANGE_MEASURES + 1, sizeof(*order));
+	return number > j->first_change ? j->ends[number - 1 - j->first_change] : 0;
+}
+
+/* Corrects what is compared of the changes from number first to end, whose services have one owner.
+ */
+static void correct_owner(struct judge *j, size_t first, size_t end, double **order)
+{
 	size_t count = 0;
 
-	if (!order)
-		return -ENOMEM;
-	for (size_t i = 0; i < j->count; i++)
+	for (size_t i = first_candidate(j, first); i < j->ends[end - 1 - j->first_change]; i++)
 		order[count++] = &j->candidates[i].row.p;
-	for (size_t i = 0; i < j->c->count; i++)
+	for (size_t i = first; i < end; i++)
 		for (int k = 0; k < CHANGE_MEASURES; k++)
 			if (j->c->changes[i].measures[k].known && k != MEASURE_PER_REQUEST)
 				order[count++] = &j->c->changes[i].measures[k].p;
 	correct(order, count);
 	count = 0;
-	for (size_t i = 0; i < j->c->count; i++)
+	for (size_t i = first; i < end; i++)
 		if (j->c->changes[i].measures[MEASURE_PER_REQUEST].known)
 			order[count++] = &j->c->changes[i].measures[MEASURE_PER_REQUEST].p;
 	correct(order, count);
+}
+
+/*
+ * Corrects what is compared for being many: but what a request costs, which was asked for by
+ * itself, for the deploys alone. Each owner by itself; the system, of all hosts together.
+ */
+static int correct_all(struct judge *j)
+{
+	const struct changes *c = j->c;
+	double **order = calloc(j->count + c->count * CHANGE_MEASURES + 1, sizeof(*order));
+	size_t end;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = j->first_change; i < c->count; i = end) {
+		for (end = i + 1; end < c->count; end++)
+			if (c->data->services[c->changes[end].number].owner !=
+				    c->data->services[c->changes[i].number].owner &&
+			    !c->changes[i].of_system)
+				break;
+		correct_owner(j, i, end, order);
+	}
 	free(order);
 	return 0;
 }
@@ -984,20 +1155,20 @@ static void count_candidate(struct candidate *candidate, double difference, stru
 static void count_siblings(struct judge *j, const struct candidate *differs,
 			   struct balance *balance)
 {
-	for (size_t i = 0; i < j->count && differs->caller; i++) {
+	for (size_t i = first_candidate(j, differs->change);
+	     i < j->ends[differs->change - j->first_change] && differs->caller; i++) {
 		struct candidate *one = &j->candidates[i];
 
-		if (one->change == differs->change && !one->row.total && one->caller &&
+		if (!one->row.total && one->caller &&
 		    one->caller->number == differs->caller->number && !one->alike && !one->counted)
 			count_candidate(one, one->moved, balance);
 	}
 }
 
 /* Whether a deploy has added it to what its caller does, or removed it. */
-static bool is_addition(const struct candidate *candidate, uint32_t number)
+static bool is_addition(const struct candidate *candidate)
 {
-	return candidate->change == number && candidate->differs && candidate->row.total &&
-	       candidate->added;
+	return candidate->differs && candidate->row.total && candidate->added;
 }
 
 /*
@@ -1012,9 +1183,9 @@ static bool is_in_no_addition(const struct judge *j, const struct changes_functi
 	/* Functions may call each other in turn. */
 	for (size_t depth = 0; caller && depth < MOST_DEPTH; depth++) {
 		f = &j->c->data->functions[caller->number];
-		for (size_t i = 0; i < j->count; i++)
-			if (j->candidates[i].function == f &&
-			    is_addition(&j->candidates[i], number))
+		for (size_t i = first_candidate(j, number); i < j->ends[number - j->first_change];
+		     i++)
+			if (j->candidates[i].function == f && is_addition(&j->candidates[i]))
 				return false;
 		caller = main_caller(f);
 	}
@@ -1030,11 +1201,10 @@ static struct balance added_balance(const struct judge *j, uint32_t number)
 {
 	struct balance balance = { 0 };
 
-	for (size_t i = 0; i < j->count; i++) {
+	for (size_t i = first_candidate(j, number); i < j->ends[number - j->first_change]; i++) {
 		const struct candidate *candidate = &j->candidates[i];
 
-		if (is_addition(candidate, number) &&
-		    is_in_no_addition(j, candidate->function, number))
+		if (is_addition(candidate) && is_in_no_addition(j, candidate->function, number))
 			*(candidate->row.difference > 0 ? &balance.more : &balance.less) +=
 				fabs(candidate->row.difference);
 	}
@@ -1051,7 +1221,8 @@ static void conclude_measures(struct judge *j, uint32_t number)
 
 	for (int i = 0; i < CHANGE_MEASURES; i++) {
 		struct change_measure *m = &change->measures[i];
-		const struct measured *of = &j->measured[number * CHANGE_MEASURES + i];
+		const struct measured *of =
+			&j->measured[(number - j->first_change) * CHANGE_MEASURES + i];
 		/* Of CPU time, as all is. */
 		double whole = i == MEASURE_WAITED || i == MEASURE_DELAY ? 1 : m->value[BEFORE];
 		double beyond = m->difference - of->explained[m->difference > 0];
@@ -1075,15 +1246,15 @@ static int conclude(struct judge *j, uint32_t number)
 {
 	struct change *change = &j->c->changes[number];
 	struct balance balance = { 0 };
-	size_t rows = 0;
+	size_t rows = 0, first = first_candidate(j, number);
+	size_t end = j->ends[number - j->first_change];
+	double scale_error = j->scale_errors[number - j->first_change];
 
-	for (size_t i = 0; i < j->count; i++) {
+	for (size_t i = first; i < end; i++) {
 		struct candidate *candidate = &j->candidates[i];
 		const struct change_row *row = &candidate->row;
 		double amount = fabs(row->difference);
 
-		if (candidate->change != number)
-			continue;
 		change->compared++;
 		if (row->p > FALSE_DISCOVERIES || candidate->lasting * 100 / row->difference < 0.5)
 			continue;
@@ -1096,17 +1267,15 @@ static int conclude(struct judge *j, uint32_t number)
 			balance.after += row->percent[AFTER];
 		}
 	}
-	for (size_t i = 0; i < j->count; i++)
-		if (j->candidates[i].change == number && j->candidates[i].differs &&
-		    !j->candidates[i].row.total)
+	for (size_t i = first; i < end; i++)
+		if (j->candidates[i].differs && !j->candidates[i].row.total)
 			count_siblings(j, &j->candidates[i], &balance);
 	if (rows) {
-		change->outcome = outcome(&balance, j->o->least_percent, j->scale_errors[number]);
+		change->outcome = outcome(&balance, j->o->least_percent, scale_error);
 		/* Then all that differs is in totals, or alike. */
 		if (change->outcome == CHANGE_NONE && !change->asked) {
 			balance = added_balance(j, number);
-			change->outcome =
-				outcome(&balance, j->o->least_percent, j->scale_errors[number]);
+			change->outcome = outcome(&balance, j->o->least_percent, scale_error);
 		}
 		change->cost = balance.more - balance.less;
 		if (change->outcome == CHANGE_NONE)
@@ -1129,33 +1298,43 @@ static int conclude(struct judge *j, uint32_t number)
 	change->rows = calloc(rows, sizeof(*change->rows));
 	if (!change->rows)
 		return -ENOMEM;
-	for (size_t i = 0; i < j->count; i++)
-		if (j->candidates[i].change == number && j->candidates[i].differs)
+	for (size_t i = first; i < end; i++)
+		if (j->candidates[i].differs)
 			change->rows[change->row_count++] = j->candidates[i].row;
 	qsort(change->rows, change->row_count, sizeof(*change->rows), compare_rows);
 	return 0;
 }
 
-int changes_judge(struct changes *c, const struct changes_options *o)
+int changes_judge(struct changes *c, const struct changes_options *o, size_t first)
 {
-	struct judge j = { .c = c, .o = o };
+	struct judge j = { .c = c, .o = o, .first_change = first };
+	size_t count = c->count - first, most = 0;
 	int err = 0;
 
+	for (size_t i = 0; i < c->data->service_count; i++)
+		if (c->data->services[i].count > most)
+			most = c->data->services[i].count;
 	j.parts = calloc(CHANGE_SIDES * c->data->block_count + 1, sizeof(*j.parts));
-	j.measured = calloc(c->count * CHANGE_MEASURES + 1, sizeof(*j.measured));
-	j.scale_errors = calloc(c->count + 1, sizeof(*j.scale_errors));
-	if (!j.parts || !j.measured || !j.scale_errors)
+	j.measured = calloc(count * CHANGE_MEASURES + 1, sizeof(*j.measured));
+	j.scale_errors = calloc(count + 1, sizeof(*j.scale_errors));
+	j.ends = calloc(count + 1, sizeof(*j.ends));
+	j.excluded = calloc(most + 1, sizeof(*j.excluded));
+	if (!j.parts || !j.measured || !j.scale_errors || !j.ends || !j.excluded)
 		err = -ENOMEM;
-	for (size_t i = 0; i < c->count && !err; i++)
-		err = compare_change(&j, i);
+	for (size_t i = 0; i < count && !err; i++) {
+		err = compare_change(&j, first + i);
+		j.ends[i] = j.count;
+	}
 	err = err ?: correct_all(&j);
-	for (size_t i = 0; i < c->count && !err; i++) {
+	for (size_t i = first; i < c->count && !err; i++) {
 		conclude_measures(&j, i);
 		err = conclude(&j, i);
 	}
 	free(j.parts);
 	free(j.measured);
 	free(j.scale_errors);
+	free(j.ends);
+	free(j.excluded);
 	free(j.ratios);
 	free(j.candidates);
 	return err;

@@ -90,7 +90,7 @@ static void print_builds(const struct change_image *image, FILE *out)
 	putc(')', out);
 }
 
-/* web.service on host one, 2026-11-27 14:03 to 14:05: a new build of server, restarted */
+/* web.service [of user] on host one, 2026-11-27 14:03 to 14:05: a new build of server, restarted */
 static void print_head(const struct change *change, FILE *out)
 {
 	const char *separator = ": ";
@@ -98,6 +98,10 @@ static void print_head(const struct change *change, FILE *out)
 	if (change->container)
 		fputs("container ", out);
 	text_print(change->service, out);
+	if (change->user) {
+		fputs(" of ", out);
+		text_print(change->user, out);
+	}
 	fputs(" on host ", out);
 	text_print(change->host, out);
 	fputs(", ", out);
@@ -170,6 +174,38 @@ static void print_outcome(const struct change *change, FILE *out)
 			change->by_request ? "a request" : "the same work", cost,
 			change->cost < 0 ? "less" : "more");
 	}
+}
+
+static void print_parts(const char *what, const char *of, double before, double after, FILE *out)
+{
+	char texts[CHANGE_SIDES][TEXT_PERCENT_SIZE];
+
+	text_decimal(texts[BEFORE], before);
+	text_decimal(texts[AFTER], after);
+	fprintf(out, "  %s not compared: %s %% of %s before, %s %% after\n", what, texts[BEFORE],
+		of, texts[AFTER]);
+}
+
+/* What is not compared, as one side lacks it. */
+static void print_incomplete(const struct change *change, FILE *out)
+{
+	const struct change_span *before = &change->spans[BEFORE], *after = &change->spans[AFTER];
+
+	if (change->stacks_differ)
+		print_parts("callers are", "stacks are complete", before->complete_percent,
+			    after->complete_percent, out);
+	if (change->all_names_differ)
+		print_parts("functions are", "ticks have names", before->named_percent,
+			    after->named_percent, out);
+	else if (change->names_differ)
+		fputs("  functions of some images are not compared: fewer have names before, or "
+		      "after\n",
+		      out);
+	if (change->others_replaced)
+		fputs("  functions of images that were deployed meanwhile are not compared\n", out);
+	if (change->lost_differ)
+		print_parts("CPU time is", "ticks were lost", before->lost_percent,
+			    after->lost_percent, out);
 }
 
 /* --- The table --- */
@@ -367,6 +403,7 @@ int changes_print(const struct changes *c, const struct report_table_options *o,
 		print_span("after", &change->spans[AFTER], out);
 		fputc('\n', out);
 		print_outcome(change, out);
+		print_incomplete(change, out);
 		err = print_measures(change, o, out);
 		err = err ?: print_rows(change, o, out);
 	}
@@ -467,6 +504,27 @@ static struct json_object *image_object(const struct change_image *image)
 	return json_checked(object, err);
 }
 
+static struct json_object *not_compared_object(const struct change *change)
+{
+	const struct {
+		bool is;
+		const char *name;
+	} parts[] = {
+		{ change->stacks_differ, "callers" },
+		{ change->all_names_differ, "functions" },
+		{ change->names_differ && !change->all_names_differ, "functions_without_names" },
+		{ change->others_replaced, "functions_deployed_meanwhile" },
+		{ change->lost_differ, "cpu_time" },
+	};
+	struct json_object *list = json_object_new_array();
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && !err; i++)
+		if (parts[i].is)
+			err = json_append(list, json_text(parts[i].name));
+	return json_checked(list, err);
+}
+
 static struct json_object *change_object(const struct change *change,
 					 const struct report_table_options *o)
 {
@@ -479,6 +537,8 @@ static struct json_object *change_object(const struct change *change,
 	err = err
 		      ?: json_add_text(object, change->container ? "container" : "unit",
 				       change->service);
+	if (change->user)
+		err = err ?: json_add_text(object, "user", change->user);
 	err = err ?: json_add(object, "begin", json_time(change->begin_ns));
 	err = err ?: json_add(object, "end", json_time(change->end_ns));
 	err = err ?: json_add(object, "restarted", json_object_new_boolean(change->restarted));
@@ -490,6 +550,7 @@ static struct json_object *change_object(const struct change *change,
 	err = err ?: json_add_text(object, "outcome", outcomes[change->outcome]);
 	if (change->outcome != CHANGE_TOO_EARLY)
 		err = err ?: json_add(object, "cost_percent", json_decimal(change->cost, 3));
+	err = err ?: json_add(object, "not_compared", not_compared_object(change));
 	for (int i = 0; i < CHANGE_MEASURES && !err; i++)
 		if (change->measures[i].known)
 			err = json_append(measures,
