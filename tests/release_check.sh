@@ -28,6 +28,7 @@ rows() {
 		soak|make test-soak|the archive: a day's windows, one each second
 		month|make test-month|an hour beside builds, deploys and hostile users: the end is as true as the beginning
 		stall|make test-stall|users whose files and memory never answer: others are recorded as without them
+		deploys|PROFIL_TEST_SECONDS=0 PROFIL_TEST_HOSTILE_FUNCTIONS=20000 $tests tests/cli/deploys_hostile.sh|a user with 20,000 functions in each window beside the deploys of others: the same findings
 		reproducible|make test-reproducible|the tarball: the same programs in two directories, and make check
 		debian-12|PROFIL_TEST_SUITES=bookworm $tests tests/packages/debian.sh|packages in a fresh root: lintian, arm64, upgrade, purge, autopkgtest
 		debian-13|PROFIL_TEST_SUITES=trixie $tests tests/packages/debian.sh|the same

@@ -61,4 +61,15 @@ beside "one deploy after another, and builds side by side" 2 2 web.service:0.5:b
 beside "requests" 6 1.5 web.service:0.7:whole=30 -- --per "web=$work/alone.web.service.requests"
 beside "a time that was asked for" 7 1.5 web.service:0.7:slower=f2,5 -- --at '2026-11-20 00:42'
 
+# Windows with so many functions of the user's that reading all of them would take more memory.
+DEPLOYS_HOSTILE=$((functions > 2000 ? 200000 : functions * 60)) python3 "$top/tests/deploys.py" "$work/many" 1 0.6 web.service:0.3:slower=f3,6
+# bounded COMMAND...: in 100 MB of memory.
+bounded() {
+	(ulimit -d 100000 && "$@")
+}
+check "with many functions of a user's in each window, in 100 MB" bounded run many --unit 'web*'
+check "what is slower is found" grep -qE ' self +f3 +web$' "$work/many.text"
+check "all services are read in that" bounded run many
+check "and the user is named, of whom not all is compared" grep -q '^profiltool: not all of user-1000.slice' "$work/err"
+
 finish

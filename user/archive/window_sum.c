@@ -11,12 +11,9 @@
 /* A sum is made smaller when it has this multiple of what it may have in the end. */
 #define GROWTH 4
 
-int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,
-		     struct error *e)
+static int read_window(const char *path, const struct input_options *options, struct profile **p,
+		       struct error *e)
 {
-	const struct input_options options = { .foreign = true,
-					       .ticks = ticks,
-					       .no_code = no_code };
 	struct stat status;
 
 	if (lstat(path, &status))
@@ -25,7 +22,25 @@ int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, 
 		return error_set(e, 0, "%s is not a regular file", path);
 	if (!status.st_size)
 		return error_set(e, 0, "%s is empty", path);
-	return format_read(path, &options, p, e);
+	return format_read(path, options, p, e);
+}
+
+int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,
+		     struct error *e)
+{
+	const struct input_options options = { .foreign = true,
+					       .ticks = ticks,
+					       .no_code = no_code };
+
+	return read_window(path, &options, p, e);
+}
+
+int window_read_stacks(const char *path, const struct stack_choice *stacks, struct profile **p,
+		       struct error *e)
+{
+	const struct input_options options = { .foreign = true, .stacks = stacks };
+
+	return read_window(path, &options, p, e);
 }
 
 int window_read(const char *path, struct profile **p, struct error *e)

@@ -7,12 +7,17 @@
 #include "archive/coverage.h"
 #include "archive/user_share.h"
 #include "profile/profile.h"
+#include "util/input.h"
 
 /*
  * Reads the profile of a window, which must be a regular file. Returns 0 or -errno with e set;
  * -EINVAL: it is damaged.
  */
 int window_read(const char *path, struct profile **p, struct error *e);
+
+/* The same with the stacks that a choice keeps (util/input.h). */
+int window_read_stacks(const char *path, const struct stack_choice *stacks, struct profile **p,
+		       struct error *e);
 
 /* The same with the ticks that a choice keeps, and perhaps without code (util/input.h). */
 int window_read_part(const char *path, struct tick_choice *ticks, bool no_code, struct profile **p,

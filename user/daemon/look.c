@@ -419,7 +419,7 @@ static int read_windows(struct looker *k, struct error *e)
 	for (size_t i = 0; i < count && !err; i++) {
 		struct profile *p;
 
-		err = window_read(windows[i].path, &p, e);
+		err = window_read_stacks(windows[i].path, changes_choice(&k->changes), &p, e);
 		/* Damaged, which the keeper reports; or merged or removed meanwhile. */
 		if (err == -EINVAL || err == -ENOENT) {
 			err = 0;

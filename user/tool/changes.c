@@ -86,7 +86,7 @@ static int add_window(struct changes *c, const struct changes_arguments *a,
 {
 	const char *lacking;
 	struct profile *p;
-	int err = window_read(w->path, &p, e);
+	int err = window_read_stacks(w->path, changes_choice(c), &p, e);
 
 	if (err == -ENOENT) /* dropped meanwhile */
 		return 0;

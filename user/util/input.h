@@ -9,6 +9,22 @@
 #include "util/error.h"
 #include "util/tick_list.h"
 
+struct profile_labels;
+
+/*
+ * Whose stacks to read: where there are too many, others' samples are read without them, and so is
+ * the code that is in no other stack. labels: of a sample; number: of the labels in the profile.
+ */
+struct stack_choice {
+	void *context;
+	/* Of each sample that has a stack, before any is asked for. frames: about how many it has.
+	 * Returns 0 or -ENOMEM. */
+	int (*note)(void *context, const struct profile_labels *labels, uint32_t number,
+		    size_t frames);
+	/* Whether to read it, with so many locations that are in none before. */
+	bool (*keep)(void *context, uint32_t number, size_t locations);
+};
+
 /* How to read a file. */
 struct input_options {
 	bool salvage;	     /* read as much of a corrupt file as possible */
@@ -17,6 +33,7 @@ struct input_options {
 	unsigned int stride; /* bytes of code per count, in files that do not say; 0: 1 */
 	/* Which ticks to keep, of a file alone: a directory is read as a whole. NULL: all. */
 	struct tick_choice *ticks;
+	const struct stack_choice *stacks; /* NULL: all; readers may ignore it */
 };
 
 /*

@@ -219,6 +219,12 @@ struct label_bytes {
 	uint32_t number;
 };
 
+/* Messages that are needed, by id; an id above `count`, which no dense numbering has, always is. */
+struct wanted {
+	bool *is; /* NULL: all are */
+	size_t count;
+};
+
 /* The part of the file with all fields of one kind. */
 struct range {
 	const uint8_t *start, *end;
@@ -246,6 +252,14 @@ struct reader {
 	struct label_bytes *labels;
 	size_t label_count, label_room;
 	struct index label_index;
+	/* With options.stacks: of each sample, and what is in the stacks that are kept. */
+	struct stack_note {
+		uint32_t labels;
+		bool kept;
+	} * stacks;
+	size_t stack_count, stack_room;
+	bool scans_stacks; /* read_sample() notes whose they are, and adds none */
+	struct wanted wanted_locations, wanted_functions;
 	bool dropped;	     /* corrupt data was dropped: warned of once */
 	bool missing;	     /* references to strings, functions or locations not in the file */
 	bool unknown_inside; /* unknown fields inside messages */
@@ -426,6 +440,8 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 		r->unknown_size += size;
 		return 0;
 	}
+	r->wanted_locations.count += f->id == PPROF_LOCATION;
+	r->wanted_functions.count += f->id == PPROF_FUNCTION;
 	range = f->id == PPROF_WALL ? &r->walls : &r->ranges[f->id];
 	range->start = range->start ?: f->start;
 	range->end = end;
@@ -506,6 +522,25 @@ struct field_kind {
 	int (*read)(struct reader *r, const struct wire_field *f); /* NULL: a message */
 };
 
+static bool is_wanted(const struct wanted *w, uint64_t id)
+{
+	return !w->is || id > w->count || w->is[id];
+}
+
+/* Whether a location or function is needed: its id is its first field, or it is read. */
+static bool is_message_wanted(const struct reader *r, const struct wire_field *f)
+{
+	const struct wanted *w =
+		f->id == PPROF_LOCATION ? &r->wanted_locations : &r->wanted_functions;
+	struct wire content = f->content;
+	struct wire_field id;
+
+	if ((f->id != PPROF_LOCATION && f->id != PPROF_FUNCTION) || !w->is)
+		return true;
+	return !wire_left(&content) || take_field(&content, &id) || id.id != 1 ||
+	       id.type != WIRE_VARINT || is_wanted(w, id.number);
+}
+
 static int read_fields(struct reader *r, const struct field_kind *kind)
 {
 	const struct range *range = kind->id == PPROF_WALL ? &r->walls : &r->ranges[kind->id];
@@ -520,7 +555,7 @@ static int read_fields(struct reader *r, const struct field_kind *kind)
 			continue;
 		if (kind->read)
 			err = kind->read(r, &f);
-		else
+		else if (is_message_wanted(r, &f))
 			err = read_message(r, &f, kind->descriptor, kind->add);
 		err = salvage(r, err);
 	}
@@ -750,11 +785,13 @@ static int add_location(struct reader *r, const uint8_t *at, const void *message
 
 #define TAG(id, type) ((id) << 3 | (type))
 
-/* Fields of Sample, Label and Wall */
+/* Fields of Sample, Location, Line, Label and Wall */
 enum {
 	SAMPLE_LOCATION_ID = 1,
 	SAMPLE_VALUE = 2,
 	SAMPLE_LABEL = 3,
+	LOCATION_LINE = 4,
+	LINE_FUNCTION_ID = 1,
 	LABEL_KEY = 1,
 	LABEL_STR = 2,
 	LABEL_NUM = 3,
@@ -895,6 +932,21 @@ static bool same_bytes(const void *array, uint32_t entry, const void *key)
 	       memcmp(labels[entry].bytes.at, bytes->at, wire_left(bytes)) == 0;
 }
 
+/* Of the last sample: by the bytes of its frames, each of which takes two or three. */
+static int note_stack(struct reader *r, uint32_t labels, size_t frame_bytes)
+{
+	const struct stack_choice *choice = r->in->options.stacks;
+
+	if (array_reserve(&r->stacks, &r->stack_room, r->sample_count, sizeof(*r->stacks)))
+		return error_no_memory(r->e);
+	r->stacks[r->sample_count - 1] = (struct stack_note){ labels, frame_bytes > 0 };
+	r->stack_count = r->sample_count;
+	if (frame_bytes &&
+	    choice->note(choice->context, &r->p->labels[labels], labels, frame_bytes / 2))
+		return error_no_memory(r->e);
+	return 0;
+}
+
 /* Adds a Sample; all messages that it refers to have been read. */
 static int read_sample(struct reader *r, const struct wire_field *f)
 {
@@ -903,6 +955,9 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	struct wire w = f->content, tail = { 0 }; /* tail: from the first label on */
 	uint32_t number, known = INDEX_NONE;
 	size_t label_size = 0; /* bytes of labels in it */
+	bool without = r->in->options.no_code || r->scans_stacks ||
+		       (r->sample_count < r->stack_count && !r->stacks[r->sample_count].kept);
+	size_t frame_bytes = 0;
 	uint64_t hash = 0;
 	int err = 0;
 
@@ -921,8 +976,10 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 
 		if (reason)
 			return fail_at(r, field.start, "the sample is corrupt: %s", reason);
-		if (field.id == SAMPLE_LOCATION_ID && r->in->options.no_code)
+		if (field.id == SAMPLE_LOCATION_ID && without) {
+			frame_bytes += w.at - field.start;
 			continue;
+		}
 		switch (TAG(field.id, field.type)) {
 		case TAG(SAMPLE_LOCATION_ID, WIRE_BYTES):
 			most = wire_left(&field.content);
@@ -979,11 +1036,99 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 			return error_no_memory(r->e);
 		r->labels[r->label_count++] = (struct label_bytes){ tail, number };
 	}
+	if (r->scans_stacks)
+		return note_stack(r, number, frame_bytes);
 	if (profile_sample(r->p, r->frames, r->frame_count, number, &number))
 		return error_no_memory(r->e);
 	profile_add_values(r->p, number, r->values);
 	r->samples[r->sample_count - 1] = number;
 	return 0;
+}
+
+/* Calls add() for the numbers of this field in a message; what is corrupt is found when it is read.
+ */
+static void each_id(struct reader *r, struct wire message, uint32_t field,
+		    void (*add)(struct reader *r, uint64_t id))
+{
+	struct wire_field f;
+
+	while (wire_left(&message) && !take_field(&message, &f)) {
+		uint64_t id;
+
+		if (f.id == field && f.type == WIRE_VARINT)
+			add(r, f.number);
+		else if (f.id == field && f.type == WIRE_BYTES)
+			while (wire_left(&f.content) && wire_take_varint(&f.content, &id))
+				add(r, id);
+	}
+}
+
+static void count_new(struct reader *r, uint64_t id)
+{
+	r->frame_count += !is_wanted(&r->wanted_locations, id);
+}
+
+static void want_location(struct reader *r, uint64_t id)
+{
+	if (id <= r->wanted_locations.count)
+		r->wanted_locations.is[id] = true;
+}
+
+static void want_function(struct reader *r, uint64_t id)
+{
+	if (id <= r->wanted_functions.count)
+		r->wanted_functions.is[id] = true;
+}
+
+/* A sample of those that were noted: asks whether to keep its stack. */
+static int choose_stack(struct reader *r, const struct wire_field *f)
+{
+	const struct stack_choice *choice = r->in->options.stacks;
+	struct stack_note *note = &r->stacks[r->sample_count];
+
+	if (r->sample_count++ >= r->stack_count || !note->kept)
+		return 0;
+	r->frame_count = 0;
+	each_id(r, f->content, SAMPLE_LOCATION_ID, count_new);
+	note->kept = choice->keep(choice->context, note->labels, r->frame_count);
+	if (note->kept)
+		each_id(r, f->content, SAMPLE_LOCATION_ID, want_location);
+	return 0;
+}
+
+/* The functions of a location that is needed. */
+static int want_functions(struct reader *r, const struct wire_field *f)
+{
+	struct wire message = f->content;
+	struct wire_field line;
+
+	if (!is_message_wanted(r, f))
+		return 0;
+	while (wire_left(&message) && !take_field(&message, &line))
+		if (line.id == LOCATION_LINE && line.type == WIRE_BYTES)
+			each_id(r, line.content, LINE_FUNCTION_ID, want_function);
+	return 0;
+}
+
+/* Finds out which stacks are read, and which locations and functions are in these. */
+static int choose_stacks(struct reader *r)
+{
+	static const struct field_kind note = { PPROF_SAMPLE, .read = read_sample },
+				       choose = { PPROF_SAMPLE, .read = choose_stack },
+				       want = { PPROF_LOCATION, .read = want_functions };
+	int err;
+
+	r->wanted_locations.is = calloc(r->wanted_locations.count + 1, 1);
+	r->wanted_functions.is = calloc(r->wanted_functions.count + 1, 1);
+	if (!r->wanted_locations.is || !r->wanted_functions.is)
+		return error_no_memory(r->e);
+	r->scans_stacks = true;
+	err = read_fields(r, &note);
+	r->scans_stacks = false;
+	r->sample_count = 0;
+	err = err ?: read_fields(r, &choose);
+	r->sample_count = 0;
+	return err ?: read_fields(r, &want);
 }
 
 /* Adds a Wall. */
@@ -1263,6 +1408,8 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	err = err ?: read_fields(&r, &sample_types);
 	err = err ?: read_fields(&r, &period_type);
 	err = err ?: settle_period(&r);
+	if (!err && in->options.stacks && !in->options.no_code)
+		err = choose_stacks(&r);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
 		err = read_fields(&r, &kinds[i]);
 	err = err ?: salvage(&r, read_times(&r));
@@ -1277,6 +1424,9 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	free(r.values);
 	free(r.tags);
 	free(r.samples);
+	free(r.stacks);
+	free(r.wanted_locations.is);
+	free(r.wanted_functions.is);
 	free(r.labels);
 	index_free(&r.label_index);
 	return err;

@@ -24,7 +24,8 @@
  * each has an even part; seen: the report and the log name the owner.
  */
 #define SYSTEM_BYTES  ((size_t)48 << 20)
-#define OTHERS_BYTES  ((size_t)16 << 20)
+#define OTHERS_BYTES  ((size_t)48 << 20)
+#define OWNER_BYTES   ((size_t)12 << 20) /* of one of these others */
 #define WINDOW_EXCESS 2
 
 /*
@@ -92,6 +93,7 @@ struct name {
 	uint32_t host;
 	const char *text; /* of an owner, NULL: the system */
 	size_t size;
+	bool is_container; /* that no user has named */
 };
 
 static bool owner_equal(const void *array, uint32_t number, const void *key)
@@ -134,11 +136,11 @@ static struct name owner_name(uint32_t host, const struct profile_labels *l, con
 	/* The system names the outermost group; what is in it is named by whoever has that. */
 	if (name &&
 	    (container || name[size] || strncmp(name, USER_MANAGER, strlen(USER_MANAGER)) == 0))
-		return (struct name){ host, name, size };
+		return (struct name){ host, name, size, container && !name[size] };
 	if (!of || strcmp(of, "root") == 0 || strcmp(of, "0") == 0)
-		return (struct name){ host, NULL, 0 };
+		return (struct name){ host, NULL, 0, false };
 	*user = of;
-	return (struct name){ host, of, strlen(of) };
+	return (struct name){ host, of, strlen(of), false };
 }
 
 struct service_key {
@@ -289,6 +291,123 @@ static struct changes_account *last_account(struct changes_service *s, uint32_t 
 		return NULL;
 	s->accounts[s->account_count] = (struct changes_account){ .block = block };
 	return &s->accounts[s->account_count++];
+}
+
+/* --- Which stacks of a window are read --- */
+
+/*
+ * Locations of a window that are read: of the system; of all others, and of one container or one
+ * user of these. Many users' stacks have each their own.
+ * Bound: users: locations of a window that are read for a comparison; then: further stacks are not
+ * read, their ticks have no function; again: with each window; share: the system's, and all
+ * others', of whom each has an even part; seen: the report and the log name the owner.
+ */
+#define SYSTEM_LOCATIONS    1000000
+#define OTHERS_LOCATIONS    262144
+#define CONTAINER_LOCATIONS 65536
+#define USER_LOCATIONS	    16384
+
+struct reading_owner {
+	struct name name;
+	uint64_t limit, kept; /* locations; limit: at first how many there may be */
+};
+
+struct changes_reading {
+	struct stack_choice choice;
+	struct reading_owner *owners;
+	size_t count, room;
+	struct index index;
+	uint32_t *of_labels; /* numbers of owners, + 1 */
+	size_t label_room;
+	bool has_limits;
+};
+
+static bool reading_owner_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct name *a = &((const struct reading_owner *)array)[number].name, *b = key;
+
+	return a->size == b->size && !a->text == !b->text &&
+	       (!a->text || memcmp(a->text, b->text, a->size) == 0);
+}
+
+/* As in struct stack_choice. Texts of labels are the profile's, which outlives the reading. */
+static int note_stack(void *context, const struct profile_labels *l, uint32_t number, size_t frames)
+{
+	struct changes_reading *r = context;
+	const char *user;
+	struct name name;
+	uint64_t hash;
+	uint32_t at;
+
+	if (array_reserve(&r->of_labels, &r->label_room, (size_t)number + 1, sizeof(*r->of_labels)))
+		return -ENOMEM;
+	if (!r->of_labels[number]) {
+		name = owner_name(0, l, &user);
+		hash = hash_bytes(name.text ?: "", name.size, !name.text);
+		at = index_find(&r->index, hash, reading_owner_equal, r->owners, &name);
+		if (at == INDEX_NONE) {
+			if (array_reserve(&r->owners, &r->room, r->count + 1, sizeof(*r->owners)))
+				return -ENOMEM;
+			at = r->count++;
+			r->owners[at] = (struct reading_owner){ .name = name };
+			if (index_add(&r->index, hash, at))
+				return -ENOMEM;
+		}
+		r->of_labels[number] = at + 1;
+	}
+	r->owners[r->of_labels[number] - 1].limit += frames;
+	return 0;
+}
+
+/* Sets how many locations each owner may have, by how many frames there are. */
+static void limit_locations(struct changes_reading *r)
+{
+	uint64_t *sizes = calloc(r->count + 1, sizeof(*sizes)), most = OTHERS_LOCATIONS / r->count;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->count && sizes; i++)
+		if (r->owners[i].name.text)
+			sizes[count++] = r->owners[i].limit;
+	if (sizes)
+		most = share_out(sizes, count, OTHERS_LOCATIONS);
+	free(sizes);
+	for (size_t i = 0; i < r->count; i++) {
+		struct reading_owner *o = &r->owners[i];
+		uint64_t own = o->name.is_container ? CONTAINER_LOCATIONS : USER_LOCATIONS;
+
+		o->limit = !o->name.text ? SYSTEM_LOCATIONS : most < own ? most : own;
+	}
+	r->has_limits = true;
+}
+
+static bool keep_stack(void *context, uint32_t number, size_t locations)
+{
+	struct changes_reading *r = context;
+	struct reading_owner *o = &r->owners[r->of_labels[number] - 1];
+
+	if (!r->has_limits)
+		limit_locations(r);
+	if (o->kept + locations > o->limit && locations)
+		return false;
+	o->kept += locations;
+	return true;
+}
+
+static void reading_free(struct changes_reading *r)
+{
+	free(r->owners);
+	free(r->of_labels);
+	index_free(&r->index);
+	*r = (struct changes_reading){ 0 };
+}
+
+const struct stack_choice *changes_choice(struct changes *c)
+{
+	struct changes_reading *r = c->data->reading;
+
+	reading_free(r);
+	r->choice = (struct stack_choice){ r, note_stack, keep_stack };
+	return &r->choice;
 }
 
 /* --- One window --- */
@@ -687,6 +806,8 @@ static int add_service(struct window *w, const uint32_t *samples, size_t count,
 			add_u64(&cell->cut, ticks);
 		if (is_nameless(p, sample))
 			add_u64(&cell->nameless, ticks);
+		/* As of stacks that were not read. */
+		w->c->data->owners[s->owner].left_out |= !sample->depth;
 		add_u64(&all, ticks);
 		if (w->delay < p->value_type_count) {
 			const struct changes_waits delays = { 0, 0, values[w->delay],
@@ -978,10 +1099,15 @@ static bool set_limits(struct changes_data *d, uint64_t *sizes)
 
 		o->few = 0;
 		o->limit = o->name ? others : SYSTEM_BYTES / 4 * 3;
+		if (o->name && o->bytes > OWNER_BYTES && o->limit > OWNER_BYTES / 4 * 3)
+			o->limit = OWNER_BYTES / 4 * 3;
 		if (o->host != d->host_count - 1 || (!o->name && o->bytes <= SYSTEM_BYTES))
 			o->limit = UINT64_MAX;
 	}
-	return d->bytes[false] > SYSTEM_BYTES || others != UINT64_MAX;
+	for (size_t i = 0; i < d->owner_count; i++)
+		if (d->owners[i].bytes > d->owners[i].limit)
+			return true;
+	return false;
 }
 
 /* Sets what is few for each owner who has more than its limit. functions: room for all numbers. */
@@ -1064,7 +1190,9 @@ out:
 int changes_begin(struct changes *c)
 {
 	*c = (struct changes){ .data = calloc(1, sizeof(*c->data)) };
-	return c->data ? 0 : -ENOMEM;
+	if (c->data)
+		c->data->reading = calloc(1, sizeof(*c->data->reading));
+	return c->data && c->data->reading ? 0 : -ENOMEM;
 }
 
 int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t limit_ns,
@@ -1089,7 +1217,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 	err = err ?: add_services(&w);
 	err = err ?: add_accounts(&w);
 	err = err ?: add_functions(&w);
-	if (!err && (c->data->bytes[false] > SYSTEM_BYTES || c->data->bytes[true] > OTHERS_BYTES))
+	if (!err && (c->data->bytes[false] > SYSTEM_BYTES || c->data->bytes[true] > OWNER_BYTES))
 		err = forget_rare(&w);
 	free(w.services);
 	free(w.systems);
@@ -1335,7 +1463,10 @@ void changes_free(struct changes *c)
 		free_function(&d->functions[i]);
 	for (size_t i = 0; d && i < d->owner_count; i++)
 		free(d->owners[i].name);
+	if (d && d->reading)
+		reading_free(d->reading);
 	if (d) {
+		free(d->reading);
 		free(d->owners);
 		index_free(&d->owner_index);
 		free(d->order);

@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/input.h"
 
 /*
  * What became more expensive with a deploy. A service is a unit, or a container, of a host; a
@@ -181,6 +182,12 @@ struct changes {
 
 /* Prepares for windows. Returns 0 or -ENOMEM; changes_free() is due in any case. */
 int changes_begin(struct changes *c);
+
+/*
+ * Which stacks of the next window to read, as of changes_add(): users' may be too many. Valid until
+ * the next call.
+ */
+const struct stack_choice *changes_choice(struct changes *c);
 
 /*
  * Adds a window of a host, which lasted from start_ns to limit_ns. Those of one host come one after

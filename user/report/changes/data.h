@@ -121,6 +121,7 @@ struct changes_function {
 };
 
 struct changes_data {
+	struct changes_reading *reading;
 	char **hosts;
 	size_t host_count, host_room;
 	struct changes_block *blocks;
