@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <dirent.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -461,6 +464,82 @@ static void test_crowded(void **state)
 	process_table_free(&table);
 }
 
+/* Maps as much as test_crowded() does. */
+static void crowd(struct process_table *table, pid_t pid, uint64_t time)
+{
+	char name[300];
+
+	table->crowded = 0;
+	for (uint64_t i = 0; !table->crowded; i++) {
+		assert_true(i < 10000);
+		snprintf(name, sizeof(name), "/%0250u", (unsigned int)i);
+		map_at(table, time, pid, 0x200000000000 + i * 0x2000, name);
+	}
+}
+
+static bool knows_own_code(const struct process_table *table, pid_t pid, uint64_t time)
+{
+	return strstr(image_at(table, pid, time, (uintptr_t)test_crowded), "test_forget");
+}
+
+/*
+ * A process that maps ever more code is read again, soon, and as often as that happens; one of
+ * another user's is not behind all those of a user.
+ */
+static void test_crowded_again(void **state)
+{
+	struct process_table table = { .everyone = true };
+	uint64_t now = now_ns() + 10 * NS_PER_S;
+	pid_t pids[4] = { getpid() };
+	const uid_t uids[4] = { 0, 5001, 5001, 5002 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		pids[i] = pids[i] ?: fork();
+		if (!pids[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(pause());
+		}
+		assert_int_equal(process_add(&table, pids[i], 0), 0);
+		process_find(&table, pids[i])->uid = uids[i];
+	}
+	for (int round = 0; round < 20; round++) {
+		crowd(&table, pids[0], now);
+		now += 60 * NS_PER_S;
+		assert_int_equal(snapshot_if_crowded(&table, now, UINT_MAX), 0);
+		assert_true(knows_own_code(&table, pids[0], now));
+		assert_int_equal(process_find(&table, pids[0])->count, 2);
+		forget(&table, NULL, now / NS_PER_S + 2, now / NS_PER_S + 3);
+		assert_int_equal(process_find(&table, pids[0])->count, 1);
+	}
+	/* Not more often than is asked for, nor twice at once. */
+	crowd(&table, pids[0], now);
+	now += 60 * NS_PER_S;
+	assert_int_equal(snapshot_if_crowded(&table, now, 20), 0);
+	assert_int_equal(process_find(&table, pids[0])->count, 1);
+	crowd(&table, pids[0], now);
+	for (int i = 1; i < 4; i++) {
+		now += NS_PER_S;
+		assert_int_equal(snapshot_if_crowded(&table, now, 21), 0);
+		assert_int_equal(process_find(&table, pids[0])->count, 2);
+		if (i == 1)
+			crowd(&table, pids[0], now);
+	}
+	/* Users take turns. */
+	for (int i = 1; i < 4; i++)
+		crowd(&table, pids[i], now);
+	for (int i = 0; i < 3; i++) {
+		now += 60 * NS_PER_S; /* the first may have its turn, too */
+		assert_int_equal(snapshot_if_crowded(&table, now, UINT_MAX), 0);
+	}
+	assert_int_equal(process_find(&table, pids[3])->count, 2);
+	assert_true(process_find(&table, pids[1])->count + process_find(&table, pids[2])->count <=
+		    3);
+	for (int i = 1; i < 4; i++)
+		kill(pids[i], SIGKILL);
+	process_table_free(&table);
+}
+
 #define MANY	 2000
 #define CHILD	 4194305 /* the first: above PID_MAX_LIMIT */
 #define CHILDREN 500
@@ -645,7 +724,8 @@ static void test_those_there(void **state)
 	assert_int_equal(process_add(&table, GONE, 0), 0);
 	assert_int_equal(map_file(&table, GONE, &file)->fd, -1);
 	fork_at(&table, 2 * NS_PER_S, GONE, getpid()); /* has its mapping */
-	do {					       /* as long as it takes on a busy machine */
+	/* as long as it takes on a busy machine */
+	do {
 		table.next_open_ns = 0;
 		assert_int_equal(image_open_again(&table), 0);
 	} while (table.open_left);
@@ -710,15 +790,15 @@ static void test_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ended),	    cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_lost_exit),   cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_inherited),   cmocka_unit_test(test_parent_execs),
-		cmocka_unit_test(test_chain),	    cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_groups),	    cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_crowded),	    cmocka_unit_test(test_many_children),
-		cmocka_unit_test(test_early_end),   cmocka_unit_test(test_next_process),
-		cmocka_unit_test(test_those_there), cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_ended),	      cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_lost_exit),     cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_inherited),     cmocka_unit_test(test_parent_execs),
+		cmocka_unit_test(test_chain),	      cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_crowded),	      cmocka_unit_test(test_crowded_again),
+		cmocka_unit_test(test_many_children), cmocka_unit_test(test_early_end),
+		cmocka_unit_test(test_next_process),  cmocka_unit_test(test_those_there),
+		cmocka_unit_test(test_nobody),	      cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

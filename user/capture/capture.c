@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -91,14 +92,9 @@ struct capture {
 	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
 	uint64_t next_start_ns, next_start_time_ns;
 	uint64_t lost, lost_before; /* records */
-	int64_t again_left_ns;	    /* CPU time for reading mappings again, */
-	uint64_t again_filled_ns;   /* and when it was last filled; 0: never */
-	size_t next_again;	    /* the number of the process that is next, about */
-	/* Bound: state. */
-	bool lacks_room;	  /* processes have more mappings than are kept */
-	pid_t crowded;		  /* one of them in the window; 0: none */
-	struct refusals refusals; /* of the window */
-	uint64_t codes_lost;	  /* as in struct capture_totals */
+	pid_t crowded;		    /* one of them in the window; 0: none */
+	struct refusals refusals;   /* of the window */
+	uint64_t codes_lost;	    /* as in struct capture_totals */
 	uint64_t dropped, dropped_before;
 	uint64_t in_doubt;  /* samples of the window */
 	bool target_execed; /* the target of a histogram has called exec */
@@ -681,6 +677,12 @@ int capture_fd(const struct capture *c)
 #define LOST_PART	    20
 #define LOST_PART_ALWAYS_ON 500
 
+/*
+ * How often the mappings of a process that has too many are read again: what it had before is
+ * forgotten with the windows of a recording without an end, but kept for the ticks of others.
+ */
+#define CROWDED_READS 8
+
 int capture_handle(struct capture *c, struct error *e)
 {
 	struct epoll_event woken[16];
@@ -703,9 +705,11 @@ int capture_handle(struct capture *c, struct error *e)
 	    sideband_read(c->sideband, until_ns, take_record, c))
 		return error_no_memory(e);
 	if (!c->target_execed &&
-	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
-			     sideband_complete_ns(c->sideband), until_ns,
-			     c->options.always_on ? LOST_PART_ALWAYS_ON : LOST_PART))
+	    (snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
+			      sideband_complete_ns(c->sideband), until_ns,
+			      c->options.always_on ? LOST_PART_ALWAYS_ON : LOST_PART) ||
+	     snapshot_if_crowded(&c->processes, until_ns,
+				 c->options.always_on ? UINT_MAX : CROWDED_READS)))
 		return error_no_memory(e);
 	if (image_open_again(&c->processes) || jit_look_soon(&c->processes))
 		return error_no_memory(e);
@@ -774,60 +778,7 @@ static uint64_t records_lost(const struct capture *c)
 static void take_crowded(struct capture *c)
 {
 	c->crowded = c->crowded ?: c->processes.crowded;
-	c->lacks_room |= c->processes.crowded != 0;
 	c->processes.crowded = 0;
-}
-
-/*
- * Reading mappings again may take 1 / CROWDED_PART of the time: many processes have many.
- * It fills up to AGAIN_MOST_NS.
- * Bound: users: the part of the time in which the mappings of processes over their budget are read
- * again; then: they are read later; again: as time goes on; share: none; seen: crowded_windows.
- */
-#define CROWDED_PART  500
-#define AGAIN_MOST_NS NS_PER_S
-
-/*
- * In a recording without an end, more and more processes would have used up their budgets. So their
- * mappings are read again; but not of those that would have less than now, as other processes use
- * up the budget of all.
- */
-static int make_room(struct capture *c)
-{
-	struct process_table *table = &c->processes;
-	size_t count = c->lacks_room ? table->count : 0, first = c->next_again;
-	uint64_t now = now_ns();
-	int err = 0;
-
-	c->again_left_ns += (now - (c->again_filled_ns ?: c->begin_ns)) / CROWDED_PART;
-	if (c->again_left_ns > (int64_t)AGAIN_MOST_NS)
-		c->again_left_ns = AGAIN_MOST_NS;
-	c->again_filled_ns = now;
-	c->lacks_room = false;
-	for (size_t i = first; i < first + count && !err; i++) {
-		struct process *process = &table->processes[i % count];
-		const struct address_space *space;
-		uint64_t begin_ns;
-
-		if (process->ended)
-			continue;
-		space = process_space(process);
-		if (!space->crowded)
-			continue;
-		if (c->again_left_ns <= 0) {
-			c->lacks_room = true;
-			c->next_again = i % count;
-			return 0;
-		}
-		if (space->bytes < SPACE_BYTES_MAX && space->bytes >= process_budget(table)) {
-			c->lacks_room = true;
-			continue;
-		}
-		begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		err = snapshot_replace(table, process, c->stop_ns);
-		c->again_left_ns -= clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
-	}
-	return err;
 }
 
 /* Takes the window's counts, and forgets processes and images that no tick comes to any more. */
@@ -913,9 +864,7 @@ int capture_cut(struct capture *c, struct error *e)
 	 * Where records were lost since it was last done, the mappings of the remaining processes
 	 * are read at the end. A recording that is always on may not take the time.
 	 */
-	if (!c->stopped || c->options.always_on)
-		err = make_room(c);
-	else if (!c->target_execed && c->processes.lacks_records)
+	if (c->stopped && !c->options.always_on && !c->target_execed && c->processes.lacks_records)
 		err = snapshot_again(&c->processes, c->stop_ns);
 	if (err || jit_look_again(&c->processes))
 		return error_no_memory(e);

@@ -393,7 +393,7 @@ bool process_is_crowded(const struct process_table *table, struct process *proce
 void process_note_crowded(struct process_table *table, const struct process *process,
 			  struct address_space *space)
 {
-	space->crowded = true;
+	space->crowded = table->lacks_room = true;
 	table->crowded = table->crowded ?: process->pid;
 }
 

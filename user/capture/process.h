@@ -65,7 +65,7 @@ struct address_space {
 	size_t count, room;
 	size_t bytes; /* of its own mappings and their paths, for the budget */
 	/* Bound: as SPACE_BYTES_MAX. */
-	bool crowded; /* some were dropped, over the budget */
+	bool crowded; /* some were dropped, over the budget: see snapshot_if_crowded() */
 	/*
 	 * When /proc may be read again for a stack through unknown mappings, and how long after the
 	 * last time that was: twice as long each time.
@@ -113,6 +113,8 @@ struct process {
 	bool sampled;		       /* for capture/forget.h */
 	bool forgotten;		       /* forget_processes() will free its slot */
 	bool changed;		       /* is in process_table.changed */
+	uint64_t crowded_ns;	       /* when its mappings may be read again, had it too many, */
+	unsigned int crowded_count;    /* and how often they were */
 	struct address_space **spaces; /* each exec adds one; at least one */
 	size_t count, room;
 	struct jit jit;
@@ -200,9 +202,13 @@ struct process_table {
 	uint64_t known_ns, next_again_ns;
 	struct gap gaps[GAPS_MAX];
 	size_t gap_count;
-	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
-	size_t bytes_max;     /* budget of all processes; 0: none */
-	size_t mapping_count; /* of all address spaces */
+	pid_t crowded;	       /* a process whose mappings were dropped, over the budget; 0: none */
+	bool lacks_room;       /* there are such that are to be read again, */
+	size_t next_room;      /* at which process the search for them goes on, */
+	uint64_t next_room_ns; /* and when; */
+	uint32_t room_uid;     /* whose the last one was */
+	size_t bytes_max;      /* budget of all processes; 0: none */
+	size_t mapping_count;  /* of all address spaces */
 	size_t added; /* processes, and names of threads, since processes were last forgotten */
 	size_t image_bytes;   /* of all images, with their paths */
 	size_t copied_bytes;  /* of the mappings that capture/unwind/ has made of these */

@@ -362,6 +362,57 @@ static void note_gap(struct process_table *table, uint64_t from_ns, uint64_t to_
 	table->gaps[table->gap_count++] = (struct gap){ from_ns, to_ns };
 }
 
+/*
+ * Reading mappings of those that had too many may take 1 / this of the time. A process is read at
+ * most once in so long; later, if it has too many at once.
+ * Bound: users: the part of the time in which the mappings of processes over their budget are read
+ * again; then: they are read later; again: as time goes on; share: users take turns; seen:
+ * crowded_windows.
+ */
+#define CROWDED_PART	500
+#define CROWDED_NS	(5 * NS_PER_S)
+#define CROWDED_FULL_NS (60 * NS_PER_S)
+
+int snapshot_if_crowded(struct process_table *table, uint64_t until_ns, unsigned int most)
+{
+	struct process *next = NULL;
+	uint64_t begin_ns;
+	int err;
+
+	if (!table->lacks_room || until_ns < table->next_room_ns)
+		return 0;
+	table->lacks_room = false;
+	table->next_room_ns = until_ns + CROWDED_NS / 10;
+	for (size_t i = 0; i < table->count; i++) {
+		struct process *process = &table->processes[(table->next_room + i) % table->count];
+		const struct address_space *space = process->count ? process_space(process) : NULL;
+
+		if (process->ended || !space->crowded || process->crowded_count >= most)
+			continue;
+		table->lacks_room = true;
+		/* Others may use up the budget of all: then it would have less than now. */
+		if (until_ns < process->crowded_ns ||
+		    (space->bytes < SPACE_BYTES_MAX && space->bytes >= process_budget(table)))
+			continue;
+		if (!next || process->uid != table->room_uid)
+			next = process;
+		if (next->uid != table->room_uid)
+			break;
+	}
+	if (!next)
+		return 0;
+	table->next_room = next - table->processes + 1;
+	table->room_uid = next->uid;
+	next->crowded_count++;
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	err = snapshot_replace(table, next, until_ns);
+	table->next_room_ns =
+		until_ns + CROWDED_PART * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	next = &table->processes[table->next_room - 1];
+	next->crowded_ns = until_ns + (process_space(next)->crowded ? CROWDED_FULL_NS : CROWDED_NS);
+	return err;
+}
+
 /* Bound: as LOST_PART. */
 #define AGAIN_NS (20 * NS_PER_MS)
 

@@ -23,6 +23,14 @@ int snapshot_all(struct process_table *table, uint64_t time_ns);
  */
 int snapshot_replace(struct process_table *table, struct process *process, uint64_t time_ns);
 
+/*
+ * The same for one process of those that have had more than are kept, and may have it again:
+ * without it, none of what such a process maps from then on would be known. Records were taken up
+ * to until_ns. It takes a small part of the time: else it does nothing, and a later call does;
+ * users take turns. A process is read again `most` times.
+ */
+int snapshot_if_crowded(struct process_table *table, uint64_t until_ns, unsigned int most);
+
 /* snapshot_process() for all processes that may be in the table, once more. */
 int snapshot_again(struct process_table *table, uint64_t time_ns);
 

@@ -324,7 +324,7 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 	if (totals.crowded)
 		tool_warn("process %d has more mappings of code than are kept, which is 1 MiB of "
 			  "them with their paths, less if other processes have very many: "
-			  "addresses in the others have no name",
+			  "addresses in the others have no name until they are read again",
 			  totals.crowded);
 	for (size_t i = 0; i < refusals->count; i++)
 		tool_warn("user %d: %" PRIu64 " %s", (int)refusals->all[i].uid,

@@ -1074,20 +1074,10 @@ struct mapping_list {
 	size_t count, room;
 };
 
-/*
- * The rest of a long history is dropped. This is five times that of the largest browsers.
- * Bound: users: mappings of a process, with those of its ancestors, that are taken at once; then:
- * the newest are dropped: stacks through them end; again: at exec; share: the process's own; seen:
- * stack end mapping_unknown.
- */
-#define MAPPING_LIST_MAX 16384
-
-/* Appends mappings [from, to) of an address space, as far as there is room. */
+/* Appends mappings [from, to) of an address space. Their number has a budget: process_budget(). */
 static int list_mappings(const struct unwind *u, struct mapping_list *list,
 			 const struct address_space *of, size_t from, size_t to)
 {
-	if (to - from > MAPPING_LIST_MAX - list->count)
-		to = from + MAPPING_LIST_MAX - list->count;
 	if (array_reserve(&list->mappings, &list->room, list->count + (to - from),
 			  sizeof(*list->mappings)))
 		return -ENOMEM;
@@ -1128,7 +1118,10 @@ static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 	return err;
 }
 
-/* Adds the mappings of an address space from number `from` on; 0: also its ancestors'. */
+/*
+ * Adds the mappings of an address space from number `from` on; 0: also its ancestors'. Returns 0,
+ * -ENOMEM, or -ENOSPC: the last ones found no room.
+ */
 static int take_mappings(const struct unwind *u, struct unwind_space *space,
 			 const struct address_space *of, size_t from)
 {
@@ -1138,7 +1131,7 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
 	err = err ?: list_mappings(u, &list, of, from, of->count);
 	err = err ?: unwind_space_map(space, list.mappings, list.count);
 	free(list.mappings);
-	return err == -ENOSPC ? 0 : err;
+	return err;
 }
 
 /*
@@ -1317,7 +1310,9 @@ static int publish(struct unwind *u, size_t number)
 	err = take_mappings(u, &state->space, space,
 			    state->of ? space->absorbed + state->taken - !!state->taken : 0);
 	u->processes->copied_bytes += (state->space.count - count) * sizeof(struct unwind_mapping);
-	if (err)
+	if (err == -ENOSPC)
+		process_note_crowded(u->processes, process, space);
+	else if (err)
 		return err;
 	if (!state->of)
 		space->references++;
@@ -1619,7 +1614,7 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	if (u->past.of != of || u->past.taken != of->count || !u->past.known) {
 		free(u->past.space.mappings);
 		u->past.space = (struct unwind_space){ 0 };
-		u->past.known = take_mappings(u, &u->past.space, of, 0) == 0;
+		u->past.known = take_mappings(u, &u->past.space, of, 0) != -ENOMEM;
 		u->past.of = of;
 		u->past.taken = of->count;
 	}
