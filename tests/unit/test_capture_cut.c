@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/tick_cost.h"
 #include "symbol/cfi/cfi.h"
 #include "buffers_fixture.h"
 #include "util/clock.h"
@@ -775,15 +776,48 @@ static void test_full(void **state)
 	free_buffers(buffers);
 }
 
+/* What an interrupt costs is measured again: when the last time is old, CPUs differ, or none was.
+ */
+static void test_tick_cost(void **state)
+{
+	struct tick_cost cost = { 0 };
+	const uint64_t now = now_ns(), long_ns = 1000 * NS_PER_S;
+
+	(void)state;
+	for (int i = 0; i < 100 && !cost.ns; i++) /* a busy machine */
+		tick_cost_update(&cost, now);
+	if (!cost.ns)
+		skip();
+	cost.ns = long_ns; /* as of a machine that was busy just then */
+	tick_cost_update(&cost, now + NS_PER_S);
+	assert_int_equal(cost.ns, long_ns);
+	for (int i = 0; i < 100 && cost.ns == long_ns; i++)
+		tick_cost_update(&cost, cost.next_ns);
+	assert_in_range(cost.ns, 1, long_ns - 1);
+	cost.ns = long_ns;
+	for (int i = 0; i < 100 && cost.ns == long_ns; i++) {
+		cost.cpus++;
+		tick_cost_update(&cost, cost.next_ns - 1);
+	}
+	assert_in_range(cost.ns, 1, long_ns - 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_begin),	       cmocka_unit_test(test_pcs),
-		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_frame_information),
-		cmocka_unit_test(test_tick),	       cmocka_unit_test(test_tick_pcs),
-		cmocka_unit_test(test_process),	       cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_orphan),	       cmocka_unit_test(test_lost_records),
-		cmocka_unit_test(test_origins),	       cmocka_unit_test(test_full),
+		cmocka_unit_test(test_tick_cost),
+		cmocka_unit_test(test_begin),
+		cmocka_unit_test(test_pcs),
+		cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_frame_information),
+		cmocka_unit_test(test_tick),
+		cmocka_unit_test(test_tick_pcs),
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_orphan),
+		cmocka_unit_test(test_lost_records),
+		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_full),
 	};
 
 	(void)argv;

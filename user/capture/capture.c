@@ -80,7 +80,7 @@ struct capture {
 	uint64_t next_cpus_ns;		      /* when to look for CPUs again */
 	bool stopped;
 	uint64_t start_time_ns; /* since the epoch */
-	uint64_t interrupt_ns;
+	struct tick_cost interrupt;
 	uint64_t own_start_ns; /* CPU time of this process when the window began */
 	uint64_t own_ns;
 	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
@@ -655,7 +655,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (!err && options->target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
 	if (!err && !has_tick(c))
-		c->interrupt_ns = cost_of_interrupt();
+		tick_cost_update(&c->interrupt, now_ns());
 	if (err)
 		capture_free(c);
 	else
@@ -883,6 +883,8 @@ int capture_cut(struct capture *c, struct error *e)
 	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->own_ns = own_ns - c->own_start_ns;
 	c->own_start_ns = own_ns;
+	if (!c->stopped && !has_tick(c))
+		tick_cost_update(&c->interrupt, now_ns());
 	return 0;
 }
 
@@ -975,7 +977,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.dropped = c->dropped,
 		.crowded = c->crowded,
 		.codes_lost = c->codes_lost,
-		.interrupt_ns = c->interrupt_ns,
+		.interrupt_ns = c->interrupt.ns,
 		.cpu_ns = c->cpu_ns,
 		.own_ns = c->own_ns,
 		.start_time_ns = c->start_time_ns,

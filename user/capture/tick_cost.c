@@ -14,6 +14,7 @@
 #define LIMIT_NS  30000000 /* on a busy machine, other tasks run meanwhile */
 /* Two reads of the clock take some 50 ns, every interrupt takes longer than this. Bound: pace. */
 #define SHORTEST_NS 400
+#define AGAIN_NS    (3600 * NS_PER_S)
 
 static int ascending(const void *left, const void *right)
 {
@@ -22,7 +23,7 @@ static int ascending(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-uint64_t cost_of_interrupt(void)
+static uint64_t cost_of_interrupt(void)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -49,4 +50,15 @@ uint64_t cost_of_interrupt(void)
 	/* The median: other interrupts and other tasks cause gaps too, but few. */
 	qsort(gaps, count, sizeof(*gaps), ascending);
 	return gaps[count / 2];
+}
+
+void tick_cost_update(struct tick_cost *cost, uint64_t now)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (cost->ns && cpus == cost->cpus && now < cost->next_ns)
+		return;
+	cost->ns = cost_of_interrupt() ?: cost->ns;
+	cost->cpus = cpus;
+	cost->next_ns = now + AGAIN_NS;
 }
