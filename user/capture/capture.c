@@ -680,6 +680,8 @@ int capture_fd(const struct capture *c)
 /*
  * How often the mappings of a process that has too many are read again: what it had before is
  * forgotten with the windows of a recording without an end, but kept for the ticks of others.
+ * Bound: users: readings of a process's mappings in a recording with an end; then: what it maps
+ * from then on has no image; again: never; share: the process's own; seen: a warning of record.
  */
 #define CROWDED_READS 8
 

@@ -202,7 +202,8 @@ struct process_table {
 	uint64_t known_ns, next_again_ns;
 	struct gap gaps[GAPS_MAX];
 	size_t gap_count;
-	pid_t crowded;	       /* a process whose mappings were dropped, over the budget; 0: none */
+	pid_t crowded; /* a process whose mappings were dropped, over the budget; 0: none */
+	/* Bound: state. */
 	bool lacks_room;       /* there are such that are to be read again, */
 	size_t next_room;      /* at which process the search for them goes on, */
 	uint64_t next_room_ns; /* and when; */
