@@ -7,12 +7,15 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/counts.h"
@@ -787,6 +790,72 @@ static void test_replaced(void **state)
 	unlink(file.path);
 }
 
+/* A process in a root directory, and a file system, of its own: as a container's. */
+static pid_t start_apart(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("root", "/tmp", "tmpfs", 0, NULL) || chroot("/tmp") || chdir("/") ||
+		    write(ready[1], "", 1) != 1)
+			_exit(1);
+		_exit(pause());
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/*
+ * A process in a container has mapped a file first that we map, too. When it has ended, nothing of
+ * its file system is in use, and the file is open through us.
+ */
+static void test_left_root(void **state)
+{
+	struct process_table table = { .everyone = true };
+	uint64_t time_s = now_ns() / NS_PER_S + 10;
+	const struct capture_image *image;
+	pid_t apart;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	apart = start_apart();
+	assert_int_equal(snapshot_process(&table, apart, 0), 0);
+	assert_int_equal(snapshot_process(&table, getpid(), 0), 0);
+	image = &table.images[space_mapping_at(process_space(process_find(&table, getpid())),
+					       (uintptr_t)test_left_root, UINT64_MAX)
+				      .mapping->image];
+	assert_int_equal(table.root_count, 1);
+	assert_int_equal(image->root, table.roots[0].fd);
+	forget(&table, NULL, time_s, time_s + 10);
+	assert_false(image->is_left); /* it runs */
+	kill(apart, SIGKILL);
+	assert_int_equal(waitpid(apart, NULL, 0), apart);
+	for (int i = 0; i < 2; i++) {
+		time_s += 10;
+		forget(&table, NULL, time_s, time_s + 10);
+		do {
+			table.next_open_ns = 0;
+			assert_int_equal(image_open_again(&table), 0);
+		} while (table.open_left);
+	}
+	forget(&table, NULL, time_s + 10, time_s + 20);
+	assert_null(process_find(&table, apart));
+	assert_int_equal(table.root_count, 0);
+	assert_int_equal(image->root, -1);
+	assert_true(image->fd >= 0);
+	assert_false(image->is_unread);
+	process_table_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -799,6 +868,7 @@ int main(void)
 		cmocka_unit_test(test_many_children), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_next_process),  cmocka_unit_test(test_those_there),
 		cmocka_unit_test(test_nobody),	      cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_left_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

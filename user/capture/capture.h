@@ -316,7 +316,8 @@ struct capture_image {
 	bool is_unread;	      /* its file could not be opened so far, */
 	uint64_t next_try_ns; /* and is not tried again before */
 	bool is_reopened;     /* it could, later: for capture/unwind/ */
-	uint64_t until_ns;    /* since the epoch, not 0: the program whose code it is ended then */
+	bool is_left; /* open through a root directory that no process has any more, see forget.c */
+	uint64_t until_ns; /* since the epoch, not 0: the program whose code it is ended then */
 };
 
 struct capture_mapping {

@@ -149,16 +149,49 @@ static void mark_used(bool *used, uint32_t number)
 }
 
 /*
+ * Open files and root directories keep a container's file systems in use, also of one that ended
+ * long ago, where its files are those of others that run. Once no process has a root directory any
+ * more, what was opened through it is opened again through one of the processes that map it.
+ * by: see forget_images().
+ */
+static void leave_roots(struct process_table *table, const uint32_t *by)
+{
+	for (size_t r = 0; r < table->root_count; r++) {
+		struct root *root = &table->roots[r];
+		bool held = image_has_root(root->pid, root);
+
+		for (int leaves = 0; leaves < 2 && !held; leaves++)
+			for (size_t i = 0; i < table->image_count && !held; i++) {
+				struct capture_image *image = &table->images[i];
+				const struct process *process = &table->processes[by[i]];
+
+				if (image->root != root->fd || by[i] == INDEX_NONE ||
+				    process->ended)
+					continue;
+				if (leaves) {
+					image->is_left = true;
+					table->open_left = table->count;
+				} else if (process->pid != root->pid) {
+					root->pid = process->pid;
+					held = image_has_root(root->pid, root);
+				}
+			}
+	}
+}
+
+/*
  * Forgets the programs that ended before the window, and the images that no mapping of the others
  * refers to.
  */
 static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
 {
-	bool *used = calloc(table->image_count + 1, sizeof(*used));
+	/* Of each image: a process that maps it, one that runs if there is any; or INDEX_NONE. */
+	uint32_t *by = malloc((table->image_count + 1) * sizeof(*by));
 	int err = 0;
 
-	if (!used)
+	if (!by)
 		return -ENOMEM;
+	memset(by, 0xff, table->image_count * sizeof(*by));
 	for (size_t i = 0; i < table->count; i++) {
 		struct process *process = &table->processes[i];
 		size_t past = 0;
@@ -167,12 +200,18 @@ static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_
 		       process->spaces[past + 1]->since_ns + AFTER_END_NS < begin_ns)
 			past++;
 		process_remove_spaces(table, process, past);
-		mark_used(used, process->jit.image);
-		mark_used(used, process->jit.dump);
+		if (process->jit.image != INDEX_NONE)
+			by[process->jit.image] = i;
+		if (process->jit.dump != INDEX_NONE)
+			by[process->jit.dump] = i;
 	}
-	for (size_t i = 0; i < table->count; i++)
-		for (size_t k = 0; k < table->processes[i].count; k++) {
-			struct address_space *space = table->processes[i].spaces[k];
+	for (size_t n = 0; n < 2 * table->count; n++) {
+		struct process *process = &table->processes[n % table->count];
+
+		if (process->ended != (n >= table->count))
+			continue;
+		for (size_t k = 0; k < process->count; k++) {
+			struct address_space *space = process->spaces[k];
 
 			for (; space && space->checked_ns != end_ns && !err;
 			     space = space->parent) {
@@ -183,13 +222,18 @@ static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_
 				while (space->parent && space->parent->references == 1 && !err)
 					err = absorb_parent(table, space);
 				for (size_t m = 0; m < space->count; m++)
-					used[space->mappings[m].image] = true;
+					if (!process->ended ||
+					    by[space->mappings[m].image] == INDEX_NONE)
+						by[space->mappings[m].image] = n % table->count;
 			}
 		}
+	}
 	for (size_t i = 0; i < table->image_count && !err; i++)
-		if (!used[i] && table->images[i].path)
+		if (by[i] == INDEX_NONE && table->images[i].path)
 			image_remove(table, i);
-	free(used);
+	if (!err)
+		leave_roots(table, by);
+	free(by);
 	return err;
 }
 

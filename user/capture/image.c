@@ -68,10 +68,13 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	if (same_root(&ours, &its))
 		return 0;
 	for (size_t i = 0; i < table->root_count && *root < 0; i++)
-		if (same_root(&table->roots[i], &its))
+		if (same_root(&table->roots[i], &its)) {
+			table->roots[i].pid = tid;
 			*root = table->roots[i].fd;
+		}
 	if (*root >= 0)
 		return 0;
+	its.pid = tid;
 	its.fd = image_keep(open_root(tid));
 	if (its.fd < 0)
 		return -ENOENT;
@@ -82,6 +85,15 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	table->roots[table->root_count++] = its;
 	*root = its.fd;
 	return 0;
+}
+
+bool image_has_root(pid_t pid, const struct root *root)
+{
+	struct root its;
+	char proc[32];
+
+	snprintf(proc, sizeof(proc), "/proc/%d", pid);
+	return identify_root(proc, &its) == 0 && same_root(&its, root);
 }
 
 /* Returns a memfd with a copy of the process's vDSO of 32 bits, a small ELF file; -1: failed. */
@@ -374,16 +386,22 @@ static int reopen_image(struct process_table *table, struct capture_image *image
 	int root = -1;
 
 	image->next_try_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
+	if (image->is_left && fd < 0) { /* until the next window */
+		image->is_left = false;
+		return 0;
+	}
 	if (fd < 0)
 		return explain_unopened(image, fd);
 	if (image->path[0] == '/' && image_root(table, record->tid, &root) == 0)
 		image->root = root;
 	table->image_bytes -= strlen(image->path) - proc_path_size(image->path);
 	image->path[proc_path_size(image->path)] = '\0';
+	if (image->fd >= 0)
+		close(image->fd);
 	image->fd = fd;
 	describe_file(image, record, file);
-	image->is_unread = false;
-	image->is_reopened = true;
+	image->is_reopened |= image->is_unread;
+	image->is_unread = image->is_left = false;
 	free(image->why);
 	image->why = NULL;
 	return 0;
@@ -400,7 +418,10 @@ void image_reject(struct process_table *table, struct capture_image *image)
 	image->user = 0;
 }
 
-/* The same for all that a living process maps, of its own or from its parents. */
+/*
+ * The same for all that a living process maps, of its own or from its parents, and for what was
+ * opened through a process that has ended.
+ */
 static int open_again_for(struct process_table *table, const struct process *process)
 {
 	const struct address_space *space = process->spaces[process->count - 1];
@@ -424,14 +445,16 @@ static int open_again_for(struct process_table *table, const struct process *pro
 			uid_t provider;
 			int fd;
 
-			if (!image->is_unread)
+			if (!image->is_unread && !image->is_left)
 				continue;
 			table->open_left = table->count;
 			begin_ns = now_ns();
 			fd = open_image(table, process, image_name(&record), &record, &file);
 			provider = fd < 0 ? 0 : provider_of(process, &record, &file);
-			if (provider && provider != image->user) {
-				close(fd);
+			if (image->is_left ? provider != image->provider
+					   : provider && provider != image->user) {
+				if (fd >= 0)
+					close(fd);
 				fd = -EPERM;
 			}
 			if (fd >= 0)

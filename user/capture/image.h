@@ -44,6 +44,9 @@ void image_remove(struct process_table *table, uint32_t number);
  */
 int image_root(struct process_table *table, pid_t tid, int *root);
 
+/* Whether a process has this root directory now. */
+bool image_has_root(pid_t pid, const struct root *root);
+
 /*
  * Returns the descriptor, or closes it and returns -1 when descriptors run short: some must remain
  * for the events of CPUs and for the output.

@@ -160,6 +160,7 @@ struct gap {
 /* The root directory of a process. */
 struct root {
 	int fd;
+	pid_t pid; /* that has it, or had it last */
 	uint64_t namespace, device, inode;
 };
 
