@@ -670,12 +670,12 @@ static void test_names_by_time(void **state)
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "one", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, NULL, NO_PROCESS, "one", 0, 0), 0);
 	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++)
 		apply(&table, &records[i]);
 	/* Another process gets the number. */
 	assert_int_equal(process_add(&table, NO_PROCESS, 600), 0);
-	assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, "another", 600, 600), 0);
+	assert_int_equal(process_name_thread(&table, NULL, NO_PROCESS, "another", 600, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_string_equal(resolved(&counts, &table, collect_names),
@@ -687,6 +687,7 @@ static void test_names_by_time(void **state)
 /* The records of a new name, of a process's end and of the next one's begin were lost. */
 static void test_names_read_again(void **state)
 {
+	const struct process later = { .begin_ns = 400 };
 	static const uint64_t times[] = { 150, 250, 350, 405, 450, 550 };
 	const pid_t tid = NO_PROCESS - 1;
 	const uint64_t pc = 0x1800, id = sample_id_make(5, NO_PROCESS, tid);
@@ -695,12 +696,12 @@ static void test_names_read_again(void **state)
 
 	(void)state;
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, tid, "one", 0, 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, tid, "two", 200, 300), 0);
+	assert_int_equal(process_name_thread(&table, NULL, tid, "one", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, NULL, tid, "two", 200, 300), 0);
 	assert_int_equal(process_add(&table, NO_PROCESS, 400), 0);
 	process_find(&table, NO_PROCESS)->sure_ns = 410;
-	assert_int_equal(process_name_thread(&table, 400, tid, "other", 300, 500), 0);
-	assert_int_equal(process_name_thread(&table, 400, tid, "other", 500, 600), 0);
+	assert_int_equal(process_name_thread(&table, &later, tid, "other", 300, 500), 0);
+	assert_int_equal(process_name_thread(&table, &later, tid, "other", 500, 600), 0);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));
 	assert_int_equal(counts_group_ticks(&counts), 0);
 	assert_string_equal(resolved(&counts, &table, collect_names),
@@ -722,8 +723,8 @@ static void test_too_many_names(void **state)
 	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	for (int i = 0; i < 3 * THREAD_NAMES_MAX; i++) {
 		snprintf(name, sizeof(name), "name%d", i);
-		assert_int_equal(process_name_thread(&table, 0, NO_PROCESS, name, 10 * i, 10 * i),
-				 0);
+		assert_int_equal(
+			process_name_thread(&table, NULL, NO_PROCESS, name, 10 * i, 10 * i), 0);
 	}
 	assert_int_equal(table.thread_count, THREAD_NAMES_MAX + 1);
 	add_ticks(&counts, pc, id, times, sizeof(times) / sizeof(*times));

@@ -364,9 +364,9 @@ static void test_threads(void **state)
 
 	(void)state;
 	assert_int_equal(process_add(&table, getpid(), 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, getpid(), "leader", 0, 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, GONE, "ended", 0, 0), 0);
-	assert_int_equal(process_name_thread(&table, 0, GONE_TOO, "lost", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, NULL, getpid(), "leader", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, NULL, GONE, "ended", 0, 0), 0);
+	assert_int_equal(process_name_thread(&table, NULL, GONE_TOO, "lost", 0, 0), 0);
 	apply(&table, &thread);
 	sample_at(&counts, 5 * NS_PER_S, getpid(), GONE);
 	forget(&table, &counts, 10, 20);
@@ -790,6 +790,42 @@ static void test_replaced(void **state)
 	unlink(file.path);
 }
 
+/* A user's threads change their names all the time: another's have all of theirs. */
+static void test_names(void **state)
+{
+	struct process_table table = { .everyone = true };
+	char name[16];
+
+	(void)state;
+	assert_int_equal(process_add(&table, GONE, 1), 0);
+	assert_int_equal(process_add(&table, GONE_TOO, 1), 0);
+	process_find(&table, GONE)->uid = 5001;
+	process_find(&table, GONE_TOO)->uid = 5002;
+	for (pid_t tid = CHILD; tid < CHILD + 4000; tid++)
+		for (unsigned int i = 1; i < THREAD_NAMES_MAX; i++) {
+			snprintf(name, sizeof(name), "%d-%u", tid, i);
+			assert_int_equal(process_name_thread(&table, process_find(&table, GONE),
+							     tid, name, i, i),
+					 0);
+		}
+	assert_true(table.thread_count < THREADS_MAX);
+	for (unsigned int i = 1; i < 10; i++) {
+		snprintf(name, sizeof(name), "name-%u", i);
+		assert_int_equal(process_name_thread(&table, process_find(&table, GONE_TOO),
+						     GONE_TOO, name, i, i),
+				 0);
+	}
+	for (unsigned int i = 1; i < 10; i++) {
+		snprintf(name, sizeof(name), "name-%u", i);
+		assert_string_equal(thread_name_at(&table, GONE_TOO, GONE_TOO, i).comm, name);
+		assert_false(thread_name_at(&table, GONE_TOO, GONE_TOO, i).in_doubt);
+	}
+	forget(&table, NULL, 10, 20);
+	forget(&table, NULL, 20, 30);
+	assert_int_equal(table.renamed[1 + 5001 % (THREAD_SHARES - 1)], 0);
+	process_table_free(&table);
+}
+
 /* A process in a root directory, and a file system, of its own: as a container's. */
 static pid_t start_apart(void)
 {
@@ -868,7 +904,7 @@ int main(void)
 		cmocka_unit_test(test_many_children), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_next_process),  cmocka_unit_test(test_those_there),
 		cmocka_unit_test(test_nobody),	      cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_left_root),
+		cmocka_unit_test(test_left_root),     cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

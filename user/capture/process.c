@@ -480,9 +480,17 @@ static int add_thread(struct process_table *table, pid_t tid, uint64_t maybe_ns,
 	return 0;
 }
 
-int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t tid, const char *comm,
-			uint64_t maybe_ns, uint64_t time_ns)
+/* The share of a process's user; users whose numbers collide have one together. */
+static uint8_t share_of(const struct process *process)
 {
+	return 1 + (process ? process->uid : 0) % (THREAD_SHARES - 1);
+}
+
+int process_name_thread(struct process_table *table, const struct process *process, pid_t tid,
+			const char *comm, uint64_t maybe_ns, uint64_t time_ns)
+{
+	uint64_t begin_ns = process ? process->begin_ns : 0;
+	uint8_t share = share_of(process);
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
 	/* The fork of this one was not recorded, nor maybe the end of another with its number. */
@@ -496,8 +504,13 @@ int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t ti
 	if (maybe_ns < thread->since_ns)
 		maybe_ns = thread->since_ns;
 	if (time_ns > thread->since_ns && thread->older < THREAD_NAMES_MAX &&
-	    table->thread_count < THREADS_MAX)
-		return add_thread(table, tid, maybe_ns, time_ns, comm);
+	    table->renamed[share] + table->thread_count < THREADS_MAX) {
+		if (add_thread(table, tid, maybe_ns, time_ns, comm))
+			return -ENOMEM;
+		table->threads[table->thread_count - 1].share = share;
+		table->renamed[share]++;
+		return 0;
+	}
 	thread->in_doubt |= time_ns > thread->since_ns;
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
@@ -519,8 +532,7 @@ struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t 
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 		if (file_read_line(path, comm, sizeof(comm)) == 0 &&
-		    process_name_thread(table, process ? process->begin_ns : 0, tid, comm, 0, 0) ==
-			    0)
+		    process_name_thread(table, process, tid, comm, 0, 0) == 0)
 			thread = thread_at(table, tid, time_ns);
 	}
 	if (!thread)
@@ -592,8 +604,7 @@ static int record_exec(struct process_table *table, struct process *process,
 			return -ENOMEM;
 		process_space(process)->sure_ns = record->time_ns;
 	}
-	return process_name_thread(table, process->begin_ns, record->tid, record->name, since_ns,
-				   since_ns);
+	return process_name_thread(table, process, record->tid, record->name, since_ns, since_ns);
 }
 
 int process_record(struct process_table *table, const struct sideband_record *record)
@@ -620,7 +631,7 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_EXEC:
 		return record_exec(table, process, record);
 	case SIDEBAND_COMM:
-		return process_name_thread(table, process->begin_ns, record->tid, record->name,
+		return process_name_thread(table, process, record->tid, record->name,
 					   record->time_ns, record->time_ns);
 	case SIDEBAND_EXIT:
 		/*
@@ -646,6 +657,7 @@ int process_keep_threads(struct process_table *table)
 		if (table->threads[i].sampled)
 			table->threads[kept++] = table->threads[i];
 	table->thread_count = kept;
+	memset(table->renamed, 0, sizeof(table->renamed));
 	index_free(&table->by_tid);
 	for (size_t i = 0; i < kept && !err; i++) {
 		struct thread *thread = &table->threads[i];
@@ -653,6 +665,8 @@ int process_keep_threads(struct process_table *table)
 
 		thread->younger = INDEX_NONE;
 		thread->older = older ? older->older + 1 : 0;
+		if (thread->share)
+			table->renamed[thread->share]++;
 		if (older)
 			older->younger = i;
 		else

@@ -125,11 +125,17 @@ struct process {
  * little, there are at most THREAD_NAMES_MAX of a TID, and THREADS_MAX of all: then a new name
  * replaces the last, and is in doubt.
  * Bound: users: names of one thread, and of all threads; then: the new name replaces the last,
- * which is in doubt; again: when the window ends; share: 64 of a thread; none in all; seen: samples
- * in doubt.
+ * which is in doubt; again: when the window ends; share: 64 of a thread; of all, no user has more
+ * than are still free; seen: samples in doubt.
  */
 #define THREAD_NAMES_MAX 64
 #define THREADS_MAX	 (1U << 17)
+
+/*
+ * Bound: users: users whose names of threads are counted apart; then: those whose numbers collide
+ * have a share together; again: when the window ends; share: is none; seen: samples in doubt.
+ */
+#define THREAD_SHARES 256
 
 struct thread {
 	pid_t tid;
@@ -139,6 +145,7 @@ struct thread {
 			    */
 	uint64_t ended_ns; /* 0: it runs, as far as is known */
 	uint32_t older;	   /* how many are older, with this tid */
+	uint8_t share;	   /* whose names it is among: process_table.renamed; 0: its first name */
 	bool sampled;	   /* for capture/forget.h */
 	bool in_doubt;	   /* it had other names meanwhile */
 	char comm[COMM_SIZE];
@@ -179,7 +186,8 @@ struct process_table {
 	size_t next_process; /* no slot before it is free */
 	struct thread *threads;
 	size_t thread_count, thread_room;
-	struct capture_image *images; /* a free slot has no path */
+	uint32_t renamed[THREAD_SHARES]; /* names that are not the first of their threads */
+	struct capture_image *images;	 /* a free slot has no path */
 	size_t image_count, image_room;
 	size_t next_image;
 	struct opener opener;
@@ -294,11 +302,11 @@ void process_note_crowded(struct process_table *table, const struct process *pro
 struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns);
 
 /*
- * Names the thread of a process, which began at begin_ns, from time_ns on; maybe from maybe_ns on.
+ * Names the thread of a process (NULL: unknown) from time_ns on; maybe from maybe_ns on.
  * Returns 0 or -ENOMEM.
  */
-int process_name_thread(struct process_table *table, uint64_t begin_ns, pid_t tid, const char *comm,
-			uint64_t maybe_ns, uint64_t time_ns);
+int process_name_thread(struct process_table *table, const struct process *process, pid_t tid,
+			const char *comm, uint64_t maybe_ns, uint64_t time_ns);
 
 /* The address space at a time. */
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);

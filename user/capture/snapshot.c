@@ -220,8 +220,8 @@ static int read_threads(struct process_table *table, struct process *process, ui
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", process->pid, (int)tid);
 		if (file_read_line(path, comm, sizeof(comm)) == 0)
-			err = process_name_thread(table, process->begin_ns, tid, comm,
-						  table->known_ns, time_ns);
+			err = process_name_thread(table, process, tid, comm, table->known_ns,
+						  time_ns);
 		if (!err && !found)
 			err = read_maps(table, process, tid, time_ns, &found);
 	}
