@@ -895,6 +895,11 @@ bool capture_is_full(const struct capture *c)
 	return c->processes.added * ADDED_BYTES + c->gathered.pc_count * FRAME_BYTES > c->room;
 }
 
+bool capture_clock_moved(const struct capture *c)
+{
+	return clock_has_moved(c->next_start_ns, c->next_start_time_ns);
+}
+
 int capture_stop(struct capture *c, struct error *e)
 {
 	int err;

@@ -145,6 +145,12 @@ int capture_cut(struct capture *c, struct error *e);
  */
 bool capture_is_full(const struct capture *c);
 
+/*
+ * Whether the time of day was set since the window began, or the machine was suspended: the times
+ * of ticks of one window all follow from that of its begin.
+ */
+bool capture_clock_moved(const struct capture *c);
+
 /* Stops counting, and ends the last window, or the only one. */
 int capture_stop(struct capture *c, struct error *e);
 

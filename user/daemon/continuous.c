@@ -432,6 +432,15 @@ static bool is_full(struct recorder *r)
 	return true;
 }
 
+/* Whether the window has to end now, as the time of day is another than it was. */
+static bool has_moved(const struct recorder *r)
+{
+	if (!capture_clock_moved(r->capture))
+		return false;
+	log_note("the clock was set, or the machine was suspended: another window begins");
+	return true;
+}
+
 /* They end at whole minutes of the wall clock, if they are a minute long. */
 static uint64_t next_end_ns(const struct recorder *r)
 {
@@ -466,7 +475,7 @@ static int record_windows(struct recorder *r, struct error *e)
 		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
 			r->cut = true;
 		err = capture_handle(r->capture, e);
-		if (err || !(r->end || r->cut || now_ns() >= end_ns || is_full(r)))
+		if (err || !(r->end || r->cut || now_ns() >= end_ns || is_full(r) || has_moved(r)))
 			continue;
 		r->cut = false;
 		err = finish_window(r, e);
