@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "archive/archive.h"
 #include "util/clock.h"
@@ -50,9 +51,22 @@ static inline struct archive *opened(const char *host)
 	struct archive *a;
 	struct error e;
 
-	if (archive_open(directory, host, &a, &e))
+	if (archive_open(directory, host, getpid(), &a, &e))
 		fail_msg("%s", e.what);
 	return a;
+}
+
+/* archive_encode() and archive_write() in one. */
+static inline int write_profile(struct archive *a, const struct profile *p, char *path, size_t size,
+				struct error *e)
+{
+	int fd, err = archive_encode(p, NULL, NULL, &fd, e);
+
+	if (err)
+		return err;
+	err = archive_write(a, fd, p->time_ns, path, size, e);
+	close(fd);
+	return err;
 }
 
 /* Writes a window and returns its path below the directory, valid until the next call. */
@@ -63,7 +77,7 @@ static inline const char *write_window(struct archive *a, uint64_t time_s, const
 	struct profile *p = window_of(time_s, function, count);
 	struct error e;
 
-	if (archive_write(a, p, path, sizeof(path), &e))
+	if (write_profile(a, p, path, sizeof(path), &e))
 		fail_msg("%s", e.what);
 	profile_free(p);
 	return path + strlen(directory) + 1;

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "archive/archive.h"
 #include "archive/tree.h"
@@ -119,12 +120,12 @@ static struct profile *read_profile(const char *argument)
 static void write_windows(char **argv, int argc)
 {
 	uint64_t start_s = strtoull(argv[4], NULL, 10);
-	int count = atoi(argv[5]), each = atoi(argv[6]), files = argc - 7, next = 0;
+	int count = atoi(argv[5]), each = atoi(argv[6]), files = argc - 7, next = 0, fd;
 	struct archive *a;
 	char path[4096];
 	struct error e;
 
-	check(archive_open(argv[2], argv[3], &a, &e), &e);
+	check(archive_open(argv[2], argv[3], getpid(), &a, &e), &e);
 	for (int i = 0; i < count; i++) {
 		struct profile *sum = profile_new(), *window = profile_new();
 
@@ -143,7 +144,9 @@ static void write_windows(char **argv, int argc)
 		add_account(window);
 		if (profile_string(window, argv[3], &window->host))
 			check(error_no_memory(&e), &e);
-		check(archive_write(a, window, path, sizeof(path), &e), &e);
+		check(archive_encode(window, NULL, NULL, &fd, &e), &e);
+		check(archive_write(a, fd, window->time_ns, path, sizeof(path), &e), &e);
+		close(fd);
 		puts(path);
 		profile_free(window);
 	}

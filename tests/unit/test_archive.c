@@ -61,7 +61,7 @@ static void one_writer(void **state)
 
 	(void)state;
 	archive_close(other);
-	assert_int_equal(archive_open(directory, "one", &other, &e), -EBUSY);
+	assert_int_equal(archive_open(directory, "one", getpid(), &other, &e), -EBUSY);
 	snprintf(words, sizeof(words), "/one is in use by process %d", (int)getpid());
 	if (!strstr(e.what, words))
 		fail_msg("%s", e.what);
@@ -220,20 +220,32 @@ static void full(void **state)
 {
 	struct rlimit before, small = { 10, RLIM_INFINITY };
 	struct archive *a = opened("one");
-	struct profile *p = window_of(utc("2026-11-21 03:15:07"), "work", 5);
+	const uint64_t time_ns = utc("2026-11-21 03:15:07") * NS_PER_S;
+	struct profile *p = window_of(time_ns / NS_PER_S, "work", 5);
 	struct error e;
+	int fd;
 
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &before);
 	small.rlim_max = before.rlim_max;
+	assert_int_equal(archive_encode(p, NULL, NULL, &fd, &e), 0);
 	setrlimit(RLIMIT_FSIZE, &small);
-	assert_int_equal(archive_write(a, p, NULL, 0, &e), -EFBIG);
+	assert_int_equal(archive_write(a, fd, time_ns, NULL, 0, &e), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &before);
 	if (!strstr(e.what, "one/2026-11-21/031507.pb.gz: File too large"))
 		fail_msg("%s", e.what);
 	assert_int_equal(shell("! find one/2026-11-21 -type f | grep ."), 0);
-	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+	assert_int_equal(archive_write(a, fd, time_ns, NULL, 0, &e), 0);
+	/* One that was ended before it could report that comes again. */
+	assert_int_equal(archive_write(a, fd, time_ns, NULL, 0, &e), 0);
+	assert_int_equal(shell("[ $(find one/2026-11-21 -type f | wc -l) -eq 1 ]"), 0);
+	close(fd);
+	/* Another one of this second does not. */
+	profile_free(p);
+	p = window_of(time_ns / NS_PER_S, "work", 6);
+	assert_int_equal(write_profile(a, p, NULL, 0, &e), 0);
+	assert_int_equal(shell("[ $(find one/2026-11-21 -type f | wc -l) -eq 2 ]"), 0);
 	profile_free(p);
 	archive_close(a);
 }
@@ -247,9 +259,9 @@ static void not_ours(void **state)
 
 	(void)state;
 	assert_int_equal(shell("mkdir other && ln -s other one && touch file"), 0);
-	assert_true(archive_open(directory, "one", &a, &e) < 0);
-	assert_true(archive_open(in_directory("file"), "one", &a, &e) < 0);
-	assert_true(archive_open(in_directory("no/such"), "one", &a, &e) < 0);
+	assert_true(archive_open(directory, "one", getpid(), &a, &e) < 0);
+	assert_true(archive_open(in_directory("file"), "one", getpid(), &a, &e) < 0);
+	assert_true(archive_open(in_directory("no/such"), "one", getpid(), &a, &e) < 0);
 	assert_string_equal(e.hint, "its parent directory does not exist: make it first, with "
 				    "mkdir -p");
 	assert_true(archive_list(in_directory("none"), NULL, 0, 1, &windows, &count, &e) < 0);
@@ -310,7 +322,7 @@ static void part_without_code(void **state)
 	p->duration_ns = 2 * NS_PER_S;
 	p->totals.known = true;
 	p->totals.ticks = p->totals.counted = 200;
-	if (archive_write(a, p, NULL, 0, &e))
+	if (write_profile(a, p, NULL, 0, &e))
 		fail_msg("%s", e.what);
 	profile_free(p);
 	archive_close(a);

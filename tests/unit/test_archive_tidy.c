@@ -69,7 +69,7 @@ static void write_timed(int count)
 		struct profile *p = window_of(START + 60 * i, "work", 1);
 
 		assert_int_equal(tick_list_add(&p->ticks, 0, p->time_ns + NS_PER_MS), 0);
-		assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+		assert_int_equal(write_profile(a, p, NULL, 0, &e), 0);
 		profile_free(p);
 	}
 	archive_close(a);
@@ -646,7 +646,7 @@ static void shortened(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+	assert_int_equal(write_profile(a, p, NULL, 0, &e), 0);
 	profile_free(p);
 	archive_close(a);
 	tidy(NULL, START + 30 * HOUR);
@@ -677,7 +677,7 @@ static void shortened_beside(void **state)
 	for (int j = 0; j < 3; j++)
 		frames[j] = frame_in(p, 0x9000 + j, names[j]);
 	add_sample(p, frames, 3, id, 2);
-	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+	assert_int_equal(write_profile(a, p, NULL, 0, &e), 0);
 	profile_free(p);
 	archive_close(a);
 	tidy(NULL, START + 30 * HOUR);

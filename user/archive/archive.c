@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/tree.h"
+#include "format/format.h"
 #include "util/clock.h"
 #include "util/directory.h"
 
@@ -30,7 +32,7 @@ struct archive {
 };
 
 /* Locks the host's directory; the file names the holder for others. */
-static int lock_directory(struct archive *a, struct error *e)
+static int lock_directory(struct archive *a, pid_t holder, struct error *e)
 {
 	struct stat status;
 
@@ -65,11 +67,12 @@ static int lock_directory(struct archive *a, struct error *e)
 	}
 	/* What matters is the lock: its file may be empty on a full disk. */
 	if (ftruncate(a->lock, 0) == 0)
-		dprintf(a->lock, "%d\n", (int)getpid());
+		dprintf(a->lock, "%d\n", (int)holder);
 	return 0;
 }
 
-int archive_open(const char *directory, const char *host, struct archive **result, struct error *e)
+int archive_open(const char *directory, const char *host, pid_t holder, struct archive **result,
+		 struct error *e)
 {
 	struct archive *a = calloc(1, sizeof(*a));
 	int err;
@@ -78,7 +81,7 @@ int archive_open(const char *directory, const char *host, struct archive **resul
 		return error_no_memory(e);
 	a->lock = -1;
 	err = tree_open(&a->tree, directory, host, true, e);
-	err = err ?: lock_directory(a, e);
+	err = err ?: lock_directory(a, holder, e);
 	err = err ?: tree_scan(&a->tree, 0, UINT64_MAX, true, e);
 	if (err)
 		archive_close(a);
@@ -138,10 +141,54 @@ static int next_uncovered(struct archive *a, uint64_t *time_s, struct error *e)
 	return 0;
 }
 
-int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
+struct encoding {
+	int fd;
+	void (*step)(void *context);
+	void *context;
+};
+
+static ssize_t encode_some(void *context, const char *bytes, size_t size)
+{
+	const struct encoding *w = context;
+	ssize_t written;
+
+	if (w->step)
+		w->step(w->context);
+	written = write(w->fd, bytes, size);
+	return written < 0 ? 0 : written; /* as fopencookie(3) wants it */
+}
+
+int archive_encode(const struct profile *p, void (*step)(void *context), void *context, int *fd,
+		   struct error *e)
+{
+	const struct format_options options = { 0 };
+	struct encoding w = { memfd_create("profil-window", MFD_CLOEXEC), step, context };
+	FILE *out = w.fd < 0
+			    ? NULL
+			    : fopencookie(&w, "w", (cookie_io_functions_t){ .write = encode_some });
+	int err;
+
+	if (!out) {
+		err = error_set(e, errno, "no memory for a window");
+	} else {
+		err = format_by_name("pprof")->write(p, &options, out, e);
+		if (!err && ferror(out))
+			err = -EIO;
+		if (fclose(out) && !err)
+			err = -errno;
+		if (err && err != -ENOMEM)
+			err = error_set(e, -err, "no memory for a window");
+	}
+	*fd = w.fd;
+	if (err && w.fd >= 0)
+		close(w.fd);
+	return err;
+}
+
+int archive_write(struct archive *a, int fd, uint64_t time_ns, char *path, size_t size,
 		  struct error *e)
 {
-	struct window_name w = { .start_s = p->time_ns / NS_PER_S, .grain_s = WINDOW_FINE_S };
+	struct window_name w = { .start_s = time_ns / NS_PER_S, .grain_s = WINDOW_FINE_S };
 	int err = -EEXIST;
 
 	for (int i = 0; i < MOST_STEPS && err == -EEXIST; i++, w.start_s++) {
@@ -154,7 +201,7 @@ int archive_write(struct archive *a, const struct profile *p, char *path, size_t
 			    sum->start_s + sum->grain_s > w.start_s)
 				err = tree_remove(&a->tree, sum, e);
 		}
-		err = err ?: tree_write(&a->tree, p, &w, false, e);
+		err = err ?: tree_write_bytes(&a->tree, fd, &w, e);
 		if (!err && path)
 			tree_path(&a->tree, &w, path, size);
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "archive/window_name.h"
 #include "profile/filter.h"
@@ -48,22 +49,32 @@ struct archive;
 
 /*
  * Opens a host's part of the tree for writing; makes its directories, locks it, and removes what a
- * killed process left under temporary names. host: any text, as gethostname(2) has it. The lock is
- * shared with forked children, and ends with the last of them. Returns 0 or -errno with e set;
- * -EBUSY: another process has it.
+ * killed process left under temporary names. host: any text, as gethostname(2) has it. holder: the
+ * process that others who want the lock are referred to. The lock is shared with forked children,
+ * and ends with the last of them. Returns 0 or -errno with e set; -EBUSY: another process has it.
  */
-int archive_open(const char *directory, const char *host, struct archive **a, struct error *e);
+int archive_open(const char *directory, const char *host, pid_t holder, struct archive **a,
+		 struct error *e);
 void archive_close(struct archive *a);
 
 /* Whether a process has a host's part of the tree open for writing. */
 bool archive_has_writer(const char *directory, const char *host);
 
 /*
- * Writes a window that began at p->time_ns, durably and whole or not at all. It never replaces
- * another: where the name is taken, because the clock was set back, it gets that of the next free
- * second. path (may be NULL) receives the file's path. Returns 0 or -errno with e set.
+ * Makes the bytes of a window's file, in memory: *fd, which the caller closes. The archive's disk
+ * is not asked for. step() is called again and again meanwhile; NULL: it is not. Returns 0 or
+ * -errno with e set.
  */
-int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
+int archive_encode(const struct profile *p, void (*step)(void *context), void *context, int *fd,
+		   struct error *e);
+
+/*
+ * Writes such bytes, of a window that began at time_ns, durably and whole or not at all. It never
+ * replaces another: where the name is taken, because the clock was set back, it gets that of the
+ * next free second. What is there already, as a process that was ended has written it, is not
+ * written again. path (may be NULL) receives the file's path. Returns 0 or -errno with e set.
+ */
+int archive_write(struct archive *a, int fd, uint64_t time_ns, char *path, size_t size,
 		  struct error *e);
 
 /* --- Triggers and changes: user/archive/trigger.c --- */

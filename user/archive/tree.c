@@ -219,8 +219,23 @@ static int write_pprof(FILE *out, void *context, struct error *e)
 				      : error_set(e, errno ?: -err, "cannot write %s", w->path);
 }
 
-int tree_write(const struct tree *t, const struct profile *p, const struct window_name *w,
-	       bool replace, struct error *e)
+static int copy_bytes(FILE *out, void *context, struct error *e)
+{
+	const int *fd = context;
+	char bytes[65536];
+	off_t at = 0;
+	ssize_t size;
+
+	while ((size = pread(*fd, bytes, sizeof(bytes), at)) > 0 &&
+	       fwrite(bytes, 1, size, out) == (size_t)size)
+		at += size;
+	return size < 0 ? error_set(e, errno, "cannot read a window") : 0;
+}
+
+/* Has write() fill the file of a window. */
+static int write_file(const struct tree *t, const struct window_name *w, bool replace,
+		      int (*write)(FILE *out, void *context, struct error *e), void *context,
+		      struct error *e)
 {
 	char path[PATH_MAX], name[WINDOW_NAME_SIZE];
 	int day = tree_open_day(t, w->start_s, true), err;
@@ -233,8 +248,8 @@ int tree_write(const struct tree *t, const struct profile *p, const struct windo
 		err = error_set(e, -day, "cannot write %s", path);
 	} else {
 		err = directory_write_file(day, name, path,
-					   DIRECTORY_DURABLE | (replace ? 0 : DIRECTORY_NEW),
-					   write_pprof, &(struct writing){ p, path }, e);
+					   DIRECTORY_DURABLE | (replace ? 0 : DIRECTORY_NEW), write,
+					   context, e);
 		close(day);
 	}
 	if (err == -ENOSPC || err == -EDQUOT)
@@ -244,6 +259,44 @@ int tree_write(const struct tree *t, const struct profile *p, const struct windo
 	else
 		directory_hint(e, -err, t->path);
 	return err;
+}
+
+int tree_write(const struct tree *t, const struct profile *p, const struct window_name *w,
+	       bool replace, struct error *e)
+{
+	char path[PATH_MAX];
+
+	tree_path(t, w, path, sizeof(path));
+	return write_file(t, w, replace, write_pprof, &(struct writing){ p, path }, e);
+}
+
+static bool has_bytes(const struct tree *t, const struct window_name *w, int fd)
+{
+	char name[WINDOW_NAME_SIZE], bytes[2][65536];
+	int day = tree_open_day(t, w->start_s, false), file;
+	off_t at = 0;
+	ssize_t size, other;
+
+	window_file_name(w, name);
+	file = day < 0 ? day : directory_open_file(day, name);
+	if (day >= 0)
+		close(day);
+	if (file < 0)
+		return false;
+	do {
+		size = pread(fd, bytes[0], sizeof(bytes[0]), at);
+		other = pread(file, bytes[1], sizeof(bytes[1]), at);
+		at += size;
+	} while (size > 0 && size == other && memcmp(bytes[0], bytes[1], size) == 0);
+	close(file);
+	return size == 0 && other == 0;
+}
+
+int tree_write_bytes(const struct tree *t, int fd, const struct window_name *w, struct error *e)
+{
+	int err = write_file(t, w, false, copy_bytes, &fd, e);
+
+	return err == -EEXIST && has_bytes(t, w, fd) ? 0 : err;
 }
 
 int tree_remove(const struct tree *t, const struct window_name *w, struct error *e)

@@ -66,6 +66,12 @@ int tree_rename(const struct tree *t, const struct window_name *from, const stru
 int tree_write(const struct tree *t, const struct profile *p, const struct window_name *w,
 	       bool replace, struct error *e);
 
+/*
+ * The same with the bytes of a file, of which no other is replaced. It is no error if a file of
+ * this name has the same bytes: a process that was ended has written them.
+ */
+int tree_write_bytes(const struct tree *t, int fd, const struct window_name *w, struct error *e);
+
 /* Writes the path of a window. */
 void tree_path(const struct tree *t, const struct window_name *w, char *path, size_t size);
 

@@ -112,7 +112,7 @@ void requirements_gather(struct requirement_facts *f)
 	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 	f->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	/* Not zeros: */
-	f->kernel_addresses = file_read_line("/proc/kallsyms", line, sizeof(line)) == 0 &&
+	f->kernel_addresses = file_read_line(file_kallsyms(), line, sizeof(line)) == 0 &&
 			      sscanf(line, "%" SCNx64, &address) == 1 && address;
 	file_read_line("/sys/kernel/security/lockdown", f->lockdown, sizeof(f->lockdown));
 	f->paranoid = read_sysctl("perf_event_paranoid");

@@ -20,6 +20,7 @@
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/memory.h"
 
 /*
@@ -142,7 +143,7 @@ static void find_interrupt_code(struct sample_bpf *bpf, bool has_stack)
 		" __noinstr_text_start\n",
 		" __noinstr_text_end\n",
 	};
-	FILE *in = fopen("/proc/kallsyms", "re");
+	FILE *in = fopen(file_kallsyms(), "re");
 	uint64_t addresses[sizeof(names) / sizeof(*names)] = { 0 };
 	size_t missing = sizeof(names) / sizeof(*names);
 	char line[256];

@@ -491,8 +491,8 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 		options_print(status_options, NULL, stdout);
 		puts("\n  -h, --help                  print this\n"
 		     "\n"
-		     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 5 not permitted,\n"
-		     "6 the kernel lacks something.");
+		     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 4 not answering,\n"
+		     "5 not permitted, 6 the kernel lacks something.");
 	} else if (o.version) {
 		puts("profild " PROFIL_VERSION);
 	}

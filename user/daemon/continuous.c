@@ -21,7 +21,6 @@
 
 #include "archive/user_share.h"
 #include "cli/capabilities.h"
-#include "daemon/dcpi.h"
 #include "daemon/keeper.h"
 #include "daemon/log.h"
 #include "daemon/look.h"
@@ -45,7 +44,7 @@ struct recorder {
 	int signals;
 	struct state *state;
 	struct state_hour hour;
-	struct archive *archive;
+	struct state_live live;
 	struct keeper keeper;
 	struct watcher watcher;
 	struct look look;
@@ -63,8 +62,7 @@ struct recorder {
 	size_t unread; /* files of this window, because of limits */
 	uint64_t next_look_ns;
 	uint64_t ping_period_ns, next_ping_ns; /* of systemd's watchdog; period 0: it has none */
-	uint64_t epoch_ns; /* of the DCPI database: the start of the recording, or of the day */
-	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
+	bool cut, end; /* asked for by signals: to write a window now, and to end */
 };
 
 /*
@@ -162,17 +160,9 @@ static int count_triggers(struct recorder *r, struct error *e)
  */
 static void finish_trigger(struct recorder *r)
 {
-	int err;
-	struct error e;
-
 	if (!r->trigger.kind || (!r->end && now_ns() < r->trigger_end_ns))
 		return;
-	err = keeper_write_trigger(&r->keeper, &r->trigger);
-	if (err) {
-		r->state->triggers_refused++;
-		error_set(&e, -err, "trigger %s: no process writes its file", r->trigger.what);
-		log_error(&e);
-	}
+	keeper_write_trigger(&r->keeper, &r->trigger);
 	r->trigger.kind = WINDOW_NO_TRIGGER;
 }
 
@@ -193,15 +183,7 @@ static void take_signals(struct recorder *r)
 				close(r->watcher.fd);
 				r->watcher.pid = 0;
 			}
-			if (r->keeper.pid <= 0 ||
-			    waitpid(r->keeper.pid, &status, WNOHANG) != r->keeper.pid)
-				break;
-			/* With the next window, not now: what ended it may end it again. */
-			log_note("the process that keeps the files has ended (status %#x): it "
-				 "starts again with the next window",
-				 status);
-			close(r->keeper.pipe);
-			r->keeper.pid = 0;
+			keeper_wait(&r->keeper);
 			break;
 		case SIGUSR1:
 			r->cut = true;
@@ -212,7 +194,7 @@ static void take_signals(struct recorder *r)
 		case SIGHUP:
 			/* The keeper is a copy of this process: a new one reads all files again. */
 			log_note("SIGHUP: writes the window, and starts the keeper again");
-			keeper_stop(&r->keeper);
+			keeper_restart(&r->keeper);
 			r->cut = true;
 			break;
 		default:
@@ -253,18 +235,32 @@ static void ping_watchdog(struct recorder *r)
 	notify("WATCHDOG=1");
 }
 
-/* Called again and again while names are looked up, which may take seconds: reads records. */
-static bool keep_up(void *context)
+/* What is to be done again and again, besides recording. Waits for nothing. */
+static void look_after(struct recorder *r)
+{
+	ping_watchdog(r);
+	keeper_step(&r->keeper);
+	r->state->recorder_time_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	state_live_write(&r->live, r->state);
+}
+
+/* Called again and again while a window is made, which may take seconds: reads records. */
+static void keep_up(void *context)
 {
 	struct recorder *r = context;
 	struct error e;
 
 	if (now_ns() < r->next_look_ns)
-		return false;
+		return;
 	r->next_look_ns = now_ns() + LOOK_NS;
-	ping_watchdog(r);
+	look_after(r);
 	if (capture_handle(r->capture, &e))
 		log_problem(&e);
+}
+
+static bool keep_up_and_go_on(void *context)
+{
+	keep_up(context);
 	return false;
 }
 
@@ -280,6 +276,24 @@ static void note_unread(const char *path, const char *why, void *context)
 		log_detail("%s: %s", path, why);
 }
 
+/* The lines "NAME: NUMBER kB" of /proc/PID/status: what is resident, and what was at most. */
+static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
+{
+	char path[64], line[256];
+	uint64_t kib;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "VmRSS: %" SCNu64, &kib) == 1)
+			*resident += kib * 1024;
+		else if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
+			*most += kib * 1024;
+	if (in)
+		fclose(in);
+}
+
 static void account_window(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
@@ -292,10 +306,16 @@ static void account_window(struct recorder *r, struct profile *p)
 	struct rusage ended;
 	clockid_t child;
 
+	s->resident_bytes = s->resident_most_bytes = 0;
+	add_memory(getpid(), &s->resident_bytes, &s->resident_most_bytes);
 	/* The CPU time of all children there have been belongs to profild, too. */
-	for (size_t i = 0; i < sizeof(children) / sizeof(*children); i++)
-		if (children[i] > 0 && clock_getcpuclockid(children[i], &child) == 0)
+	for (size_t i = 0; i < sizeof(children) / sizeof(*children); i++) {
+		if (children[i] <= 0)
+			continue;
+		if (clock_getcpuclockid(children[i], &child) == 0)
 			own_ns += clock_ns(child);
+		add_memory(children[i], &s->resident_bytes, &s->resident_most_bytes);
+	}
 	if (r->watcher.pid > 0)
 		own_ns += __atomic_load_n(&s->commands_ns, __ATOMIC_RELAXED);
 	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
@@ -356,29 +376,22 @@ static void account_window(struct recorder *r, struct profile *p)
 	state_note_hour(&r->hour, s, clock_ns(CLOCK_REALTIME) / NS_PER_S);
 }
 
+/* The keeper writes it: a disk that hangs does not stop the recording. */
 static void write_window(struct recorder *r, struct profile **window)
 {
 	const struct user_share share =
 		user_share_of(&r->o->limits, WINDOW_FINE_S, (*window)->duration_ns);
-	const struct profile *p;
-	char path[PATH_MAX];
-	struct stat status;
 	struct error e;
+	int fd;
 
 	if (!r->o->limits.times_s)
 		(*window)->ticks.count = 0;
-	if (user_share_limit(window, &share, &e) ||
-	    archive_write(r->archive, *window, path, sizeof(path), &e)) {
-		r->state->windows_failed++;
+	if (user_share_limit(window, &share, &e) || archive_encode(*window, keep_up, r, &fd, &e)) {
+		r->state->windows_lost++;
 		log_problem(&e);
 		return;
 	}
-	p = *window;
-	r->state->windows++;
-	r->state->last_window_s = p->time_ns / NS_PER_S;
-	if (stat(path, &status) == 0)
-		r->state->window_bytes += status.st_size;
-	log_detail("%s: %" PRIu64 " samples", path, p->totals.counted);
+	keeper_write_window(&r->keeper, fd, (*window)->time_ns, (*window)->totals.counted);
 }
 
 /* Ends the window, and writes it. An error is one of the recording itself. */
@@ -388,7 +401,7 @@ static int finish_window(struct recorder *r, struct error *e)
 		.cache = r->symbols,
 		.window_ns = r->o->window_ns,
 		.unread = note_unread,
-		.stop = keep_up,
+		.stop = keep_up_and_go_on,
 		.context = r,
 	};
 	struct profile *p = NULL;
@@ -403,20 +416,13 @@ static int finish_window(struct recorder *r, struct error *e)
 	err = symbol_resolve(p, &names, e);
 	if (r->unread > UNREAD_LOGGED)
 		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
-	if (!err) {
+	if (!err)
 		write_window(r, &p);
-		if (r->o->dcpi)
-			dcpi_add_window(r->o->dcpi, &r->epoch_ns, p, r->state);
-	}
 	profile_free(p);
 	malloc_trim(0); /* as continuous_run() has set it */
-	/* Without a keeper, recording goes on: it is tried again with each window. */
-	if (r->keeper.pid <= 0 && keeper_start(&r->keeper, r->o, r->host, r->state, &problem))
-		log_problem(&problem);
 	if (r->watcher.pid <= 0 &&
 	    watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, &problem))
 		log_problem(&problem);
-	keeper_wake(&r->keeper);
 	finish_trigger(r);
 	if (!r->end)
 		look_if_due(&r->look, r->o, r->host, r->state);
@@ -453,18 +459,21 @@ static int record_windows(struct recorder *r, struct error *e)
 {
 	uint64_t end_ns = next_end_ns(r);
 	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
-	struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = r->signals, .events = POLLIN },
+				{ .events = POLLIN },
+				{ .events = POLLIN } };
 	struct watcher_event event;
 	int err = 0;
 
 	while (!err && !r->end) {
 		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
 
-		ping_watchdog(r);
+		look_after(r);
 		if (left > LOOK_NS)
 			left = LOOK_NS;
 		fds[1].fd = r->watcher.pid > 0 ? r->watcher.fd : -1;
-		if (poll(fds, 2, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
+		fds[2].fd = r->keeper.sent ? r->keeper.socket : -1;
+		if (poll(fds, 3, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for signals");
 		while (watcher_read(&r->watcher, &event))
 			/* The watcher has no privileges, and no power over this process. */
@@ -501,7 +510,7 @@ static int check_keeping(const struct recorder *r, struct error *e)
 		{ "--push-queue-bytes", options.queue_bytes },
 	};
 	struct push *p = NULL;
-	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
+	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0, fd;
 
 	if (!err && r->o->triggers.count && !r->o->limits.times_s)
 		return error_set_kind(e, ERROR_USAGE, 0,
@@ -517,6 +526,15 @@ static int check_keeping(const struct recorder *r, struct error *e)
 					      how_to_push[i].option);
 	if (!options.url)
 		return 0;
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		error_set_kind(e, ERROR_NOT_PERMITTED, errno, "cannot send windows");
+		error_hint(e, "the unit has no network: see \"Sending\" in profild(8) for what "
+			      "gives it some");
+		return -EAFNOSUPPORT;
+	}
+	if (fd >= 0)
+		close(fd);
 	options.directory = r->o->directory;
 	options.host = r->host;
 	err = push_new(&options, &p, e);
@@ -573,13 +591,17 @@ static int start_recorder(struct recorder *r, struct error *e)
 	if (r->signals < 0)
 		return error_set(e, errno, "cannot watch for signals");
 	err = check_keeping(r, e);
-	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
-	err = err ?: count_triggers(r, e);
+	r->keeper.o = r->o;
+	r->keeper.host = r->host;
+	r->keeper.state = r->state;
 	err = err ?: descriptor_limit_raise(e);
-	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
+	err = err ?: keeper_start(&r->keeper, e);
+	err = err ?: count_triggers(r, e);
 	err = err ?: watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, e);
-	if (!err)
+	if (!err) {
 		look_begin(&r->look, r->o, r->host);
+		state_live_begin(&r->live, r->o->directory, r->host);
+	}
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {
@@ -606,7 +628,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 
 int continuous_run(const struct continuous_options *o, struct error *e)
 {
-	struct recorder r = { .o = o, .signals = -1 };
+	struct recorder r = { .o = o, .signals = -1, .live = { .fd = -1 } };
 	int err = start_recorder(&r, e) ?: record_windows(&r, e);
 
 	capture_free(r.capture);
@@ -615,17 +637,17 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	watcher_stop(&r.watcher);
 	look_stop(&r.look);
 	keeper_stop(&r.keeper);
-	archive_close(r.archive);
+	state_live_end(&r.live);
 	if (r.signals >= 0)
 		close(r.signals);
 	return err;
 }
 
-int continuous_status(const char *directory, bool json, bool *runs, struct error *e)
+int continuous_status(const char *directory, bool json, enum state_health *health, struct error *e)
 {
 	char host[HOST_NAME_MAX + 1];
 
 	if (gethostname(host, sizeof(host)))
 		return error_set(e, errno, "cannot get the name of this machine");
-	return state_print(directory, host, json, runs, e);
+	return state_print(directory, host, json, health, e);
 }

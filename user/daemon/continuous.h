@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "daemon/continuous_options.h"
+#include "daemon/state.h"
 #include "util/error.h"
 
 /* Recording of the whole machine into an archive, minute after minute. */
@@ -17,9 +18,9 @@
 int continuous_run(const struct continuous_options *o, struct error *e);
 
 /*
- * Prints what the process that records into this directory has done so far. *runs: whether it does
- * so still. Returns as above.
+ * Prints what the process that records into this directory has done so far. *health: whether it
+ * does so still. Returns as above.
  */
-int continuous_status(const char *directory, bool json, bool *runs, struct error *e);
+int continuous_status(const char *directory, bool json, enum state_health *health, struct error *e);
 
 #endif

@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,23 +22,80 @@
 #include "cli/capabilities.h"
 #include "daemon/dcpi.h"
 #include "daemon/log.h"
+#include "format/format.h"
 #include "push/push.h"
+#include "util/array.h"
+#include "util/child.h"
 #include "util/clock.h"
 
-/*
- * Bound: machine: time for which the end waits for the keeper; then: it is killed: what it wrote at
- * last is incomplete, and left to the next start; again: at the next start; share: none; seen: not
- * seen.
- */
-#define STOP_MS 5000 /* how long keeper_stop() waits */
 /* Bound: pace. */
 #define IDLE_MS 60000 /* between two looks at the limits when no window comes */
+
+/* The CPU time that waking takes shows the recorder that it is not stuck. Bound: pace. */
+#define WAKE_MS 10000
+
+/* After its work is done: how long it waits for what the recorder has next. Bound: pace. */
+#define NEXT_MS 20
+
+/*
+ * So long without any CPU time: it waits for something that does not come.
+ * Bound: machine: seconds for which what writes the files may wait for a disk; then: it is ended,
+ * and windows wait in memory; again: as soon as it is gone; share: none; seen: keeper_stuck,
+ * keeper_away_s, --status, and the log.
+ */
+#define STUCK_S 30
+
+/* One that has ended starts again with the next window, or after so long. Bound: pace. */
+#define AGAIN_NS (60 * NS_PER_S)
+
+/*
+ * Of keeper_stop(): how long one may take that goes on, and one that takes no CPU time.
+ * Bound: machine: time for which the end waits for what is to be written; then: it is lost; again:
+ * at the next start; share: none; seen: the log.
+ */
+#define STOP_NS (5 * NS_PER_S)
+/* Bound: as STOP_NS. */
+#define STOP_STUCK_NS (3 * NS_PER_S / 2)
+
+/*
+ * Windows that ended so many keepers are lost: they may be the reason.
+ * Bound: users: attempts to write a window; then: it is lost; again: the next window is written;
+ * share: none; seen: windows_lost.
+ */
+#define ATTEMPTS_MAX 3
+
+/*
+ * How long the start may take to open the archive.
+ * Bound: machine: time to open the archive; then: the start fails; again: at the next start; share:
+ * none; seen: the log.
+ */
+#define OPEN_NS (60 * NS_PER_S)
+
+/* From the recorder; with a descriptor if it is a window. */
+struct message {
+	struct archive_trigger trigger; /* kind 0: it is a window */
+	uint64_t time_ns, samples;	/* of a window */
+};
+
+/* To the recorder: after the archive was opened, and after each message. */
+struct answer {
+	int err;
+	struct error why;
+};
+
+struct keeper_item {
+	struct message message;
+	int fd; /* -1: none */
+	uint64_t bytes;
+	unsigned int attempts;
+};
 
 struct work {
 	const struct continuous_options *o;
 	const char *host;
 	struct state *state;
-	int pipe;
+	struct archive *archive; /* NULL: it publishes the metrics alone */
+	int socket;
 	pid_t recorder;
 	struct push *push;   /* NULL: nothing is sent */
 	struct state before; /* as earlier keepers left it */
@@ -122,9 +182,9 @@ static void report_push(enum push_report kind, const struct error *e, void *cont
 static bool is_stopped(void *context)
 {
 	const struct work *w = context;
-	struct pollfd fd = { .fd = w->pipe };
+	struct pollfd fd = { .fd = w->socket, .events = POLLRDHUP };
 
-	return poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP;
+	return poll(&fd, 1, 0) > 0;
 }
 
 /* Sends what waits, and counts it. Returns the milliseconds until the next time. */
@@ -150,40 +210,51 @@ static int push_windows(struct work *w)
 	return next_ms < IDLE_MS ? next_ms : IDLE_MS;
 }
 
-/* The lines "NAME: NUMBER kB" of /proc/PID/status: what is resident, and what was at most. */
-static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
-{
-	char path[64], line[256];
-	uint64_t kib;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	in = fopen(path, "re");
-	while (in && fgets(line, sizeof(line), in))
-		if (sscanf(line, "VmRSS: %" SCNu64, &kib) == 1)
-			*resident += kib * 1024;
-		else if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-			*most += kib * 1024;
-	if (in)
-		fclose(in);
-}
-
 static void publish_state(struct work *w)
 {
-	uint64_t resident = 0, most = 0, look;
 	struct error e;
 
-	add_memory(w->recorder, &resident, &most);
-	add_memory(getpid(), &resident, &most);
-	look = __atomic_load_n(&w->state->look_pid, __ATOMIC_RELAXED);
-	if (look)
-		add_memory(look, &resident, &most);
-	w->state->resident_bytes = resident;
-	w->state->resident_most_bytes = most;
-	if (state_write(w->state, w->o->directory, w->host, &e))
+	/* One may be on another disk than the other. */
+	if (w->archive && state_write(w->state, w->o->directory, w->host, &e))
 		log_problem(&e);
 	if (w->o->metrics && state_write_metrics(w->state, w->o->metrics, &e))
 		log_problem(&e);
+}
+
+static void write_window(struct work *w, const struct message *m, int fd)
+{
+	const struct input_options options = { .foreign = true };
+	char path[PATH_MAX];
+	struct state *s = w->state;
+	struct profile *p;
+	struct stat status;
+	struct error e;
+	int err = 0;
+
+	if (archive_write(w->archive, fd, m->time_ns, path, sizeof(path), &e)) {
+		s->windows_failed++;
+		log_problem(&e);
+	} else {
+		s->windows++;
+		s->last_window_s = m->time_ns / NS_PER_S;
+		if (fstat(fd, &status) == 0)
+			s->window_bytes += status.st_size;
+		log_detail("%s: %" PRIu64 " samples", path, m->samples);
+	}
+	if (!w->o->dcpi)
+		return;
+	/* The archive may be on a disk that is full, and the database on another. */
+	if (lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0)
+		err = error_set(&e, errno, "cannot read a window");
+	err = err ?: format_read("-", &options, &p, &e);
+	if (err) {
+		s->dcpi_failed++;
+		log_problem(&e);
+		return;
+	}
+	dcpi_add_window(w->o->dcpi, &s->dcpi_epoch_ns, p, s);
+	profile_free(p);
+	malloc_trim(0);
 }
 
 static void write_trigger(struct work *w, struct archive_trigger *trigger)
@@ -203,47 +274,69 @@ static void write_trigger(struct work *w, struct archive_trigger *trigger)
 }
 
 /*
- * Waits for messages of the recorder, at most so long: each is an archive_trigger, which is empty
- * if it is to wake the keeper alone. False: the recorder has closed the pipe.
+ * Does what the recorder has sent, after waiting at most so long for it. False: the recorder wants
+ * it to end, or has ended.
  */
-static bool take_messages(struct work *w, int wait_ms)
+static bool take_messages(struct work *w, uint64_t wait_ms)
 {
-	struct pollfd fd = { .fd = w->pipe, .events = POLLIN };
-	struct archive_trigger message;
-	ssize_t size = 1;
+	uint64_t until_ns = now_ns() + wait_ms * NS_PER_MS;
+	const struct answer done = { 0 };
+	struct message m;
+	int fds[CHILD_FDS_MAX];
+	ssize_t size;
 
-	if (poll(&fd, 1, wait_ms) <= 0)
-		return true;
-	while ((size = read(w->pipe, &message, sizeof(message))) == sizeof(message))
-		if (message.kind)
-			write_trigger(w, &message);
-	return size != 0;
+	do {
+		uint64_t now = now_ns(), wake_ns = now + WAKE_MS * NS_PER_MS;
+
+		size = child_receive(w->socket, &m, sizeof(m), fds,
+				     wake_ns < until_ns ? wake_ns : until_ns);
+		if (size == sizeof(m)) {
+			if (m.trigger.kind)
+				write_trigger(w, &m.trigger);
+			else
+				write_window(w, &m, fds[0]);
+			if (fds[0] >= 0)
+				close(fds[0]);
+			child_send(w->socket, &done, sizeof(done), NULL, 0);
+			until_ns = now_ns() + NEXT_MS * NS_PER_MS;
+		}
+	} while (size > 0 || (size == -ETIMEDOUT && now_ns() < until_ns));
+	return size == -ETIMEDOUT;
 }
 
-/* Runs in the keeper's process, until the recorder closes the pipe. Does not return. */
-static void run_keeper(struct work *w)
+/* Runs in the keeper's process, until the recorder shuts the socket. Does not return. */
+static void run_keeper(struct work *w, bool metrics)
 {
 	uint64_t sent_until_ns;
 	sigset_t all;
 	struct push_options push = w->o->push;
+	struct answer opened = { 0 };
 	bool goes_on;
 	int next_ms = 0;
 	struct error e;
 
-	/* The recorder's end ends it, too, but in order when it closes the pipe. */
+	/* The recorder's end ends it, too, but in order when it shuts the socket. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != w->recorder)
 		_exit(1);
 	prctl(PR_SET_NAME, "profild-keeper");
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* Closes the recorder's descriptors, the archive's lock above all. */
-	if (dup2(w->pipe, STDERR_FILENO + 1) < 0)
+	if (dup2(w->socket, STDERR_FILENO + 1) < 0)
 		_exit(1);
-	w->pipe = STDERR_FILENO + 1;
-	syscall(SYS_close_range, w->pipe + 1, ~0U, 0);
+	w->socket = STDERR_FILENO + 1;
+	syscall(SYS_close_range, w->socket + 1, ~0U, 0);
 	if (capabilities_drop(&e))
 		log_problem(&e);
+	while (metrics) {
+		publish_state(w);
+		if (!take_messages(w, WAKE_MS))
+			_exit(0);
+	}
+	opened.err = archive_open(w->o->directory, w->host, w->recorder, &w->archive, &opened.why);
+	child_send(w->socket, &opened, sizeof(opened), NULL, 0);
+	if (opened.err)
+		_exit(1);
 	push.directory = w->o->directory;
 	push.host = w->host;
 	push.since_ns = w->state->start_s * NS_PER_S;
@@ -256,6 +349,9 @@ static void run_keeper(struct work *w)
 	publish_state(w);
 	do {
 		goes_on = take_messages(w, next_ms);
+		/* Tidying may take long: this one may be ended before it comes to an end. */
+		if (!goes_on)
+			publish_state(w);
 		/* What waits to be sent is not merged: part of it may have been sent already. */
 		sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
 		memcpy(w->kept, w->keeps, sizeof(w->kept));
@@ -271,65 +367,302 @@ static void run_keeper(struct work *w)
 	_exit(0);
 }
 
-int keeper_start(struct keeper *k, const struct continuous_options *o, const char *host,
-		 struct state *state, struct error *e)
+/* --- In the recorder --- */
+
+/* Forks the process. metrics: it publishes these alone. */
+static int fork_keeper(struct keeper *k, bool metrics, struct error *e)
 {
 	struct work w = {
-		.o = o,
-		.host = host,
-		.state = state,
+		.o = k->o,
+		.host = k->host,
+		.state = k->state,
 		.recorder = getpid(),
-		.before = *state,
+		.before = *k->state,
 	};
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
-		return error_set(e, errno, "cannot make a pipe");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return error_set(e, errno, "cannot create a socket");
 	k->pid = fork();
 	if (k->pid < 0) {
 		int err = error_set(e, errno, "cannot start the process that keeps the files");
 
+		k->pid = 0;
 		close(ends[0]);
 		close(ends[1]);
 		return err;
 	}
-	w.pipe = ends[0];
+	w.socket = ends[1];
 	if (k->pid == 0)
-		run_keeper(&w);
-	close(ends[0]);
-	k->pipe = ends[1];
-	state->keeper_starts++;
+		run_keeper(&w, metrics);
+	close(ends[1]);
+	k->socket = ends[0];
+	k->metrics = metrics;
+	k->opened = k->sent = k->ending = k->due = false;
+	k->cpu_ns = k->silent_s = 0;
+	k->state->keeper_starts += !metrics;
 	return 0;
 }
 
-int keeper_write_trigger(const struct keeper *k, const struct archive_trigger *trigger)
+/* The process has ended, or was killed. */
+static void drop_process(struct keeper *k)
 {
-	if (k->pid <= 0)
-		return -ESRCH;
-	/* Whole or not at all: it is shorter than PIPE_BUF. */
-	return write(k->pipe, trigger, sizeof(*trigger)) < 0 ? -errno : 0;
+	close(k->socket);
+	k->pid = 0;
+	k->sent = false;
+	k->away_ns = k->away_ns ?: now_ns();
 }
 
-void keeper_wake(const struct keeper *k)
+static void drop_item(struct keeper *k, size_t i)
 {
-	/* A pipe that is full wakes it as well. */
-	keeper_write_trigger(k, &(struct archive_trigger){ 0 });
+	struct state *s = k->state;
+
+	if (k->items[i].fd >= 0) {
+		close(k->items[i].fd);
+		k->bytes -= k->items[i].bytes;
+		s->windows_waiting--;
+		s->waiting_bytes = k->bytes;
+	}
+	memmove(&k->items[i], &k->items[i + 1], (--k->count - i) * sizeof(*k->items));
+}
+
+/* Takes the answers that are there. */
+static void take_answers(struct keeper *k)
+{
+	struct answer a;
+
+	while (k->pid > 0 && child_receive(k->socket, &a, sizeof(a), NULL, 0) == sizeof(a)) {
+		if (a.err) {
+			log_problem(&a.why);
+		} else if (!k->opened) {
+			k->opened = true;
+			k->away_ns = 0;
+		} else if (k->sent) {
+			k->sent = false;
+			drop_item(k, 0);
+		}
+	}
+}
+
+static void give_work(struct keeper *k)
+{
+	const struct keeper_item *first = k->items;
+
+	if (k->pid > 0 && k->opened && !k->ending && !k->sent && k->count)
+		k->sent = child_send(k->socket, &first->message, sizeof(first->message), &first->fd,
+				     first->fd >= 0) == 0;
+}
+
+/* Whether it has taken CPU time, or waits for some, since this was asked last. */
+static bool goes_on(struct keeper *k)
+{
+	const struct child process = { .pid = k->pid };
+	clockid_t clock;
+	uint64_t cpu_ns = 0;
+	bool more;
+
+	if (clock_getcpuclockid(k->pid, &clock) == 0)
+		cpu_ns = clock_ns(clock);
+	more = cpu_ns != k->cpu_ns;
+	k->cpu_ns = cpu_ns;
+	return more || child_is_running(&process);
+}
+
+/* Once a second: how long it has not answered. Time in which this process stood does not count. */
+static void look_at_process(struct keeper *k)
+{
+	uint64_t now = now_ns();
+
+	if (now < k->next_look_ns)
+		return;
+	k->next_look_ns = now + NS_PER_S;
+	if (k->pid > 0 && !k->metrics) {
+		k->silent_s = goes_on(k) ? 0 : k->silent_s + 1;
+		if (k->silent_s >= STUCK_S) {
+			log_note("the process that keeps the files has not answered for %d "
+				 "seconds, as if its disk hung: it is ended; windows wait in "
+				 "memory",
+				 STUCK_S);
+			k->state->keeper_stuck++;
+			kill(k->pid, SIGKILL); /* its child, not waited for yet */
+			k->stuck = k->pid;
+			k->away_ns = now - STUCK_S * NS_PER_S;
+			drop_process(k);
+			k->due = true;
+		}
+	}
+	k->due |= k->pid <= 0 && now - k->away_ns >= AGAIN_NS;
+	k->state->keeper_away_s = k->away_ns ? (now - k->away_ns) / NS_PER_S : 0;
+}
+
+void keeper_step(struct keeper *k)
+{
+	struct error e;
+
+	take_answers(k);
+	give_work(k);
+	look_at_process(k);
+	if (k->pid > 0 || !k->due || (k->stuck && !k->o->metrics))
+		return;
+	k->due = false; /* if it fails, again with the next window */
+	if (fork_keeper(k, k->stuck, &e))
+		log_problem(&e);
+}
+
+static void add_item(struct keeper *k, const struct keeper_item *item)
+{
+	struct state *s = k->state;
+	struct error e;
+
+	/* What is its work now cannot be taken back. */
+	while ((k->bytes + item->bytes > KEEPER_WAITING_BYTES || k->count >= KEEPER_WAITING_MAX) &&
+	       k->count > k->sent) {
+		s->windows_lost += k->items[k->sent].fd >= 0;
+		drop_item(k, k->sent);
+		error_set(&e, 0, "too much waits to be written: the oldest windows are lost");
+		log_problem(&e);
+	}
+	k->due |= k->pid <= 0;
+	if (array_reserve(&k->items, &k->room, k->count + 1, sizeof(*k->items))) {
+		s->windows_lost += item->fd >= 0;
+		if (item->fd >= 0)
+			close(item->fd);
+		return;
+	}
+	k->items[k->count++] = *item;
+	k->bytes += item->bytes;
+	s->windows_waiting += item->fd >= 0;
+	s->waiting_bytes = k->bytes;
+	keeper_step(k);
+}
+
+void keeper_write_window(struct keeper *k, int fd, uint64_t time_ns, uint64_t samples)
+{
+	struct keeper_item item = { .message = { .time_ns = time_ns, .samples = samples },
+				    .fd = fd };
+	struct stat status;
+
+	if (fstat(fd, &status) == 0)
+		item.bytes = status.st_size;
+	add_item(k, &item);
+}
+
+void keeper_write_trigger(struct keeper *k, const struct archive_trigger *trigger)
+{
+	add_item(k, &(struct keeper_item){ .message = { .trigger = *trigger }, .fd = -1 });
+}
+
+int keeper_start(struct keeper *k, struct error *e)
+{
+	struct answer a;
+	int err = fork_keeper(k, false, e);
+	ssize_t size;
+
+	if (err)
+		return err;
+	size = child_receive(k->socket, &a, sizeof(a), NULL, now_ns() + OPEN_NS);
+	if (size == sizeof(a) && !a.err) {
+		k->opened = true;
+		return 0;
+	}
+	if (size == sizeof(a)) {
+		*e = a.why;
+		return a.err;
+	}
+	return error_set(e, size < 0 ? -size : EIO,
+			 "the process that keeps the files does not open %s", k->o->directory);
+}
+
+void keeper_wait(struct keeper *k)
+{
+	int status;
+
+	if (k->stuck && waitpid(k->stuck, NULL, WNOHANG) == k->stuck) {
+		log_note("the process that did not answer has ended");
+		k->stuck = 0;
+		k->due = true;
+		if (k->pid > 0 && k->metrics)
+			kill(k->pid, SIGKILL); /* its child, not waited for yet */
+	}
+	if (k->pid <= 0 || waitpid(k->pid, &status, WNOHANG) != k->pid)
+		return;
+	take_answers(k); /* why it has ended, too */
+	if (k->sent && ++k->items[0].attempts >= ATTEMPTS_MAX) {
+		k->state->windows_lost += k->items[0].fd >= 0;
+		drop_item(k, 0);
+	}
+	/* With the next window, not now: what ended it may end it again. */
+	if (!k->due)
+		log_note("the process that keeps the files has ended (status %#x): it starts again "
+			 "with the next window",
+			 status);
+	drop_process(k);
+}
+
+void keeper_restart(struct keeper *k)
+{
+	if (k->pid > 0 && !k->metrics)
+		shutdown(k->socket, SHUT_WR);
+	k->ending = true;
+	k->due = true;
+}
+
+/* Has it write what waits, and end. False: it does not. */
+static bool finish_work(struct keeper *k, uint64_t until_ns)
+{
+	uint64_t seen_ns = now_ns(), now;
+
+	for (;;) {
+		take_answers(k);
+		give_work(k);
+		if (!k->count)
+			shutdown(k->socket, SHUT_WR);
+		if (child_reap(k->pid, 10)) {
+			take_answers(k);
+			drop_process(k);
+			return true;
+		}
+		now = now_ns();
+		if (goes_on(k))
+			seen_ns = now;
+		if (now >= until_ns || now - seen_ns >= STOP_STUCK_NS)
+			return false;
+	}
+}
+
+/* Kills it. False: it waits for a disk, and is still there. */
+static bool end_process(struct keeper *k)
+{
+	bool ended;
+
+	kill(k->pid, SIGKILL); /* its child, not waited for yet */
+	ended = child_reap(k->pid, 100);
+	drop_process(k);
+	return ended;
 }
 
 void keeper_stop(struct keeper *k)
 {
-	siginfo_t info = { 0 };
-	struct pollfd fd = { .events = POLLIN };
+	const uint64_t until_ns = now_ns() + STOP_NS;
+	struct error e;
+	bool ends = true;
 
-	if (k->pid <= 0)
-		return;
-	close(k->pipe);
-	fd.fd = syscall(SYS_pidfd_open, k->pid, 0);
-	if (fd.fd >= 0)
-		poll(&fd, 1, STOP_MS); /* all signals that profild handles are blocked */
-	kill(k->pid, SIGKILL);	       /* its child, not waited for yet: nobody else has the PID */
-	waitid(P_PID, k->pid, &info, WEXITED);
-	if (fd.fd >= 0)
-		close(fd.fd);
-	k->pid = 0;
+	if (k->pid > 0 && k->metrics)
+		end_process(k);
+	/* One that merges files takes work only afterwards: it is ended for another one. */
+	else if (k->pid > 0 && !finish_work(k, until_ns - STOP_NS / 2))
+		ends = end_process(k);
+	if (k->count && ends && !k->stuck && fork_keeper(k, false, &e) == 0 &&
+	    !finish_work(k, until_ns))
+		end_process(k);
+	if (k->state)
+		k->state->windows_lost += k->state->windows_waiting;
+	if (k->count && k->state)
+		log_note("%" PRIu64 " windows are lost: the process that keeps the files did not "
+			 "write them",
+			 k->state->windows_waiting);
+	while (k->count)
+		drop_item(k, k->count - 1);
+	free(k->items);
+	k->items = NULL;
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 #include "report/changes/changes.h"
 #include "symbol/package.h"
 #include "util/array.h"
+#include "util/child.h"
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/index.h"
@@ -80,7 +80,7 @@
  * Bound: machine: time for which the end waits for a look for changes; then: it is left behind,
  * killed; again: at the next start; share: none; seen: not seen.
  */
-#define STOP_MS 5000
+#define STOP_MS 100
 
 /* The least difference that is reported, as profiltool changes has it, in percent. */
 #define LEAST_PERCENT 1
@@ -790,7 +790,6 @@ void look_if_due(struct look *l, const struct continuous_options *o, const char 
 		state->looks_failed++;
 		l->pid = 0;
 	}
-	__atomic_store_n(&state->look_pid, l->pid, __ATOMIC_RELAXED);
 }
 
 void look_wait(struct look *l, struct state *state)
@@ -800,7 +799,6 @@ void look_wait(struct look *l, struct state *state)
 	if (l->pid <= 0 || waitpid(l->pid, &status, WNOHANG) != l->pid)
 		return;
 	l->pid = 0;
-	__atomic_store_n(&state->look_pid, 0, __ATOMIC_RELAXED);
 	state->looks++;
 	state->last_look_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	if (!status)
@@ -817,17 +815,10 @@ void look_wait(struct look *l, struct state *state)
 
 void look_stop(struct look *l)
 {
-	struct pollfd fd = { .events = POLLIN };
-
 	if (l->pid <= 0)
 		return;
 	kill(l->pid, SIGKILL); /* its child, not waited for yet */
 	/* One that waits for a file system does not end by that; nor does it hold up the end. */
-	fd.fd = syscall(SYS_pidfd_open, l->pid, 0);
-	if (fd.fd >= 0) {
-		poll(&fd, 1, STOP_MS);
-		close(fd.fd);
-	}
-	waitpid(l->pid, NULL, WNOHANG);
+	child_reap(l->pid, STOP_MS);
 	l->pid = 0;
 }

@@ -23,6 +23,7 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_NOT_RUNNING = 3, /* --status: as for init scripts (LSB) */
+	EXIT_STUCK = 4,	      /* --status: it runs, but does not answer or write */
 	EXIT_USAGE = 2,
 	EXIT_NOT_PERMITTED = 5,
 	EXIT_KERNEL_LACKS = 6,
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
 	};
 	struct command_line c = { 0 };
 	int err, code = EXIT_DONE;
-	bool runs = false;
+	enum state_health health = STATE_ENDED;
 	struct error e;
 
 	if (fill_standard_descriptors())
@@ -116,8 +117,10 @@ int main(int argc, char **argv)
 		} else if (c.is_record) {
 			err = serve_users(&c, &e);
 		} else if (c.is_status) {
-			err = continuous_status(c.continuous.directory, c.json, &runs, &e);
-			code = runs ? EXIT_DONE : EXIT_NOT_RUNNING;
+			err = continuous_status(c.continuous.directory, c.json, &health, &e);
+			code = health == STATE_ENDED	 ? EXIT_NOT_RUNNING
+			       : health == STATE_RECORDS ? EXIT_DONE
+							 : EXIT_STUCK;
 		} else {
 			err = serve_clients(&c, &e);
 		}

@@ -17,6 +17,7 @@
 #include "archive/tree.h"
 #include "report/text.h"
 #include "util/directory.h"
+#include "util/clock.h"
 #include "util/file.h"
 
 #define STATE_FILE ".state" /* in the host's directory of the archive */
@@ -43,6 +44,15 @@ static const struct field {
 #define RECENT(number, name, help) GAUGE(recent[number], name, help)
 	{ "recorder_pid", NULL, offsetof(struct state, recorder_pid), true, true },
 	GAUGE(start_s, "start_time_seconds", "When recording began"),
+	GAUGE(recorder_time_s, "recorder_time_seconds", "When the recorder was seen to run last"),
+	GAUGE(keeper_away_s, "keeper_away_seconds",
+	      "For how long the process that keeps the files has not answered"),
+	COUNTER(keeper_stuck, "keeper_stuck_total",
+		"Processes that kept the files, did not answer, and were ended"),
+	GAUGE(windows_waiting, "windows_waiting", "Windows that wait in memory to be written"),
+	GAUGE(waiting_bytes, "windows_waiting_bytes", "Bytes of these"),
+	COUNTER(windows_lost, "windows_lost_total",
+		"Windows lost before they were written: too much waited, or no memory"),
 	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written"),
 	COUNTER(windows, "windows_total", "Windows written"),
 	COUNTER(windows_failed, "windows_failed_total", "Windows that could not be written"),
@@ -119,7 +129,7 @@ static const struct field {
 	COUNTER(triggers, "triggers_total", "Files written because of triggers"),
 	COUNTER(triggers_failed, "triggers_failed_total", "Those that could not be written"),
 	COUNTER(triggers_refused, "triggers_refused_total",
-		"Triggers without a file: too many in an hour, or no process to write it"),
+		"Triggers without a file: too many in an hour"),
 	GAUGE(last_trigger_s, "last_trigger_time_seconds",
 	      "The time of the last file of a trigger"),
 	{ "last_trigger_kind", NULL, offsetof(struct state, last_trigger_kind), true, true },
@@ -490,18 +500,30 @@ static void print_refusals(const struct refusals *refusals)
 
 #define MIB (1024.0 * 1024)
 
-static void print_state(const struct state *s, bool running, const char *path)
+static void print_state(const struct state *s, enum state_health health, const char *path)
 {
 	char file[TRIGGER_PATH_SIZE];
 
-	printf("%-16s %s", "profild", running ? "records" : "does not run");
-	if (running)
-		printf(" (PID %" PRIu64 ")", s->recorder_pid);
-	printf("\n%-16s %s\n", "files in", path);
+	if (health == STATE_ENDED)
+		printf("%-16s does not run\n", "profild");
+	else if (health == STATE_RECORDS)
+		printf("%-16s records (PID %" PRIu64 ")\n", "profild", s->recorder_pid);
+	else if (s->keeper_away_s)
+		printf("%-16s writes nothing (PID %" PRIu64 "): the process that keeps the files "
+		       "has not answered for %" PRIu64 " s\n",
+		       "profild", s->recorder_pid, s->keeper_away_s);
+	else
+		printf("%-16s does not answer (PID %" PRIu64 ")\n", "profild", s->recorder_pid);
+	print_time("seen", s->recorder_time_s);
+	printf("%-16s %s\n", "files in", path);
 	print_time("since", s->start_s);
 	print_time("last window", s->last_window_s);
 	printf("%-16s %" PRIu64 " written, %.1f MiB; %" PRIu64 " failed\n", "windows", s->windows,
 	       s->window_bytes / MIB, s->windows_failed);
+	if (s->windows_waiting || s->windows_lost)
+		printf("%-16s %" PRIu64 " wait in memory, %.1f MiB; %" PRIu64
+		       " lost before they were written\n",
+		       "", s->windows_waiting, s->waiting_bytes / MIB, s->windows_lost);
 	if (s->windows_full)
 		printf("%-16s %" PRIu64 " ended early: they had too many processes or stacks\n", "",
 		       s->windows_full);
@@ -593,52 +615,145 @@ static void print_state(const struct state *s, bool running, const char *path)
 		       s->push_waiting, s->retried);
 }
 
-int state_print(const char *directory, const char *host, bool json, bool *runs, struct error *e)
+/* --- In /run --- */
+
+#define LIVE_DIRECTORY "/run/profil"
+/* Bound: pace. */
+#define LIVE_NS (5 * NS_PER_S)
+
+/* So long after it was written, one in /run, or in the archive, is not current. */
+#define LIVE_CURRENT_S	  30
+#define ARCHIVE_CURRENT_S 180
+
+/* Archives have names in /run, without a look at where their paths lead. */
+static void name_live(const char *directory, const char *host, char name[static 32])
 {
-	struct state s = { 0 };
-	char path[PATH_MAX];
-	struct tree t;
-	int err = tree_open(&t, directory, host, false, e), fd;
-	FILE *in = NULL;
+	const char *parts[] = { "", "/", directory, "/", host };
+	char here[PATH_MAX];
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a: the same in all processes */
+
+	if (*directory != '/' && getcwd(here, sizeof(here)))
+		parts[0] = here;
+	else
+		parts[1] = "";
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		for (const char *at = parts[i]; *at; at++)
+			/* As in "/var/lib/profil/" */
+			if (*at != '/' || (at[1] && at[1] != '/'))
+				hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+	snprintf(name, 32, "%016" PRIx64 ".json", hash);
+}
+
+void state_live_begin(struct state_live *l, const char *directory, const char *host)
+{
+	name_live(directory, host, l->name);
+	l->fd = directory_make(LIVE_DIRECTORY);
+}
+
+void state_live_write(struct state_live *l, const struct state *s)
+{
+	struct error ignored;
+
+	if (l->fd < 0 || now_ns() < l->next_ns)
+		return;
+	l->next_ns = now_ns() + LIVE_NS;
+	directory_write_file(l->fd, l->name, l->name, 0, write_json, (void *)s, &ignored);
+}
+
+void state_live_end(struct state_live *l)
+{
+	if (l->fd < 0)
+		return;
+	unlinkat(l->fd, l->name, 0);
+	close(l->fd);
+	l->fd = -1;
+}
+
+/* Reads the lines that write_json() writes; others may own the directory. Closes fd. */
+static int read_state(int fd, struct state *s)
+{
+	FILE *in = fdopen(fd, "r");
 	char line[256], name[64];
 	uint64_t number;
 	int known = 0;
 
-	if (!err) {
-		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
-		fd = directory_open_file(t.fd, STATE_FILE);
-		in = fd < 0 ? NULL : fdopen(fd, "r");
-		if (!in)
-			err = error_set(e, fd < 0 ? -fd : errno, "cannot read %s", path);
-		if (!in && fd >= 0)
-			close(fd);
+	if (!in) {
+		close(fd);
+		return -ENOMEM;
 	}
-	tree_close(&t);
-	if (err) {
-		error_hint(e, err == -ENOENT ? "profild --continuous has not recorded there; "
-					       "--directory names another directory"
-					     : "run it as the user that records");
-		return err;
-	}
-	/* Reads the lines that write_json() writes; others may own the directory. */
 	for (size_t lines = 0; lines < 2 * STATE_SIZE && fgets(line, sizeof(line), in); lines++) {
-		if (read_refusal(line, &s.refusals) ||
+		if (read_refusal(line, &s->refusals) ||
 		    sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
 			continue;
 		for (size_t i = 0; i < FIELDS; i++)
 			if (strcmp(name, fields[i].name) == 0) {
-				memcpy((char *)&s + fields[i].offset, &number, sizeof(number));
+				memcpy((char *)s + fields[i].offset, &number, sizeof(number));
 				known++;
 			}
 	}
-	err = known ? 0 : -EINVAL;
 	fclose(in);
-	if (err)
-		return error_set(e, 0, "%s is not what profild --continuous writes", path);
-	*strrchr(path, '/') = '\0';
-	*runs = archive_has_writer(directory, host);
+	return known ? 0 : -EINVAL;
+}
+
+/* Returns whether a recorder has written it that is there still. */
+static bool read_live(const char *directory, const char *host, struct state *s)
+{
+	int fd = directory_open(LIVE_DIRECTORY), file;
+	char name[64];
+	bool found;
+
+	if (fd < 0)
+		return false;
+	name_live(directory, host, name);
+	file = directory_open_file(fd, name);
+	close(fd);
+	found = file >= 0 && read_state(file, s) == 0;
+	snprintf(name, sizeof(name), "/proc/%" PRIu64 "/comm", s->recorder_pid);
+	/* It may have been killed, and its number be another's. */
+	return found && file_read_line(name, name, sizeof(name)) == 0 &&
+	       strncmp(name, "profild", strlen("profild")) == 0;
+}
+
+int state_print(const char *directory, const char *host, bool json, enum state_health *health,
+		struct error *e)
+{
+	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, current_s = LIVE_CURRENT_S;
+	struct state s = { 0 };
+	char path[PATH_MAX];
+	struct tree t;
+	int err, fd;
+
+	*health = STATE_RECORDS;
+	/* While it records, nothing on the archive's disk is asked for. */
+	if (read_live(directory, host, &s)) {
+		snprintf(path, sizeof(path), "%s/%s", directory, host);
+	} else {
+		s = (struct state){ 0 };
+		current_s = ARCHIVE_CURRENT_S;
+		err = tree_open(&t, directory, host, false, e);
+		if (!err) {
+			snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
+			fd = directory_open_file(t.fd, STATE_FILE);
+			err = fd < 0 ? error_set(e, -fd, "cannot read %s", path) : 0;
+		}
+		tree_close(&t);
+		if (err) {
+			error_hint(e, err == -ENOENT
+					      ? "profild --continuous has not recorded there; "
+						"--directory names another directory"
+					      : "run it as the user that records");
+			return err;
+		}
+		if (read_state(fd, &s))
+			return error_set(e, 0, "%s is not what profild --continuous writes", path);
+		*strrchr(path, '/') = '\0';
+		if (!archive_has_writer(directory, host))
+			*health = STATE_ENDED;
+	}
+	if (*health == STATE_RECORDS && (s.recorder_time_s + current_s < now_s || s.keeper_away_s))
+		*health = STATE_STUCK;
 	if (json)
 		return write_json(stdout, &s, e);
-	print_state(&s, *runs, path);
+	print_state(&s, *health, path);
 	return 0;
 }

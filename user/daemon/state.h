@@ -46,10 +46,13 @@ enum state_recent {
 struct state {
 	/* The recorder's */
 	uint64_t recorder_pid;
-	uint64_t start_s; /* times are seconds since the epoch */
-	uint64_t last_window_s;
-	uint64_t windows, windows_failed, window_bytes;
-	uint64_t windows_full; /* ended early: there was no memory for more */
+	uint64_t start_s;	  /* times are seconds since the epoch */
+	uint64_t recorder_time_s; /* when it was seen to run last */
+	uint64_t keeper_away_s;	  /* for how long no keeper has answered; 0: one does */
+	uint64_t keeper_stuck;	  /* how many did not, and were ended */
+	uint64_t windows_waiting, waiting_bytes; /* for the keeper, in memory */
+	uint64_t windows_lost;			 /* too many waited, or there was no memory */
+	uint64_t windows_full;			 /* ended early: there was no memory for more */
 	uint64_t samples, ticks;
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t times_lost, in_doubt, codes_lost;		 /* as in struct capture_totals */
@@ -59,21 +62,20 @@ struct state {
 	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
-	uint64_t cpu_ns;     /* of all its processes */
-	uint64_t machine_ns; /* time of all CPUs */
+	uint64_t cpu_ns;			      /* of all its processes */
+	uint64_t resident_bytes, resident_most_bytes; /* of these; the sum of the most of each */
+	uint64_t machine_ns;			      /* time of all CPUs */
 	/* Of the tables for walking stacks, as in struct capture_tables */
 	uint64_t unwind_bytes, unwind_size_bytes, unwind_room_bytes;
 	uint64_t unwind_no_room, unwind_too_large, unwind_deferred, unwind_evicted;
 	struct refusals refusals; /* of which each has its last time */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
-	uint64_t wall_lost;	 /* threads that ended unseen */
-	uint64_t throttled_ns;	 /* that quotas stopped control groups */
-	uint64_t throttled_lost; /* times that a group found no room */
-	uint64_t dcpi_failed, dcpi_dropped;
-	uint64_t triggers_refused;		   /* too many in an hour, or no keeper */
+	uint64_t wall_lost;			   /* threads that ended unseen */
+	uint64_t throttled_ns;			   /* that quotas stopped control groups */
+	uint64_t throttled_lost;		   /* times that a group found no room */
+	uint64_t triggers_refused;		   /* too many in an hour */
 	uint64_t looks, looks_failed, last_look_s; /* for changes, that have ended */
-	uint64_t look_pid;			   /* of the process that looks now; 0: none */
 	/* The watcher's: CPU time of the commands that it has run */
 	uint64_t commands_ns;
 	/* The process's that looks for changes */
@@ -83,7 +85,10 @@ struct state {
 	uint64_t units_refused, units_replaced; /* changes without a place; places given up */
 	/* The keeper's */
 	uint64_t keeper_starts;
-	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */
+	uint64_t last_window_s;
+	uint64_t windows, windows_failed, window_bytes;
+	uint64_t dcpi_failed, dcpi_dropped;
+	uint64_t dcpi_epoch_ns; /* when the epoch began that windows are added to; 0: none did */
 	uint64_t dropped, dropped_bytes;
 	uint64_t triggers, triggers_failed; /* files of triggers that were written, or not */
 	uint64_t last_trigger_s, last_trigger_kind; /* of the last: enum window_trigger */
@@ -114,7 +119,31 @@ struct state_hour {
 /* After each window: sets s->recent by its totals, which are those of now_s. */
 void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s);
 
-/* Prints what state_write() wrote. *runs: whether the recorder that it is about still records. */
-int state_print(const char *directory, const char *host, bool json, bool *runs, struct error *e);
+/*
+ * The same as JSON in /run, for --status alone, where no disk hangs. The recorder writes it itself,
+ * every few seconds. Without privileges there is none: fd is -1.
+ */
+struct state_live {
+	int fd; /* of the directory */
+	char name[32];
+	uint64_t next_ns;
+};
+
+void state_live_begin(struct state_live *l, const char *directory, const char *host);
+void state_live_write(struct state_live *l, const struct state *s);
+void state_live_end(struct state_live *l);
+
+enum state_health {
+	STATE_ENDED,
+	STATE_RECORDS,
+	STATE_STUCK, /* the recorder, or its keeper, does not answer */
+};
+
+/*
+ * Prints what the recorder has written to /run while it records, or the keeper to the archive.
+ * *health: of the recorder that it is about.
+ */
+int state_print(const char *directory, const char *host, bool json, enum state_health *health,
+		struct error *e);
 
 #endif

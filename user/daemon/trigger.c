@@ -20,14 +20,21 @@
 
 #include "cli/capabilities.h"
 #include "daemon/log.h"
+#include "util/child.h"
 #include "util/clock.h"
 #include "util/number.h"
 
 /* Bound: caller: percent of a trigger; then: the option is refused. */
 #define PERCENT_MAX 1000000
 /* Bound: pace. */
-#define COMMAND_SECONDS	   10 /* between two runs, if the text has none */
-#define COMMAND_STEP_NS	   (100 * NS_PER_MS)
+#define COMMAND_SECONDS 10 /* between two runs, if the text has none */
+#define COMMAND_STEP_NS (100 * NS_PER_MS)
+/*
+ * How long watcher_stop() waits.
+ * Bound: machine: time for which the end waits for commands of triggers; then: they are killed;
+ * again: at the next start; share: none; seen: not seen.
+ */
+#define STOP_MS		   300
 #define PRESSURE_DIRECTORY "/proc/pressure"
 
 /* --- Texts --- */
@@ -405,13 +412,12 @@ bool watcher_read(const struct watcher *w, struct watcher_event *event)
 
 void watcher_stop(struct watcher *w)
 {
-	siginfo_t info;
-
 	if (w->pid <= 0)
 		return;
-	kill(w->pid, SIGTERM); /* its child, not waited for yet */
-	kill(w->pid, SIGCONT); /* if somebody has stopped it */
-	waitid(P_PID, w->pid, &info, WEXITED);
+	kill(w->pid, SIGTERM);		  /* its child, not waited for yet */
+	kill(w->pid, SIGCONT);		  /* if somebody has stopped it */
+	if (!child_reap(w->pid, STOP_MS)) /* it waits for the file system that a command is in */
+		kill(w->pid, SIGKILL);
 	close(w->fd);
 	w->pid = 0;
 }

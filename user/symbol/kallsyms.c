@@ -12,6 +12,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/elf_header.h"
+#include "util/file.h"
 
 /*
  * The kernel's symbols have no sizes: without this limit, the last function of a module would cover
@@ -309,5 +310,5 @@ size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX])
 
 int kallsyms_resolve(struct batch *b)
 {
-	return kallsyms_resolve_from(b, "/proc/kallsyms");
+	return kallsyms_resolve_from(b, file_kallsyms());
 }

@@ -306,3 +306,14 @@ int child_end(struct child *c)
 	close(pid_fd);
 	return -1;
 }
+
+bool child_reap(pid_t pid, int wait_ms)
+{
+	struct pollfd end = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+
+	if (end.fd >= 0) {
+		poll(&end, 1, wait_ms);
+		close(end.fd);
+	}
+	return waitpid(pid, NULL, WNOHANG) != 0;
+}

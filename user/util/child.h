@@ -58,4 +58,10 @@ uint64_t child_cpu_ns(const struct child *c);
 int child_end(struct child *c);
 bool child_has_ended(int pid_fd);
 
+/*
+ * Waits for the end of a process that the caller has forked itself, at most so long, and takes note
+ * of it. False: it is still there, as one is that waits for a dead disk.
+ */
+bool child_reap(pid_t pid, int wait_ms);
+
 #endif

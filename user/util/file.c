@@ -92,6 +92,18 @@ static int follow_link(const char *path, char **target)
 	return *target ? 0 : -ENOMEM;
 }
 
+const char *file_kallsyms(void)
+{
+	static const char path[] = "/proc/kallsyms";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char byte;
+	bool hidden = fd < 0 || read(fd, &byte, 1) <= 0;
+
+	if (fd >= 0)
+		close(fd);
+	return hidden ? "/proc/1/root/proc/kallsyms" : path;
+}
+
 int file_check_writable(const char *path, struct error *e)
 {
 	struct stat status;

@@ -12,6 +12,12 @@
 int file_read_line(const char *path, char *line, size_t size);
 
 /*
+ * The path of the kernel's symbols. A service for which systemd hides them (ProtectKernelTunables=)
+ * finds them where init does, if it may see that.
+ */
+const char *file_kallsyms(void);
+
+/*
  * Checks before long work that file_write() could write this file now: the directory exists and is
  * writable. Returns 0, or a negative errno and sets e.
  */
