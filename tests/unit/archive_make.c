@@ -205,7 +205,7 @@ static void tidy(char **argv, int argc)
 	if (argc > 9)
 		limits.times_s = strtoull(argv[9], NULL, 10) * 3600;
 	for (int i = 0; i < atoi(argv[5]); i++)
-		check(archive_tidy(argv[2], argv[3], &limits,
+		check(archive_tidy(argv[2], argv[3], &limits, NULL,
 				   strtoull(argv[4], NULL, 10) * NS_PER_S, UINT64_MAX,
 				   print_dropped, NULL, &tidied, &e),
 		      &e);

@@ -44,7 +44,7 @@ static int try_tidy(const struct archive_limits *limits, uint64_t now_s, uint64_
 	static const struct archive_limits none;
 
 	memset(dropped, 0, sizeof(dropped));
-	return archive_tidy(directory, "one", limits ?: &none, now_s * NS_PER_S,
+	return archive_tidy(directory, "one", limits ?: &none, NULL, now_s * NS_PER_S,
 			    keep_from_s == UINT64_MAX ? UINT64_MAX : keep_from_s * NS_PER_S,
 			    note_dropped, NULL, &tidied, e);
 }
@@ -840,6 +840,75 @@ static void times_by_call(void **state)
 	assert_int_equal(tidied.times_from_ns, (START + 8 * 60 + 1) * NS_PER_S);
 }
 
+/* What another process keeps beside the windows: two parts, the newer of which stays. */
+struct beside_part {
+	uint64_t bytes, end_s, newer_bytes;
+	int drops;
+};
+
+static int measure_part(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct error *e)
+{
+	const struct beside_part *part = context;
+
+	(void)e;
+	*bytes = part->bytes + part->newer_bytes;
+	*oldest_end_s = part->bytes ? part->end_s : UINT64_MAX;
+	return 0;
+}
+
+static void drop_part(void *context, uint64_t end_s)
+{
+	struct beside_part *part = context;
+
+	assert_int_equal(end_s, part->end_s);
+	part->bytes = 0;
+	part->drops++;
+}
+
+/* Returns how many windows of ten are left when all that is kept may have so much. */
+static uint64_t left_beside(struct beside_part *part, uint64_t limit)
+{
+	const struct archive_beside beside = {
+		.measure = measure_part,
+		.drop_before = drop_part,
+		.context = part,
+	};
+	const struct archive_limits limits = { .bytes = limit };
+	struct error e;
+	uint64_t dropped_windows;
+
+	assert_int_equal(shell("rm -rf one"), 0);
+	write_windows(10);
+	memset(dropped, 0, sizeof(dropped));
+	if (archive_tidy(directory, "one", &limits, &beside, (START + 700) * NS_PER_S, UINT64_MAX,
+			 note_dropped, NULL, &tidied, &e))
+		fail_msg("%s", e.what);
+	dropped_windows = dropped[ARCHIVE_OVER_BYTES].count;
+	return 10 - dropped_windows;
+}
+
+static void beside_windows(void **state)
+{
+	const uint64_t mib = 1024 * 1024;
+	struct beside_part old = { .bytes = mib, .end_s = START - HOUR };
+	struct beside_part recent = { .end_s = START + HOUR };
+	struct beside_part large = { .bytes = 4 * mib, .end_s = START + HOUR };
+	struct beside_part newest = { .newer_bytes = 4 * mib };
+
+	(void)state;
+	/* It counts; what is older than the windows goes before them. */
+	assert_int_equal(left_beside(&old, mib), 10);
+	assert_int_equal(old.drops, 1);
+	/* What is newer goes after all but the last, unless it has more than half. */
+	recent.bytes = bytes() / 2;
+	assert_int_equal(left_beside(&recent, bytes() * 3 / 2 - 1), 9);
+	assert_int_equal(recent.drops, 0);
+	assert_int_equal(left_beside(&large, 4 * mib), 10);
+	assert_int_equal(large.drops, 1);
+	/* What may not go does not end the loop, nor the last window. */
+	assert_int_equal(left_beside(&newest, 4 * mib), 1);
+}
+
 #define test(function) \
 	cmocka_unit_test_setup_teardown(function, directory_setup, directory_teardown)
 
@@ -871,6 +940,7 @@ int main(void)
 		test(times_by_call),
 		test(triggers),
 		test(triggers_stay),
+		test(beside_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ void archive_list_free(struct archive_window *windows, size_t count);
 
 /* What may stay. 0: no limit. */
 struct archive_limits {
-	uint64_t bytes; /* on disk, of a host's windows */
+	uint64_t bytes; /* on disk, of a host's windows and what is kept beside them */
 	uint64_t days;
 	uint64_t free_bytes; /* of the file system, to be kept free */
 	/*
@@ -164,6 +164,21 @@ struct archive_limits {
 	 */
 	uint64_t times_bytes;
 	uint64_t times_s; /* 0: none keeps them */
+};
+
+/*
+ * What is kept beside the windows, and counts in the same limits: the oldest goes first, of both;
+ * and of what is beside them, what is more than half of limits->bytes.
+ */
+struct archive_beside {
+	/*
+	 * How much it has on disk, and when the oldest ended of what may go, in seconds since the
+	 * epoch; UINT64_MAX: nothing may. Returns 0 or -errno with e set.
+	 */
+	int (*measure)(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct error *e);
+	void (*drop_before)(void *context, uint64_t end_s); /* removes, and reports, the oldest */
+	void *context;
+	bool other_disk; /* it is on another: removing it makes no room for windows */
 };
 
 /* What tidying leaves for others, and for the next time. Zero-initialised. */
@@ -207,14 +222,14 @@ struct archive_dropped {
  * The newest stays. Calls report() for what was dropped, for what is damaged, and for what stays
  * because the clock may be wrong.
  *
- * now_ns: the time, since the epoch. Windows that begin at keep_fine_from_ns or later stay as they
- * are (they are not pushed yet); UINT64_MAX: none has to. For the process that holds the lock, or
- * its child; not for two at once.
+ * beside: NULL: nothing is. now_ns: the time, since the epoch. Windows that begin at
+ * keep_fine_from_ns or later stay as they are (they are not pushed yet); UINT64_MAX: none has to.
+ * For the process that holds the lock, or its child; not for two at once.
  *
  * Returns 0 or -errno with e set; limits are kept even when merging fails.
  */
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
-		 uint64_t now_ns, uint64_t keep_fine_from_ns,
+		 const struct archive_beside *beside, uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
 		 void *context, struct archive_tidied *tidied, struct error *e);
 

@@ -56,6 +56,8 @@ struct tidy {
 	uint64_t times_from_s; /* windows that begin from there on keep the times of their ticks */
 	uint64_t old_before_s; /* what ended before is over limits->days; 0: nothing is */
 	uint64_t bytes;	       /* of all windows */
+	const struct archive_beside *beside;
+	uint64_t beside_bytes, beside_end_s; /* as measure() has it */
 	void (*report)(const struct archive_dropped *dropped, void *context);
 	void *context;
 	struct error *e;
@@ -336,7 +338,7 @@ static int drop_times(struct tidy *y, uint64_t *from_s)
 
 static bool is_too_large(const struct tidy *y)
 {
-	return y->limits->bytes && y->bytes > y->limits->bytes;
+	return y->limits->bytes && y->bytes + y->beside_bytes > y->limits->bytes;
 }
 
 static bool is_old(const struct tidy *y, const struct window_name *w)
@@ -347,7 +349,7 @@ static bool is_old(const struct tidy *y, const struct window_name *w)
 
 static bool is_too_old(const struct tidy *y)
 {
-	return is_old(y, &y->tree.windows->name);
+	return y->tree.count > 1 && is_old(y, &y->tree.windows->name);
 }
 
 static bool is_too_full(const struct tidy *y)
@@ -428,6 +430,31 @@ static bool has_day(const struct tree *t, size_t i, uint64_t start_s)
 	       (i < t->count && t->windows[i].name.start_s / WINDOW_DAY_S == day);
 }
 
+static int measure_beside(struct tidy *y)
+{
+	y->beside_bytes = 0;
+	y->beside_end_s = UINT64_MAX;
+	return y->beside ? y->beside->measure(y->beside->context, &y->beside_bytes,
+					      &y->beside_end_s, y->e)
+			 : 0;
+}
+
+/* Removes the oldest of what is beside the windows, if that is to go first. False: it is not. */
+static bool drop_beside(struct tidy *y, enum archive_reason reason)
+{
+	const struct tree *t = &y->tree;
+	const uint64_t bytes = y->beside_bytes, end_s = y->beside_end_s;
+
+	if (end_s == UINT64_MAX || reason == ARCHIVE_OVER_DAYS ||
+	    (reason == ARCHIVE_NO_SPACE && y->beside->other_disk) ||
+	    (bytes <= y->limits->bytes / 2 && t->count > 1 &&
+	     end_s > t->windows->name.start_s + t->windows->name.grain_s))
+		return false;
+	y->beside->drop_before(y->beside->context, end_s);
+	/* What cannot be removed is not tried again and again. */
+	return measure_beside(y) == 0 && y->beside_end_s != end_s;
+}
+
 /*
  * The oldest go first; but if room is needed, before them what a wrong clock has dated in the
  * future: it would never be the oldest, and all others would make room for it.
@@ -440,14 +467,21 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 	char day[WINDOW_DAY_SIZE];
 	int err = 0;
 
-	while (t->count > 1 && is_over(y)) {
-		bool ahead = reason != ARCHIVE_OVER_DAYS &&
-			     t->windows[t->count - 1].name.start_s > y->clock_s + WINDOW_HOUR_S;
-		size_t i = ahead ? t->count - 1 : 0;
-		struct tree_window w = t->windows[i];
-		uint64_t first_ns = w.name.start_s * NS_PER_S;
-		uint64_t limit_ns = first_ns + w.name.grain_s * NS_PER_S;
+	while (is_over(y)) {
+		struct tree_window w;
+		uint64_t first_ns, limit_ns;
+		size_t i = 0;
 
+		if (drop_beside(y, reason))
+			continue;
+		if (t->count <= 1)
+			break;
+		if (reason != ARCHIVE_OVER_DAYS &&
+		    t->windows[t->count - 1].name.start_s > y->clock_s + WINDOW_HOUR_S)
+			i = t->count - 1;
+		w = t->windows[i];
+		first_ns = w.name.start_s * NS_PER_S;
+		limit_ns = first_ns + w.name.grain_s * NS_PER_S;
 		err = tree_remove(t, &w.name, y->e);
 		if (err)
 			break;
@@ -469,7 +503,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 }
 
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
-		 uint64_t now_ns, uint64_t keep_fine_from_ns,
+		 const struct archive_beside *beside, uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
 		 void *context, struct archive_tidied *tidied, struct error *e)
 {
@@ -477,6 +511,7 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 	struct error later = { 0 };
 	struct tidy y = {
 		.limits = limits,
+		.beside = beside,
 		.clock_s = now_ns / NS_PER_S,
 		.keep_fine_from_s = keep_fine_from_ns / NS_PER_S,
 		.report = report,
@@ -514,7 +549,8 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 		y.bytes = 0;
 		for (size_t i = 0; i < y.tree.count; i++)
 			y.bytes += y.tree.windows[i].bytes;
-		err = drop_while(&y, is_too_large, ARCHIVE_OVER_BYTES);
+		err = measure_beside(&y);
+		err = err ?: drop_while(&y, is_too_large, ARCHIVE_OVER_BYTES);
 		err = err ?: drop_while(&y, is_too_old, ARCHIVE_OVER_DAYS);
 		err = err ?: drop_while(&y, is_too_full, ARCHIVE_NO_SPACE);
 		err = merged ?: err;

@@ -70,3 +70,27 @@ void dcpi_drop_old(const char *directory, const char *host, uint64_t before_ns)
 		log_note("removed %zu epochs from %s: they were over --retain-days", dropped,
 			 directory);
 }
+
+int dcpi_measure(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct error *e)
+{
+	const struct dcpi_part *part = context;
+	int err = dcpi_measure_epochs(part->directory, part->host, bytes, oldest_end_s, e);
+
+	if (!err && *oldest_end_s == UINT64_MAX && part->most_bytes && *bytes > part->most_bytes)
+		part->state->dcpi_epoch_ns = 0;
+	return err;
+}
+
+void dcpi_drop_before(void *context, uint64_t end_s)
+{
+	const struct dcpi_part *part = context;
+	size_t dropped;
+	struct error e;
+
+	if (dcpi_drop_epochs(part->directory, part->host, end_s, &dropped, &e))
+		log_problem(&e);
+	if (dropped)
+		log_note("removed %zu epochs from %s: with the windows, they were over "
+			 "--retain-bytes or --keep-free",
+			 dropped, part->directory);
+}

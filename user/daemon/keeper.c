@@ -310,6 +310,18 @@ static void run_keeper(struct work *w, bool metrics)
 	uint64_t sent_until_ns;
 	sigset_t all;
 	struct push_options push = w->o->push;
+	struct dcpi_part part = {
+		.directory = w->o->dcpi,
+		.host = w->host,
+		.most_bytes = w->o->limits.bytes / 2,
+		.state = w->state,
+	};
+	struct archive_beside beside = {
+		.measure = dcpi_measure,
+		.drop_before = dcpi_drop_before,
+		.context = &part,
+	};
+	struct stat disks[2];
 	struct answer opened = { 0 };
 	bool goes_on;
 	int next_ms = 0;
@@ -356,7 +368,11 @@ static void run_keeper(struct work *w, bool metrics)
 		sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
 		memcpy(w->kept, w->keeps, sizeof(w->kept));
 		memset(w->keeps, 0, sizeof(w->keeps));
-		if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
+		beside.other_disk = w->o->dcpi && !stat(w->o->dcpi, &disks[0]) &&
+				    !stat(w->o->directory, &disks[1]) &&
+				    disks[0].st_dev != disks[1].st_dev;
+		if (archive_tidy(w->o->directory, w->host, &w->o->limits,
+				 w->o->dcpi ? &beside : NULL, clock_ns(CLOCK_REALTIME),
 				 sent_until_ns, note_dropped, w, &w->tidied, &e))
 			log_problem(&e);
 		if (w->o->dcpi && w->tidied.old_before_ns)

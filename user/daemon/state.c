@@ -621,8 +621,9 @@ static void print_state(const struct state *s, enum state_health health, const c
 /* Bound: pace. */
 #define LIVE_NS (5 * NS_PER_S)
 
-/* So long after it was written, one in /run, or in the archive, is not current. */
-#define LIVE_CURRENT_S	  30
+/* So long after it was written, one in /run, or in the archive, is not current. Bound: pace. */
+#define LIVE_CURRENT_S 30
+/* Bound: pace. */
 #define ARCHIVE_CURRENT_S 180
 
 /* Archives have names in /run, without a look at where their paths lead. */

@@ -23,4 +23,11 @@ void dcpi_dropped_images(const struct profile *p, struct format_dropped *dropped
 int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size_t *dropped,
 		     struct error *e);
 
+/*
+ * How much the host's files have on disk. *oldest_end_s: when its oldest epoch ended, which is when
+ * the next one began; UINT64_MAX: it has one at most. Returns as above.
+ */
+int dcpi_measure_epochs(const char *path, const char *host, uint64_t *bytes, uint64_t *oldest_end_s,
+			struct error *e);
+
 #endif
