@@ -158,7 +158,8 @@ rule_reserved() {
 # that are in none, only these include headers of subdirectories.
 include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/capture/waits.c
 	user/format/format.c
-	user/symbol/elf.c user/symbol/file_cache.c user/symbol/php.c user/symbol/symbol.c'
+	user/symbol/elf.c user/symbol/file_cache.c user/symbol/parser.c user/symbol/php.c
+	user/symbol/symbol.c'
 
 # subdirectory_of FILE: sets $subdirectory; empty: the file is in none.
 subdirectory_of() {

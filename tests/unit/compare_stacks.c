@@ -33,7 +33,7 @@
 #include "capture/sample_program.h"
 #include "capture/snapshot.h"
 #include "capture/unwind/unwind_copy.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/parser.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -292,7 +292,7 @@ static void set_events(unsigned long request)
 static struct process_table processes = { .notes_changes = true };
 static struct counts counts;
 static struct unwind unwind = {
-	.read = cfi_read,
+	.read = parser_read_rows,
 	.processes = &processes,
 	.counts = &counts,
 	.native = true, /* interpreters' frames, too */

@@ -24,7 +24,7 @@
 
 #include "capture/capture.h"
 #include "capture/tick_cost.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/parser.h"
 #include "buffers_fixture.h"
 #include "util/clock.h"
 
@@ -34,7 +34,7 @@ static const struct capture_options everything = {
 	.target = CAPTURE_SYSTEM,
 	.event = CAPTURE_CPU_CLOCK,
 	.frequency = 997,
-	.read_rows = cfi_read,
+	.read_rows = parser_read_rows,
 	.windows = true,
 	.always_on = true,
 };

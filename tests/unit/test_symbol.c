@@ -24,6 +24,7 @@
 #include "symbol/batch.h"
 #include "symbol/demangle.h"
 #include "symbol/file_cache.h"
+#include "symbol/parser.h"
 #include "symbol/symbol.h"
 
 static const char program_source[] =
@@ -100,6 +101,9 @@ static size_t read_bytes(const char *name, char **bytes)
 	return st.st_size;
 }
 
+/* The process that reads the files; NULL: this one. The names are the same. */
+static struct parser *parser;
+
 static int setup(void **state)
 {
 	(void)state;
@@ -111,9 +115,18 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_parser(void **state)
+{
+	struct error e;
+
+	return setup(state) || parser_new(&parser, &e) ? -1 : 0;
+}
+
 static int teardown(void **state)
 {
 	(void)state;
+	parser_free(parser);
+	parser = NULL;
 	return directory_remove();
 }
 
@@ -238,9 +251,10 @@ static const char *name_at(const struct profile *p, uint32_t location)
 
 static void resolve(struct profile *p)
 {
+	const struct symbol_options o = { .parser = parser };
 	struct error e = { 0 };
 
-	assert_int_equal(symbol_resolve(p, NULL, &e), 0);
+	assert_int_equal(symbol_resolve(p, &o, &e), 0);
 }
 
 static void assert_named(struct profile *p, const char *name)
@@ -883,6 +897,7 @@ static uint64_t resolve_window(struct profile *p, struct symbol_cache *cache, st
 {
 	const struct symbol_options o = {
 		.cache = cache,
+		.parser = NULL, /* the bytes that this process reads are counted */
 		.window_ns = 5000000000,
 		.unread = note_unread,
 		.context = unread,
@@ -1405,5 +1420,6 @@ int main(void)
 		cmocka_unit_test(test_damaged),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, teardown) +
+	       cmocka_run_group_tests_name("with a parser", tests, setup_parser, teardown);
 }

@@ -443,6 +443,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 
 	c->unwind.read = c->options.read_rows;
 	c->unwind.trim = c->options.trim_code;
+	c->unwind.parser = c->options.parser;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.period_ns = capture_period_ns(c);

@@ -83,6 +83,7 @@ struct capture_options {
 	bool user, kernel;    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
+	struct parser *parser;		/* for it */
 	bool (*is_interpreter)(int fd); /* the file of an image: for CAPTURE_STACKS_SCRIPTS */
 	void (*trim_code)(struct language_code *code); /* see struct scripts; NULL: nothing */
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */

@@ -26,8 +26,8 @@
 #include "daemon/look.h"
 #include "daemon/state.h"
 #include "record/from_capture.h"
-#include "symbol/cfi/cfi.h"
 #include "symbol/language.h"
+#include "symbol/parser.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
 #include "util/directory.h"
@@ -58,8 +58,8 @@ struct recorder {
 	bool refuses; /* too many came: it was logged */
 	struct capture *capture;
 	struct origin_names names;
-	struct symbol_cache *symbols;
-	size_t unread; /* files of this window, because of limits */
+	struct parser *rows, *symbols; /* each reads files: the one for stacks does not wait */
+	size_t unread;		       /* files of this window, because of limits */
 	uint64_t next_look_ns;
 	uint64_t ping_period_ns, next_ping_ns; /* of systemd's watchdog; period 0: it has none */
 	bool cut, end; /* asked for by signals: to write a window now, and to end */
@@ -316,6 +316,7 @@ static void account_window(struct recorder *r, struct profile *p)
 			own_ns += clock_ns(child);
 		add_memory(children[i], &s->resident_bytes, &s->resident_most_bytes);
 	}
+	own_ns += parser_cpu_ns(r->rows) + parser_cpu_ns(r->symbols);
 	if (r->watcher.pid > 0)
 		own_ns += __atomic_load_n(&s->commands_ns, __ATOMIC_RELAXED);
 	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
@@ -398,7 +399,7 @@ static void write_window(struct recorder *r, struct profile **window)
 static int finish_window(struct recorder *r, struct error *e)
 {
 	const struct symbol_options names = {
-		.cache = r->symbols,
+		.parser = r->symbols,
 		.window_ns = r->o->window_ns,
 		.unread = note_unread,
 		.stop = keep_up_and_go_on,
@@ -550,8 +551,8 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.frequency = r->o->frequency,
 		.inherit = true,
 		.stacks = CAPTURE_STACKS_AUTO,
-		.read_rows = cfi_read,
 		.trim_code = language_trim,
+		.read_rows = parser_read_rows,
 		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
 		.always_on = true,
@@ -574,9 +575,6 @@ static int start_recorder(struct recorder *r, struct error *e)
 	r->state = state_new(e);
 	if (!r->state)
 		return -ENOMEM;
-	r->symbols = symbol_cache_new();
-	if (!r->symbols)
-		return error_no_memory(e);
 	r->state->recorder_pid = getpid();
 	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	sigemptyset(&signals);
@@ -602,6 +600,8 @@ static int start_recorder(struct recorder *r, struct error *e)
 		look_begin(&r->look, r->o, r->host);
 		state_live_begin(&r->live, r->o->directory, r->host);
 	}
+	err = err ?: parser_new(&r->rows, e) ?: parser_new(&r->symbols, e);
+	options.parser = r->rows;
 	err = err ?: capabilities_keep_for_recording(e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {
@@ -633,7 +633,8 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 
 	capture_free(r.capture);
 	origin_names_free(&r.names);
-	symbol_cache_free(r.symbols);
+	parser_free(r.rows);
+	parser_free(r.symbols);
 	watcher_stop(&r.watcher);
 	look_stop(&r.look);
 	keeper_stop(&r.keeper);

@@ -36,7 +36,7 @@
 #include "format/pprof/pprof.h"
 #include "record/from_capture.h"
 #include "record/service.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/parser.h"
 #include "symbol/elf_file.h"
 #include "symbol/language.h"
 #include "util/clock.h"
@@ -422,8 +422,8 @@ static int start_recording(struct worker *w, struct error *e)
 		.inherit = r->flags & RECORD_INHERIT,
 		.user = r->flags & RECORD_USER,
 		.stacks = r->stacks,
-		.read_rows = cfi_read,
 		.trim_code = language_trim,
+		.read_rows = parser_read_rows,
 		.is_interpreter = language_is_interpreter,
 		.native = r->flags & RECORD_NATIVE,
 		.windows = r->flags & RECORD_WINDOWS,

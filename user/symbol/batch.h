@@ -37,6 +37,7 @@ struct batch {
 	void (*unread)(const char *path, const char *why, void *context); /* or NULL */
 	struct debuginfod *debuginfod; /* NULL: do not ask servers for this image */
 	struct symbol_cache *cache;    /* NULL: keep nothing */
+	struct parser *parser;	       /* the process that reads files; NULL: this one */
 	uint64_t *checksum_bytes;      /* debug_file_find(): of all batches; only elf.c needs it */
 	const uint32_t *same_code;     /* build_id_circles(); NULL: look at no other image */
 	/*
@@ -75,6 +76,17 @@ struct file_cache *symbol_cache_files(struct symbol_cache *cache);
 /* A reader: names a batch's addresses. Returns 0, also if it names none, or -ENOMEM. */
 typedef int batch_reader(struct batch *b);
 batch_reader elf_resolve;
+
+/* The same from the image's file, whose descriptor it takes over. */
+int elf_resolve_from(struct batch *b, int fd);
+
+/*
+ * Three seconds. Only debug files without a build ID, as of tools of 2007, need any.
+ * Bound: files: bytes of debug files without a build ID that are read to compare their checksums;
+ * then: further ones are not used.
+ */
+#define SYMBOL_CHECKSUM_BYTES ((uint64_t)1024 * 1024 * 1024)
+
 batch_reader kallsyms_resolve;
 
 /* Reads the running kernel's build ID. Returns its size; 0: unknown. */

@@ -18,6 +18,7 @@
 #include "symbol/file_cache.h"
 #include "symbol/go_table.h"
 #include "symbol/jit.h"
+#include "symbol/parser.h"
 #include "symbol/elf/plt.h"
 #include "symbol/symbol.h"
 #include "symbol/symbol_table.h"
@@ -155,23 +156,13 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 }
 
 /*
- * Opens the image's file, which must have its build ID; sets an unknown build ID. On failure sets
- * b->why.
+ * Reads the headers of the image's file, whose descriptor it takes over. It must have the image's
+ * build ID; sets an unknown one. On failure sets b->why.
  */
-static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
-		       struct elf_file *file)
+static bool open_image(struct batch *b, struct profile_image *image, int fd, struct elf_file *file)
 {
 	const char *reason = no_file_reason(image->path);
-	int fd;
 
-	if (image->fd < 0 && image->unopened && !image->build_id_size) {
-		/* What its path leads to now may be another file. */
-		error_set(&b->why, 0, "%s", image->unopened);
-		return false;
-	}
-	fd = image_fd(b, image, on_disk);
-	if (fd < 0)
-		return false;
 	if (!batch_begin_reading(b, fd)) {
 		close(fd);
 		return false;
@@ -549,30 +540,61 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 	return err;
 }
 
-int elf_resolve(struct batch *b)
+/* Sets *on_disk to an image's path without " (deleted)". Returns 0 or -ENOMEM. */
+static int find_path(struct batch *b, const char **on_disk)
+{
+	const char *path = b->p->images[b->image].path;
+
+	return profile_string_n(b->p, path, proc_path_size(path), on_disk);
+}
+
+int elf_resolve_from(struct batch *b, int fd)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	struct sources s = { .main.source.fd = -1, .debug.source.fd = -1, .mini.source.fd = -1 };
-	size_t size = proc_path_size(image->path);
-	const char *on_disk = image->path;
-	int err = 0;
+	const char *on_disk;
+	int err = find_path(b, &on_disk);
 
-	if (image->path[size]) /* " (deleted)" */
-		err = profile_string_n(b->p, image->path, size, &on_disk);
 	b->proven = image->build_id_size > 0;
-	b->was_read = !err && open_image(b, image, on_disk, &s.main);
-	/* Its path was looked up in our root directory, as its own is unknown. */
-	if (!b->was_read && image->fd < 0 && image->unopened && b->proven && !b->is_unread) {
-		struct error here = b->why;
-
-		error_set(&b->why, 0, "%s; by its path, now: %s", image->unopened, here.what);
-	}
-	if (b->was_read)
+	b->was_read = open_image(b, image, fd, &s.main);
+	if (b->was_read && !err)
 		err = resolve_from(b, &s, on_disk);
 	err = err ?: batch_end_reading(b);
 	go_table_close(&s.go);
 	elf_file_close(&s.mini);
 	elf_file_close(&s.debug);
 	elf_file_close(&s.main);
+	return err;
+}
+
+int elf_resolve(struct batch *b)
+{
+	const struct profile_image *image = &b->p->images[b->image];
+	bool is_known = image->build_id_size > 0;
+	const char *on_disk;
+	int fd, err = find_path(b, &on_disk);
+
+	if (err)
+		return err;
+	if (image->fd < 0 && image->unopened && !is_known) {
+		/* What its path leads to now may be another file. */
+		error_set(&b->why, 0, "%s", image->unopened);
+		return 0;
+	}
+	fd = image_fd(b, image, on_disk);
+	/* Only this process asks servers. Recordings, alone, have no linked mapping. */
+	if (fd >= 0 && b->parser && !b->debuginfod && !b->extents &&
+	    !b->p->mappings[b->p->locations[b->addresses[0].location].mapping].linked) {
+		err = parser_resolve(b, fd, false);
+		close(fd);
+	} else if (fd >= 0) {
+		err = elf_resolve_from(b, fd);
+	}
+	/* Its path was looked up in our root directory, as its own is unknown. */
+	if (!b->was_read && image->fd < 0 && image->unopened && is_known && !b->is_unread) {
+		struct error here = b->why;
+
+		error_set(&b->why, 0, "%s; by its path, now: %s", image->unopened, here.what);
+	}
 	return err;
 }

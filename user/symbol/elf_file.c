@@ -342,11 +342,26 @@ int elf_open_cached(const uint8_t *id, size_t size)
 	return -EACCES;
 }
 
+/* Of the process: it has, or has not, a file system. */
+static struct {
+	elf_opener *open;
+	void *context;
+} opener;
+
+void elf_open_companions_by(elf_opener *open, void *context)
+{
+	opener.open = open;
+	opener.context = context;
+}
+
 int elf_open_companion(int fd, int root, const char *path)
 {
 	struct stat status, other;
-	int found = file_open_regular(root, path, &status);
+	int found;
 
+	if (opener.open)
+		return opener.open(opener.context, root, path);
+	found = file_open_regular(root, path, &status);
 	if (found < 0 || file_is_of(&status, fd >= 0 && !fstat(fd, &other) ? other.st_uid : 0))
 		return found;
 	close(found);

@@ -78,6 +78,13 @@ void elf_file_close(struct elf_file *f);
 int elf_open_companion(int fd, int root, const char *path);
 
 /*
+ * From now on, opener() is asked for such files: for a process without a file system, which does
+ * nothing but read the files of one caller. It returns as elf_open_companion().
+ */
+typedef int elf_opener(void *context, int root, const char *path);
+void elf_open_companions_by(elf_opener *opener, void *context);
+
+/*
  * Opens the copy that perf record made of a file with this build ID, in the caller's cache:
  * ~/.debug. Root or the caller owns it. Returns a descriptor or a negative errno.
  */

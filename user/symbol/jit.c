@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "symbol/elf_file.h"
+#include "symbol/parser.h"
 #include "util/clock.h"
 #include "util/scan.h"
 
@@ -659,5 +660,5 @@ int jit_resolve(struct batch *b)
 		return 0;
 	b->unwritten = true;
 	error_set(&b->why, 0, "its file of names, perf-PID.map or jit-PID.dump, has none for it");
-	return jit_resolve_from(b, image->fd);
+	return b->parser ? parser_resolve(b, image->fd, true) : jit_resolve_from(b, image->fd);
 }

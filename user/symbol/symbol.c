@@ -12,6 +12,7 @@
 #include "symbol/elf/debuginfod.h"
 #include "symbol/file_limits.h"
 #include "symbol/jit.h"
+#include "symbol/parser.h"
 #include "symbol/runtime.h"
 
 /*
@@ -118,6 +119,9 @@ static int collect_addresses(struct work *w)
 		uint32_t group = group_of(p, i);
 
 		if (group == PROFILE_NONE || (w->wanted && !w->wanted[i]))
+			continue;
+		/* A line of a script has its name, and its file has no symbols. */
+		if (!w->extents && profile_is_script(p, i))
 			continue;
 		/* Kernel locations need a name only; others also need their image_address. */
 		if (group == p->image_count && (w->extents || p->locations[i].line_count))
@@ -251,6 +255,7 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.extents = w->extents,
 			.lines = o->lines,
 			.cache = o->cache,
+			.parser = o->parser,
 			.same_code = w->same_code,
 			.checksum_bytes = &w->checksum_bytes,
 			.limits = o->window_ns ? &w->limits : NULL,
@@ -273,27 +278,24 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 	return err;
 }
 
-/*
- * Three seconds. Only debug files without a build ID, as of tools of 2007, need any.
- * Bound: files: bytes of debug files without a build ID that are read to compare their checksums;
- * then: further ones are not used.
- */
-#define CHECKSUM_BYTES ((uint64_t)1024 * 1024 * 1024)
-
 static int resolve(struct work *w, const struct symbol_options *o, struct error *e)
 {
 	int err = o->debuginfod ? debuginfod_open(&w->debuginfod, e) : 0;
 
 	if (err)
 		return err;
-	w->checksum_bytes = CHECKSUM_BYTES;
+	w->checksum_bytes = SYMBOL_CHECKSUM_BYTES;
 	file_limits_init(&w->limits, o->window_ns);
+	if (o->parser)
+		parser_begin(o->parser, o->window_ns);
 	err = make_groups(w);
 	w->same_code = build_id_circles(w->p);
 	if (!err)
 		err = w->same_code ? collect_addresses(w) : -ENOMEM;
 	if (!err)
 		err = resolve_all(w, o);
+	if (o->parser)
+		parser_rest(o->parser);
 	file_limits_free(&w->limits);
 	debuginfod_close(w->debuginfod);
 	runtimes_free(w->runtimes);

@@ -23,6 +23,11 @@ struct symbol_options {
 	const bool *wanted; /* by location: which to resolve; NULL: all */
 	struct symbol_cache *cache; /* NULL: keep nothing between calls */
 	/*
+	 * The process that reads files (symbol/parser.h), and keeps what it has read for windows:
+	 * the cache is then for the kernel's symbols alone. NULL: this one reads them.
+	 */
+	struct parser *parser;
+	/*
 	 * The length of the window that the profile is of: limits what reading files may take, in
 	 * all, for one user and for one file, and remembers in the cache which files took too much.
 	 * 0: this is no window, and there is no limit.

@@ -9,7 +9,7 @@
 #include "capture/target.h"
 #include "capture/tick.h"
 #include "cli/capabilities.h"
-#include "symbol/cfi/cfi.h"
+#include "symbol/parser.h"
 #include "symbol/language.h"
 #include "tool/tool.h"
 #include "util/file.h"
@@ -189,8 +189,8 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.user = t->user,
 		.kernel = t->kernel,
 		.stacks = t->stacks,
-		.read_rows = cfi_read,
 		.trim_code = language_trim,
+		.read_rows = parser_read_rows,
 		.is_interpreter = language_is_interpreter,
 		.unwind_mib = t->unwind_mib,
 		.native = t->native,

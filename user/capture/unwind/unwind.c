@@ -340,7 +340,7 @@ static int read_rows(struct unwind *u, const struct capture_image *image, int fd
 		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
 		budget = &users_file;
 	}
-	err = u->read(fd, image->path, budget, rows, e);
+	err = u->read(u->parser, fd, image->path, image->provider, budget, rows, e);
 	if (err || !image->build_id_size ||
 	    (rows->build_id_size == image->build_id_size &&
 	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
@@ -401,12 +401,12 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	if (!state->owner)
 		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
 	if (is_vdso)
-		err = u->read(-1, image->path, NULL, &state->rows, e);
+		err = u->read(u->parser, -1, image->path, 0, NULL, &state->rows, e);
 	else if (image->fd >= 0)
 		err = read_rows(u, image, image->fd, state, e);
 	else
 		err = read_by_name(u, image, state, e);
-	add_time(u, state, begin_ns);
+	add_time(u, state, begin_ns - state->rows.cost_ns);
 	return err;
 }
 

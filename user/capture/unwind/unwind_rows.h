@@ -42,6 +42,7 @@ struct unwind_rows {
 	uint8_t build_id[UNWIND_BUILD_ID_MAX];
 	size_t build_id_size; /* 0: the file has none */
 	struct language_image language;
+	uint64_t cost_ns; /* CPU time that another process has used to read them */
 };
 
 /* Frees rows and rules. Segments and build ID stay. */
@@ -55,11 +56,13 @@ static inline void unwind_rows_free(struct unwind_rows *rows)
 }
 
 /*
- * Reads the rows of an image. fd: its file, open for reading, owned by the caller; -1: `path` is
- * "[vdso]". budget: what reading may cost; NULL: no limit. Returns 0 (with count 0 if there is no
- * call frame information), or a negative errno with *e set.
+ * Reads the rows of an image. parser: the process that does it; NULL: this one. fd: its file, open
+ * for reading, owned by the caller; -1: `path` is "[vdso]". user: who chose what the file holds; 0:
+ * root. budget: what reading may cost; NULL: no limit. Returns 0 (with count 0 if there is no call
+ * frame information), or a negative errno with *e set.
  */
-typedef int unwind_reader(int fd, const char *path, struct read_budget *budget,
-			  struct unwind_rows *rows, struct error *e);
+struct parser;
+typedef int unwind_reader(struct parser *parser, int fd, const char *path, uint32_t user,
+			  struct read_budget *budget, struct unwind_rows *rows, struct error *e);
 
 #endif

@@ -15,11 +15,12 @@
  */
 
 /*
- * Reads the rows of an x86-64 or arm64 file; other files have no rows. The caller frees them.
- * Returns 0, or -EINVAL (corrupt, or above a limit), -ENOMEM, or the error of reading the file, and
- * sets e.
+ * Reads the rows of an x86-64 or arm64 file in this process, as an unwind_reader; other files have
+ * no rows. The caller frees them. Returns 0, or -EINVAL (corrupt, or above a limit), -ENOMEM, or
+ * the error of reading the file, and sets e.
  */
-unwind_reader cfi_read;
+int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
+	     struct error *e);
 
 /* Sorted, without overlaps. Zero-initialised: none. */
 struct cfi_functions {
