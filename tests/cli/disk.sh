@@ -28,11 +28,11 @@ thaw() {
 }
 trap '[ "$BASHPID" = $$ ] && { thaw; cleanup; }' EXIT
 
-# begin_daemon OPTION...: $daemon records windows of a second there.
+# begin_daemon: $daemon records windows of a second there.
 begin_daemon() {
 	: >"$work/daemon.err"
 	"${pdeathsig[@]}" "$build/profild" --continuous --verbose --window 1 --keep-free 0 --watch=0 \
-		--directory "$directory" --metrics "$work/metrics.prom" "$@" 2>>"$work/daemon.err" &
+		--directory "$directory" --metrics "$work/metrics.prom" 2>>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
 	wait_for grep -q "records cpu-clock into" "$work/daemon.err"

@@ -3,6 +3,7 @@
 # How much the units of systemd let profild do, as systemd-analyze(1) judges it.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
 # exposed UNIT MOST: its exposure, in tenths, is no more than that.

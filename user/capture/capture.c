@@ -1055,6 +1055,16 @@ const struct capture_stack_end *capture_stack_ends(const struct capture *c, size
 	return c->stacks.ends;
 }
 
+int capture_open(struct capture *c, uid_t user, int root, const char *path, struct stat *status)
+{
+	const struct opener_target target = { .uid = user };
+	struct opened_file file;
+	int fd = opener_open_path(&c->processes.opener, &target, root, path, true, &file);
+
+	*status = file.status;
+	return fd;
+}
+
 const struct refusals *capture_refusals(const struct capture *c)
 {
 	return &c->refusals;

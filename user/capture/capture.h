@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "capture/refusal.h"
@@ -251,6 +252,12 @@ void capture_tables(const struct capture *c, struct capture_tables *tables);
 /* How stacks are walked: CAPTURE_STACKS_FP or _CFI; CAPTURE_NO_STACKS: not recorded. */
 enum capture_stacks capture_stacks(const struct capture *c);
 
+/*
+ * Opens a file by its path as file_open_regular() does, for a user whose file system may never
+ * answer; 0: root's. See capture/opener.h. -ETIMEDOUT: it did not.
+ */
+int capture_open(struct capture *c, uid_t user, int root, const char *path, struct stat *status);
+
 /* What was refused in the window, to which users; without times. */
 const struct refusals *capture_refusals(const struct capture *c);
 
@@ -312,7 +319,9 @@ struct capture_image {
 	uint64_t serial;   /* of no other image of the recording, whatever its number */
 	unsigned int bits; /* 32 or 64 of an ELF file whose file could be opened, else 0 */
 	/* Private to the capture: */
-	uint64_t group; /* hash of the control group of the first process; 0: unknown */
+	bool copied;	  /* fd is a copy, in the share of */
+	uid_t copied_for; /* this user */
+	uint64_t group;	  /* hash of the control group of the first process; 0: unknown */
 	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
 	/*
 	 * Bound: users: an image whose file could not be opened; then: its code has no names and

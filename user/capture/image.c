@@ -222,6 +222,10 @@ static int explain_unopened(struct capture_image *image, int err)
 		why = strdup("too many files are open");
 	else if (err == -EINVAL)
 		why = strdup("it is not a regular file");
+	else if (err == -EFBIG)
+		why = strdup("it is larger than is read of files in FUSE file systems");
+	else if (err == -EDQUOT)
+		why = strdup("its user has too many files in FUSE file systems");
 	else if (err == -ETIMEDOUT)
 		why = strdup("its file system does not answer, or did not shortly before");
 	else if (err == -EPERM)
@@ -283,6 +287,8 @@ static void describe_file(struct capture_image *image, const struct sideband_rec
 	image->modified = file->status.st_mtim;
 	image->changed = file->status.st_ctim;
 	image->bits = file->bits;
+	image->copied = file->is_copy;
+	image->copied_for = file->opened_for;
 }
 
 /*
@@ -321,6 +327,30 @@ static int add_file(struct process_table *table, const struct process *process, 
 }
 
 /*
+ * Of files in FUSE file systems we have copies.
+ * Bound: users: bytes of these copies, of one user and of all; then: the file is not read; again:
+ * when it is mapped again, or tried again, and others were forgotten; share: a quarter; seen: in
+ * the reason why its code has no names.
+ */
+#define COPIES_OF_USER (OPENER_COPY_MAX)
+#define COPIES_OF_ALL  (4 * OPENER_COPY_MAX)
+
+static bool has_room_for_copy(const struct process_table *table, uid_t user, size_t size)
+{
+	size_t of_user = size, of_all = size;
+
+	for (size_t i = 0; i < table->image_count; i++) {
+		const struct capture_image *image = &table->images[i];
+
+		if (!image->path || !image->copied)
+			continue;
+		of_all += image->size;
+		of_user += image->copied_for == user ? image->size : 0;
+	}
+	return of_user <= COPIES_OF_USER && of_all <= COPIES_OF_ALL;
+}
+
+/*
  * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
  * record's device and inode, and its build ID where the file can be opened, even if too many are
  * open (-EMFILE).
@@ -353,12 +383,17 @@ static int open_image(struct process_table *table, const struct process *process
 	fd = opener_open_mapped(&table->opener, &target, record, file);
 	if (fd < 0)
 		return fd;
+	file->opened_for = target.uid;
 	if (!record->inode) {
 		record->device = file->status.st_dev;
 		record->inode = file->status.st_ino;
 	}
 	record->build_id_size = file->build_id_size;
 	memcpy(record->build_id, file->build_id, sizeof(file->build_id));
+	if (file->is_copy && !has_room_for_copy(table, target.uid, file->status.st_size)) {
+		close(fd);
+		return -EDQUOT;
+	}
 	return image_keep(fd) < 0 ? -EMFILE : fd;
 }
 

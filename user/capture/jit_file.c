@@ -158,7 +158,7 @@ static int look_for_map(struct process_table *table, struct process *process)
 	jit->next_look_ns = now_ns() + jit->look_again_ns;
 	plan_look(table, jit);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
-	fd = opener_open_path(&table->opener, &target, jit->root, path, &file);
+	fd = opener_open_path(&table->opener, &target, jit->root, path, false, &file);
 	if (fd < 0 && !file.status.st_mode)
 		return 0;
 	if (has_names && file.status.st_dev == jit->map_device &&

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -60,6 +61,7 @@ enum opener_action {
 
 struct opener_request {
 	enum opener_action action;
+	bool links;
 	uint32_t size;
 	pid_t pid, tid;
 	uint64_t from;
@@ -176,7 +178,7 @@ static int open_mapped(const struct opener_request *r, struct stat *status)
 
 static int open_path(const struct opener_request *r, int root, struct stat *status)
 {
-	int fd = file_open_in(root, r->name, O_PATH | O_NOFOLLOW);
+	int fd = file_open_in(root, r->name, O_PATH | (r->links ? 0 : O_NOFOLLOW));
 
 	return fd < 0 ? fd : file_reopen_regular(fd, status);
 }
@@ -204,6 +206,47 @@ static ssize_t read_command(pid_t pid, char *to, size_t size)
 		count = -errno;
 	close(fd);
 	return count;
+}
+
+/* Returns a memfd with what is in a file, which is closed; or a negative errno. */
+static int copy_file(int from, size_t size)
+{
+	int copy = size > OPENER_COPY_MAX ? -EFBIG : memfd_create("copy", MFD_CLOEXEC);
+	char bytes[16384];
+	ssize_t n = copy < 0 ? 0 : 1;
+
+	for (size_t done = 0; n > 0 && done <= OPENER_COPY_MAX; done += n) {
+		n = pread(from, bytes, sizeof(bytes), done);
+		if (n > 0 && write(copy, bytes, n) != n)
+			n = -1;
+	}
+	close(from);
+	if (n < 0) {
+		close(copy);
+		return -EIO;
+	}
+	return copy;
+}
+
+/*
+ * A file in a FUSE file system stays here: whoever closes one asks its server, and waits. Returns
+ * the descriptor to send.
+ */
+static int replace_by_copy(int fd, struct opened_file *file)
+{
+	struct stat status;
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) || fs.f_type != FUSE_SUPER_MAGIC)
+		return fd;
+	fd = copy_file(fd, file->status.st_size);
+	file->is_copy = fd >= 0;
+	/* What tells later whether it was written again. */
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		file->status.st_size = status.st_size;
+		file->status.st_mtim = status.st_mtim;
+	}
+	return fd;
 }
 
 static void describe(int fd, struct opened_file *file)
@@ -251,6 +294,7 @@ static void serve(int socket)
 		} else {
 			fd = r.action == OPEN_PATH ? open_path(&r, fds[0], &answer.head.file.status)
 						   : open_mapped(&r, &answer.head.file.status);
+			fd = fd < 0 ? fd : replace_by_copy(fd, &answer.head.file);
 			answer.head.result = fd < 0 ? fd : 0;
 		}
 		if (fd >= 0)
@@ -468,9 +512,9 @@ int opener_open_mapped(struct opener *o, const struct opener_target *target,
 }
 
 int opener_open_path(struct opener *o, const struct opener_target *target, int root,
-		     const char *path, struct opened_file *file)
+		     const char *path, bool links, struct opened_file *file)
 {
-	struct opener_request request = { .action = OPEN_PATH };
+	struct opener_request request = { .action = OPEN_PATH, .links = links };
 
 	return ask_for_file(o, target, &request, path, root, file);
 }

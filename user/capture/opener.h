@@ -2,6 +2,7 @@
 #ifndef PROFIL_CAPTURE_OPENER_H
 #define PROFIL_CAPTURE_OPENER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -56,9 +57,19 @@ struct opened_file {
 	uint8_t build_id[20];
 	unsigned int build_id_size; /* 0: none, or unknown */
 	unsigned int bits;	    /* 32 or 64 of an ELF file, else 0 */
+	bool is_copy;		    /* the descriptor is of a copy in memory, */
+	uid_t opened_for;	    /* which is in this user's share: the caller's, for itself */
 };
 
 struct sideband_record;
+
+/*
+ * Bytes of a file in a FUSE file system, of which the opener returns a copy in memory: to close
+ * such a file, as to read it, waits for its server.
+ * Bound: users: bytes of a file on FUSE; then: it is not read, with -EFBIG; again: when the file is
+ * smaller; share: a file's own; seen: in the reason why its code has no names.
+ */
+#define OPENER_COPY_MAX ((size_t)16 * 1024 * 1024)
 
 /*
  * Opens the file of a mapping for reading: through /proc/PID/map_files, which works for deleted
@@ -70,12 +81,12 @@ int opener_open_mapped(struct opener *o, const struct opener_target *target,
 		       const struct sideband_record *record, struct opened_file *file);
 
 /*
- * Opens a file for reading by its path in a root directory; -1: ours. A last component that is a
- * link is not followed. Returns as above; with -EINVAL, it is no regular file, and file->status is
- * what it is.
+ * Opens a file for reading by its path in a root directory; -1: ours. links: whether a last
+ * component that is a link is followed. Returns as above; with -EINVAL, it is no regular file, and
+ * file->status is what it is.
  */
 int opener_open_path(struct opener *o, const struct opener_target *target, int root,
-		     const char *path, struct opened_file *file);
+		     const char *path, bool links, struct opened_file *file);
 
 /* Bound: size. */
 #define OPENER_MEMORY_MAX 65536

@@ -14,8 +14,7 @@ const char *const refusal_titles[REFUSAL_CAUSES] = {
 	[REFUSAL_UNWIND_TIME] = "images whose call frame information was read later: no time",
 	[REFUSAL_UNWIND_ROOM] = "images whose call frame information had no room",
 	[REFUSAL_UNWIND_PROCESS] = "processes that the kernel does not walk until their next tick",
-	[REFUSAL_SCRIPT_NAMES] = "functions of scripts without a name: no room for more names and "
-				 "line tables",
+	[REFUSAL_SCRIPT_NAMES] = "functions of scripts without a name: no room for more",
 };
 
 static struct refusal *find(struct refusals *r, uint32_t uid, enum refusal_cause cause)

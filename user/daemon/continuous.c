@@ -395,6 +395,13 @@ static void write_window(struct recorder *r, struct profile **window)
 	keeper_write_window(&r->keeper, fd, (*window)->time_ns, (*window)->totals.counted);
 }
 
+static int open_for(uid_t user, int root, const char *path, struct stat *status, void *context)
+{
+	struct recorder *r = context;
+
+	return capture_open(r->capture, user, root, path, status);
+}
+
 /* Ends the window, and writes it. An error is one of the recording itself. */
 static int finish_window(struct recorder *r, struct error *e)
 {
@@ -403,6 +410,7 @@ static int finish_window(struct recorder *r, struct error *e)
 		.window_ns = r->o->window_ns,
 		.unread = note_unread,
 		.stop = keep_up_and_go_on,
+		.open = open_for,
 		.context = r,
 	};
 	struct profile *p = NULL;

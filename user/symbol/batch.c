@@ -15,6 +15,7 @@
 #include "symbol/file_cache.h"
 #include "symbol/file_limits.h"
 #include "util/clock.h"
+#include "util/file_open.h"
 
 /*
  * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. A
@@ -34,6 +35,12 @@
  */
 #define WINDOW_NAME_SIZE 4096
 #define WINDOW_NAMES_MAX ((size_t)16 * 1024 * 1024)
+
+int batch_open(const struct batch *b, uid_t user, int root, const char *path, struct stat *status)
+{
+	return b->open ? b->open(user, root, path, status, b->context)
+		       : file_open_regular(root, path, status);
+}
 
 bool batch_stopped(struct batch *b)
 {

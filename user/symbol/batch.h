@@ -30,7 +30,8 @@ struct batch {
 	struct symbol_extent *extents;	 /* by location: set these instead of names; or NULL */
 	bool lines;			 /* also resolve source lines and inlined functions */
 	bool (*stop)(void *context);	 /* may be NULL */
-	void *context;
+	int (*open)(uid_t user, int root, const char *path, struct stat *status, void *context);
+	void *context; /* of both, and of: */
 	void (*progress)(size_t done, size_t count, const char *what, void *context); /* or NULL */
 	size_t done, total;	    /* addresses in the batches before; in all batches */
 	struct file_limits *limits; /* of all batches; NULL: none */
@@ -94,6 +95,9 @@ size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX]);
 
 /* For tests: the same from another file than /proc/kallsyms. */
 int kallsyms_resolve_from(struct batch *b, const char *path);
+
+/* As file_open_regular(), by b->open where there is one. user: who may have provided the file. */
+int batch_open(const struct batch *b, uid_t user, int root, const char *path, struct stat *status);
 
 /* Whether to stop; once true it stays true. */
 bool batch_stopped(struct batch *b);

@@ -76,10 +76,10 @@ static int duplicate_fd(int fd)
  * Opens the file at an image's path. In another root directory than ours only root, the caller and
  * the image's provider may own it. Returns a descriptor or a negative errno.
  */
-static int open_by_path(const struct profile_image *image, const char *path)
+static int open_by_path(const struct batch *b, const struct profile_image *image, const char *path)
 {
 	struct stat status;
-	int fd = file_open_regular(image->root, path, &status);
+	int fd = batch_open(b, image->provider, image->root, path, &status);
 
 	if (fd < 0 || image->root < 0 || file_is_of(&status, image->provider))
 		return fd;
@@ -102,7 +102,7 @@ static int same_code_fd(const struct batch *b)
 		if (other->fd >= 0)
 			fd = duplicate_fd(other->fd);
 		else if (tries-- > 0)
-			fd = open_by_path(other, other->path);
+			fd = open_by_path(b, other, other->path);
 	}
 	return fd;
 }
@@ -130,7 +130,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		/* After a deleted file only the build ID proves a file of the same name. */
 		if (fd < 0)
 			fd = is_deleted && !image->build_id_size ? -ENOENT
-								 : open_by_path(image, on_disk);
+								 : open_by_path(b, image, on_disk);
 		if (fd < 0) {
 			int other = same_code_fd(b);
 

@@ -405,7 +405,7 @@ static int open_debug_file(const struct batch *b, const char *path, bool in_root
 
 	if (!is_debug_path(path, image->path))
 		return -EACCES;
-	fd = file_open_regular(in_root ? image->root : -1, path, &status);
+	fd = batch_open(b, image->provider, in_root ? image->root : -1, path, &status);
 	if (fd < 0 || (file_is_of(&status, image->provider) &&
 		       (status.st_mode & S_IROTH || !status.st_uid == !image->provider)))
 		return fd;

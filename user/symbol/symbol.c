@@ -262,6 +262,7 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.unread = o->unread,
 			.stop = o->stop,
 			.progress = o->progress,
+			.open = o->open,
 			.done = first,
 			.total = w->count,
 			.context = o->context,

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "profile/profile.h"
 #include "util/error.h"
@@ -39,7 +40,12 @@ struct symbol_options {
 	bool (*stop)(void *context);
 	/* Called repeatedly: `done` of `count` addresses; what: the image being resolved. */
 	void (*progress)(size_t done, size_t count, const char *what, void *context);
-	void *context; /* for unread(), stop() and progress(), each of which may be NULL */
+	/*
+	 * Opens a file by its path as file_open_regular() does, for a user whose file system may
+	 * never answer (0: root's). NULL: it is waited for.
+	 */
+	int (*open)(uid_t user, int root, const char *path, struct stat *status, void *context);
+	void *context; /* for unread(), stop(), progress() and open(), each of which may be NULL */
 };
 
 /*

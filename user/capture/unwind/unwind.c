@@ -359,19 +359,21 @@ static int read_by_name(struct unwind *u, const struct capture_image *image,
 			struct unwind_image_state *state, struct error *e)
 {
 	const char *why = image->why ?: "its file could not be opened";
+	const struct opener_target target = { .uid = image->provider };
 	struct error here = { 0 };
-	struct stat status;
+	struct opened_file file;
 	int fd, err;
 
 	if (!image->build_id_size)
 		return error_set(e, 0, "%s", why);
-	fd = file_open_regular(image->root, image->path, &status);
+	fd = opener_open_path(&u->processes->opener, &target, image->root, image->path, true,
+			      &file);
 	if (fd < 0)
 		return error_set(e, 0, "%s; by its path, now: %s", why,
 				 fd == -EINVAL	 ? "not a regular file"
 				 : fd == -ENOENT ? "no such file"
 						 : strerror(-fd));
-	if (file_is_of(&status, image->provider))
+	if (file_is_of(&file.status, image->provider))
 		err = read_rows(u, image, fd, state, &here);
 	else
 		err = error_set(&here, 0, "a file of another user");

@@ -38,7 +38,7 @@ struct unwind_payer {
 struct unwind {
 	unwind_reader *read;
 	void (*trim)(struct language_code *code); /* of struct scripts */
-	struct parser *parser; /* for it */
+	struct parser *parser;			  /* for it */
 	struct process_table *processes;
 	struct counts *counts; /* receives the stacks that are walked here, */
 	struct waits *waits;   /* or this, those of waits */
