@@ -26,7 +26,7 @@
 
 /* --- lists of CPUs --- */
 
-static const struct scripts no_scripts;
+static struct scripts no_scripts;
 
 static int append_cpu(int cpu, void *text)
 {

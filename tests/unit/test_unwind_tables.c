@@ -417,10 +417,10 @@ static void test_least_used(void **state)
 /* --- More new files than there is time to read --- */
 
 /* Reads rows of whatever file it is. */
-static int read_any(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
-		    struct error *e)
+static int read_any(struct parser *parser, int fd, const char *path, uint32_t user,
+		    struct read_budget *budget, struct unwind_rows *rows, struct error *e)
 {
-	(void)fd, (void)path, (void)budget, (void)e;
+	(void)parser, (void)fd, (void)path, (void)user, (void)budget, (void)e;
 	*rows = make_rows(7, 20);
 	return 0;
 }
@@ -520,12 +520,13 @@ static void test_deferred(void **state)
 #define HZ 100
 
 /* What reading a file takes is added to the thread's CPU time. */
-static int read_file_of_machine(int fd, const char *path, struct read_budget *budget,
-				struct unwind_rows *rows, struct error *e)
+static int read_file_of_machine(struct parser *parser, int fd, const char *path, uint32_t user,
+				struct read_budget *budget, struct unwind_rows *rows,
+				struct error *e)
 {
 	struct test_file *file = &files[fd - FILES];
 
-	(void)path, (void)budget, (void)e;
+	(void)parser, (void)path, (void)user, (void)budget, (void)e;
 	file->reads++;
 	test_cpu_ns += file->bytes * 3;
 	*rows = make_rows(file->build, file->rows);
@@ -634,7 +635,7 @@ static void forget_programs(struct unwind *u)
 	}
 	table->next_image = 0;
 	process_space(process_find(table, getpid()))->count = 0;
-	assert_int_equal(unwind_forget_images(u), 0);
+	assert_int_equal(unwind_forget_images(u, 0), 0);
 }
 
 /* It runs for so many ticks, one in each `every`. Returns how many have whole stacks. */

@@ -93,8 +93,10 @@ static void pack_locations(struct pack *k, const struct profile *p,
 	uint32_t *numbers = calloc(p->function_count + 1, sizeof(*numbers));
 
 	k->failed |= !numbers;
-	if (k->failed)
+	if (k->failed) {
+		free(numbers);
 		return;
+	}
 	pack_functions(k, p, addresses, count, numbers);
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_location *l = &p->locations[addresses[i].location];
