@@ -34,6 +34,7 @@
 #include "capture/wall.h"
 #include "capture/whom.h"
 #include "util/array.h"
+#include "util/child.h"
 #include "util/clock.h"
 #include "util/memory.h"
 
@@ -305,7 +306,7 @@ static int begin_account(struct capture *c, struct error *e)
 
 	if (err)
 		return err;
-	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	c->own_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + children_cpu_ns();
 	c->start_ns = c->next_start_ns = has_tick(c) ? before_ns : c->events.begin_ns;
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
 	c->start_time_ns = c->next_start_time_ns = time_of_day_ns(c->start_ns);
@@ -883,7 +884,7 @@ int capture_cut(struct capture *c, struct error *e)
 		return error_no_memory(e);
 	stack_account_sort(&c->stacks);
 	take_crowded(c);
-	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + children_cpu_ns();
 	c->own_ns = own_ns - c->own_start_ns;
 	c->own_start_ns = own_ns;
 	if (!c->stopped && !has_tick(c))

@@ -29,6 +29,7 @@
 #include "symbol/language.h"
 #include "symbol/parser.h"
 #include "symbol/symbol.h"
+#include "util/child.h"
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/file.h"
@@ -303,6 +304,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	struct capture_totals t;
 	uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	const pid_t children[] = { r->keeper.pid, r->watcher.pid, r->look.pid };
+	pid_t readers[CHILDREN_MAX]; /* of files: the opener and the parsers */
 	struct rusage ended;
 	clockid_t child;
 
@@ -316,7 +318,9 @@ static void account_window(struct recorder *r, struct profile *p)
 			own_ns += clock_ns(child);
 		add_memory(children[i], &s->resident_bytes, &s->resident_most_bytes);
 	}
-	own_ns += parser_cpu_ns(r->rows) + parser_cpu_ns(r->symbols);
+	own_ns += children_cpu_ns();
+	for (size_t i = 0, count = children_list(readers); i < count; i++)
+		add_memory(readers[i], &s->resident_bytes, &s->resident_most_bytes);
 	if (r->watcher.pid > 0)
 		own_ns += __atomic_load_n(&s->commands_ns, __ATOMIC_RELAXED);
 	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)

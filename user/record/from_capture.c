@@ -366,6 +366,22 @@ static const char *make_in_doubt(const struct capture_sample *sample, struct ori
 	return sample->in_doubt ? "yes" : NULL;
 }
 
+/* Whether callers are missing, for those who compare windows: what stacks have may decide. */
+static const char *make_incomplete(const struct capture_sample *sample, struct origin_names *names,
+				   char text[static CGROUP_NAME_SIZE])
+{
+	(void)names;
+	(void)text;
+	switch (sample->end) {
+	case UNWIND_BY_KERNEL:
+	case UNWIND_COMPLETE:
+	case UNWIND_NO_STACK:
+		return NULL;
+	default:
+		return sample->user_depth ? "yes" : NULL;
+	}
+}
+
 static const char *make_thread(const struct capture_sample *sample, struct origin_names *names,
 			       char text[static CGROUP_NAME_SIZE])
 {
@@ -394,6 +410,7 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_CONTAINER_NAME] = make_container_name,
 	[TAG_CPU] = make_cpu,
 	[TAG_IN_DOUBT] = make_in_doubt,
+	[TAG_INCOMPLETE] = make_incomplete,
 	[TAG_THREAD] = make_thread,
 	[TAG_TITLE] = make_title,
 	[TAG_UNIT] = make_unit,
@@ -426,7 +443,8 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 									  : NULL;
 		else if (i == TAG_WAKER)
 			text = waker && *waker ? waker : NULL;
-		else if (tag_makers[i] && (i != TAG_THREAD || b->is_window) &&
+		else if (tag_makers[i] &&
+			 ((i != TAG_THREAD && i != TAG_INCOMPLETE) || b->is_window) &&
 			 (i != TAG_CPU || capture_has_cpus(b->c)))
 			text = tag_makers[i](sample, b->names, texts[i]);
 		if (text)

@@ -101,7 +101,6 @@ struct parser {
 	struct child child;
 	bool is_ready;
 	uint64_t session, window_ns;
-	uint64_t ends, ended_ns;	     /* how many, and their CPU time */
 	struct refused refused[REFUSED_MAX]; /* the newest are kept; since_ns 0: none */
 };
 
@@ -210,17 +209,9 @@ static void serve(int fd)
 
 /* --- The recorder's side --- */
 
-static uint64_t used_ns(const struct parser *p)
-{
-	clockid_t clock;
-
-	return p->child.pid && !clock_getcpuclockid(p->child.pid, &clock) ? clock_ns(clock) : 0;
-}
-
 /* Ends the parser, and waits for nothing. Returns as child_end(). */
 static int end_child(struct parser *p)
 {
-	p->ended_ns += used_ns(p);
 	p->is_ready = false;
 	return child_end(&p->child);
 }
@@ -277,21 +268,6 @@ void parser_free(struct parser *p)
 		if (p->refused[i].since_ns)
 			close_left(p->refused[i].left);
 	free(p);
-}
-
-uint64_t parser_cpu_ns(const struct parser *p)
-{
-	return p ? p->ended_ns + used_ns(p) : 0;
-}
-
-uint64_t parser_ends(const struct parser *p)
-{
-	return p->ends;
-}
-
-pid_t parser_pid(const struct parser *p)
-{
-	return p->child.pid;
 }
 
 /* What a request is about. */
@@ -363,7 +339,6 @@ static void refuse(struct parser *p, const struct subject *s, int err, struct er
 		.left = end_child(p),
 	};
 	snprintf(oldest->why, sizeof(oldest->why), "%.127s", e->what);
-	p->ends++;
 }
 
 static bool begins_with(const char *text, const char *beginning, size_t size)

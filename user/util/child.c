@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -22,6 +23,13 @@ static struct {
 	pid_t of;  /* the process that started it */
 	int fd;
 } template;
+
+/* The children, and the CPU time that each was seen to have; pid 0: a free place. */
+static struct {
+	pid_t pid;
+	uint64_t cpu_ns;
+} children[CHILDREN_MAX];
+static uint64_t ended_cpu_ns; /* of those that have ended */
 
 struct start_request {
 	const char *name;
@@ -114,8 +122,12 @@ static int start_template(void)
 	/* That of the process that this one was forked from is not ours. */
 	if (template.pid)
 		close(template.fd);
-	if (template.pid && template.of == parent)
+	if (template.pid && template.of == parent) {
 		waitpid(template.pid, NULL, WNOHANG);
+	} else {
+		memset(children, 0, sizeof(children));
+		ended_cpu_ns = 0;
+	}
 	template.pid = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
@@ -162,7 +174,47 @@ int child_start(struct child *c, const char *name, child_service *service)
 	err = err ?: answer.err;
 	if (!err)
 		*c = (struct child){ .pid = answer.pid, .fd = fds[0], .pid_fd = fds[1] };
+	for (size_t i = 0; i < CHILDREN_MAX && !err; i++)
+		if (!children[i].pid) {
+			children[i].pid = answer.pid;
+			break;
+		}
 	return err;
+}
+
+size_t children_list(pid_t pids[static CHILDREN_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (children[i].pid)
+			pids[count++] = children[i].pid;
+	return count;
+}
+
+uint64_t children_cpu_ns(void)
+{
+	uint64_t sum_ns = ended_cpu_ns;
+
+	for (size_t i = 0; i < CHILDREN_MAX; i++) {
+		clockid_t clock;
+
+		if (children[i].pid && clock_getcpuclockid(children[i].pid, &clock) == 0)
+			children[i].cpu_ns = clock_ns(clock);
+		sum_ns += children[i].cpu_ns;
+	}
+	return sum_ns;
+}
+
+static void forget_child(pid_t pid)
+{
+	children_cpu_ns();
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (children[i].pid == pid) {
+			ended_cpu_ns += children[i].cpu_ns;
+			children[i].pid = 0;
+			children[i].cpu_ns = 0;
+		}
 }
 
 union fd_space {
@@ -298,6 +350,7 @@ int child_end(struct child *c)
 
 	if (!c->pid)
 		return -1;
+	forget_child(c->pid);
 	close(c->fd);
 	syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
 	*c = (struct child){ 0 };

@@ -64,4 +64,15 @@ bool child_has_ended(int pid_fd);
  */
 bool child_reap(pid_t pid, int wait_ms);
 
+/*
+ * Those that this process has: writes their PIDs, and returns how many.
+ * Bound: machine: children at a time; then: CPU time of a further one is not known; again: when one
+ * ends; share: none; seen: not seen.
+ */
+#define CHILDREN_MAX 8
+size_t children_list(pid_t pids[static CHILDREN_MAX]);
+
+/* The CPU time of all that this process has had. */
+uint64_t children_cpu_ns(void);
+
 #endif
