@@ -101,6 +101,7 @@ struct parser {
 	struct child child;
 	bool is_ready;
 	uint64_t session, window_ns;
+	uint64_t ends;
 	struct refused refused[REFUSED_MAX]; /* the newest are kept; since_ns 0: none */
 };
 
@@ -270,6 +271,16 @@ void parser_free(struct parser *p)
 	free(p);
 }
 
+uint64_t parser_ends(const struct parser *p)
+{
+	return p->ends;
+}
+
+pid_t parser_pid(const struct parser *p)
+{
+	return p->child.pid;
+}
+
 /* What a request is about. */
 struct subject {
 	uint64_t file; /* see struct refused */
@@ -339,6 +350,7 @@ static void refuse(struct parser *p, const struct subject *s, int err, struct er
 		.left = end_child(p),
 	};
 	snprintf(oldest->why, sizeof(oldest->why), "%.127s", e->what);
+	p->ends++;
 }
 
 static bool begins_with(const char *text, const char *beginning, size_t size)

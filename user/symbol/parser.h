@@ -29,6 +29,12 @@ struct parser;
 int parser_new(struct parser **out, struct error *e);
 void parser_free(struct parser *p); /* NULL is fine */
 
+/* How many have ended unasked. */
+uint64_t parser_ends(const struct parser *p);
+
+/* Its number; 0: none runs. */
+pid_t parser_pid(const struct parser *p);
+
 /* The reader of rows; parser == NULL: this process reads the file itself. */
 unwind_reader parser_read_rows;
 

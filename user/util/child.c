@@ -244,19 +244,27 @@ int child_send(int fd, const void *message, size_t size, const int *fds, size_t 
 	return sent < 0 ? -errno : 0;
 }
 
-/* Returns 0 when fd is readable or has ended, or a negative errno. */
-static int wait_for(int fd, uint64_t until_ns)
+/*
+ * recvmsg(2) until a time; -EAGAIN: it has come. Not by poll(2): who waits there is recording, as
+ * /proc/PID/wchan shows.
+ */
+static ssize_t receive_until(int fd, struct msghdr *m, uint64_t until_ns)
 {
-	struct pollfd wait = { .fd = fd, .events = POLLIN };
-	int ready;
-
-	do {
+	for (;;) {
 		uint64_t now = now_ns(), left = until_ns > now ? until_ns - now : 0;
-		struct timespec time = { left / NS_PER_S, left % NS_PER_S };
+		const struct timeval time = { left / NS_PER_S, left % NS_PER_S / 1000 };
+		int flags = MSG_CMSG_CLOEXEC;
+		ssize_t n;
 
-		ready = ppoll(&wait, 1, until_ns == UINT64_MAX ? NULL : &time, NULL);
-	} while (ready < 0 && errno == EINTR);
-	return ready < 0 ? -errno : ready ? 0 : -ETIMEDOUT;
+		if (until_ns < UINT64_MAX && left < NS_PER_MS / 1000)
+			flags |= MSG_DONTWAIT;
+		else if (until_ns < UINT64_MAX &&
+			 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)))
+			return -errno;
+		n = recvmsg(fd, m, flags);
+		if (n >= 0 || errno != EINTR)
+			return n < 0 ? -errno : n;
+	}
 }
 
 /* Takes the descriptors of a message; those that are not wanted are closed. */
@@ -287,16 +295,12 @@ ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t unt
 		.msg_control = space.bytes,
 		.msg_controllen = sizeof(space.bytes),
 	};
-	ssize_t n;
-	int err = wait_for(fd, until_ns);
+	ssize_t n = receive_until(fd, &m, until_ns);
 
-	if (err)
-		return err;
-	do {
-		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	if (n == -EAGAIN)
+		return -ETIMEDOUT;
 	if (n <= 0)
-		return n < 0 && errno != ECONNRESET ? -errno : -EPIPE;
+		return n && n != -ECONNRESET ? n : -EPIPE;
 	take_fds(&m, m.msg_flags & MSG_TRUNC ? NULL : fds);
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
