@@ -104,8 +104,13 @@ if [ -x "$progs/seems_java" ]; then
 	asks_apart() {
 		local child links
 		record_begin apart record --wall -p "$pid"
-		wait_for pgrep -P "$recorder"
-		child=$(pgrep -P "$recorder")
+		asker() {
+			pgrep -P "$recorder" | while read -r child; do
+				[ "$(cat "/proc/$child/comm")" = profil-template ] || echo "$child"
+			done | grep .
+		}
+		wait_for asker
+		child=$(asker)
 		while links=$(readlink "/proc/$child/fd/"*) && grep -E "perf_event|bpf" <<<"$links"; do
 			sleep 0.01
 		done

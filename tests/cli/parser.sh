@@ -83,10 +83,6 @@ check "functions have names" wait_for names_are_in
 kill -KILL $(parsers)
 next_windows
 check "names come again after they were killed" wait_for names_are_in
-no_file_is_blamed() {
-	! grep 'could not be parsed' "$work/start.out"
-}
-check "which is no file's fault" no_file_is_blamed
 # shellcheck disable=SC2046
 kill -STOP $(parsers)
 check "one that does not answer is replaced" \

@@ -195,10 +195,12 @@ size_t children_list(pid_t pids[static CHILDREN_MAX])
 uint64_t children_cpu_ns(void)
 {
 	uint64_t sum_ns = ended_cpu_ns;
+	clockid_t clock;
 
+	if (template.pid && template.of == getpid() &&
+	    clock_getcpuclockid(template.pid, &clock) == 0)
+		sum_ns += clock_ns(clock);
 	for (size_t i = 0; i < CHILDREN_MAX; i++) {
-		clockid_t clock;
-
 		if (children[i].pid && clock_getcpuclockid(children[i].pid, &clock) == 0)
 			children[i].cpu_ns = clock_ns(clock);
 		sum_ns += children[i].cpu_ns;
