@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 export TZ=UTC
-functions=${PROFIL_TEST_HOSTILE_FUNCTIONS:-1000} # of the user's in each window; make release-check: many more
+functions=${PROFIL_TEST_HOSTILE_FUNCTIONS:-300} # of the user's in each window; make release-check: many more
 
 # run NAME [OPTION]...: writes what changes says of an archive as text and as JSON: NAME.text and NAME.json.
 run() {
