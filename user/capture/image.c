@@ -161,6 +161,9 @@ static uid_t provider_of(const struct process *process, const struct sideband_re
 
 	if (record->name[0] != '/')
 		return 0; /* a vDSO of root's process */
+	/* Whoever serves a FUSE file system may give a file any owner. */
+	if (file->is_copy)
+		return process_user(process) ?: namespace_owner(record->tid);
 	if (status->st_uid && status->st_uid != geteuid())
 		return status->st_uid;
 	if (status->st_mode & S_IWOTH)

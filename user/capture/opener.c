@@ -241,7 +241,7 @@ static int replace_by_copy(int fd, struct opened_file *file)
 		return fd;
 	fd = copy_file(fd, file->status.st_size);
 	file->is_copy = fd >= 0;
-	/* What tells later whether it was written again. */
+	/* By these, later, is_rewritten() in image.c compares. */
 	if (fd >= 0 && fstat(fd, &status) == 0) {
 		file->status.st_size = status.st_size;
 		file->status.st_mtim = status.st_mtim;
@@ -251,7 +251,9 @@ static int replace_by_copy(int fd, struct opened_file *file)
 
 static void describe(int fd, struct opened_file *file)
 {
-	file->build_id_size = elf_read_build_id(fd, file->build_id, sizeof(file->build_id));
+	/* Whoever serves a FUSE file system may give a file any build ID. */
+	file->build_id_size =
+		file->is_copy ? 0 : elf_read_build_id(fd, file->build_id, sizeof(file->build_id));
 	file->bits = elf_bits(fd);
 }
 
@@ -268,6 +270,13 @@ static uint64_t time_waited(uint64_t begin_ns, uint64_t *cpu_ns)
 		return 0;
 	*cpu_ns = child_cpu_ns(&ours);
 	return took_ns > *cpu_ns - before_ns ? took_ns - (*cpu_ns - before_ns) : 0;
+}
+
+static void close_fds(const int *fds)
+{
+	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 static void serve(int socket)
@@ -303,9 +312,7 @@ static void serve(int socket)
 		err = child_send(socket, &answer, size, &fd, fd >= 0);
 		if (fd >= 0)
 			close(fd);
-		for (size_t i = 0; i < CHILD_FDS_MAX; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		close_fds(fds);
 		if (err)
 			return;
 	}
@@ -460,13 +467,6 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 	if (n == -ETIMEDOUT && o->refusals)
 		refusals_add(o->refusals, target->uid, REFUSAL_NO_ANSWER, 1, 0);
 	return n;
-}
-
-static void close_fds(const int *fds)
-{
-	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
 }
 
 static int ask_for_file(struct opener *o, const struct opener_target *target,
