@@ -21,7 +21,6 @@ FORM is `bars`: the last tenth is no worse than the first by more than a point, 
 which all of it is whole and named.
 """
 import collections
-import ctypes
 import glob
 import json
 import os
@@ -31,6 +30,8 @@ import subprocess
 import sys
 import threading
 import time
+
+from started import beginning, favour
 
 directory, minutes, form = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 TENTH = minutes * 6
@@ -46,7 +47,6 @@ VICTIMS = {"steady": BURNERS, "shop": BURNERS, "boxed": BURNERS, "poolworker": {
 	"late_map": {"early_code", "late_code"}}
 NO_STACK = {"late_map"}  # what the stack's end is there, is not asked
 
-libc = ctypes.CDLL(None)
 archive, log = f"{directory}/archive", open(f"{directory}/profild.log", "ab")
 ended = threading.Event()
 started = []
@@ -71,30 +71,11 @@ class Work(threading.Thread):
 			self.all_done.wait()
 
 
-def favour(flags):
-	"""Recorders, and this: what they wait for is measured, not how busy the machine is. Nice values do not do it: they
-	count among the processes of a session alone (autogroup of sched(7))."""
-	try:
-		os.sched_setscheduler(0, os.SCHED_RR | flags, os.sched_param(1))
-	except PermissionError:
-		pass
-
-
 def start(*command, user=0, cgroup=None, favoured=False, **options):
-	def begin():
-		if favoured:
-			favour(0)
-		if cgroup:
-			with open(f"{cgroup}/cgroup.procs", "w", encoding="ascii") as f:
-				f.write("0")
-		if user:
-			os.setgroups([])
-			os.setresgid(user, user, user)
-			os.setresuid(user, user, user)
-		libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 	options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
 	with forks:
-		process = subprocess.Popen(list(map(str, command)), preexec_fn=begin, stdin=subprocess.DEVNULL, cwd="/", **options)
+		process = subprocess.Popen(list(map(str, command)), preexec_fn=beginning(user, cgroup, favoured),
+			stdin=subprocess.DEVNULL, cwd="/", **options)
 	started.append(process)
 	return process
 

@@ -19,7 +19,6 @@ FORM is `bars`, where these are 95 %, 95 to 105 %, 99 %, 2 s and none; or `certa
 a busy machine makes it: something of each is there, and it ends.
 """
 import bisect
-import ctypes
 import glob
 import json
 import os
@@ -30,6 +29,8 @@ import sys
 import threading
 import time
 
+from started import beginning, favour
+
 FREQUENCY = 997
 SECONDS = float(os.environ.get("PROFIL_STALL_SECONDS", 4))
 FIRST_USER, OTHER_USER = 100050, 100099
@@ -38,28 +39,10 @@ ROOTS = {"_start", "clone", "clone3", "__clone", "__clone3"}
 
 directory, form = sys.argv[1:3]
 PATIENCE = 120 if form == "certain" else 20  # seconds, for what never happens
-libc = ctypes.CDLL(None)
-
-
-def favour(flags):
-	"""Recorders, and this: what they wait for is measured, not how busy the machine is. Nice values do not do it: they
-	count among the processes of a session alone (autogroup of sched(7))."""
-	try:
-		os.sched_setscheduler(0, os.SCHED_RR | flags, os.sched_param(1))
-	except PermissionError:
-		pass
 
 
 def start(*command, user=0, favoured=False, **options):
-	def begin():
-		if favoured:
-			favour(0)
-		if user:
-			os.setgroups([])
-			os.setresgid(user, user, user)
-			os.setresuid(user, user, user)
-		libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-	return subprocess.Popen(command, preexec_fn=begin, stdin=subprocess.DEVNULL, **options)
+	return subprocess.Popen(command, preexec_fn=beginning(user, favoured=favoured), stdin=subprocess.DEVNULL, **options)
 
 
 def wait_until(condition, seconds):
