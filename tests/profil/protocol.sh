@@ -25,8 +25,8 @@ mapfile -t versions < <(sed -n 's/^    \([0-9]*\): {$/\1/p' "$work/protocol.py")
 for version in "${versions[@]}"; do
 	check "a program of version $version is counted" asks "$version" counted
 done
-check "profild's versions: all that there is a client of" grep -q "^#define PROFILD_OLDEST	3 " "$top/user/lib/protocol.h"
-check "profild's newest version: there is a client of it" grep -q "^#define PROFILD_NEWEST	$version\$" \
+check "profild's versions: all that there is a client of" grep -Eq "^#define PROFILD_OLDEST[[:space:]]+3\b" "$top/user/lib/protocol.h"
+check "profild's newest version: there is a client of it" grep -Eq "^#define PROFILD_NEWEST[[:space:]]+$version\$" \
 	"$top/user/lib/protocol.h"
 check "a program of a newer version: is refused, and told which ones there are" \
 	asks $((version + 1)) "unsupported protocol version $((version + 1)): profild speaks 3 to $version"
