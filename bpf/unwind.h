@@ -37,7 +37,7 @@ const volatile bool native_frames = false;
 const volatile __u64 walk_period_ns = 0;
 
 /*
- * Until when walks are paid for, of processes whose walks take long: see walk_budget.h.
+ * The CPU time owed by processes whose walks take long: see walk_budget.h.
  * Bound: users: processes whose walks took long, with their debts; then: the debt of the one that
  * ticked least recently is forgotten; again: at its next tick; share: none: many processes make
  * those of others forgotten; seen: stack end walk_too_long.
@@ -49,8 +49,8 @@ struct {
 	__type(value, __u64);
 } long_walks SEC(".maps");
 
-/* The latest time in it: most ticks need not look there. */
-volatile __u64 long_walks_ns = 0;
+/* Whether there is one: until then no tick looks there. */
+volatile bool has_long_walks = false;
 
 /* Scratch memory of each CPU for one stack. */
 struct stack_scratch {
@@ -246,30 +246,36 @@ static __always_inline bool may_be_outdated(__u64 id)
 	return true;
 }
 
-/* Whether the walks of the process have taken too long, so that it gets none now. */
-static __always_inline bool is_over_walk_budget(__u64 process, __u64 now_ns)
+/* Whether the walks of the process have taken too long, so that this tick only pays for them. */
+static __always_inline bool is_over_walk_budget(__u64 process)
 {
-	const __u64 *paid_ns;
+	__u64 *debt_ns;
 
-	if (!walk_is_over_budget(long_walks_ns, now_ns))
+	if (!has_long_walks)
 		return false;
-	paid_ns = bpf_map_lookup_elem(&long_walks, &process);
-	return paid_ns && walk_is_over_budget(*paid_ns, now_ns);
+	debt_ns = bpf_map_lookup_elem(&long_walks, &process);
+	if (!debt_ns || !walk_is_over_budget(*debt_ns))
+		return false;
+	*debt_ns = walk_charge(*debt_ns, 0, walk_period_ns);
+	return true;
 }
 
 /* Charges the process for a walk that began at now_ns. */
 static __always_inline void charge_walk(__u64 process, __u64 now_ns)
 {
-	__u64 walk_ns = bpf_ktime_get_ns() - now_ns, paid_ns;
-	const __u64 *before;
+	__u64 walk_ns = bpf_ktime_get_ns() - now_ns, *debt_ns, first_ns;
+	bool is_long = walk_period_ns && walk_ns * WALK_BUDGET_PART > walk_period_ns;
 
-	if (!walk_period_ns || walk_ns * WALK_BUDGET_PART <= walk_period_ns)
+	if (!is_long && !has_long_walks)
 		return;
-	before = bpf_map_lookup_elem(&long_walks, &process);
-	paid_ns = walk_charge(before ? *before : 0, now_ns, walk_ns, walk_period_ns);
-	bpf_map_update_elem(&long_walks, &process, &paid_ns, BPF_ANY);
-	if (paid_ns > long_walks_ns)
-		long_walks_ns = paid_ns;
+	debt_ns = bpf_map_lookup_elem(&long_walks, &process);
+	if (debt_ns) {
+		*debt_ns = walk_charge(*debt_ns, walk_ns, walk_period_ns);
+	} else if (is_long) {
+		first_ns = walk_charge(0, walk_ns, walk_period_ns);
+		bpf_map_update_elem(&long_walks, &process, &first_ns, BPF_ANY);
+		has_long_walks = true;
+	}
 }
 
 /* Returned instead of a number of frames. */
@@ -297,12 +303,12 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	depth = WALK_BY_KERNEL;
 	published = begin_user_walk(walk, task, stack->id);
 	if (published) {
-		now_ns = bpf_ktime_get_ns();
-		if (is_over_walk_budget(process, now_ns)) {
+		if (is_over_walk_budget(process)) {
 			scratch->depth = 0;
 			stack->end = UNWIND_TOO_LONG;
 			return put_frame(scratch, walk->pc);
 		}
+		now_ns = bpf_ktime_get_ns();
 		depth = walk_frames(scratch);
 		charge_walk(process, now_ns);
 		stack->end = walk->end;

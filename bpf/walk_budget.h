@@ -15,7 +15,7 @@
 #define WALK_BUDGET_PART 10
 
 /*
- * How far a process may be ahead of what it has paid: a machine may be slow for a while.
+ * How far a process may be in debt, in its CPU time: a machine may be slow for a while.
  * Bound: as WALK_BUDGET_PART.
  */
 #define WALK_BURST_NS 2000000000ULL
@@ -28,24 +28,21 @@
 #define WALK_NS_MAX 2000000ULL
 
 /*
- * Returns the time until which a process's walks are paid for, which was paid_ns, after a tick with
- * a walk that began at now_ns and took walk_ns.
+ * Returns the CPU time that a process owes after a tick, which is a period of its CPU time, and
+ * whose walk took walk_ns (0: none), when it owed debt_ns before.
  */
-static inline unsigned long long walk_charge(unsigned long long paid_ns, unsigned long long now_ns,
-					     unsigned long long walk_ns,
+static inline unsigned long long walk_charge(unsigned long long debt_ns, unsigned long long walk_ns,
 					     unsigned long long period_ns)
 {
 	if (walk_ns > WALK_NS_MAX)
 		walk_ns = WALK_NS_MAX;
-	if (paid_ns < now_ns)
-		paid_ns = now_ns;
-	return walk_ns * WALK_BUDGET_PART > period_ns ? paid_ns + walk_ns * WALK_BUDGET_PART
-						      : paid_ns;
+	debt_ns += walk_ns * WALK_BUDGET_PART;
+	return debt_ns > period_ns ? debt_ns - period_ns : 0;
 }
 
-static inline int walk_is_over_budget(unsigned long long paid_ns, unsigned long long now_ns)
+static inline int walk_is_over_budget(unsigned long long debt_ns)
 {
-	return paid_ns > now_ns + WALK_BURST_NS;
+	return debt_ns > WALK_BURST_NS;
 }
 
 #endif

@@ -311,7 +311,7 @@ check "with what is busy" shows burn_sixty
 check "q ends it with status 0" key q '^\$ *$'
 run_top -p "$shares" -d 0.2
 check "q ends it with status 0: again" shows burn_sixty
-kill -TERM "$(pgrep -n -f "profiltool top -p $shares -d")"
+kill -TERM "$(pgrep -o -f "profiltool top -p $shares -d")" # the oldest: it has children
 check "SIGTERM ends it with status 0" shows 'status 0'
 check "SIGTERM ends it with status 0: leaves a sane terminal, too" sane
 run_top -p "$shares" -d 0.2

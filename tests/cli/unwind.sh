@@ -85,7 +85,10 @@ check "in a system call the kernel's frames are on top of whole stacks" chains_a
 	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
 check "in a system call all stacks reach the start" reach_start kernel 100
 record_chains thread thread --user
-check "each stack of a thread goes from its start to the leaf" chains_are thread all "$from_thread;threaded(;inner)?"
+# main may not wait for the thread yet.
+check "each stack of a thread goes from its start to the leaf" chains_are thread all \
+	"$from_thread;threaded(;inner)?|$from_start;thread(;.*)?"
+check "a stack of a thread is most of them" chains_are thread most "$from_thread;threaded(;inner)?"
 check "all stacks of a thread reach its start" reach_start thread 100
 
 # --- What comes while recording ---

@@ -115,21 +115,20 @@ static int setup(void **state)
 	return 0;
 }
 
-/* From here on another process reads the files. */
-static int start_parser(void **state)
-{
-	struct error e;
-
-	(void)state;
-	return parser_new(&parser, &e);
-}
-
 static int teardown(void **state)
 {
 	(void)state;
 	parser_free(parser);
 	parser = NULL;
 	return directory_remove();
+}
+
+/* From here on another process reads the files, in another directory. */
+static int start_parser(void **state)
+{
+	struct error e;
+
+	return teardown(state) || setup(state) || parser_new(&parser, &e) ? -1 : 0;
 }
 
 static void build(const char *output, const char *flags)
