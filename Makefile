@@ -317,6 +317,8 @@ PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),
 # Tests run python3 some thousand times; another one before the system's in PATH, such as pyenv's, may take
 # ten times as long to start.
 PYTHON := $(BUILD)/tests/python
+# What failed is printed again after the summary.
+FAILED := $(BUILD)/tests/failed
 PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(TEST_JOBS) --exec tests/tap.sh
 
 check: $(PYTHON)/python3
@@ -328,7 +330,9 @@ test:
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
-	$(Q)$(PROVE) $(TESTS)
+	$(Q)rm -rf $(FAILED) && mkdir $(FAILED)
+	$(Q)PROFIL_TEST_FAILED=$(abspath $(FAILED)) $(PROVE) $(TESTS) || \
+		{ find $(FAILED) -size +0 -exec head -n 40 {} + | cut -c 1-300; false; }
 
 # --- installation ---
 

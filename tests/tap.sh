@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tap.sh TEST [ARGUMENT...]: runs a test for prove. Makes cmocka print TAP, and corrects its "not ok #
 # SKIP". With PROFIL_TEST_STRICT a skipped test is a failure. Failures and their output are also printed
-# on standard error, which prove shows.
+# on standard error, which prove shows, and written to a file of the test's name in the directory PROFIL_TEST_FAILED.
 #
 # A test that takes longer than PROFIL_TEST_SECONDS (0: no limit) fails: its running processes are
 # printed and ended. The default is the line "# Time limit: N s" of the test, or 900 s, some ten times
@@ -22,7 +22,8 @@ if [ "$1" = --in-session ]; then
 	# The filter ignores SIGTERM, so that it passes on what a test prints when it is ended.
 	CMOCKA_MESSAGE_OUTPUT=TAP "$@" 2>&1 | (
 		trap '' TERM
-		exec sed -u -e "$correct" -e "/^not ok/,$passed { $passed!w /dev/stderr" -e '}'
+		failed=${PROFIL_TEST_FAILED:+$PROFIL_TEST_FAILED/${1##*/}}
+		exec sed -u -e "$correct" -e "/^not ok/,$passed { $passed! {" -e "w /dev/stderr" -e "w ${failed:-/dev/null}" -e '} }'
 	)
 	exit "${PIPESTATUS[0]}"
 fi

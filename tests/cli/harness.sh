@@ -5,6 +5,7 @@
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
+unset PROFIL_TEST_FAILED # what fails here fails in tests of tests
 
 # make_test NAME: creates a shell test from standard input, for `tap`.
 make_test() {
