@@ -171,7 +171,7 @@ def of_files(victim, files, seconds):
 			late = sum(begin + t / 1e9 >= victim.begin + 1 for t in stack.get("times_ns", []))
 			judged += late
 			names = [f[0] if f else "" for f in stack.get("functions", [])]
-			if names and names[-1] in ROOTS and all(names) and not any("[" in n for n in names):
+			if names and names[-1] in ROOTS and all(names) and not any("[" in n for n in names if n != "[kernel]"):
 				whole += late
 	return {"on_time": min(covered / seconds, 1), "ticks": ticks / cpu if cpu else 0,
 		"stacks": whole / judged if judged else 0}
