@@ -180,10 +180,12 @@ EMBED = sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/'
 # What a page's policy calls a script or style: the base64 of its SHA-256.
 HASH = printf '"%s"\n' "$$(sha256sum $< | cut -c 1-64 | tr a-f A-F | basenc --base16 -d | base64)"
 
-# The page's scripts are one script in it.
-$(BUILD)/embed/web.js: $(sort $(wildcard user/report/web/*.js))
+# The page's modules, each behind those that it imports, are one script in it: without import and export.
+WEB_MODULES := $(patsubst %,user/report/web/%.mjs,profile selection dom table flame time states code page)
+
+$(BUILD)/embed/web.js: $(WEB_MODULES) Makefile
 	@mkdir -p $(@D)
-	$(Q)cat $^ >$@
+	$(Q)(echo '"use strict";'; sed '/^import /{:a; /;$$/d; N; ba}; s/^export //' $(WEB_MODULES); echo 'main();') >$@
 
 define embed_rules
 $$(BUILD)/embed/%.h: $(1)/%

@@ -14,7 +14,7 @@ format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
 # Warnings are errors.
-lint: format-check lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
+lint: format-check lint-texts lint-scripts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
 
 # $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
 lint_with = command -v $(1) >/dev/null || { \
@@ -26,6 +26,11 @@ lint-texts:
 		$(wildcard $(addprefix debian/tests/,profile unprivileged module)) | \
 		xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
+
+# eslint is Debian's, whose modules only Debian's node finds by itself.
+lint-scripts:
+	$(Q)$(call lint_with,eslint); NODE_PATH=/usr/share/nodejs eslint --no-eslintrc --config tests/eslint.json \
+		--format unix --report-unused-disable-directives --ext .js,.mjs user tests
 
 # Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
 # mdoc(7)'s Nd and Fo; the second syllable of a name. A picture has names that are cut too.
@@ -75,4 +80,4 @@ lint-gcc:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
 		programs
 
-.PHONY: format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
+.PHONY: format format-check compile-commands lint lint-texts lint-scripts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc

@@ -26,7 +26,7 @@ debug="flex bison bc dwarves libssl-dev"
 # To build and check the rpm packages besides.
 rpm="rpm rpmlint"
 # What CI checks besides; the two last are for the tutorial, and start a database server on this machine.
-lint="clang-format clang-tidy codespell cppcheck shellcheck reuse curl postgresql"
+lint="clang-format clang-tidy codespell cppcheck eslint shellcheck reuse curl postgresql"
 
 case "${1:-}" in
 build) wanted=$build ;;

@@ -367,9 +367,11 @@ function describe(i) {
 }
 
 function setCurrent(i) {
-	drawn.get(current)?.setAttribute("tabindex", -1);
+	if (drawn.has(current))
+		drawn.get(current).setAttribute("tabindex", -1);
 	current = i;
-	drawn.get(i)?.setAttribute("tabindex", 0);
+	if (drawn.has(i))
+		drawn.get(i).setAttribute("tabindex", 0);
 }
 
 function focus(i) {
@@ -392,14 +394,14 @@ function zoom(i) {
 
 // Whether a name contains the pieces in this order.
 function hasPieces(name, { pieces, first, last }) {
-	let end = 0;
+	let from = 0;
 
 	for (const [i, piece] of pieces.entries()) {
 		const atEnd = last && i === pieces.length - 1;
-		const at = atEnd ? name.length - piece.length : name.indexOf(piece, end);
-		if (at < end || (first && i === 0 && at > 0) || !name.startsWith(piece, at))
+		const at = atEnd ? name.length - piece.length : name.indexOf(piece, from);
+		if (at < from || (first && i === 0 && at > 0) || !name.startsWith(piece, at))
 			return false;
-		end = at + piece.length;
+		from = at + piece.length;
 	}
 	return true;
 }

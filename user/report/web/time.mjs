@@ -4,15 +4,21 @@
  * column is a second (or more) and its rows are parts of it. Dragging selects an interval; with
  * Shift, the one that it is compared with.
  */
+import { clockTime, data, dimensions, duration, firstSide, hasStates, hasTimes, sampleTicks, slotFirst, slotOf,
+	slotTicks, states, values, waitFirst, waitLength, waitSince } from "./profile.mjs";
+import { listeners, select, selection, sums, update, weigh } from "./selection.mjs";
+import { announce, colors, contentWidth, hideNote, isDark, make, makeChoice, mix, showNote,
+	sized } from "./dom.mjs";
+import { rowKey, rowViews } from "./table.mjs";
+
 const AREAS = 8, AREA_HEIGHT = 90, HEAT_ROWS = 50, HEAT_HEIGHT = 150, COLUMN_MAX = 24, COLUMNS_MIN = 5;
 const AREA_COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c8c8c", "#b8bcc4"];
 let areaBy = "", areas, heat; // areaBy "": what fits the value
 
 const areaColor = (number) => AREA_COLORS[number % AREA_COLORS.length];
-const duration = () => data.slots * data.slot_ms;
 
 /** Calls visit(sample, since, until, number) for each slot with ticks, and each wait. */
-function visitTimes(visit, value = selection.value) {
+export function visitTimes(visit, value = selection.value) {
 	const weights = timeWeights(value);
 
 	for (let i = 0; i < firstSide; i++) {
@@ -36,12 +42,12 @@ function timeWeights(value) {
 }
 
 /** Whether the chosen value has times of threads that did not run. */
-const valueHasStates = (value) => states.some((state, i) => state && values[value].of[i]);
+export const valueHasStates = (value) => states.some((state, i) => state && values[value].of[i]);
 const areasShown = () => areaBy || (hasStates() && valueHasStates(selection.value) ? "state"
 	: dimensions.some((one) => one.key === "thread") ? "thread" : "function");
 
 /** Adds a number to the bins that it is spread over. */
-function spread(bins, length, since, until, number) {
+export function spread(bins, length, since, until, number) {
 	const first = Math.max(0, Math.floor(since / length));
 	const last = Math.min(bins.length - 1, Math.floor(Math.max(since, until - 1e-6) / length));
 
@@ -142,13 +148,13 @@ function columnLength(width) {
 	return duration();
 }
 
-function drawHeat(width) {
-	const column = columnLength(width), columns = Math.max(1, Math.ceil(duration() / column));
+function drawHeat(room) {
+	const column = columnLength(room), columns = Math.max(1, Math.ceil(duration() / column));
 	// A few columns say no more than the areas.
 	heat.hidden = document.getElementById("heat-says").hidden = duration() < COLUMNS_MIN * column;
 	if (heat.hidden)
 		return;
-	width = Math.min(width, columns * COLUMN_MAX);
+	const width = Math.min(room, columns * COLUMN_MAX);
 	document.getElementById("heat-says").textContent = "Each column is " + (column < 60000 ? column / 1000 + " s"
 		: column < 3600000 ? column / 60000 + " min" : column / 3600000 + " h") + ", from bottom to top; the stronger, the busier.";
 	const rows = Math.max(1, Math.min(HEAT_ROWS, Math.round(column / data.slot_ms)));
@@ -170,7 +176,7 @@ function drawHeat(width) {
 
 /** The interval in the heat map. */
 function drawHeatInterval(context) {
-	const { column, wide, rows, cell } = heat.geometry, high = HEAT_HEIGHT / rows;
+	const { wide, rows, cell } = heat.geometry, high = HEAT_HEIGHT / rows;
 
 	for (const [since, until, color] of [[selection.since, selection.until, isDark() ? "#8ab4f8" : "#0b57d0"],
 		[selection.against, selection.end, "#d55e00"]]) {
@@ -191,17 +197,6 @@ function copyOf(canvas) {
 	copy.height = canvas.height;
 	copy.getContext("2d").drawImage(canvas, 0, 0);
 	return copy;
-}
-
-function sized(canvas, width, height) {
-	const ratio = devicePixelRatio || 1, context = canvas.getContext("2d");
-
-	canvas.width = Math.max(1, Math.round(width * ratio));
-	canvas.height = Math.round(height * ratio);
-	canvas.style.width = width + "px";
-	canvas.style.height = height + "px";
-	context.scale(ratio, ratio);
-	return context;
 }
 
 /** The time at a place in the areas; in the heat map, the beginning of a cell, or its end. */
@@ -239,6 +234,10 @@ function timeKey(event) {
 
 	if (event.ctrlKey || event.altKey || event.metaKey)
 		return;
+	if (event.key === "c" && selection.since !== null) {
+		select({ against: selection.since, end: selection.until, since: null, until: null });
+		return;
+	}
 	if (event.key === "ArrowRight" && event.shiftKey)
 		until += step;
 	else if (event.key === "ArrowLeft" && event.shiftKey)
@@ -247,8 +246,6 @@ function timeKey(event) {
 		[since, until] = selection.since === null ? [0, step] : [since + step, until + step];
 	else if (event.key === "ArrowLeft")
 		[since, until] = [since - step, until - step];
-	else if (event.key === "c" && selection.since !== null)
-		return select({ against: selection.since, end: selection.until, since: null, until: null });
 	else
 		return;
 	event.preventDefault();
@@ -258,21 +255,17 @@ function timeKey(event) {
 	announce("from " + clockTime(selection.since) + " to " + clockTime(selection.until));
 }
 
-function prepareTime(section) {
+export function prepareTime(section) {
 	if (!hasTimes())
 		return;
-	const label = make("label", "Over time by "), choice = make("select", null, { id: "areas-by" });
+	const label = makeChoice("Over time by ", "areas-by", rowViews().map((name) => [name, name]), (name) => {
+		areaBy = name;
+		update();
+	});
 	areas = make("canvas", null, { tabindex: "0", role: "application",
 		"aria-label": "Over time: arrows move an interval, with Shift they change its length, c compares with it" });
 	heat = make("canvas", null, { tabindex: "0", role: "application",
 		"aria-label": "Heat map of parts of seconds: arrows move an interval, with Shift they change its length" });
-	for (const name of rowViews())
-		choice.append(make("option", name, { value: name }));
-	choice.addEventListener("change", () => {
-		areaBy = choice.value;
-		update();
-	});
-	label.append(choice);
 	section.append(label, make("ul", null, { id: "legend", "aria-label": "Colours" }), areas, make("div", null, { id: "axis" }),
 		make("p", "", { id: "heat-says", class: "faint" }), heat);
 	for (const canvas of [areas, heat]) {
@@ -299,7 +292,7 @@ function prepareTime(section) {
 	listeners.push(() => {
 		const width = contentWidth(section), { value, states: shown, labels } = selection;
 		const of = JSON.stringify([value, shown, labels, width, areasShown(), isDark(), devicePixelRatio]);
-		choice.value = areasShown();
+		label.control.value = areasShown();
 		if (of !== drawn) {
 			drawAreas(width);
 			drawHeat(width);

@@ -3,30 +3,14 @@
  * Pictures of trees: the flame graph, and what calls a function and what it calls. Drawn on a
  * canvas, as there may be a million frames; what is chosen is said in a line of text, too.
  */
+import { amount, childFirst, childList, childrenOf, data, frames, imageOf, KIND_PROCESS, KIND_STATE, nameOf,
+	nameRanks, nodeCount, outermost, parents, percent, signed, STATES, states, values } from "./profile.mjs";
+import { changeOf, deviations, matches, select, selection, sums } from "./selection.mjs";
+import { announce, colors, contentWidth, hideNote, make, makeTable, mix, shorten, showNote } from "./dom.mjs";
+import { tableRow } from "./table.mjs";
+
 const ROW = 18; // pixels
 const LEAST = 0.4; // pixels: narrower frames are not drawn
-
-// Colours that those who do not see red or green tell apart, too; of a light and a dark page.
-const COLORS = {
-	light: {
-		kinds: ["#8fb8de", "#e3a857", "#7fc8a9", "#c4c7cc", "#ececf0"],
-		states: ["", "#f0e05a", "#d98cb3", "#dfe3e8", "#e6c3d4"],
-		text: "#000", edge: "#fff", match: "#c026d3", chosen: "#000", faint: "#ececf0",
-		more: [213, 94, 0], less: [0, 114, 178], same: [236, 236, 240],
-	},
-	dark: {
-		kinds: ["#2f5b87", "#8a5a12", "#24705a", "#4a4e57", "#2b2e36"],
-		states: ["", "#7d7212", "#84375c", "#353943", "#5f4453"],
-		text: "#fff", edge: "#16181d", match: "#e879f9", chosen: "#fff", faint: "#2b2e36",
-		more: [213, 94, 0], less: [30, 130, 200], same: [52, 55, 64],
-	},
-};
-const isDark = () => document.documentElement.dataset.theme === "dark";
-const colors = () => COLORS[isDark() ? "dark" : "light"];
-
-function mix(from, to, part) {
-	return "rgb(" + from.map((c, i) => Math.round(c + (to[i] - c) * part)).join(",") + ")";
-}
 
 function frameColor(frame, change) {
 	const set = colors();
@@ -42,7 +26,7 @@ function frameColor(frame, change) {
 }
 
 /** The tree of all stacks, as a Picture takes it. */
-const wholeTree = {
+export const wholeTree = {
 	root: () => selection.zoom,
 	frame: (node) => frames[node],
 	parent: (node) => parents[node],
@@ -56,7 +40,7 @@ const wholeTree = {
  * The stacks of a function as a tree of its own: what it calls, or what calls it. Nodes are merged
  * by their functions.
  */
-function treeOf(frame, callers) {
+export function treeOf(frame, callers) {
 	const tree = { frames: [frame], parents: [-1], totals: [0], earlier: [0], selves: [0], kids: [[]] };
 	const groups = [[]]; // of each node: call paths, and in which of these its stacks began
 
@@ -108,10 +92,8 @@ function treeOf(frame, callers) {
 class Picture {
 	constructor(options) {
 		this.options = options;
-		this.canvas = document.createElement("canvas");
-		this.canvas.tabIndex = 0;
-		this.canvas.setAttribute("role", "application");
-		this.canvas.setAttribute("aria-label", options.name + ": arrows go from frame to frame, Enter chooses one");
+		this.canvas = make("canvas", null, { tabindex: "0", role: "application",
+			"aria-label": options.name + ": arrows go from frame to frame, Enter chooses one" });
 		this.rows = []; // of each row: the frames that are drawn, from left to right
 		this.at = null; // the node that the keyboard is at
 		this.canvas.addEventListener("mousemove", (event) => this.point(event));
@@ -256,12 +238,6 @@ class Picture {
 	}
 }
 
-const contentWidth = (element) => {
-	const style = getComputedStyle(element);
-
-	return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-};
-
 /** A value of what is compared with, in the measure of this profile: shares are compared. */
 const scaled = (before) => sums.before.all ? before * (sums.now.all / sums.before.all || 1) : before;
 
@@ -274,21 +250,6 @@ function largest() {
 				Math.abs(changeOf(sums.now.functionTotal[i], sums.before.functionTotal[i])));
 	}
 	return sums.largest;
-}
-
-function shorten(context, text, width) {
-	text = text.slice(0, 500); // more than any screen has room for
-	if (context.measureText(text).width <= width)
-		return text;
-	let low = 0, high = text.length;
-	while (low < high) {
-		const middle = Math.ceil((low + high) / 2);
-		if (context.measureText(text.slice(0, middle) + "…").width <= width)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low ? text.slice(0, low) + "…" : "";
 }
 
 /** What is known of a node, as lines of text. */
@@ -308,12 +269,6 @@ function describe(tree, node) {
 	return lines;
 }
 
-function signed(points) {
-	const rounded = Math.round(points * 100) / 100 || 0; // never -0
-
-	return (rounded > 0 ? "+" : "") + rounded.toFixed(2);
-}
-
 /** What is to be said of a difference that may be luck. */
 function doubt(now, before) {
 	const sigma = deviations(now, before);
@@ -323,13 +278,7 @@ function doubt(now, before) {
 
 // --- Views ---
 
-const flame = new Picture({
-	name: "Flame graph",
-	choose(tree, node) {
-		const frame = frames[node];
-		select({ zoom: node, function: frame >= 0 && data.kinds[frame] !== KIND_PROCESS ? frame : -1 });
-	},
-});
+let flame, callersPicture, calleesPicture; // made when they are first shown
 
 /** What the colours mean: those that are there. */
 function colorLegend() {
@@ -353,7 +302,14 @@ function colorLegend() {
 	return list;
 }
 
-function drawFlame(view) {
+export function drawFlame(view) {
+	flame ||= new Picture({
+		name: "Flame graph",
+		choose(tree, node) {
+			const frame = frames[node];
+			select({ zoom: node, function: frame >= 0 && data.kinds[frame] !== KIND_PROCESS ? frame : -1 });
+		},
+	});
 	view.replaceChildren(colorLegend(), flame.canvas);
 	flame.draw(wholeTree);
 	if (data.calls.length)
@@ -361,41 +317,34 @@ function drawFlame(view) {
 			"Choose one, and see its callers and callees."));
 }
 
-const callersPicture = new Picture({ name: "Callers", up: true, choose: chooseFunction });
-const calleesPicture = new Picture({ name: "Callees", choose: chooseFunction });
-
 function chooseFunction(tree, node) {
 	if (data.kinds[tree.frame(node)] !== KIND_PROCESS)
 		select({ function: tree.frame(node) });
 }
 
-function drawSandwich(view) {
+export function drawSandwich(view) {
 	const frame = selection.function;
 
 	if (frame < 0) {
-		const text = document.createElement("p");
-		text.textContent = "Choose a function in the table or the flame graph: here is then what calls it, and what it calls.";
-		view.replaceChildren(text);
+		view.replaceChildren(make("p", "Choose a function in the table or the flame graph: here is then what calls it, and what it calls."));
 		return;
 	}
 	if (data.calls.length) {
 		view.replaceChildren(callTable(frame, true), callTable(frame, false));
 		return;
 	}
-	const heads = ["Callers of " + nameOf(frame), "Callees of " + nameOf(frame)].map((text) => {
-		const head = document.createElement("h2");
-		head.textContent = text;
-		return head;
-	});
-	view.replaceChildren(heads[0], callersPicture.canvas, heads[1], calleesPicture.canvas);
+	callersPicture ||= new Picture({ name: "Callers", up: true, choose: chooseFunction });
+	calleesPicture ||= new Picture({ name: "Callees", choose: chooseFunction });
+	view.replaceChildren(make("h2", "Callers of " + nameOf(frame)), callersPicture.canvas,
+		make("h2", "Callees of " + nameOf(frame)), calleesPicture.canvas);
 	callersPicture.draw(treeOf(frame, true));
 	calleesPicture.draw(treeOf(frame, false));
 }
 
 /** Without stacks: who calls a function, or whom it calls, by the calls that were counted. */
 function callTable(frame, callers) {
-	const value = values[selection.value], found = new Map(), head = make("tr", null), body = make("tbody", null);
-	const table = make("table", null), heads = ["Calls", "Cost", callers ? "Caller" : "Callee", "Image"];
+	const value = values[selection.value], found = new Map();
+	const heads = ["Calls", "Cost", callers ? "Caller" : "Callee", "Image"];
 
 	data.calls.forEach((calls) => calls.from.forEach((from, i) => {
 		const other = callers ? from : calls.to[i];
@@ -408,11 +357,8 @@ function callTable(frame, callers) {
 	}));
 	if (sums.before)
 		heads.splice(2, 0, "Change, points");
-	for (const title of heads)
-		head.append(make("th", title, { scope: "col" }));
-	table.append(make("caption", (callers ? "Callers of " : "Callees of ") + nameOf(frame) + ": " + value.type +
-		" spent in the calls"), make("thead", null), body);
-	table.tHead.append(head);
+	const table = makeTable((callers ? "Callers of " : "Callees of ") + nameOf(frame) + ": " + value.type +
+		" spent in the calls", heads), body = table.tBodies[0];
 	const rows = [...found.values()].sort((a, b) => b.cost[0] - a.cost[0] || b.calls[0] - a.calls[0]);
 	for (const row of rows) {
 		const line = tableRow({ ...row, total: row.cost[0], change: sums.before ? changeOf(...row.cost) : 0,

@@ -3,7 +3,11 @@
  * What is selected, which all views share: a value, labels, an interval or two, a function, a part
  * of the tree. It is in the page's address, so that a colleague sees the same.
  */
-const selection = {
+import { data, dimensions, firstSide, frames, hasTimes, imageOf, isCompared, nodeCount, outermost, parents,
+	paths, sampleCount, sampleTicks, slotFirst, slotOf, slotTicks, states, values, waitFirst, waitLength,
+	waitSince } from "./profile.mjs";
+
+export const selection = {
 	view: "flame",
 	value: 0,
 	search: "",
@@ -16,10 +20,10 @@ const selection = {
 	states: "", // numbers of states that are shown; "": all
 	labels: {}, // key of a dimension: text
 };
-const initial = structuredClone(selection);
+export const initial = structuredClone(selection);
 
-let sums; // what compute() makes
-const listeners = [];
+export let sums; // what compute() makes
+export const listeners = [];
 
 /**
  * Recorded calls instead of stacks: what was spent in a function and what it calls is the sum of the
@@ -105,7 +109,7 @@ function chosen() {
 }
 
 /** The values of the chosen samples from `first` on and before `end`, in an interval or in all. */
-function weigh(keep, first, end, since, until, value = selection.value) {
+export function weigh(keep, first, end, since, until, value = selection.value) {
 	const of = values[value].of, weights = new Float64Array(sampleCount);
 
 	for (let i = first; i < end; i++)
@@ -131,7 +135,7 @@ function compute() {
 }
 
 /** By how many standard deviations two shares of ticks differ; 0: unknown. */
-function deviations(now, before) {
+export function deviations(now, before) {
 	const period = data.period_ns;
 	const value = values[selection.value];
 	const scale = value.type === "samples" ? 1 : value.type === "cpu" && period ? 1 / period : 0;
@@ -145,14 +149,14 @@ function deviations(now, before) {
 }
 
 /** The change of a share, in points of percent. */
-const changeOf = (now, before) =>
+export const changeOf = (now, before) =>
 	((sums.now.all ? now / sums.now.all : 0) - (sums.before.all ? before / sums.before.all : 0)) * 100;
 
 // --- Search ---
 
-let matches = null; // of each frame: 1 if it is searched; NULL: nothing is
+export let matches = null; // of each frame: 1 if it is searched; NULL: nothing is
 
-function search() {
+export function search() {
 	const text = selection.search;
 	let matcher;
 
@@ -176,7 +180,7 @@ function search() {
 }
 
 /** The sum of all stacks that have a function that is searched. */
-function matched() {
+export function matched() {
 	const found = new Uint8Array(nodeCount);
 	let sum = 0;
 
@@ -207,7 +211,7 @@ function toAddress() {
 }
 
 /** Takes over what an address has that is possible here. */
-function fromAddress(address) {
+export function fromAddress(address) {
 	Object.assign(selection, structuredClone(initial));
 	for (const [key, text] of new URLSearchParams(address.replace(/^#/, ""))) {
 		if (key.startsWith("label."))
@@ -230,7 +234,7 @@ function fromAddress(address) {
 }
 
 /** Changes the selection; the browser's "back" undoes it, unless it is a small step. */
-function select(changes, small = false) {
+export function select(changes, small = false) {
 	Object.assign(selection, changes);
 	const address = toAddress();
 	if (address !== (location.hash || "#"))
@@ -238,7 +242,7 @@ function select(changes, small = false) {
 	update();
 }
 
-function update() {
+export function update() {
 	compute();
 	for (const listener of listeners)
 		listener();

@@ -3,13 +3,19 @@
  * A function's source lines and instructions with the selected samples of each: self, where samples
  * ended, and total, those with the line anywhere in their stack.
  */
+import { amount, baseName, data, firstSide, imageOf, nameOf, percent, sampleCount,
+	values } from "./profile.mjs";
+import { select, selection, sums, update } from "./selection.mjs";
+import { element, LONG, make, makeChoice, makeTable } from "./dom.mjs";
+import { tableRow } from "./table.mjs";
+
 const CODE_NEAR = 4; // lines without samples that are shown around one that has some
 let codesOf; // of a frame: numbers in data.functions, its own first
 let stepParents, stepPlaces, sampleSteps; // ways of stacks through code; the first one is empty
 let sourceLines; // of a file: its lines by their numbers
-let wholeCode = false;
+let wholeCode = false, codeShown = -1; // codeShown: of several functions of one name, a number in data.functions
 
-function loadCode() {
+export function loadCode() {
 	codesOf = new Map();
 	const note = (frame, number) => {
 		if (!codesOf.has(frame))
@@ -151,7 +157,7 @@ function instructionRows(number) {
 }
 
 /** Keeps rows near to those with samples; a number stands for the others. */
-function nearRows(rows) {
+export function nearRows(rows) {
 	const keep = new Uint8Array(rows.length), kept = [];
 
 	rows.forEach((row, i) => {
@@ -162,10 +168,10 @@ function nearRows(rows) {
 	});
 	rows.forEach((row, i) => {
 		const last = kept[kept.length - 1];
+		if (!keep[i] && (row.part || row.source))
+			return;
 		if (keep[i] && !row.omitted)
 			kept.push(row);
-		else if (row.part || row.source)
-			return;
 		else if (last && last.omitted)
 			last.omitted += row.omitted || 1;
 		else
@@ -225,29 +231,24 @@ function goToInstruction(id) {
 
 /** Without a function: those whose code is in the page. */
 function drawCodeList(view) {
-	const value = values[selection.value], body = make("tbody", null), head = make("tr", null);
-	const table = make("table", null), left = data.functions_left;
-
-	table.append(make("caption", "Functions whose code is in this page, with what is inlined into them: " + value.type),
-		make("thead", null), body);
-	for (const title of ["Self", "Total", "Function", "Image"])
-		head.append(make("th", title, { scope: "col" }));
-	table.tHead.append(head);
+	const value = values[selection.value];
+	const table = makeTable("Functions whose code is in this page, with what is inlined into them: " + value.type,
+		["Self", "Total", "Function", "Image"]);
 	const found = sumRows((place) => data.place_functions[place]);
 	data.functions.forEach(({ frame }, number) => {
 		const row = { frame, name: nameOf(frame), image: imageOf(frame), self: 0, total: 0, ...found.get(number) };
-		body.append(tableRow(row, [["self"], ["total"], ["name"], ["image"]], value, "code"));
+		table.tBodies[0].append(tableRow(row, [["self"], ["total"], ["name"], ["image"]], value, "code"));
 	});
 	const parts = [table];
 	const reasons = ["there are as many as it may have", "its code is as large as it may be", "finding it would have taken too long"];
-	left.forEach((count, i) => {
+	data.functions_left.forEach((count, i) => {
 		if (count)
 			parts.push(make("p", count + " more functions are busy enough, but are not here: " + reasons[i] + "."));
 	});
 	view.replaceChildren(...parts);
 }
 
-function drawCode(view) {
+export function drawCode(view) {
 	const frame = selection.function, numbers = codesOf.get(frame) || [];
 
 	if (!data.functions.length) {
@@ -271,26 +272,19 @@ function drawCode(view) {
 	const controls = make("p", null, { class: "controls" }), parts = [controls];
 	let number = numbers[0];
 	if (numbers.length > 1) {
-		const choice = make("select", null, { id: "code-of" }), label = make("label", "Code of ");
-		for (const other of numbers)
-			choice.append(make("option", nameOf(data.functions[other].frame) + " at " + data.functions[other].start, { value: other }));
-		number = numbers.includes(drawCode.number) ? drawCode.number : number;
-		choice.value = number;
-		choice.addEventListener("change", () => {
-			drawCode.number = Number(choice.value);
+		const label = makeChoice("Code of ", "code-of", numbers.map((other) =>
+			[other, nameOf(data.functions[other].frame) + " at " + data.functions[other].start]), (other) => {
+			codeShown = Number(other);
 			update();
 		});
-		label.append(choice);
+		number = label.control.value = numbers.includes(codeShown) ? codeShown : number;
 		controls.append(label);
 	}
 	const one = data.functions[number];
 	const kind = !one.instructions.length || (hasLines(one) && selection.code !== "instructions") ? "source" : "instructions";
 	if (hasLines(one) && one.instructions.length) {
-		const choice = make("select", null, { id: "code-kind" }), label = make("label", "Show ");
-		choice.append(make("option", "source", { value: "source" }), make("option", "instructions", { value: "instructions" }));
-		choice.value = kind;
-		choice.addEventListener("change", () => select({ code: choice.value }));
-		label.append(choice);
+		const label = makeChoice("Show ", "code-kind", [["source", "source"], ["instructions", "instructions"]], (code) => select({ code }));
+		label.control.value = kind;
 		controls.append(label);
 	}
 	if (one.instructions.length || hasLines(one)) {
@@ -304,20 +298,18 @@ function drawCode(view) {
 		label.append(box, "also what is far from samples");
 		controls.append(label);
 
-		const table = make("table", null, { class: "listing" }), head = make("tr", null), body = make("tbody", null);
 		const value = values[selection.value];
 		let rows = kind === "source" ? sourceRows(number) : instructionRows(number);
 		const most = rows.reduce((high, row) => Math.max(high, row.total || 0), 1);
 		if (!wholeCode)
 			rows = nearRows(rows);
 		const all = sumRows((place) => data.place_functions[place] === number ? 0 : undefined).get(0) || { self: 0, total: 0 };
-		table.append(make("caption", nameOf(one.frame) + " in " + imageOf(one.frame) + ": " + value.type +
+		const table = makeTable(nameOf(one.frame) + " in " + imageOf(one.frame) + ": " + value.type +
 			" in it " + amount(all.self, value) + " (" + percent(all.self, sums.now.all) + "), with what it calls " +
-			amount(all.total, value) + " (" + percent(all.total, sums.now.all) + ")"), make("thead", null), body);
-		for (const title of ["Self", "Total", kind === "source" ? "Line" : "Address", kind === "source" ? "Source" : "Instruction"])
-			head.append(make("th", title, { scope: "col" }));
-		table.tHead.append(head);
-		body.append(...rows.map((row) => codeRow(row, most)));
+			amount(all.total, value) + " (" + percent(all.total, sums.now.all) + ")",
+		["Self", "Total", ...(kind === "source" ? ["Line", "Source"] : ["Address", "Instruction"])]);
+		table.className = "listing";
+		table.tBodies[0].append(...rows.map((row) => codeRow(row, most)));
 		parts.push(table);
 	} else {
 		parts.push(make("h2", nameOf(one.frame)));

@@ -2,7 +2,17 @@
 /*
  * The page: what is around the views, and the keys.
  */
-const element = (id) => document.getElementById(id);
+import { amount, clockTime, data, frames, hasStates, inflate, load, nameOf, percent, STATES,
+	values } from "./profile.mjs";
+import { fromAddress, initial, listeners, matched, matches, search, select, selection, sums,
+	update } from "./selection.mjs";
+import { element, hideNote, isDark, make } from "./dom.mjs";
+import { drawTable } from "./table.mjs";
+import { drawFlame, drawSandwich } from "./flame.mjs";
+import { prepareTime } from "./time.mjs";
+import { drawStates } from "./states.mjs";
+import { drawCode, loadCode } from "./code.mjs";
+
 const views = {
 	flame: ["Flame graph", drawFlame],
 	sandwich: ["Callers and callees", drawSandwich],
@@ -25,25 +35,6 @@ const KEYS = [
 	["?", "this list"],
 ];
 
-function showNote(lines, x, y) {
-	const note = element("note");
-
-	note.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", line)));
-	note.hidden = false;
-	const box = note.getBoundingClientRect();
-	note.style.left = Math.max(4, Math.min(x + 12, innerWidth - box.width - 8)) + "px";
-	note.style.top = (y + 16 + box.height < innerHeight ? y + 16 : Math.max(4, y - box.height - 8)) + "px";
-}
-
-function hideNote() {
-	element("note").hidden = true;
-}
-
-/** Says something to those who hear the page; the line of the selection is heard as well. */
-function announce(text) {
-	element("said").textContent = text;
-}
-
 /** One line: what is selected, how much that is, and buttons that take parts of it back. */
 function drawSelection(complaint) {
 	const value = values[selection.value], line = element("selection"), parts = [];
@@ -64,10 +55,10 @@ function drawSelection(complaint) {
 		chip(clockTime(selection.since) + " to " + clockTime(selection.until), { since: null, until: null });
 	if (selection.against !== null)
 		chip("against " + clockTime(selection.against) + " to " + clockTime(selection.end), { against: null, end: null });
-	for (const [key, text] of Object.entries(selection.labels)) {
+	for (const [label, text] of Object.entries(selection.labels)) {
 		const labels = { ...selection.labels };
-		delete labels[key];
-		chip(key + " " + text, { labels });
+		delete labels[label];
+		chip(label + " " + text, { labels });
 	}
 	if (selection.states !== "")
 		chip([...selection.states].map((state) => STATES[state]).join(", "), { states: "" });
@@ -199,10 +190,13 @@ function prepare() {
 	addEventListener("resize", () => requestAnimationFrame(update));
 }
 
-async function main() {
+export async function main() {
 	setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 	try {
-		await load();
+		const packed = element("profile");
+		load(await inflate(packed.textContent));
+		loadCode();
+		packed.remove(); // a megabyte of text less in the page
 	} catch (error) {
 		document.body.replaceChildren(make("p", "This page cannot be read: " + error.message));
 		return;
@@ -216,4 +210,3 @@ async function main() {
 	document.documentElement.dataset.ready = "yes";
 }
 
-main();

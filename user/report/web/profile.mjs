@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: 0BSD
 /*
- * The profile: what web_data.c has written, as arrays. Scripts of this directory are one script in
- * the page, in the order of their names.
+ * The profile: what web_data.c has written, as arrays.
  *
  * Names come from untrusted files and processes: they become text, never markup.
  */
-"use strict";
 
-// Kinds of frames, as in web_data.c: states are KIND_STATE + RUNNABLE ...
-const KIND_USER = 0, KIND_KERNEL = 1, KIND_SCRIPT = 2, KIND_UNNAMED = 3, KIND_PROCESS = 4, KIND_STATE = 5;
-const STATES = ["ran", "waited for a CPU", "blocked", "idle", "blocked or idle"];
+// Kinds of frames, as in web_data.c, between which are kernel, script and unnamed. States are KIND_STATE + RUNNABLE ...
+export const KIND_USER = 0, KIND_PROCESS = 4, KIND_STATE = 5;
+export const STATES = ["ran", "waited for a CPU", "blocked", "idle", "blocked or idle"];
 
-let data; // as parsed
-let nodeCount, parents, frames; // call paths; the first is that of all stacks
-let outermost; // of each call path: 1 if its function is not in it before
+export let data; // as parsed
+export let nodeCount, parents, frames; // call paths; the first is that of all stacks
+export let outermost; // of each call path: 1 if its function is not in it before
 let childrenSorted; // of each call path: 1 if childrenOf() has sorted them
-let childFirst, childList; // the children of path i: childList[childFirst[i] .. childFirst[i + 1]]
-let sampleCount, firstSide; // samples, and how many are of the profile itself
-let paths, states; // of each sample: its call path, and what the thread did
-let values; // values[v].of[sample]
-let dimensions; // fields of labels: key, and of each sample the number of a text
-let slotFirst, slotOf, slotTicks; // of each sample: slots of time with ticks, and how many
-let sampleTicks; // of each sample: all of these
-let waitFirst, waitSince, waitLength; // of each sample: its waits, in ms from the beginning
-let nameRanks; // of each frame: its place in the order of names
+export let childFirst, childList; // the children of path i: childList[childFirst[i] .. childFirst[i + 1]]
+export let sampleCount, firstSide; // samples, and how many are of the profile itself
+export let paths, states; // of each sample: its call path, and what the thread did
+export let values; // values[v].of[sample]
+export let dimensions; // fields of labels: key, and of each sample the number of a text
+export let slotFirst, slotOf, slotTicks; // of each sample: slots of time with ticks, and how many
+export let sampleTicks; // of each sample: all of these
+export let waitFirst, waitSince, waitLength; // of each sample: its waits, in ms from the beginning
+export let nameRanks; // of each frame: its place in the order of names
 
-async function inflate(base64) {
+export async function inflate(base64) {
 	const packed = atob(base64), bytes = new Uint8Array(packed.length);
 
 	for (let i = 0; i < packed.length; i++)
@@ -99,7 +97,7 @@ function loadPaths() {
 }
 
 /** The children of a call path in the order of their names, so that two pictures of a program are alike. */
-function childrenOf(node) {
+export function childrenOf(node) {
 	const children = childList.subarray(childFirst[node], childFirst[node + 1]);
 
 	if (!childrenSorted[node] && children.length > 1)
@@ -147,25 +145,24 @@ function loadSamples() {
 	}
 }
 
-async function load() {
-	const element = document.getElementById("profile");
-
-	data = await inflate(element.textContent);
-	element.remove(); // a megabyte of text less in the page
+/** Takes over a profile, which changes. */
+export function load(profile) {
+	data = profile;
 	loadPaths();
 	loadSamples();
-	loadCode();
 }
 
-const hasTimes = () => data.slots > 1 && (slotOf.length > 0 || waitSince.length > 0);
-const isCompared = () => sampleCount > firstSide;
-const nameOf = (frame) => frame < 0 ? "all" : data.names[frame];
-const imageOf = (frame) => frame < 0 ? "" : data.texts[data.images[frame]];
-const baseName = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
+export const duration = () => data.slots * data.slot_ms;
+export const hasTimes = () => data.slots > 1 && (slotOf.length > 0 || waitSince.length > 0);
+export const hasStates = () => states.some((state) => state);
+export const isCompared = () => sampleCount > firstSide;
+export const nameOf = (frame) => frame < 0 ? "all" : data.names[frame];
+export const imageOf = (frame) => frame < 0 ? "" : data.texts[data.images[frame]];
+export const baseName = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
 
 // --- Numbers for people ---
 
-function amount(number, value) {
+export function amount(number, value) {
 	if (value.unit === "nanoseconds")
 		return (number / 1e9).toLocaleString("en", { minimumFractionDigits: 3,
 			maximumFractionDigits: 3 }) + " s";
@@ -174,10 +171,16 @@ function amount(number, value) {
 	return Math.round(number).toLocaleString("en");
 }
 
-const percent = (part, whole) => (whole ? part * 100 / whole : 0).toFixed(2) + " %";
+export const percent = (part, whole) => (whole ? part * 100 / whole : 0).toFixed(2) + " %";
+
+export function signed(points) {
+	const rounded = Math.round(points * 100) / 100 || 0; // never -0
+
+	return (rounded > 0 ? "+" : "") + rounded.toFixed(2);
+}
 
 /** A time of the recording, in ms from its beginning. */
-function clockTime(ms) {
+export function clockTime(ms) {
 	const date = new Date(data.begin_ms + ms), length = data.slots * data.slot_ms;
 	const text = date.toTimeString().slice(0, 8);
 

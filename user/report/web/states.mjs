@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * Threads and their states.
+ */
+import { amount, data, dimensions, duration, firstSide, hasTimes, KIND_USER, STATES, states,
+	values } from "./profile.mjs";
+import { select, selection, sums, weigh } from "./selection.mjs";
+import { colors, make, makeTable, sized } from "./dom.mjs";
+import { shownRows } from "./table.mjs";
+import { spread, valueHasStates, visitTimes } from "./time.mjs";
+
+/**
+ * The states of each thread: when and how long it ran, waited for a CPU, was blocked. Without times
+ * a bar says how long.
+ */
+export function drawStates(view) {
+	const dimension = dimensions.find((other) => other.key === "thread") || dimensions[0];
+	// Only some values have waits: the wall time has all.
+	const wall = values.findIndex((one) => one.type === "wall");
+	const shown = wall < 0 || valueHasStates(selection.value) ? selection.value : wall;
+	const value = values[shown], groups = new Map(), width = Math.min(420, Math.floor(innerWidth * 0.4));
+	const weights = shown === selection.value ? sums.now.weights
+		: weigh(sums.keep, 0, firstSide, selection.since, selection.until, shown);
+	const length = hasTimes() ? Math.ceil(data.slots / width) * data.slot_ms : 0;
+	const group = (i) => {
+		const name = dimension ? data.texts[dimension.of[i]] || "[none]" : "all";
+		if (!groups.has(name))
+			groups.set(name, { name, all: 0, states: STATES.map(() => 0),
+				lanes: STATES.map(() => new Float64Array(length ? Math.ceil(duration() / length) : 0)) });
+		return groups.get(name);
+	};
+
+	for (let i = 0; i < firstSide; i++)
+		if (weights[i]) {
+			group(i).all += weights[i];
+			group(i).states[states[i]] += weights[i];
+		}
+	if (length)
+		visitTimes((i, since, until, number) => spread(group(i).lanes[states[i]], length, since, until, number), shown);
+	const rows = [...groups.values()].sort((a, b) => b.all - a.all).slice(0, shownRows);
+	const most = Math.max(...rows.map((row) => row.all), 1);
+	const table = makeTable("States of threads: " + value.type, ["Thread",
+		make("th", length ? "Over time" : "Parts", { scope: "col", class: "bars" }), ...STATES.map(stateHead)]);
+	for (const row of rows) {
+		const line = make("tr", null), cell = make("td", null), bars = make("td", null, { class: "bars" });
+		const button = make("button", row.name, { class: "name" });
+		button.addEventListener("click", () => dimension &&
+			select({ labels: { ...selection.labels, [dimension.key]: row.name } }));
+		cell.append(button);
+		line.append(cell, bars);
+		if (length)
+			bars.append(lanes(row.lanes, width));
+		row.states.forEach((time, state) => {
+			const bar = make("span", null, { class: "bar" });
+			bar.style.width = time / most * 100 + "%";
+			bar.style.background = stateColor(state);
+			bar.title = STATES[state] + ": " + amount(time, value);
+			if (!length)
+				bars.append(bar);
+			line.append(make("td", time ? amount(time, value) : "", { class: "number" }));
+		});
+		table.tBodies[0].append(line);
+	}
+	view.replaceChildren(table);
+}
+
+/** The head of a state's column, with its colour. */
+function stateHead(state, number) {
+	const head = make("th", null, { scope: "col" }), mark = make("span", null, { class: "mark" });
+
+	mark.style.background = stateColor(number);
+	head.append(mark, state);
+	return head;
+}
+
+const stateColor = (state) => state ? colors().states[state] : colors().kinds[KIND_USER];
+
+/** A thread over time: in each column, its states as parts of that. */
+function lanes(bins, width) {
+	const canvas = make("canvas", null, { "aria-hidden": "true" }), height = 14;
+	const context = sized(canvas, width, height), count = bins[0].length;
+
+	for (let bin = 0; bin < count; bin++) {
+		const all = bins.reduce((sum, state) => sum + state[bin], 0);
+		let y = height;
+		bins.forEach((state, number) => {
+			const high = all ? state[bin] / all * height : 0;
+			context.fillStyle = stateColor(number);
+			context.fillRect(bin / count * width, y - high, width / count + 0.3, high);
+			y -= high;
+		});
+	}
+	return canvas;
+}
