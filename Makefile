@@ -324,7 +324,7 @@ FAILED := $(BUILD)/tests/failed
 PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(TEST_JOBS) --exec tests/tap.sh
 
 check: $(PYTHON)/python3
-	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/progs/,shares chains)
+	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/,progs/shares progs/chains unit/times_make)
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:

@@ -121,7 +121,7 @@ function key(event) {
 		element("search").value = "";
 	} else if (typing) {
 		return;
-	} else if ("12345".includes(event.key)) {
+	} else if (Object.keys(views)[event.key - 1]) {
 		const view = Object.keys(views)[event.key - 1];
 		if (isShown(view))
 			select({ view });

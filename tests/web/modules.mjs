@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the page's modules compute, in node: profiltool writes pages, the modules read them, and each
+ * number is that of `profiltool report` of the same file, or follows from stacks that are written here.
+ * tests/cli/web_modules.sh runs it, with the path of profiltool, in a directory with its profiles.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import process from "node:process";
+import test from "node:test";
+
+import * as profile from "../../user/report/web/profile.mjs";
+import * as selection from "../../user/report/web/selection.mjs";
+import { treeOf, wholeTree } from "../../user/report/web/flame.mjs";
+import { tableRows } from "../../user/report/web/table.mjs";
+import { spread, visitTimes } from "../../user/report/web/time.mjs";
+import { loadCode, nearRows } from "../../user/report/web/code.mjs";
+import "../../user/report/web/states.mjs";
+import "../../user/report/web/page.mjs";
+
+const MODULES = new URL("../../user/report/web/", import.meta.url);
+const selected = selection.selection;
+let address = ""; // of a browser
+globalThis.location = { get hash() { return address; } };
+globalThis.history = { pushState: (state, title, to) => { address = to; }, replaceState: (state, title, to) => { address = to; } };
+
+function profiltool(...options) {
+	return execFileSync(process.argv[2], options, { encoding: "utf8", maxBuffer: 1 << 28 });
+}
+
+/** The functions that report prints of a file: [name, self, total]. */
+function reported(...options) {
+	const { functions } = JSON.parse(profiltool("report", "-q", "--json", "--percent", "0", ...options));
+	return functions.map((one) => [one.name, one.self, one.total]).sort();
+}
+
+/** Opens the page of a file, as page.mjs does in a browser. */
+async function open(...options) {
+	const page = profiltool("web", "-q", ...options, "-o", "-");
+	profile.load(await profile.inflate(/ id="profile">(.*?)<\/script>/s.exec(page)[1]));
+	loadCode();
+	selection.initial.value = profile.data.value;
+	for (const text of ["label.none=none", ""]) { // the sums that are kept may be another page's
+		selection.fromAddress(text);
+		selection.update();
+	}
+}
+
+/** Stacks as a file of `profiltool`. */
+function folded(file, ...lines) {
+	writeFileSync(file, lines.join("\n") + "\n");
+	return file;
+}
+
+/** Selects, and returns the functions of the page's sums as reported() does. */
+function functionsOf(changes, side = "now") {
+	selection.select(changes);
+	const { functionSelf, functionTotal } = selection.sums[side];
+	return profile.data.names.map((name, i) => [name, Math.round(functionSelf[i]), Math.round(functionTotal[i])])
+		.filter(([, own, total], i) => (own || total) && profile.data.kinds[i] !== profile.KIND_PROCESS).sort();
+}
+
+/** A tree of a Picture, as text: one line for a node. */
+function drawn(tree, node = tree.root(), depth = 0) {
+	return [" ".repeat(depth) + profile.nameOf(tree.frame(node)) + " " + tree.total(node) + " " + tree.self(node)]
+		.concat(...Array.from(tree.children(node), (child) => drawn(tree, child, depth + 1)));
+}
+
+const STACKS = folded("stacks.folded", "main;b;c 5", "main;b 2", "main;a;c;a 3", "main;a;c 4", "other;c 6", "main;b;c;d 1");
+
+test("a function's samples are those of report, also where it calls itself", async () => {
+	await open(STACKS);
+	assert.deepEqual(functionsOf({}), reported(STACKS));
+	assert.equal(selection.sums.now.all, 21);
+});
+
+test("an interval's samples are those of report --since --until", async () => {
+	for (const file of ["ticks.pb.gz", "waits.pb.gz"]) {
+		await open(file);
+		for (const [since, until] of [[0, 6000], [1000, 2500], [2310, 2340], [105, 255], [5990, 6000]]) {
+			const times = ["--since", `+${since / 1000}s`, "--until", `+${until / 1000}s`];
+			for (const [value, { type }] of profile.values.entries())
+				assert.deepEqual(functionsOf({ value, since, until }), reported(file, ...times, "--value", type),
+					`${file}, ${type} from ${since} to ${until} ms`);
+		}
+	}
+});
+
+test("the interval to compare with has the samples of report, too", async () => {
+	await open("ticks.pb.gz");
+	const changes = { since: 0, until: 1000, against: 2000, end: 3000 };
+	assert.deepEqual(functionsOf(changes, "before"), reported("ticks.pb.gz", "--since", "+2s", "--until", "+3s"));
+	assert.deepEqual(functionsOf(changes), reported("ticks.pb.gz", "--since", "+0s", "--until", "+1s"));
+});
+
+test("a profile to compare with has its own samples", async () => {
+	folded("before.folded", "main;b;c 50", "gone 2");
+	await open("--diff", "before.folded", STACKS);
+	assert.deepEqual(functionsOf({}, "before"), reported("before.folded"));
+	assert.deepEqual(functionsOf({}), reported(STACKS));
+	assert.equal(selection.changeOf(21, 26).toFixed(9), "50.000000000");
+});
+
+test("labels select the samples of report --comm", async () => {
+	await open("ticks.pb.gz");
+	const { of } = profile.dimensions.find(({ key }) => key === "process");
+	const [burst] = [...new Set(of)].map((text) => profile.data.texts[text]).filter((text) => text.startsWith("burst"));
+	assert.deepEqual(functionsOf({ labels: { process: burst } }), reported("ticks.pb.gz", "--comm", "burst"));
+	assert.deepEqual(functionsOf({ labels: { process: "none" } }), []);
+});
+
+test("rows of the table add up to all samples, whatever they are by", async () => {
+	await open("waits.pb.gz");
+	for (const by of ["function", "image", "line", "thread", "process", "state"]) {
+		selection.select({ by });
+		assert.equal(tableRows().reduce((sum, row) => sum + row.self, 0), selection.sums.now.all, by);
+	}
+});
+
+test("counted calls give the totals of report", async () => {
+	writeFileSync("calls.callgrind", "events: Ir\nfl=x.c\nfn=main\n1 10\ncfn=left\ncalls=2 1\n3 300\ncfn=right\ncalls=5 1\n" +
+		"4 500\nfn=left\n1 300\nfn=right\n1 400\ncfn=leaf\ncalls=7 1\n2 100\ncfn=right\ncalls=3 1\n2 50\nfn=leaf\n1 100\n");
+	await open("calls.callgrind");
+	assert.deepEqual(functionsOf({}), reported("calls.callgrind"));
+});
+
+test("the tree of all stacks has its children by name", async () => {
+	await open(STACKS);
+	assert.deepEqual(drawn(wholeTree), ["all 21 0", " main 15 0", "  a 7 0", "   c 7 4", "    a 3 3", "  b 8 2", "   c 6 5",
+		"    d 1 1", " other 6 0", "  c 6 6"]);
+});
+
+test("callers and callees of a function are trees of its outermost calls", async () => {
+	await open(STACKS);
+	const frame = (name) => profile.data.names.indexOf(name);
+	assert.deepEqual(drawn(treeOf(frame("c"), true)), ["c 19 0", " a 7 0", "  main 7 0", " b 6 0", "  main 6 0", " other 6 0"]);
+	assert.deepEqual(drawn(treeOf(frame("a"), false)), ["a 7 0", " c 7 4", "  a 3 3"]);
+});
+
+test("a search finds a text or an expression, and counts a stack once", async () => {
+	await open(STACKS);
+	for (const [text, sum] of [["C", 19], ["/^[ad]$/", 8], ["ain", 15], ["nowhere", 0], ["/^.$/", 21]]) {
+		selection.select({ search: text });
+		assert.equal(selection.search(), "");
+		assert.equal(selection.matched(), sum, text);
+	}
+	selection.select({ search: "/(/" });
+	assert.match(selection.search(), /Invalid regular expression/);
+	assert.equal(selection.matches, null);
+});
+
+test("the address has the selection, and what is wrong in it does no harm", async () => {
+	await open("ticks.pb.gz");
+	selection.select({ view: "table", search: "a&b=c", since: 10, until: 20.5, states: "02", labels: { thread: "x #1", process: "p" } });
+	const before = structuredClone(selected);
+	selection.fromAddress("");
+	assert.deepEqual(selected, selection.initial);
+	selection.fromAddress(address);
+	assert.deepEqual(selected, before);
+	selection.fromAddress("#since=9e9&until=x&zoom=-7&function=999999&value=77&against=5&end=5&unknown=1&labels=2");
+	assert.deepEqual(selected, selection.initial);
+});
+
+test("what is spread over bins adds up", async () => {
+	const bins = new Float64Array(10);
+	spread(bins, 100, 50, 450, 8);
+	assert.deepEqual([...bins], [1, 2, 2, 2, 1, 0, 0, 0, 0, 0]);
+	spread(bins, 100, 900, 1000, 3);
+	spread(bins, 100, 700, 700, 4);
+	assert.deepEqual([...bins.subarray(5)], [0, 0, 4, 0, 3]);
+
+	await open("waits.pb.gz");
+	for (const [value, { of, unit }] of profile.values.entries()) {
+		let sum = 0;
+		visitTimes((i, since, until, number) => { sum += number; }, value);
+		assert.equal(Math.round(sum), of.reduce((all, one) => all + one) / (unit === "nanoseconds" ? 1e6 : 1));
+	}
+});
+
+test("lines of code far from samples become a number", () => {
+	const rows = Array.from({ length: 30 }, (none, number) => ({ number }));
+	rows[10].total = 1;
+	assert.deepEqual(nearRows([{ head: "x.c" }, ...rows]).map((row) => row.head ?? row.number ?? -row.omitted),
+		["x.c", -6, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15]);
+});
+
+test("numbers are for people", () => {
+	assert.equal(profile.amount(1234567, { unit: "count" }), "1,234,567");
+	assert.equal(profile.amount(1234567890, { unit: "nanoseconds" }), "1.235 s");
+	assert.equal(profile.amount(2048, { unit: "bytes" }), "2 KiB");
+	assert.equal(profile.percent(1, 3), "33.33 %");
+	assert.equal(profile.percent(1, 0), "0.00 %");
+	assert.deepEqual([1.234, -0.001, -2].map(profile.signed), ["+1.23", "0.00", "-2.00"]);
+});
+
+test("a module exports only what another one needs", () => {
+	const texts = readdirSync(MODULES).filter((name) => name.endsWith(".mjs")).map((name) => readFileSync(new URL(name, MODULES), "utf8"));
+	const imports = texts.map((text) => [...text.matchAll(/^import \{(.*?)\}/gms)].map((found) => found[1]).join()).join();
+	const named = new Set([...imports.split(/[\s,]+/), "main", "treeOf", "wholeTree", "tableRows", "nearRows"]);
+	const exported = texts.flatMap((text) => [...text.matchAll(/^export (?:async )?(?:const|let|function|class) ([^;({=]*)/gm)]
+		.flatMap((found) => found[1].trim().split(", ")));
+	assert.ok(exported.length > 50);
+	assert.deepEqual(exported.filter((name) => !named.has(name)), []);
+});
