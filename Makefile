@@ -66,7 +66,7 @@ TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol record format ar
 PUSH_OBJECTS := $(call objects,util dcpi profile symbol format archive push) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o otlp_reply.pb-c.o pyroscope.pb-c.o)
 DAEMON_OBJECTS := $(call objects,capture record cli daemon) $(PUSH_OBJECTS) \
-	$(addprefix $(BUILD)/user/report/,text.o row_view.o changes/changes.o changes/deploys.o changes/judge.o)
+	$(addprefix $(BUILD)/user/report/,text.o row_view.o chance.o changes/changes.o changes/deploys.o changes/judge.o)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)

@@ -41,7 +41,7 @@ check "the deploy is named, with its time and builds" \
 check "and by how much its work costs more" grep -qE '^  worse: the same work takes (1\.[789]|2\.[0-3])[0-9] % more CPU time$' \
 	"$work/out"
 check "the function is a row" grep -qE '^ +[0-9.]+ +[0-9.]+ +\+[12]\.[0-9]{2} +0\.[0-9]{2} +self +f3 +web$' "$work/out"
-check "a new build that costs the same is none" grep -qE '^  nothing differs, of [0-9]+ functions and callers$' "$work/out"
+check "a new build that costs the same is none" grep -qE '^  nothing differs by more than chance, of [0-9]+ functions and callers$' "$work/out"
 check "a restart is a deploy" grep -qxF 'jobs.service on host one, 2026-11-20 01:30: restarted' "$work/out"
 check "what has only moved did not get worse" \
 	grep -qxF '  nothing got worse: time has moved from some functions to others' "$work/out"

@@ -193,7 +193,7 @@ check "what is not significant is faint there" grep -q $'^\x1b\\[2m400 .* stays 
 check "what is compared is reported" exits 0 "$profiltool" diff "$work/a.folded" "$work/b.folded"
 check "the old one" says "old: $work/a.folded: 1002 samples"
 check "the new one" says "new: $work/b.folded: 2011 samples"
-check "the number of rows that differ is printed" says "3 of 6 functions differ by more than chance (p <= 0.05 for all together)"
+check "the number of rows that differ is printed" says "3 of 6 functions differ by more than chance (p <= 0.05: at most 1 in 20 such rows is false)"
 check "JSON has it" json "([r.get('significant') for r in j['rows']] == [True] * 3 + [False] * 3 and
 	['p' in r for r in j['rows']] == [True] * 4 + [False, True])" \
 	<(diff_of --json "$work/a.folded" "$work/b.folded")

@@ -291,7 +291,7 @@ check "JSON has it, too" json "(j['moment'] == {'start_ns': ${start_s}000000000 
 check_rows <<'EOF'
 NAME a quiet moment differs in nothing
 RUN "$profiltool" report --around +4s --for 200ms --against rest quiet.pb.gz
-EXPECT nothing differs more than chance allows
+EXPECT nothing differs by more than chance
 
 NAME report --against prints both parts, and how many rows were compared
 RUN "$profiltool" report --around +2.4s --for 200ms --against rest spike.pb.gz 2>&1

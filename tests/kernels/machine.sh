@@ -67,7 +67,7 @@ make_32_bit_programs() {
 
 	mkdir -p "$root/bin" &&
 		$compiler "${options[@]}" "$top/tests/progs/shares.c" -o "$root/bin/shares-32" &&
-		$compiler "${options[@]}" -I"$top/user" "$top/tests/progs/profil_calls.c" "$top/user/report/binomial.c" \
+		$compiler "${options[@]}" -I"$top/user" "$top/tests/progs/profil_calls.c" \
 			"$built/lib32/libprofil.a" -lm -o "$root/bin/profil_calls-32"
 }
 

@@ -17,7 +17,7 @@ beside=""
 
 compile() {
 	gcc -m32 -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -O1 -g -fno-inline -Wall -Wextra \
-		-I"$top/user" "$top/tests/progs/$1.c" "$top/user/report/binomial.c" -pthread -ldl \
+		-I"$top/user" "$top/tests/progs/$1.c" -pthread -ldl \
 		-lm -o "$tree/progs/$1"
 }
 

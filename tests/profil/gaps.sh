@@ -215,7 +215,7 @@ END
 
 compile() {
 	gcc -D_GNU_SOURCE -O1 -I"$top" -I"$top/user" -I"$top/user/lib" "$work/gaps.c" \
-		"$top/user/report/binomial.c" -L"$tree/lib" -lprofil -Wl,-rpath,"$tree/lib" \
+		-L"$tree/lib" -lprofil -Wl,-rpath,"$tree/lib" \
 		-pthread -lm -o "$tree/gaps"
 }
 

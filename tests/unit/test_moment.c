@@ -92,8 +92,9 @@ static void spike_is_found(void **state)
 	assert_string_equal(m.differences[3].view->name, "function");
 	/* Of each process, thread and function, self, and main's total */
 	assert_int_equal(m.tested, 7);
-	/* 7 * 2 * 2^-60, and more for the others, each less often corrected */
-	assert_true(m.differences[1].p < 1e-15 && m.differences[1].p >= ldexp(1, -58));
+	/* 7 / 3 * 2 * 2^-60: of 7, three have that */
+	assert_true(m.differences[1].chance.p < 1e-15 &&
+		    m.differences[1].chance.p >= ldexp(1, -58));
 	moment_free(&m);
 
 	o.view = row_view_by_name("function");
@@ -126,7 +127,7 @@ static void lengths_count(void **state)
 	o.view = row_view_by_name("process");
 	assert_int_equal(moment_make(&m, rest, then, &o), 0);
 	assert_int_equal(m.count, 1);
-	assert_true(fabs(m.differences[0].p / (2 * pow(100. / 101, 1000)) - 1) < 1e-9);
+	assert_true(fabs(m.differences[0].chance.p / (2 * pow(100. / 101, 1000)) - 1) < 1e-9);
 	assert_true(m.differences[0].percent[NEW] == 0);
 	moment_free(&m);
 	profile_free(rest);
@@ -151,8 +152,8 @@ static void few_ticks(void **state)
 	assert_int_equal(m.tested, 2);
 	assert_int_equal(m.count, 1);
 	assert_string_equal(m.differences[0].row->name, "burst");
-	/* Holm: the smallest of two */
-	assert_true(fabs(m.differences[0].p - 2 * 2 * ldexp(1, -7)) < 1e-12);
+	/* the smaller of two */
+	assert_true(fabs(m.differences[0].chance.p - 2 * 2 * ldexp(1, -7)) < 1e-12);
 	moment_free(&m);
 	profile_free(before);
 	profile_free(then);

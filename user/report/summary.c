@@ -10,7 +10,7 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "profile/thread_state.h"
-#include "report/binomial.h"
+#include "report/chance.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/stack_ends.h"
@@ -75,7 +75,7 @@ static bool rate_is_missed(const struct profile_totals *t, double hz)
 {
 	if (!t->known || t->cpu_ns <= t->ticks || hz <= 0 || hz >= 1e9)
 		return false;
-	return counts_differ(t->ticks, t->cpu_ns - t->ticks, hz / 1e9).p <= SIGNIFICANT;
+	return chance_of_counts(t->ticks, t->cpu_ns - t->ticks, hz / 1e9).p <= CHANCE_LEVEL;
 }
 
 /* Prints how long was recorded, and at which rate. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/changes/data.h"
+#include "report/chance.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/sum.h"
@@ -72,78 +73,6 @@
 
 /* A sum of differences within so many standard errors of the scale is not a change. */
 #define SCALE_ERRORS 3
-
-/* One of so many that are reported differs by chance. */
-#define FALSE_DISCOVERIES 0.05
-
-/* --- Student's t --- */
-
-/* The continued fraction of the incomplete beta function: Lentz's method. */
-static double beta_fraction(double a, double b, double x)
-{
-	const double tiny = 1e-300;
-	double c = 1, d = 1 - (a + b) * x / (a + 1), value;
-
-	d = 1 / (fabs(d) < tiny ? tiny : d);
-	value = d;
-	for (int m = 1; m < 300; m++) {
-		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-		double step;
-
-		d = 1 + even * d;
-		c = 1 + even / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		value *= d * c;
-		d = 1 + odd * d;
-		c = 1 + odd / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		step = d * c;
-		value *= step;
-		if (fabs(step - 1) < 1e-12)
-			break;
-	}
-	return value;
-}
-
-/* The regularized incomplete beta function. */
-static double beta(double a, double b, double x)
-{
-	int sign;
-	double front;
-
-	if (x <= 0 || x >= 1)
-		return x >= 1;
-	front = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * log(x) +
-		    b * log1p(-x));
-	if (x < (a + 1) / (a + b + 2))
-		return front * beta_fraction(a, b, x) / a;
-	return 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
-
-/* The probability that |t| is as large or larger. */
-static double student(double t, double freedom)
-{
-	return beta(freedom / 2, 0.5, freedom / (freedom + t * t));
-}
-
-/* The t that |t| exceeds with a probability of 0.05. */
-static double student_95(double freedom)
-{
-	double low = 1.9, high = 1000;
-
-	for (int i = 0; i < 60; i++) {
-		double middle = (low + high) / 2;
-
-		if (student(middle, freedom) > 0.05)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
-}
 
 /* --- Shares and their scatter --- */
 
@@ -448,7 +377,8 @@ static double difference_p(const struct share *s, double scale, double scale_err
 
 	*variance = a + b + scaled * scaled * scale_error * scale_error;
 	*freedom = (a + b) * (a + b) / (a * a / s[BEFORE].freedom + b * b / s[AFTER].freedom);
-	return a + b > 0 ? student(fabs(scaled - s[BEFORE].share) / sqrt(*variance), *freedom) : 1;
+	return a + b > 0 ? chance_of_t(fabs(scaled - s[BEFORE].share) / sqrt(*variance), *freedom)
+			 : 1;
 }
 
 /* The caller that a function nearly always had; NULL: there is none. */
@@ -583,7 +513,7 @@ static int compare(struct judge *j, const struct change *change, const struct ch
 			.total = total,
 			.percent = { s[BEFORE].share * 100, scaled * 100 },
 			.difference = difference * 100,
-			.error = sqrt(variance) * student_95(freedom) * 100,
+			.error = sqrt(variance) * chance_t_95(freedom) * 100,
 			.p = p,
 		},
 	};
@@ -927,7 +857,7 @@ static double fixed_part(const struct judge *j, const struct change *change,
 		return 1;
 	slope = xy / xx;
 	rest = fmax(yy - slope * xy, 0) * n / (n - 2);
-	error = sqrt(rest / n * (1 + x * x / xx)) * student_95(n - 2);
+	error = sqrt(rest / n * (1 + x * x / xx)) * chance_t_95(n - 2);
 	return fmin(fmax((y - slope * x + error) / y, 0), 1);
 }
 
@@ -983,7 +913,7 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 		m->value[BEFORE] = s[BEFORE].share;
 		m->value[AFTER] = s[AFTER].share;
 		m->difference = s[AFTER].share - s[BEFORE].share;
-		m->error = variance > 0 ? sqrt(variance) * student_95(freedom) : 0;
+		m->error = variance > 0 ? sqrt(variance) * chance_t_95(freedom) : 0;
 		measured[i].lasting = s[AFTER].last - s[BEFORE].share;
 	}
 	for (int k = 0; k < CHANGE_SIDES; k++)
@@ -1036,28 +966,6 @@ static int compare_change(struct judge *j, size_t number)
 
 /* --- All of them --- */
 
-static int compare_p(const void *one, const void *other)
-{
-	const double *const *a = one, *const *b = other;
-
-	return (**a > **b) - (**a < **b);
-}
-
-/* Benjamini and Hochberg's correction: of those up to a limit, so large a part is by chance. */
-static void correct(double **order, size_t count)
-{
-	double least = 1;
-
-	if (count)
-		qsort(order, count, sizeof(*order), compare_p);
-	for (size_t i = count; i-- > 0;) {
-		double p = *order[i] * (double)count / (double)(i + 1);
-
-		least = p < least ? p : least;
-		*order[i] = least;
-	}
-}
-
 /* The candidates of a change are those from this one to j->ends[]. */
 static size_t first_candidate(const struct judge *j, size_t number)
 {
@@ -1076,12 +984,12 @@ static void correct_owner(struct judge *j, size_t first, size_t end, double **or
 		for (int k = 0; k < CHANGE_MEASURES; k++)
 			if (j->c->changes[i].measures[k].known && k != MEASURE_PER_REQUEST)
 				order[count++] = &j->c->changes[i].measures[k].p;
-	correct(order, count);
+	chance_correct(order, count);
 	count = 0;
 	for (size_t i = first; i < end; i++)
 		if (j->c->changes[i].measures[MEASURE_PER_REQUEST].known)
 			order[count++] = &j->c->changes[i].measures[MEASURE_PER_REQUEST].p;
-	correct(order, count);
+	chance_correct(order, count);
 }
 
 /*
@@ -1227,7 +1135,7 @@ static void conclude_measures(struct judge *j, uint32_t number)
 		double whole = i == MEASURE_WAITED || i == MEASURE_DELAY ? 1 : m->value[BEFORE];
 		double beyond = m->difference - of->explained[m->difference > 0];
 
-		m->differs = m->known && m->p <= FALSE_DISCOVERIES &&
+		m->differs = m->known && m->p <= CHANCE_LEVEL &&
 			     of->lasting / m->difference >= 0.5 &&
 			     fabs(m->difference) >= j->o->least_percent / 100 * whole;
 		/* What another number of requests explains is none. */
@@ -1256,7 +1164,7 @@ static int conclude(struct judge *j, uint32_t number)
 		double amount = fabs(row->difference);
 
 		change->compared++;
-		if (row->p > FALSE_DISCOVERIES || candidate->lasting * 100 / row->difference < 0.5)
+		if (row->p > CHANCE_LEVEL || candidate->lasting * 100 / row->difference < 0.5)
 			continue;
 		candidate->differs =
 			amount >= j->o->least_percent && (row->total || !candidate->alike);

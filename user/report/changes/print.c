@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "report/changes/changes.h"
+#include "report/chance.h"
 #include "report/json_writer.h"
 #include "report/row_view.h"
 #include "report/table.h"
@@ -150,7 +151,8 @@ static void print_outcome(const struct change *change, FILE *out)
 		fputs("  nothing is compared: too little was recorded before or after it\n", out);
 		return;
 	case CHANGE_NONE:
-		fprintf(out, "  nothing differs, of %zu functions and callers\n", change->compared);
+		fprintf(out, "  " CHANCE_NOTHING ", of %zu functions and callers\n",
+			change->compared);
 		return;
 	case CHANGE_WAITS:
 		fputs("  nothing got worse by itself: what differs is how long it waited, or "

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/binomial.h"
-
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
 /* What 1 of the compared value stands for. */
@@ -106,14 +104,13 @@ static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
 }
 
-/* Sets all_p, and is_tested, p and is_significant of each row. Returns 0 or -ENOMEM. */
+/* Sets all_p, and what chance says of each row. Returns 0 or -ENOMEM. */
 static int find_significant(struct comparison *c, const struct count_meaning *meanings)
 {
-	double *p = calloc(c->count + 1, sizeof(*p));
+	double **p = calloc(c->count + 1, sizeof(*p));
 	uint64_t counts[SIDES], all[SIDES];
 	/* How many samples a side would have if the amounts were equal, as far as is known. */
 	double exposure[SIDES];
-	struct significance s;
 	size_t tested = 0;
 
 	if (!p)
@@ -129,39 +126,34 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 		for (size_t side = 0; side < SIDES; side++)
 			rate_exposure[side] =
 				exposure[side] * (double)c->profiles[side]->duration_ns;
-		c->all_p = counts_differ(all[OLD], all[NEW],
-					 rate_exposure[OLD] /
-						 (rate_exposure[OLD] + rate_exposure[NEW]))
+		c->all_p = chance_of_counts(all[OLD], all[NEW],
+					    rate_exposure[OLD] /
+						    (rate_exposure[OLD] + rate_exposure[NEW]))
 				   .p;
 		if (c->amount == AMOUNT_RATE)
 			memcpy(exposure, rate_exposure, sizeof(exposure));
 	}
 	for (size_t i = 0; i < c->count; i++) {
-		const struct row *row = c->compared[i].row;
-
-		for (size_t side = 0; side < SIDES; side++)
-			counts[side] = to_samples(comparison_value(c, row, side), &meanings[side]);
-		if (c->amount == AMOUNT_SHARE)
-			s = shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
-		else
-			s = counts_differ(counts[OLD], counts[NEW],
-					  exposure[OLD] / (exposure[OLD] + exposure[NEW]));
-		c->compared[i].is_tested = s.least <= COMPARISON_SIGNIFICANT;
-		if (c->compared[i].is_tested)
-			p[tested++] = s.p;
-	}
-	if (significance_correct(p, tested)) {
-		free(p);
-		return -ENOMEM;
-	}
-	tested = 0;
-	for (size_t i = 0; i < c->count; i++) {
 		struct compared *row = &c->compared[i];
 
-		row->p = row->is_tested ? p[tested++] : 1;
-		row->is_significant = row->p <= COMPARISON_SIGNIFICANT;
-		c->significant += row->is_significant;
+		for (size_t side = 0; side < SIDES; side++)
+			counts[side] =
+				to_samples(comparison_value(c, row->row, side), &meanings[side]);
+		if (c->amount == AMOUNT_SHARE)
+			row->chance =
+				chance_of_shares(counts[OLD], all[OLD], counts[NEW], all[NEW]);
+		else
+			row->chance =
+				chance_of_counts(counts[OLD], counts[NEW],
+						 exposure[OLD] / (exposure[OLD] + exposure[NEW]));
+		if (row->chance.least <= CHANCE_LEVEL)
+			p[tested++] = &row->chance.p;
+		else
+			row->chance.p = 1;
 	}
+	chance_correct(p, tested);
+	for (size_t i = 0; i < tested; i++)
+		c->significant += *p[i] <= CHANCE_LEVEL;
 	free(p);
 	return 0;
 }
@@ -254,7 +246,7 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	if (collect_rows(c, &o->rows, meanings) || (c->has_p && find_significant(c, meanings)))
 		return error_no_memory(e);
 	for (size_t i = 0; i < c->count; i++)
-		if (!o->significant || c->compared[i].is_significant)
+		if (!o->significant || c->compared[i].chance.p <= CHANCE_LEVEL)
 			c->compared[kept++] = c->compared[i];
 	c->omitted = c->count - kept;
 	c->count = kept;

@@ -6,13 +6,11 @@
 #include <stddef.h>
 
 #include "profile/profile.h"
+#include "report/chance.h"
 #include "report/rows.h"
 #include "util/error.h"
 
 /* Compares two profiles row by row: what changed, by how much, and whether by more than chance. */
-
-/* Without a difference, 1 of 20 comparisons has a row with such a corrected p. */
-#define COMPARISON_SIGNIFICANT 0.05
 
 enum comparison_side {
 	OLD,
@@ -42,10 +40,8 @@ struct comparison_options {
 struct compared {
 	const struct row *row; /* its columns are the sides */
 	double amount[SIDES];
-	double difference; /* new - old */
-	double p;	   /* with Holm's correction for all tested rows */
-	bool is_tested;	   /* false: too few samples to be significant, whatever they are; p is 1 */
-	bool is_significant;
+	double difference;    /* new - old */
+	struct chance chance; /* p is corrected for all rows with enough samples; of others, 1 */
 };
 
 struct comparison {

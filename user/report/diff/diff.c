@@ -87,7 +87,6 @@ static const char *diff_cell(const void *context, size_t number, size_t column,
 {
 	const struct diff *d = context;
 	const struct compared *row = &d->c->compared[number];
-	unsigned int thousandths;
 
 	if (column >= d->numbers)
 		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
@@ -106,14 +105,7 @@ static const char *diff_cell(const void *context, size_t number, size_t column,
 		text_decimal(buffer, normalized_range(row));
 		return buffer;
 	case SIGNIFICANCE:
-		if (!row->is_tested)
-			return "~";
-		if (row->p < 0.001)
-			return "<0.001";
-		thousandths = (unsigned int)(row->p * 1000 + 0.5);
-		snprintf(buffer, TABLE_CELL_SIZE, "%s%u.%03u", row->is_significant ? "" : "~",
-			 thousandths / 1000, thousandths % 1000);
-		return buffer;
+		return chance_text(&row->chance, buffer, TABLE_CELL_SIZE);
 	case NUMBERS_MAX:
 		break;
 	}
@@ -126,14 +118,15 @@ static bool is_row_hot(const void *context, size_t number)
 	const struct compared *row = &c->compared[number];
 
 	/* Without significance, a change by so many percentage points. */
-	return c->has_p ? row->is_significant : fabs(row->difference) >= TABLE_HOT_PERCENT;
+	return c->has_p ? row->chance.p <= CHANCE_LEVEL
+			: fabs(row->difference) >= TABLE_HOT_PERCENT;
 }
 
 static bool is_row_faint(const void *context, size_t number)
 {
 	const struct comparison *c = ((const struct diff *)context)->c;
 
-	return c->has_p && !c->compared[number].is_significant;
+	return c->has_p && c->compared[number].chance.p > CHANCE_LEVEL;
 }
 
 static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
@@ -243,8 +236,7 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 		selected && c->amount == AMOUNT_SHARE && !is_of_times ? " that are selected" : "",
 		c->rows.by_total ? ", with what is called" : "");
 	/* Shares stay the same where everything takes more. */
-	if ((was > 0 || is > 0) &&
-	    (c->amount == AMOUNT_RATE || c->all_p <= COMPARISON_SIGNIFICANT)) {
+	if ((was > 0 || is > 0) && (c->amount == AMOUNT_RATE || c->all_p <= CHANCE_LEVEL)) {
 		char before[TABLE_CELL_SIZE], after[TABLE_CELL_SIZE];
 
 		fprintf(out, "%sin each second: %s ms, then %s ms", prefix,
@@ -264,9 +256,8 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 		fprintf(out, "%sboth have waits: --value wall compares them\n", prefix);
 	if (!c->has_p)
 		return;
-	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",
-		prefix, c->significant, all, row_view_noun(c->rows.view, all),
-		c->significant == 1 ? "s" : "");
+	fputs(prefix, out);
+	chance_print(c->significant, all, row_view_noun(c->rows.view, all), out);
 }
 
 /* Adds the time that the samples of a side stand for, and how long it was recorded. */
@@ -310,10 +301,11 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 	err = err ?: json_add(object, key[NEW], json_amount(c, row->amount[NEW]));
 	err = err ?: json_add(object, "difference", json_amount(c, row->difference));
 	err = err ?: json_add(object, "range_percent", json_decimal(normalized_range(row), 2));
-	if (!err && row->is_tested)
-		err = json_add(object, "p", json_decimal(row->p, 6));
+	if (!err && c->has_p && row->chance.least <= CHANCE_LEVEL)
+		err = json_add(object, "p", json_decimal(row->chance.p, 6));
 	if (!err && c->has_p)
-		err = json_add(object, "significant", json_object_new_boolean(row->is_significant));
+		err = json_add(object, "significant",
+			       json_object_new_boolean(row->chance.p <= CHANCE_LEVEL));
 	return json_checked(object, err);
 }
 

@@ -7,14 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/binomial.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "util/array.h"
-
-/* Of recordings in which nothing differs, 1 of 20 has a row with such a corrected p. */
 
 /* Adds a difference if there are enough samples that it may be one. Returns 0 or -ENOMEM. */
 static int test_row(struct moment *m, size_t *room, const struct moment_difference *candidate,
@@ -23,17 +20,17 @@ static int test_row(struct moment *m, size_t *room, const struct moment_differen
 	double all_ns =
 		(double)m->profiles[OLD]->duration_ns + (double)m->profiles[NEW]->duration_ns;
 	struct moment_difference *d;
-	struct significance s = counts_differ(magnitude(counts[OLD]), magnitude(counts[NEW]),
-					      (double)m->profiles[OLD]->duration_ns / all_ns);
+	struct chance chance = chance_of_counts(magnitude(counts[OLD]), magnitude(counts[NEW]),
+						(double)m->profiles[OLD]->duration_ns / all_ns);
 
 	/* This depends on the sum of both alone: the correction need not count the others. */
-	if (s.least > SIGNIFICANT)
+	if (chance.least > CHANCE_LEVEL)
 		return 0;
 	if (array_reserve(&m->differences, room, m->count + 1, sizeof(*m->differences)))
 		return -ENOMEM;
 	d = &m->differences[m->count++];
 	*d = *candidate;
-	d->p = s.p;
+	d->chance = chance;
 	for (int side = 0; side < SIDES; side++)
 		d->percent[side] = (double)counts[side] * (double)m->profiles[side]->period_ns *
 				   100 / (double)m->profiles[side]->duration_ns;
@@ -88,7 +85,7 @@ int moment_make(struct moment *m, const struct profile *other, const struct prof
 	static const char *const names[] = { "process", "thread", "function" };
 	struct rows_options options = *o;
 	size_t room = 0, kept = 0, views = o->view ? 1 : sizeof(names) / sizeof(*names);
-	double *p = NULL;
+	double **p = NULL;
 	int err;
 
 	*m = (struct moment){ .profiles = { other, moment } };
@@ -103,14 +100,13 @@ int moment_make(struct moment *m, const struct profile *other, const struct prof
 		err = p ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < m->count && !err; i++)
-		p[i] = m->differences[i].p;
-	err = err ?: significance_correct(p, m->count);
+		p[i] = &m->differences[i].chance.p;
+	if (!err)
+		chance_correct(p, m->count);
 	m->tested = m->count;
-	for (size_t i = 0; i < m->count && !err; i++) {
-		m->differences[i].p = p[i];
-		if (p[i] <= SIGNIFICANT)
+	for (size_t i = 0; i < m->count && !err; i++)
+		if (m->differences[i].chance.p <= CHANCE_LEVEL)
 			m->differences[kept++] = m->differences[i];
-	}
 	m->count = kept;
 	if (m->count)
 		qsort(m->differences, m->count, sizeof(*m->differences), compare_differences);
@@ -178,10 +174,7 @@ static const char *difference_cell(const void *context, size_t number, size_t co
 			     d->percent[NEW] - d->percent[OLD]);
 		return buffer;
 	case SIGNIFICANCE:
-		if (d->p < 0.001)
-			return "<0.001";
-		snprintf(buffer, TABLE_CELL_SIZE, "0.%03u", (unsigned int)(d->p * 1000 + 0.5));
-		return buffer;
+		return chance_text(&d->chance, buffer, TABLE_CELL_SIZE);
 	case WHAT:
 		if (!(d->view->fields & ROW_FUNCTION))
 			return d->view->name;
@@ -234,7 +227,7 @@ int moment_print(const struct moment *m, const char *name_of_other,
 	int err;
 
 	if (!m->count) {
-		fputs("nothing differs more than chance allows\n", out);
+		fputs(CHANCE_NOTHING "\n", out);
 		return 0;
 	}
 	snprintf(title, sizeof(title), "%s%%", name_of_other);
@@ -265,7 +258,7 @@ static struct json_object *difference_object(const struct moment_difference *d)
 	err = err
 		      ?: json_add(object, "difference",
 				  json_decimal(d->percent[NEW] - d->percent[OLD], 2));
-	err = err ?: json_add(object, "p", json_decimal(d->p, 6));
+	err = err ?: json_add(object, "p", json_decimal(d->chance.p, 6));
 	return json_checked(object, err);
 }
 
@@ -307,6 +300,6 @@ void moment_summary(const struct moment *m, const char *const *names, const char
 			side == NEW ? "moment" : "other", names[side], amount.samples,
 			(double)amount.cpu_ns / 1e9, (double)p->duration_ns / 1e9);
 	}
-	fprintf(out, "%s%zu of %zu rows differ by more than chance (p <= 0.05 for all together)\n",
-		prefix, m->count, m->tested);
+	fputs(prefix, out);
+	chance_print(m->count, m->tested, "rows", out);
 }

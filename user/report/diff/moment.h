@@ -17,7 +17,7 @@ struct moment_difference {
 	const struct row *row;
 	bool total;	       /* with what it calls */
 	double percent[SIDES]; /* of a CPU: CPU time by time */
-	double p;	       /* with Holm's correction for all that was tested */
+	struct chance chance;  /* p is corrected for all that was tested */
 };
 
 struct moment {
