@@ -20,15 +20,16 @@ struct walk;
 /*
  * A table begins with a map whose size is set before the load. When that is full, user space adds
  * parts, each a map of its own: of those the map NAME_more has as many as the table may ever get,
- * by the numbers of their elements. The first ones, which are in the first map, stay empty.
+ * by the numbers of their elements. The first ones, which are in the first map, stay empty. A part
+ * has no types, as those that user space creates: before Linux 6.2, NAME_more refuses any other.
  */
 #define UNWIND_TABLE(name, element, elements)                                   \
 	struct name##_part {                                                    \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                               \
 		__uint(map_flags, BPF_F_MMAPABLE);                              \
 		__uint(max_entries, elements);                                  \
-		__type(key, __u32);                                             \
-		__type(value, struct element);                                  \
+		__uint(key_size, sizeof(__u32));                                \
+		__uint(value_size, sizeof(struct element));                     \
 	};                                                                      \
 	struct {                                                                \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                               \

@@ -32,6 +32,7 @@
 #include "capture/sample_program.h"
 #include "buffers_fixture.h"
 #include "profil.skel.h"
+#include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -840,6 +841,28 @@ static void test_refused(void **state)
 		fail_msg("%s; %s", e.what, e.hint);
 }
 
+/* Before Linux 6.2, an array of maps refuses a map that has other types than its template. */
+static void test_parts_without_types(void **state)
+{
+	struct sample_bpf *bpf = sample_bpf__open();
+	struct bpf_map *map;
+	int parts = 0;
+
+	(void)state;
+	assert_non_null(bpf);
+	bpf_object__for_each_map(map, bpf->obj) {
+		const struct bpf_map *part = bpf_map__inner_map(map);
+
+		if (!part)
+			continue;
+		assert_int_equal(bpf_map__btf_key_type_id(part), 0);
+		assert_int_equal(bpf_map__btf_value_type_id(part), 0);
+		parts++;
+	}
+	assert_int_equal(parts, UNWIND_TABLES);
+	sample_bpf__destroy(bpf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -861,6 +884,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_switches),
 		cmocka_unit_test(test_shares_of_waits),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_parts_without_types),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
