@@ -647,6 +647,7 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	origin_names_free(&r.names);
 	parser_free(r.rows);
 	parser_free(r.symbols);
+	children_end();
 	watcher_stop(&r.watcher);
 	look_stop(&r.look);
 	keeper_stop(&r.keeper);

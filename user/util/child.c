@@ -111,6 +111,7 @@ static _Noreturn void run_template(int fd, pid_t parent)
 			close(fds[1]);
 		}
 	}
+	waitpid(-1, NULL, 0); /* as SIGCHLD is ignored: until all have ended */
 	_exit(0);
 }
 
@@ -180,6 +181,17 @@ int child_start(struct child *c, const char *name, child_service *service)
 			break;
 		}
 	return err;
+}
+
+void children_end(void)
+{
+	if (!template.pid || template.of != getpid())
+		return;
+	shutdown(template.fd, SHUT_WR);
+	if (!child_reap(template.pid, 1000)) /* a child waits for a file system */
+		kill(template.pid, SIGKILL);
+	close(template.fd);
+	template.pid = 0;
 }
 
 size_t children_list(pid_t pids[static CHILDREN_MAX])

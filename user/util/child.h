@@ -75,4 +75,10 @@ size_t children_list(pid_t pids[static CHILDREN_MAX]);
 /* The CPU time of all that this process has had. */
 uint64_t children_cpu_ns(void);
 
+/*
+ * Before this process ends: waits for the children, which child_end() has ended, and ends the
+ * process that they are copies of. Waits for a second at most.
+ */
+void children_end(void);
+
 #endif
