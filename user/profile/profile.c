@@ -231,6 +231,35 @@ bool profile_is_clock_time(const struct profile *p, size_t value)
 	return false;
 }
 
+struct profile_meaning profile_meaning(const struct profile *p, size_t value)
+{
+	const struct profile_totals *totals = &p->totals;
+	const struct profile_value_type *t = &p->value_types[value];
+	struct profile_meaning m = { 0 };
+	double tick = 0; /* seconds */
+
+	if (value >= p->value_type_count)
+		return m;
+	if (p->period_ns)
+		tick = (double)p->period_ns / 1e9;
+	else if (totals->known && totals->ticks)
+		tick = (double)totals->cpu_ns / 1e9 / (double)totals->ticks;
+	if (strcmp(t->unit, "nanoseconds") == 0) {
+		m.seconds = 1e-9;
+		m.samples = tick > 0 && profile_is_clock_time(p, value) ? 1e-9 / tick : 0;
+	} else if (strcmp(t->unit, "count") == 0 &&
+		   (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0)) {
+		m.seconds = tick;
+		m.samples = 1;
+	} else if (strcmp(t->unit, "count") == 0) {
+		m.samples = t->period > 0;
+	}
+	for (size_t i = 0; i < p->sample_count && m.samples > 0; i++)
+		if (p->values[i * p->value_type_count + value] < 0)
+			m.samples = 0;
+	return m;
+}
+
 /* Extends each row of an array with zeros. */
 static int widen_rows(int64_t **rows, size_t *room, size_t count, size_t width, size_t wider)
 {

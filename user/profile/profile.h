@@ -417,6 +417,18 @@ bool profile_has_delay(const struct profile *p);
 /* True if a value is the CPU time of another one, which counts: it follows from the period. */
 bool profile_is_clock_time(const struct profile *p, size_t value);
 
+/* What 1 of a value stands for. */
+struct profile_meaning {
+	double seconds; /* 0: unknown */
+	/*
+	 * 0: the value counts no samples, or is negative somewhere: how chance scatters it is
+	 * unknown.
+	 */
+	double samples;
+};
+
+struct profile_meaning profile_meaning(const struct profile *p, size_t value);
+
 /*
  * Extends the values of all samples and arcs, which were made when there were `width` value types,
  * by a 0 for each type that was added since.

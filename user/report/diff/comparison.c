@@ -8,43 +8,12 @@
 
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
-/* What 1 of the compared value stands for. */
-struct count_meaning {
-	double seconds; /* 0: unknown */
-	double samples; /* 0: the value counts no samples */
-};
-
-static struct count_meaning count_meaning(const struct profile *p, const char *value)
-{
-	const struct profile_totals *totals = &p->totals;
-	const struct profile_value_type *t;
-	double tick = 0; /* seconds */
-
-	if (p->period_ns)
-		tick = (double)p->period_ns / 1e9;
-	else if (totals->known && totals->ticks)
-		tick = (double)totals->cpu_ns / 1e9 / (double)totals->ticks;
-	if (!p->value_type_count)
-		return (struct count_meaning){ 0 };
-	t = &p->value_types[profile_value(p, value)];
-	/* How chance scatters times that no clock counts is unknown. */
-	if (strcmp(t->unit, "nanoseconds") == 0)
-		return (struct count_meaning){
-			1e-9,
-			tick > 0 && profile_is_clock_time(p, t - p->value_types) ? 1e-9 / tick : 0,
-		};
-	if (strcmp(t->unit, "count") != 0)
-		return (struct count_meaning){ 0 };
-	if (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0)
-		return (struct count_meaning){ tick, 1 };
-	return (struct count_meaning){ 0, t->period > 0 };
-}
-
 double comparison_seconds(const struct comparison *c, enum comparison_side side)
 {
 	const struct profile *p = c->profiles[side];
 
-	return count_meaning(p, c->value).seconds * (double)profile_total(p, c->value);
+	return profile_meaning(p, profile_value(p, c->value)).seconds *
+	       (double)profile_total(p, c->value);
 }
 
 int64_t comparison_value(const struct comparison *c, const struct row *row,
@@ -55,7 +24,7 @@ int64_t comparison_value(const struct comparison *c, const struct row *row,
 
 /* Collects the rows with something to compare, and their amounts. Returns 0 or -ENOMEM. */
 static int collect_rows(struct comparison *c, const struct rows_options *o,
-			const struct count_meaning *meanings)
+			const struct profile_meaning *meanings)
 {
 	struct rows_options both = *o;
 	int err;
@@ -99,13 +68,13 @@ static int collect_rows(struct comparison *c, const struct rows_options *o,
 }
 
 /* count: not negative */
-static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
+static uint64_t to_samples(uint64_t count, const struct profile_meaning *meaning)
 {
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
 }
 
 /* Sets all_p, and what chance says of each row. Returns 0 or -ENOMEM. */
-static int find_significant(struct comparison *c, const struct count_meaning *meanings)
+static int find_significant(struct comparison *c, const struct profile_meaning *meanings)
 {
 	double **p = calloc(c->count + 1, sizeof(*p));
 	uint64_t counts[SIDES], all[SIDES];
@@ -166,17 +135,6 @@ static int compare_effects(const void *one, const void *other)
 	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
 }
 
-/* True if a value is negative: differences of counts have no binomial distribution. */
-static bool has_negative(const struct profile *p, const char *type)
-{
-	size_t value = profile_value(p, type);
-	bool found = false;
-
-	for (size_t i = 0; i < p->sample_count && !found; i++)
-		found = p->values[i * p->value_type_count + value] < 0;
-	return found;
-}
-
 bool comparison_is_of_times(const struct comparison *c)
 {
 	static const char *const types[] = { PROFILE_WALL_TYPE, PROFILE_DELAY_TYPE };
@@ -199,8 +157,10 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		    struct error *e)
 {
 	const char *value = o->rows.value;
-	struct count_meaning meanings[] = { count_meaning(earlier, value),
-					    count_meaning(later, value) };
+	struct profile_meaning meanings[] = {
+		profile_meaning(earlier, profile_value(earlier, value)),
+		profile_meaning(later, profile_value(later, value)),
+	};
 	size_t kept = 0;
 	bool has_rate;
 
@@ -234,15 +194,13 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 			error_hint(e, "--normalize share compares their shares");
 			return -EINVAL;
 		}
-		if (o->significant &&
-		    (!(meanings[side].samples > 0) || has_negative(c->profiles[side], value)))
+		if (o->significant && !(meanings[side].samples > 0))
 			return error_set(e, 0,
 					 "the %s profile counts no samples: significance "
 					 "cannot be computed",
 					 side_names[side]);
 	}
-	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0 &&
-		   !has_negative(earlier, value) && !has_negative(later, value);
+	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0;
 	if (collect_rows(c, &o->rows, meanings) || (c->has_p && find_significant(c, meanings)))
 		return error_no_memory(e);
 	for (size_t i = 0; i < c->count; i++)
