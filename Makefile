@@ -181,7 +181,7 @@ EMBED = sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/'
 HASH = printf '"%s"\n' "$$(sha256sum $< | cut -c 1-64 | tr a-f A-F | basenc --base16 -d | base64)"
 
 # The page's modules, each behind those that it imports, are one script in it: without import and export.
-WEB_MODULES := $(patsubst %,user/report/web/%.mjs,profile selection dom table flame time states code page)
+WEB_MODULES := $(patsubst %,user/report/web/%.mjs,profile chance selection dom table flame time states code page)
 
 $(BUILD)/embed/web.js: $(WEB_MODULES) Makefile
 	@mkdir -p $(@D)
@@ -324,7 +324,7 @@ FAILED := $(BUILD)/tests/failed
 PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(TEST_JOBS) --exec tests/tap.sh
 
 check: $(PYTHON)/python3
-	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/,progs/shares progs/chains unit/times_make)
+	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/,progs/shares progs/chains unit/times_make unit/chance_print)
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:

@@ -20,4 +20,4 @@ printf '%s\n' '0 10 600 17 17 web main;serve;parse' '0 =10 40 17 17 web main;rea
 
 # It prints TAP itself, with the plan. As version 13, prove would parse more of it than it can.
 set -o pipefail
-node --test-reporter=tap "$top/tests/web/modules.mjs" "$profiltool" | sed '/^TAP version/d'
+node --test-reporter=tap "$top/tests/web/modules.mjs" "$profiltool" "$build/tests/unit/chance_print" | sed '/^TAP version/d'

@@ -11,6 +11,7 @@ import process from "node:process";
 import test from "node:test";
 
 import * as profile from "../../user/report/web/profile.mjs";
+import { chancesOf, chanceText } from "../../user/report/web/chance.mjs";
 import * as selection from "../../user/report/web/selection.mjs";
 import { treeOf, wholeTree } from "../../user/report/web/flame.mjs";
 import { tableRows } from "../../user/report/web/table.mjs";
@@ -100,6 +101,66 @@ test("a profile to compare with has its own samples", async () => {
 	assert.deepEqual(functionsOf({}, "before"), reported("before.folded"));
 	assert.deepEqual(functionsOf({}), reported(STACKS));
 	assert.equal(selection.changeOf(21, 26).toFixed(9), "50.000000000");
+});
+
+test("what chance says of counts are the numbers of C", () => {
+	let seed = 1;
+	const random = () => (seed = seed * 48271 % 2147483647) / 2147483647;
+	for (const all of [[10, 10], [7, 100], [3000, 1000], [123456, 98765], [4e6, 9e6], [3e9, 1e9], [2 ** 52, 2 ** 52], [5, 0]]) {
+		const pairs = [[0, 0], all, [0, all[1]], [all[0], 0]];
+		while (pairs.length < 400) { // small shares and large ones, which differ by nothing or by much
+			const share = random() ** 4, other = share + (random() - 0.5) * random() * 20 * Math.sqrt(share / all[0]);
+			pairs.push([share * all[0], Math.min(1, Math.max(0, other)) * all[1]].map(Math.round));
+		}
+		const printed = execFileSync(process.argv[3], all, { encoding: "utf8", input: pairs.join("\n").replaceAll(",", " ") });
+		const near = (x, y) => assert.ok(x === y || Math.abs(x - y) <= 1e-10 * y, `${x} is not ${y}`);
+		const corrected = chancesOf(pairs.map(([one]) => one), all[0], pairs.map(([, one]) => one), all[1]);
+		printed.trim().split("\n").forEach((line, i) => {
+			const [p, ofAll] = line.split(" ").map(Number), [one, other] = pairs[i];
+			near(chancesOf([one], all[0], [other], all[1])[0], p);
+			near(corrected[i], ofAll);
+		});
+		assert.ok(all[1] < 1000 || corrected.some((p) => p > 0.05 && p < 1) && corrected.some((p) => p < 0.05));
+	}
+	assert.deepEqual([2, 0.0001, 0.0124, 0.345].map(chanceText), ["~", "<0.001", "0.012", "~0.345"]);
+});
+
+/** The table has the rows of diff, with the same p, as far as that is printed. Returns how many differ. */
+function compareChance(...options) {
+	const { rows } = JSON.parse(profiltool("diff", "-q", "--json", "--normalize", "share", ...options));
+	const shown = new Map(tableRows().filter((row) => row.self || row.before).map((row) => [row.name, row.p]));
+	assert.deepEqual([...shown.keys()].sort(), rows.map((row) => row.name).sort());
+	for (const { name, p, significant } of rows) {
+		assert.ok(Math.abs(shown.get(name) - (p ?? 2)) < 0.6e-6, `${name}: ${shown.get(name)} is not ${p}`);
+		assert.equal(shown.get(name) <= 0.05, significant, name);
+	}
+	return rows.filter((row) => row.significant).length;
+}
+
+test("two profiles differ by more than chance as diff says", async () => {
+	const rows = Array.from({ length: 60 }, (none, i) => [i, i + i * i % 13, i % 4 ? i + i * i % 7 : 3 * i]);
+	folded("then.folded", ...rows.map(([name, number]) => `main;f${name} ${number}`), "main;gone 3");
+	folded("now.folded", ...rows.map(([name, , number]) => `main;f${name} ${number}`), "main;new 40");
+	await open("--diff", "then.folded", "now.folded");
+	selection.select({ by: "function" });
+	const differ = compareChance("then.folded", "now.folded");
+	assert.ok(differ > 5 && differ < 50, differ);
+	const path = (name) => profile.frames.indexOf(profile.data.names.indexOf(name));
+	assert.deepEqual(["f40", "f41", "new", "gone"].map((name) => wholeTree.chance(path(name)) <= 0.05), [true, false, true, false]);
+});
+
+test("CPU time is judged by its ticks, also of two intervals; waits are not", async () => {
+	await open("--diff", "ticks.pb.gz", "waits.pb.gz");
+	for (const [value, { type }] of profile.values.entries()) {
+		selection.select({ value });
+		if (type === "wall")
+			assert.ok(tableRows().every((row) => row.p === undefined));
+		else
+			compareChance("--value", type, "ticks.pb.gz", "waits.pb.gz");
+	}
+	await open("ticks.pb.gz");
+	selection.select({ since: 2300, until: 2450, against: 2000, end: 2300 });
+	assert.equal(compareChance("--since", "+2.3s", "--until", "+2.45s", "--before", "+2s..+2.3s", "ticks.pb.gz"), 3);
 });
 
 test("labels select the samples of report --comm", async () => {

@@ -14,7 +14,7 @@
 /* What counts without a limit are shares of: so many times their sum. */
 #define BOUNDLESS 1e30
 
-/* --- Two counts --- */
+/* --- Two counts: web/chance.mjs is the same in JavaScript, and tests/web compares both --- */
 
 /* One outcome: [a b; c d], with fixed sums of rows and columns. */
 struct table {

@@ -5,7 +5,8 @@
  */
 import { amount, childFirst, childList, childrenOf, data, frames, imageOf, KIND_PROCESS, KIND_STATE, nameOf,
 	nameRanks, nodeCount, outermost, parents, percent, signed, STATES, states, values } from "./profile.mjs";
-import { changeOf, deviations, matches, select, selection, sums } from "./selection.mjs";
+import { CHANCE_LEVEL } from "./chance.mjs";
+import { chances, changeOf, matches, select, selection, sums } from "./selection.mjs";
 import { announce, colors, contentWidth, hideNote, make, makeTable, mix, shorten, showNote } from "./dom.mjs";
 import { tableRow } from "./table.mjs";
 
@@ -33,6 +34,7 @@ export const wholeTree = {
 	total: (node) => sums.now.total[node],
 	before: (node) => sums.before.total[node],
 	self: (node) => sums.now.self[node],
+	chance: (node) => (sums.chances ||= chances(sums.now.total, sums.before.total))?.[node],
 	children: childrenOf,
 };
 
@@ -84,6 +86,7 @@ export function treeOf(frame, callers) {
 		total: (node) => tree.totals[node],
 		before: (node) => tree.earlier[node],
 		self: (node) => callers ? 0 : tree.selves[node],
+		chance: (node) => (tree.chances ||= chances(tree.totals, tree.earlier))?.[node],
 		children: (node) => tree.kids[node],
 	};
 }
@@ -265,15 +268,8 @@ function describe(tree, node) {
 	if (sums.before)
 		lines.push("was " + percent(tree.before(node), sums.before.all) + ": " +
 			signed(changeOf(tree.total(node), tree.before(node))) + " points" +
-			doubt(tree.total(node), tree.before(node)));
+			(tree.chance(node) > CHANCE_LEVEL ? " (not more than chance)" : ""));
 	return lines;
-}
-
-/** What is to be said of a difference that may be luck. */
-function doubt(now, before) {
-	const sigma = deviations(now, before);
-
-	return sigma && Math.abs(sigma) < 3 ? " (within the noise)" : "";
 }
 
 // --- Views ---

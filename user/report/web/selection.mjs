@@ -6,6 +6,7 @@
 import { data, dimensions, firstSide, frames, hasTimes, imageOf, isCompared, nodeCount, outermost, parents,
 	paths, sampleCount, sampleTicks, slotFirst, slotOf, slotTicks, states, values, waitFirst, waitLength,
 	waitSince } from "./profile.mjs";
+import { chancesOf } from "./chance.mjs";
 
 export const selection = {
 	view: "flame",
@@ -134,18 +135,17 @@ function compute() {
 		sums.before = sumUp(weigh(keep, firstSide, sampleCount, null, null), 1);
 }
 
-/** By how many standard deviations two shares of ticks differ; 0: unknown. */
-export function deviations(now, before) {
-	const period = data.period_ns;
-	const value = values[selection.value];
-	const scale = value.type === "samples" ? 1 : value.type === "cpu" && period ? 1 / period : 0;
-	const a = sums.now.all * scale, b = sums.before.all * scale;
+/**
+ * What chance says of all these amounts beside those before: chancesOf(). Undefined if the value counts no
+ * samples, so that nobody knows.
+ */
+export function chances(now, before) {
+	const { samples } = values[selection.value], scales = [samples[0], samples[selection.against === null ? 1 : 0]];
+	const count = (number, side) => Math.round(number * scales[side]);
+	const counts = (numbers, side) => numbers.map((number) => count(number, side));
 
-	if (!a || !b)
-		return 0;
-	const x = now * scale, y = before * scale, pooled = (x + y) / (a + b);
-	const error = Math.sqrt(pooled * (1 - pooled) * (1 / a + 1 / b));
-	return error ? (x / a - y / b) / error : 0;
+	return scales[0] && scales[1] ? chancesOf(counts(now, 0), count(sums.now.all, 0), counts(before, 1), count(sums.before.all, 1))
+		: undefined;
 }
 
 /** The change of a share, in points of percent. */

@@ -4,12 +4,13 @@
  */
 import { amount, baseName, data, dimensions, frames, imageOf, KIND_PROCESS, nameOf, paths, percent, sampleCount,
 	signed, states, values } from "./profile.mjs";
-import { changeOf, deviations, matches, select, selection, sums, update } from "./selection.mjs";
+import { CHANCE_LEVEL, chanceText } from "./chance.mjs";
+import { chances, changeOf, matches, select, selection, sums, update } from "./selection.mjs";
 import { make, makeChoice, makeTable } from "./dom.mjs";
 
 export let shownRows = 100, sortedBy = "self", ascending = false;
 
-/** The rows of the table: [{name, image, self, total, before, frame}]. */
+/** The rows of the table: [{name, image, self, total, before, frame, p}]. */
 export function tableRows() {
 	const by = selection.by, rows = [];
 
@@ -36,7 +37,10 @@ export function tableRows() {
 		}
 		rows.push(...groups.values());
 	}
-	return rows.filter((row) => row.self || row.total || row.before || row.totalBefore);
+	const found = rows.filter((row) => row.self || row.total || row.before || row.totalBefore);
+	const p = sums.before && chances(found.map((row) => row.self), found.map((row) => row.before));
+	found.forEach((row, i) => { row.p = p?.[i]; });
+	return found;
 }
 
 /** What names the row of a sample. */
@@ -75,6 +79,8 @@ export function drawTable(view) {
 		columns.push(["image", "Image"]);
 
 	let rows = tableRows();
+	const compared = rows.filter((row) => row.p !== undefined && (row.self || row.before)).length;
+	const differ = rows.filter((row) => row.p <= CHANCE_LEVEL).length;
 	for (const row of rows)
 		row.change = sums.before ? changeOf(row.self, row.before) : 0;
 	if (matches)
@@ -100,7 +106,8 @@ export function drawTable(view) {
 		cell.append(button);
 		return cell;
 	});
-	const table = makeTable(value.type + " by " + selection.by + ", of " + amount(sums.now.all, value), heads);
+	const table = makeTable(value.type + " by " + selection.by + ", of " + amount(sums.now.all, value) +
+		(compared ? `; ${differ} of ${compared} differ by more than chance` : ""), heads);
 	table.tBodies[0].append(...rows.slice(0, shownRows).map((row) => tableRow(row, columns, value)));
 
 	const parts = [label, table];
@@ -127,12 +134,11 @@ export function tableRow(row, columns, value, view = "sandwich") {
 			cell.className = "number";
 			cell.append(amount(row[name], value) + " ", make("span", percent(row[name], sums.now.all)));
 		} else if (name === "change") {
-			const sigma = deviations(row.self, row.before);
 			cell.className = "number";
 			cell.textContent = signed(row.change);
-			if (sigma && Math.abs(sigma) < 3)
+			if (row.p > CHANCE_LEVEL)
 				cell.classList.add("faint");
-			cell.title = sigma ? Math.abs(sigma).toFixed(1) + " standard deviations" : "";
+			cell.title = row.p === undefined ? "" : "p " + chanceText(row.p);
 		} else if (name === "name") {
 			const button = make("button", row.name, { class: "name" });
 			button.addEventListener("click", () => chooseRow(row, view));

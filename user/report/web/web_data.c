@@ -647,6 +647,13 @@ static int print_samples(struct builder *b, uint32_t *paths)
 		if (!step || step > INT64_MAX)
 			step = 1;
 		fprintf(b->w.out, ",\n\"step\":%" PRIu64, step);
+		for (size_t side = 0; side < b->side_count; side++) {
+			const struct profile *p = b->sides[side];
+
+			fprintf(b->w.out, side ? ",%.17g" : ",\"samples\":[%.17g",
+				profile_meaning(p, profile_find_value(p, type->type)).samples);
+		}
+		putc(']', b->w.out);
 		web_begin_list(&b->w, "of");
 		for (size_t side = 0; side < b->side_count; side++) {
 			const struct profile *p = b->sides[side];
@@ -963,8 +970,7 @@ static int print_all(struct builder *b)
 	fputs("{\"version\":1", b->w.out);
 	err = print_member(b, "title", b->o->title) ?: print_member(b, "host", p->host)
 	      ?: print_member(b, "event", p->event);
-	fprintf(b->w.out, ",\n\"duration_s\":%.6f,\n\"period_ns\":%" PRIu64, p->duration_ns / 1e9,
-		p->period_ns);
+	fprintf(b->w.out, ",\n\"duration_s\":%.6f", p->duration_ns / 1e9);
 	err = err ?: print_frames(b) ?: print_samples(b, paths);
 	if (err)
 		goto out;
