@@ -24,7 +24,8 @@ services with the CPUs that each uses; DEPLOYS_COSTS, as JSON, what the function
 of 40 functions; DEPLOYS_PERIOD, in ns, what a tick stands for in these windows. DEPLOYS_ONCE
 services more run, every five minutes, a thousand functions each that never run again, as programs that are built to be
 tested do. DEPLOYS_HOSTILE is a user who has so many functions in each window, in a session and in the units of the
-services, with builds, processes and waits of his own choice.
+services, with builds, processes and waits of his own choice. DEPLOYS_IDS is what ids of locations and functions are
+multiplied by: profild numbers them from 1 on, others as they like.
 
 The noise is that of real services: loads that have hours, bursts, and requests whose mixture drifts.
 """
@@ -45,6 +46,7 @@ FUNCTIONS = 40
 COSTS = json.loads(os.environ.get("DEPLOYS_COSTS", "null"))
 LOG_FUNCTIONS = 60
 ONCE = int(os.environ.get("DEPLOYS_ONCE", 0))
+IDS = int(os.environ.get("DEPLOYS_IDS", 1))
 HOSTILE = int(os.environ.get("DEPLOYS_HOSTILE", 0))
 
 
@@ -89,7 +91,7 @@ class Pprof:
     def location(self, name, path, build):
         mapping = self.mapping(path, build)
         if (name, mapping) not in self.locations:
-            known = self.locations[name, mapping] = len(self.locations) + 1
+            known = self.locations[name, mapping] = (len(self.locations) + 1) * IDS
             self.body.append(message(5, number(1, known) + number(2, self.text(name)) + number(3, self.text(name))))
             address = 0x400000 + mapping * 0x1000000 + known * 16
             self.body.append(message(4, number(1, known) + number(2, mapping) + number(3, address)

@@ -279,6 +279,13 @@ check "functions that run once do not hide a deploy" changes 3 once
 check "nor what is new with it" grep -qE ' total +log +web$' "$work/out"
 check "no other is left out" no_line "too many functions" "$work/err"
 
+# Windows of other writers, whose ids are no places in the file.
+archive places 1 4 web.service:2:slower=f3,2 db.service:2.5:build
+DEPLOYS_IDS=7 archive ids 1 4 web.service:2:slower=f3,2 db.service:2.5:build
+"$profiltool" changes --since @0 -q "$work/places" >"$work/expected" 2>/dev/null
+check "windows with other ids" changes 3 ids -q
+check "say the same" cmp "$work/expected" "$work/out"
+
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3
 check "names do not act on the terminal" changes 0 hostile

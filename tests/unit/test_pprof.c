@@ -128,7 +128,7 @@ static void reject_large_message(void **state)
 	add_varint(&b, LOCATION << 3 | 2);
 	add_varint(&b, 2000000);
 	add_repeated(&b, "\x22", 2, 1000000);
-	check_bad(b, "the Location has more than 1048576 bytes");
+	check_bad(b, "the location has more than 1048576 bytes");
 }
 
 static void reject_line_without_function(void **state)

@@ -37,6 +37,11 @@ static inline size_t wire_left(const struct wire *w)
 /* Takes a varint. False: it is truncated or has more than 64 bits. */
 static inline bool wire_take_varint(struct wire *w, uint64_t *value)
 {
+	/* Most have one byte. */
+	if (w->at < w->end && *w->at < 0x80) {
+		*value = *w->at++;
+		return true;
+	}
 	*value = 0;
 	for (unsigned int shift = 0; shift < 64 && w->at < w->end; shift += 7) {
 		uint8_t byte = *w->at++;

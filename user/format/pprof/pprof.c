@@ -219,10 +219,15 @@ struct label_bytes {
 	uint32_t number;
 };
 
-/* Messages that are needed, by id; an id above `count`, which no dense numbering has, always is. */
+/*
+ * Which of the locations or functions are needed, with options.stacks. Their ids are their places
+ * in the file, from 1 on, as profild numbers them; else all of them are read.
+ */
 struct wanted {
-	bool *is; /* NULL: all are */
-	size_t count;
+	const uint8_t **at; /* where each begins */
+	size_t count, room;
+	bool *is; /* by id; NULL: all are */
+	bool all; /* the file is numbered otherwise */
 };
 
 /* The part of the file with all fields of one kind. */
@@ -235,6 +240,7 @@ struct reader {
 	struct profile *p;
 	struct error *e;
 	struct range ranges[PPROF_FIELD_UNKNOWN];
+	uint8_t fitting[PPROF_FIELD_UNKNOWN]; /* of each: bits of the types it may have */
 	struct text *strings;
 	size_t string_count, string_room;
 	struct ids mappings, functions, locations;
@@ -313,13 +319,23 @@ static uint32_t find_id(const struct ids *ids, uint64_t id)
 	return entry == INDEX_NONE ? PROFILE_NONE : ids->ids[entry].number;
 }
 
+/* As array_reserve(), within the profile's limit. Returns 0 or -ENOMEM with r->e set. */
+static int reserve(struct reader *r, void *array, size_t *room, size_t need, size_t size)
+{
+	size_t before = *room;
+
+	if (array_reserve(array, room, need, size) || profile_charge(r->p, (*room - before) * size))
+		return error_no_memory(r->e);
+	return 0;
+}
+
 static int add_id(struct reader *r, struct ids *ids, uint64_t id, uint32_t number)
 {
 	bool dense = ids->dense == ids->count && id == ids->count + 1;
 
-	if (profile_charge(r->p, sizeof(*ids->ids)) ||
-	    array_reserve(&ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)) ||
-	    (!dense && index_add(&ids->index, hash_u64(id, 0), ids->count)))
+	if (reserve(r, &ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)))
+		return -ENOMEM;
+	if (!dense && index_add(&ids->index, hash_u64(id, 0), ids->count))
 		return error_no_memory(r->e);
 	ids->ids[ids->count++] = (struct id){ id, number };
 	ids->dense += dense;
@@ -413,11 +429,20 @@ static uint64_t not_negative(uint64_t number)
 	return number > INT64_MAX ? 0 : number;
 }
 
-/* Reads strings and numbers; notes the range of fields that are read later. */
-static int note_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
+static int note_place(struct reader *r, const struct wire_field *f)
+{
+	struct wanted *w = f->id == PPROF_LOCATION ? &r->wanted_locations : &r->wanted_functions;
+
+	if (w->count == w->room && reserve(r, &w->at, &w->room, w->count + 1, sizeof(*w->at)))
+		return -ENOMEM;
+	w->at[w->count++] = f->start;
+	return 0;
+}
+
+/* Of a field that is not pprof's. */
+static int note_other_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
 {
 	size_t size = end - f->start;
-	struct range *range;
 
 	if (f->id == PPROF_TICKS && f->type == WIRE_BYTES) {
 		if (r->ticks.id)
@@ -431,17 +456,25 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 		r->waits = *f;
 		return 0;
 	}
-	if (f->id >= PPROF_FIELD_UNKNOWN && f->id != PPROF_WALL) {
-		if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
-			return error_no_memory(r->e);
-		if (r->unknown_size == 0)
-			r->unknown[r->unknown_size++] = EXTRA_UNKNOWN;
-		memcpy(r->unknown + r->unknown_size, f->start, size);
-		r->unknown_size += size;
-		return 0;
-	}
-	r->wanted_locations.count += f->id == PPROF_LOCATION;
-	r->wanted_functions.count += f->id == PPROF_FUNCTION;
+	if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
+		return error_no_memory(r->e);
+	if (r->unknown_size == 0)
+		r->unknown[r->unknown_size++] = EXTRA_UNKNOWN;
+	memcpy(r->unknown + r->unknown_size, f->start, size);
+	r->unknown_size += size;
+	return 0;
+}
+
+/* Reads strings and numbers; notes the range of fields that are read later. */
+static int note_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
+{
+	struct range *range;
+
+	if (f->id >= PPROF_FIELD_UNKNOWN && f->id != PPROF_WALL)
+		return note_other_field(r, f, end);
+	if ((f->id == PPROF_LOCATION || f->id == PPROF_FUNCTION) && r->in->options.stacks &&
+	    note_place(r, f))
+		return -ENOMEM;
 	range = f->id == PPROF_WALL ? &r->walls : &r->ranges[f->id];
 	range->start = range->start ?: f->start;
 	range->end = end;
@@ -449,10 +482,10 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 	case PPROF_STRING_TABLE:
 		if (r->string_count == 0 && wire_left(&f->content))
 			return fail_at(r, f->start, "the first string is not empty");
-		if (profile_charge(r->p, sizeof(*r->strings)) ||
-		    array_reserve(&r->strings, &r->string_room, r->string_count + 1,
-				  sizeof(*r->strings)))
-			return error_no_memory(r->e);
+		if (r->string_count == r->string_room &&
+		    reserve(r, &r->strings, &r->string_room, r->string_count + 1,
+			    sizeof(*r->strings)))
+			return -ENOMEM;
 		r->strings[r->string_count++].bytes = f->content;
 		return 0;
 	case PPROF_TIME_NANOS:
@@ -472,19 +505,32 @@ static int note_field(struct reader *r, const struct wire_field *f, const uint8_
 	}
 }
 
+/* As fits_wire_type(), which is asked of every field of the file. */
+static bool fits(const struct reader *r, const struct wire_field *f)
+{
+	return f->id < PPROF_FIELD_UNKNOWN ? r->fitting[f->id] >> f->type & 1
+					   : fits_wire_type(profile_message, f);
+}
+
 /* The first pass over the file. */
 static int scan_fields(struct reader *r)
 {
 	struct wire w = { r->in->bytes, r->in->bytes + r->in->size };
 	int err = 0;
 
+	for (uint32_t id = 0; id < PPROF_FIELD_UNKNOWN; id++)
+		for (int type = WIRE_VARINT; type <= WIRE_FIXED32; type++) {
+			const struct wire_field f = { .id = id, .type = type };
+
+			r->fitting[id] |= fits_wire_type(profile_message, &f) << type;
+		}
 	while (wire_left(&w) && !err) {
 		struct wire_field f;
 		const char *reason = take_field(&w, &f);
 
 		if (reason)
 			return salvage(r, fail_at(r, f.start, "%s", reason));
-		if (!fits_wire_type(&profil__pprof__profile__descriptor, &f))
+		if (!fits(r, &f))
 			err = fail_at(r, f.start, "the field has the wrong wire type");
 		err = salvage(r, err ?: note_field(r, &f, w.at));
 	}
@@ -514,6 +560,62 @@ static int read_message(struct reader *r, const struct wire_field *f,
 	return err;
 }
 
+#define TAG(id, type) ((id) << 3 | (type))
+
+/* Fields of Sample, Location, Line, Function, Label and Wall */
+enum {
+	SAMPLE_LOCATION_ID = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LOCATION_ID = 1,
+	LOCATION_MAPPING_ID = 2,
+	LOCATION_ADDRESS = 3,
+	LOCATION_LINE = 4,
+	LOCATION_IS_FOLDED = 5,
+	LINE_FUNCTION_ID = 1,
+	LINE_LINE = 2,
+	LINE_COLUMN = 3,
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4,
+	FUNCTION_START_LINE = 5,
+	LABEL_KEY = 1,
+	LABEL_STR = 2,
+	LABEL_NUM = 3,
+	LABEL_NUM_UNIT = 4,
+	WALL_THREADS = 1,
+	WALL_RAN = 2,
+	WALL_LABEL = 3,
+	WALL_RUNNABLE = 4,
+	WALL_BLOCKED = 5,
+	WALL_UNKNOWN = 6
+};
+
+/*
+ * Sets numbers[ID] for the fields 1 to `count` of a message that has nothing but numbers, each in
+ * an array of count + 1. Unpacking a message for each would take most of the time of those that a
+ * file may have millions of: they are decoded by this.
+ */
+static int take_numbers(struct reader *r, struct wire w, const char *what, uint64_t *numbers,
+			uint32_t count)
+{
+	while (wire_left(&w)) {
+		struct wire_field f;
+		const char *reason = take_field(&w, &f);
+
+		if (reason)
+			return fail_at(r, f.start, "the %s is corrupt: %s", what, reason);
+		if (f.id > count)
+			r->unknown_inside = true;
+		else if (f.type != WIRE_VARINT)
+			return fail_at(r, f.start, "the %s is corrupt", what);
+		else
+			numbers[f.id] = f.number;
+	}
+	return 0;
+}
+
 /* How the fields of one kind are read: as a message, or by themselves. */
 struct field_kind {
 	enum pprof_field id;
@@ -522,42 +624,68 @@ struct field_kind {
 	int (*read)(struct reader *r, const struct wire_field *f); /* NULL: a message */
 };
 
-static bool is_wanted(const struct wanted *w, uint64_t id)
+static int read_field(struct reader *r, const struct field_kind *kind, const struct wire_field *f)
 {
-	return !w->is || id > w->count || w->is[id];
+	int err = kind->read ? kind->read(r, f) : read_message(r, f, kind->descriptor, kind->add);
+
+	return salvage(r, err);
 }
 
-/* Whether a location or function is needed: its id is its first field, or it is read. */
-static bool is_message_wanted(const struct reader *r, const struct wire_field *f)
+static void take_place(const struct reader *r, const struct wanted *w, size_t id,
+		       struct wire_field *f)
 {
-	const struct wanted *w =
-		f->id == PPROF_LOCATION ? &r->wanted_locations : &r->wanted_functions;
-	struct wire content = f->content;
-	struct wire_field id;
+	struct wire at = { w->at[id - 1], r->in->bytes + r->in->size };
 
-	if ((f->id != PPROF_LOCATION && f->id != PPROF_FUNCTION) || !w->is)
-		return true;
-	return !wire_left(&content) || take_field(&content, &id) || id.id != 1 ||
-	       id.type != WIRE_VARINT || is_wanted(w, id.number);
+	take_field(&at, f);
+}
+
+/* Whether what is needed is where its id says. */
+static bool is_in_place(const struct reader *r, const struct wanted *w)
+{
+	for (size_t id = 1; id <= w->count; id++) {
+		struct wire_field f, first;
+
+		if (!w->is[id])
+			continue;
+		take_place(r, w, id, &f);
+		if (!wire_left(&f.content) || take_field(&f.content, &first) || first.id != 1 ||
+		    first.type != WIRE_VARINT || first.number != id)
+			return false;
+	}
+	return true;
+}
+
+/* The locations or functions of which only some are read; NULL: all are, as of other fields. */
+static const struct wanted *wanted_of(struct reader *r, enum pprof_field id)
+{
+	struct wanted *w = id == PPROF_LOCATION	  ? &r->wanted_locations
+			   : id == PPROF_FUNCTION ? &r->wanted_functions
+						  : NULL;
+
+	if (!w || !w->is)
+		return NULL;
+	w->all = w->all || !is_in_place(r, w);
+	return w->all ? NULL : w;
 }
 
 static int read_fields(struct reader *r, const struct field_kind *kind)
 {
 	const struct range *range = kind->id == PPROF_WALL ? &r->walls : &r->ranges[kind->id];
 	struct wire w = { range->start, range->end };
+	const struct wanted *wanted = wanted_of(r, kind->id);
+	struct wire_field f;
 	int err = 0;
 
-	while (wire_left(&w) && !err) {
-		struct wire_field f;
-
-		take_field(&w, &f);
-		if (f.id != kind->id || !fits_wire_type(&profil__pprof__profile__descriptor, &f))
+	for (size_t id = 1; wanted && id <= wanted->count && !err; id++) {
+		if (!wanted->is[id])
 			continue;
-		if (kind->read)
-			err = kind->read(r, &f);
-		else if (is_message_wanted(r, &f))
-			err = read_message(r, &f, kind->descriptor, kind->add);
-		err = salvage(r, err);
+		take_place(r, wanted, id, &f);
+		err = read_field(r, kind, &f);
+	}
+	while (!wanted && wire_left(&w) && !err) {
+		take_field(&w, &f);
+		if (f.id == kind->id && fits(r, &f))
+			err = read_field(r, kind, &f);
 	}
 	return err;
 }
@@ -717,92 +845,111 @@ static uint32_t line_number(int64_t line)
 	return line < 0 || line > UINT32_MAX ? 0 : line;
 }
 
-static int add_function(struct reader *r, const uint8_t *at, const void *message)
+static int read_function(struct reader *r, const struct wire_field *f)
 {
-	const Profil__Pprof__Function *m = message;
-	struct profile_function function = { .start_line = line_number(m->start_line) };
+	uint64_t m[FUNCTION_START_LINE + 1] = { 0 };
+	struct profile_function function;
 	uint32_t number;
-	int err = check_id(r, at, &r->functions, m->id, "function");
+	int err = take_numbers(r, f->content, "function", m, FUNCTION_START_LINE);
 
-	err = err ?: get_string(r, at, m->name, &function.name);
-	err = err ?: get_string(r, at, m->system_name, &function.system_name);
-	err = err ?: get_string(r, at, m->filename, &function.file);
+	err = err ?: check_id(r, f->start, &r->functions, m[FUNCTION_ID], "function");
+	err = err ?: get_string(r, f->start, m[FUNCTION_NAME], &function.name);
+	err = err ?: get_string(r, f->start, m[FUNCTION_SYSTEM_NAME], &function.system_name);
+	err = err ?: get_string(r, f->start, m[FUNCTION_FILENAME], &function.file);
 	if (err)
 		return err;
+	function.start_line = line_number(m[FUNCTION_START_LINE]);
 	if (!*function.name)
 		function.name = *function.system_name ? function.system_name : PPROF_NO_NAME;
 	if (profile_add_function(r->p, &function, &number))
 		return error_no_memory(r->e);
-	return add_id(r, &r->functions, m->id, number);
+	return add_id(r, &r->functions, m[FUNCTION_ID], number);
 }
 
-static int add_location(struct reader *r, const uint8_t *at, const void *message)
+/* Adds a line to r->lines, which has *count. */
+static int add_line(struct reader *r, const struct wire_field *f, uint32_t *count)
 {
-	const Profil__Pprof__Location *m = message;
-	uint32_t mapping = find_id(&r->mappings, m->mapping_id), count = 0, number;
-	int err = check_id(r, at, &r->locations, m->id, "location");
+	uint64_t m[LINE_COLUMN + 1] = { 0 };
+	uint32_t function;
+	int err = take_numbers(r, f->content, "line", m, LINE_COLUMN);
 
 	if (err)
 		return err;
-	/* Other readers ignore a reference to a mapping that is not in the file. */
-	if (mapping == PROFILE_NONE && m->mapping_id &&
-	    profile_warn(r->p, "locations are in mappings that are not in the file"))
+	function = find_id(&r->functions, m[LINE_FUNCTION_ID]);
+	if (function == PROFILE_NONE)
+		return drops_reference(r) ? 0
+					  : fail_at(r, f->start,
+						    "the location has function %" PRIu64
+						    ", which is not in the file",
+						    m[LINE_FUNCTION_ID]);
+	if (array_reserve(&r->lines, &r->line_room, *count + 1, sizeof(*r->lines)))
 		return error_no_memory(r->e);
-	if (array_reserve(&r->lines, &r->line_room, m->n_line, sizeof(*r->lines)))
-		return error_no_memory(r->e);
-	for (size_t i = 0; i < m->n_line; i++) {
-		const Profil__Pprof__Line *line = m->line[i];
-		uint32_t function = find_id(&r->functions, line->function_id);
-
-		r->unknown_inside |= line->base.n_unknown_fields;
-		if (function != PROFILE_NONE)
-			r->lines[count++] = (struct profile_line){
-				.function = function,
-				.line = line_number(line->line),
-				.column = line_number(line->column),
-			};
-		else if (!drops_reference(r))
-			return fail_at(r, at,
-				       "the location has function %" PRIu64
-				       ", which is not in the file",
-				       line->function_id);
-	}
-	if (count)
-		err = profile_add_line_location(r->p, m->address, mapping, r->lines, count,
-						&number);
-	else
-		err = profile_add_location(r->p, m->address, mapping, &number);
-	if (err)
-		return error_no_memory(r->e);
-	r->p->locations[number].folded |= m->is_folded;
-	return add_id(r, &r->locations, m->id, number);
+	r->lines[(*count)++] = (struct profile_line){
+		.function = function,
+		.line = line_number(m[LINE_LINE]),
+		.column = line_number(m[LINE_COLUMN]),
+	};
+	return 0;
 }
 
-/*
- * --- Samples and labels are decoded here: unpacking a message for each would take most of the
- * time. ---
- */
+static int read_location(struct reader *r, const struct wire_field *f)
+{
+	uint64_t id = 0, mapping_id = 0, address = 0;
+	struct wire w = f->content;
+	uint32_t mapping, count = 0, number;
+	bool folded = false;
+	int err = 0;
 
-#define TAG(id, type) ((id) << 3 | (type))
+	if (wire_left(&w) > MESSAGE_MAX)
+		return fail_at(r, f->start, "the location has more than %zu bytes: corrupt",
+			       MESSAGE_MAX);
+	while (wire_left(&w) && !err) {
+		struct wire_field field;
+		const char *reason = take_field(&w, &field);
 
-/* Fields of Sample, Location, Line, Label and Wall */
-enum {
-	SAMPLE_LOCATION_ID = 1,
-	SAMPLE_VALUE = 2,
-	SAMPLE_LABEL = 3,
-	LOCATION_LINE = 4,
-	LINE_FUNCTION_ID = 1,
-	LABEL_KEY = 1,
-	LABEL_STR = 2,
-	LABEL_NUM = 3,
-	LABEL_NUM_UNIT = 4,
-	WALL_THREADS = 1,
-	WALL_RAN = 2,
-	WALL_LABEL = 3,
-	WALL_RUNNABLE = 4,
-	WALL_BLOCKED = 5,
-	WALL_UNKNOWN = 6
-};
+		if (reason)
+			return fail_at(r, field.start, "the location is corrupt: %s", reason);
+		switch (TAG(field.id, field.type)) {
+		case TAG(LOCATION_ID, WIRE_VARINT):
+			id = field.number;
+			break;
+		case TAG(LOCATION_MAPPING_ID, WIRE_VARINT):
+			mapping_id = field.number;
+			break;
+		case TAG(LOCATION_ADDRESS, WIRE_VARINT):
+			address = field.number;
+			break;
+		case TAG(LOCATION_LINE, WIRE_BYTES):
+			err = add_line(r, &field, &count);
+			break;
+		case TAG(LOCATION_IS_FOLDED, WIRE_VARINT):
+			folded = field.number;
+			break;
+		default:
+			if (field.id <= LOCATION_IS_FOLDED)
+				return fail_at(r, field.start, "the location is corrupt");
+			r->unknown_inside = true;
+		}
+	}
+	err = err ?: check_id(r, f->start, &r->locations, id, "location");
+	if (err)
+		return err;
+	mapping = find_id(&r->mappings, mapping_id);
+	/* Other readers ignore a reference to a mapping that is not in the file. */
+	if (mapping == PROFILE_NONE && mapping_id &&
+	    profile_warn(r->p, "locations are in mappings that are not in the file"))
+		return error_no_memory(r->e);
+	if (count)
+		err = profile_add_line_location(r->p, address, mapping, r->lines, count, &number);
+	else
+		err = profile_add_location(r->p, address, mapping, &number);
+	if (err)
+		return error_no_memory(r->e);
+	r->p->locations[number].folded |= folded;
+	return add_id(r, &r->locations, id, number);
+}
+
+/* --- Samples --- */
 
 /* Some writers give pid and tid this unit. */
 #define ID_UNIT "id"
@@ -877,41 +1024,19 @@ static bool set_label_member(const struct reader *r, struct profile_labels *labe
 
 static int add_label(struct reader *r, const struct wire_field *f, struct profile_labels *labels)
 {
-	uint64_t key = 0, text = 0, number = 0, unit = 0;
-	struct wire w = f->content;
+	uint64_t m[LABEL_NUM_UNIT + 1] = { 0 }, text, unit;
 	struct profile_tag tag = { 0 };
-	int err;
+	int err = take_numbers(r, f->content, "label", m, LABEL_NUM_UNIT);
 
-	while (wire_left(&w)) {
-		struct wire_field field;
-		const char *reason = take_field(&w, &field);
-
-		if (reason)
-			return fail_at(r, field.start, "the label is corrupt: %s", reason);
-		switch (TAG(field.id, field.type)) {
-		case TAG(LABEL_KEY, WIRE_VARINT):
-			key = field.number;
-			break;
-		case TAG(LABEL_STR, WIRE_VARINT):
-			text = field.number;
-			break;
-		case TAG(LABEL_NUM, WIRE_VARINT):
-			number = field.number;
-			break;
-		case TAG(LABEL_NUM_UNIT, WIRE_VARINT):
-			unit = field.number;
-			break;
-		default:
-			if (field.id <= LABEL_NUM_UNIT)
-				return fail_at(r, field.start, "the label is corrupt");
-			r->unknown_inside = true;
-		}
-	}
+	if (err)
+		return err;
+	text = m[LABEL_STR];
+	tag.number = m[LABEL_NUM];
+	unit = m[LABEL_NUM_UNIT];
 	/* A label with neither text nor number is dropped, as by other readers. */
-	if (!text && !number && !unit)
+	if (!text && !tag.number && !unit)
 		return 0;
-	tag.number = number;
-	err = get_string(r, f->start, key, &tag.key);
+	err = get_string(r, f->start, m[LABEL_KEY], &tag.key);
 	if (!err && text)
 		err = get_string(r, f->start, text, &tag.text);
 	err = err ?: get_string(r, f->start, unit, &tag.unit);
@@ -1065,19 +1190,25 @@ static void each_id(struct reader *r, struct wire message, uint32_t field,
 
 static void count_new(struct reader *r, uint64_t id)
 {
-	r->frame_count += !is_wanted(&r->wanted_locations, id);
+	r->frame_count += id <= r->wanted_locations.count && !r->wanted_locations.is[id];
+}
+
+static void want(struct wanted *w, uint64_t id)
+{
+	if (id > w->count)
+		w->all = true;
+	else
+		w->is[id] = true;
 }
 
 static void want_location(struct reader *r, uint64_t id)
 {
-	if (id <= r->wanted_locations.count)
-		r->wanted_locations.is[id] = true;
+	want(&r->wanted_locations, id);
 }
 
 static void want_function(struct reader *r, uint64_t id)
 {
-	if (id <= r->wanted_functions.count)
-		r->wanted_functions.is[id] = true;
+	want(&r->wanted_functions, id);
 }
 
 /* A sample of those that were noted: asks whether to keep its stack. */
@@ -1096,14 +1227,12 @@ static int choose_stack(struct reader *r, const struct wire_field *f)
 	return 0;
 }
 
-/* The functions of a location that is needed. */
+/* The functions of a location. */
 static int want_functions(struct reader *r, const struct wire_field *f)
 {
 	struct wire message = f->content;
 	struct wire_field line;
 
-	if (!is_message_wanted(r, f))
-		return 0;
 	while (wire_left(&message) && !take_field(&message, &line))
 		if (line.id == LOCATION_LINE && line.type == WIRE_BYTES)
 			each_id(r, line.content, LINE_FUNCTION_ID, want_function);
@@ -1388,8 +1517,8 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 		{ PPROF_DOC_URL, .read = read_text },
 		{ PPROF_MAPPING, &profil__pprof__mapping__descriptor, add_mapping, NULL },
 		{ PPROF_COMMENT, .read = read_comment },
-		{ PPROF_FUNCTION, &profil__pprof__function__descriptor, add_function, NULL },
-		{ PPROF_LOCATION, &profil__pprof__location__descriptor, add_location, NULL },
+		{ PPROF_FUNCTION, .read = read_function },
+		{ PPROF_LOCATION, .read = read_location },
 		{ PPROF_SAMPLE, .read = read_sample },
 		{ PPROF_WALL, .read = read_wall },
 	};
@@ -1425,7 +1554,9 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	free(r.tags);
 	free(r.samples);
 	free(r.stacks);
+	free(r.wanted_locations.at);
 	free(r.wanted_locations.is);
+	free(r.wanted_functions.at);
 	free(r.wanted_functions.is);
 	free(r.labels);
 	index_free(&r.label_index);
