@@ -30,6 +30,12 @@
 #define INFLATED_MIN   ((uint64_t)64 << 20)
 #define INFLATED_TIMES 128
 
+/*
+ * So many times its size gzip data may say that it inflates to, to get the memory at once.
+ * Bound: size.
+ */
+#define EXPECTED_TIMES 16
+
 struct input_source {
 	int fd;
 	uint64_t file_size; /* on disk; 0: it is no file */
@@ -39,7 +45,6 @@ struct input_source {
 	struct gzip_reader inflater;
 	uint8_t *deflated;		       /* PART bytes, for gzip */
 	uint64_t deflated_size, inflated_size; /* so far */
-	size_t expected;		       /* the size of a file that is not gzip; 0: unknown */
 
 	/* The window is a part of this buffer. */
 	uint8_t *buffer;
@@ -153,15 +158,31 @@ int input_need(struct input *in, size_t size, struct error *e)
 	return err;
 }
 
+/* The size of all that is to be read, as the file says; 0: unknown, or not to be believed. */
+static uint64_t expected_size(const struct input_source *s)
+{
+	uint8_t end[4];
+	uint64_t size;
+
+	if (!s->gzip || s->file_size < sizeof(end))
+		return s->file_size;
+	/* gzip data ends with what it inflates to (RFC 1952, ISIZE). */
+	if (pread(s->fd, end, sizeof(end), s->file_size - sizeof(end)) != sizeof(end))
+		return 0;
+	size = end[0] | end[1] << 8 | end[2] << 16 | (uint64_t)end[3] << 24;
+	return size / EXPECTED_TIMES > s->file_size ? 0 : size;
+}
+
 int input_need_all(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
+	uint64_t expected = s ? expected_size(s) : 0;
 	int err = 0;
 
 	/* Growing part by part would copy a large file several times. */
-	if (s && !s->gzip && s->expected > in->offset + in->size && s->expected <= WINDOW_MAX) {
-		size_t room = s->expected - in->offset + PART;
-		uint8_t *buffer = calloc(room, 1);
+	if (expected > in->offset + in->size && expected <= WINDOW_MAX) {
+		size_t room = expected - in->offset + PART;
+		uint8_t *buffer = malloc(room);
 
 		if (!buffer)
 			return error_no_memory(e);
