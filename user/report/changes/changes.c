@@ -896,22 +896,42 @@ static int add_accounts(struct window *w)
 	return 0;
 }
 
-/* The function of a node, in a service; cached in `known`, as the number + 1. */
-static int function_of(struct window *w, const struct callgraph_key *key, uint32_t service,
-		       uint32_t *known, uint32_t *number)
+/* What functions of services took in a window, in ticks; those of a service follow each other. */
+struct costs {
+	struct function_cost {
+		uint32_t node, number; /* of the function */
+		size_t sample;	       /* the last one that it was in, + 1 */
+		int64_t self, total;
+	} * costs;
+	size_t count, room;
+	size_t first;	   /* of the last service */
+	uint32_t *of_node; /* of each node in that, and of none: which cost, + 1 */
+};
+
+/* Finds the cost of a node in a service. *cost: NULL if its owner has too many functions. */
+static int find_cost(struct window *w, struct costs *c, uint32_t service,
+		     const struct callgraph_key *key, uint32_t node, struct function_cost **cost)
 {
-	struct function_key wanted = {
+	const struct function_key wanted = {
 		.service = service,
 		.function = key->function,
 		.image = key->image ?: row_unknown,
 	};
-	int err = 0;
+	uint32_t number;
 
-	*number = *known - 1;
-	if (!*known)
-		err = find_function(w->c, &wanted, number);
-	*known = *number + 1;
-	return err;
+	*cost = c->of_node[node] ? &c->costs[c->of_node[node] - 1] : NULL;
+	if (*cost)
+		return 0;
+	if (find_function(w->c, &wanted, &number))
+		return -ENOMEM;
+	if (number == INDEX_NONE)
+		return 0;
+	if (array_reserve(&c->costs, &c->room, c->count + 1, sizeof(*c->costs)))
+		return -ENOMEM;
+	*cost = &c->costs[c->count++];
+	**cost = (struct function_cost){ .node = node, .number = number };
+	c->of_node[node] = c->count;
+	return 0;
 }
 
 static int add_caller(struct changes_data *d, struct changes_function *f, uint32_t number,
@@ -934,40 +954,46 @@ static int add_caller(struct changes_data *d, struct changes_function *f, uint32
 	return 0;
 }
 
-/* Adds to functions who has called them. */
-static int add_callers(struct window *w, const struct callgraph *g,
-		       const struct callgraph_places *places)
+/* Adds a sample to the functions of its stack, and to each of these who has called it. */
+static int add_stack(struct window *w, struct costs *c, const struct callgraph *g,
+		     const struct callgraph_places *places, size_t sample)
 {
-	const struct profile *p = w->p;
-	struct changes_data *d = w->c->data;
-	/* Of the last service. */
-	uint32_t *known = calloc(g->node_count + 1, sizeof(*known)), last = PROFILE_NONE;
-	int err = known ? 0 : -ENOMEM;
+	static const struct callgraph_key no_pc = { .function = CALLGRAPH_NO_PC };
+	const struct profile_sample *s = &w->p->samples[sample];
+	const uint32_t *frames = &w->p->frames[s->first_frame], *first = places->first;
+	int64_t ticks = w->p->values[sample * w->p->value_type_count + w->samples];
+	uint32_t service = service_of(w, s), callee = INDEX_NONE, number;
+	struct function_cost *cost;
+	int err = 0;
 
-	for (size_t i = 0; i < w->ordered && !err; i++) {
-		const struct profile_sample *sample = &p->samples[w->order[i]];
-		const uint32_t *frames = &p->frames[sample->first_frame];
-		int64_t ticks = p->values[w->order[i] * p->value_type_count + w->samples];
-		uint32_t service = service_of(w, sample), callee = INDEX_NONE, number;
-
-		if (service != last)
-			memset(known, 0, (g->node_count + 1) * sizeof(*known));
-		last = service;
-		for (uint32_t k = 0; k < sample->depth && ticks > 0 && !err; k++)
-			for (uint32_t at = places->first[frames[k]];
-			     at < places->first[frames[k] + 1] && !err; at++) {
-				uint32_t node = places->nodes[at];
-
-				err = function_of(w, &g->nodes[node].key, service, &known[node],
-						  &number);
-				if (!err && callee != INDEX_NONE && number != INDEX_NONE &&
-				    callee != number)
-					err = add_caller(d, &d->functions[callee], number,
-							 ticks_ns(w, ticks));
-				callee = number;
-			}
+	if (ticks <= 0)
+		return 0;
+	if (!s->depth) {
+		err = find_cost(w, c, service, &no_pc, g->node_count, &cost);
+		if (!err && cost) {
+			add_i64(&cost->self, ticks);
+			add_i64(&cost->total, ticks);
+		}
+		return err;
 	}
-	free(known);
+	for (uint32_t k = 0; k < s->depth && !err; k++)
+		for (uint32_t at = first[frames[k]]; at < first[frames[k] + 1] && !err; at++) {
+			uint32_t node = places->nodes[at];
+
+			err = find_cost(w, c, service, &g->nodes[node].key, node, &cost);
+			number = !err && cost ? cost->number : INDEX_NONE;
+			if (number != INDEX_NONE && at == first[frames[0]] && !k)
+				add_i64(&cost->self, ticks);
+			/* Once, however often it recurs. */
+			if (number != INDEX_NONE && cost->sample != sample + 1)
+				add_i64(&cost->total, ticks);
+			if (number != INDEX_NONE)
+				cost->sample = sample + 1;
+			if (callee != INDEX_NONE && number != INDEX_NONE && callee != number)
+				err = add_caller(w->c->data, &w->c->data->functions[callee], number,
+						 ticks_ns(w, ticks));
+			callee = number;
+		}
 	return err;
 }
 
@@ -994,44 +1020,33 @@ static int add_functions(struct window *w)
 {
 	const struct callgraph_options options = {
 		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
-		.column_count = 1,
 		.unknown = row_unknown,
 		.image_name = row_image_of_any_run,
 	};
-	struct changes_data *d = w->c->data;
 	struct callgraph_places places = { 0 };
 	struct callgraph g = { 0 };
+	struct costs c = { 0 };
+	uint32_t last = PROFILE_NONE;
 	int err = callgraph_init(&g, &options);
 
 	err = err ?: callgraph_place(&g, w->p, &places);
-	err = err ?: add_callers(w, &g, &places);
 	if (!err) {
-		places.keys = calloc(w->p->label_count + 1, sizeof(*places.keys));
-		err = places.keys ? 0 : -ENOMEM;
+		c.of_node = calloc(g.node_count + 1, sizeof(*c.of_node));
+		err = c.of_node ? 0 : -ENOMEM;
 	}
-	/* Nodes are divided by services: by their numbers. */
-	for (size_t i = 0; i <= w->p->label_count && !err; i++)
-		places.keys[i].number = w->services[i] == PROFILE_NONE ? 0 : w->services[i] + 1;
-	err = err ?: callgraph_count(&g, &places, &w->samples, 1, 0);
-	for (size_t i = 0; i < g.node_count && !err; i++) {
-		const struct callgraph_key *key = &g.nodes[i].key;
-		const struct callgraph_cost *cost = &g.costs[i];
-		struct function_key wanted = {
-			.service = key->number - 1,
-			.function = key->function,
-			.image = key->image ?: row_unknown,
-		};
-		uint32_t number;
+	for (size_t i = 0; i < w->ordered && !err; i++) {
+		uint32_t service = service_of(w, &w->p->samples[w->order[i]]);
 
-		if (!key->number || (cost->self <= 0 && cost->total <= 0))
-			continue;
-		err = find_function(w->c, &wanted, &number);
-		if (err || number == INDEX_NONE)
-			continue;
-		err = add_cost(w, &d->functions[number], ticks_ns(w, cost->self),
-			       ticks_ns(w, cost->total));
+		for (; service != last && c.first < c.count; c.first++)
+			c.of_node[c.costs[c.first].node] = 0;
+		last = service;
+		err = add_stack(w, &c, &g, &places, w->order[i]);
 	}
-	free(places.keys);
+	for (size_t i = 0; i < c.count && !err; i++)
+		err = add_cost(w, &w->c->data->functions[c.costs[i].number],
+			       ticks_ns(w, c.costs[i].self), ticks_ns(w, c.costs[i].total));
+	free(c.costs);
+	free(c.of_node);
 	callgraph_places_free(&places);
 	callgraph_free(&g);
 	return err;
