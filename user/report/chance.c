@@ -2,7 +2,6 @@
 #include "report/chance.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /* From this variance on, the normal distribution replaces the exact sum. */
@@ -16,121 +15,56 @@
 
 /* --- Two counts: web/chance.mjs is the same in JavaScript, and tests/web compares both --- */
 
-/* One outcome: [a b; c d], with fixed sums of rows and columns. */
-struct table {
-	double a, b, c, d;
-};
-
-/* log(n!) less Stirling's formula sqrt(2 pi n) (n / e)^n, for n > 0. */
-static double stirling_rest(double n)
-{
-	double square = n * n;
-	int sign;
-
-	if (n < 16)
-		return lgamma_r(n + 1, &sign) - (n + 0.5) * log(n) + n - 0.5 * log(2 * M_PI);
-	return (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 / square) / square) / square) / n;
-}
-
 /*
- * x log(x / mean) + mean - x, without cancellation where x is near the mean:
- * with v = (x - mean) / (x + mean), log(x / mean) is 2 (v + v^3/3 + v^5/5 + ...).
+ * Sums the probabilities of the outcomes [a - 1 b + 1; c + 1 d - 1], and so on, which have the same
+ * sums of rows and columns, as multiples of that of [a b; c d]: of ratios, no large terms cancel.
+ * *end: that of the last outcome; 0: it is negligible.
  */
-static double deviance(double x, double mean)
+static double sum_beyond(double a, double b, double c, double d, double *end)
 {
-	double distance = x - mean, v = distance / (x + mean), sum, power;
+	double sum = 0, term = 1;
 
-	if (fabs(v) > 0.1)
-		return x * log(x / mean) - distance;
-	sum = distance * v;
-	power = 2 * x * v;
-	for (int i = 3; i < 40; i += 2) {
-		power *= v * v;
-		sum += power / i;
+	*end = 0;
+	for (; a > 0 && d > 0; a--, b++, c++, d--) {
+		term *= a * d / ((b + 1) * (c + 1));
+		sum += term;
+		/* Infinite: this outcome is so far out that its p is 0. */
+		if (term < sum * NEGLIGIBLE || isinf(sum))
+			return sum;
 	}
+	*end = term;
 	return sum;
 }
 
-/*
- * The log of the binomial probability of x and y with the probabilities p and q, by Loader's saddle
- * point form, which is exact at any size, because no large terms cancel.
- */
-static double log_binomial(double x, double y, double p, double q)
+/* Fisher's test of [a b; c d]. */
+static struct chance chance_of(double a, double b, double c, double d)
 {
-	double n = x + y;
-
-	if (x == 0 || y == 0)
-		return x + y == 0 ? 0 : n * (x == 0 ? log1p(-p) : log1p(-q));
-	return stirling_rest(n) - stirling_rest(x) - stirling_rest(y) - deviance(x, n * p) -
-	       deviance(y, n * q) + 0.5 * log(n / (2 * M_PI * x * y));
-}
-
-/* The probability of this outcome among all outcomes with the same sums. */
-static double probability(const struct table *t)
-{
-	double k = t->a + t->c, rest = t->b + t->d, n = k + rest;
-
-	return exp(log_binomial(t->a, t->b, k / n, rest / n) +
-		   log_binomial(t->c, t->d, k / n, rest / n) -
-		   log_binomial(k, rest, k / n, rest / n));
-}
-
-static void move_outcome(struct table *t, double by)
-{
-	t->a += by;
-	t->b -= by;
-	t->c -= by;
-	t->d += by;
-}
-
-/* The probability of a or further from the expected. Terms decrease with the distance. */
-static double tail(struct table t, double expected)
-{
-	bool is_lower = t.a < expected;
-	double sum = 1, term = 1, first = probability(&t);
-
-	while (term > sum * NEGLIGIBLE) {
-		/* The factor of the probability when a becomes a - 1, or a + 1. */
-		if (is_lower)
-			term *= t.a * t.d / ((t.b + 1) * (t.c + 1));
-		else
-			term *= t.b * t.c / ((t.a + 1) * (t.d + 1));
-		sum += term;
-		move_outcome(&t, is_lower ? -1 : 1);
-	}
-	return first * sum;
-}
-
-static struct chance chance_of(const struct table *t)
-{
-	double n1 = t->a + t->b, n2 = t->c + t->d, k = t->a + t->c, rest = t->b + t->d;
-	double n = n1 + n2, part1 = n1 / n, expected = k * part1;
-	double variance = part1 * (n2 / n) * k * (rest / n), p;
-	struct table low = *t, high = *t;
+	double n1 = a + b, n2 = c + d, k = a + c, rest = b + d, n = n1 + n2, part1 = n1 / n;
+	double variance = part1 * (n2 / n) * k * (rest / n);
+	double down, up, low, high, all;
 
 	if (n1 == 0 || n2 == 0 || k == 0 || rest == 0)
 		return (struct chance){ 1, 1 };
-	if (variance < NORMAL_VARIANCE)
-		p = 2 * tail(*t, expected);
-	else
-		p = erfc(fmax(0, fabs(t->a - expected) - 0.5) / sqrt(2 * variance));
-	/* Of the extreme outcomes, the less probable one has the least p. */
-	move_outcome(&low, -fmin(t->a, t->d));
-	move_outcome(&high, fmin(t->b, t->c));
-	return (struct chance){ fmin(1, p),
-				fmin(1, 2 * fmin(probability(&low), probability(&high))) };
+	if (variance >= NORMAL_VARIANCE)
+		return (struct chance){ .p = erfc(fmax(0, fabs(a - k * part1) - 0.5) /
+						  sqrt(2 * variance)) };
+	down = sum_beyond(a, b, c, d, &low);
+	up = sum_beyond(b, a, d, c, &high);
+	all = down + 1 + up;
+	return (struct chance){ fmin(1, 2 * (1 + fmin(down, up)) / all),
+				fmin(1, 2 * fmin(low, high) / all) };
 }
 
 struct chance chance_of_shares(uint64_t count1, uint64_t all1, uint64_t count2, uint64_t all2)
 {
-	return chance_of(&(struct table){ count1, all1 - count1, count2, all2 - count2 });
+	return chance_of(count1, all1 - count1, count2, all2 - count2);
 }
 
 struct chance chance_of_counts(uint64_t count1, uint64_t count2, double part1)
 {
 	double all = ((double)count1 + (double)count2) * BOUNDLESS;
 
-	return chance_of(&(struct table){ count1, all * part1, count2, all * (1 - part1) });
+	return chance_of(count1, all * part1, count2, all * (1 - part1));
 }
 
 /* --- Several counts of each side: Student's t --- */

@@ -6,50 +6,6 @@
 export const CHANCE_LEVEL = 0.05;
 const NORMAL_VARIANCE = 1e6, NEGLIGIBLE = 1e-17;
 
-/** log(n!) less Stirling's formula. */
-function stirlingRest(n) {
-	const square = n * n;
-
-	if (n < 16) {
-		let factorial = 1;
-		for (let i = 2; i <= n; i++)
-			factorial *= i;
-		return Math.log(factorial) - (n + 0.5) * Math.log(n) + n - 0.5 * Math.log(2 * Math.PI);
-	}
-	return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / n;
-}
-
-/** x log(x / mean) + mean - x. */
-function deviance(x, mean) {
-	const distance = x - mean, v = distance / (x + mean);
-
-	if (Math.abs(v) > 0.1)
-		return x * Math.log(x / mean) - distance;
-	let sum = distance * v, power = 2 * x * v;
-	for (let i = 3; i < 40; i += 2) {
-		power *= v * v;
-		sum += power / i;
-	}
-	return sum;
-}
-
-function logBinomial(x, y, p, q) {
-	const n = x + y;
-
-	if (x === 0 || y === 0)
-		return n === 0 ? 0 : n * (x === 0 ? Math.log1p(-p) : Math.log1p(-q));
-	return stirlingRest(n) - stirlingRest(x) - stirlingRest(y) - deviance(x, n * p) - deviance(y, n * q) +
-		0.5 * Math.log(n / (2 * Math.PI * x * y));
-}
-
-/** The probability of [a b; c d] among all outcomes with the same sums. */
-function probability(a, b, c, d) {
-	const k = a + c, rest = b + d, n = k + rest;
-
-	return Math.exp(logBinomial(a, b, k / n, rest / n) + logBinomial(c, d, k / n, rest / n) -
-		logBinomial(k, rest, k / n, rest / n));
-}
-
 /** The complementary error function, which C's library has: a series near 0, then a continued fraction. */
 function erfc(x) {
 	if (x < 2) {
@@ -66,31 +22,30 @@ function erfc(x) {
 	return Math.exp(-x * x) / Math.sqrt(Math.PI) / fraction;
 }
 
-/** The least p of two counts with this sum, of so many samples on each side. */
-function leastChance(sum, all1, all2) {
-	const low = Math.max(0, sum - all2), high = Math.min(all1, sum);
-	const of = (count) => probability(count, all1 - count, sum - count, all2 - sum + count);
+/** The sum of the outcomes beyond [a b; c d], and the last one, as multiples of that. */
+function sumBeyond(a, b, c, d) {
+	let sum = 0, term = 1;
 
-	return all1 && all2 && sum && sum < all1 + all2 ? Math.min(1, 2 * Math.min(of(low), of(high))) : 1;
+	for (let i = 0; i < a && i < d; i++) {
+		term *= (a - i) * (d - i) / ((b + i + 1) * (c + i + 1));
+		sum += term;
+		if (term < sum * NEGLIGIBLE || sum === Infinity)
+			return [sum, 0];
+	}
+	return [sum, term];
 }
 
-/** The p of two shares. */
-function chanceOfShares(count1, all1, count2, all2) {
-	let a = count1, b = all1 - count1, c = count2, d = all2 - count2;
-	const k = a + c, rest = b + d, n = k + rest, part1 = all1 / n, expected = k * part1;
+/** The p of two shares, and the least possible one. */
+function chanceOfShares(a, all1, c, all2) {
+	const b = all1 - a, d = all2 - c, k = a + c, rest = b + d, n = k + rest, part1 = all1 / n;
 	const variance = part1 * (all2 / n) * k * (rest / n);
 
 	if (!all1 || !all2 || !k || !rest)
-		return 1;
+		return [1, 1];
 	if (variance >= NORMAL_VARIANCE)
-		return erfc(Math.max(0, Math.abs(a - expected) - 0.5) / Math.sqrt(2 * variance));
-	const first = probability(a, b, c, d), by = a < expected ? -1 : 1;
-	let sum = 1;
-	for (let term = 1; term > sum * NEGLIGIBLE; a += by, b -= by, c -= by, d += by) {
-		term *= by < 0 ? a * d / ((b + 1) * (c + 1)) : b * c / ((a + 1) * (d + 1));
-		sum += term;
-	}
-	return Math.min(1, 2 * first * sum);
+		return [erfc(Math.max(0, Math.abs(a - k * part1) - 0.5) / Math.sqrt(2 * variance)), 0];
+	const [down, low] = sumBeyond(a, b, c, d), [up, high] = sumBeyond(b, a, d, c), all = down + 1 + up;
+	return [Math.min(1, 2 * (1 + Math.min(down, up)) / all), Math.min(1, 2 * Math.min(low, high) / all)];
 }
 
 /**
@@ -98,12 +53,9 @@ function chanceOfShares(count1, all1, count2, all2) {
  * differ by more than chance; 2: there are too few samples.
  */
 export function chancesOf(counts1, all1, counts2, all2) {
-	const leasts = new Map(); // by the sum of two counts
 	const p = Float64Array.from(counts1, (count, i) => {
-		const sum = count + counts2[i];
-		if (!leasts.has(sum))
-			leasts.set(sum, leastChance(sum, all1, all2));
-		return leasts.get(sum) <= CHANCE_LEVEL ? chanceOfShares(count, all1, counts2[i], all2) : 2;
+		const [one, possible] = chanceOfShares(count, all1, counts2[i], all2);
+		return possible <= CHANCE_LEVEL ? one : 2;
 	});
 	const order = p.filter((one) => one <= 1).sort(), corrected = new Map();
 	let least = 1;
