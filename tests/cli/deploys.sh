@@ -286,6 +286,26 @@ DEPLOYS_IDS=7 archive ids 1 4 web.service:2:slower=f3,2 db.service:2.5:build
 check "windows with other ids" changes 3 ids -q
 check "say the same" cmp "$work/expected" "$work/out"
 
+# Windows that became one of ten minutes lack callers of their many stacks, such as those of what only a part of these
+# calls; the windows after them have all.
+for i in {0..9}; do
+	awk -v i="$i" 'BEGIN { for (k = 0; k < 1200; k++)
+		printf "main;a%d;b%d;c%d_%d;%swork %d\n", k % 30, k, i, k, k % 4 ? "" : "log;", 3 + (k * k + i) % 7 }' >"$work/folded"
+	"$profiltool" convert "$work/folded" "$work/many$i.pb.gz" 2>/dev/null
+done
+make_archive=$build/tests/unit/archive_make
+"$make_archive" write "$work/merged" one "$(date -d '2026-11-20 03:00' +%s)" 60 1 web="$work"/many{0..9}.pb.gz >/dev/null
+check "all windows have all callers" changes 0 merged --at '2026-11-20 03:30'
+check "these are compared" no_line "callers are not compared" "$work/out"
+check "nothing differs" grep -q '^  nothing differs' "$work/out"
+"$make_archive" tidy "$work/merged" one "$(date -d '2026-11-20 05:32' +%s)" 4
+check "windows before were merged, and lack callers" changes 0 merged --at '2026-11-20 03:30'
+check "callers are not compared" \
+	grep -qE '^  callers are not compared: [0-9.]+ % of stacks are complete before, 100(\.0+)? % after$' "$work/out"
+check "still nothing differs" grep -q '^  nothing differs' "$work/out"
+check "the same in JSON" changes 0 merged --at '2026-11-20 03:30' -q --json
+check "names what is not compared" json "j['changes'][0]['not_compared'] == ['callers']" "$work/out"
+
 # A name is text: of a function that would clear the screen.
 archive hostile 4 2 web.service:1:moved=f1,$'\e[2Jg',3
 check "names do not act on the terminal" changes 0 hostile

@@ -211,6 +211,7 @@ static int count_stacks(const struct shortener *s, size_t *stacks)
 		uint32_t kept = callers_kept(s, i), end = sample->first_frame + sample->depth;
 		uint64_t hash = hash_u64(sample->labels, s->services.of_sample[i]);
 
+		hash = hash_u64(kept + 1 < sample->depth, hash); /* it gets a tag */
 		if (sample->depth)
 			hash = hash_u64(leaf_kept(s, i), hash);
 		if (kept)
@@ -283,14 +284,42 @@ static int choose(struct shortener *s, size_t most)
 	return err;
 }
 
-/* Returns the share of the samples that lose callers. */
-static double shorten_stacks(struct shortener *s)
+/* Sets *marked to the number of labels with these and TAG_INCOMPLETE. Returns 0 or -ENOMEM. */
+static int mark_incomplete(struct profile *p, uint32_t number, uint32_t *marked)
+{
+	struct profile_labels labels = p->labels[number];
+	struct profile_tag *tags;
+	int err;
+
+	*marked = number;
+	if (profile_tag_text(&labels, TAG_INCOMPLETE))
+		return 0;
+	tags = calloc(labels.tag_count + 1, sizeof(*tags));
+	if (!tags)
+		return -ENOMEM;
+	if (labels.tag_count)
+		memcpy(tags, labels.tags, labels.tag_count * sizeof(*tags));
+	tags[labels.tag_count++] = (struct profile_tag){
+		.key = tag_kinds[TAG_INCOMPLETE].key,
+		.text = "yes",
+		.unit = "",
+	};
+	labels.tags = tags;
+	err = profile_add_labels(p, &labels, marked);
+	free(tags);
+	return err;
+}
+
+/* *share: of the samples, those that lack callers. Returns 0 or -ENOMEM. */
+static int shorten_stacks(struct shortener *s, double *share)
 {
 	struct profile *p = s->p;
 	size_t value = profile_value(p, NULL);
+	uint32_t *marked = calloc(p->label_count + 1, sizeof(*marked)); /* of each labels, + 1 */
 	uint64_t all = 0, lack = 0;
+	int err = marked ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->sample_count; i++) {
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		struct profile_sample *sample = &p->samples[i];
 		uint32_t *frames = p->frames + sample->first_frame, kept = callers_kept(s, i);
 		int64_t counted = p->values[i * p->value_type_count + value];
@@ -305,8 +334,15 @@ static double shorten_stacks(struct shortener *s)
 		add_u64(&lack, samples);
 		memmove(frames + 1, frames + sample->depth - kept, kept * sizeof(*frames));
 		sample->depth = kept + 1;
+		if (!marked[sample->labels]) {
+			err = mark_incomplete(p, sample->labels, &marked[sample->labels]);
+			marked[sample->labels]++;
+		}
+		sample->labels = marked[sample->labels] - 1;
 	}
-	return all ? (double)lack / (double)all : 0;
+	free(marked);
+	*share = all ? (double)lack / (double)all : 0;
+	return err;
 }
 
 int coarsen_shorten(struct profile *p, size_t most, double *share)
@@ -326,8 +362,7 @@ int coarsen_shorten(struct profile *p, size_t most, double *share)
 		err = -ENOMEM;
 	err = err ?: find_paths(&s);
 	err = err ?: choose(&s, most);
-	if (!err)
-		*share = shorten_stacks(&s);
+	err = err ?: shorten_stacks(&s, share);
 	/* The indexes are of the samples as they were. */
 	index_free(&p->sample_index);
 	index_free(&s.path_index);

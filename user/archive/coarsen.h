@@ -27,8 +27,8 @@ int coarsen_simplify(struct profile *p, bool tasks);
  * functions with different labels. Services (profile/service.h) share these evenly: one that has
  * fewer keeps all, for it is not to lose what a build beside it costs. Of the others' stacks the
  * outermost callers stay, as far as enough samples have the same, and the leaf; if that is rare,
- * its address becomes that of its function. *share: the share of the samples that lack callers
- * then. Samples may be equal afterwards. Returns 0 or -ENOMEM.
+ * its address becomes that of its function. Samples that lack callers then get TAG_INCOMPLETE;
+ * *share: their share. Samples may be equal afterwards. Returns 0 or -ENOMEM.
  */
 int coarsen_shorten(struct profile *p, size_t most, double *share);
 
