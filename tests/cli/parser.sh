@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The processes of profild --continuous that read users' files: they have no rights, and when they are killed or
-# stopped, recording goes on, and names come again.
+# stopped, recording goes on, and names come again. Other recorders have one, for call frame information.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
@@ -90,4 +90,10 @@ check "one that does not answer is replaced" \
 check "windows are written all the same" wait_for has_windows $(($(windows) + 3))
 kill "$recorder"
 check "the recorder ends" wait "$recorder"
+
+check "call frame information of what record records is read there, too" record_begin one record -g -a
+check "by one process" has_parsers 1
+check "without rights" rights
+check "and shared memory" no_shared_memory
+check "which ends with the recording" record_end
 finish

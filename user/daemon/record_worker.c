@@ -69,6 +69,7 @@ struct worker {
 	int pidfds[RECORD_TARGETS_MAX];
 	pid_t pids[RECORD_TARGETS_MAX];
 	size_t count;
+	struct parser *rows;
 	struct capture *capture;
 };
 
@@ -359,7 +360,9 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 
 	if (end != RECORD_GOES_ON) {
 		capture_free(w->capture);
+		parser_free(w->rows);
 		w->capture = NULL;
+		w->rows = NULL;
 		err = err ?: capabilities_drop(e);
 	}
 	if (!err)
@@ -446,7 +449,9 @@ static int start_recording(struct worker *w, struct error *e)
 					 "a descriptor is none of a process that runs and that "
 					 "profild can see");
 	}
-	err = check_all(w, e) ?: take_place(w, e) ?: capabilities_use_for_user(true, e);
+	err = check_all(w, e) ?: take_place(w, e) ?: parser_new(&w->rows, e);
+	options.parser = w->rows;
+	err = err ?: capabilities_use_for_user(true, e);
 	if (err)
 		return err;
 	err = capture_start(&options, &w->capture, e);
@@ -584,6 +589,7 @@ int record_worker_run(int socket, int server, const struct peer *peer,
 			   w.count, w.count == 1 ? "" : "es", w.peer.uid, w.pids[0], w.peer.pid);
 	err = err ?: run_recording(&w, &e);
 	capture_free(w.capture);
+	parser_free(w.rows);
 	if (err == -EACCES && perf_event_needs_root())
 		error_set_kind(
 			&e, ERROR_NOT_PERMITTED, 0,

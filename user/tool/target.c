@@ -176,6 +176,9 @@ void tool_skip_targets(struct tool_target *t)
 
 struct capture_options tool_capture_options(const struct tool_target *t)
 {
+	/* Reads the rows of all users' programs, without our rights. It ends with us. */
+	static struct parser *rows;
+	struct error e;
 	struct capture_options c = {
 		.target = CAPTURE_PROCESSES,
 		.pids = t->pids,
@@ -196,6 +199,9 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.native = t->native,
 	};
 
+	if (!rows && parser_new(&rows, &e))
+		tool_warn("%s", e.what);
+	c.parser = rows;
 	if (!c.frequency && c.event != CAPTURE_TICK)
 		c.frequency = DEFAULT_HZ;
 	if (t->tid) {
