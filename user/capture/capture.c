@@ -422,7 +422,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 {
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
 	struct member_owner owner;
-	int err = c->options.owned ? owner_find(&owner, e) : 0;
+	int err = c->options.owned ? owner_find(&owner, &c->sample.types, e) : 0;
 	const struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
 			 (kernel ? SAMPLE_KERNEL_PC : 0),
@@ -591,6 +591,7 @@ static int load_profil(struct capture *c, struct error *e)
 	c->profil.inherit = c->options.inherit;
 	c->profil.account = true;
 	c->profil.tick = has_tick(c) ? &c->tick : NULL;
+	kernel_types_close(&c->sample.types);
 	err = err ?: profil_program_load(&c->profil, e);
 	err = err ?: profil_client_add(&c->profil, &c->histogram, &c->range, e);
 	if (!err)
@@ -632,7 +633,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		for (size_t i = 0; i < options->pid_count && !err; i++)
 			err = target_check(options->pids[i], is_thread, options->kernel, e);
 	if (has_tick(c))
-		err = err ?: tick_prepare(&c->tick, options->frequency, e);
+		err = err ?: tick_prepare(&c->tick, options->frequency, &c->sample.types, e);
 	else
 		err = err ?: events_prepare(&c->events, options->event, options->frequency, e);
 	if (!wants_mappings)

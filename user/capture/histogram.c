@@ -16,6 +16,7 @@
 #include "capture/members.h"
 #include "capture/perf_event.h"
 #include "capture/profil_program.h"
+#include "capture/program.h"
 #include "capture/tick.h"
 #include "util/clock.h"
 
@@ -192,7 +193,10 @@ static int load_program(struct histograms *all, struct error *e)
 	int err;
 
 	if (all->has_tick) {
-		err = tick_prepare(&all->tick, 0, e);
+		struct kernel_types types = { 0 };
+
+		err = tick_prepare(&all->tick, 0, &types, e);
+		kernel_types_close(&types);
 		if (err) {
 			*e = all->without; /* the cause: perf events are refused */
 			return err;

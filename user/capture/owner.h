@@ -3,6 +3,7 @@
 #define PROFIL_CAPTURE_OWNER_H
 
 #include "bpf/member.h"
+#include "capture/program.h"
 #include "util/error.h"
 
 /*
@@ -10,6 +11,6 @@
  * bpf/owner.h reads. Returns 0, or a negative errno with e set: without one of them nobody could
  * tell whose a process is.
  */
-int owner_find(struct member_owner *owner, struct error *e);
+int owner_find(struct member_owner *owner, struct kernel_types *types, struct error *e);
 
 #endif

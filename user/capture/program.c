@@ -91,11 +91,11 @@ static int load_error(struct error *e, int code)
 			       limit.rlim_cur < ENOUGH_FILES))
 		return program_out_of(e, EMFILE, "cannot load the BPF program");
 	/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
-	if (code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0))
+	if (code == ENOMEM || (code == ESRCH && access(KERNEL_BTF, R_OK) == 0))
 		return program_out_of(e, ENOMEM, "cannot load the BPF program");
 	if (code == ESRCH) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
-			       "this kernel has no BTF: there is no /sys/kernel/btf/vmlinux");
+			       "this kernel has no BTF: there is no " KERNEL_BTF);
 		error_hint(e, REQUIREMENT_BTF_HINT);
 		return -code;
 	}
@@ -180,18 +180,31 @@ void program_barrier_close(struct program_barrier *barrier)
 	*barrier = (struct program_barrier){ 0 };
 }
 
-int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offset)
+/* Returns NULL with errno set if it cannot be read. */
+static const struct btf *read_types(struct kernel_types *types)
 {
-	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
-	int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
-	const struct btf_type *type = btf__type_by_id(btf, section);
+	return types->btf = types->btf ?: btf__parse_raw(KERNEL_BTF);
+}
 
-	for (int i = 0; section > 0 && variable > 0 && i < btf_vlen(type); i++)
+void kernel_types_close(struct kernel_types *types)
+{
+	btf__free(types->btf);
+	types->btf = NULL;
+}
+
+int kernel_variable_offset(struct kernel_types *types, const char *name, int64_t *offset)
+{
+	const struct btf *btf = read_types(types);
+	int section = btf ? btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC) : -errno;
+	int variable = btf ? btf__find_by_name_kind(btf, name, BTF_KIND_VAR) : section;
+	const struct btf_type *type = section > 0 ? btf__type_by_id(btf, section) : NULL;
+
+	for (int i = 0; type && variable > 0 && i < btf_vlen(type); i++)
 		if (btf_var_secinfos(type)[i].type == (uint32_t)variable) {
 			*offset = btf_var_secinfos(type)[i].offset;
 			return 0;
 		}
-	return -ENOENT;
+	return btf ? -ENOENT : section;
 }
 
 /* Sets *offset to that of a member, which may be in an unnamed part of the struct. */
@@ -219,10 +232,13 @@ static int find_offset(const struct btf *btf, uint32_t id, const char *name, uin
 	return -ENOENT;
 }
 
-int program_member_offset(const struct btf *btf, const char *type, const char *member,
-			  uint32_t *offset)
+int kernel_member_offset(struct kernel_types *types, const char *type, const char *member,
+			 uint32_t *offset)
 {
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf *btf = read_types(types);
+	int id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT) : -errno;
 
-	return id > 0 ? find_offset(btf, id, member, offset) : -ENOENT;
+	if (id <= 0)
+		return btf ? -ENOENT : id;
+	return find_offset(btf, id, member, offset);
 }

@@ -41,18 +41,27 @@ int program_barrier_wait(const struct program_barrier *barrier);
 void program_barrier_close(struct program_barrier *barrier);
 
 struct bpf_program;
-struct btf;
 
-/* Finds the offset of a per-CPU variable in the kernel's BTF. Returns 0 or -ENOENT. */
-int program_cpu_variable(const struct btf *btf, const char *name, int64_t *offset);
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
+/* The kernel's BTF, read when something in it is looked for first. Zero-initialised is fine. */
+struct kernel_types {
+	struct btf *btf; /* NULL: not read */
+};
+
+/* Finds the offset of a per-CPU variable. Returns 0 or a negative errno: -ENOENT, or of reading. */
+int kernel_variable_offset(struct kernel_types *types, const char *name, int64_t *offset);
 
 /*
- * Finds the offset in bytes of a member of a struct, or of an unnamed part of it, in the kernel's
- * BTF. Returns 0 or -ENOENT. A type that the kernel may not have is found so, not by a relocation:
- * libbpf 1.1 looks for it in the BTF of all modules, which takes CAP_SYS_ADMIN.
+ * Finds the offset in bytes of a member of a struct, or of an unnamed part of it. Returns as above.
+ * A type that the kernel may not have is found so, not by a relocation: libbpf 1.1 looks for it in
+ * the BTF of all modules, which takes CAP_SYS_ADMIN.
  */
-int program_member_offset(const struct btf *btf, const char *type, const char *member,
-			  uint32_t *offset);
+int kernel_member_offset(struct kernel_types *types, const char *type, const char *member,
+			 uint32_t *offset);
+
+/* Frees what was read. */
+void kernel_types_close(struct kernel_types *types);
 
 /*
  * Attaches a program to its tracepoint. Returns a descriptor that keeps it attached and that the

@@ -19,6 +19,7 @@
 
 #include "capture/capture.h"
 #include "capture/perf_event.h"
+#include "capture/program.h"
 #include "capture/target.h"
 #include "util/clock.h"
 #include "util/elf_header.h"
@@ -81,6 +82,7 @@ static int try_perf_event(uint32_t type, uint64_t config)
 void requirements_gather(struct requirement_facts *f)
 {
 	FILE *own_status = fopen("/proc/self/status", "re");
+	FILE *symbols = fdopen(file_open_kallsyms(), "r");
 	uint64_t address = 0;
 	unsigned int seccomp;
 	struct utsname name;
@@ -110,10 +112,11 @@ void requirements_gather(struct requirement_facts *f)
 	f->bpf_code = try_bpf();
 	f->perf_code = try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
-	f->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	f->btf = access(KERNEL_BTF, R_OK) == 0;
 	/* Not zeros: */
-	f->kernel_addresses = file_read_line(file_kallsyms(), line, sizeof(line)) == 0 &&
-			      sscanf(line, "%" SCNx64, &address) == 1 && address;
+	f->kernel_addresses = symbols && fscanf(symbols, "%" SCNx64, &address) == 1 && address;
+	if (symbols)
+		fclose(symbols);
 	file_read_line("/sys/kernel/security/lockdown", f->lockdown, sizeof(f->lockdown));
 	f->paranoid = read_sysctl("perf_event_paranoid");
 	f->unprivileged_bpf = read_sysctl("unprivileged_bpf_disabled");

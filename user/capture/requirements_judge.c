@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/capture.h"
+#include "capture/program.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -138,12 +139,11 @@ static void judge_btf(const struct requirement_facts *f, struct requirements *r)
 	struct requirement *q;
 
 	if (f->btf) {
-		requirement_add(r, "BTF", REQUIREMENT_OK, "/sys/kernel/btf/vmlinux is there");
+		requirement_add(r, "BTF", REQUIREMENT_OK, KERNEL_BTF " is there");
 		return;
 	}
-	q = add_missing(
-		r, "BTF", ERROR_KERNEL_LACKS,
-		"there is no /sys/kernel/btf/vmlinux: the kernel does not describe its types");
+	q = add_missing(r, "BTF", ERROR_KERNEL_LACKS,
+			"there is no " KERNEL_BTF ": the kernel does not describe its types");
 	error_hint(&q->finding, REQUIREMENT_BTF_HINT);
 }
 

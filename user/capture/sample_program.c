@@ -208,7 +208,7 @@ static struct bpf_program *choose_victims(const struct sample_program *sample)
 }
 
 /* Chooses the programs and maps to load, their sizes and settings. */
-static int choose_maps(const struct sample_program *sample)
+static int choose_maps(struct sample_program *sample)
 {
 	const struct sample_settings *settings = &sample->settings;
 	const struct sample_victim *victim = &settings->victim;
@@ -288,7 +288,7 @@ static int choose_maps(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
 	err = prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	if (settings->waits)
-		err = err ?: waits_choose(bpf, settings->unwind, sample->cpu_count);
+		err = err ?: waits_choose(bpf, settings->unwind, sample->cpu_count, &sample->types);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.times, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
@@ -309,7 +309,9 @@ static int load_sample(void *object)
 	sample->bpf = sample_bpf__open();
 	if (!sample->bpf)
 		return -errno;
-	err = choose_maps(sample) ?: sample_bpf__load(sample->bpf);
+	err = choose_maps(sample);
+	kernel_types_close(&sample->types);
+	err = err ?: sample_bpf__load(sample->bpf);
 	err = err ?: whom_fill_map(&sample->settings.whom, sample->bpf->maps.whom_groups);
 	if (!err && (choose_filter(sample) || sample->settings.victim.kind)) {
 		/* Connects the filter of those that are wanted, the victims' program, and this. */
@@ -400,6 +402,7 @@ void sample_program_free(struct sample_program *sample)
 	unmap(sample->counters, counters_size(sample));
 	unmap(sample->times, times_size(sample));
 	tick_list_free(&sample->slots);
+	kernel_types_close(&sample->types);
 	waits_free(&sample->waits);
 	program_barrier_close(&sample->barrier);
 	sample_bpf__destroy(sample->bpf);

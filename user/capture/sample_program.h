@@ -41,7 +41,8 @@ struct sample_settings {
 struct sample_program {
 	struct sample_bpf *bpf;
 	struct sample_settings settings;
-	bool knows_waiting; /* ticks count how many threads wait for their CPU */
+	struct kernel_types types; /* until the load, for which libbpf reads its own */
+	bool knows_waiting;	   /* ticks count how many threads wait for their CPU */
 	/* For tests: */
 	uint64_t arena_words; /* how much of the arena to use; 0: all */
 	bool one_hash;	      /* give all stacks the same hash */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/tick.h"
 
-#include <bpf/btf.h>
 #include <ctype.h>
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -14,16 +13,13 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-static int find_variables(struct tick *tick, struct error *e)
+static int find_variables(struct tick *tick, struct kernel_types *types, struct error *e)
 {
-	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
 	int64_t bases;
-	int err = btf ? 0 : -errno;
+	int err = kernel_variable_offset(types, "hrtimer_bases", &bases);
 
-	err = err ?: program_cpu_variable(btf, "hrtimer_bases", &bases);
-	err = err ?: program_cpu_variable(btf, "tick_cpu_sched", &tick->timer_distance);
-	err = err ?: program_cpu_variable(btf, "__irq_regs", &tick->regs_distance);
-	btf__free(btf);
+	err = err ?: kernel_variable_offset(types, "tick_cpu_sched", &tick->timer_distance);
+	err = err ?: kernel_variable_offset(types, "__irq_regs", &tick->regs_distance);
 	if (err) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, -err,
 			       "cannot find the scheduler's tick (hrtimer_bases, tick_cpu_sched, "
@@ -36,7 +32,8 @@ static int find_variables(struct tick *tick, struct error *e)
 	return 0;
 }
 
-int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
+int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types *types,
+		 struct error *e)
 {
 	unsigned int hz;
 
@@ -57,7 +54,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 		error_hint(e, "boot without highres=off, or use -e cpu-clock");
 		return -EOPNOTSUPP;
 	}
-	return find_variables(tick, e);
+	return find_variables(tick, types, e);
 }
 
 int tick_begin(struct tick *tick, const struct bpf_program *program, struct error *e)

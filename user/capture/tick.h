@@ -8,6 +8,7 @@
 #include "util/error.h"
 
 struct bpf_program;
+struct kernel_types;
 
 /* The scheduler's own tick, and the program that traces it. */
 struct tick {
@@ -18,7 +19,8 @@ struct tick {
 };
 
 /* Finds the tick and its period. `frequency` must match, or be 0. Returns 0 or a negative errno. */
-int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e);
+int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types *types,
+		 struct error *e);
 
 /* Attaches the program to the tick. Returns 0 or a negative errno. */
 int tick_begin(struct tick *tick, const struct bpf_program *program, struct error *e);

@@ -2,7 +2,6 @@
 #include "capture/waits.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 
 #include "bpf/member.h"
 #include "capture/process.h"
-#include "capture/program.h"
 #include "capture/unwind/unwind.h"
 #include "capture/unwind/unwind_copy.h"
 #include "sample.skel.h"
@@ -143,7 +141,7 @@ static void find_interrupt_code(struct sample_bpf *bpf, bool has_stack)
 		" __noinstr_text_start\n",
 		" __noinstr_text_end\n",
 	};
-	FILE *in = fopen(file_kallsyms(), "re");
+	FILE *in = fdopen(file_open_kallsyms(), "r");
 	uint64_t addresses[sizeof(names) / sizeof(*names)] = { 0 };
 	size_t missing = sizeof(names) / sizeof(*names);
 	char line[256];
@@ -171,15 +169,15 @@ static void find_interrupt_code(struct sample_bpf *bpf, bool has_stack)
  * Sets *distance to that of a per-CPU variable from the CPU's run queue. Linux 6.2 to 6.14 have
  * those of which much depends as members of one struct. Returns whether it is known.
  */
-static bool find_distance(const struct btf *btf, const char *name, const char *member,
+static bool find_distance(struct kernel_types *types, const char *name, const char *member,
 			  __s64 *distance)
 {
 	int64_t queue = 0, variable = 0;
 	uint32_t offset = 0;
-	bool found = btf && program_cpu_variable(btf, "runqueues", &queue) == 0 &&
-		     (program_cpu_variable(btf, name, &variable) == 0 ||
-		      (program_cpu_variable(btf, "pcpu_hot", &variable) == 0 &&
-		       program_member_offset(btf, "pcpu_hot", member, &offset) == 0));
+	bool found = kernel_variable_offset(types, "runqueues", &queue) == 0 &&
+		     (kernel_variable_offset(types, name, &variable) == 0 ||
+		      (kernel_variable_offset(types, "pcpu_hot", &variable) == 0 &&
+		       kernel_member_offset(types, "pcpu_hot", member, &offset) == 0));
 
 	*distance = variable + offset - queue;
 	return found;
@@ -187,24 +185,21 @@ static bool find_distance(const struct btf *btf, const char *name, const char *m
 #endif
 
 /* Whether the programs can tell interrupts from threads: finds what they do it by. */
-static bool find_interrupts(struct sample_bpf *bpf)
+static bool find_interrupts(struct sample_bpf *bpf, struct kernel_types *types)
 {
 	bool found = true, has_stack = false;
 #ifdef __x86_64__
-	struct btf *btf = btf__parse_raw("/sys/kernel/btf/vmlinux");
-
-	found = find_distance(btf, "__preempt_count", "preempt_count",
+	found = find_distance(types, "__preempt_count", "preempt_count",
 			      &bpf->rodata->preempt_count_distance);
-	has_stack = find_distance(btf, "hardirq_stack_ptr", "hardirq_stack_ptr",
+	has_stack = find_distance(types, "hardirq_stack_ptr", "hardirq_stack_ptr",
 				  &bpf->rodata->interrupt_stack_distance);
-	btf__free(btf);
 #endif
 	if (found)
 		find_interrupt_code(bpf, has_stack);
 	return found;
 }
 
-int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
+int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus, struct kernel_types *types)
 {
 	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
 		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
@@ -212,7 +207,7 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus)
 				  true);
 	bpf_program__set_autoload(bpf->progs.prepare_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_of_waits, true);
-	if (find_interrupts(bpf))
+	if (find_interrupts(bpf, types))
 		bpf_program__set_autoload(
 			cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, true);
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);

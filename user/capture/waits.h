@@ -4,6 +4,7 @@
 
 #include "bpf/wait.h"
 #include "capture/counts.h"
+#include "capture/program.h"
 #include "util/error.h"
 
 struct sample_bpf;
@@ -43,7 +44,7 @@ struct waits {
 };
 
 /* Before the load of the sample program: chooses the programs and maps. Returns 0 or -errno. */
-int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus);
+int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus, struct kernel_types *types);
 
 /* After the load and the choice of members: waits that begin from now on are followed. */
 int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,

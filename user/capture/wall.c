@@ -2,7 +2,6 @@
 #include "capture/wall.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <sched.h>
@@ -119,11 +118,12 @@ static void explain_lack(struct error *e)
 		{ "sched_info", "run_delay", "CONFIG_SCHED_INFO" },
 		{ "sched_entity", "cfs_rq", "CONFIG_FAIR_GROUP_SCHED" },
 	};
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct kernel_types types = { 0 };
 	uint32_t offset;
 
-	for (size_t i = 0; btf && i < sizeof(needed) / sizeof(*needed); i++) {
-		if (program_member_offset(btf, needed[i].type, needed[i].member, &offset) == 0)
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		if (kernel_member_offset(&types, needed[i].type, needed[i].member, &offset) == 0 ||
+		    !types.btf)
 			continue;
 		error_set_kind(e, ERROR_KERNEL_LACKS, ENOTSUP,
 			       "this kernel keeps no account of wall time: it was built without %s",
@@ -131,7 +131,7 @@ static void explain_lack(struct error *e)
 		error_hint(e, "record without --wall, or use a kernel with %s", needed[i].option);
 		break;
 	}
-	btf__free(btf);
+	kernel_types_close(&types);
 }
 
 int wall_open(struct wall *wall, const struct wall_settings *settings, struct error *e)

@@ -93,7 +93,7 @@ batch_reader kallsyms_resolve;
 /* Reads the running kernel's build ID. Returns its size; 0: unknown. */
 size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX]);
 
-/* For tests: the same from another file than /proc/kallsyms. */
+/* For tests: the same from another file than /proc/kallsyms; NULL: that. */
 int kallsyms_resolve_from(struct batch *b, const char *path);
 
 /* As file_open_regular(), by b->open where there is one. user: who may have provided the file. */

@@ -110,12 +110,13 @@ static void forget_symbols(struct symbol_cache *k)
 /* Returns 0 or -ENOMEM. Without symbols b->why says why. */
 static int read_symbols(struct symbol_cache *k, struct batch *b, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : file_open_kallsyms();
 	size_t size;
+	int err;
 
 	forget_symbols(k);
 	if (fd < 0) {
-		error_set(&b->why, errno, "cannot open %s", path);
+		error_set(&b->why, -fd, "cannot open /proc/kallsyms");
 		return 0;
 	}
 	err = read_all(fd, &k->text, &size);
@@ -124,7 +125,7 @@ static int read_symbols(struct symbol_cache *k, struct batch *b, const char *pat
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
-		error_set(&b->why, -err, "cannot read %s", path);
+		error_set(&b->why, -err, "cannot read /proc/kallsyms");
 		return 0;
 	}
 	for (char *line = k->text, *next; line && *line; line = next) {
@@ -310,5 +311,5 @@ size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX])
 
 int kallsyms_resolve(struct batch *b)
 {
-	return kallsyms_resolve_from(b, file_kallsyms());
+	return kallsyms_resolve_from(b, NULL);
 }

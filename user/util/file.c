@@ -92,16 +92,17 @@ static int follow_link(const char *path, char **target)
 	return *target ? 0 : -ENOMEM;
 }
 
-const char *file_kallsyms(void)
+int file_open_kallsyms(void)
 {
-	static const char path[] = "/proc/kallsyms";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	char byte;
-	bool hidden = fd < 0 || read(fd, &byte, 1) <= 0;
 
+	if (fd >= 0 && pread(fd, &byte, 1, 0) > 0)
+		return fd;
 	if (fd >= 0)
 		close(fd);
-	return hidden ? "/proc/1/root/proc/kallsyms" : path;
+	fd = open("/proc/1/root/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int file_check_writable(const char *path, struct error *e)

@@ -12,10 +12,11 @@
 int file_read_line(const char *path, char *line, size_t size);
 
 /*
- * The path of the kernel's symbols. A service for which systemd hides them (ProtectKernelTunables=)
- * finds them where init does, if it may see that.
+ * Opens the kernel's symbols for reading. A service for which systemd hides them
+ * (ProtectKernelTunables=) finds them where init does, if it may see that. Returns a descriptor or
+ * -errno.
  */
-const char *file_kallsyms(void);
+int file_open_kallsyms(void);
 
 /*
  * Checks before long work that file_write() could write this file now: the directory exists and is
