@@ -14,7 +14,7 @@
 
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/file.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 
 int image_keep(int fd)
@@ -25,31 +25,19 @@ int image_keep(int fd)
 	return -1;
 }
 
-static int open_root(pid_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/root", tid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 static bool same_root(const struct root *a, const struct root *b)
 {
 	return a->namespace == b->namespace && a->device == b->device && a->inode == b->inode;
 }
 
-/* proc: a process's directory in /proc */
-static int identify_root(const char *proc, struct root *root)
+static int identify_root(pid_t pid, struct root *root)
 {
-	char path[64];
 	struct stat status;
 
-	snprintf(path, sizeof(path), "%s/ns/mnt", proc);
-	if (stat(path, &status))
+	if (stat(proc_path(pid, 0, "ns/mnt").text, &status))
 		return -errno;
 	root->namespace = status.st_ino;
-	snprintf(path, sizeof(path), "%s/root", proc);
-	if (opener_stat_known(-1, path, &status))
+	if (opener_stat_known(-1, proc_path(pid, 0, "root").text, &status))
 		return -errno;
 	root->device = status.st_dev;
 	root->inode = status.st_ino;
@@ -59,11 +47,9 @@ static int identify_root(const char *proc, struct root *root)
 int image_root(struct process_table *table, pid_t tid, int *root)
 {
 	struct root ours, its = { .fd = -1 };
-	char proc[32];
 
 	*root = -1;
-	snprintf(proc, sizeof(proc), "/proc/%d", tid);
-	if (identify_root("/proc/self", &ours) || identify_root(proc, &its))
+	if (identify_root(PROC_SELF, &ours) || identify_root(tid, &its))
 		return -ENOENT;
 	if (same_root(&ours, &its))
 		return 0;
@@ -75,7 +61,7 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	if (*root >= 0)
 		return 0;
 	its.pid = tid;
-	its.fd = image_keep(open_root(tid));
+	its.fd = image_keep(open(proc_path(tid, 0, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (its.fd < 0)
 		return -ENOENT;
 	if (array_reserve(&table->roots, &table->root_room, table->root_count + 1, sizeof(its))) {
@@ -90,20 +76,16 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 bool image_has_root(pid_t pid, const struct root *root)
 {
 	struct root its;
-	char proc[32];
 
-	snprintf(proc, sizeof(proc), "/proc/%d", pid);
-	return identify_root(proc, &its) == 0 && same_root(&its, root);
+	return identify_root(pid, &its) == 0 && same_root(&its, root);
 }
 
 /* Returns a memfd with a copy of the process's vDSO of 32 bits, a small ELF file; -1: failed. */
 static int copy_vdso32(const struct sideband_record *record)
 {
-	char path[64], page[4096];
-	int memory, copy;
+	int memory = open(proc_path(record->tid, 0, "mem").text, O_RDONLY | O_CLOEXEC), copy;
+	char page[4096];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", record->tid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory < 0)
 		return -1;
 	copy = memfd_create("vdso", MFD_CLOEXEC);
@@ -133,13 +115,10 @@ static uint64_t hash_path(const char *path)
 /* The user who made the mount namespace of a process; 0: root, or unknown. */
 static uid_t namespace_owner(pid_t tid)
 {
-	char path[64];
-	int mounts, users;
+	int mounts = open(proc_path(tid, 0, "ns/mnt").text, O_RDONLY | O_CLOEXEC);
+	int users = mounts < 0 ? -1 : ioctl(mounts, NS_GET_USERNS);
 	uid_t owner = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", tid);
-	mounts = open(path, O_RDONLY | O_CLOEXEC);
-	users = mounts < 0 ? -1 : ioctl(mounts, NS_GET_USERNS);
 	if (users >= 0 && ioctl(users, NS_GET_OWNER_UID, &owner))
 		owner = 0;
 	if (users >= 0)

@@ -12,7 +12,7 @@
 #include "capture/target.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/number.h"
+#include "util/proc.h"
 
 /* In seconds: a file system has its own clock, and the machine's may be adjusted. */
 #define CLOCK_SLACK 2
@@ -36,25 +36,12 @@ bool jit_is_memory(const char *name)
  */
 static void read_status(struct jit *jit, pid_t pid)
 {
-	char path[64], line[256];
-	uint64_t number;
-	unsigned int uid;
-	FILE *status;
+	struct proc_status status;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	if (!status)
+	if (proc_read_status(AT_FDCWD, proc_path(pid, 0, "status").text, &status))
 		return;
-	while (fgets(line, sizeof(line), status)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
-			jit->uid = uid;
-		/* NStgid: the PID in each namespace, the innermost last */
-		else if (strncmp(line, "NStgid:", strlen("NStgid:")) == 0 &&
-			 number_parse(strrchr(line, '\t') + 1, 0, UINT32_MAX, &number) == 0)
-			jit->pid = number;
-	}
-	fclose(status);
+	jit->uid = status.uid;
+	jit->pid = status.own_process ?: jit->pid;
 }
 
 static struct capture_image *image_of(struct process_table *table, const struct process *process)

@@ -7,16 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/program.h"
 #include "util/clock.h"
-
-/* include/linux/proc_ns.h: the inode of the initial PID namespace. */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+#include "util/proc.h"
 
 /*
  * How long to wait at the end for exiting threads to leave their CPU.
@@ -33,11 +30,7 @@ static const char look_program[] = "take_cpu_time";
 
 uint32_t members_pid_namespace(void)
 {
-	struct stat status;
-
-	if (stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE)
-		return 0;
-	return status.st_ino;
+	return proc_own_namespace("ns/pid");
 }
 
 static struct bpf_program *find_program(struct bpf_object *object, const char *name)

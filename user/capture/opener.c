@@ -21,6 +21,7 @@
 #include "util/clock.h"
 #include "util/elf_header.h"
 #include "util/file_open.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 
 /*
@@ -107,12 +108,10 @@ static bool is_of_record(const char *link, const struct opener_request *r)
  */
 static int open_program(const struct opener_request *r, struct stat *status)
 {
-	char path[64];
-	int fd;
+	const struct proc_path path = proc_path(r->tid, 0, "exe");
+	int fd = file_open_regular(-1, path.text, status);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", r->tid);
-	fd = file_open_regular(-1, path, status);
-	if (fd < 0 || (is_of_record(path, r) && (!r->inode || r->inode == status->st_ino)))
+	if (fd < 0 || (is_of_record(path.text, r) && (!r->inode || r->inode == status->st_ino)))
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -158,8 +157,7 @@ static int open_mapped(const struct opener_request *r, struct stat *status)
 	if (fd < 0 && r->name[0] == '/')
 		fd = open_program(r, status);
 	if (fd < 0 && r->name[0] == '/') {
-		snprintf(path, sizeof(path), "/proc/%d/root", r->tid);
-		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		root = open(proc_path(r->tid, 0, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0 && errno != ENOENT)
 			return -errno;
 		if (root < 0) { /* a zombie still has its directory, but no root in it */
@@ -193,12 +191,9 @@ static ssize_t read_memory(pid_t pid, uint64_t from, void *to, size_t size)
 
 static ssize_t read_command(pid_t pid, char *to, size_t size)
 {
-	char path[64];
+	int fd = open(proc_path(pid, 0, "cmdline").text, O_RDONLY | O_CLOEXEC);
 	ssize_t count;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	count = read(fd, to, size);
@@ -325,14 +320,12 @@ static void serve(int socket)
 /* For whom the answer may have to wait: all users of a user namespace are its owner. */
 static uint64_t who_of(const struct opener_target *target)
 {
-	char path[64];
 	uid_t owner = 0;
 	int users;
 
 	if (!target->uid)
 		return DEVICE_OF_ROOT | (target->device ?: (uint64_t)target->pid << 32);
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", target->pid);
-	users = open(path, O_RDONLY | O_CLOEXEC);
+	users = open(proc_path(target->pid, 0, "ns/user").text, O_RDONLY | O_CLOEXEC);
 	if (users >= 0) {
 		if (ioctl(users, NS_GET_OWNER_UID, &owner))
 			owner = 0;

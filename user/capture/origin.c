@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/proc.h"
 
 /* How good a line of /proc/PID/cgroup is, the best first. */
 enum preference {
@@ -128,14 +129,13 @@ static bool read_text(int directory, const char *name, char *text, size_t size)
 
 int origin_read(struct process_table *table, struct process *process)
 {
-	char path[32], text[8192];
+	int directory = open(proc_path(process->pid, 0, "").text, O_PATH | O_DIRECTORY | O_CLOEXEC),
+	    err = 0;
 	const char *group;
 	struct stat status;
+	char text[8192];
 	size_t size;
-	int directory, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d", process->pid);
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return 0;
 	/* Unlike the files in it, the directory belongs to the process's effective user, always. */

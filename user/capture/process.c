@@ -15,6 +15,7 @@
 #include "capture/origin.h"
 #include "util/array.h"
 #include "util/file.h"
+#include "util/proc.h"
 
 void process_table_free(struct process_table *table)
 {
@@ -79,11 +80,10 @@ uint64_t process_until(const struct process_table *table, const struct process *
 
 bool process_has_threads(pid_t pid)
 {
-	char path[64];
 	struct stat status;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the leader */
+	return stat(proc_path(pid, 0, "task").text, &status) == 0 &&
+	       status.st_nlink > 3; /* ".", "..", and the leader */
 }
 
 bool process_is_gone(const struct process *process)
@@ -521,7 +521,7 @@ struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t 
 {
 	struct name_answer answer = { "", UINT64_MAX, false };
 	const struct thread *thread, *younger;
-	char path[64], comm[COMM_SIZE];
+	char comm[COMM_SIZE];
 
 	/* In a PID namespace, threads that exit have no number, as those outside. */
 	if (!tid)
@@ -530,8 +530,7 @@ struct name_answer thread_name_at(struct process_table *table, pid_t pid, pid_t 
 	if (!thread) {
 		const struct process *process = process_at(table, pid, time_ns);
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-		if (file_read_line(path, comm, sizeof(comm)) == 0 &&
+		if (file_read_line(proc_path(pid, tid, "comm").text, comm, sizeof(comm)) == 0 &&
 		    process_name_thread(table, process, tid, comm, 0, 0) == 0)
 			thread = thread_at(table, tid, time_ns);
 	}

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -24,9 +23,7 @@
 #include "util/clock.h"
 #include "util/elf_header.h"
 #include "util/file.h"
-
-/* include/linux/proc_ns.h: the inode of the initial user namespace. */
-#define INITIAL_USER_NAMESPACE 0xEFFFFFFDU
+#include "util/proc.h"
 
 #define SECCOMP_FILTER 2 /* of /proc/PID/status, see proc(5) */
 
@@ -81,14 +78,11 @@ static int try_perf_event(uint32_t type, uint64_t config)
 
 void requirements_gather(struct requirement_facts *f)
 {
-	FILE *own_status = fopen("/proc/self/status", "re");
 	FILE *symbols = fdopen(file_open_kallsyms(), "r");
+	struct proc_status own;
 	uint64_t address = 0;
-	unsigned int seccomp;
 	struct utsname name;
 	struct rlimit limit;
-	struct stat status;
-	char line[256];
 	ssize_t length;
 
 	*f = (struct requirement_facts){ 0 };
@@ -99,16 +93,11 @@ void requirements_gather(struct requirement_facts *f)
 	length = readlink("/proc/self/exe", f->program, sizeof(f->program) - 1);
 	if (length < 0)
 		snprintf(f->program, sizeof(f->program), "PROGRAM");
-	while (own_status && fgets(line, sizeof(line), own_status)) {
-		sscanf(line, "CapEff: %" SCNx64, &f->effective);
-		sscanf(line, "CapBnd: %" SCNx64, &f->bounding);
-		if (sscanf(line, "Seccomp: %u", &seccomp) == 1)
-			f->seccomp = seccomp == SECCOMP_FILTER;
-	}
-	if (own_status)
-		fclose(own_status);
-	f->user_namespace =
-		stat("/proc/self/ns/user", &status) == 0 && status.st_ino != INITIAL_USER_NAMESPACE;
+	proc_read_status(AT_FDCWD, "/proc/self/status", &own);
+	f->effective = own.effective;
+	f->bounding = own.bounding;
+	f->seccomp = own.seccomp == SECCOMP_FILTER;
+	f->user_namespace = proc_own_namespace("ns/user");
 	f->bpf_code = try_bpf();
 	f->perf_code = try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
@@ -262,28 +251,29 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct requirements *r,
 			    struct error *e)
 {
-	char path[64], line[256], comm[64] = "?", inside[64] = "", program[PATH_MAX] = "";
+	const struct proc_path exe = proc_path(pid, 0, "exe");
+	char line[256], comm[64] = "?", inside[64] = "", program[PATH_MAX] = "";
 	int err = target_check(pid, false, false, e), fd;
+	struct proc_status status;
 	struct requirement *q;
-	uint64_t inner;
 
 	if (err) {
-		snprintf(path, sizeof(path), "/proc/%d", pid);
-		if (err == -ESRCH && (kill(pid, 0) == 0 || errno == EPERM) && access(path, F_OK)) {
+		if (err == -ESRCH && (kill(pid, 0) == 0 || errno == EPERM) &&
+		    access(proc_path(pid, 0, "").text, F_OK)) {
 			error_set(e, 0, "process %d exists, but is hidden in /proc", pid);
 			error_hint(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
 		}
 		add_failure(r, "process", e);
 		return err;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file_read_line(path, comm, sizeof(comm));
-	if (target_pid_numbers(pid, pid, &inner) > 1)
-		snprintf(inside, sizeof(inside), ", in a container, where it is %" PRIu64, inner);
+	file_read_line(proc_path(pid, 0, "comm").text, comm, sizeof(comm));
+	proc_read_status(AT_FDCWD, proc_path(pid, 0, "status").text, &status);
+	if (status.pid_count > 1)
+		snprintf(inside, sizeof(inside), ", in a container, where it is %d",
+			 status.own_pid);
 	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	err = file_read_line(path, line, sizeof(line));
+	err = file_read_line(proc_path(pid, 0, "maps").text, line, sizeof(line));
 	if (err == -EACCES || err == -EPERM) {
 		q = requirement_add(r, "access", REQUIREMENT_LIMITED,
 				    "its mappings cannot be read: its functions get no names");
@@ -292,9 +282,8 @@ int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct
 		requirement_add(r, "access", REQUIREMENT_OK, "its mappings can be read");
 	}
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (readlink(path, program, sizeof(program) - 1) < 0)
+	fd = open(exe.text, O_RDONLY | O_CLOEXEC);
+	if (readlink(exe.text, program, sizeof(program) - 1) < 0)
 		snprintf(program, sizeof(program), "its program");
 	if (fd < 0) {
 		q = requirement_add(r, "program", REQUIREMENT_LIMITED,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/snapshot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/index.h"
-#include "util/number.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 
 /* Parses a line of /proc/PID/maps. Returns false if the mapping is not executable. */
@@ -38,10 +37,8 @@ static void mark_executable(struct process_table *table, struct process *process
 {
 	struct address_space *space = process_space(process);
 	struct stat status;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
-	if (opener_stat_known(-1, path, &status))
+	if (opener_stat_known(-1, proc_path(process->pid, 0, "exe").text, &status))
 		return;
 	for (size_t i = 0; i < space->count; i++) {
 		const struct capture_image *image = &table->images[space->mappings[i].image];
@@ -152,10 +149,10 @@ static int add_exec(struct process_table *table, struct process *process, uint64
 		.time_ns = time_ns,
 		.maybe_ns = (table->known_ns > since_ns ? table->known_ns : since_ns) ?: 1,
 	};
-	char path[64], comm[COMM_SIZE];
+	char comm[COMM_SIZE] = "";
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
-	record.name = file_read_line(path, comm, sizeof(comm)) ? "" : comm;
+	file_read_line(proc_path(process->pid, 0, "comm").text, comm, sizeof(comm));
+	record.name = comm;
 	return process_record(table, &record);
 }
 
@@ -169,13 +166,10 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		.record = { .pid = process->pid, .tid = tid, .time_ns = time_ns },
 	};
 	uint64_t read_ns = now_ns();
-	char path[64];
-	FILE *maps;
+	FILE *maps = fopen(proc_path(tid, 0, "maps").text, "re");
 	bool execed;
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
-	maps = fopen(path, "re");
 	if (!maps)
 		return 0; /* it has ended, or may not be read: its pcs will have no image */
 	/* What is new was mapped since records were lost. */
@@ -204,22 +198,18 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
  */
 static int read_threads(struct process_table *table, struct process *process, uint64_t time_ns)
 {
-	char path[64], comm[COMM_SIZE];
-	struct dirent *entry;
-	uint64_t shown_ns = now_ns(), tid;
+	DIR *directory = opendir(proc_path(process->pid, 0, "task").text);
+	uint64_t shown_ns = now_ns();
+	char comm[COMM_SIZE];
 	bool found = false;
-	DIR *directory;
+	pid_t tid;
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
-	directory = opendir(path);
 	if (!directory)
 		return 0; /* it has ended */
-	while (!err && (entry = readdir(directory))) {
-		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", process->pid, (int)tid);
-		if (file_read_line(path, comm, sizeof(comm)) == 0)
+	while (!err && (tid = proc_next(directory))) {
+		if (file_read_line(proc_path(process->pid, tid, "comm").text, comm, sizeof(comm)) ==
+		    0)
 			err = process_name_thread(table, process, tid, comm, table->known_ns,
 						  time_ns);
 		if (!err && !found)
@@ -301,13 +291,11 @@ int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 int snapshot_all(struct process_table *table, uint64_t time_ns)
 {
 	DIR *directory = opendir("/proc");
-	struct dirent *entry;
-	uint64_t pid;
+	pid_t pid;
 	int err = 0;
 
-	while (directory && !err && (entry = readdir(directory)))
-		if (number_parse(entry->d_name, 1, INT32_MAX, &pid) == 0)
-			err = snapshot_process(table, pid, time_ns);
+	while (directory && !err && (pid = proc_next(directory)))
+		err = snapshot_process(table, pid, time_ns);
 	if (directory)
 		closedir(directory);
 	return err;

@@ -17,12 +17,6 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e);
 /* The PID of a thread's process, or -ESRCH. */
 pid_t target_process_of(pid_t tid);
 
-/*
- * Returns how many PIDs a thread has: one in our PID namespace and one in each below it, down to
- * its own; *innermost receives the last. 0: there is no such thread.
- */
-size_t target_pid_numbers(pid_t pid, pid_t tid, uint64_t *innermost);
-
 /* Returns a descriptor that becomes readable when the process ends; -1: failed, errno is set. */
 int target_open(pid_t pid);
 

@@ -10,8 +10,9 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "util/proc.h"
 
 /* The first NEEDED are needed, the others useful. */
 static const cap_value_t of_server[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE };
@@ -40,9 +41,6 @@ struct kept {
 };
 
 #define SETCAP "run it as root, or give it the capabilities: setcap "
-
-/* include/linux/proc_ns.h: its inode. */
-#define INITIAL_USER_NAMESPACE 0xEFFFFFFDU
 
 /* Enough for several users at their limits, and the most that systemd allows. */
 #define ENOUGH_DESCRIPTORS (512 * 1024)
@@ -224,7 +222,6 @@ bool capabilities_can_record(void)
 {
 	cap_flag_value_t admin = CAP_CLEAR, bpf = CAP_CLEAR, perfmon = CAP_CLEAR;
 	cap_t caps = cap_get_proc();
-	struct stat status;
 
 	if (caps) {
 		cap_get_flag(caps, CAP_SYS_ADMIN, CAP_PERMITTED, &admin);
@@ -233,7 +230,7 @@ bool capabilities_can_record(void)
 	}
 	cap_free(caps);
 	/* Those of another user namespace are of no use. */
-	if (stat("/proc/self/ns/user", &status) == 0 && status.st_ino != INITIAL_USER_NAMESPACE)
+	if (proc_own_namespace("ns/user"))
 		return false;
 	return admin == CAP_SET || (bpf == CAP_SET && perfmon == CAP_SET);
 }

@@ -2,13 +2,13 @@
 #include "daemon/continuous.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -34,6 +34,7 @@
 #include "util/directory.h"
 #include "util/file.h"
 #include "util/number.h"
+#include "util/proc.h"
 
 /* Bound: pace. */
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
@@ -277,22 +278,13 @@ static void note_unread(const char *path, const char *why, void *context)
 		log_detail("%s: %s", path, why);
 }
 
-/* The lines "NAME: NUMBER kB" of /proc/PID/status: what is resident, and what was at most. */
 static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
 {
-	char path[64], line[256];
-	uint64_t kib;
-	FILE *in;
+	struct proc_status status;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	in = fopen(path, "re");
-	while (in && fgets(line, sizeof(line), in))
-		if (sscanf(line, "VmRSS: %" SCNu64, &kib) == 1)
-			*resident += kib * 1024;
-		else if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
-			*most += kib * 1024;
-	if (in)
-		fclose(in);
+	proc_read_status(AT_FDCWD, proc_path(pid, 0, "status").text, &status);
+	*resident += status.resident_kib * 1024;
+	*most += status.resident_most_kib * 1024;
 }
 
 static void account_window(struct recorder *r, struct profile *p)

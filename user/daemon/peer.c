@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "daemon/peer.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/target.h"
 #include "util/clock.h"
-#include "util/number.h"
+#include "util/proc.h"
 
 /*
  * How long the threads of a process are searched.
@@ -33,16 +30,14 @@
 static int find_person(struct peer *peer, struct error *e)
 {
 	struct stat own, status;
-	char path[64];
+	const struct proc_path path = proc_path(peer->pid, 0, "ns/user");
+	int at = open(path.text, O_RDONLY | O_CLOEXEC), parent;
 	uid_t owner;
-	int at, parent;
 
 	peer->person = peer->uid;
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", peer->pid);
-	at = open(path, O_RDONLY | O_CLOEXEC);
 	if (at < 0)
 		/* A security module may forbid it. */
-		return errno == EACCES || errno == EPERM ? 0 : error_set(e, errno, "%s", path);
+		return errno == EACCES || errno == EPERM ? 0 : error_set(e, errno, "%s", path.text);
 	/* The outermost one below ours: who may make namespaces in it is one person, too. */
 	if (fstat(at, &status) || stat("/proc/self/ns/user", &own) || status.st_ino == own.st_ino)
 		goto out;
@@ -113,18 +108,14 @@ static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const voi
 			 const void *context)
 {
 	/* CPU time: a busy machine must not make it give up before it has looked at a thread. */
-	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS, tid;
-	struct dirent *entry;
-	pid_t found = 0;
-	char path[64];
-	DIR *tasks;
+	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
+	DIR *tasks = opendir(proc_path(pid, 0, "task").text);
+	pid_t found = 0, tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
 	if (!tasks)
 		return 0;
-	while (!found && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns && (entry = readdir(tasks)))
-		if (number_parse(entry->d_name, 1, INT32_MAX, &tid) == 0 && fits(pid, tid, context))
+	while (!found && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns && (tid = proc_next(tasks)))
+		if (fits(pid, tid, context))
 			found = tid;
 	closedir(tasks);
 	return found;
@@ -134,10 +125,9 @@ static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const voi
 static bool belongs_to(pid_t pid, pid_t tid, const void *uid)
 {
 	struct stat status;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	return stat(path, &status) == 0 && status.st_uid == *(const uid_t *)uid;
+	return stat(proc_path(pid, tid, "status").text, &status) == 0 &&
+	       status.st_uid == *(const uid_t *)uid;
 }
 
 int peer_check_access(const struct peer *peer, struct error *e)
@@ -158,18 +148,20 @@ int peer_check_access(const struct peer *peer, struct error *e)
 
 static bool has_number(pid_t pid, pid_t tid, const void *number)
 {
-	uint64_t innermost;
+	struct proc_status status;
 
-	return target_pid_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
+	return proc_read_status(AT_FDCWD, proc_path(pid, tid, "status").text, &status) == 0 &&
+	       status.own_pid == *(const pid_t *)number;
 }
 
 int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e)
 {
-	uint64_t number = tid, innermost;
+	struct proc_status status;
 
-	if (target_pid_numbers(peer->pid, peer->pid, &innermost) > 1)
-		*here = find_thread(peer->pid, has_number, &number);
+	proc_read_status(AT_FDCWD, proc_path(peer->pid, peer->pid, "status").text, &status);
+	if (status.pid_count > 1)
+		*here = find_thread(peer->pid, has_number, &tid);
 	else
-		*here = target_pid_numbers(peer->pid, tid, &innermost) ? tid : 0;
+		*here = has_number(peer->pid, tid, &tid) ? tid : 0;
 	return *here ? 0 : error_set(e, 0, "process %d has no thread %d", peer->pid, tid);
 }

@@ -42,6 +42,7 @@
 #include "util/clock.h"
 #include "util/memory.h"
 #include "util/number.h"
+#include "util/proc.h"
 
 /* Bound: pace. */
 #define LOOK_MS 100 /* between two calls of capture_handle() */
@@ -231,10 +232,7 @@ static bool has_ended(int pidfd)
 
 static int open_of(pid_t pid, const char *file)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return open(proc_path(pid, 0, file).text, O_RDONLY | O_CLOEXEC);
 }
 
 /* Whether a user namespace is another, or in it. */

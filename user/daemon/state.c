@@ -19,6 +19,7 @@
 #include "util/directory.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/proc.h"
 
 #define STATE_FILE ".state" /* in the host's directory of the archive */
 #define STATE_SIZE 4096	    /* its size, at least */
@@ -709,9 +710,10 @@ static bool read_live(const char *directory, const char *host, struct state *s)
 	file = directory_open_file(fd, name);
 	close(fd);
 	found = file >= 0 && read_state(file, s) == 0;
-	snprintf(name, sizeof(name), "/proc/%" PRIu64 "/comm", s->recorder_pid);
 	/* It may have been killed, and its number be another's. */
-	return found && file_read_line(name, name, sizeof(name)) == 0 &&
+	return found &&
+	       file_read_line(proc_path(s->recorder_pid, 0, "comm").text, name, sizeof(name)) ==
+		       0 &&
 	       strncmp(name, "profild", strlen("profild")) == 0;
 }
 

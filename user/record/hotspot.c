@@ -22,7 +22,7 @@
 #include "capture/target.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/number.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 
 /*
@@ -58,39 +58,9 @@ static FILE *open_proc(const struct hotspot *h, const char *name)
 	return file;
 }
 
-struct status {
-	pid_t own_pid;
-	uid_t uid;
-	gid_t gid;
-	char state;
-	bool catches_quit;
-};
-
-/* Returns 0 or a negative errno. */
-static int read_status(const struct hotspot *h, struct status *status)
+static bool catches_quit(const struct proc_status *status)
 {
-	FILE *file = open_proc(h, "status");
-	unsigned long long caught;
-	char line[256];
-	uint64_t pid;
-
-	*status = (struct status){ .uid = -1 };
-	if (!file)
-		return -errno;
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		sscanf(line, "State: %c", &status->state);
-		sscanf(line, "Uid: %*u %u", &status->uid);
-		sscanf(line, "Gid: %*u %u", &status->gid);
-		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
-			status->catches_quit = caught >> (SIGQUIT - 1) & 1;
-		/* The PID in each namespace, the innermost last */
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0 &&
-		    number_parse(strrchr(line, '\t') + 1, 1, INT32_MAX, &pid) == 0)
-			status->own_pid = pid;
-	}
-	fclose(file);
-	return status->own_pid && status->uid != (uid_t)-1 ? 0 : -ESRCH;
+	return status->caught >> (SIGQUIT - 1) & 1;
 }
 
 /* The code of HotSpot's library in the process. */
@@ -264,9 +234,10 @@ static int read_process(struct hotspot *h, struct error *e)
 {
 	struct library library;
 	bool runs, dispatches;
-	struct status status;
+	struct proc_status status;
 
-	if (read_status(h, &status) || !find_library(h, &library))
+	if (proc_read_status(h->proc, "status", &status) || !status.own_pid ||
+	    !find_library(h, &library))
 		return -ENOENT;
 	h->own_pid = status.own_pid;
 	h->uid = status.uid;
@@ -280,7 +251,7 @@ static int read_process(struct hotspot *h, struct error *e)
 		return error_set(e, 0, "an agent in it writes /tmp/perf-%d.map", h->own_pid);
 	if (has_word(h, "cmdline", no_attach) || has_word(h, "environ", no_attach))
 		h->no_signal = "it was started with -XX:+DisableAttachMechanism";
-	else if (!status.catches_quit || !dispatches)
+	else if (!catches_quit(&status) || !dispatches)
 		h->no_signal = "it is not seen to handle SIGQUIT as Java does, with which a "
 			       "request begins";
 	h->root = openat(h->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -291,12 +262,10 @@ static int read_process(struct hotspot *h, struct error *e)
 
 int hotspot_open(pid_t pid, struct hotspot *h, struct error *e)
 {
-	char path[64];
 	int err = -ENOENT;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
 	*h = (struct hotspot){ .pid = pid, .process = target_open(pid), .root = -1 };
-	h->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	h->proc = open(proc_path(pid, 0, "").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* If it has not ended by now, /proc/PID is this process's. */
 	if (h->process >= 0 && h->proc >= 0 && !has_ended(h, 0))
 		err = read_process(h, e);
@@ -415,7 +384,7 @@ static int connect_to(const struct hotspot *h, int tmp, struct error *e)
 /* Makes it open its socket. Returns a connection or a negative errno with e set. */
 static int attach(const struct hotspot *h, int tmp, uint64_t until_ns, struct error *e)
 {
-	struct status status;
+	struct proc_status status;
 	char name[64];
 	bool is_new;
 	int fd;
@@ -427,7 +396,7 @@ static int attach(const struct hotspot *h, int tmp, uint64_t until_ns, struct er
 	if (fd)
 		return fd;
 	/* Once more, at the last moment: an exec since resets what it does at a signal. */
-	if (read_status(h, &status) || !status.catches_quit)
+	if (proc_read_status(h->proc, "status", &status) || !catches_quit(&status))
 		fd = error_set(e, 0, "it does not handle SIGQUIT any more");
 	else if (syscall(SYS_pidfd_send_signal, h->process, SIGQUIT, NULL, 0))
 		fd = error_set(e, errno, "cannot send it SIGQUIT");

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "report/text.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/proc.h"
 #include "util/proc_maps.h"
 #include "util/sum.h"
 
@@ -119,12 +119,11 @@ static int find_code_lines(struct annotation *a, const bool *locations,
 static int open_script_root(const struct profile *p, const bool *locations)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
-	uint64_t second = sysconf(_SC_CLK_TCK), start;
-	char path[64], text[1024], mounts[64], own_mounts[64], host[HOST_NAME_MAX + 1] = "";
+	struct proc_stat process;
+	char mounts[64], own_mounts[64], host[HOST_NAME_MAX + 1] = "";
 	struct stat root, own;
 	uint32_t pid, last = 0;
 	ssize_t size, own_size;
-	const char *field;
 	int fd;
 
 	if (gethostname(host, sizeof(host) - 1) || strcmp(host, p->host) != 0 || stat("/", &own))
@@ -142,19 +141,13 @@ static int open_script_root(const struct profile *p, const bool *locations)
 		if (!found)
 			continue;
 		last = pid;
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root", pid);
-		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		/* Another process may have the number by now: field 22, proc_pid_stat(5). */
-		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-		field = file_read_line(path, text, sizeof(text)) ? NULL : strrchr(text, ')');
-		for (int number = 2; field && number < 22; number++)
-			field = strchr(field + 1, ' ');
-		start = field ? strtoull(field, NULL, 10) : UINT64_MAX;
-		if (fd >= 0 && start < UINT64_MAX &&
-		    boot_ns + start / second * NS_PER_S < p->time_ns + p->duration_ns &&
+		fd = open(proc_path(pid, 0, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* Another process may have the number by now. */
+		if (fd >= 0 && proc_read_stat(pid, &process) == 0 &&
+		    boot_ns + process.start_ns / NS_PER_S * NS_PER_S <
+			    p->time_ns + p->duration_ns &&
 		    fstat(fd, &root) == 0) {
-			snprintf(path, sizeof(path), "/proc/%" PRIu32 "/ns/mnt", pid);
-			size = readlink(path, mounts, sizeof(mounts));
+			size = readlink(proc_path(pid, 0, "ns/mnt").text, mounts, sizeof(mounts));
 			if (root.st_dev != own.st_dev || root.st_ino != own.st_ino ||
 			    size != own_size || memcmp(mounts, own_mounts, size) != 0)
 				return fd;

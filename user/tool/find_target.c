@@ -24,6 +24,7 @@
 #include "util/array.h"
 #include "util/file.h"
 #include "util/number.h"
+#include "util/proc.h"
 
 /*
  * Bound: users: bytes of a command line in which a name is searched; then: the rest is not matched;
@@ -45,15 +46,13 @@ struct candidate {
 
 static void read_candidate(struct candidate *c)
 {
-	char path[64], file[PATH_MAX];
+	char file[PATH_MAX];
 	ssize_t size = -1;
 	FILE *in;
 
 	c->comm[0] = c->program[0] = c->command_line[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/comm", c->pid);
-	file_read_line(path, c->comm, sizeof(c->comm));
-	snprintf(path, sizeof(path), "/proc/%d/exe", c->pid);
-	size = readlink(path, file, sizeof(file) - 1);
+	file_read_line(proc_path(c->pid, 0, "comm").text, c->comm, sizeof(c->comm));
+	size = readlink(proc_path(c->pid, 0, "exe").text, file, sizeof(file) - 1);
 	if (size > 0) {
 		static const char deleted[] = " (deleted)"; /* the kernel appends it */
 		char *end = file + size - (sizeof(deleted) - 1);
@@ -63,8 +62,7 @@ static void read_candidate(struct candidate *c)
 			*end = '\0';
 		snprintf(c->program, sizeof(c->program), "%s", text_basename(file));
 	}
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", c->pid);
-	in = fopen(path, "re");
+	in = fopen(proc_path(c->pid, 0, "cmdline").text, "re");
 	if (!in)
 		return;
 	size = fread(c->command_line, 1, sizeof(c->command_line) - 1, in);
@@ -103,19 +101,13 @@ static bool has_name(const struct candidate *c, const char *name)
 /* This program and those that have started it: sudo and shells have its command line in theirs. */
 static size_t list_ancestors(pid_t *pids, size_t max)
 {
-	pid_t pid = getpid(), parent;
-	char path[64], line[1024], *end;
+	struct proc_stat stat = { .parent = getpid() };
 	size_t count = 0;
 
-	while (pid > 0 && count < max) {
-		pids[count++] = pid;
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		if (file_read_line(path, line, sizeof(line)))
+	while (stat.parent > 0 && count < max) {
+		pids[count++] = stat.parent;
+		if (proc_read_stat(stat.parent, &stat))
 			break;
-		end = strrchr(line, ')');
-		if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
-			break;
-		pid = parent;
 	}
 	return count;
 }
@@ -201,20 +193,15 @@ static int look_at_all(struct tool_target *t, struct wanted *wanted, size_t coun
 	DIR *directory = opendir("/proc");
 	pid_t ancestors[64];
 	size_t ancestor_count = list_ancestors(ancestors, 64);
-	struct dirent *entry;
-	uint64_t pid;
 	int err = 0;
 
 	if (!c)
 		err = error_no_memory(e);
 	else if (!directory)
 		err = error_set(e, errno, "cannot list processes: /proc");
-	while (!err && (entry = readdir(directory))) {
+	while (!err && (c->pid = proc_next(directory))) {
 		bool is_ancestor = false;
 
-		if (number_parse(entry->d_name, 1, INT32_MAX, &pid))
-			continue;
-		c->pid = pid;
 		for (size_t i = 0; i < ancestor_count; i++)
 			is_ancestor |= ancestors[i] == c->pid;
 		read_candidate(c);

@@ -14,6 +14,7 @@
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
+#include "util/proc.h"
 
 /* Bound: caller: ticks per second; then: the option is refused. */
 #define MOST_HZ 100000
@@ -253,7 +254,7 @@ void tool_warn_of_clock(const struct tool_target *t)
 void tool_describe_target(const struct tool_target *t, char *text, size_t size)
 {
 	pid_t pid = t->pid_count ? t->pids[0] : t->tid;
-	char path[64], comm[64] = "?";
+	char comm[64] = "?";
 
 	if (t->all) {
 		snprintf(text, size, "the whole machine");
@@ -267,8 +268,7 @@ void tool_describe_target(const struct tool_target *t, char *text, size_t size)
 		snprintf(text, size, "control group %s", t->cgroup);
 		return;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file_read_line(path, comm, sizeof(comm));
+	file_read_line(proc_path(pid, 0, "comm").text, comm, sizeof(comm));
 	snprintf(text, size, "%s (%s %d)", comm, t->tid ? "TID" : "PID", pid);
 	if (t->pid_count > 1)
 		snprintf(text, size, "%s (PID %d) and %zu more", comm, pid, t->pid_count - 1);

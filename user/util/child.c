@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/file.h"
+#include "util/proc.h"
 
 /* The process that the children are copies of. It does nothing else. */
 static struct {
@@ -319,28 +321,11 @@ ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t unt
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
-/* Reads a file of the child's in /proc as text. Returns false if that fails. */
-static bool read_proc(const struct child *c, const char *name, char *text, size_t size)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", c->pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, size - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 bool child_is_running(const struct child *c)
 {
-	char text[256], state;
-	const char *name_end = read_proc(c, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	struct proc_stat stat;
 
-	return name_end && sscanf(name_end, ") %c", &state) == 1 && state == 'R';
+	return proc_read_stat(c->pid, &stat) == 0 && stat.state == 'R';
 }
 
 uint64_t child_cpu_ns(const struct child *c)
@@ -348,7 +333,7 @@ uint64_t child_cpu_ns(const struct child *c)
 	uint64_t ran_ns, delayed_ns;
 	char text[128];
 
-	if (!read_proc(c, "schedstat", text, sizeof(text)) ||
+	if (file_read_line(proc_path(c->pid, 0, "schedstat").text, text, sizeof(text)) ||
 	    sscanf(text, "%" SCNu64 " %" SCNu64, &ran_ns, &delayed_ns) != 2)
 		return 0;
 	return ran_ns + delayed_ns;
