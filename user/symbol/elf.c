@@ -197,20 +197,16 @@ struct segment {
 /* Finds the PT_LOAD segments, executable ones first, to be free()d. Returns 0 or -ENOMEM. */
 static int find_segments(Elf *elf, struct segment **segments, size_t *count)
 {
-	size_t headers;
 	GElf_Phdr header;
 
 	*count = 0;
-	*segments = NULL;
-	if (elf_getphdrnum(elf, &headers))
-		return 0;
-	*segments = calloc(headers + 1, sizeof(**segments));
+	*segments = calloc(SEGMENTS_MAX, sizeof(**segments));
 	if (!*segments)
 		return -ENOMEM;
 	for (int executable = 1; executable >= 0; executable--)
-		for (size_t i = 0; i < headers && *count < SEGMENTS_MAX; i++)
-			if (gelf_getphdr(elf, i, &header) && header.p_type == PT_LOAD &&
-			    !!(header.p_flags & PF_X) == executable)
+		for (size_t i = 0;
+		     *count < SEGMENTS_MAX && elf_next_segment(elf, &i, PT_LOAD, &header);)
+			if (!!(header.p_flags & PF_X) == executable)
 				(*segments)[(*count)++] =
 					(struct segment){ header.p_offset, header.p_filesz,
 							  header.p_vaddr, executable };

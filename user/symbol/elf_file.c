@@ -167,7 +167,6 @@ static int read_build_id(struct elf_file *f, const struct elf_header *h, struct 
 	bool found = false;
 	GElf_Shdr section;
 	GElf_Phdr segment;
-	size_t count;
 
 	if (!room)
 		return error_no_memory(e);
@@ -175,12 +174,8 @@ static int read_build_id(struct elf_file *f, const struct elf_header *h, struct 
 		if (gelf_getshdr(scn, &section) && section.sh_type == SHT_NOTE)
 			found = read_notes(f, h, room, section.sh_offset, section.sh_size,
 					   section.sh_addralign);
-	if (elf_getphdrnum(f->elf, &count))
-		count = 0;
-	for (size_t i = 0; i < count && !found; i++)
-		if (gelf_getphdr(f->elf, i, &segment) && segment.p_type == PT_NOTE)
-			found = read_notes(f, h, room, segment.p_offset, segment.p_filesz,
-					   segment.p_align);
+	for (size_t i = 0; !found && elf_next_segment(f->elf, &i, PT_NOTE, &segment);)
+		found = read_notes(f, h, room, segment.p_offset, segment.p_filesz, segment.p_align);
 	free(room);
 	return 0;
 }
@@ -447,6 +442,31 @@ Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section)
 		if (gelf_getshdr(scn, section) && section->sh_type == type)
 			break;
 	return scn;
+}
+
+bool elf_next_segment(Elf *elf, size_t *i, GElf_Word type, GElf_Phdr *segment)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return false;
+	while (*i < count)
+		if (gelf_getphdr(elf, (*i)++, segment) && segment->p_type == type)
+			return true;
+	return false;
+}
+
+uint64_t elf_address_bytes(Elf *elf, uint64_t address, uint64_t *offset)
+{
+	GElf_Phdr segment;
+
+	*offset = 0;
+	for (size_t i = 0; elf_next_segment(elf, &i, PT_LOAD, &segment);)
+		if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
+			*offset = segment.p_offset + (address - segment.p_vaddr);
+			return segment.p_filesz - (address - segment.p_vaddr);
+		}
+	return 0;
 }
 
 uint64_t elf_code_start(Elf *elf)

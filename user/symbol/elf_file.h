@@ -119,6 +119,18 @@ void *elf_section_bytes(const struct elf_file *f, const char *name, size_t size_
 /* The first section of this type; sets its header. Or NULL. */
 Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section);
 
+/*
+ * Finds the next segment of this type from number *i on, and sets *i behind it. Returns false if
+ * there is none.
+ */
+bool elf_next_segment(Elf *elf, size_t *i, GElf_Word type, GElf_Phdr *segment);
+
+/*
+ * Finds the bytes that a program has at an ELF virtual address. Returns how many the file has from
+ * there to the segment's end, and sets their offset; 0: none.
+ */
+uint64_t elf_address_bytes(Elf *elf, uint64_t address, uint64_t *offset);
+
 /* The lowest ELF virtual address of code; UINT64_MAX: no code. */
 uint64_t elf_code_start(Elf *elf);
 

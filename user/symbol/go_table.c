@@ -115,24 +115,6 @@ struct function {
 
 /* --- The file as it is in memory --- */
 
-/* Finds the bytes of an ELF virtual address. Returns how many there are, and sets their offset. */
-static uint64_t find_bytes(Elf *elf, uint64_t address, uint64_t *offset)
-{
-	GElf_Phdr segment;
-	size_t count;
-
-	*offset = 0;
-	if (elf_getphdrnum(elf, &count))
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(elf, i, &segment) && segment.p_type == PT_LOAD &&
-		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
-			*offset = segment.p_offset + (address - segment.p_vaddr);
-			return segment.p_filesz - (address - segment.p_vaddr);
-		}
-	return 0;
-}
-
 static bool is_code(Elf *elf, uint64_t start, uint64_t limit)
 {
 	Elf_Scn *scn = NULL;
@@ -289,7 +271,7 @@ static bool read_module(struct go_table *t, const struct parts *parts, uint64_t 
 {
 	struct module m = { .address = address, .word = t->pointer };
 	uint8_t bytes[MODULE_WORDS * 8];
-	uint64_t offset, size = find_bytes(t->file->elf, address, &offset), first, last;
+	uint64_t offset, size = elf_address_bytes(t->file->elf, address, &offset), first, last;
 	struct dwarf_cursor c;
 	size_t got;
 
@@ -319,7 +301,8 @@ static bool read_module(struct go_table *t, const struct parts *parts, uint64_t 
 		uint64_t from, to;
 
 		if (m.words[i + 1] != 1 || m.words[i + 2] != 1 ||
-		    find_bytes(t->file->elf, m.words[i], &offset) < 2 * (uint64_t)t->pointer ||
+		    elf_address_bytes(t->file->elf, m.words[i], &offset) <
+			    2 * (uint64_t)t->pointer ||
 		    elf_source_read(&t->file->source, bytes, 2 * t->pointer, offset) !=
 			    2 * t->pointer)
 			continue;
@@ -454,7 +437,7 @@ static int open_table(struct go_table *t, uint64_t offset, bool lines)
 		t->calls_address = section.sh_addr;
 		dwarf_section_open_at(&t->calls, t->file, section.sh_offset, section.sh_size);
 	} else if (t->calls_address) {
-		size = find_bytes(t->file->elf, t->calls_address, &calls_at);
+		size = elf_address_bytes(t->file->elf, t->calls_address, &calls_at);
 		if (size)
 			dwarf_section_open_at(&t->calls, t->file, calls_at, size);
 	}

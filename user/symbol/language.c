@@ -37,19 +37,10 @@ static const struct {
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)
 {
-	GElf_Phdr segment;
-	size_t count;
+	uint64_t offset;
 
-	if (elf_getphdrnum(file->elf, &count))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(file->elf, i, &segment) && segment.p_type == PT_LOAD &&
-		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz &&
-		    segment.p_filesz - (address - segment.p_vaddr) >= size)
-			return elf_source_read(&file->source, to, size,
-					       segment.p_offset + address - segment.p_vaddr) ==
-			       size;
-	return false;
+	return elf_address_bytes(file->elf, address, &offset) >= size &&
+	       elf_source_read(&file->source, to, size, offset) == size;
 }
 
 /*

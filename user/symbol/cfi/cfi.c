@@ -843,7 +843,6 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 {
 	struct elf_file file;
 	GElf_Phdr segment;
-	size_t count;
 	int err, own;
 
 	*rows = (struct unwind_rows){ 0 };
@@ -858,11 +857,9 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 	err = elf_file_open(&file, own, budget, e);
 	if (err)
 		return err;
-	if (elf_getphdrnum(file.elf, &count))
-		count = 0;
-	for (size_t i = 0; i < count && rows->segment_count < UNWIND_SEGMENTS_MAX; i++)
-		if (gelf_getphdr(file.elf, i, &segment) && segment.p_type == PT_LOAD &&
-		    segment.p_flags & PF_X)
+	for (size_t i = 0; rows->segment_count < UNWIND_SEGMENTS_MAX &&
+			   elf_next_segment(file.elf, &i, PT_LOAD, &segment);)
+		if (segment.p_flags & PF_X)
 			rows->segments[rows->segment_count++] = (struct unwind_segment){
 				.offset = segment.p_offset,
 				.size = segment.p_filesz,

@@ -362,15 +362,11 @@ static int open_headless(struct cfi_frames *f, struct cfi_section *s, const stru
 	uint8_t bytes[4 + 2 * 8], address_size = f->wide ? 8 : 4;
 	struct cfi_section header = { .bytes = bytes };
 	struct dwarf_cursor c = { .at = bytes + 4, .big_endian = f->big_endian };
-	GElf_Phdr segment = { 0 };
-	size_t count, size;
+	GElf_Phdr segment;
+	size_t first = 0, size;
+	uint64_t at;
 
-	if (elf_getphdrnum(file->elf, &count))
-		return 0;
-	for (size_t i = 0; i < count && segment.p_type != PT_GNU_EH_FRAME; i++)
-		if (!gelf_getphdr(file->elf, i, &segment))
-			segment.p_type = PT_NULL;
-	if (segment.p_type != PT_GNU_EH_FRAME)
+	if (!elf_next_segment(file->elf, &first, PT_GNU_EH_FRAME, &segment))
 		return 0;
 	size = elf_source_read(&file->source, bytes, sizeof(bytes), segment.p_offset);
 	header.address = segment.p_vaddr;
@@ -382,19 +378,12 @@ static int open_headless(struct cfi_frames *f, struct cfi_section *s, const stru
 	    (!read_encoded(&c, bytes[2], address_size, &s->fdes) || c.bad))
 		s->fdes = 0;
 	s->terminated = !s->fdes;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t at;
-
-		if (!gelf_getphdr(file->elf, i, &segment) || segment.p_type != PT_LOAD ||
-		    s->address < segment.p_vaddr ||
-		    s->address - segment.p_vaddr >= segment.p_filesz)
-			continue;
-		at = s->address - segment.p_vaddr;
-		s->headless = true;
-		dwarf_section_open_at(&s->file, file, segment.p_offset + at, segment.p_filesz - at);
-		return load_section(s, ".eh_frame", e);
-	}
-	return 0;
+	size = elf_address_bytes(file->elf, s->address, &at);
+	if (!size)
+		return 0;
+	s->headless = true;
+	dwarf_section_open_at(&s->file, file, at, size);
+	return load_section(s, ".eh_frame", e);
 }
 
 /* Finds the executable segments. */
@@ -402,18 +391,15 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 {
 	uint64_t start = UINT64_MAX, limit = 0;
 	GElf_Phdr segment;
-	size_t count;
 
-	if (elf_getphdrnum(elf, &count))
-		return 0;
 	f->code = calloc(CODE_MAX, sizeof(*f->code));
 	if (!f->code)
 		return error_no_memory(e);
-	for (size_t i = 0; i < count && f->code_count < CODE_MAX; i++) {
+	for (size_t i = 0;
+	     f->code_count < CODE_MAX && elf_next_segment(elf, &i, PT_LOAD, &segment);) {
 		struct elf_range *code = &f->code[f->code_count];
 
-		if (!gelf_getphdr(elf, i, &segment) || segment.p_type != PT_LOAD ||
-		    !(segment.p_flags & PF_X) ||
+		if (!(segment.p_flags & PF_X) ||
 		    __builtin_add_overflow(segment.p_vaddr, segment.p_filesz, &code->limit))
 			continue;
 		code->start = segment.p_vaddr;
