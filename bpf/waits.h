@@ -43,8 +43,9 @@ struct wait_task {
 	__u64 ran_ns;	   /* and run */
 	__u32 slot;	   /* where this wait will be added */
 	__u32 exec;	   /* the program that the slots are of */
-	/* Bound: size. */
-	__u32 own_slots[3]; /* without a stack: waits for a CPU, of a kernel thread; as a waker */
+	struct wait_own_slots {
+		__u32 runnable, kernel_thread, waker;
+	} own_slots;	  /* without a stack; 0: none yet */
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
 	__u32 next_place; /* to be overwritten next */
 	__u32 exited;	  /* its account of wall time has ended */
@@ -699,7 +700,7 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 			now = arrived;
 	}
 	all = now > since ? now - since : 0;
-	runnable = key == wait->own_slots[0] || key == WAIT_CPU
+	runnable = key == wait->own_slots.runnable || key == WAIT_CPU
 			   ? all
 			   : runnable_ns(task, now) - wait->runnable_ns;
 	if (runnable > all)
@@ -769,7 +770,7 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	if (wait->exec != (__u32)task->self_exec_id) {
 		/* Another program: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
-		wait->own_slots[0] = wait->own_slots[1] = wait->own_slots[2] = 0;
+		wait->own_slots = (struct wait_own_slots){ 0 };
 		for (int i = 0; i < WAIT_PLACES; i++)
 			wait->places[i].frames = 0;
 	}
@@ -810,19 +811,19 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	wait->runnable_ns = task->sched_info.run_delay;
 	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
-		if (!wait->own_slots[0])
-			wait->own_slots[0] =
+		if (!wait->own_slots.runnable)
+			wait->own_slots.runnable =
 				find_wait_without_stack(stack, wait->uid, id, WAIT_CPU);
-		wait->slot = wait->own_slots[0];
+		wait->slot = wait->own_slots.runnable;
 		wait->since_ns = now;
 		return;
 	}
 	reason = wait_reason(task, regs, state);
 	if (reason == WAIT_KERNEL) {
-		if (!wait->own_slots[1])
-			wait->own_slots[1] =
+		if (!wait->own_slots.kernel_thread)
+			wait->own_slots.kernel_thread =
 				find_wait_without_stack(stack, wait->uid, id, WAIT_KERNEL);
-		wait->slot = wait->own_slots[1];
+		wait->slot = wait->own_slots.kernel_thread;
 		wait->since_ns = now;
 		return;
 	}
@@ -878,10 +879,10 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 		__sync_fetch_and_add(&start->blocked_ns, created_ns);
 	}
 	counters->waits++;
-	wait->own_slots[0] = find_wait_without_stack(
+	wait->own_slots.runnable = find_wait_without_stack(
 		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)),
 		WAIT_CPU);
-	wait->slot = wait->own_slots[0];
+	wait->slot = wait->own_slots.runnable;
 	wait->since_ns = since;
 	end_wait(task, wait, now, NULL);
 }
@@ -1014,8 +1015,8 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
 	if (!own || own->exec != (__u32)task->self_exec_id || (has_owner && !is_owners(task)))
 		own = own_wait(task, counters);
-	if (own && !takes_stack && own->own_slots[2])
-		return own->own_slots[2];
+	if (own && !takes_stack && own->own_slots.waker)
+		return own->own_slots.waker;
 	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	if (!own) {
 		stack->id = id;
@@ -1027,8 +1028,8 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 		return find_wait(stack, woken->uid);
 	}
 	if (!takes_stack) {
-		own->own_slots[2] = find_wait_without_stack(stack, own->uid, id, WAKER_THREAD);
-		return own->own_slots[2];
+		own->own_slots.waker = find_wait_without_stack(stack, own->uid, id, WAKER_THREAD);
+		return own->own_slots.waker;
 	}
 	if (kernel_thread || has_no_stack(task)) {
 		stack->id = id;
@@ -1051,8 +1052,8 @@ static __always_inline void note_waking(__u64 *ctx, bool cfi)
 	if (!counters)
 		return;
 	/* Not of waits for a CPU, nor of kernel threads, which wait for work. */
-	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots[0] &&
-	    wait->slot != wait->own_slots[1] && wait->slot != WAIT_CPU &&
+	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots.runnable &&
+	    wait->slot != wait->own_slots.kernel_thread && wait->slot != WAIT_CPU &&
 	    wait->slot != WAIT_KERNEL) {
 		wait->waker = find_waker(ctx, task, wait, counters, cfi);
 	}
@@ -1102,7 +1103,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER)) {
 		wait->slot = find_wait_without_stack(&begin->stack, wait->uid, before->id, reason);
 		if (reason == WAIT_CPU)
-			wait->own_slots[0] = wait->slot;
+			wait->own_slots.runnable = wait->slot;
 		wait->since_ns = now;
 		return 0;
 	}

@@ -1165,15 +1165,22 @@ int capture_each_mapping(const struct capture *c,
 	return stop;
 }
 
-int capture_each_sample(struct capture *c,
+static int each_counted(struct capture *c, const struct counts *counts,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
 
-	return resolve_each(&c->counts, &c->processes, &c->unwind.scripts, incomplete,
+	return resolve_each(counts, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
+}
+
+int capture_each_sample(struct capture *c,
+			int (*visit)(const struct capture_sample *sample, void *context),
+			void *context)
+{
+	return each_counted(c, &c->counts, visit, context);
 }
 
 const char *capture_no_waits(const struct capture *c)
@@ -1184,17 +1191,6 @@ const char *capture_no_waits(const struct capture *c)
 bool capture_has_waits(const struct capture *c)
 {
 	return c->options.waits;
-}
-
-static int each_counted(struct capture *c, const struct counts *counts,
-			int (*visit)(const struct capture_sample *sample, void *context),
-			void *context)
-{
-	/* The records of an earlier window that were lost have been read again. */
-	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
-
-	return resolve_each(counts, &c->processes, &c->unwind.scripts, incomplete,
-			    c->options.always_on ? c->start_ns : 0, visit, context);
 }
 
 int capture_each_wait(struct capture *c,
