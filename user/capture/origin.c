@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/file.h"
 #include "util/proc.h"
 
 /* How good a line of /proc/PID/cgroup is, the best first. */
@@ -109,24 +109,6 @@ void origin_remove_group(struct process_table *table, uint32_t number)
 	*path = NULL;
 }
 
-/* Reads a file of /proc as text. Returns false if that fails or it is empty. */
-static bool read_text(int directory, const char *name, char *text, size_t size)
-{
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	size_t length = 0;
-	ssize_t n = 1;
-
-	if (fd < 0)
-		return false;
-	while (n > 0 && length < size - 1) {
-		n = read(fd, text + length, size - 1 - length);
-		length += n > 0 ? n : 0;
-	}
-	close(fd);
-	text[length] = '\0';
-	return length;
-}
-
 int origin_read(struct process_table *table, struct process *process)
 {
 	int directory = open(proc_path(process->pid, 0, "").text, O_PATH | O_DIRECTORY | O_CLOEXEC),
@@ -141,7 +123,7 @@ int origin_read(struct process_table *table, struct process *process)
 	/* Unlike the files in it, the directory belongs to the process's effective user, always. */
 	if (fstat(directory, &status) == 0)
 		process->uid = status.st_uid;
-	if (table->notes_origins && read_text(directory, "cgroup", text, sizeof(text))) {
+	if (table->notes_origins && file_read_text(directory, "cgroup", text, sizeof(text)) > 0) {
 		group = origin_group(text, &size);
 		err = group ? find_group(table, group, size, &process->group) : 0;
 	}

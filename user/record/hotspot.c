@@ -47,17 +47,6 @@
 
 static const char no_attach[] = "-XX:+DisableAttachMechanism";
 
-/* Opens a file of the process in /proc as a stream, or returns NULL. */
-static FILE *open_proc(const struct hotspot *h, const char *name)
-{
-	int fd = openat(h->proc, name, O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!file && fd >= 0)
-		close(fd);
-	return file;
-}
-
 static bool catches_quit(const struct proc_status *status)
 {
 	return status->caught >> (SIGQUIT - 1) & 1;
@@ -74,7 +63,8 @@ struct library {
 /* Whether it has mapped HotSpot's library. OpenJ9 has one of the same name, and libj9*.so. */
 static bool find_library(const struct hotspot *h, struct library *library)
 {
-	FILE *file = open_proc(h, "maps");
+	int fd = openat(h->proc, "maps", O_RDONLY | O_CLOEXEC);
+	FILE *file = fdopen(fd, "r");
 	bool other = false;
 	struct proc_map map;
 	size_t room = 0;
@@ -107,17 +97,12 @@ static bool read_line(const struct hotspot *h, const char *thread, const char *n
 		      size_t size)
 {
 	char path[sizeof("task//schedstat") + NAME_MAX];
-	FILE *file;
-	bool found;
 
 	snprintf(path, sizeof(path), "task/%s/%s", thread, name);
-	file = open_proc(h, path);
-	found = file && fgets(line, size, file);
-	if (found)
-		line[strcspn(line, "\n")] = '\0';
-	if (file)
-		fclose(file);
-	return found;
+	if (file_read_text(h->proc, path, line, size) <= 0)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
 }
 
 /*
@@ -187,15 +172,11 @@ static void find_threads(const struct hotspot *h, const struct library *library,
 
 static bool has_word(const struct hotspot *h, const char *name, const char *word)
 {
-	FILE *file = open_proc(h, name);
 	char *text = malloc(WORDS_MAX);
-	bool found = false;
+	ssize_t size = text ? file_read_text(h->proc, name, text, WORDS_MAX) : 0;
+	bool found = size > 0 && memmem(text, size, word, strlen(word));
 
-	if (file && text)
-		found = memmem(text, fread(text, 1, WORDS_MAX, file), word, strlen(word));
 	free(text);
-	if (file)
-		fclose(file);
 	return found;
 }
 

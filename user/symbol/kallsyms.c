@@ -291,16 +291,11 @@ size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX])
 {
 	/* The notes are as in an ELF file of this machine. */
 	struct elf_header h = { .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
-	int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
 	const uint8_t *id = NULL;
-	uint8_t notes[4096];
+	char notes[4096];
 	size_t size = 0;
-	ssize_t n = -1;
+	ssize_t n = file_read_text(AT_FDCWD, "/sys/kernel/notes", notes, sizeof(notes));
 
-	if (fd >= 0) {
-		n = read(fd, notes, sizeof(notes));
-		close(fd);
-	}
 	if (n > 0)
 		id = elf_find_build_id(&h, notes, n, 4, &size);
 	if (!id || size > PROFILE_BUILD_ID_MAX)

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <regex.h>
@@ -47,8 +48,7 @@ struct candidate {
 static void read_candidate(struct candidate *c)
 {
 	char file[PATH_MAX];
-	ssize_t size = -1;
-	FILE *in;
+	ssize_t size;
 
 	c->comm[0] = c->program[0] = c->command_line[0] = '\0';
 	file_read_line(proc_path(c->pid, 0, "comm").text, c->comm, sizeof(c->comm));
@@ -62,14 +62,11 @@ static void read_candidate(struct candidate *c)
 			*end = '\0';
 		snprintf(c->program, sizeof(c->program), "%s", text_basename(file));
 	}
-	in = fopen(proc_path(c->pid, 0, "cmdline").text, "re");
-	if (!in)
-		return;
-	size = fread(c->command_line, 1, sizeof(c->command_line) - 1, in);
-	fclose(in);
+	size = file_read_text(AT_FDCWD, proc_path(c->pid, 0, "cmdline").text, c->command_line,
+			      sizeof(c->command_line));
 	while (size > 0 && (!c->command_line[size - 1] || c->command_line[size - 1] == ' '))
 		size--; /* titles are padded */
-	c->command_line[size] = '\0';
+	c->command_line[size > 0 ? size : 0] = '\0';
 	for (ssize_t i = 0; i < size; i++)
 		if (!c->command_line[i])
 			c->command_line[i] = ' ';

@@ -12,27 +12,39 @@
 
 #include "util/directory.h"
 
-int file_read_line(const char *path, char *line, size_t size)
+/* As file_read_text(); is_line: up to the first newline at least. */
+static ssize_t read_text(int directory, const char *path, char *text, size_t size, bool is_line)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = openat(directory, path, O_RDONLY | O_CLOEXEC), err = 0;
 	size_t length = 0;
 	ssize_t n = 1;
 
 	if (fd < 0)
 		return -errno;
-	while (n > 0 && length < size - 1 && !memchr(line, '\n', length)) {
-		n = read(fd, line + length, size - 1 - length);
+	while (n > 0 && length < size - 1 && !(is_line && memchr(text, '\n', length))) {
+		n = read(fd, text + length, size - 1 - length);
 		if (n < 0)
 			err = -errno;
 		else
 			length += n;
 	}
 	close(fd);
-	if (!err && !length)
-		err = -ENODATA;
-	line[length] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return err;
+	text[length] = '\0';
+	return err ?: (ssize_t)length;
+}
+
+ssize_t file_read_text(int directory, const char *path, char *text, size_t size)
+{
+	return read_text(directory, path, text, size, false);
+}
+
+int file_read_line(const char *path, char *line, size_t size)
+{
+	ssize_t length = read_text(AT_FDCWD, path, line, size, true);
+
+	if (length > 0)
+		line[strcspn(line, "\n")] = '\0';
+	return length > 0 ? 0 : length ?: -ENODATA;
 }
 
 /* Whether the path names a pipe or device, which a file must not replace. */

@@ -4,11 +4,18 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "util/error.h"
 #include "util/file_open.h"
 
-/* Reads the first line of a file, without its newline, cut to `size`. Returns 0 or -errno. */
+/*
+ * Reads the beginning of a file, up to size - 1 bytes, and ends it with a NUL; directory: of the
+ * path, or AT_FDCWD. Returns how many bytes, or -errno. What cannot be opened leaves text as it is.
+ */
+ssize_t file_read_text(int directory, const char *path, char *text, size_t size);
+
+/* Reads the first line, without its newline, cut to `size`. Returns 0 or -errno: likewise. */
 int file_read_line(const char *path, char *line, size_t size);
 
 /*
