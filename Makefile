@@ -146,7 +146,7 @@ $(BUILD)/machine: always | tools
 	@mkdir -p $(@D)
 	@echo '$(MACHINE)' | cmp -s - $@ || echo '$(MACHINE)' >$@
 
-$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile $(BUILD)/machine
+$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/script/*.h) Makefile $(BUILD)/machine
 	@mkdir -p $(@D)
 	$(say) CLANG $<
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra \

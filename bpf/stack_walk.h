@@ -15,7 +15,7 @@
 #ifndef PROFIL_BPF_STACK_WALK_H
 #define PROFIL_BPF_STACK_WALK_H
 
-#include "scripts.h"
+#include "script/scripts.h"
 
 /*
  * Native frames that are stepped over: more than are written, as many are an interpreter's.

@@ -6,7 +6,7 @@
 #ifndef PROFIL_BPF_UNWIND_H
 #define PROFIL_BPF_UNWIND_H
 
-#include "code_maps.h"
+#include "script/code_maps.h"
 #include "count.h"
 #include "unwind_maps.h"
 #include "walk.h"

@@ -5,7 +5,7 @@
 ## make lint                  all checks of style and static analysis: the targets lint-* alone
 ## make compile-commands      write build/compile_commands.json, for clangd and other tools
 
-C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] user/*/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard bpf/*.[ch] bpf/script/*.[ch] kmod/*.[ch] user/*/*.[ch] user/*/*/*.[ch] tests/*/*.[ch])
 
 format:
 	$(Q)$(CLANG_FORMAT) -i $(C_FILES)

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "bpf/perl_layout.h"
+#include "bpf/script/perl_layout.h"
 
 pthread_key_t PL_thr_key;
 const unsigned int PL_opargs[414] = { 1 };

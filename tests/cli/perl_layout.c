@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "bpf/language.h"
-#include "bpf/perl_layout.h"
+#include "bpf/script/language.h"
+#include "bpf/script/perl_layout.h"
 #include "layout.h"
 #include "symbol/perl_versions.h"
 

@@ -17,7 +17,7 @@ write("kallsyms", "kallsyms", b"ffffffff81000000 T core\nffffffff81000080 t loca
       b"ffffffff81000100 d data\nffffffff81000200 t in_module\t[nf_tables]\n"
       b"ffffffff81000300 w weak\nffffffff81000380 t program\t[bpf]\n0000000000000000 a none\n")
 
-# --- Code objects of Python and PHP: struct language_code of bpf/language.h ---
+# --- Code objects of Python and PHP: struct language_code of bpf/script/language.h ---
 
 
 def string(version, text, kind, ascii):

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "symbol/php_layouts.h"
 
 #define FRAMES 64

@@ -62,7 +62,7 @@ enum capture_victim {
 /* Bound: caller: MiB of --unwind-memory; then: the option is refused. */
 #define CAPTURE_UNWIND_MIB_MAX 4096
 
-struct language_code; /* bpf/language.h */
+struct language_code; /* bpf/script/language.h */
 
 struct capture_options {
 	enum capture_target target;
@@ -352,7 +352,8 @@ struct timed_wait;
 struct capture_frame {
 	uint64_t pc;			       /* in a caller: the return address */
 	const struct capture_mapping *mapping; /* NULL: unknown, or in the kernel */
-	/* Of a script: pc is a word of bpf/language.h, and this its function; NULL: unknown */
+	/* Of a script: pc is a word of bpf/script/language.h, and this its function; NULL: unknown
+	 */
 	const struct language_code *code;
 };
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "bpf/sample.h"
 #include "util/index.h"
 #include "util/tick_list.h"

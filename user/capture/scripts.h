@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "capture/process.h"
 #include "util/index.h"
 
@@ -51,7 +51,7 @@ struct script_user {
 
 /*
  * The code objects that ticks came to, of all processes, as the BPF program sent them:
- * bpf/code_objects.h. Zero-initialised is empty.
+ * bpf/script/code_objects.h. Zero-initialised is empty.
  *
  * Users share the room. Who has the most gives way, what was used least recently first, to those
  * who have less. Who has the most himself replaces only what no tick came to since the last window,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <sys/utsname.h>
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "bpf/wait.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"

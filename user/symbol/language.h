@@ -6,7 +6,7 @@
 #ifndef PROFIL_SYMBOL_LANGUAGE_H
 #define PROFIL_SYMBOL_LANGUAGE_H
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "symbol/elf_file.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bpf/perl_layout.h"
+#include "bpf/script/perl_layout.h"
 #include "symbol/perl_versions.h"
 #include "util/utf8.h"
 

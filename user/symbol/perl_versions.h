@@ -5,8 +5,8 @@
 /*
  * A version of Perl is known by how many operations it has: that is the size of a table that it
  * exports. Each has another number of the operation nextstate; its structures are alike
- * (bpf/perl_layout.h). tests/cli/perl_layout.sh compares all with the headers here. Tried with
- * 5.36.0, 5.38.2, 5.40.1 and 5.42.3.
+ * (bpf/script/perl_layout.h). tests/cli/perl_layout.sh compares all with the headers here. Tried
+ * with 5.36.0, 5.38.2, 5.40.1 and 5.42.3.
  */
 static const struct {
 	unsigned int version, operations, nextstate;

@@ -2,7 +2,7 @@
 #ifndef PROFIL_SYMBOL_PYTHON_LAYOUTS_H
 #define PROFIL_SYMBOL_PYTHON_LAYOUTS_H
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 
 /*
  * By minor version: from the headers of each (pycore_frame.h, pycore_runtime.h, cpython/code.h).

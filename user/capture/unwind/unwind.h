@@ -77,7 +77,7 @@ struct unwind {
 	size_t next_check;	/* the next of them to check for whether it has ended, */
 	uint64_t next_check_ns; /* and when */
 	struct ring_buffer *ring;
-	/* Of the BPF program: bpf/unwind.h, bpf/code_maps.h */
+	/* Of the BPF program: bpf/unwind.h, bpf/script/code_maps.h */
 	volatile uint32_t *is_reading_rows;
 	volatile unsigned long long *codes_replaced, *codes_since_ns;
 	int language_sent;

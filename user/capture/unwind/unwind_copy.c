@@ -39,7 +39,7 @@ static __u64 bpf_ktime_get_ns(void)
 #define WALK_FUNCTION		static
 #define WALK_READS_CODE		0
 #define WALK_HAS_THREAD_POINTER 1
-#include "bpf/scripts.h"
+#include "bpf/script/scripts.h"
 #include "bpf/walk.h"
 
 struct stack_scratch {

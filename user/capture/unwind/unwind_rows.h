@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "bpf/language.h"
+#include "bpf/script/language.h"
 #include "bpf/unwind_table.h"
 #include "util/error.h"
 #include "util/read_budget.h"

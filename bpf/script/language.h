@@ -151,7 +151,7 @@ struct language_function {
 /* Bound: format. */
 #define PERL_CALLERS 3
 
-/* Where Perl's state is, and the functions that run scripts. Else: bpf/perl_layout.h. */
+/* Where Perl's state is, and the functions that run scripts. Else: bpf/script/perl_layout.h. */
 struct perl_layout {
 	unsigned long long key;				/* ELF virtual address of PL_thr_key */
 	struct language_function runops;		/* Perl_runops_standard() */
@@ -226,7 +226,7 @@ enum perl_code {
 /* Bound: as LANGUAGE_NAME_BYTES. */
 #define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
 
-/* The key of what was sent: bpf/code_maps.h. */
+/* The key of what was sent: bpf/script/code_maps.h. */
 struct language_code_key {
 	unsigned long long process, code;
 };

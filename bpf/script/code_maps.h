@@ -6,8 +6,8 @@
 #ifndef PROFIL_BPF_CODE_MAPS_H
 #define PROFIL_BPF_CODE_MAPS_H
 
-#include "owner.h"
-#include "unwind_maps.h"
+#include "../owner.h"
+#include "../unwind_maps.h"
 /* After what it asks for. */
 #include "code_objects.h"
 

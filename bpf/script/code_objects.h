@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Functions of scripts at a tick, what is common to all languages: the state of a walk, and the
- * records by which user space gets their names. bpf/language.h has the words that stand for them in
- * a stack, bpf/scripts.h all languages.
+ * records by which user space gets their names. bpf/script/language.h has the words that stand for
+ * them in a stack, bpf/script/scripts.h all languages.
  *
  * Included by the BPF program, and by user space for threads that wait. Whoever includes it defines
  * what walk.h asks for, the helpers bpf_probe_read_user() and bpf_ktime_get_ns(), and the functions
@@ -13,7 +13,7 @@
 
 #include "language.h"
 #include "perl_layout.h"
-#include "walk.h"
+#include "../walk.h"
 
 /*
  * What this CPU has found in language_sent, where a look-up costs some ten times as much.
