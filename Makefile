@@ -61,9 +61,9 @@ endif
 # The objects of each program and library: all files of these directories, except as below.
 objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(foreach d,$(1),$(wildcard user/$(d)/*.c user/$(d)/*/*.c)))
 
-TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol record format archive report cli tool) \
+TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol script record format archive report cli tool) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o)
-PUSH_OBJECTS := $(call objects,util dcpi profile symbol format archive push) \
+PUSH_OBJECTS := $(call objects,util dcpi profile symbol script format archive push) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o otlp_reply.pb-c.o pyroscope.pb-c.o)
 DAEMON_OBJECTS := $(call objects,capture record cli daemon) $(PUSH_OBJECTS) \
 	$(addprefix $(BUILD)/user/report/,text.o row_view.o chance.o changes/changes.o changes/deploys.o changes/judge.o)

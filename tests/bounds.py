@@ -9,7 +9,7 @@ import sys
 
 DIRECTORIES = ("bpf", "kmod", "user")
 # What runs for as long as a daemon or a program does: here flags and arrays are looked at, too.
-LASTING = tuple(f"{name}/" for name in ("bpf", "kmod", "user/capture", "user/symbol", "user/record", "user/archive",
+LASTING = tuple(f"{name}/" for name in ("bpf", "kmod", "user/capture", "user/symbol", "user/script", "user/record", "user/archive",
                                         "user/push", "user/daemon", "user/lib"))
 
 # A constant with one of these words in its name bounds something, as far as a name can tell.

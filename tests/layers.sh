@@ -63,10 +63,12 @@ includes() {
 		sed -E 's/:[^"<]*["<]/ /; s/[">].*//'
 }
 
-# layer_of FILE: sets $layer, from its path: bpf/x, user/LAYER/x.
+# layer_of FILE: sets $layer, from its path: bpf/x, user/LAYER/x. The languages are a room of the layer that
+# reads ELF files: they are found by symbols, and whoever reads a file asks which one it is.
 layer_of() {
 	layer=${1#user/}
 	layer=${layer%%/*}
+	[ "$layer" != script ] || layer=symbol
 }
 
 # The number of each layer, from 1 at the top.
@@ -158,8 +160,8 @@ rule_reserved() {
 # that are in none, only these include headers of subdirectories.
 include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/capture/waits.c
 	user/format/format.c
-	user/symbol/elf.c user/symbol/file_cache.c user/symbol/parser.c user/symbol/php.c
-	user/symbol/symbol.c'
+	user/script/php.c
+	user/symbol/elf.c user/symbol/file_cache.c user/symbol/parser.c user/symbol/symbol.c'
 
 # subdirectory_of FILE: sets $subdirectory; empty: the file is in none.
 subdirectory_of() {
@@ -183,6 +185,19 @@ rule_subdirectories() {
 		elif [[ " ${include_subdirectories//[[:space:]]/ } " != *" $file "* ]]; then
 			echo "$file: $header is of a subdirectory"
 		fi
+	done
+}
+
+# A language has its files in bpf/script/ and user/script/, and nobody else knows one: others include these.
+script_doors='bpf/script/language.h bpf/script/scripts.h bpf/script/code_maps.h user/script/language.h'
+
+rule_scripts() {
+	local file header found
+
+	includes "$1" '"' | grep -vE '^(bpf|user)/script/' | grep 'script/' | while read -r file header; do
+		find_header "$1" "$file" "$header"
+		[[ $found != bpf/script/* && $found != user/script/* ]] || [[ " $script_doors " == *" $found "* ]] ||
+			echo "$file: $header is for the languages"
 	done
 }
 
@@ -349,6 +364,7 @@ check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
 check "no subdirectory includes another: formats, views" nothing rule_subdirectories "$tree"
+check "each language is known in its own files alone" nothing rule_scripts "$tree"
 check "no files include each other in a circle" nothing rule_circles "$tree"
 check "DCPI's parts are for two layers, and few files know of it" nothing rule_dcpi "$tree"
 check "libprofil uses few directories" nothing rule_library "$tree"
@@ -415,6 +431,13 @@ check "a format that includes another is noticed" \
 	notices rule_subdirectories user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
 check "a shared part that includes a format is noticed" \
 	notices rule_subdirectories user/format/input_file.c '#include "format/pprof/pprof.h"'
+
+check "a recorder that knows a language is noticed" \
+	notices rule_scripts user/capture/unwind/unwind_copy.c '#include "bpf/script/php.h"'
+check "a walk that knows a language is noticed" \
+	notices rule_scripts bpf/stack_walk.h '#include "script/python.h"'
+check "a reader of ELF files that knows a language is noticed" \
+	notices rule_scripts user/symbol/symbol.c '#include "script/perl.h"'
 
 check "files that need each other are noticed" \
 	notices rule_circles kmod/settings.c '#include "kmod/region_table.h"'

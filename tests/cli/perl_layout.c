@@ -8,7 +8,7 @@
 #include "bpf/script/language.h"
 #include "bpf/script/perl_layout.h"
 #include "layout.h"
-#include "symbol/perl_versions.h"
+#include "script/perl_versions.h"
 
 #define PERL_NO_GET_CONTEXT
 #include <EXTERN.h>

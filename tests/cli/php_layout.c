@@ -7,7 +7,7 @@
 #include <zend_generators.h>
 
 #include "layout.h"
-#include "symbol/php_layouts.h"
+#include "script/php_layouts.h"
 
 #define FIELD(ours, type, member) compare(#ours, l->php.ours, offsetof(type, member))
 #define MEMBER(struct_, ours, type, member) \

@@ -13,7 +13,7 @@
 #endif
 
 #include "layout.h"
-#include "symbol/python_layouts.h"
+#include "script/python_layouts.h"
 
 #define FIELD(name, type, member) compare(#name, l->python.name, offsetof(type, member))
 

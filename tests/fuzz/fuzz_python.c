@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/scripts.h"
-#include "symbol/language.h"
+#include "script/language.h"
 #include "whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bpf/script/language.h"
-#include "symbol/php_layouts.h"
+#include "script/php_layouts.h"
 
 #define FRAMES 64
 

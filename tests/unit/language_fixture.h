@@ -7,7 +7,7 @@
 #include <fcntl.h>
 
 #include "directory_fixture.h"
-#include "symbol/language.h"
+#include "script/language.h"
 
 static inline struct language_image find(const char *path)
 {

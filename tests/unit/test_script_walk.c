@@ -17,7 +17,7 @@
 #include "bpf/sample.h"
 #include "capture/opener.h"
 #include "capture/unwind/unwind_copy.h"
-#include "symbol/python_layouts.h"
+#include "script/python_layouts.h"
 
 /* The functions of each image, 256 bytes each, and how their callers are found. */
 enum function {

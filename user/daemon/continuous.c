@@ -26,7 +26,7 @@
 #include "daemon/look.h"
 #include "daemon/state.h"
 #include "record/from_capture.h"
-#include "symbol/language.h"
+#include "script/language.h"
 #include "symbol/parser.h"
 #include "symbol/symbol.h"
 #include "util/child.h"

@@ -18,7 +18,7 @@
 #include "record/kernel_frames.h"
 #include "record/wait_place.h"
 #include "record/waker.h"
-#include "symbol/language.h"
+#include "script/language.h"
 #include "util/array.h"
 #include "util/file.h"
 

@@ -11,7 +11,7 @@
 
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
-#include "symbol/language.h"
+#include "script/language.h"
 #include "util/index.h"
 #include "util/proc_maps.h"
 #include "util/sum.h"

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "script/language.h"
 #include "symbol/cfi/cfi_frames.h"
 #include "symbol/cfi/code_frames.h"
 #include "symbol/go_table.h"
-#include "symbol/language.h"
 #include "symbol/symbol_table.h"
 #include "util/array.h"
 #include "util/index.h"

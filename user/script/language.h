@@ -3,8 +3,8 @@
  * Languages whose functions ticks can name: what is known of their interpreters, and what their
  * code objects are called. Each has a file of its own, and a line in the table of language.c.
  */
-#ifndef PROFIL_SYMBOL_LANGUAGE_H
-#define PROFIL_SYMBOL_LANGUAGE_H
+#ifndef PROFIL_SCRIPT_LANGUAGE_H
+#define PROFIL_SCRIPT_LANGUAGE_H
 
 #include "bpf/script/language.h"
 #include "symbol/elf_file.h"

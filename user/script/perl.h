@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_PERL_H
-#define PROFIL_SYMBOL_PERL_H
+#ifndef PROFIL_SCRIPT_PERL_H
+#define PROFIL_SCRIPT_PERL_H
 
-#include "symbol/language.h"
+#include "script/language.h"
 
-/* Perl 5.36 to 5.42, built with threads: see symbol/language.h and the table of language.c. */
+/* Perl 5.36 to 5.42, built with threads: see script/language.h and the table of language.c. */
 #define PERL_SYMBOLS                                                                               \
 	{                                                                                          \
 		"PL_thr_key", "Perl_runops_standard", "perl_run", "PL_opargs",                     \

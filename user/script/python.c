@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/python.h"
+#include "script/python.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "symbol/python_layouts.h"
+#include "script/python_layouts.h"
 
 static const struct language_image *layout_of(unsigned int version)
 {

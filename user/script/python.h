@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_PYTHON_H
-#define PROFIL_SYMBOL_PYTHON_H
+#ifndef PROFIL_SCRIPT_PYTHON_H
+#define PROFIL_SCRIPT_PYTHON_H
 
-#include "symbol/language.h"
+#include "script/language.h"
 
-/* CPython, 3.11 to 3.14: see symbol/language.h and the table of language.c. */
+/* CPython, 3.11 to 3.14: see script/language.h and the table of language.c. */
 #define PYTHON_SYMBOLS                                    \
 	{                                                 \
 		"_PyRuntime", "PyCode_Type", "Py_Version" \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/perl.h"
+#include "script/perl.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "bpf/script/perl_layout.h"
-#include "symbol/perl_versions.h"
+#include "script/perl_versions.h"
 #include "util/utf8.h"
 
 /* Those of PERL_SYMBOLS */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_PHP_H
-#define PROFIL_SYMBOL_PHP_H
+#ifndef PROFIL_SCRIPT_PHP_H
+#define PROFIL_SCRIPT_PHP_H
 
-#include "symbol/language.h"
+#include "script/language.h"
 
-/* PHP 8.1 to 8.5, without threads (NTS): see symbol/language.h and the table of language.c. */
+/* PHP 8.1 to 8.5, without threads (NTS): see script/language.h and the table of language.c. */
 #define PHP_SYMBOLS                                                                         \
 	{                                                                                   \
 		"executor_globals", "execute_ex", "zend_ce_generator", "zend_flf_functions" \

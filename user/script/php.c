@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/php.h"
+#include "script/php.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "script/php_layouts.h"
 #include "symbol/cfi/cfi.h"
-#include "symbol/php_layouts.h"
 #include "util/utf8.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_PHP_LAYOUTS_H
-#define PROFIL_SYMBOL_PHP_LAYOUTS_H
+#ifndef PROFIL_SCRIPT_PHP_LAYOUTS_H
+#define PROFIL_SCRIPT_PHP_LAYOUTS_H
 
 #include "bpf/script/language.h"
 

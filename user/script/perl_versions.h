@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_PERL_VERSIONS_H
-#define PROFIL_SYMBOL_PERL_VERSIONS_H
+#ifndef PROFIL_SCRIPT_PERL_VERSIONS_H
+#define PROFIL_SCRIPT_PERL_VERSIONS_H
 
 /*
  * A version of Perl is known by how many operations it has: that is the size of a table that it

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/language.h"
+#include "script/language.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 
-#include "symbol/perl.h"
-#include "symbol/php.h"
-#include "symbol/python.h"
+#include "script/perl.h"
+#include "script/php.h"
+#include "script/python.h"
 #include "symbol/symbol_table.h"
 #include "util/clock.h"
 
