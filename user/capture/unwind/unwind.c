@@ -1047,23 +1047,6 @@ enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, cons
 
 /* --- Processes --- */
 
-/* Returns the difference of an address in the mapping and its ELF virtual address. */
-static uint64_t find_bias(const struct unwind_image_state *image,
-			  const struct capture_mapping *mapping)
-{
-	uint64_t size = mapping->limit - mapping->start;
-
-	for (size_t i = 0; i < image->rows.segment_count; i++) {
-		const struct unwind_segment *segment = &image->rows.segments[i];
-
-		if (segment->offset < mapping->offset + size &&
-		    mapping->offset < segment->offset + segment->size)
-			return mapping->start - mapping->offset + segment->offset -
-			       segment->address;
-	}
-	return mapping->start - mapping->offset;
-}
-
 /*
  * The searches in the tables require addresses below this: see mask_if_not_above().
  * Bound: format.
@@ -1092,7 +1075,9 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 			list->mappings[list->count++] = (struct unwind_mapping){
 				.start = mapping->start,
 				.limit = mapping->limit,
-				.bias = find_bias(image, mapping),
+				.bias = unwind_bias(image->rows.segments, image->rows.segment_count,
+						    mapping->start, mapping->limit,
+						    mapping->offset),
 				.image = image->number,
 			};
 	}

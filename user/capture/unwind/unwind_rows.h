@@ -22,6 +22,22 @@ struct unwind_segment {
 	uint64_t address;      /* ELF virtual address */
 };
 
+/*
+ * The difference of an address in a mapping, which begins at this offset of the file, and its ELF
+ * virtual address.
+ */
+static inline uint64_t unwind_bias(const struct unwind_segment *segments, size_t count,
+				   uint64_t start, uint64_t limit, uint64_t offset)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct unwind_segment *s = &segments[i];
+
+		if (s->offset < offset + (limit - start) && offset < s->offset + s->size)
+			return start - offset + s->offset - s->address;
+	}
+	return start - offset;
+}
+
 /* Bound: files: executable segments of an image; then: further ones have no rows. */
 #define UNWIND_SEGMENTS_MAX 8
 /* Bound: format. */

@@ -138,7 +138,6 @@ static void read_image(struct copied_stacks *c, uint32_t number)
 int copied_stacks_map(struct copied_stacks *c, uint64_t start, uint64_t limit, uint32_t mapping)
 {
 	const struct profile_mapping *m = &c->p->mappings[mapping];
-	uint64_t size = m->limit - m->start, bias = m->start - m->offset;
 	struct image *image;
 
 	if (limit > USER_LIMIT || c->space.count == UNWIND_PROCESS_MAPPINGS_MAX)
@@ -152,16 +151,12 @@ int copied_stacks_map(struct copied_stacks *c, uint64_t start, uint64_t limit, u
 	image = &c->images[m->image];
 	if (!image->is_known)
 		read_image(c, m->image);
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct unwind_segment *s = &image->segments[i];
-
-		if (s->offset < m->offset + size && m->offset < s->offset + s->size) {
-			bias += s->offset - s->address;
-			break;
-		}
-	}
 	c->space.mappings[c->space.count++] = (struct unwind_mapping){
-		.start = start, .limit = limit, .bias = bias, .image = image->number
+		.start = start,
+		.limit = limit,
+		.bias = unwind_bias(image->segments, image->segment_count, m->start, m->limit,
+				    m->offset),
+		.image = image->number,
 	};
 	return 0;
 }
