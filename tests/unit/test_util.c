@@ -27,6 +27,7 @@
 #include "util/index.h"
 #include "util/memory.h"
 #include "util/number.h"
+#include "util/proc.h"
 #include "util/utf8.h"
 
 static void test_number(void **state)
@@ -762,6 +763,34 @@ static void test_elf_read_build_id(void **state)
 	assert_int_equal(elf_read_build_id(-1, id, 3), 0);
 }
 
+/* A process chooses its name: no part of it is taken for a field. */
+static void test_proc(void **state)
+{
+	char name[16], status_path[] = "/proc/thread-self/status";
+	DIR *tasks = opendir(proc_path(PROC_SELF, 0, "task").text);
+	struct proc_status status;
+	struct proc_stat stat;
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, name), 0);
+	assert_int_equal(prctl(PR_SET_NAME, "x) Z 1 (\nUid:\t"), 0);
+	assert_int_equal(proc_read_stat(getpid(), &stat), 0);
+	assert_string_equal(stat.comm, "x) Z 1 (\nUid:\t");
+	assert_int_equal(stat.state, 'R');
+	assert_int_equal(stat.parent, getppid());
+	assert_int_equal(stat.threads, 1);
+	assert_int_equal(proc_read_status(AT_FDCWD, status_path, &status), 0);
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
+	assert_int_equal(status.process, getpid());
+	assert_int_equal(status.uid, geteuid());
+	assert_int_equal(status.gid, getegid());
+	assert_true(status.resident_kib && status.resident_kib <= status.resident_most_kib);
+	assert_int_equal(proc_read_stat(INT32_MAX, &stat), -ESRCH);
+	assert_int_equal(proc_next(tasks), getpid());
+	assert_int_equal(proc_next(tasks), 0);
+	closedir(tasks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -785,6 +814,7 @@ int main(void)
 		cmocka_unit_test(test_elf_header),
 		cmocka_unit_test(test_elf_build_id),
 		cmocka_unit_test(test_elf_read_build_id),
+		cmocka_unit_test(test_proc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,15 +40,15 @@ pid_t proc_next(DIR *directory)
 
 int proc_read_stat(pid_t pid, struct proc_stat *stat)
 {
-	char line[1024], *open, *close;
+	char text[1024], *open, *close;
 	uint64_t ticks;
-	int err = file_read_line(proc_path(pid, 0, "stat").text, line, sizeof(line));
+	ssize_t size = file_read_text(AT_FDCWD, proc_path(pid, 0, "stat").text, text, sizeof(text));
 
-	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	/* The name is in parentheses, and may contain parentheses. */
-	open = strchr(line, '(');
-	close = strrchr(line, ')');
+	if (size < 0)
+		return size == -ENOENT ? -ESRCH : size;
+	/* The name is in parentheses, and may contain parentheses and newlines. */
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
 	if (!open || !close ||
 	    sscanf(close + 1,
 		   " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %u %*u"
