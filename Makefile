@@ -81,7 +81,7 @@ LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 GENERATED := $(addprefix $(BUILD)/bpf/,sample.skel.h profil.skel.h wall.skel.h) \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h otlp_reply.pb-c.h pyroscope.pb-c.h) \
-	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.css.h flame_graph.js.hash.h flame_graph.css.hash.h web.html.h web.js.h web.css.h web.js.hash.h web.css.hash.h)
+	$(addprefix $(BUILD)/embed/,flame_graph.js.h flame_graph.js.hash.h web.html.h web.js.h web.css.h web.js.hash.h web.css.hash.h)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.

@@ -14,7 +14,7 @@ layers='bpf kmod util dcpi capture lib profile symbol record format archive push
 
 # Headers that the build generates, and the one layer that may include each.
 generated='sample.skel.h:capture profil.skel.h:capture wall.skel.h:capture profile.pb-c.h:format
-	otlp.pb-c.h:format otlp_reply.pb-c.h:push pyroscope.pb-c.h:push flame_graph.js.h:report flame_graph.css.h:report flame_graph.js.hash.h:report flame_graph.css.hash.h:report
+	otlp.pb-c.h:format otlp_reply.pb-c.h:push pyroscope.pb-c.h:push flame_graph.js.h:report flame_graph.js.hash.h:report
 	web.html.h:report web.js.h:report web.css.h:report web.js.hash.h:report web.css.hash.h:report'
 
 # System headers that only these layers may include.

@@ -16,16 +16,13 @@ import time
 
 from browser import Browser
 
-FRAMES = """Array.from(document.querySelectorAll('.frame'), (f) => {
-	const r = f.getBoundingClientRect(), style = getComputedStyle(f);
-	return { name: f.getAttribute('aria-label'), level: Number(f.getAttribute('aria-level')),
-		 left: r.left, top: r.top, width: r.width, text: f.textContent,
-		 clipped: f.scrollWidth > f.clientWidth + 1, match: f.matches('.match'),
-		 color: style.color, back: style.backgroundColor };
-})"""
-STATUS = "document.querySelector('footer').innerText"
-SUM = "document.querySelector('output').textContent"
-FOCUSED = "document.activeElement.getAttribute('aria-label')"
+FRAMES = """Array.from(document.querySelectorAll('#frames > g'), (g) => {
+	const [title, rect, text] = g.children, r = rect.getBoundingClientRect();
+	return { name: title.textContent.split('\\n')[0], left: r.left, top: r.top, width: r.width,
+		 text: text ? text.textContent : '', fits: !text || text.getBoundingClientRect().width <= r.width - 3,
+		 match: rect.getAttribute('fill') === '#c026d3', back: getComputedStyle(rect).fill };
+}).filter((frame) => frame.width > 0.3)"""
+STATUS = "document.querySelector('[role=status]').textContent"
 
 directory = sys.argv[1]
 
@@ -105,11 +102,7 @@ def click(b, name, act=None):
 def search(b, text):
     b.press("/")
     b.type(text)
-    return b.eval(SUM)
-
-
-def same(here, there):
-    return len(here) == len(there) and all(abs(a - b) < 0.6 for a, b in zip(here, there))
+    return b.eval(STATUS)
 
 
 # --- The facts ---
@@ -124,19 +117,17 @@ def check_shape(b, file, inverted=False, icicle=False):
     found, expected = frames(b), tree_of(NEW, inverted)
     whole = found[0]["width"]
     check(file + ": names and levels are those of the stacks",
-          [(f["level"], f["name"]) for f in found] == [e[:2] for e in expected],
+          [(abs(round((f["top"] - found[0]["top"]) / 18)) + 1, f["name"]) for f in found] == [e[:2] for e in expected],
           [(f, e) for f, e in zip(found, expected) if f["name"] != e[1]])
     check(file + ": widths are the totals",
-          same([f["width"] for f in found], [whole * e[2] / ALL for e in expected]) and whole > 1000,
+          all(abs(f["width"] + 0.7 - (whole + 0.7) * e[2] / ALL) < 0.3 for f, e in zip(found, expected)) and whole > 1000,
           [f["width"] for f in found])
-    step = 18 if icicle else -18
-    check(file + ": levels are rows, from the root " + ("down" if icicle else "up"),
-          same([f["top"] for f in found], [found[0]["top"] + step * (f["level"] - 1) for f in found]))
+    check(file + ": the root is " + ("above" if icicle else "below"), (found[0]["top"] < found[-1]["top"]) == icicle)
     ends = collections.defaultdict(float)
     apart = True
     for f in found:
-        apart &= f["left"] > ends[f["level"]] - 0.6
-        ends[f["level"]] = f["left"] + f["width"]
+        apart &= f["left"] > ends[f["top"]]
+        ends[f["top"]] = f["left"] + f["width"]
     check(file + ": no frame lies over another", apart)
     check_quiet(b, file)
 
@@ -147,19 +138,18 @@ def check_zoom(b, file):
     click(b, "compute")
     after = {f["name"]: f for f in frames(b)}
     check(file + ": a click zooms to the whole width",
-          after["compute"]["width"] == before[0]["width"], after["compute"])
+          abs(after["compute"]["width"] - before[0]["width"]) < 0.1, after["compute"])
     check(file + ": what the frame stands on stays, what is beside it goes",
-          after["main"]["width"] == before[0]["width"] and "parse" not in after, list(after))
+          abs(after["main"]["width"] - before[0]["width"]) < 0.1 and "parse" not in after, list(after))
     check(file + ": what stands on it grows as much",
           abs(after["solve"]["width"] / after["compute"]["width"] - 20 / 35) < 0.01)
+    check(file + ": names are as long as there is room", after["solve"]["text"] == "solve" and all(
+        f["fits"] for f in after.values()), after)
     check(file + ": the status has percent of all and of the zoomed frame",
-          "35 samples, 35.00 % of all" in b.eval(STATUS) and
+          "35 samples, 35.00 %" in b.eval(STATUS) and
           "100.00 % of the zoomed frame" in b.eval(STATUS), b.eval(STATUS))
     b.press("Escape")
     check(file + ": Escape shows all again", frames(b) == before)
-    click(b, "compute")
-    b.eval("document.querySelector('button').click()")
-    check(file + ": the button shows all again", frames(b) == before)
     click(b, "parse")
     click(b, "all")
     check(file + ": a click on the root shows all again", frames(b) == before)
@@ -172,8 +162,7 @@ def check_status(b, file):
     b.move(f["left"] + 5, f["top"] + 5)
     status = b.eval(STATUS)
     check(file + ": the status tells the frame under the pointer",
-          status.startswith("solve") and "20 samples, 20.00 % of all" in status and
-          "self 17 samples, 17.00 %" in status, status)
+          status.startswith("solve · ") and "20 samples, 20.00 %; self 17 samples, 17.00 %" in status, status)
 
 
 def check_search(b, file):
@@ -190,58 +179,23 @@ def check_search(b, file):
     b.press("/")
     b.press("Escape")
     check(file + ": Escape there takes it back",
-          b.eval(SUM) == "" and not any(f["match"] for f in frames(b)))
-    for text, matches in (("^re", lambda n: n.lower().startswith("re")),
-                          ("Read", lambda n: "Read" in n),
+          b.eval(STATUS) == "" and not any(f["match"] for f in frames(b)))
+    b.press("Escape")
+    for text, matches in (("Read", lambda n: "read" in n.lower()),
                           ("push_back(int", lambda n: "push_back(int" in n),
                           ("[", lambda n: "[" in n),
-                          ("^read$", lambda n: n.lower() == "read"),
-                          ("re*all", lambda n: re.search("re.*all", n.lower())),
-                          ("^m*n$", lambda n: n == "main"),
-                          ("^re.*all$", lambda n: re.search("^re.*all$", n.lower())),
-                          ("solve|^parse|", lambda n: "solve" in n or n.startswith("parse")),
-                          ("(a+)+$", lambda n: n.endswith("(a+)+")),
+                          ("/^read$/", lambda n: n.lower() == "read"),
+                          ("/re.*all|^parse/", lambda n: re.search("re.*all|^parse", n.lower())),
                           ("<script>", lambda n: "<script>" in n)):
         found = search(b, text)
         check("%s: search for %s" % (file, text), found == share(matches) + " match", found)
         b.press("Escape")
-    check(file + ": what is nowhere", search(b, "nowhere") == "no match", b.eval(SUM))
-    check_quiet(b, file + " searched")
-
-
-def check_keys(b, file, up="ArrowUp", down="ArrowDown"):
-    b.open(path(file))
-    focused = []
-    b.eval("document.querySelector('.frame').focus()")
-    for key in up, up, "ArrowRight", "ArrowLeft", down:
-        b.press(key)
-        focused.append(b.eval(FOCUSED))
-    check(file + ": arrows go from frame to frame",
-          focused == ["main", "parse", "compute", "parse", "main"], focused)
-    b.press(up)
-    check(file + ": the focus can be seen",
-          b.eval("getComputedStyle(document.activeElement).outlineStyle") == "solid")
-    check(file + ": the status follows the focus", b.eval(STATUS).startswith("parse"), b.eval(STATUS))
-    b.press("Enter")
-    check(file + ": Enter zooms", frame(b, "parse")["width"] == frames(b)[0]["width"])
-    check(file + ": and keeps the focus", b.eval(FOCUSED) == "parse", b.eval(FOCUSED))
-    b.press("Escape")
+    for text in "nowhere", "/(/", "/^all$/":
+        check("%s: %s is nowhere" % (file, text), search(b, text) == "no match", b.eval(STATUS))
+        b.press("Escape")
     b.press("f", control=True)
     check(file + ": Ctrl-F searches", b.eval("document.activeElement.localName") == "input")
-    b.type("read")
-    b.press("Enter")
-    b.press("n")
-    first = b.eval(FOCUSED)
-    b.press("n")
-    second = b.eval(FOCUSED)
-    b.press("N")
-    check(file + ": n and N go through the matches",
-          [first, second, b.eval(FOCUSED)] == ["read", "Read_all", "read"], [first, second])
-    b.press("?")
-    check(file + ": ? is help", b.eval("document.querySelector('dialog').open"))
-    b.press("Escape")
-    check(file + ": Escape ends it", not b.eval("document.querySelector('dialog').open"))
-    check_quiet(b, file + " by keys")
+    check_quiet(b, file + " searched")
 
 
 def check_names(b, file):
@@ -251,37 +205,13 @@ def check_names(b, file):
     check(file + ": hostile names stand there literally",
           len(hostile) > 8 and all(n in there for n in hostile), set(hostile) - set(there))
     check(file + ": and are no markup",
-          b.eval("document.querySelectorAll('main *:not(.frame, svg, path), img, iframe').length") == 0 and
-          b.eval("document.scripts.length") == (2 if file.endswith(".html") else 0) and
-          not b.eval("window.pwned"))
-    for f in frames(b):
-        if f["text"] and f["clipped"]:
-            check(file + ": text fits its frame", False, f)
-            return
-    check(file + ": text fits its frame", any("\u2026" in f["text"] for f in frames(b)))
-
-
-def luminance(color):
-    channels = [int(c) / 255 for c in re.findall(r"\d+", color)[:3]]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(f):
-    light = sorted((luminance(f["color"]), luminance(f["back"])))
-    return (light[1] + 0.05) / (light[0] + 0.05)
+          b.eval("document.querySelectorAll('#frames *:not(g, title, rect, text), img, iframe').length") == 0 and
+          b.eval("document.scripts.length" if file.endswith(".html") else "1") == 1 and not b.eval("window.pwned"))
+    check(file + ": text fits its frame", all(f["fits"] for f in frames(b)) and
+          any("\u2026" in f["text"] for f in frames(b)), [f for f in frames(b) if not f["fits"]])
 
 
 def check_looks(b, file):
-    for scheme, media in ("light", ""), ("dark", ""), ("dark", "print"):
-        b.open(path(file), scheme=scheme, media=media)
-        worst = min(frames(b), key=contrast)
-        check("%s: text can be read, %s %s" % (file, scheme, media), contrast(worst) >= 4.5,
-              (contrast(worst), worst))
-    check(file + ": printed on white", luminance(b.eval("getComputedStyle(document.body).backgroundColor")) == 1)
-    check(file + ": printed with its colours and without buttons",
-          b.eval("getComputedStyle(document.querySelector('.frame')).printColorAdjust") == "exact" and
-          b.eval("getComputedStyle(document.querySelector('button')).display") == "none")
     b.call("Emulation.setTouchEmulationEnabled", enabled=True)
     b.open(path(file), width=400)
     check(file + ": fits a narrow window",
@@ -289,25 +219,26 @@ def check_looks(b, file):
           b.eval("document.documentElement.scrollWidth"))
     click(b, "compute", b.tap)
     end = time.monotonic() + 5  # it becomes a click once it is no other gesture
-    while frame(b, "compute")["width"] < frames(b)[0]["width"] and time.monotonic() < end:
+    while frame(b, "compute")["width"] < frames(b)[0]["width"] - 0.1 and time.monotonic() < end:
         b.eval("new Promise(requestAnimationFrame)")
-    check(file + ": a tap zooms", frame(b, "compute")["width"] == frames(b)[0]["width"])
+    check(file + ": a tap zooms", abs(frame(b, "compute")["width"] - frames(b)[0]["width"]) < 0.1)
     b.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    b.open(path(file), height=120)
+    check(file + ": a high graph begins at its root, below the search", b.eval("scrollY") > 0 and
+          b.eval("document.querySelector('input').getBoundingClientRect().top") < 8 and
+          frame(b, "all")["top"] < 120, (b.eval("scrollY"), frame(b, "all")))
 
 
 def check_without_scripts(b):
-    b.open(path("flame.svg"), scripts=False)
-    # No scripts: what is there is read from the document's nodes.
-    node = b.call("DOM.getDocument", depth=-1)["root"]
-    text = b.call("DOM.getOuterHTML", nodeId=node["nodeId"])["outerHTML"]
-    check("flame.svg: a frame for each without scripts",
-          text.count("<rect") == len(tree_of(NEW)) + 1, text.count("<rect"))
-    check("flame.svg: names without scripts",
-          ">compute</text>" in text and "<title>solve\n" in text and ">&lt;/script&gt;" in text)
-    b.open(path("flame.html"), scripts=False)
-    node = b.call("DOM.getDocument", depth=-1)["root"]
-    text = b.call("DOM.getOuterHTML", nodeId=node["nodeId"])["outerHTML"]
-    check("flame.html: says that it needs scripts", "<p>This page needs scripts." in text, text[:500])
+    for file in "flame.svg", "flame.html":
+        b.open(path(file), scripts=False)
+        # No scripts: what is there is read from the document's nodes.
+        node = b.call("DOM.getDocument", depth=-1)["root"]
+        text = b.call("DOM.getOuterHTML", nodeId=node["nodeId"])["outerHTML"]
+        check(file + ": a frame for each without scripts",
+              text.count("<rect") == len(tree_of(NEW)) + 1, text.count("<rect"))
+        check(file + ": names without scripts",
+              ">compute</text>" in text and "<title>solve\n" in text and ">&lt;/script&gt;" in text)
 
 
 def check_diff(b, file):
@@ -324,9 +255,8 @@ def check_diff(b, file):
     f = frame(b, "solve")
     b.move(f["left"] + 5, f["top"] + 5)
     status = b.eval(STATUS)
-    check(file + ": the status tells both shares and the change",
-          "old 10.00 %, new 20.00 %, change +10.00 percentage points" in status, status)
-    notes = b.eval("document.querySelector('.notes').innerText")
+    check(file + ": the status tells both shares", "20 samples, 20.00 %; old 20 samples, 10.00 %;" in status, status)
+    notes = b.eval("document.querySelector('svg').textContent")
     check(file + ": tells what is gone",
           "1 frame of the old profile is gone; the largest had 15.00 %: legacy" in notes, notes)
     check_quiet(b, file)
@@ -342,10 +272,8 @@ def check_all(b):
         check_zoom(b, file)
         check_status(b, file)
         check_search(b, file)
-        check_keys(b, file)
         check_names(b, file)
         check_looks(b, file)
-    check_keys(b, "icicle.html", up="ArrowDown", down="ArrowUp")
     check_without_scripts(b)
     check_diff(b, "diff.html")
     check_diff(b, "diff.svg")

@@ -22,11 +22,12 @@ TIMED = """(act) => new Promise((done) => {
 })"""
 # A click in the graph, at parts of its width and height.
 CLICK = """() => {
-	const box = document.querySelector('main').getBoundingClientRect();
+	const box = document.getElementById('frames').getBoundingClientRect();
 	const at = { clientX: box.left + box.width * %f, clientY: box.top + box.height * %f };
 	document.elementFromPoint(at.clientX, Math.min(Math.max(at.clientY, 150), 700))
 		.dispatchEvent(new MouseEvent('click', { bubbles: true, ...at }));
 }"""
+RESET = "() => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))"
 SEARCH = """() => {
 	const search = document.querySelector('input');
 	search.value = %r;
@@ -41,11 +42,11 @@ def timed(b, act):
 def measure(b, file):
     b.open(file)
     shown = b.eval("(%s)(() => {}).then(() => performance.now())" % TIMED)
-    count = b.eval("document.querySelectorAll('.frame').length")
+    count = b.eval("document.querySelectorAll('#frames > g').length")
     zooms, resets = [], []
     for i in range(20):
         zooms.append(timed(b, CLICK % (i / 20 + 0.01, i * 7 % 20 / 20 + 0.01)))
-        resets.append(timed(b, "() => document.querySelector('button').click()"))
+        resets.append(timed(b, RESET))
     search = timed(b, SEARCH % "e")
     print("%d %.0f %.0f %.0f %.0f" % (count, shown, statistics.median(zooms),
                                      statistics.median(resets), search))

@@ -335,12 +335,12 @@ for pair in $values; do
 		json 'print(sum(f["self"] for f in j["functions"])) or True' /dev/stdin | head -n 1)"
 	"$profiltool" report --tree --json "$file" >"$work/tree.json" 2>/dev/null
 	check "$name: the tree" json "j['value'] == '$value' and j['samples'] == $total" "$work/tree.json"
-	"$profiltool" flamegraph "$file" -o "$work/$name.html" 2>/dev/null
-	check "$name: the flame graph" grep -qE "\b$total\b" "$work/$name.html"
 	"$profiltool" diff "$file" "$back" >/dev/null 2>"$work/diff.err"
 	told="$total $value" # times are in seconds
 	[ "${value#*/}" != nanoseconds ] || told=$(LC_ALL=C awk -v ns="$total" -v type="$type" \
 		'BEGIN { printf "%.3f s of %s", ns / 1e9, type }')
+	"$profiltool" flamegraph "$file" -o "$work/$name.html" 2>/dev/null
+	check "$name: the flame graph" grep -q "^${told%% *} .*, 100.00 %; self" "$work/$name.html"
 	check "$name: diff" grep -q "^profiltool: old: .*: $told\b" "$work/diff.err"
 	[ "$name" = goroutine ] || check "$name: gperftools" test "$total" -eq \
 		"$("$profiltool" convert -f gperftools "$file" "$work/$name.prof" 2>/dev/null

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Flame graphs: the data and the picture of each form, colours, notes, and hostile names. */
+/* Flame graphs: frames of each form, colours, notes, and hostile names. */
 #include "print_fixture.h"
 #include "stack_fixture.h"
 
 #include <stdlib.h>
 
 #include "report/flame_graph/flame_graph.h"
-#include "report/flame_graph/flame_graph_parts.h"
 
 static const char *print(const struct profile *p, const struct profile *earlier,
 			 const struct flame_graph_options *o)
@@ -18,48 +17,78 @@ static const char *print(const struct profile *p, const struct profile *earlier,
 	return print_end(out, flame_graph_print(p, earlier, &all, out));
 }
 
-/* The value of "KEY" in the data, up to the next key. */
-static const char *member(const char *key)
-{
-	static char text[1024];
-	const char *at, *end;
-	char quoted[32];
-
-	snprintf(quoted, sizeof(quoted), "\n\"%s\":", key);
-	at = strstr(printed, quoted);
-	assert_non_null(at);
-	at += strlen(quoted);
-	end = strstr(at, ",\n\"");
-	end = end ?: strstr(at, "}</script>");
-	assert_non_null(end);
-	snprintf(text, sizeof(text), "%.*s", (int)(end - at), at);
-	return text;
-}
-
 static bool has(const char *text)
 {
 	return strstr(printed, text);
 }
 
-static void test_data(void **state)
+/* The frames: "NAME X WIDTH Y" of each, the numbers without what is behind their points. */
+static const char *frames(void)
+{
+	static char text[2048];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const char *at = printed; (at = strstr(at, "<g><title>")); at++) {
+		const char *rect = strstr(at, "<rect"), *name = at + strlen("<g><title>");
+		unsigned int x, width, y;
+
+		assert_non_null(rect);
+		assert_int_equal(
+			sscanf(rect, "<rect x=\"%u.%*u\" width=\"%u.%*u\" y=\"%u\" height=\"17\"",
+			       &x, &width, &y),
+			3);
+		used += snprintf(text + used, sizeof(text) - used, "%.*s %u %u %u\n",
+				 (int)strcspn(name, "\n"), name, x, width, y);
+	}
+	return text;
+}
+
+/* The colour of the first frame of this name. */
+static const char *color_of(const char *name)
+{
+	static char color[32];
+	char title[64];
+	const char *at;
+
+	snprintf(title, sizeof(title), "<g><title>%s\n", name);
+	at = strstr(printed, title);
+	assert_non_null(at);
+	assert_int_equal(sscanf(strstr(at, "fill="), "fill=\"%31[^\"]", color), 1);
+	return color;
+}
+
+static unsigned int hue_of(const char *name)
+{
+	unsigned int hue;
+
+	assert_int_equal(sscanf(color_of(name), "hsl(%u,", &hue), 1);
+	return hue;
+}
+
+static void test_frames(void **state)
 {
 	struct profile *p = new_profile();
-	const struct flame_graph_options html = { .html = true };
+	const struct flame_graph_options html = { .html = true, .icicle = true };
 
 	(void)state;
 	add(p, "main a b", 5);
 	add(p, "main a", 2);
 	add(p, "main c", 3);
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_string_equal(
+		frames(),
+		"all 10 1179 92\nmain 10 1179 74\na 10 825 56\nb 10 589 38\nc 836 353 56\n");
+	assert_true(has("<title>all\n10 samples, 100.00 %; self 0 samples, 0.00 %</title>"));
+	assert_true(has("\n7 samples, 70.00 %; self 2 samples, 20.00 %</title>"));
 	print(p, NULL, &html);
-	assert_string_equal(member("all"), "10");
-	assert_string_equal(member("unit"), "\"samples\"");
-	assert_string_equal(member("notes"), "[]");
-	/* DEPTH,FRAME,TOTAL,SELF */
-	assert_string_equal(member("nodes"), "[\n0,0,10,0,\n1,1,10,0,\n2,2,7,2,\n3,3,5,5,\n"
-					     "2,4,3,3]");
-	print(p, NULL, &(struct flame_graph_options){ .html = true, .tree.inverted = true });
-	assert_string_equal(member("nodes"), "[\n0,0,10,0,\n1,3,5,0,\n2,2,5,0,\n3,1,5,5,\n"
-					     "1,4,3,0,\n2,1,3,3,\n1,2,2,0,\n2,1,2,2]");
+	assert_string_equal(
+		frames(),
+		"all 10 1179 38\nmain 10 1179 56\na 10 825 74\nb 10 589 92\nc 836 353 74\n");
+	print(p, NULL, &(struct flame_graph_options){ .icicle = true, .tree.inverted = true });
+	assert_string_equal(
+		frames(), "all 10 1179 38\nb 10 589 56\na 10 589 74\nmain 10 589 92\nc 600 353 56\n"
+			  "main 600 353 74\na 954 235 56\nmain 954 235 74\n");
 	profile_free(p);
 }
 
@@ -74,9 +103,11 @@ static void test_folded(void **state)
 	add(p, "main quark lepton", 6);
 	add(p, "main boson", 4);
 	print(p, NULL, &o);
-	assert_string_equal(member("notes"),
-			    "[\"2 frames under 10 % of all samples are not shown.\"]");
+	assert_true(has(">2 frames under 10 % of all samples are not shown.<"));
 	assert_false(has("quark") || has("lepton") || has("boson"));
+	add(p, "main a", 99900);
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_true(has(">2 frames under 0.01 % of all samples are not shown.<"));
 	profile_free(p);
 }
 
@@ -87,20 +118,18 @@ static void test_flat(void **state)
 	(void)state;
 	add(p, "main", 1);
 	print(p, NULL, &(struct flame_graph_options){ 0 });
-	assert_string_equal(member("notes"),
-			    "[\"There are no call stacks here: record them with -g.\"]");
+	assert_true(has(">There are no call stacks here: record them with -g.<"));
 	add(p, "main a", 1);
 	p->totals.stacks_user = 8;
 	p->totals.stacks_complete = 3;
-	print(p, NULL, &(struct flame_graph_options){ .html = true });
-	assert_string_equal(member("notes"), "[]"); /* unknown for frame pointers */
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_false(has("stacks")); /* unknown for frame pointers */
 	p->stacks = "cfi";
-	print(p, NULL, &(struct flame_graph_options){ .html = true });
-	assert_string_equal(member("notes"),
-			    "[\"37.50 % of the user stacks reach the program's start.\"]");
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_true(has(">37.50 % of the user stacks reach the program&#39;s start.<"));
 	p->totals.stacks_complete = 8;
-	print(p, NULL, &(struct flame_graph_options){ .html = true });
-	assert_string_equal(member("notes"), "[]");
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_false(has("user stacks"));
 	profile_free(p);
 }
 
@@ -111,50 +140,45 @@ static void test_extremes(void **state)
 
 	(void)state;
 	print(p, NULL, &(struct flame_graph_options){ 0 });
-	assert_string_equal(member("nodes"), "[\n0,0,0,0]");
+	assert_string_equal(frames(), "all 10 1179 56\n");
 	add(p, "main a", INT64_MAX);
 	add(p, "main b", INT64_MAX);
 	add(p, "main c", INT64_MAX);
 	print(p, NULL, &(struct flame_graph_options){ 0 });
-	assert_string_equal(member("all"), "18446744073709551615");
-	assert_true(has("width=\"1179.3\""));
+	assert_non_null(strstr(frames(), "\nmain 10 1179 "));
 	profile_free(p);
 }
 
-/* [NAME, IMAGE, HUE, CLASS]: the image determines the hue, the kernel has a fixed one. */
+/* The image determines the hue, by its base name; the kernel has a fixed one. */
 static void test_colors(void **state)
 {
 	struct profile *p = new_profile();
-	struct flame_graph g = { 0 };
-	struct call_frame f = { .name = "f", .image = "/lib/one.so", .named = true };
-	struct call_frame other = { .name = "f", .image = "/lib/two.so", .named = true };
-	unsigned int hue = flame_graph_hue(&g, &f);
+	char images[32];
+	unsigned int hue;
 
 	(void)state;
-	/* The same hue in every graph and process, by the base name. */
-	assert_int_equal(hue, flame_graph_hue(&g, &f));
-	f.image = "/elsewhere/one.so";
-	assert_int_equal(hue, flame_graph_hue(&g, &f));
-	/* If all hues are taken, an image that has one keeps it. */
-	for (int i = 0; i < FLAME_GRAPH_HUES - 1; i++)
-		g.images[i] = "taken";
-	g.images[FLAME_GRAPH_HUES - 1] = "one.so";
-	assert_int_equal(flame_graph_hue(&g, &f) / 10, 34);
-	assert_true(flame_graph_hue(&g, &other) < 360);
-	f.kernel = true;
-	assert_in_range(flame_graph_hue(&g, &f), 20, 39);
-
 	add(p, "main f<outer /lib/x@", 1);
-	print(p, NULL, &(struct flame_graph_options){ .html = true });
-	assert_true(has(",\"inlined\"]"));
-	assert_true(has("[\"[x]\",\"/lib/x\","));
-	assert_true(has(",\"unnamed\"]"));
-	assert_true(has("[\"all\",\"\","));
-	assert_true(has(",\"who\"]"));
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	hue = hue_of("f");
+	assert_non_null(strstr(color_of("f"), ",68%,88%)"));   /* inlined */
+	assert_non_null(strstr(color_of("[x]"), ",22%,78%)")); /* without a name */
+	assert_non_null(strstr(color_of("all"), ",0%,78%)"));
+	assert_non_null(strstr(color_of("main"), ",68%,78%)"));
+	/* Many images: those that had a hue first keep it. */
+	for (int i = 0; i < 20; i++) {
+		snprintf(images, sizeof(images), "main /lib/%d@", i);
+		add(p, images, 1);
+	}
+	print(p, NULL, &(struct flame_graph_options){ 0 });
+	assert_int_equal(hue, hue_of("f"));
+	for (int i = 0; i < 20; i++) {
+		snprintf(images, sizeof(images), "[%d]", i);
+		assert_true(hue_of(images) < 360);
+	}
 	profile_free(p);
 }
 
-/* DEPTH,FRAME,TOTAL,SELF,HEAT,OLD TOTAL; a frame without width is no node. */
+/* A frame without width is none; what is gone is said. */
 static void test_compared(void **state)
 {
 	struct profile *p = new_profile(), *earlier = new_profile();
@@ -168,86 +192,47 @@ static void test_compared(void **state)
 	add(earlier, "main gone deeper", 6);
 	add(earlier, "main left", 4);
 	print(p, earlier, &(struct flame_graph_options){ .html = true });
-	assert_string_equal(member("oldAll"), "20");
-	assert_string_equal(member("scale"), "25");
-	assert_string_equal(member("nodes"), "[\n0,0,100,0,0,20,\n1,1,100,20,0,20,\n"
-					     "2,2,50,50,1,5,\n2,3,30,30,0.45,5]");
-	assert_string_equal(member("gone"), "[[4,6],[5,4]]");
-	assert_string_equal(member("notes"), "[\"2 frames of the old profile are gone; the largest "
-					     "had 30.00 %: gone\"]");
+	assert_true(has(">2 frames of the old profile are gone; the largest had 30.00 %: gone<"));
+	assert_true(has("; the full colour is 25.00 percentage points.<"));
+	assert_true(has(
+		"\n50 samples, 50.00 %; old 5 samples, 25.00 %; self 50 samples, 50.00 %</title>"));
+	assert_string_equal(color_of("main"), "hsl(215,0%,95%)");
+	assert_string_equal(color_of("up"), "hsl(12,88%,59%)");
+	assert_string_equal(color_of("down"), "hsl(12,88%,78%)");
+	assert_false(has("<g><title>gone") || has("<g><title>left"));
 	print(earlier, p, &(struct flame_graph_options){ 0 });
-	assert_true(has("; old 50.00 %</title>"));
-	assert_string_equal(member("gone"), "[]");
-	assert_true(has(",-0.91,50,"));
+	assert_true(has("; old 50 samples, 50.00 %; "));
+	assert_string_equal(color_of("up"), "hsl(215,88%,62%)");
+	assert_false(has("gone;"));
 	profile_free(earlier);
 	profile_free(p);
 }
 
-static const char *escaped(int (*print_text)(const char *raw, FILE *out), const char *raw)
-{
-	static char text[256];
-	FILE *out = fmemopen(text, sizeof(text), "w");
-
-	assert_non_null(out);
-	assert_int_equal(print_text(raw, out), 0);
-	fclose(out);
-	return text;
-}
-
-static void test_text(void **state)
-{
-	(void)state;
-	assert_string_equal(escaped(flame_graph_print_xml, "<a b=\"c\" d='e'>&]]>"),
-			    "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;]]&gt;");
-	assert_string_equal(escaped(flame_graph_print_json, "</script>\"\\ ]]> &amp; <!--"),
-			    "\"\\u003c/script\\u003e\\\"\\\\ ]]\\u003e \\u0026amp; \\u003c!--\"");
-	assert_string_equal(escaped(flame_graph_print_xml, "\x1b[0m\xff \xc3\xa4"),
-			    "\\x1b[0m\\xff \xc3\xa4");
-	assert_string_equal(escaped(flame_graph_print_json, "\n\xff"), "\"\\\\x0a\\\\xff\"");
-	/* Characters that XML does not allow, not even as numeric references. */
-	assert_string_equal(escaped(flame_graph_print_xml, "\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd"),
-			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-	assert_string_equal(escaped(flame_graph_print_json, "\xef\xbf\xbe"), "\"\\ufffd\"");
-}
-
-static void test_decimal(void **state)
-{
-	char text[TEXT_PERCENT_SIZE];
-
-	(void)state;
-	assert_string_equal(flame_graph_decimal(0, text), "0");
-	assert_string_equal(flame_graph_decimal(100, text), "100");
-	assert_string_equal(flame_graph_decimal(12.5, text), "12.5");
-	assert_string_equal(flame_graph_decimal(0.05, text), "0.05");
-	assert_string_equal(flame_graph_decimal(1.999, text), "2");
-}
-
-/* Each form has its parts, and the title is escaped in both. */
+/* The title is escaped in each form, and what XML does not allow is replaced. */
 static void test_forms(void **state)
 {
 	struct profile *p = new_profile();
 
 	(void)state;
 	add(p, "main a", 1);
-	print(p, NULL, &(struct flame_graph_options){ .title = "</title><script>" });
-	assert_true(has("<title>&lt;/title&gt;&lt;script&gt;</title>"));
-	assert_string_equal(member("icicle"), "false");
+	print(p, NULL,
+	      &(struct flame_graph_options){
+		      .title = "</title>&'\"\x1b[0m\xff \xc3\xa4 \xef\xbf\xbe\xef\xbf\xbf" });
+	assert_true(has("<title>&#60;/title&#62;&#38;&#39;&#34;\\x1b[0m\\xff \xc3\xa4 "
+			"\xef\xbf\xbd\xef\xbf\xbd</title>"));
 	assert_int_equal(strncmp(printed, "<?xml ", 6), 0);
-	print(p, NULL, &(struct flame_graph_options){ .html = true, .icicle = true, .title = "<" });
-	assert_true(has("<title>&lt;</title>"));
-	assert_string_equal(member("icicle"), "true");
+	print(p, NULL, &(struct flame_graph_options){ .html = true, .title = "<" });
+	assert_true(has("<title>&#60;</title>"));
 	assert_int_equal(strncmp(printed, "<!DOCTYPE html>", 15), 0);
-	assert_false(has("<rect"));
 	profile_free(p);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data),   cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_frames), cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_flat),   cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_colors), cmocka_unit_test(test_compared),
-		cmocka_unit_test(test_text),   cmocka_unit_test(test_decimal),
 		cmocka_unit_test(test_forms),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
