@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The packages under a real systemd and Debian's own kernel, in qemu without KVM: socket activation, restart,
 # limits, journal; profil(2) of a user without privileges, with no other setting. systemd_guest.sh runs inside.
-# It takes the packages that debian.sh has built, of PROFIL_TEST_SUITE (trixie). As root, with the network.
+# It takes the packages that debian.sh has built, of PROFIL_TEST_SUITE (trixie): from build/roots/trixie-debs. On a machine
+# with that release, `make deb` makes them, too: copy build/deb/*.deb. As root, with the network.
 # Time limit: 7200 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh
@@ -17,11 +18,11 @@ longest=5400 # seconds: ten times what it takes on an idle host
 
 prepare() {
 	make_root "$root" && mkdir "$root/debs" "$root/test" &&
-		cp "$roots/$suite-debs/"{profiltool,libprofil1,libprofil-dev,profild-bin,profild,profil-continuous,profil-dkms}_"$version"-*.deb "$root/debs" &&
-		cp "$top/debian/tests/busy.c" "$top/tests/packages/systemd_guest.sh" "$root/test" &&
+		cp "$roots/$suite-debs/"{profiltool,libprofil1,libprofil-dev,profild-bin,profild,profil-continuous,profil-dkms}_"$version"[-~]*.deb "$root/debs" &&
+		cp "$top/debian/tests/busy.c" "$top/tests/packages/systemd_guest.sh" "$top/user/daemon/profild.8" "$root/test" &&
 		enter "$root" sh -ec '
 			apt-get -q update
-			apt-get -qy install systemd-sysv dbus udev procps kmod initramfs-tools gcc libc6-dev python3 \
+			apt-get -qy install systemd-sysv dbus udev procps kmod initramfs-tools gcc libc6-dev python3 curl \
 				linux-image-amd64 linux-headers-amd64 /debs/*.deb
 			cd /test
 			gcc -O1 -fno-pie -no-pie -falign-functions=64 -DLIBPROFIL -o busy busy.c -lprofil
