@@ -244,8 +244,12 @@ check "a key that is not documented is noticed" notices "no key total" keys_are_
 unwritten_keys() {
 	local key
 
-	grep -rhoE 'json_(add|begin|member)[a-z_]*\([^"()]*"[a-z_0-9]+"' "$top/user/report" "$top/user/tool" |
-		sed -E 's/.*"(.*)"/\1/' | sort -u | while read -r key; do
+	{
+		grep -rhoE 'json_(add|begin|member)[a-z_]*\([^"()]*"[a-z_0-9]+"' "$top/user/report" "$top/user/tool"
+		# Counters of the account have their name, or what .json says.
+		tr -d '\n' <"$top/user/util/account.h" | sed 's/\tX(/\nX"/g' |
+			sed -nE '/^X"/{s/.*\.json = ("[a-z_]+").*/\1/;s/^X("[a-z_]+),.*/\1"/;p}'
+	} | sed -E 's/.*"(.*)"/\1/' | sort -u | while read -r key; do
 		grep -qwF -- "$key" "$@" || echo "no key $key"
 	done
 }

@@ -319,6 +319,6 @@ kill -INT "$recorder"
 wait "$recorder"
 check "each thread that ended unseen is counted" \
 	sums "w['lost'] > 0 and w['threads'] + w['lost'] == 15001 and $closes" lost
-check "the summary says so" grep -q 'threads ended unseen, as there was no room for so many at once' "$work/lost.err"
+check "the summary says so" grep -q 'threads that ended unseen, as there was no room for so many at once' "$work/lost.err"
 
 finish

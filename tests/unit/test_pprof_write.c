@@ -185,23 +185,12 @@ static void assert_same_header(const struct profile *p, const struct profile *q)
 static void assert_same_account(const struct profile_totals *a, const struct profile_totals *b)
 {
 	assert_int_equal(a->known, b->known);
-	assert_int_equal(a->ticks, b->ticks);
-	assert_int_equal(a->counted, b->counted);
-	assert_int_equal(a->out_of_range, b->out_of_range);
-	assert_int_equal(a->excluded, b->excluded);
-	assert_int_equal(a->kernel, b->kernel);
-	assert_true(a->cpu_ns == b->cpu_ns);
-	assert_int_equal(a->bpf_ns_per_tick, b->bpf_ns_per_tick);
-	assert_int_equal(a->interrupt_ns, b->interrupt_ns);
+	assert_memory_equal(&a->account, &b->account, sizeof(a->account));
 	assert_int_equal(a->lost_count, b->lost_count);
 	for (size_t i = 0; i < a->lost_count; i++) {
 		assert_string_equal(a->lost[i].cause, b->lost[i].cause);
 		assert_int_equal(a->lost[i].count, b->lost[i].count);
 	}
-	assert_int_equal(a->stack_limit, b->stack_limit);
-	assert_int_equal(a->stacks_truncated, b->stacks_truncated);
-	assert_int_equal(a->stacks_user, b->stacks_user);
-	assert_int_equal(a->stacks_complete, b->stacks_complete);
 	assert_int_equal(a->stack_end_count, b->stack_end_count);
 	for (size_t i = 0; i < a->stack_end_count; i++) {
 		assert_string_equal(a->stack_ends[i].cause, b->stack_ends[i].cause);

@@ -18,11 +18,11 @@ static void test_hour(void **context)
 
 	(void)context;
 	/* A good minute, a bad one, and windows of a second. */
-	s.stacks_user = s.stacks_complete = 1000;
+	s.account.stacks_user = s.account.stacks_complete = 1000;
 	state_note_hour(&h, &s, MINUTE * 60ULL);
 	for (int i = 0; i < 60; i++) {
-		s.stacks_user += 10;
-		s.stacks_complete += 5;
+		s.account.stacks_user += 10;
+		s.account.stacks_complete += 5;
 		state_note_hour(&h, &s, (MINUTE + 1) * 60ULL + i);
 	}
 	assert_int_equal(s.recent[RECENT_STACKS_USER], 1600);
@@ -34,13 +34,13 @@ static void test_hour(void **context)
 	s.cpu_ns = 7;
 	s.bpf_ns = 20;
 	s.interrupt_ns = 100;
-	s.ticks = 3;
+	s.account.ticks = 3;
 	state_note_hour(&h, &s, (MINUTE + 61) * 60ULL);
 	assert_int_equal(s.recent[RECENT_STACKS_USER], 0);
 	assert_int_equal(s.recent[RECENT_CPU_NS], 127);
 	assert_int_equal(s.recent[RECENT_TICKS], 3);
 	/* A clock that was set back: what it had ahead is of no hour. */
-	s.ticks += 4;
+	s.account.ticks += 4;
 	state_note_hour(&h, &s, (MINUTE - 100) * 60ULL);
 	assert_int_equal(s.recent[RECENT_TICKS], 4);
 }

@@ -83,22 +83,17 @@ struct capture {
 	uint64_t start_time_ns; /* since the epoch */
 	struct tick_cost interrupt;
 	uint64_t own_start_ns; /* CPU time of this process when the window began */
-	uint64_t own_ns;
 	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
 	bool has_group_ns;     /* the kernel reports the CPU time of the groups */
-	uint64_t cpu_ns;
 	struct stack_account stacks;
 	/* The last window, and what was there before it. */
 	struct sample_window window;
 	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
 	uint64_t next_start_ns, next_start_time_ns;
-	uint64_t lost, lost_before; /* records */
-	pid_t crowded;		    /* one of them in the window; 0: none */
-	struct refusals refusals;   /* of the window */
-	uint64_t codes_lost;	    /* as in struct capture_totals */
-	uint64_t dropped, dropped_before;
-	uint64_t in_doubt;  /* samples of the window */
-	bool target_execed; /* the target of a histogram has called exec */
+	struct account account; /* of the window; what nothing else counts */
+	uint64_t records_lost_before, children_lost_before;
+	struct refusals refusals; /* of the window */
+	bool target_execed;	  /* the target of a histogram has called exec */
 };
 
 static bool has_histogram(const struct capture *c)
@@ -768,7 +763,7 @@ static int account_for(const struct capture_sample *sample, void *context)
 {
 	struct capture *c = context;
 
-	c->in_doubt += sample->in_doubt ? sample->count : 0;
+	c->account.in_doubt += sample->in_doubt ? sample->count : 0;
 	return c->stacks.limit ? stack_account_add(&c->stacks, sample) : 0;
 }
 
@@ -782,7 +777,7 @@ static uint64_t records_lost(const struct capture *c)
 
 static void take_crowded(struct capture *c)
 {
-	c->crowded = c->crowded ?: c->processes.crowded;
+	c->account.crowded = c->account.crowded ?: (uint64_t)c->processes.crowded;
 	c->processes.crowded = 0;
 }
 
@@ -849,20 +844,20 @@ int capture_cut(struct capture *c, struct error *e)
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
 	err = read_cpu_time(c, &ns, e);
-	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
+	c->account.cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
 	err = err ?: capture_handle(c, e);
 	if (err)
 		return err;
 	lost = records_lost(c);
-	c->lost = lost - c->lost_before;
-	c->lost_before = lost;
+	c->account.mapping_records_lost = lost - c->records_lost_before;
+	c->records_lost_before = lost;
 	dropped = members_dropped(&c->members);
-	c->dropped = dropped - c->dropped_before;
-	c->dropped_before = dropped;
-	c->crowded = 0;
+	c->account.children_lost = dropped - c->children_lost_before;
+	c->children_lost_before = dropped;
+	c->account.crowded = 0;
 	take_crowded(c);
-	c->codes_lost = scripts_take_losses(&c->unwind.scripts, &c->processes.refusals);
+	c->account.codes_lost = scripts_take_losses(&c->unwind.scripts, &c->processes.refusals);
 	c->refusals = c->processes.refusals;
 	c->processes.refusals.count = 0;
 	/*
@@ -880,13 +875,13 @@ int capture_cut(struct capture *c, struct error *e)
 	if (take_window(c))
 		return error_no_memory(e);
 	stack_account_clear(&c->stacks);
-	c->in_doubt = 0;
+	c->account.in_doubt = 0;
 	if (capture_each_sample(c, account_for, c))
 		return error_no_memory(e);
 	stack_account_sort(&c->stacks);
 	take_crowded(c);
 	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + children_cpu_ns();
-	c->own_ns = own_ns - c->own_start_ns;
+	c->account.own_ns = own_ns - c->own_start_ns;
 	c->own_start_ns = own_ns;
 	if (!c->stopped && !has_tick(c))
 		tick_cost_update(&c->interrupt, now_ns());
@@ -979,27 +974,21 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	uint64_t kernel;
 
 	*totals = (struct capture_totals){
-		.ticks = c->window.ticks,
-		.counted = counts_sum(&c->counts, &kernel),
-		.mapping_records_lost = c->lost,
-		.times_lost = c->window.times_lost,
-		.in_doubt = c->in_doubt,
-		.dropped = c->dropped,
-		.crowded = c->crowded,
-		.codes_lost = c->codes_lost,
-		.interrupt_ns = c->interrupt.ns,
-		.cpu_ns = c->cpu_ns,
-		.own_ns = c->own_ns,
+		.account = c->account,
 		.start_time_ns = c->start_time_ns,
 		.start_ns = c->start_ns,
 		.duration_ns = c->stop_ns - c->start_ns,
-		.stack_limit = c->stacks.limit,
-		.stacks_truncated = c->stacks.truncated,
-		.stacks_user = c->stacks.user,
-		.stacks_complete = c->stacks.complete,
-		.wall_lost = c->wall.exits_lost,
-		.throttled_lost = c->wall.quotas_lost,
 	};
+	totals->ticks = c->window.ticks;
+	totals->counted = counts_sum(&c->counts, &kernel);
+	totals->times_lost = c->window.times_lost;
+	totals->interrupt_ns = c->interrupt.ns;
+	totals->stack_limit = c->stacks.limit;
+	totals->stacks_truncated = c->stacks.truncated;
+	totals->stacks_user = c->stacks.user;
+	totals->stacks_complete = c->stacks.complete;
+	totals->wall_lost = c->wall.exits_lost;
+	totals->throttled_lost = c->wall.quotas_lost;
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && events_count_time(&c->events))
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
@@ -1170,7 +1159,8 @@ static int each_counted(struct capture *c, const struct counts *counts,
 			void *context)
 {
 	/* The records of an earlier window that were lost have been read again. */
-	bool incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
+	bool incomplete = c->account.mapping_records_lost ||
+			  c->processes.records_lost != sideband_lost(c->sideband);
 
 	return resolve_each(counts, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);

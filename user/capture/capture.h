@@ -10,6 +10,7 @@
 
 #include "capture/refusal.h"
 #include "capture/unwind/unwind_rows.h"
+#include "util/account.h"
 #include "util/error.h"
 
 /*
@@ -178,45 +179,16 @@ uint64_t capture_ticks(const struct capture *c);
 /* --- The result: of the last window, after capture_cut() or capture_stop() --- */
 
 struct capture_totals {
-	uint64_t ticks;		       /* of the targets, counted apart from what became of them */
-	uint64_t counted;	       /* the sum of all samples' counts */
-	uint64_t kernel;	       /* of the counted: in the kernel */
-	uint64_t out_of_range;	       /* at a pc without a cell */
-	uint64_t excluded;	       /* in a mode that is not recorded */
-	uint64_t ring_full;	       /* lost: no room in the ring buffer */
-	uint64_t no_cell;	       /* lost: the cell is beyond the map */
-	uint64_t ring;		       /* of the counted: through the ring buffer */
-	uint64_t mapping_records_lost; /* sideband records that the kernel dropped */
-	uint64_t times_lost;	       /* of ticks that are counted */
-	uint64_t in_doubt;	       /* of the counted: named by what may have changed by then */
-	uint64_t waits;		       /* of threads, with options.waits; */
-	uint64_t waits_spared;	  /* of these: without a stack, as that would have cost too much; */
-	uint64_t codes_lost;	  /* functions of scripts without a name: there were too many */
-	uint64_t waits_no_room;	  /* and without a stack: there were too many; */
-	uint64_t waits_refused;	  /* as many of one user alone, */
-	uid_t waits_refused_uid;  /* who has the most; */
-	uint64_t waits_lost;	  /* and in no account, for want of memory */
-	uint64_t waits_cost_ns;	  /* what following them took of CPU time, about */
-	uint64_t wakers_lost;	  /* waits that ended by one for whom there was no room */
-	uint64_t dropped;	  /* child processes not recorded: too many at once */
-	pid_t crowded;		  /* a process with more mappings than are kept; 0: none */
-	uint64_t bpf_ns_per_tick; /* 0: not measured */
-	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
-	uint64_t interrupts; /* that the clock made, on all CPUs; 0: unknown, or none of its own */
-	uint64_t machine_ns; /* number of CPUs with the clock, times the duration */
-	uint64_t cpu_ns;     /* CPU time of the targets, from the kernel; 0: unknown */
-	uint64_t own_ns;     /* CPU time of this process meanwhile */
-	uint64_t start_time_ns; /* since the epoch, */
-	uint64_t start_ns;	/* and by CLOCK_MONOTONIC */
+	ACCOUNT_MEMBERS;
+	uint64_t ring_full;	 /* ticks lost: no room in the ring buffer */
+	uint64_t no_cell;	 /* ticks lost: the cell is beyond the map */
+	uint64_t ring;		 /* of the counted: through the ring buffer */
+	uint64_t waits_refused;	 /* of waits_no_room: of the one user who has the most */
+	uid_t waits_refused_uid; /* that user */
+	uint64_t start_time_ns;	 /* since the epoch */
+	uint64_t start_ns;	 /* the same by CLOCK_MONOTONIC */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from the call of capture_start(); 0: there was none */
-	/* With call stacks: */
-	uint64_t stack_limit;	   /* most frames in user space, and in the kernel; 0: no stacks */
-	uint64_t stacks_truncated; /* samples cut off at the limit, without their root */
-	uint64_t stacks_user;	   /* samples with frames in user space */
-	uint64_t stacks_complete;  /* of these: up to the program's start; 0 with FP */
-	uint64_t wall_lost;	 /* threads that ended unseen: their time is unknown, or missing */
-	uint64_t throttled_lost; /* times that a control group with a quota found no room */
 };
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);

@@ -326,19 +326,13 @@ static void account_window(struct recorder *r, struct profile *p)
 	}
 	capture_totals(r->capture, &t);
 	capture_tables(r->capture, &tables);
-	s->ticks += t.ticks;
-	s->samples += t.counted;
+	account_merge(&s->account, &t.account);
 	s->ring_full += t.ring_full;
-	s->mapping_records_lost += t.mapping_records_lost;
-	s->times_lost += t.times_lost;
-	s->in_doubt += t.in_doubt;
-	s->codes_lost += t.codes_lost;
-	s->children_lost += t.dropped;
 	if (t.crowded) {
 		s->crowded++;
 		log_detail("process %d has more mappings of code than are kept: addresses in the "
 			   "others have no name until they are read again",
-			   t.crowded);
+			   (int)t.crowded);
 	}
 	for (size_t i = 0; i < refusals->count; i++) {
 		const struct refusal *refusal = &refusals->all[i];
@@ -349,18 +343,13 @@ static void account_window(struct recorder *r, struct profile *p)
 			     clock_ns(CLOCK_REALTIME) / NS_PER_S);
 	}
 	s->unknown_images += profile_count_unmapped(p);
-	s->stacks_user += t.stacks_user;
-	s->stacks_complete += t.stacks_complete;
-	s->machine_ns += t.machine_ns;
 	s->wall_threads = wall.threads;
 	s->ran_ns += wall.ran_ns;
 	s->runnable_ns += wall.runnable_ns;
 	s->blocked_ns += wall.blocked_ns;
 	s->unknown_ns += wall.unknown_ns;
-	s->wall_lost += t.wall_lost;
 	for (size_t i = 0; i < p->totals.throttled_count; i++)
 		s->throttled_ns += p->totals.throttled[i].throttled_ns;
-	s->throttled_lost += t.throttled_lost;
 	s->unwind_bytes = tables.bytes;
 	s->unwind_size_bytes = tables.size_bytes;
 	s->unwind_room_bytes = tables.room_bytes;

@@ -24,7 +24,10 @@
 #define STATE_FILE ".state" /* in the host's directory of the archive */
 #define STATE_SIZE 4096	    /* its size, at least */
 
-/* Every number: its name in the state file and, with METRIC_PREFIX before it, in metrics. */
+/*
+ * Every number, and those of the account: its name in the state file and, with METRIC_PREFIX before
+ * it, in metrics.
+ */
 #define METRIC_PREFIX "profil_"
 
 static const struct field {
@@ -60,17 +63,7 @@ static const struct field {
 	COUNTER(windows_full, "windows_full_total",
 		"Windows that ended early, as they had too many processes or stacks"),
 	COUNTER(window_bytes, "window_bytes_total", "Bytes of the windows written"),
-	COUNTER(samples, "samples_total", "Ticks counted"),
-	COUNTER(ticks, "ticks_total", "Ticks, counted or not"),
 	COUNTER(ring_full, "lost_ring_full_total", "Ticks lost: no room in the ring buffer"),
-	COUNTER(mapping_records_lost, "lost_mapping_records_total",
-		"Records of mappings that the kernel dropped"),
-	COUNTER(times_lost, "lost_times_total", "Ticks counted without their times: no room"),
-	COUNTER(in_doubt, "samples_in_doubt_total",
-		"Ticks counted by what may have changed by then, as records or times were lost"),
-	COUNTER(codes_lost, "lost_script_names_total",
-		"Functions of scripts without a name, for want of room"),
-	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
@@ -87,9 +80,6 @@ static const struct field {
 	      "Images whose call frame information is read later, for lack of time"),
 	COUNTER(unwind_evicted, "unwind_evicted_total",
 		"Images whose call frame information made room for that of others"),
-	COUNTER(stacks_user, "user_stacks_total", "Samples with call stacks in user space"),
-	COUNTER(stacks_complete, "whole_user_stacks_total",
-		"Of these, those up to the start of the program"),
 	RECENT(RECENT_TICKS, "hour_ticks", "Ticks of the last hour"),
 	RECENT(RECENT_RING_FULL, "hour_lost_ring_full", "Of these, lost: no room in the ring"),
 	RECENT(RECENT_STACKS_USER, "hour_user_stacks",
@@ -103,7 +93,6 @@ static const struct field {
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
-	COUNTER(machine_ns, "machine_nanoseconds_total", "Time of all CPUs, idle or not"),
 	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window"),
 	COUNTER(ran_ns, "wall_ran_nanoseconds_total", "CPU time of all threads"),
 	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total",
@@ -114,10 +103,6 @@ static const struct field {
 		"Time of threads of which neither is known"),
 	COUNTER(throttled_ns, "wall_throttled_nanoseconds_total",
 		"Time in which quotas stopped control groups, on all CPUs"),
-	COUNTER(throttled_lost, "wall_throttled_lost_total",
-		"Times that a control group with a quota found no room to be followed"),
-	COUNTER(wall_lost, "wall_lost_threads_total",
-		"Threads that ended unseen: too many at once"),
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
 	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was"),
 	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
@@ -154,7 +139,24 @@ static const struct field {
 
 #define TRIGGER_PATH_SIZE (WINDOW_DAY_SIZE + WINDOW_NAME_SIZE)
 
-#define FIELDS (sizeof(fields) / sizeof(*fields))
+#define FIELDS	    (sizeof(fields) / sizeof(*fields))
+#define FIELD_COUNT (FIELDS + ACCOUNT_COUNT)
+
+/* Number i of FIELD_COUNT. False: it is one of the account that is no metric. */
+static bool get_field(size_t i, struct field *field)
+{
+	if (i < FIELDS) {
+		*field = fields[i];
+		return true;
+	}
+	i -= FIELDS;
+	*field = (struct field){
+		.name = account_counters[i].metric,
+		.help = account_counters[i].what,
+		.offset = offsetof(struct state, account.values) + i * sizeof(uint64_t),
+	};
+	return field->name;
+}
 
 static uint64_t value_of(const struct state *s, const struct field *field)
 {
@@ -266,12 +268,14 @@ static int64_t refusal_uid(const struct refusal *refusal)
 static int write_json(FILE *out, void *context, struct error *e)
 {
 	const struct refusals *refusals = &((const struct state *)context)->refusals;
+	struct field f;
 
 	(void)e;
 	fputs("{", out);
-	for (size_t i = 0; i < FIELDS; i++)
-		fprintf(out, "%s\n\"%s\": %" PRIu64, i ? "," : "", fields[i].name,
-			value_of(context, &fields[i]));
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (get_field(i, &f))
+			fprintf(out, "%s\n\"%s\": %" PRIu64, i ? "," : "", f.name,
+				value_of(context, &f));
 	fputs(",\n\"refusals\": [", out);
 	for (size_t i = 0; i < refusals->count && i < REFUSALS_MAX; i++) {
 		const struct refusal *refusal = &refusals->all[i];
@@ -358,19 +362,17 @@ static void write_refusals(const struct refusals *refusals, FILE *out)
 static int write_metrics(FILE *out, void *context, struct error *e)
 {
 	char path[TRIGGER_PATH_SIZE];
+	struct field f;
 
 	if (fchmod(fileno(out), 0644)) /* node_exporter has a user of its own */
 		return error_set(e, errno, "cannot let others read the metrics");
-	for (size_t i = 0; i < FIELDS; i++) {
-		const struct field *f = &fields[i];
-
-		if (!f->internal)
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (get_field(i, &f) && !f.internal)
 			fprintf(out,
 				"# HELP " METRIC_PREFIX "%s %s.\n"
 				"# TYPE " METRIC_PREFIX "%s %s\n" METRIC_PREFIX "%s %" PRIu64 "\n",
-				f->name, f->help, f->name, f->gauge ? "gauge" : "counter", f->name,
-				value_of(context, f));
-	}
+				f.name, f.help, f.name, f.gauge ? "gauge" : "counter", f.name,
+				value_of(context, &f));
 	write_refusals(&((const struct state *)context)->refusals, out);
 	write_changes(context, out);
 	if (trigger_path(context, path))
@@ -440,12 +442,12 @@ void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
 {
 	const uint64_t minute = now_s / 60;
 	const uint64_t totals[RECENT_COUNT] = {
-		[RECENT_TICKS] = s->ticks,
+		[RECENT_TICKS] = s->account.ticks,
 		[RECENT_RING_FULL] = s->ring_full,
-		[RECENT_STACKS_USER] = s->stacks_user,
-		[RECENT_STACKS_COMPLETE] = s->stacks_complete,
+		[RECENT_STACKS_USER] = s->account.stacks_user,
+		[RECENT_STACKS_COMPLETE] = s->account.stacks_complete,
 		[RECENT_CPU_NS] = s->bpf_ns + s->interrupt_ns + s->cpu_ns,
-		[RECENT_MACHINE_NS] = s->machine_ns,
+		[RECENT_MACHINE_NS] = s->account.machine_ns,
 	};
 	uint64_t *sums = h->minutes[minute % 60].sums;
 
@@ -547,21 +549,15 @@ static void print_state(const struct state *s, enum state_health health, const c
 			       " units replaced\n",
 			       "", s->units_refused, s->units_replaced);
 	}
-	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
+	printf("%-16s %" PRIu64 "\n", "samples", s->account.counted);
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer; %" PRIu64
 	       " of %" PRIu64 " in the last hour\n",
-	       "lost", s->ring_full, s->ticks, s->recent[RECENT_RING_FULL],
+	       "lost", s->ring_full, s->account.ticks, s->recent[RECENT_RING_FULL],
 	       s->recent[RECENT_TICKS]);
-	if (s->mapping_records_lost)
+	if (s->account.mapping_records_lost)
 		printf("%-16s %" PRIu64 " records of mappings, dropped by the kernel\n", "",
-		       s->mapping_records_lost);
-	if (s->times_lost)
-		printf("%-16s %" PRIu64 " times of ticks, no room\n", "", s->times_lost);
-	if (s->codes_lost)
-		printf("%-16s %" PRIu64 " names of functions of scripts, no room\n", "",
-		       s->codes_lost);
-	if (s->children_lost)
-		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
+		       s->account.mapping_records_lost);
+	account_say(&s->account, false, "                 ", stdout);
 	if (s->crowded)
 		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);
@@ -583,10 +579,10 @@ static void print_state(const struct state *s, enum state_health health, const c
 		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",
 		       "symbols unread", s->files_unread);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
-	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
-	if (s->stacks_complete)
+	       s->account.counted ? 100.0 * s->unknown_images / s->account.counted : 0);
+	if (s->account.stacks_complete)
 		printf("%-16s %.1f %% of those in user space; %.1f %% in the last hour\n",
-		       "whole stacks", 100.0 * s->stacks_complete / s->stacks_user,
+		       "whole stacks", 100.0 * s->account.stacks_complete / s->account.stacks_user,
 		       s->recent[RECENT_STACKS_USER] ? 100.0 * s->recent[RECENT_STACKS_COMPLETE] /
 							       s->recent[RECENT_STACKS_USER]
 						     : 0);
@@ -597,13 +593,11 @@ static void print_state(const struct state *s, enum state_health health, const c
 	if (s->throttled_ns)
 		printf("%-16s %.2f s, by quotas of control groups\n", "throttled",
 		       s->throttled_ns / 1e9);
-	if (s->wall_lost)
-		printf("%-16s %" PRIu64 " ended unseen, too many at once\n", "", s->wall_lost);
 	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild", "CPU time",
 	       s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9);
-	if (s->machine_ns)
+	if (s->account.machine_ns)
 		printf(": %.2f %% of the machine's",
-		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) / s->machine_ns);
+		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) / s->account.machine_ns);
 	if (s->recent[RECENT_MACHINE_NS])
 		printf("; %.2f %% in the last hour",
 		       100.0 * s->recent[RECENT_CPU_NS] / s->recent[RECENT_MACHINE_NS]);
@@ -677,6 +671,7 @@ static int read_state(int fd, struct state *s)
 	FILE *in = fdopen(fd, "r");
 	char line[256], name[64];
 	uint64_t number;
+	struct field f;
 	int known = 0;
 
 	if (!in) {
@@ -687,9 +682,9 @@ static int read_state(int fd, struct state *s)
 		if (read_refusal(line, &s->refusals) ||
 		    sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
 			continue;
-		for (size_t i = 0; i < FIELDS; i++)
-			if (strcmp(name, fields[i].name) == 0) {
-				memcpy((char *)s + fields[i].offset, &number, sizeof(number));
+		for (size_t i = 0; i < FIELD_COUNT; i++)
+			if (get_field(i, &f) && strcmp(name, f.name) == 0) {
+				memcpy((char *)s + f.offset, &number, sizeof(number));
 				known++;
 			}
 	}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "capture/refusal.h"
+#include "util/account.h"
 #include "util/error.h"
 
 /*
@@ -53,27 +54,22 @@ struct state {
 	uint64_t windows_waiting, waiting_bytes; /* for the keeper, in memory */
 	uint64_t windows_lost;			 /* too many waited, or there was no memory */
 	uint64_t windows_full;			 /* ended early: there was no memory for more */
-	uint64_t samples, ticks;
-	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
-	uint64_t times_lost, in_doubt, codes_lost;		 /* as in struct capture_totals */
+	struct account account;			 /* of all windows */
+	uint64_t ring_full;			 /* ticks lost */
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
-	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
-	uint64_t recent[RECENT_COUNT];	       /* of the last hour */
+	uint64_t recent[RECENT_COUNT]; /* of the last hour */
 	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
 	uint64_t cpu_ns;			      /* of all its processes */
 	uint64_t resident_bytes, resident_most_bytes; /* of these; the sum of the most of each */
-	uint64_t machine_ns;			      /* time of all CPUs */
 	/* Of the tables for walking stacks, as in struct capture_tables */
 	uint64_t unwind_bytes, unwind_size_bytes, unwind_room_bytes;
 	uint64_t unwind_no_room, unwind_too_large, unwind_deferred, unwind_evicted;
 	struct refusals refusals; /* of which each has its last time */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
 	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
-	uint64_t wall_lost;			   /* threads that ended unseen */
 	uint64_t throttled_ns;			   /* that quotas stopped control groups */
-	uint64_t throttled_lost;		   /* times that a group found no room */
 	uint64_t triggers_refused;		   /* too many in an hour */
 	uint64_t looks, looks_failed, last_look_s; /* for changes, that have ended */
 	/* The watcher's: CPU time of the commands that it has run */

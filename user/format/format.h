@@ -38,8 +38,9 @@ enum format_aspect {
 	ASPECT_DURATION,
 	ASPECT_HOST,
 	ASPECT_COMMAND,
-	ASPECT_WALL,	/* the wall times of threads */
-	ASPECT_ACCOUNT, /* totals: ticks by outcome, lost ones too */
+	ASPECT_WALL,	 /* the wall times of threads */
+	ASPECT_ACCOUNT,	 /* totals: ticks by outcome, lost ones too */
+	ASPECT_COUNTERS, /* of the account: those that are not basic */
 	ASPECT_COMMENTS,
 	ASPECT_COUNT
 };

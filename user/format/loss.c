@@ -32,6 +32,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_COMMAND] = "the command",
 	[ASPECT_WALL] = "wall times",
 	[ASPECT_ACCOUNT] = "the account of ticks",
+	[ASPECT_COUNTERS] = "the rest of the account",
 	[ASPECT_COMMENTS] = "comments",
 };
 
@@ -118,8 +119,11 @@ unsigned int loss_aspects(const struct profile *p)
 	found |= p->duration_ns ? KEEPS(DURATION) : 0;
 	found |= *p->host ? KEEPS(HOST) : 0;
 	found |= *p->command ? KEEPS(COMMAND) : 0;
-	found |= p->wall_count ? KEEPS(WALL) : 0;
+	found |= p->wall_count || p->totals.throttled_count ? KEEPS(WALL) : 0;
 	found |= p->totals.known ? KEEPS(ACCOUNT) : 0;
+	for (int i = 0; p->totals.known && i < ACCOUNT_COUNT; i++)
+		if (!account_counters[i].basic && p->totals.account.values[i])
+			found |= KEEPS(COUNTERS);
 	found |= p->comment_count ? KEEPS(COMMENTS) : 0;
 	return found;
 }
@@ -131,6 +135,8 @@ bool loss_list(const struct profile *p, unsigned int aspects, const struct forma
 	const char *extras = NULL; /* another format whose extras the profile has */
 	size_t used = 0;
 
+	if (lost & KEEPS(ACCOUNT))
+		lost &= ~KEEPS(COUNTERS);
 	if (lost & KEEPS(DELAY) && !(format->keeps & KEEPS(VALUES)) && p->value_type_count > 1 &&
 	    profile_value(p, options->value) == profile_delay(p))
 		lost = (lost & ~values) | KEEPS(VALUES); /* the others are lost */

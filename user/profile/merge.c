@@ -518,16 +518,6 @@ static int merge_samples(struct merge *m)
 	return err;
 }
 
-/* The mean of two measurements, weighted by ticks; 0: not measured. */
-static uint64_t weighted_mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
-{
-	if (!a || !b)
-		return a ?: b;
-	if (!a_ticks && !b_ticks)
-		return (a + b) / 2;
-	return ((double)a * a_ticks + (double)b * b_ticks) / ((double)a_ticks + b_ticks);
-}
-
 static int compare_stack_ends(const void *one, const void *other)
 {
 	const struct profile_stack_end *a = one, *b = other;
@@ -547,36 +537,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 		return 0;
 	}
 	t->known = true;
-	t->bpf_ns_per_tick =
-		weighted_mean(t->bpf_ns_per_tick, t->ticks, from->bpf_ns_per_tick, from->ticks);
-	t->interrupt_ns = weighted_mean(t->interrupt_ns, t->ticks, from->interrupt_ns, from->ticks);
-	add_u64(&t->ticks, from->ticks);
-	add_u64(&t->counted, from->counted);
-	add_u64(&t->out_of_range, from->out_of_range);
-	add_u64(&t->excluded, from->excluded);
-	add_u64(&t->kernel, from->kernel);
-	add_u64(&t->times_lost, from->times_lost);
-	add_u64(&t->codes_lost, from->codes_lost);
-	add_u64(&t->in_doubt, from->in_doubt);
-	add_u64(&t->waits, from->waits);
-	add_u64(&t->waits_spared, from->waits_spared);
-	add_u64(&t->waits_no_room, from->waits_no_room);
-	add_u64(&t->waits_lost, from->waits_lost);
-	add_u64(&t->waits_user_ns, from->waits_user_ns);
-	add_u64(&t->waits_complete_ns, from->waits_complete_ns);
-	add_u64(&t->waits_cost_ns, from->waits_cost_ns);
-	add_u64(&t->wakers_lost, from->wakers_lost);
-	add_u64(&t->wall_lost, from->wall_lost);
-	add_u64(&t->throttled_lost, from->throttled_lost);
-	add_u64(&t->cpu_ns, from->cpu_ns);
-	add_u64(&t->interrupts, from->interrupts);
-	add_u64(&t->own_ns, from->own_ns);
-	add_u64(&t->machine_ns, from->machine_ns);
-	if (from->stack_limit > t->stack_limit)
-		t->stack_limit = from->stack_limit;
-	add_u64(&t->stacks_truncated, from->stacks_truncated);
-	add_u64(&t->stacks_user, from->stacks_user);
-	add_u64(&t->stacks_complete, from->stacks_complete);
+	account_merge(&t->account, &from->account);
 	for (size_t i = 0; i < from->stack_end_count; i++)
 		if (profile_add_stack_end(p, from->stack_ends[i].cause, from->stack_ends[i].image,
 					  from->stack_ends[i].count))

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "util/account.h"
 #include "util/error.h"
 #include "util/index.h"
 #include "util/sum.h"
@@ -212,41 +213,14 @@ struct profile_throttled {
 /* The account of the recording: ticks = counted + out_of_range + excluded + the sum of lost. */
 struct profile_totals {
 	bool known; /* false: the file did not carry it */
-	uint64_t ticks;
-	uint64_t counted;
-	uint64_t out_of_range;
-	uint64_t excluded;
-	uint64_t kernel;     /* how many of the counted came in the kernel */
-	uint64_t times_lost; /* how many of the counted have no time, for want of room */
-	uint64_t codes_lost; /* functions of scripts without a name: there was no room */
-	uint64_t in_doubt; /* how many of the counted are named by what may have changed by then */
-	uint64_t waits;	   /* of threads: see PROFILE_WALL_TYPE */
-	uint64_t waits_spared;	/* of these: without a stack, as that would have cost too much */
-	uint64_t waits_no_room; /* and without a stack, as there were too many of these */
-	uint64_t waits_lost;	/* and in no account, for want of memory */
-	uint64_t waits_user_ns; /* time of waits that are to have a user stack, with CFI; */
-	uint64_t waits_complete_ns; /* and of those whose stack reaches its start */
-	uint64_t waits_cost_ns;	    /* what following them took of CPU time, about */
-	uint64_t wakers_lost;	    /* waits that ended by one for whom there was no room */
-	uint64_t wall_lost; /* threads that ended unseen: their wall time is unknown, or missing */
-	uint64_t throttled_lost; /* times that a control group with a quota found no room */
+	ACCOUNT_MEMBERS;
 	struct profile_throttled *throttled;
 	size_t throttled_count, throttled_room;
 	struct profile_lost *lost;
 	size_t lost_count;
 	size_t lost_room;
-	uint64_t cpu_ns;	  /* CPU time of the target, by the kernel's account */
-	uint64_t bpf_ns_per_tick; /* 0: not measured */
-	uint64_t interrupt_ns;	  /* what one tick's interrupt costs without the program */
-	uint64_t interrupts;	  /* of the clock, on all CPUs, for the target or not; 0: unknown */
-	uint64_t own_ns;	  /* CPU time of the recorder itself meanwhile; 0: unknown */
-	uint64_t machine_ns; /* recording time, summed over the CPUs with the clock; 0: unknown */
-	/* Of the counted, when they have call stacks: */
-	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
-	uint64_t stacks_truncated; /* cut off there, at the root's end */
-	uint64_t stacks_user;	   /* with a stack in user space */
-	uint64_t stacks_complete;  /* of these: that reach the program's start */
-	struct profile_stack_end *stack_ends; /* of the others, but for those that were cut off */
+	/* Of the user stacks that are not complete, but for those that were cut off. */
+	struct profile_stack_end *stack_ends;
 	size_t stack_end_count, stack_end_room;
 };
 

@@ -676,32 +676,7 @@ static int add_account(struct profile *p, const struct capture *c)
 
 	capture_totals(c, &from);
 	t->known = true;
-	t->ticks = from.ticks;
-	t->counted = from.counted;
-	t->out_of_range = from.out_of_range;
-	t->excluded = from.excluded;
-	t->kernel = from.kernel;
-	t->times_lost = from.times_lost;
-	t->codes_lost = from.codes_lost;
-	t->in_doubt = from.in_doubt;
-	t->waits = from.waits;
-	t->waits_spared = from.waits_spared;
-	t->waits_no_room = from.waits_no_room;
-	t->waits_lost = from.waits_lost;
-	t->waits_cost_ns = from.waits_cost_ns;
-	t->wakers_lost = from.wakers_lost;
-	t->wall_lost = from.wall_lost;
-	t->throttled_lost = from.throttled_lost;
-	t->cpu_ns = from.cpu_ns;
-	t->bpf_ns_per_tick = from.bpf_ns_per_tick;
-	t->interrupt_ns = from.interrupt_ns;
-	t->interrupts = from.interrupts;
-	t->own_ns = from.own_ns;
-	t->machine_ns = from.machine_ns;
-	t->stack_limit = from.stack_limit;
-	t->stacks_truncated = from.stacks_truncated;
-	t->stacks_user = from.stacks_user;
-	t->stacks_complete = from.stacks_complete;
+	t->account = from.account;
 	p->time_ns = from.start_time_ns;
 	p->duration_ns = from.duration_ns;
 	if ((from.no_cell && profile_add_lost(p, "no_cell", from.no_cell)) ||

@@ -61,8 +61,8 @@ int report_where(const struct profile *p, const struct rows_options *rows, const
 
 /*
  * Instead of both, for a person at a terminal: where most samples fell, for how long, and the
- * account, in three lines; and the three most important causes of missing names, stacks or time,
- * in a line each. The other two have all. rows: the value and filters of the table.
+ * account, in three lines; what was lost; and the three most important causes of missing names,
+ * stacks or time, in a line each. The other two have all. rows: the value and filters of the table.
  */
 int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
 		 const char *target, FILE *out);

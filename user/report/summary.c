@@ -150,20 +150,7 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded);
 	print_lost(p, out);
 	fprintf(out, "; %" PRIu64 " of the counted in the kernel\n", t->kernel);
-	if (t->times_lost)
-		fprintf(out, "%stimes: %" PRIu64 " of the counted have none: there was no room\n",
-			prefix, t->times_lost);
-	if (t->codes_lost)
-		fprintf(out,
-			"%snames: %" PRIu64
-			" functions of scripts have none: there was no room for more\n",
-			prefix, t->codes_lost);
-	if (t->in_doubt)
-		fprintf(out,
-			"%sin doubt: %" PRIu64
-			" of the counted: their function, thread or program may "
-			"have changed by then, but records or times were lost\n",
-			prefix, t->in_doubt);
+	account_say(&t->account, false, prefix, out);
 }
 
 static int compare_reasons(const void *a, const void *b, void *state)
@@ -243,12 +230,6 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 			"so many different ones\n",
 			prefix, percent);
 	}
-	if (t->waits_lost)
-		fprintf(out, "%s%" PRIu64 " waits are in no reason, for want of memory\n", prefix,
-			t->waits_lost);
-	if (t->wakers_lost)
-		fprintf(out, "%s%" PRIu64 " waits have no waker, for want of room\n", prefix,
-			t->wakers_lost);
 }
 
 /*
@@ -258,7 +239,6 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_wall sum = profile_wall_sum(p);
-	uint64_t lost = p->totals.wall_lost;
 
 	if (!p->wall_count)
 		return;
@@ -270,11 +250,6 @@ static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 	if (sum.unknown_ns >= REPORT_UNKNOWN_NS)
 		fprintf(out, " + unknown %.3f s", in_seconds(sum.unknown_ns));
 	fputc('\n', out);
-	if (lost)
-		fprintf(out,
-			"%s%" PRIu64 " thread%s ended unseen, as there was no room for so many at "
-			"once: what is known of their time is \"unknown\", the rest is missing\n",
-			prefix, lost, lost == 1 ? "" : "s");
 }
 
 static int compare_throttled(const void *one, const void *other)
@@ -322,11 +297,6 @@ static int print_throttled(const struct profile *p, const char *prefix, FILE *ou
 	if (t->throttled_count > THROTTLED_SHOWN)
 		fprintf(out, "%sthrottled by quota: %.3f s in %zu other control groups\n", prefix,
 			in_seconds(rest_ns), t->throttled_count - THROTTLED_SHOWN);
-	if (t->throttled_lost)
-		fprintf(out,
-			"%sthrottled by quota: more control groups with quotas than are followed "
-			"at once; some are missing\n",
-			prefix);
 	free(groups);
 	return 0;
 }
@@ -1131,6 +1101,7 @@ int report_brief(const struct profile *p, const struct rows_options *rows, const
 	/* A lost sample is never silent. */
 	if (t->known && (lines < BRIEF_LINES || profile_lost(p)))
 		print_brief_account(p, all, out);
+	account_say(&t->account, true, all, out);
 
 	find_causes(&c, p, value);
 	for (size_t i = 0; i < c.count && !c.err; i++)

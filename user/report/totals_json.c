@@ -31,11 +31,27 @@ static struct json_object *lost_object(const struct profile_totals *t)
 	return json_checked(object, err);
 }
 
+/* Adds the counters of a group. zeros: also those that are shown when they are 0. */
+static int add_counters(struct json_object *object, const struct profile_totals *t,
+			const char *group, bool zeros)
+{
+	int err = 0;
+
+	for (int i = 0; i < ACCOUNT_COUNT && !err; i++) {
+		const struct account_counter *c = &account_counters[i];
+
+		if (c->group && strcmp(c->group, group) == 0 &&
+		    (t->account.values[i] || (zeros && c->zero)))
+			err = json_add(object, c->json ?: c->name,
+				       json_object_new_uint64(t->account.values[i]));
+	}
+	return err;
+}
+
 static struct json_object *cost_object(const struct profile *p)
 {
 	struct json_object *object = json_object_new_object();
-	uint64_t bpf_ns = p->totals.bpf_ns_per_tick;
-	int err = json_add(object, "bpf_ns_per_tick", json_object_new_uint64(bpf_ns));
+	int err = add_counters(object, &p->totals, "cost", false);
 	double percent;
 
 	if (!err && cost_cpu_percent(p, &percent))
@@ -55,12 +71,11 @@ static struct json_object *stacks_object(const struct profile *p)
 	struct json_object *object = json_object_new_object();
 	int err = json_add_text(object, "method", p->stacks);
 
-	err = err ?: json_add(object, "limit", json_object_new_uint64(t->stack_limit));
-	err = err ?: json_add(object, "truncated", json_object_new_uint64(t->stacks_truncated));
-	err = err ?: json_add(object, "user", json_object_new_uint64(t->stacks_user));
+	err = err ?: add_counters(object, t, "stacks", true);
 	/* How stacks end is unknown when the kernel walks them by frame pointers. */
 	if (!err && strcmp(p->stacks, "cfi") == 0) {
-		err = json_add(object, "complete", json_object_new_uint64(t->stacks_complete));
+		if (!t->stacks_complete)
+			err = json_add(object, "complete", json_object_new_uint64(0));
 		err = err ?: json_add(object, "ends", stack_ends_json(p));
 	}
 	return json_checked(object, err);
@@ -88,7 +103,7 @@ static struct json_object *selected_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
-struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost)
+struct json_object *wall_json(const struct profile_wall *wall)
 {
 	struct json_object *object = json_object_new_object();
 	int err = json_add(object, "threads", json_object_new_uint64(wall->threads));
@@ -98,8 +113,6 @@ struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost)
 	err = err ?: json_add(object, "runnable_ns", json_object_new_uint64(wall->runnable_ns));
 	err = err ?: json_add(object, "blocked_ns", json_object_new_uint64(wall->blocked_ns));
 	err = err ?: json_add(object, "unknown_ns", json_object_new_uint64(wall->unknown_ns));
-	if (!err && lost)
-		err = json_add(object, "lost", json_object_new_uint64(lost));
 	return json_checked(object, err);
 }
 
@@ -132,13 +145,10 @@ static int add_throttled(struct json_object *object, const struct profile_totals
 		err = json_append(list, json_checked(group, err));
 	}
 	err = json_add(object, "throttled", json_checked(list, err));
-	err = err ?: json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
-	if (!err && t->throttled_lost)
-		err = json_add(object, "throttled_lost", json_object_new_uint64(t->throttled_lost));
-	return err;
+	return err ?: json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
 }
 
-/* Adds for what threads waited to the account of wall time. */
+/* Adds for what threads waited, and the counters, to the account of wall time. */
 static int add_waits(struct json_object *object, const struct profile *p, uint64_t blocked_ns)
 {
 	const struct profile_totals *t = &p->totals;
@@ -149,7 +159,7 @@ static int add_waits(struct json_object *object, const struct profile *p, uint64
 
 	if (!profile_thread_times(p, &times)) {
 		json_object_put(by);
-		return 0;
+		return add_counters(object, t, "wall", false);
 	}
 	for (size_t i = 0; i < times.reason_count && !err; i++) {
 		const struct thread_reason *r = &times.reasons[i];
@@ -170,27 +180,18 @@ static int add_waits(struct json_object *object, const struct profile *p, uint64
 	err = err
 		      ?: json_add(object, "undecided_ns",
 				  json_object_new_uint64(times.states[THREAD_UNDECIDED]));
-	err = err ?: json_add(object, "waits", json_object_new_uint64(t->waits));
-	err = err ?: json_add(object, "waits_spared", json_object_new_uint64(t->waits_spared));
-	err = err ?: json_add(object, "waits_no_room", json_object_new_uint64(t->waits_no_room));
-	err = err ?: json_add(object, "waits_lost", json_object_new_uint64(t->waits_lost));
-	err = err ?: json_add(object, "waits_user_ns", json_object_new_uint64(t->waits_user_ns));
-	err = err
-		      ?: json_add(object, "waits_complete_ns",
-				  json_object_new_uint64(t->waits_complete_ns));
-	err = err ?: json_add(object, "waits_cost_ns", json_object_new_uint64(t->waits_cost_ns));
-	return err ?: json_add(object, "wakers_lost", json_object_new_uint64(t->wakers_lost));
+	return err ?: add_counters(object, t, "wall", true);
 }
 
-void totals_json(struct json_writer *w, const struct profile *p)
+void totals_json(struct json_writer *w, const struct profile *p, const char *stacks)
 {
 	const struct profile_wall wall = profile_wall_sum(p);
 	const struct profile_totals *t = &p->totals;
 
 	if (p->all_samples)
 		json_member(w, "selected", selected_object(p));
-	if (p->wall_count) {
-		struct json_object *object = wall_json(&wall, t->wall_lost);
+	if (p->wall_count || t->waits || t->wall_lost) {
+		struct json_object *object = wall_json(&wall);
 		int err = add_throttled(object, t) ?: add_waits(object, p, wall.blocked_ns);
 
 		json_member(w, "wall", json_checked(object, err));
@@ -200,20 +201,18 @@ void totals_json(struct json_writer *w, const struct profile *p)
 			    json_object_new_int64(profile_total(p, PROFILE_DELAY_TYPE)));
 	if (!t->known)
 		return;
-	json_member(w, "ticks", json_object_new_uint64(t->ticks));
-	json_member(w, "counted", json_object_new_uint64(t->counted));
-	json_member(w, "out_of_range", json_object_new_uint64(t->out_of_range));
-	json_member(w, "excluded", json_object_new_uint64(t->excluded));
+	for (int i = 0; i < ACCOUNT_COUNT; i++) {
+		const struct account_counter *c = &account_counters[i];
+
+		if (!c->group && (t->account.values[i] || c->zero))
+			json_member(w, c->name, json_object_new_uint64(t->account.values[i]));
+	}
 	json_member(w, "lost", lost_object(t));
-	json_member(w, "kernel", json_object_new_uint64(t->kernel));
-	json_member_number(w, "times_lost", t->times_lost);
-	json_member_number(w, "codes_lost", t->codes_lost);
-	json_member_number(w, "in_doubt", t->in_doubt);
 	json_member_number(w, "due", profile_due(p));
 	if (t->bpf_ns_per_tick)
 		json_member(w, "cost", cost_object(p));
 	if (t->stack_limit)
-		json_member(w, "stacks", stacks_object(p));
+		json_member(w, stacks, stacks_object(p));
 }
 
 void recording_json(struct json_writer *w, const struct profile *p, const char *title)
@@ -234,5 +233,5 @@ void recording_json(struct json_writer *w, const struct profile *p, const char *
 			json_member(w, "cpu_percent",
 				    json_decimal(cpu_s * 1e11 / (double)p->duration_ns, 2));
 	}
-	totals_json(w, p);
+	totals_json(w, p, "stacks");
 }

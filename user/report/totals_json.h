@@ -5,11 +5,14 @@
 #include "profile/profile.h"
 #include "report/json_writer.h"
 
-/* An object of wall times; lost: threads that ended unseen. NULL: memory ran out. */
-struct json_object *wall_json(const struct profile_wall *wall, uint64_t lost);
+/* An object of wall times. NULL: memory ran out. */
+struct json_object *wall_json(const struct profile_wall *wall);
 
-/* Writes the account of ticks and their cost; nothing if the profile has no account. */
-void totals_json(struct json_writer *w, const struct profile *p);
+/*
+ * Writes the account of ticks and their cost; nothing if the profile has no account. stacks: the
+ * name of the object that says how stacks end.
+ */
+void totals_json(struct json_writer *w, const struct profile *p, const char *stacks);
 
 /*
  * Writes which value is shown, by its title (of rows_title(), or "calls"), the clock and the

@@ -293,14 +293,12 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 }
 
 /*
- * Warns of lost records, of processes and mappings above the limits, and of stacks that could not
- * be walked; with -v, prints details.
+ * Warns of what users were refused, and of stacks that could not be walked; with -v, prints
+ * details.
  */
-static void warn_of_capture(const struct capture *c, const struct profile *p,
-			    const struct record_options *o)
+static void warn_of_capture(const struct capture *c, const struct record_options *o)
 {
 	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
-	uint64_t unmapped = profile_count_unmapped(p);
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
 	struct capture_tables tables;
@@ -309,23 +307,6 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 	size_t image_count, count;
 
 	capture_totals(c, &totals);
-	/*
-	 * Most lost records do not matter: they are of other processes, or /proc showed the same
-	 * mappings later.
-	 */
-	if (totals.mapping_records_lost && unmapped * 200 > p->totals.counted)
-		tool_warn("%" PRIu64 " records of mappings, forks and names of all processes "
-			  "were lost: %" PRIu64 " of %" PRIu64 " samples are in no known image",
-			  totals.mapping_records_lost, unmapped, p->totals.counted);
-	if (totals.dropped)
-		tool_warn("%" PRIu64 " child processes were not recorded: no more than 65536 "
-			  "processes are followed at once",
-			  totals.dropped);
-	if (totals.crowded)
-		tool_warn("process %d has more mappings of code than are kept, which is 1 MiB of "
-			  "them with their paths, less if other processes have very many: "
-			  "addresses in the others have no name until they are read again",
-			  totals.crowded);
 	for (size_t i = 0; i < refusals->count; i++)
 		tool_warn("user %d: %" PRIu64 " %s", (int)refusals->all[i].uid,
 			  refusals->all[i].count, refusal_titles[refusals->all[i].cause]);
@@ -444,6 +425,7 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 	};
 	uint64_t due = profile_due(p), ticks = p->totals.ticks;
 	double missing = (double)due * 0.98 - (double)ticks;
+	uint64_t unmapped = profile_count_unmapped(p);
 	bool own_clock = strcmp(p->event, "tick") != 0;
 
 	/*
@@ -464,6 +446,16 @@ static int warn_of_result(const struct recording *r, const struct profile *p, co
 				  "clock. Else the host of this virtual machine took the time",
 				  due, ticks);
 	}
+	/*
+	 * Most lost records do not matter: they are of other processes, or /proc showed the same
+	 * mappings later.
+	 */
+	if (p->totals.mapping_records_lost && unmapped * 200 > p->totals.counted)
+		tool_warn("%" PRIu64 " records of mappings, forks and names of all processes "
+			  "were lost: %" PRIu64 " of %" PRIu64 " samples are in no known image",
+			  p->totals.mapping_records_lost, unmapped, p->totals.counted);
+	if (o->quiet)
+		account_say(&p->totals.account, true, TOOL_PREFIX, stderr);
 	if (p->totals.counted == 0 && !p->wall_count) {
 		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
 		waits_warn(r->target, &idle);
@@ -661,7 +653,7 @@ static int record_target(struct recording *r, const struct record_options *o,
 		code = tool_fail(&e);
 		goto out;
 	}
-	warn_of_capture(r->capture, p, o);
+	warn_of_capture(r->capture, o);
 	if (r->asker)
 		runtime_asker_each(r->asker, warn_of_runtime, (void *)o);
 	if (command)

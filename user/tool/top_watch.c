@@ -165,32 +165,25 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-static void update_status(struct watch *w, const struct profile_totals *totals, uint64_t lost,
+static void update_status(struct watch *w, const struct account *account, uint64_t lost,
 			  uint64_t duration_ns)
 {
 	struct live_status *s = &w->status;
 
 	s->lost += lost;
-	w->any |= totals->counted > 0;
-	w->idle.excluded |= totals->excluded > 0;
+	w->any |= account->counted > 0;
+	w->idle.excluded |= account->excluded > 0;
 	w->idle.no_cpu_time = w->target.of_user;
-	w->idle.cpu_ns += totals->cpu_ns;
-	w->cpu_ns += totals->cpu_ns;
+	w->idle.cpu_ns += account->cpu_ns;
+	w->cpu_ns += account->cpu_ns;
 	w->idle.duration_ns += duration_ns;
-	s->bpf_ns_per_tick = totals->bpf_ns_per_tick;
+	s->bpf_ns_per_tick = account->bpf_ns_per_tick;
 	s->own_percent = read_own_cpu(w);
 }
 
 static void update_from_capture(struct watch *w, const struct capture_totals *from)
 {
-	const struct profile_totals totals = {
-		.counted = from->counted,
-		.excluded = from->excluded,
-		.cpu_ns = from->cpu_ns,
-		.bpf_ns_per_tick = from->bpf_ns_per_tick,
-	};
-
-	update_status(w, &totals, from->ring_full + from->no_cell, from->duration_ns);
+	update_status(w, &from->account, from->ring_full + from->no_cell, from->duration_ns);
 }
 
 /* Takes a window from profild. Dropped samples and names go as in watch_update(). */
@@ -204,7 +197,7 @@ static int update_from_service(struct watch *w, struct error *e)
 		live_fade(&w->live, p->duration_ns, p->totals.machine_ns);
 	err = err ?: profile_merge(w->live.p, p, &w->merged, e);
 	if (!err)
-		update_status(w, &p->totals, profile_lost(p), p->duration_ns);
+		update_status(w, &p->totals.account, profile_lost(p), p->duration_ns);
 	profile_free(p);
 	if (!err && w->ended) {
 		end_capture(w);

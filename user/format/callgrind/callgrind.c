@@ -1069,17 +1069,6 @@ static const struct {
 	{ "All samples", offsetof(struct profile, all_samples) },
 	{ "All CPU time", offsetof(struct profile, all_cpu_ns) },
 	{ "All duration", offsetof(struct profile, all_duration_ns) },
-	{ "Ticks", offsetof(struct profile, totals.ticks) },
-	{ "Counted", offsetof(struct profile, totals.counted) },
-	{ "Out of range", offsetof(struct profile, totals.out_of_range) },
-	{ "Excluded", offsetof(struct profile, totals.excluded) },
-	{ "Kernel", offsetof(struct profile, totals.kernel) },
-	{ "CPU time", offsetof(struct profile, totals.cpu_ns) },
-	{ "BPF time per tick", offsetof(struct profile, totals.bpf_ns_per_tick) },
-	{ "Interrupt time", offsetof(struct profile, totals.interrupt_ns) },
-	{ "Interrupts", offsetof(struct profile, totals.interrupts) },
-	{ "Recorder's CPU time", offsetof(struct profile, totals.own_ns) },
-	{ "Machine time", offsetof(struct profile, totals.machine_ns) },
 };
 
 /*
@@ -1193,11 +1182,22 @@ static const struct {
 	{ "Build ID", read_build_id },
 };
 
+/* NUMBER, or NUMBER ns */
+static bool take_number_ns(struct text value, uint64_t *number)
+{
+	if (!take_number(&value, 10, number))
+		return false;
+	take_blanks(&value);
+	take(&value, "ns");
+	return is_empty(&value);
+}
+
 static int read_description(struct reader *r, struct text value, struct text line)
 {
 	const char *colon = memchr(value.at, ':', value.end - value.at);
 	struct text key = { value.at, colon };
 	bool taken = false;
+	uint64_t number;
 	int err = 0;
 
 	if (!colon)
@@ -1206,19 +1206,16 @@ static int read_description(struct reader *r, struct text value, struct text lin
 	take_blanks(&value);
 	trim_end(&value);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !taken; i++) {
-		struct text rest = value;
-		uint64_t number;
-
-		if (!text_is(&key, numbers[i].key) || !take_number(&rest, 10, &number))
-			continue;
-		take_blanks(&rest);
-		take(&rest, "ns");
-		taken = is_empty(&rest);
-		if (!taken)
-			continue;
-		memcpy((char *)r->p + numbers[i].offset, &number, sizeof(number));
-		if (numbers[i].offset == offsetof(struct profile, totals.ticks))
-			r->p->totals.known = true;
+		taken = text_is(&key, numbers[i].key) && take_number_ns(value, &number);
+		if (taken)
+			memcpy((char *)r->p + numbers[i].offset, &number, sizeof(number));
+	}
+	for (int i = 0; i < ACCOUNT_COUNT && !taken; i++) {
+		taken = text_is(&key, account_counters[i].callgrind ?: account_counters[i].name) &&
+			take_number_ns(value, &number);
+		if (taken)
+			r->p->totals.account.values[i] = number;
+		r->p->totals.known |= taken && i == ACCOUNT_ticks;
 	}
 	for (size_t i = 0; i < sizeof(descriptions) / sizeof(*descriptions) && !taken; i++) {
 		if (!text_is(&key, descriptions[i].key))
@@ -1541,7 +1538,7 @@ const struct format format_callgrind = {
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
 		 KEEPS(DELAY) | KEEPS(CALLS) | KEEPS(COSTS) | KEEPS(JUMPS) | KEEPS(EVENT) |
 		 KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |
-		 KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
+		 KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COUNTERS) | KEEPS(COMMENTS),
 	.is_text = true,
 	.streams = true,
 	.detect = callgrind_detect,

@@ -174,18 +174,13 @@ static void put_descriptions(const struct writer *w)
 	put_number(w, "desc: All samples", p->all_samples, "");
 	put_number(w, "desc: All CPU time", p->all_cpu_ns, " ns");
 	put_number(w, "desc: All duration", p->all_duration_ns, " ns");
-	if (t->known) {
-		fprintf(w->out, "desc: Ticks: %" PRIu64 "\n", t->ticks);
-		put_number(w, "desc: Counted", t->counted, "");
-		put_number(w, "desc: Out of range", t->out_of_range, "");
-		put_number(w, "desc: Excluded", t->excluded, "");
-		put_number(w, "desc: Kernel", t->kernel, "");
-		put_number(w, "desc: CPU time", t->cpu_ns, " ns");
-		put_number(w, "desc: BPF time per tick", t->bpf_ns_per_tick, " ns");
-		put_number(w, "desc: Interrupt time", t->interrupt_ns, " ns");
-		put_number(w, "desc: Interrupts", t->interrupts, "");
-		put_number(w, "desc: Recorder's CPU time", t->own_ns, " ns");
-		put_number(w, "desc: Machine time", t->machine_ns, " ns");
+	/* Zeros are omitted, except for ticks, which shows that there is an account. */
+	for (int i = 0; t->known && i < ACCOUNT_COUNT; i++) {
+		const struct account_counter *c = &account_counters[i];
+
+		if (t->account.values[i] || i == ACCOUNT_ticks)
+			fprintf(w->out, "desc: %s: %" PRIu64 "%s\n", c->callgrind ?: c->name,
+				t->account.values[i], strstr(c->name, "_ns") ? " ns" : "");
 	}
 	for (size_t i = 0; t->known && i < t->lost_count; i++) {
 		fprintf(w->out, "desc: Lost: %" PRIu64 " ", t->lost[i].count);

@@ -1575,7 +1575,7 @@ const struct format format_pprof = {
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(DELAY) | KEEPS(EVENT) |
 		 KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(TICK_TIMES) |
 		 KEEPS(DURATION) | KEEPS(WALL) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) |
-		 KEEPS(COMMENTS),
+		 KEEPS(COUNTERS) | KEEPS(COMMENTS),
 	.detect = pprof_detect,
 	.read = pprof_read,
 	.write = pprof_write,

@@ -28,8 +28,7 @@ struct member {
 	const char *key;
 	enum kind {
 		MEMBER_TEXT,
-		MEMBER_NUMBER,
-		MEMBER_ACCOUNT /* a number; sets totals.known */
+		MEMBER_NUMBER
 	} kind;
 	size_t offset;
 };
@@ -37,10 +36,6 @@ struct member {
 #define PROFILE_MEMBER(kind, name)                          \
 	{                                                   \
 #name, kind, offsetof(struct profile, name) \
-	}
-#define ACCOUNT_MEMBER(name)                                                 \
-	{                                                                    \
-#name, MEMBER_ACCOUNT, offsetof(struct profile, totals.name) \
 	}
 #define VALUE_MEMBER(kind, name)                                       \
 	{                                                              \
@@ -57,34 +52,6 @@ static const struct member profile_members[] = {
 	PROFILE_MEMBER(MEMBER_NUMBER, all_samples),
 	PROFILE_MEMBER(MEMBER_NUMBER, all_cpu_ns),
 	PROFILE_MEMBER(MEMBER_NUMBER, all_duration_ns),
-	ACCOUNT_MEMBER(ticks),
-	ACCOUNT_MEMBER(counted),
-	ACCOUNT_MEMBER(out_of_range),
-	ACCOUNT_MEMBER(excluded),
-	ACCOUNT_MEMBER(kernel),
-	ACCOUNT_MEMBER(times_lost),
-	ACCOUNT_MEMBER(codes_lost),
-	ACCOUNT_MEMBER(in_doubt),
-	ACCOUNT_MEMBER(waits),
-	ACCOUNT_MEMBER(waits_spared),
-	ACCOUNT_MEMBER(waits_no_room),
-	ACCOUNT_MEMBER(waits_lost),
-	ACCOUNT_MEMBER(waits_user_ns),
-	ACCOUNT_MEMBER(waits_complete_ns),
-	ACCOUNT_MEMBER(waits_cost_ns),
-	ACCOUNT_MEMBER(wakers_lost),
-	ACCOUNT_MEMBER(wall_lost),
-	ACCOUNT_MEMBER(throttled_lost),
-	ACCOUNT_MEMBER(cpu_ns),
-	ACCOUNT_MEMBER(bpf_ns_per_tick),
-	ACCOUNT_MEMBER(interrupt_ns),
-	ACCOUNT_MEMBER(interrupts),
-	ACCOUNT_MEMBER(own_ns),
-	ACCOUNT_MEMBER(machine_ns),
-	ACCOUNT_MEMBER(stack_limit),
-	ACCOUNT_MEMBER(stacks_truncated),
-	ACCOUNT_MEMBER(stacks_user),
-	ACCOUNT_MEMBER(stacks_complete),
 };
 
 /* KEY.TYPE=VALUE */
@@ -133,8 +100,7 @@ static int write_member(const struct output *o, const void *base, const struct m
 		memcpy(&number, from, sizeof(number));
 	if (text && *text)
 		return emit(o, PREFIX "%s%s%s=%s", m->key, gap, type, text);
-	/* Zeros are omitted, except for ticks, which shows that there is an account. */
-	if (number || (m->kind == MEMBER_ACCOUNT && strcmp(m->key, "ticks") == 0))
+	if (number)
 		return emit(o, PREFIX "%s%s%s=%" PRIu64, m->key, gap, type, number);
 	return 0;
 }
@@ -147,8 +113,12 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 	int err = 0;
 
 	for (size_t i = 0; i < COUNT(profile_members) && !err; i++)
-		if (profile_members[i].kind != MEMBER_ACCOUNT || t->known)
-			err = write_member(&o, p, &profile_members[i], "", "");
+		err = write_member(&o, p, &profile_members[i], "", "");
+	/* Zeros are omitted, except for ticks, which shows that there is an account. */
+	for (int i = 0; t->known && i < ACCOUNT_COUNT && !err; i++)
+		if (t->account.values[i] || i == ACCOUNT_ticks)
+			err = emit(&o, PREFIX "%s=%" PRIu64, account_counters[i].name,
+				   t->account.values[i]);
 	for (size_t i = 0; t->known && i < t->lost_count && !err; i++)
 		err = emit(&o, PREFIX LOST "%s=%" PRIu64, t->lost[i].cause, t->lost[i].count);
 	for (size_t i = 0; t->known && i < t->stack_end_count && i < STACK_ENDS_MAX && !err; i++)
@@ -199,8 +169,6 @@ static int read_member(struct profile *p, void *base, const struct member *m, st
 	if (!*taken)
 		return 0;
 	memcpy(to, &number, sizeof(number));
-	if (m->kind == MEMBER_ACCOUNT)
-		p->totals.known = true;
 	return 0;
 }
 
@@ -266,6 +234,7 @@ static int read_throttled(struct profile *p, struct text rest, bool *taken)
 int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 {
 	struct text rest = text_of(text), after;
+	uint64_t number;
 
 	*taken = take(&rest, PREFIX);
 	if (!*taken)
@@ -290,6 +259,16 @@ int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 			return read_member(p, p, &profile_members[i], after, taken);
 	}
 	*taken = false;
+	for (int i = 0; i < ACCOUNT_COUNT; i++) {
+		after = rest;
+		if (!take(&after, account_counters[i].name) || !take(&after, "="))
+			continue;
+		*taken = take_number(&after, 10, &number) && is_empty(&after);
+		if (*taken)
+			p->totals.account.values[i] = number;
+		p->totals.known |= *taken;
+		return 0;
+	}
 	for (size_t i = 0; i < COUNT(value_members); i++) {
 		struct text type = rest;
 

@@ -60,36 +60,21 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("all_duration_ns", p->all_duration_ns, out);
 	if (!t->known)
 		return;
-	dump_number("ticks", t->ticks, out);
-	dump_number("counted", t->counted, out);
-	dump_number("out_of_range", t->out_of_range, out);
-	dump_number("excluded", t->excluded, out);
+	for (int i = 0; i < ACCOUNT_COUNT; i++)
+		if (t->account.values[i] ||
+		    (account_counters[i].zero && !account_counters[i].group))
+			dump_number(account_counters[i].name, t->account.values[i], out);
 	for (size_t i = 0; i < t->lost_count; i++) {
 		fputs("lost ", out);
 		text_print(t->lost[i].cause, out);
 		fprintf(out, " %" PRIu64 "\n", t->lost[i].count);
 	}
-	dump_number("kernel", t->kernel, out);
-	if (t->cpu_ns)
-		dump_number("cpu_ns", t->cpu_ns, out);
-	if (t->bpf_ns_per_tick)
-		dump_number("bpf_ns_per_tick", t->bpf_ns_per_tick, out);
-	if (t->interrupt_ns)
-		dump_number("interrupt_ns", t->interrupt_ns, out);
-	if (t->interrupts)
-		dump_number("interrupts", t->interrupts, out);
-	if (t->own_ns)
-		dump_number("own_ns", t->own_ns, out);
-	if (t->machine_ns)
-		dump_number("machine_ns", t->machine_ns, out);
-	if (t->waits) {
-		dump_number("waits", t->waits, out);
-		dump_number("waits_spared", t->waits_spared, out);
-		dump_number("waits_lost", t->waits_lost, out);
-		dump_number("waits_cost_ns", t->waits_cost_ns, out);
+	for (size_t i = 0; i < t->stack_end_count; i++) {
+		fprintf(out, "stack_end %s %" PRIu64 " ", t->stack_ends[i].cause,
+			t->stack_ends[i].count);
+		text_print(t->stack_ends[i].image, out);
+		fputc('\n', out);
 	}
-	if (t->wall_lost)
-		dump_number("wall_lost", t->wall_lost, out);
 	for (size_t i = 0; i < t->throttled_count; i++) {
 		const struct profile_throttled *g = &t->throttled[i];
 

@@ -225,7 +225,7 @@ static void write_profile(struct json_dump *d)
 	json_member_number(w, "bucket", p->bucket > 1 ? p->bucket : 0);
 	json_member_number(w, "time_ns", p->time_ns);
 	json_member_number(w, "duration_ns", p->duration_ns);
-	totals_json(w, p);
+	totals_json(w, p, "stack_account"); /* "stacks" are the stacks */
 	json_member(w, "samples", json_object_new_int64(profile_total(p, NULL)));
 
 	json_begin_list(w, "values");

@@ -289,7 +289,7 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 		err = add_cpu(object, cpu_total_keys, (double)row->counts->total * cpu_seconds,
 			      duration_s);
 	if (!err && row->wall)
-		err = json_add(object, "wall", wall_json(row->wall, 0));
+		err = json_add(object, "wall", wall_json(row->wall));
 	if (!err && r->delay)
 		err = json_add(object, "delay_ns",
 			       json_object_new_int64(row->counts[r->delay].self));

@@ -311,7 +311,7 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	if (!err && l->p->wall_count) {
 		const struct profile_wall wall = profile_wall_sum(l->p);
 
-		err = json_add(object, "wall", wall_json(&wall, 0));
+		err = json_add(object, "wall", wall_json(&wall));
 	}
 	err = err ?: json_add(object, "by", json_text(l->view->name));
 	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
@@ -328,7 +328,7 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 			err = json_add(row, "wait_percent",
 				       json_decimal(percent(r->wall->runnable_ns, l->wall_ns), 1));
 		if (!err && r->wall)
-			err = json_add(row, "wall", wall_json(r->wall, 0));
+			err = json_add(row, "wall", wall_json(r->wall));
 		if (!err && l->rows.delay) {
 			double delay = r->counts[l->rows.delay].self;
 

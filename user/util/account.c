@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
+#include "util/account.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "util/sum.h"
+
+#define COUNTER(name, what, ...) { #name, what, __VA_ARGS__ },
+
+const struct account_counter account_counters[ACCOUNT_COUNT] = { ACCOUNT_COUNTERS(COUNTER) };
+
+/* The mean of two measurements, weighted by ticks; 0: not measured. */
+static uint64_t weighted_mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
+{
+	if (!a || !b)
+		return a ?: b;
+	if (!a_ticks && !b_ticks)
+		return (a + b) / 2;
+	return ((double)a * a_ticks + (double)b * b_ticks) / ((double)a_ticks + b_ticks);
+}
+
+void account_merge(struct account *to, const struct account *from)
+{
+	const uint64_t ticks = to->ticks;
+
+	for (int i = 0; i < ACCOUNT_COUNT; i++) {
+		uint64_t *sum = &to->values[i], value = from->values[i];
+
+		switch (account_counters[i].merge) {
+		case ACCOUNT_SUM:
+			add_u64(sum, value);
+			break;
+		case ACCOUNT_MAX:
+			*sum = *sum > value ? *sum : value;
+			break;
+		case ACCOUNT_MEAN:
+			*sum = weighted_mean(*sum, ticks, value, from->ticks);
+			break;
+		case ACCOUNT_FIRST:
+			*sum = *sum ?: value;
+			break;
+		}
+	}
+}
+
+void account_say(const struct account *a, bool losses, const char *prefix, FILE *out)
+{
+	for (int i = 0; i < ACCOUNT_COUNT; i++) {
+		const struct account_counter *c = &account_counters[i];
+		const char *number = strchr(c->what, '#');
+
+		if (!a->values[i] || !c->said || (losses && !c->loss))
+			continue;
+		if (number)
+			fprintf(out, "%s%.*s%" PRIu64 "%s\n", prefix, (int)(number - c->what),
+				c->what, a->values[i], number + 1);
+		else
+			fprintf(out, "%s%" PRIu64 " %c%s\n", prefix, a->values[i],
+				tolower(*c->what), c->what + 1);
+	}
+}
