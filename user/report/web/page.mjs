@@ -22,7 +22,7 @@ const views = {
 };
 const isShown = (view) => view !== "states" || hasStates();
 const KEYS = [
-	["1 2 3 4 5", "flame graph, callers and callees, table, states, source"],
+	[Object.keys(views).map((view, i) => i + 1).join(" "), Object.values(views).map(([title]) => title.toLowerCase()).join(", ")],
 	["s", "the source and instructions of the selected function; the same as 5"],
 	["/", "search: text, or /a regular expression/"],
 	["arrows, Enter", "in a picture: from frame to frame, and to choose one"],

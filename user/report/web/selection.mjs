@@ -194,8 +194,6 @@ export function matched() {
 
 // --- The address ---
 
-const NUMBERS = ["value", "since", "until", "against", "end", "zoom", "function"];
-
 function toAddress() {
 	const parts = new URLSearchParams();
 
@@ -216,10 +214,10 @@ export function fromAddress(address) {
 	for (const [key, text] of new URLSearchParams(address.replace(/^#/, ""))) {
 		if (key.startsWith("label."))
 			selection.labels[key.slice(6)] = text;
-		else if (NUMBERS.includes(key) && Number.isFinite(Number(text)))
-			selection[key] = Number(text);
-		else if (["view", "search", "by", "code", "states"].includes(key))
+		else if (typeof initial[key] === "string")
 			selection[key] = text;
+		else if (Object.hasOwn(initial, key) && key !== "labels" && Number.isFinite(Number(text)))
+			selection[key] = Number(text);
 	}
 	if (!values[selection.value])
 		selection.value = initial.value;
