@@ -25,8 +25,8 @@ static double sum_beyond(double a, double b, double c, double d, double *end)
 	double sum = 0, term = 1;
 
 	*end = 0;
-	for (; a > 0 && d > 0; a--, b++, c++, d--) {
-		term *= a * d / ((b + 1) * (c + 1));
+	while (a > 0 && d > 0) {
+		term *= a-- * d-- / (++b * ++c);
 		sum += term;
 		/* Infinite: this outcome is so far out that its p is 0. */
 		if (term < sum * NEGLIGIBLE || isinf(sum))
