@@ -437,7 +437,7 @@ check "a recorder that knows a language is noticed" \
 check "a walk that knows a language is noticed" \
 	notices rule_scripts bpf/stack_walk.h '#include "script/python.h"'
 check "a reader of ELF files that knows a language is noticed" \
-	notices rule_scripts user/symbol/symbol.c '#include "script/perl.h"'
+	notices rule_scripts user/symbol/symbol.c '#include "script/description.h"'
 
 check "files that need each other are noticed" \
 	notices rule_circles kmod/settings.c '#include "kmod/region_table.h"'

@@ -12,7 +12,6 @@
 #define PROFIL_BPF_CODE_OBJECTS_H
 
 #include "language.h"
-#include "perl_layout.h"
 #include "../walk.h"
 
 /*

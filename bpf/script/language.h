@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interpreted languages: shared by the sample programs and user space. Both include it, so it
- * includes nothing.
+ * Interpreted languages: shared by the sample programs and user space. Both include it, so it and
+ * the layouts include nothing else.
  */
 #ifndef PROFIL_BPF_LANGUAGE_H
 #define PROFIL_BPF_LANGUAGE_H
+
+#include "perl_layout.h"
+#include "php_layout.h"
+#include "python_layout.h"
 
 enum language {
 	LANGUAGE_NONE,
@@ -52,113 +56,6 @@ static inline unsigned long long language_code(unsigned long long word)
 {
 	return (word & ((1ULL << LANGUAGE_CODE_BITS) - 1)) << 4;
 }
-
-/*
- * Where Python keeps what the walk reads: offsets in bytes. The names are CPython's.
- */
-struct python_layout {
-	unsigned long long runtime;   /* ELF virtual address of _PyRuntime */
-	unsigned long long code_type; /* and of PyCode_Type */
-	unsigned short key;	      /* in _PyRuntime: autoTSSkey._key */
-	/*
-	 * In _PyRuntime, PyInterpreterState and PyThreadState: the lists of interpreters and of
-	 * their threads; 0: not known.
-	 */
-	unsigned short interpreters, interpreter_next, interpreter_threads, thread_next;
-	unsigned short thread_id;		      /* in PyThreadState */
-	unsigned short cframe;			      /* up to 3.12; 0: none */
-	unsigned short cframe_frame, cframe_previous; /* in _PyCFrame */
-	unsigned short frame;			      /* in PyThreadState: current_frame */
-	unsigned short frame_code, frame_previous, frame_instruction; /* in _PyInterpreterFrame */
-	unsigned short frame_entry;				      /* is_entry (3.11) or owner */
-	unsigned short entry_owner; /* the least owner of a frame that is no function's; 0: 3.11 */
-	unsigned short code_line, code_file, code_name, code_table, code_first;
-	unsigned short code_version; /* 32 bits, other ones of each code object; 0: none */
-	unsigned short string_text;  /* where the text of an ASCII string begins */
-};
-
-/*
- * Where PHP keeps what the walk reads: ELF virtual addresses, and offsets in bytes. The names are
- * PHP's.
- */
-struct php_layout {
-	unsigned long long globals;   /* of executor_globals */
-	unsigned long long function;  /* of execute_ex(), the interpreter's function, */
-	unsigned long long cold;      /* and of its part that the compiler has put elsewhere */
-	unsigned long long generator; /* of zend_ce_generator */
-	unsigned long long frameless; /* of zend_flf_functions; 0: before 8.4 */
-	unsigned int function_size, cold_size; /* the latter may be 0 */
-	/* In executor_globals: current_execute_data, opline_before_exception. */
-	unsigned short current, thrower;
-	unsigned short opcodes,
-		file; /* in zend_op_array; its first and last line follow the file */
-};
-
-/* These are the same in PHP 8.1 to 8.5. zend_execute_data: */
-struct php_frame {
-	unsigned long long opline, call, return_value;
-	unsigned long long function; /* func; 0: a placeholder */
-	unsigned long long object;   /* This */
-	unsigned int call_info;	     /* the type of This, and flags */
-	unsigned int argument_count;
-	unsigned long long previous; /* prev_execute_data */
-};
-
-#define PHP_CALL_TOP (1U << 17) /* a call of execute_ex() begins with it */
-
-/* The beginning of a zend_function: */
-struct php_function {
-	unsigned char type, unused[3];
-	unsigned int flags;
-	unsigned long long name;  /* function_name, a string; 0: none */
-	unsigned long long scope; /* the class; 0: none */
-};
-
-#define PHP_INTERNAL_FUNCTION 1
-#define PHP_USER_FUNCTION     2
-#define PHP_EVAL_CODE	      4
-
-/* zend_op, from `result` on: */
-struct php_instruction {
-	unsigned int result, extended_value, line;
-	unsigned char opcode;
-};
-
-#define PHP_INSTRUCTION_RESULT 16
-#define PHP_HANDLE_EXCEPTION   149
-#define PHP_FRAMELESS_CALL     204 /* ZEND_FRAMELESS_ICALL_0, and three more */
-#define PHP_OBJECT	       8   /* IS_OBJECT: a type of This */
-#define PHP_OBJECT_CLASS       16  /* in zend_object */
-#define PHP_CLASS_NAME	       8   /* in zend_class_entry: a string */
-#define PHP_STRING_HASH	       8   /* in zend_string; 0: not yet; its size follows, */
-#define PHP_STRING_TEXT	       24  /* and its text */
-#define PHP_GENERATOR_FRAME    56  /* in zend_generator: execute_data */
-#define PHP_GENERATOR_PARENT   152 /* node.parent: which delegates to it; 0: none */
-
-/* What a code object of PHP is: `kind` of struct language_code. */
-enum php_kind {
-	PHP_FUNCTION,
-	PHP_MAIN,     /* the code outside of functions: of the file that PHP was started with, */
-	PHP_INCLUDED, /* of another file, */
-	PHP_EVAL,     /* of a text */
-};
-
-/* A function of the image: its ELF virtual address. */
-struct language_function {
-	unsigned long long address, size;
-};
-
-/* Bound: format. */
-#define PERL_CALLERS 3
-
-/* Where Perl's state is, and the functions that run scripts. Else: bpf/script/perl_layout.h. */
-struct perl_layout {
-	unsigned long long key;				/* ELF virtual address of PL_thr_key */
-	struct language_function runops;		/* Perl_runops_standard() */
-	struct language_function run;			/* perl_run(), which calls it */
-	struct language_function callers[PERL_CALLERS]; /* and those that call a function */
-	unsigned int nextstate; /* number of an operation; the next one is dbstate */
-};
 
 /* What is known of an image in the tables of the unwinder: of the same number there. */
 struct language_image {
@@ -214,17 +111,6 @@ struct language_code {
 	unsigned char file[LANGUAGE_FILE_BYTES];
 	unsigned char lines[LANGUAGE_LINES_BYTES];
 };
-
-/* What code of Perl is, and what its name is. Its file is a text. */
-enum perl_code {
-	PERL_SUB,     /* name keys of its package and of itself, PERL_NAME_BYTES each */
-	PERL_EVAL,    /* a string: none */
-	PERL_REQUIRE, /* a file that is required: a text, its name */
-	PERL_PROGRAM, /* the script itself: none */
-};
-
-/* Bound: as LANGUAGE_NAME_BYTES. */
-#define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
 
 /* The key of what was sent: bpf/script/code_maps.h. */
 struct language_code_key {

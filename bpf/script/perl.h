@@ -330,7 +330,7 @@ WALK_FUNCTION int begin_perl(struct walk *walk, struct script_walk *script)
 }
 
 static __always_inline bool is_in_perl(const struct script_walk *script, __u64 pc,
-				       const struct language_function *function)
+				       const struct perl_function *function)
 {
 	return pc - script->bias - function->address < function->size;
 }

@@ -2,10 +2,38 @@
 /*
  * What the walk reads of Perl's structures: alike in Perl 5.36 to 5.42 with threads on 64-bit
  * machines. The names are Perl's, without prefixes. tests/cli/perl_layout.sh compares them with
- * Perl's headers. Includes nothing: the sample programs and tests do.
+ * Perl's headers. Includes nothing: see language.h.
  */
 #ifndef PROFIL_BPF_PERL_LAYOUT_H
 #define PROFIL_BPF_PERL_LAYOUT_H
+
+/* A function of the image: its ELF virtual address. */
+struct perl_function {
+	unsigned long long address, size;
+};
+
+/* Bound: format. */
+#define PERL_CALLERS 3
+
+/* Where Perl's state is, and the functions that run scripts. */
+struct perl_layout {
+	unsigned long long key;			    /* ELF virtual address of PL_thr_key */
+	struct perl_function runops;		    /* Perl_runops_standard() */
+	struct perl_function run;		    /* perl_run(), which calls it */
+	struct perl_function callers[PERL_CALLERS]; /* and those that call a function */
+	unsigned int nextstate; /* number of an operation; the next one is dbstate */
+};
+
+/* What code of Perl is, and what its name is. Its file is a text. */
+enum perl_code {
+	PERL_SUB,     /* name keys of its package and of itself, PERL_NAME_BYTES each */
+	PERL_EVAL,    /* a string: none */
+	PERL_REQUIRE, /* a file that is required: a text, its name */
+	PERL_PROGRAM, /* the script itself: none */
+};
+
+/* Bound: as LANGUAGE_NAME_BYTES. */
+#define PERL_NAME_BYTES (LANGUAGE_NAME_BYTES / 2)
 
 /* Bound: format. */
 #define PERL_INTERPRETER_BYTES 4096 /* at least those of struct interpreter */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bpf/script/language.h"
-#include "bpf/script/perl_layout.h"
 #include "layout.h"
 #include "script/perl_versions.h"
 

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "bpf/script/perl_layout.h"
 #include "language_fixture.h"
 
 static char name[LANGUAGE_TEXT_SIZE], file[LANGUAGE_TEXT_SIZE];

@@ -5,34 +5,14 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "script/perl.h"
-#include "script/php.h"
-#include "script/python.h"
+#include "script/description.h"
 #include "symbol/symbol_table.h"
 #include "util/clock.h"
 
-/* Dynamic symbols by which a language is known. Bound: size. */
-#define SYMBOLS_MAX 8
-
-static const struct {
-	const char *label;
-	const char *symbols[SYMBOLS_MAX];
-	/* Describes the image, if it is this language's. */
-	void (*find)(struct elf_file *file, const struct language_symbol *symbols,
-		     struct language_image *image);
-	void (*name)(const struct language_code *code, char *name, char *file);
-	void (*trim)(struct language_code *code);
-	uint32_t (*line)(const struct language_code *code, uint32_t instruction);
-	/* Writes the interpreter's name and version, whether it is known or not; may be NULL. */
-	void (*version)(const struct elf_file *file, const struct language_symbol *symbols,
-			char text[static LANGUAGE_VERSION_SIZE]);
-} languages[LANGUAGES] = {
-	[LANGUAGE_PYTHON] = { "python", PYTHON_SYMBOLS, python_find, python_name, python_trim,
-			      python_line, python_version },
-	[LANGUAGE_PHP] = { "php", PHP_SYMBOLS, php_find, php_name, php_trim, php_line,
-			   php_version },
-	[LANGUAGE_PERL] = { "perl", PERL_SYMBOLS, perl_find, perl_name, perl_trim, perl_line,
-			    perl_version },
+static const struct language_description *const languages[LANGUAGES] = {
+	[LANGUAGE_PYTHON] = &language_python,
+	[LANGUAGE_PHP] = &language_php,
+	[LANGUAGE_PERL] = &language_perl,
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)
@@ -51,7 +31,7 @@ static const char thread_specific[] = "_thread_db_pthread_specific";
 
 /* All 0: the file is not for this kind of machine, or has no such symbols. */
 static void find_symbols(struct elf_file *file,
-			 struct language_symbol symbols[static LANGUAGES][SYMBOLS_MAX],
+			 struct language_symbol symbols[static LANGUAGES][LANGUAGE_SYMBOLS_MAX],
 			 struct language_symbol *specific)
 {
 	struct symbol_reader reader;
@@ -75,8 +55,9 @@ static void find_symbols(struct elf_file *file,
 			if (strcmp(name, thread_specific) == 0)
 				*specific = found;
 			for (int l = LANGUAGE_NONE + 1; l < LANGUAGES; l++)
-				for (int i = 0; i < SYMBOLS_MAX && languages[l].symbols[i]; i++)
-					if (strcmp(name, languages[l].symbols[i]) == 0)
+				for (int i = 0;
+				     i < LANGUAGE_SYMBOLS_MAX && languages[l]->symbols[i]; i++)
+					if (strcmp(name, languages[l]->symbols[i]) == 0)
 						symbols[l][i] = found;
 		}
 	symbol_reader_close(&reader);
@@ -84,13 +65,13 @@ static void find_symbols(struct elf_file *file,
 
 void language_find(struct elf_file *file, struct language_image *image)
 {
-	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX], specific;
+	struct language_symbol symbols[LANGUAGES][LANGUAGE_SYMBOLS_MAX], specific;
 	uint32_t descriptor[3];
 
 	*image = (struct language_image){ 0 };
 	find_symbols(file, symbols, &specific);
 	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !image->language; l++)
-		languages[l].find(file, symbols[l], image);
+		languages[l]->find(file, symbols[l], image);
 	if (specific.address &&
 	    language_read_variable(file, specific.address, descriptor, sizeof(descriptor)))
 		image->thread_specific = descriptor[2];
@@ -132,7 +113,7 @@ bool language_is_interpreter(int fd)
 
 void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE])
 {
-	struct language_symbol symbols[LANGUAGES][SYMBOLS_MAX], specific;
+	struct language_symbol symbols[LANGUAGES][LANGUAGE_SYMBOLS_MAX], specific;
 	struct read_budget budget;
 	struct elf_file file;
 
@@ -141,8 +122,8 @@ void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE])
 		return;
 	find_symbols(&file, symbols, &specific);
 	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !text[0]; l++)
-		if (languages[l].version)
-			languages[l].version(&file, symbols[l], text);
+		if (languages[l]->version)
+			languages[l]->version(&file, symbols[l], text);
 	elf_file_close(&file);
 }
 
@@ -151,13 +132,13 @@ void language_name(const struct language_code *code, char name[static LANGUAGE_T
 {
 	name[0] = file[0] = '\0';
 	if (code->language > LANGUAGE_NONE && code->language < LANGUAGES)
-		languages[code->language].name(code, name, file);
+		languages[code->language]->name(code, name, file);
 }
 
 void language_trim(struct language_code *code)
 {
 	if (code->language > LANGUAGE_NONE && code->language < LANGUAGES)
-		languages[code->language].trim(code);
+		languages[code->language]->trim(code);
 }
 
 uint32_t language_line(const struct language_code *code, uint32_t instruction)
@@ -165,13 +146,18 @@ uint32_t language_line(const struct language_code *code, uint32_t instruction)
 	if (instruction == LANGUAGE_INSTRUCTION_UNKNOWN)
 		return code->line;
 	return code->language > LANGUAGE_NONE && code->language < LANGUAGES
-		       ? languages[code->language].line(code, instruction)
+		       ? languages[code->language]->line(code, instruction)
 		       : 0;
 }
 
 const char *language_label(unsigned int language)
 {
-	return language > LANGUAGE_NONE && language < LANGUAGES ? languages[language].label : "?";
+	return language > LANGUAGE_NONE && language < LANGUAGES ? languages[language]->label : "?";
+}
+
+const struct interpreter *language_interpreter(enum language language)
+{
+	return &languages[language]->interpreter;
 }
 
 size_t language_put_utf8(char *text, size_t used, uint32_t c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Languages whose functions ticks can name: what is known of their interpreters, and what their
- * code objects are called. Each has a file of its own, and a line in the table of language.c.
+ * code objects are called. Each has a file of its own, which ends with its description
+ * (script/description.h), and a line in the table of language.c.
  */
 #ifndef PROFIL_SCRIPT_LANGUAGE_H
 #define PROFIL_SCRIPT_LANGUAGE_H
@@ -48,20 +49,26 @@ uint32_t language_line(const struct language_code *code, uint32_t instruction);
 /* Returns what the language is called, such as "python". */
 const char *language_label(unsigned int language);
 
-/* --- For the languages --- */
-
-/* A variable or function that the image defines in its dynamic symbols; address 0: it does not. */
-struct language_symbol {
-	uint64_t address, size;
+/*
+ * An interpreter without code made at run time, or with little of it: its own functions have the
+ * samples of the program's. What hints say of it.
+ */
+struct interpreter {
+	/* Bound: size. */
+	const char *images[5];	  /* file name patterns, for fnmatch(3), up to a NULL */
+	const char *names;	  /* prefix of the program's functions in files of names; or NULL */
+	const char *functions[2]; /* prefix and suffix of those that interpret, of a program that
+				     does much else; or NULLs */
+	const char *hint;
+	/*
+	 * Its functions are in call stacks by call frame information (-g), of these versions, in
+	 * these builds. language: NULL: they are not.
+	 */
+	const char *language, *builds;
+	unsigned int major, minor_least, minor_most;
 };
 
-/* Reads what a variable has in the file. Returns false if it has nothing there. */
-bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size);
-
-/*
- * Appends a code point in UTF-8 at text[used], control characters as "?". Returns what is used
- * then: up to 4 bytes more.
- */
-size_t language_put_utf8(char *text, size_t used, uint32_t c);
+/* The interpreters of a language whose functions ticks can name. */
+const struct interpreter *language_interpreter(enum language language);
 
 #endif

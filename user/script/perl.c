@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "script/perl.h"
+#include "script/description.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bpf/script/perl_layout.h"
 #include "script/perl_versions.h"
 #include "util/utf8.h"
 
@@ -19,8 +18,8 @@ enum {
 	WANTED = CALLERS + PERL_CALLERS
 };
 
-void perl_find(struct elf_file *file, const struct language_symbol *symbols,
-	       struct language_image *image)
+static void perl_find(struct elf_file *file, const struct language_symbol *symbols,
+		      struct language_image *image)
 {
 	char options[512] = "";
 
@@ -40,21 +39,20 @@ void perl_find(struct elf_file *file, const struct language_symbol *symbols,
 		image->version = perl_versions[i].version;
 		image->perl.key = symbols[KEY].address;
 		image->perl.runops =
-			(struct language_function){ symbols[RUNOPS].address, symbols[RUNOPS].size };
-		image->perl.run =
-			(struct language_function){ symbols[RUN].address, symbols[RUN].size };
+			(struct perl_function){ symbols[RUNOPS].address, symbols[RUNOPS].size };
+		image->perl.run = (struct perl_function){ symbols[RUN].address, symbols[RUN].size };
 		for (int c = 0; c < PERL_CALLERS; c++)
 			image->perl.callers[c] =
-				(struct language_function){ symbols[CALLERS + c].address,
-							    symbols[CALLERS + c].size };
+				(struct perl_function){ symbols[CALLERS + c].address,
+							symbols[CALLERS + c].size };
 		image->perl.nextstate = perl_versions[i].nextstate;
 	}
 }
 
 /* The number is in a text alone, "v5.36.0", which the interpreter compares with what modules have.
  */
-void perl_version(const struct elf_file *file, const struct language_symbol *symbols,
-		  char text[static LANGUAGE_VERSION_SIZE])
+static void perl_version(const struct elf_file *file, const struct language_symbol *symbols,
+			 char text[static LANGUAGE_VERSION_SIZE])
 {
 	unsigned int minor, patch, minor_found = 0, patch_found = 0;
 	char bytes[4096 + 1];
@@ -144,7 +142,7 @@ static void trim_key(uint8_t *key)
 	}
 }
 
-void perl_trim(struct language_code *code)
+static void perl_trim(struct language_code *code)
 {
 	if (code->kind != PERL_SUB || code->name_bytes < 2 * PERL_NAME_BYTES)
 		return;
@@ -159,7 +157,7 @@ static void copy_text(char *to, size_t size, const uint8_t *from, size_t from_si
 	memcpy(to, from, from_size < size ? from_size : size - 1);
 }
 
-void perl_name(const struct language_code *code, char *name, char *file)
+static void perl_name(const struct language_code *code, char *name, char *file)
 {
 	char text[LANGUAGE_FILE_BYTES + 1];
 	size_t used = 0;
@@ -189,8 +187,32 @@ void perl_name(const struct language_code *code, char *name, char *file)
 	append(file, 0, strncmp(text, "(eval ", 6) == 0 ? "(eval)" : text, true);
 }
 
-uint32_t perl_line(const struct language_code *code, uint32_t instruction)
+static uint32_t perl_line(const struct language_code *code, uint32_t instruction)
 {
 	(void)code;
 	return instruction;
 }
+
+/* Perl 5.36 to 5.42, built with threads. */
+const struct language_description language_perl = {
+	.label = "perl",
+	.symbols = {
+		"PL_thr_key", "Perl_runops_standard", "perl_run", "PL_opargs",
+		"PL_bincompat_options", "Perl_call_sv", "Perl_eval_sv", "Perl_amagic_call",
+	},
+	.find = perl_find,
+	.name = perl_name,
+	.trim = perl_trim,
+	.line = perl_line,
+	.version = perl_version,
+	.interpreter = {
+		.images = { "perl", "perl5*", "libperl.so*" },
+		.hint = "only Perl 5.36 to 5.42, built with threads, has its functions in the call "
+			"stacks",
+		.language = "Perl",
+		.builds = ", built with threads",
+		.major = 5,
+		.minor_least = 36,
+		.minor_most = 42,
+	},
+};

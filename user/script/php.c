@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "script/php.h"
+#include "script/description.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +88,8 @@ static void find_cold_part(const struct elf_file *file, struct php_layout *layou
 	cfi_functions_free(&functions);
 }
 
-void php_find(struct elf_file *file, const struct language_symbol *symbols,
-	      struct language_image *image)
+static void php_find(struct elf_file *file, const struct language_symbol *symbols,
+		     struct language_image *image)
 {
 	const struct language_symbol *globals = &symbols[0], *function = &symbols[1];
 	const struct language_image *layout = NULL;
@@ -113,8 +113,8 @@ void php_find(struct elf_file *file, const struct language_symbol *symbols,
 	find_cold_part(file, &image->php);
 }
 
-void php_version(const struct elf_file *file, const struct language_symbol *symbols,
-		 char text[static LANGUAGE_VERSION_SIZE])
+static void php_version(const struct elf_file *file, const struct language_symbol *symbols,
+			char text[static LANGUAGE_VERSION_SIZE])
 {
 	unsigned int version[3];
 
@@ -173,14 +173,14 @@ static size_t trim_string(uint8_t *object, size_t size)
 	return length < size - PHP_STRING_TEXT ? PHP_STRING_TEXT + length : size;
 }
 
-void php_trim(struct language_code *code)
+static void php_trim(struct language_code *code)
 {
 	code->name_bytes = trim_string(code->name, code->name_bytes);
 	code->file_bytes = trim_string(code->file, code->file_bytes);
 	code->lines_bytes = trim_string(code->lines, code->lines_bytes);
 }
 
-void php_name(const struct language_code *code, char *name, char *file)
+static void php_name(const struct language_code *code, char *name, char *file)
 {
 	static const char closure[] = "{closure:";
 	const uint8_t *text = code->name + PHP_STRING_TEXT;
@@ -215,8 +215,29 @@ void php_name(const struct language_code *code, char *name, char *file)
 }
 
 /* Instructions are counted by their lines. */
-uint32_t php_line(const struct language_code *code, uint32_t instruction)
+static uint32_t php_line(const struct language_code *code, uint32_t instruction)
 {
 	(void)code;
 	return instruction;
 }
+
+/* PHP 8.1 to 8.5, without threads (NTS). */
+const struct language_description language_php = {
+	.label = "php",
+	.symbols = { "executor_globals", "execute_ex", "zend_ce_generator", "zend_flf_functions" },
+	.find = php_find,
+	.name = php_name,
+	.trim = php_trim,
+	.line = php_line,
+	.version = php_version,
+	.interpreter = {
+		.images = { "php", "php[0-9]*", "php-*", "libphp*.so" },
+		.hint = "only PHP 8.1 to 8.5, without threads (NTS), has its functions in the call "
+			"stacks",
+		.language = "PHP",
+		.builds = " without threads (NTS)",
+		.major = 8,
+		.minor_least = 1,
+		.minor_most = 5,
+	},
+};

@@ -6,7 +6,7 @@
 
 /*
  * By minor version: from the headers of each (zend_globals.h, zend_compile.h);
- * bpf/script/language.h has what is the same in all. Compared were 8.1.2, 8.2.36, 8.3.6, 8.4.27
+ * bpf/script/php_layout.h has what is the same in all. Compared were 8.1.2, 8.2.36, 8.3.6, 8.4.27
  * and 8.5.4. tests/cli/php_layout.sh compares them with the headers here.
  */
 static const struct language_image php_layouts[] = {

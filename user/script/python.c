@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "script/python.h"
+#include "script/description.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ static const struct language_image *layout_of(unsigned int version)
 	return NULL;
 }
 
-void python_find(struct elf_file *file, const struct language_symbol *symbols,
-		 struct language_image *image)
+static void python_find(struct elf_file *file, const struct language_symbol *symbols,
+			struct language_image *image)
 {
 	const struct language_symbol *runtime = &symbols[0], *type = &symbols[1];
 	const struct language_image *layout;
@@ -40,8 +40,8 @@ void python_find(struct elf_file *file, const struct language_symbol *symbols,
 	image->python.code_type = type->address;
 }
 
-void python_version(const struct elf_file *file, const struct language_symbol *symbols,
-		    char text[static LANGUAGE_VERSION_SIZE])
+static void python_version(const struct elf_file *file, const struct language_symbol *symbols,
+			   char text[static LANGUAGE_VERSION_SIZE])
 {
 	uint64_t version, free_threaded = 0;
 
@@ -131,13 +131,13 @@ static void trim_string(unsigned int version, uint8_t *object, unsigned short *s
 		*size = s.at + s.length * s.kind;
 }
 
-void python_trim(struct language_code *code)
+static void python_trim(struct language_code *code)
 {
 	trim_string(code->version, code->name, &code->name_bytes);
 	trim_string(code->version, code->file, &code->file_bytes);
 }
 
-void python_name(const struct language_code *code, char *name, char *file)
+static void python_name(const struct language_code *code, char *name, char *file)
 {
 	read_text(code->version, code->name, code->name_bytes, name);
 	read_text(code->version, code->file, code->file_bytes, file);
@@ -159,7 +159,7 @@ static bool read_number(const struct language_code *code, size_t *at, uint32_t *
 }
 
 /* PEP 626, and Objects/locations.md of CPython's sources: entries that follow each other. */
-uint32_t python_line(const struct language_code *code, uint32_t instruction)
+static uint32_t python_line(const struct language_code *code, uint32_t instruction)
 {
 	uint32_t line = code->line, until = 0, number;
 	const uint8_t *lines = code->lines; /* there may be more than in a record */
@@ -185,3 +185,25 @@ uint32_t python_line(const struct language_code *code, uint32_t instruction)
 	}
 	return 0;
 }
+
+/* CPython, 3.11 to 3.14. */
+const struct language_description language_python = {
+	.label = "python",
+	.symbols = { "_PyRuntime", "PyCode_Type", "Py_Version" },
+	.find = python_find,
+	.name = python_name,
+	.trim = python_trim,
+	.line = python_line,
+	.version = python_version,
+	.interpreter = {
+		.images = { "python", "python[23]*", "libpython[23]*.so*" },
+		.names = "py::",
+		.hint = "python -X perf (version 3.12 or later, built with frame pointers), recorded "
+			"with -g, has Python's functions in the call stacks",
+		.language = "Python",
+		.builds = ", not free-threaded; or, from 3.12 on, with -X perf, if it has frame pointers",
+		.major = 3,
+		.minor_least = 11,
+		.minor_most = 14,
+	},
+};

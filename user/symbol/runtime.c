@@ -381,49 +381,8 @@ const char *runtime_frame_hint(const struct profile *p, const char *image)
 	return NULL;
 }
 
-/*
- * Interpreters without code made at run time, or with little of it: their own functions have the
- * samples of the program's.
- */
-static const struct interpreter {
-	/* Bound: size. */
-	const char *images[5];	  /* as above */
-	const char *names;	  /* prefix of the program's functions in files of names; or NULL */
-	const char *functions[2]; /* prefix and suffix of those that interpret, of a program that
-				     does much else; or NULLs */
-	const char *hint;
-	/*
-	 * Its functions are in call stacks by call frame information (-g), of these versions, in
-	 * these builds. language: NULL: they are not.
-	 */
-	const char *language, *builds;
-	unsigned int major, minor_least, minor_most;
-} interpreters[] = {
-	{ .images = { "python", "python[23]*", "libpython[23]*.so*" },
-	  .names = "py::",
-	  .hint = "python -X perf (version 3.12 or later, built with frame pointers), recorded "
-		  "with -g, has Python's functions in the call stacks",
-	  .language = "Python",
-	  .builds = ", not free-threaded; or, from 3.12 on, with -X perf, if it has frame pointers",
-	  .major = 3,
-	  .minor_least = 11,
-	  .minor_most = 14 },
-	{ .images = { "perl", "perl5*", "libperl.so*" },
-	  .hint = "only Perl 5.36 to 5.42, built with threads, has its functions in the call "
-		  "stacks",
-	  .language = "Perl",
-	  .builds = ", built with threads",
-	  .major = 5,
-	  .minor_least = 36,
-	  .minor_most = 42 },
-	{ .images = { "php", "php[0-9]*", "php-*", "libphp*.so" },
-	  .hint = "only PHP 8.1 to 8.5, without threads (NTS), has its functions in the call "
-		  "stacks",
-	  .language = "PHP",
-	  .builds = " without threads (NTS)",
-	  .major = 8,
-	  .minor_least = 1,
-	  .minor_most = 5 },
+/* Those of no language that has a description (script/language.h). */
+static const struct interpreter interpreters[] = {
 	{ .images = { "ruby", "ruby[0-9]*", "libruby*.so*" },
 	  .hint = "functions that Ruby interprets are not read; rbspy or stackprof names them" },
 	{ .images = { "lua", "lua5*", "liblua5*.so*", "liblua.so*" },
@@ -474,6 +433,9 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image,
 
 	if (!file_name(p->images[image].path, name, sizeof(name)))
 		return NULL;
+	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !found; l++)
+		if (matches_pattern(language_interpreter(l)->images, name))
+			found = language_interpreter(l);
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(*interpreters) && !found; i++)
 		if (matches_pattern(interpreters[i].images, name))
 			found = &interpreters[i];
