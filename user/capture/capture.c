@@ -992,6 +992,14 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && events_count_time(&c->events))
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
+	/* Functions without names have been counted. A user is told of the own ones only. */
+	for (size_t i = 0; i < c->refusals.count; i++) {
+		const struct refusal *refusal = &c->refusals.all[i];
+
+		if (refusal->cause != REFUSAL_SCRIPT_NAMES &&
+		    (!c->options.owned || refusal->uid == getuid()))
+			totals->account.values[refusal_counters[refusal->cause]] += refusal->count;
+	}
 	if (c->options.waits) {
 		const struct wait_counters waits = waits_counters(&c->sample.waits);
 		struct wait_share most;

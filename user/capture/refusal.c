@@ -9,12 +9,12 @@ const char *const refusal_names[REFUSAL_CAUSES] = {
 	[REFUSAL_SCRIPT_NAMES] = "script_names",
 };
 
-const char *const refusal_titles[REFUSAL_CAUSES] = {
-	[REFUSAL_NO_ANSWER] = "files or pieces of memory not read: no answer from them",
-	[REFUSAL_UNWIND_TIME] = "images whose call frame information was read later: no time",
-	[REFUSAL_UNWIND_ROOM] = "images whose call frame information had no room",
-	[REFUSAL_UNWIND_PROCESS] = "processes that the kernel does not walk until their next tick",
-	[REFUSAL_SCRIPT_NAMES] = "functions of scripts without a name: no room for more",
+const enum account_number refusal_counters[REFUSAL_CAUSES] = {
+	[REFUSAL_NO_ANSWER] = ACCOUNT_no_answer,
+	[REFUSAL_UNWIND_TIME] = ACCOUNT_unwind_time,
+	[REFUSAL_UNWIND_ROOM] = ACCOUNT_unwind_room,
+	[REFUSAL_UNWIND_PROCESS] = ACCOUNT_unwind_process,
+	[REFUSAL_SCRIPT_NAMES] = ACCOUNT_codes_lost,
 };
 
 static struct refusal *find(struct refusals *r, uint32_t uid, enum refusal_cause cause)

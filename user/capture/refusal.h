@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util/account.h"
+
 /*
  * What was refused to whom: users share what the recorder has, and one who takes more than that is
  * refused the rest. It is counted, so that it can be seen who lacks what, and why.
@@ -19,8 +21,8 @@ enum refusal_cause {
 	REFUSAL_CAUSES
 };
 
-extern const char *const refusal_names[REFUSAL_CAUSES];	 /* a word, for programs */
-extern const char *const refusal_titles[REFUSAL_CAUSES]; /* for "COUNT TITLE" */
+extern const char *const refusal_names[REFUSAL_CAUSES];		   /* a word, for programs */
+extern const enum account_number refusal_counters[REFUSAL_CAUSES]; /* those of all users */
 
 #define REFUSAL_OTHERS UINT32_MAX /* users for whom there was no place */
 

@@ -338,7 +338,7 @@ static void account_window(struct recorder *r, struct profile *p)
 		const struct refusal *refusal = &refusals->all[i];
 
 		log_detail("user %d: %" PRIu64 " %s", (int)refusal->uid, refusal->count,
-			   refusal_titles[refusal->cause]);
+			   account_counters[refusal_counters[refusal->cause]].what);
 		refusals_add(&s->refusals, refusal->uid, refusal->cause, refusal->count,
 			     clock_ns(CLOCK_REALTIME) / NS_PER_S);
 	}

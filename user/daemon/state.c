@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "daemon/state.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -369,10 +370,10 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 	for (size_t i = 0; i < FIELD_COUNT; i++)
 		if (get_field(i, &f) && !f.internal)
 			fprintf(out,
-				"# HELP " METRIC_PREFIX "%s %s.\n"
+				"# HELP " METRIC_PREFIX "%s %c%s.\n"
 				"# TYPE " METRIC_PREFIX "%s %s\n" METRIC_PREFIX "%s %" PRIu64 "\n",
-				f.name, f.help, f.name, f.gauge ? "gauge" : "counter", f.name,
-				value_of(context, &f));
+				f.name, toupper(*f.help), f.help + 1, f.name,
+				f.gauge ? "gauge" : "counter", f.name, value_of(context, &f));
 	write_refusals(&((const struct state *)context)->refusals, out);
 	write_changes(context, out);
 	if (trigger_path(context, path))
@@ -497,7 +498,8 @@ static void print_refusals(const struct refusals *refusals)
 		if (localtime_r(&time, &local))
 			strftime(text, sizeof(text), "%H:%M:%S", &local);
 		printf("%-16s %s: %" PRIu64 " %s; last at %s\n", i ? "" : "refused", user,
-		       refusal->count, refusal_titles[refusal->cause], text);
+		       refusal->count, account_counters[refusal_counters[refusal->cause]].what,
+		       text);
 	}
 }
 

@@ -293,8 +293,8 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 }
 
 /*
- * Warns of what users were refused, and of stacks that could not be walked; with -v, prints
- * details.
+ * Warns of stacks that could not be walked; with -v, prints details, as which users were refused
+ * what the account sums up.
  */
 static void warn_of_capture(const struct capture *c, const struct record_options *o)
 {
@@ -307,9 +307,6 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 	size_t image_count, count;
 
 	capture_totals(c, &totals);
-	for (size_t i = 0; i < refusals->count; i++)
-		tool_warn("user %d: %" PRIu64 " %s", (int)refusals->all[i].uid,
-			  refusals->all[i].count, refusal_titles[refusals->all[i].cause]);
 	if (totals.waits_refused)
 		tool_warn("%" PRIu64 " waits of user %u have no stack: no user has more different "
 			  "ones than are still free, which is half of 32768",
@@ -343,6 +340,10 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 			  CAPTURE_DEPTH_MAX);
 	if (!o->verbose)
 		return;
+	for (size_t i = 0; i < refusals->count; i++)
+		tool_warn("user %d: %" PRIu64 " %s", (int)refusals->all[i].uid,
+			  refusals->all[i].count,
+			  account_counters[refusal_counters[refusals->all[i].cause]].what);
 	capture_tables(c, &tables);
 	if (tables.images)
 		tool_warn("call frame information: %zu images, %zu rows, %zu KiB of %zu; no room "

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
 #include "util/account.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,7 +56,6 @@ void account_say(const struct account *a, bool losses, const char *prefix, FILE 
 			fprintf(out, "%s%.*s%" PRIu64 "%s\n", prefix, (int)(number - c->what),
 				c->what, a->values[i], number + 1);
 		else
-			fprintf(out, "%s%" PRIu64 " %c%s\n", prefix, a->values[i],
-				tolower(*c->what), c->what + 1);
+			fprintf(out, "%s%" PRIu64 " %s\n", prefix, a->values[i], c->what);
 	}
 }

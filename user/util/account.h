@@ -17,49 +17,53 @@
  */
 /* clang-format off */
 #define ACCOUNT_COUNTERS(X) \
-	X(ticks, "Ticks, counted or not", .callgrind = "Ticks", .zero = true, .basic = true, .metric = "ticks_total") \
-	X(counted, "Ticks counted", .callgrind = "Counted", .zero = true, .basic = true, .metric = "samples_total") \
-	X(out_of_range, "Ticks at a pc without a cell", .callgrind = "Out of range", .zero = true, .basic = true) \
-	X(excluded, "Ticks in a mode that is not recorded", .callgrind = "Excluded", .zero = true, .basic = true) \
-	X(kernel, "Ticks counted in the kernel", .callgrind = "Kernel", .zero = true, .basic = true) \
-	X(times_lost, "Ticks counted without their times: no room", .said = true, .metric = "lost_times_total") \
-	X(codes_lost, "Functions of scripts without a name, for want of room", .said = true, .loss = true, \
+	X(ticks, "ticks, counted or not", .callgrind = "Ticks", .zero = true, .basic = true, .metric = "ticks_total") \
+	X(counted, "ticks counted", .callgrind = "Counted", .zero = true, .basic = true, .metric = "samples_total") \
+	X(out_of_range, "ticks at a pc without a cell", .callgrind = "Out of range", .zero = true, .basic = true) \
+	X(excluded, "ticks in a mode that is not recorded", .callgrind = "Excluded", .zero = true, .basic = true) \
+	X(kernel, "ticks counted in the kernel", .callgrind = "Kernel", .zero = true, .basic = true) \
+	X(times_lost, "ticks counted without their times: no room", .said = true, .metric = "lost_times_total") \
+	X(codes_lost, "functions of scripts without a name, for want of room", .said = true, .loss = true, \
 	  .metric = "lost_script_names_total") \
-	X(in_doubt, "Ticks counted by what may have changed by then, as records or times were lost", .said = true, \
+	X(in_doubt, "ticks counted by what may have changed by then, as records or times were lost", .said = true, \
 	  .metric = "samples_in_doubt_total") \
-	X(mapping_records_lost, "Records of mappings that the kernel dropped", .metric = "lost_mapping_records_total") \
-	X(children_lost, "Processes not recorded: too many at once", .said = true, .loss = true, \
+	X(mapping_records_lost, "records of mappings that the kernel dropped", .metric = "lost_mapping_records_total") \
+	X(children_lost, "processes not recorded: too many at once", .said = true, .loss = true, \
 	  .metric = "lost_processes_total") \
 	X(crowded, "process # has more mappings of code than are kept, which is 1 MiB of them with their paths, less if " \
 	  "other processes have very many: addresses in the others have no name until they are read again", \
 	  .merge = ACCOUNT_FIRST, .said = true, .loss = true) \
-	X(waits, "Waits of threads", .group = "wall", .zero = true) \
-	X(waits_spared, "Waits without a stack, as that would have cost too much", .group = "wall", .zero = true) \
-	X(waits_no_room, "Waits without a stack, as there were too many of these", .group = "wall", .zero = true) \
-	X(waits_lost, "Waits in no reason, for want of memory", .group = "wall", .zero = true, .said = true) \
-	X(waits_user_ns, "Time of waits that are to have a user stack, with CFI", .group = "wall", .zero = true) \
-	X(waits_complete_ns, "Time of these whose stack reaches its start", .group = "wall", .zero = true) \
+	X(no_answer, "files or pieces of memory not read: no answer from them", .said = true, .loss = true) \
+	X(unwind_time, "images whose call frame information was read later: no time", .said = true, .loss = true) \
+	X(unwind_room, "images whose call frame information had no room", .said = true, .loss = true) \
+	X(unwind_process, "processes that the kernel does not walk until their next tick", .said = true, .loss = true) \
+	X(waits, "waits of threads", .group = "wall", .zero = true) \
+	X(waits_spared, "waits without a stack, as that would have cost too much", .group = "wall", .zero = true) \
+	X(waits_no_room, "waits without a stack, as there were too many of these", .group = "wall", .zero = true) \
+	X(waits_lost, "waits in no reason, for want of memory", .group = "wall", .zero = true, .said = true) \
+	X(waits_user_ns, "time of waits that are to have a user stack, with CFI", .group = "wall", .zero = true) \
+	X(waits_complete_ns, "time of these whose stack reaches its start", .group = "wall", .zero = true) \
 	X(waits_cost_ns, "CPU time that following waits took, about", .group = "wall", .zero = true) \
-	X(wakers_lost, "Waits without a waker, for want of room", .group = "wall", .zero = true, .said = true) \
-	X(wall_lost, "Threads that ended unseen, as there was no room for so many at once: their time is \"unknown\", or " \
+	X(wakers_lost, "waits without a waker, for want of room", .group = "wall", .zero = true, .said = true) \
+	X(wall_lost, "threads that ended unseen, as there was no room for so many at once: their time is \"unknown\", or " \
 	  "missing", .group = "wall", .json = "lost", .said = true, .loss = true, .metric = "wall_lost_threads_total") \
-	X(throttled_lost, "Times that a control group with a quota found no room to be followed", .group = "wall", \
+	X(throttled_lost, "times that a control group with a quota found no room to be followed", .group = "wall", \
 	  .said = true, .loss = true, .metric = "wall_throttled_lost_total") \
 	X(cpu_ns, "CPU time of the target, by the kernel's account", .callgrind = "CPU time", .basic = true) \
-	X(bpf_ns_per_tick, "Time of the eBPF program in a tick", .callgrind = "BPF time per tick", .group = "cost", \
+	X(bpf_ns_per_tick, "time of the eBPF program in a tick", .callgrind = "BPF time per tick", .group = "cost", \
 	  .merge = ACCOUNT_MEAN) \
-	X(interrupt_ns, "What a tick's interrupt costs without the program", .callgrind = "Interrupt time", \
+	X(interrupt_ns, "what a tick's interrupt costs without the program", .callgrind = "Interrupt time", \
 	  .merge = ACCOUNT_MEAN) \
-	X(interrupts, "Of the clock, on all CPUs, for the target or not; 0: unknown", .callgrind = "Interrupts") \
+	X(interrupts, "of the clock, on all CPUs, for the target or not; 0: unknown", .callgrind = "Interrupts") \
 	X(own_ns, "CPU time of the recorder itself meanwhile; 0: unknown", .callgrind = "Recorder's CPU time") \
-	X(machine_ns, "Time of all CPUs, idle or not", .callgrind = "Machine time", .metric = "machine_nanoseconds_total") \
-	X(stack_limit, "Most frames of user space, and of the kernel, in a stack; 0: no stacks", .group = "stacks", \
+	X(machine_ns, "time of all CPUs, idle or not", .callgrind = "Machine time", .metric = "machine_nanoseconds_total") \
+	X(stack_limit, "most frames of user space, and of the kernel, in a stack; 0: no stacks", .group = "stacks", \
 	  .json = "limit", .merge = ACCOUNT_MAX) \
-	X(stacks_truncated, "Samples whose stack was cut off there, at the root's end", .group = "stacks", \
+	X(stacks_truncated, "samples whose stack was cut off there, at the root's end", .group = "stacks", \
 	  .json = "truncated", .zero = true) \
-	X(stacks_user, "Samples with call stacks in user space", .group = "stacks", .json = "user", .zero = true, \
+	X(stacks_user, "samples with call stacks in user space", .group = "stacks", .json = "user", .zero = true, \
 	  .metric = "user_stacks_total") \
-	X(stacks_complete, "Of these, those up to the start of the program", .group = "stacks", .json = "complete", \
+	X(stacks_complete, "of these, those up to the start of the program", .group = "stacks", .json = "complete", \
 	  .metric = "whole_user_stacks_total")
 
 #define ACCOUNT_NUMBER(name, ...) ACCOUNT_##name,
@@ -83,7 +87,7 @@ struct account {
 
 struct account_counter {
 	const char *name; /* in nanoseconds if _ns is in it */
-	const char *what; /* it counts; # stands for the number, which else comes first */
+	const char *what; /* it counts, to follow the number; or # stands for that */
 	enum account_merge {
 		ACCOUNT_SUM,
 		ACCOUNT_MAX,
