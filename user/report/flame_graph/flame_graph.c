@@ -208,7 +208,7 @@ static void print_color(const struct picture *p, uint32_t node)
 		saturation = 0; /* processes and threads */
 	else if (!f->named)
 		saturation = 22;
-	fprintf(p->out, "hsl(%u,%u%%,%u%%)", hue, saturation,
+	fprintf(p->out, "hsl(%u,%u%%,%d%%)", hue, saturation,
 		saturation == 68 && f->inlined ? 88 : 78);
 }
 
