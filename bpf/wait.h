@@ -35,16 +35,16 @@ enum wait_reason {
 	WAIT_REASON_LIST(WAIT_ENUM)
 #undef WAIT_ENUM
 	WAIT_REASONS,
-	/*
-	 * In place of a reason: the stack is that of who ended waits. A thread; a thread that is
-	 * not recorded, whose two kernel frames are its name; an interrupt.
-	 */
+	/* In the list of system calls: by the kind of the descriptor, the first argument. */
+	WAIT_BY_DESCRIPTOR = 0xff,
+};
+
+/* Who ended waits. Entries of their stacks have it in place of a reason. */
+enum waker_kind {
 	WAKER_THREAD = WAIT_REASONS,
-	WAKER_OTHER_THREAD,
+	WAKER_OTHER_THREAD, /* which is not recorded: its two kernel frames are its name */
 	WAKER_INTERRUPT,
 	WAIT_KINDS,
-	/* In the list of system calls: by the kind of the descriptor, the first argument. */
-	WAIT_BY_DESCRIPTOR,
 };
 
 /* The system calls whose numbers are below it have their reason in a list. */

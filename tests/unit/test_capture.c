@@ -509,7 +509,8 @@ static const char *resolved(const struct counts *counts, struct process_table *t
 	static char text[256];
 
 	*text = '\0';
-	assert_int_equal(resolve_each(counts, table, &no_scripts, false, 0, append, text), 0);
+	assert_int_equal(
+		resolve_each(counts, CAPTURE_TICKS, table, &no_scripts, false, 0, append, text), 0);
 	return text;
 }
 
@@ -518,7 +519,7 @@ static int collect_images(const struct capture_sample *sample, void *context)
 {
 	snprintf((char *)context + strlen(context), 64, "%d:%u%s ",
 		 sample->frames->mapping ? (int)sample->frames->mapping->image : -1,
-		 (unsigned int)sample->count, sample->in_doubt ? "?" : "");
+		 (unsigned int)sample->ticks.count, sample->in_doubt ? "?" : "");
 	return 0;
 }
 
@@ -567,7 +568,8 @@ static void test_mapped_over(void **state)
 
 static int collect_waiting(const struct capture_sample *sample, void *context)
 {
-	snprintf((char *)context + strlen(context), 64, "%u ", (unsigned int)sample->waiting);
+	snprintf((char *)context + strlen(context), 64, "%u ",
+		 (unsigned int)sample->ticks.runnable);
 	return 0;
 }
 
@@ -647,7 +649,7 @@ static void test_exec_in_doubt(void **state)
 static int collect_names(const struct capture_sample *sample, void *context)
 {
 	snprintf((char *)context + strlen(context), 64, "%s:%u%s ", sample->comm,
-		 (unsigned int)sample->count, sample->in_doubt ? "?" : "");
+		 (unsigned int)sample->ticks.count, sample->in_doubt ? "?" : "");
 	return 0;
 }
 
@@ -762,7 +764,8 @@ static void test_frames(void **state)
 	add_stack(&counts, id, at_end, 0, 2); /* behind a call at the end of the code */
 	add_stack(&counts, id, unknown, 0, 2);
 	assert_string_equal(resolved(&counts, &table, collect_depth), "2/3 4/4 2/2 2/2 ");
-	assert_int_equal(resolve_each(&counts, &table, &no_scripts, true, 0, collect_depth, text),
+	assert_int_equal(resolve_each(&counts, CAPTURE_TICKS, &table, &no_scripts, true, 0,
+				      collect_depth, text),
 			 0);
 	assert_string_equal(text, "4/5 5/5 2/2 2/2 ");
 	counts_free(&counts);

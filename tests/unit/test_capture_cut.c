@@ -62,9 +62,9 @@ static int see(const struct capture_sample *sample, void *context)
 {
 	struct seen *seen = context;
 
-	assert_true(sample->count > 0);
-	seen->sum += sample->count;
-	seen->of_pid += sample->pid == seen->pid ? sample->count : 0;
+	assert_true(sample->ticks.count > 0);
+	seen->sum += sample->ticks.count;
+	seen->of_pid += sample->pid == seen->pid ? sample->ticks.count : 0;
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static uint64_t check_window(struct capture *c, struct seen *seen, uint64_t afte
 	struct capture_totals totals;
 
 	seen->sum = 0;
-	assert_int_equal(capture_each_sample(c, see, seen), 0);
+	assert_int_equal(capture_each_sample(c, CAPTURE_TICKS, see, seen), 0);
 	capture_totals(c, &totals);
 	assert_int_equal(totals.counted, seen->sum);
 	assert_int_equal(totals.ticks, totals.counted + totals.excluded + totals.ring_full);
@@ -206,9 +206,9 @@ static int see_first(const struct capture_sample *sample, void *context)
 {
 	uint64_t *first_ns = context;
 
-	for (uint64_t i = 0; sample->times && i < sample->count; i++)
-		if (sample->times[i] < *first_ns)
-			*first_ns = sample->times[i];
+	for (uint64_t i = 0; sample->ticks.times && i < sample->ticks.count; i++)
+		if (sample->ticks.times[i] < *first_ns)
+			*first_ns = sample->ticks.times[i];
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static void test_begin(void **state)
 	while (!capture_ticks(c))
 		sched_yield();
 	cut(c);
-	assert_int_equal(capture_each_sample(c, see_first, &first_ns), 0);
+	assert_int_equal(capture_each_sample(c, CAPTURE_TICKS, see_first, &first_ns), 0);
 	capture_totals(c, &totals);
 	assert_true(totals.counted > 0 && first_ns != UINT64_MAX);
 	assert_true(first_ns >= totals.start_ns);
@@ -457,9 +457,9 @@ static int see_mapped(const struct capture_sample *sample, void *context)
 	if (sample->pid != m->pid || !sample->user_depth)
 		return 0;
 	if (root->mapping)
-		m->mapped += sample->count;
+		m->mapped += sample->ticks.count;
 	else
-		m->unknown += sample->count;
+		m->unknown += sample->ticks.count;
 	return 0;
 }
 
@@ -471,7 +471,7 @@ static struct mapped cut_until_mapped(struct capture *c, pid_t pid)
 	while (m.mapped + m.unknown < 20) {
 		usleep(100000);
 		cut(c);
-		assert_int_equal(capture_each_sample(c, see_mapped, &m), 0);
+		assert_int_equal(capture_each_sample(c, CAPTURE_TICKS, see_mapped, &m), 0);
 	}
 	return m;
 }
@@ -560,8 +560,8 @@ static int see_orphan(const struct capture_sample *sample, void *context)
 	assert_true(root->mapping->image < (capture_images(o->c, &count), count));
 	assert_non_null(strstr(capture_images(o->c, &count)[root->mapping->image].path,
 			       "test_capture_cut"));
-	o->count += sample->count;
-	o->settled_count += o->settled ? sample->count : 0;
+	o->count += sample->ticks.count;
+	o->settled_count += o->settled ? sample->ticks.count : 0;
 	return 0;
 }
 
@@ -582,7 +582,7 @@ static void test_orphan(void **state)
 		cuts += now_ns() > begin_ns + 1200 * NS_PER_MS;
 		cut(o.c);
 		run_short_processes(2);
-		assert_int_equal(capture_each_sample(o.c, see_orphan, &o), 0);
+		assert_int_equal(capture_each_sample(o.c, CAPTURE_TICKS, see_orphan, &o), 0);
 		o.settled = cuts >= 2;
 	}
 	kill(o.pid, SIGKILL);
@@ -687,12 +687,12 @@ static int see_origin(const struct capture_sample *sample, void *context)
 		return 0;
 	assert_string_equal(sample->process_comm, "the leader");
 	if (sample->tid == sample->pid)
-		o->leader += sample->count;
+		o->leader += sample->ticks.count;
 	else
-		o->thread += sample->count;
+		o->thread += sample->ticks.count;
 	assert_string_equal(sample->comm, sample->tid == sample->pid ? "the leader" : "a thread");
 	assert_int_equal(sample->uid, NOBODY);
-	assert_int_equal(sample->cpu, 0);
+	assert_int_equal(sample->ticks.cpu, 0);
 	assert_int_equal(sample->is_older, o->is_older);
 	assert_non_null(sample->cgroup);
 	assert_true(sample->cgroup[0] == '/');
@@ -708,7 +708,7 @@ static void cut_until_seen(struct capture *c, struct origins *o)
 	while (!o->leader || !o->thread) {
 		usleep(50000);
 		cut(c);
-		assert_int_equal(capture_each_sample(c, see_origin, o), 0);
+		assert_int_equal(capture_each_sample(c, CAPTURE_TICKS, see_origin, o), 0);
 		o->is_older = true;
 	}
 }

@@ -33,15 +33,18 @@ struct wait {
 	}
 #define WAIT(stack, tid, reason) CUT_WAIT(stack, tid, reason, UNWIND_COMPLETE)
 
-static struct capture_sample sample_of(struct wait *wait)
+static struct capture_sample sample_of(struct wait *wait, enum capture_kind kind)
 {
 	struct capture_sample sample = {
 		.pid = 1,
 		.tid = wait->tid,
-		.cpu = wait->reason,
+		.kind = kind,
 		.end = wait->end,
-		.waiting = wait->once ? 1 : 2,
 	};
+
+	if (kind == CAPTURE_WAITS)
+		sample.waits = (struct capture_waits){ .reason = wait->reason,
+						       .count = wait->once ? 1 : 2 };
 
 	for (const char *c = wait->stack; *c; c++)
 		wait->frames[sample.depth++] = (struct capture_frame){
@@ -63,12 +66,12 @@ static void expect(const char *frame, const char *tick, struct wait *waits, size
 	struct capture_sample sample;
 
 	for (size_t i = 0; i < count; i++) {
-		sample = sample_of(&waits[i]);
-		assert_int_equal(wait_places_note(&places, &sample, true), 0);
+		sample = sample_of(&waits[i], CAPTURE_WAITS);
+		assert_int_equal(wait_places_note(&places, &sample), 0);
 	}
-	sample = sample_of(&ticked);
-	assert_int_equal(wait_places_note(&places, &sample, false), 0);
-	sample = sample_of(&waits[0]);
+	sample = sample_of(&ticked, CAPTURE_TICKS);
+	assert_int_equal(wait_places_note(&places, &sample), 0);
+	sample = sample_of(&waits[0], CAPTURE_WAITS);
 	wait_places_frame(&places, &sample, text);
 	assert_string_equal(text, frame);
 	wait_places_free(&places);

@@ -763,7 +763,7 @@ static int account_for(const struct capture_sample *sample, void *context)
 {
 	struct capture *c = context;
 
-	c->account.in_doubt += sample->in_doubt ? sample->count : 0;
+	c->account.in_doubt += sample->in_doubt ? sample->ticks.count : 0;
 	return c->stacks.limit ? stack_account_add(&c->stacks, sample) : 0;
 }
 
@@ -876,7 +876,7 @@ int capture_cut(struct capture *c, struct error *e)
 		return error_no_memory(e);
 	stack_account_clear(&c->stacks);
 	c->account.in_doubt = 0;
-	if (capture_each_sample(c, account_for, c))
+	if (capture_each_sample(c, CAPTURE_TICKS, account_for, c))
 		return error_no_memory(e);
 	stack_account_sort(&c->stacks);
 	take_crowded(c);
@@ -1162,23 +1162,21 @@ int capture_each_mapping(const struct capture *c,
 	return stop;
 }
 
-static int each_counted(struct capture *c, const struct counts *counts,
+int capture_each_sample(struct capture *c, enum capture_kind kind,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
+	const struct counts *const counts[] = {
+		[CAPTURE_TICKS] = &c->counts,
+		[CAPTURE_WAITS] = &c->waits,
+		[CAPTURE_WAKERS] = &c->wakers,
+	};
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->account.mapping_records_lost ||
 			  c->processes.records_lost != sideband_lost(c->sideband);
 
-	return resolve_each(counts, &c->processes, &c->unwind.scripts, incomplete,
+	return resolve_each(counts[kind], kind, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
-}
-
-int capture_each_sample(struct capture *c,
-			int (*visit)(const struct capture_sample *sample, void *context),
-			void *context)
-{
-	return each_counted(c, &c->counts, visit, context);
 }
 
 const char *capture_no_waits(const struct capture *c)
@@ -1191,18 +1189,4 @@ bool capture_has_waits(const struct capture *c)
 	return c->options.waits;
 }
 
-int capture_each_wait(struct capture *c,
-		      int (*visit)(const struct capture_sample *sample, void *context),
-		      void *context)
-{
-	return each_counted(c, &c->waits, visit, context);
-}
-
 _Static_assert(CAPTURE_WAKERS_MAX == WAIT_ENTRIES, "CAPTURE_WAKERS_MAX is part of capture.h");
-
-int capture_each_waker(struct capture *c,
-		       int (*visit)(const struct capture_sample *sample, void *context),
-		       void *context)
-{
-	return each_counted(c, &c->wakers, visit, context);
-}

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "bpf/wait.h"
 #include "capture/refusal.h"
 #include "capture/unwind/unwind_rows.h"
 #include "util/account.h"
@@ -260,7 +261,7 @@ const char *capture_event_name(const struct capture *c);
 uint64_t capture_period_ns(const struct capture *c);
 unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */
 
-/* True if `waiting` of samples is known: the kernel lets ticks read it. */
+/* True if `runnable` of ticks is known: the kernel lets ticks read it. */
 bool capture_knows_waiting(const struct capture *c);
 
 /* 32 when the first target runs in 32-bit mode, else 64. */
@@ -331,18 +332,45 @@ struct capture_frame {
 
 #define PROCESS_TITLE_SIZE 128 /* longer ones are cut */
 
-/* A pc, or a stack, of one thread in one mode, and how often it was met. */
+enum capture_kind {
+	CAPTURE_TICKS,
+	CAPTURE_WAITS,
+	CAPTURE_WAKERS
+};
+
+struct capture_ticks {
+	uint64_t count;	       /* in the window, for which all of the sample is true */
+	const uint64_t *times; /* CLOCK_MONOTONIC, of each; NULL: they were lost */
+	uint64_t runnable;     /* how many threads waited for the CPU, summed over the ticks */
+	uint32_t cpu;	       /* with options.origins and cpus; UINT32_MAX: unknown */
+};
+
+struct capture_waits {
+	enum wait_reason reason;
+	uint32_t waker;			/* the number of who ended them; 0: unknown */
+	uint64_t count, length_ns;	/* how many, and how long all of them took */
+	const struct timed_wait *timed; /* by CLOCK_MONOTONIC; may be a part of them, or NULL */
+	size_t timed_count;
+};
+
+struct capture_waker {
+	enum waker_kind kind;
+	uint32_t number;   /* as capture_waits.waker */
+	uint64_t waits_ns; /* how long the waits took that it ended */
+};
+
+/* A pc, or a stack, of one thread in one mode, and what was met there. */
 struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
-	uint32_t depth;			    /* 1 at least */
+	uint32_t depth;			    /* 1 at least; 0: of a waker without a stack */
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
-	uint64_t count;			    /* of ticks in the window, for which all this is true */
-	const uint64_t *times;		    /* CLOCK_MONOTONIC, of each; NULL: they were lost */
-	const struct timed_wait *waits;	    /* instead, of waits: wait_count of them, or NULL */
-	size_t wait_count;
-	uint64_t waiting; /* how many threads waited for the CPU, summed over these ticks; or: how
-			     many waits */
-	bool in_doubt;	  /* it may be another by then: records or times were lost */
+	enum capture_kind kind;
+	union {
+		struct capture_ticks ticks;
+		struct capture_waits waits;
+		struct capture_waker waker;
+	};
+	bool in_doubt; /* it may be another by then: records or times were lost */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
@@ -350,21 +378,18 @@ struct capture_sample {
 	const char *comm;	  /* the thread's name; "": unknown */
 	const char *process_comm; /* its process's name, the leader's; "": unknown */
 	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */
-	/* With options.origins and cpus: */
+	/* With options.origins: */
 	const char *cgroup; /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
 	const char *title;  /* that it gave itself: "nginx: worker process"; NULL: none */
-	uint32_t cpu;	    /* UINT32_MAX: unknown */
 	/* With options.always_on: */
 	bool is_older; /* the process already ran when the window began */
-	/* Of a wait: the number of who ended it, 0: unknown; of a waker: its own. */
-	uint32_t waker;
 };
 
 /* Bound: as STACK_DEPTH_MAX. */
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */
 
-/* Calls visit for each sample. Stops when it returns non-zero, and returns that. */
-int capture_each_sample(struct capture *c,
+/* Calls visit for each sample of a kind. Stops when it returns non-zero, and returns that. */
+int capture_each_sample(struct capture *c, enum capture_kind kind,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context);
 
@@ -406,23 +431,6 @@ const struct capture_wall *capture_wall(const struct capture *c, size_t *count);
 /* Whether waits are recorded; if options.waits asked for them in vain, why, else NULL. */
 bool capture_has_waits(const struct capture *c);
 const char *capture_no_waits(const struct capture *c);
-
-/*
- * The same for the waits of threads: `count` is in nanoseconds, `cpu` the reason (enum
- * wait_reason); `waits` when they were, by CLOCK_MONOTONIC, which may be unknown for a part.
- */
-int capture_each_wait(struct capture *c,
-		      int (*visit)(const struct capture_sample *wait, void *context),
-		      void *context);
-
-/*
- * The same for those who ended waits: `count` is the nanoseconds of waits, `cpu` one of
- * WAKER_THREAD and the like. The two kernel frames of a WAKER_OTHER_THREAD are its name. Without a
- * stack, depth is 0.
- */
-int capture_each_waker(struct capture *c,
-		       int (*visit)(const struct capture_sample *waker, void *context),
-		       void *context);
 
 /* The numbers of wakers are less. Bound: as WAIT_ENTRIES. */
 #define CAPTURE_WAKERS_MAX 32768

@@ -30,6 +30,7 @@ struct cached_mapping {
 };
 
 struct visitor {
+	enum capture_kind kind;
 	struct process_table *processes;
 	struct scripts *scripts;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
@@ -211,9 +212,10 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
 		.end = sample->end,
-		.times = times,
-		.waits = waits,
+		.kind = v->kind,
 	};
+	uint64_t amount = 0, others; /* of the sample's count, and of its waiting */
+	size_t parts = 0;
 
 	gaps = process_gaps_at(v->processes, process, moment.time_ns);
 	limit(&moment, gaps.until_ns);
@@ -234,8 +236,6 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		out.end = UNWIND_COMPLETE;
 	out.generation = process ? process->generation : 0;
 	out.process_comm = process_comm;
-	out.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
-	out.waker = sample->waker;
 	/* A copy: the next call may move the names. */
 	snprintf(process_comm, sizeof(process_comm), "%s",
 		 name_thread(v, out.pid, out.pid, &moment));
@@ -252,30 +252,55 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 	out.comm = name_thread(v, out.pid, out.tid, &moment);
 	if (times) {
 		do
-			out.count++;
-		while (out.count < count && times[out.count] < moment.until_ns);
+			amount++;
+		while (amount < count && times[amount] < moment.until_ns);
 	} else if (waits) {
 		do
-			out.count += waits[out.wait_count++].length_ns;
-		while (out.wait_count < count && waits[out.wait_count].since_ns < moment.until_ns);
+			amount += waits[parts++].length_ns;
+		while (parts < count && waits[parts].since_ns < moment.until_ns);
 	} else {
 		/* Their times were lost: they may have come after a change. */
-		out.count = count;
+		amount = count;
 		moment.in_doubt |= moment.until_ns != UINT64_MAX;
 	}
 	/* A part of the sum, in proportion to the ticks: all parts together are the whole. */
-	out.waiting = (unsigned __int128)sample->waiting * (before + out.count) / sample->count -
-		      (unsigned __int128)sample->waiting * before / sample->count;
+	others = (unsigned __int128)sample->waiting * (before + amount) / sample->count -
+		 (unsigned __int128)sample->waiting * before / sample->count;
 	out.in_doubt = moment.in_doubt;
-	*visited = waits ? out.wait_count : out.count;
+	switch (v->kind) {
+	case CAPTURE_TICKS:
+		out.ticks = (struct capture_ticks){
+			.count = amount,
+			.times = times,
+			.runnable = others,
+			.cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu,
+		};
+		break;
+	case CAPTURE_WAITS:
+		out.waits = (struct capture_waits){
+			.reason = sample->cpu,
+			.waker = sample->waker,
+			.count = others,
+			.length_ns = amount,
+			.timed = waits,
+			.timed_count = parts,
+		};
+		break;
+	case CAPTURE_WAKERS:
+		out.waker = (struct capture_waker){ sample->cpu, sample->waker, amount };
+		break;
+	}
+	*visited = waits ? parts : amount;
 	return v->visit(&out, v->context);
 }
 
-int resolve_each(const struct counts *counts, struct process_table *processes,
-		 struct scripts *scripts, bool incomplete, uint64_t begin_ns,
+int resolve_each(const struct counts *counts, enum capture_kind kind,
+		 struct process_table *processes, struct scripts *scripts, bool incomplete,
+		 uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context)
 {
 	struct visitor v = {
+		.kind = kind,
 		.processes = processes,
 		.scripts = scripts,
 		.incomplete = incomplete,

@@ -15,8 +15,9 @@
  * memory. begin_ns: when the window began, for what samples have in recordings that are always on;
  * 0: they need it not. Stops when visit returns non-zero, and returns that, or -ENOMEM.
  */
-int resolve_each(const struct counts *counts, struct process_table *processes,
-		 struct scripts *scripts, bool incomplete, uint64_t begin_ns,
+int resolve_each(const struct counts *counts, enum capture_kind kind,
+		 struct process_table *processes, struct scripts *scripts, bool incomplete,
+		 uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context);
 
 #endif

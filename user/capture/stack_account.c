@@ -34,7 +34,7 @@ static int add_end(struct stack_account *a, const struct capture_sample *sample)
 			return -ENOMEM;
 		a->ends[a->end_count++] = (struct capture_stack_end){ sample->end, image, 0 };
 	}
-	a->ends[i].count += sample->count;
+	a->ends[i].count += sample->ticks.count;
 	return 0;
 }
 
@@ -45,13 +45,13 @@ int stack_account_add(struct stack_account *a, const struct capture_sample *samp
 
 	if (kernel_depth >= a->limit || sample->end == UNWIND_TRUNCATED ||
 	    (by_kernel && sample->user_depth >= a->limit))
-		a->truncated += sample->count;
+		a->truncated += sample->ticks.count;
 	if (!sample->user_depth || sample->end == UNWIND_NO_STACK)
 		return 0;
-	a->user += sample->count;
+	a->user += sample->ticks.count;
 	switch (sample->end) {
 	case UNWIND_COMPLETE:
-		a->complete += sample->count;
+		a->complete += sample->ticks.count;
 		return 0;
 	case UNWIND_BY_KERNEL:
 	case UNWIND_TRUNCATED:

@@ -355,7 +355,7 @@ static const char *make_cpu(const struct capture_sample *sample, struct origin_n
 			    char text[static CGROUP_NAME_SIZE])
 {
 	(void)names;
-	return make_number(sample->cpu, text);
+	return sample->kind == CAPTURE_TICKS ? make_number(sample->ticks.cpu, text) : NULL;
 }
 
 static const char *make_in_doubt(const struct capture_sample *sample, struct origin_names *names,
@@ -472,7 +472,7 @@ static int add_walls(struct capture_profile *b)
 			.cgroup = from->cgroup,
 			.title = *from->title ? from->title : NULL,
 			.uid = from->uid,
-			.cpu = UINT32_MAX,
+			.ticks.cpu = UINT32_MAX,
 			.is_older = from->is_older,
 		};
 		struct profile_wall wall = {
@@ -490,29 +490,31 @@ static int add_walls(struct capture_profile *b)
 	return err;
 }
 
-static int add_wait(const struct capture_sample *wait, void *context)
+static int add_wait(const struct capture_sample *sample, void *context)
 {
-	struct capture_sample labelled = *wait;
+	const struct capture_waits *wait = &sample->waits;
+	struct capture_sample labelled = *sample;
 	struct capture_profile *b = context;
-	enum wait_reason reason = wait->cpu;
+	enum wait_reason reason = wait->reason;
 	int64_t values[VALUES_MAX] = { 0 };
 	/* The leaf is the state. */
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth;
+	uint32_t kernel_depth = sample->depth - sample->user_depth;
 	char state[THREAD_STATE_SIZE];
 	const char *waker;
 	int err;
 
-	wait_places_frame(&b->places, wait, state);
+	wait_places_frame(&b->places, sample, state);
 	err = named_location(b, state, IMAGE_OFF_CPU, &locations[0]);
 	/* At a fault the pc is that of the instruction; in a system call it is after it. */
 	err = err
 		      ?: stack_locations(
-				 b, wait,
+				 b, sample,
 				 capture_is_owned(b->c)
-					 ? wait->depth - wait->user_depth
-					 : kernel_frames_until(&b->kernel, wait, "__schedule"),
-				 reason == WAIT_FAULT ? wait->depth - wait->user_depth : UINT32_MAX,
-				 locations + 1, &depth);
+					 ? kernel_depth
+					 : kernel_frames_until(&b->kernel, sample, "__schedule"),
+				 reason == WAIT_FAULT ? kernel_depth : UINT32_MAX, locations + 1,
+				 &depth);
 	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
@@ -525,14 +527,14 @@ static int add_wait(const struct capture_sample *wait, void *context)
 		return err;
 	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
 	    capture_stacks(b->c) == CAPTURE_STACKS_CFI) {
-		b->p->totals.waits_user_ns += wait->count;
-		if (wait->end == UNWIND_COMPLETE)
-			b->p->totals.waits_complete_ns += wait->count;
+		b->p->totals.waits_user_ns += wait->length_ns;
+		if (sample->end == UNWIND_COMPLETE)
+			b->p->totals.waits_complete_ns += wait->length_ns;
 	}
-	values[b->wall] = wait->count > INT64_MAX ? INT64_MAX : (int64_t)wait->count;
+	values[b->wall] = wait->length_ns > INT64_MAX ? INT64_MAX : (int64_t)wait->length_ns;
 	profile_add_values(b->p, number, values);
-	for (size_t i = 0; i < wait->wait_count && !err; i++) {
-		const struct timed_wait *from = &wait->waits[i];
+	for (size_t i = 0; i < wait->timed_count && !err; i++) {
+		const struct timed_wait *from = &wait->timed[i];
 		uint64_t since_ns = from->since_ns > b->start_ns ? from->since_ns - b->start_ns : 0;
 
 		err = wait_list_add(&b->p->waits, number, b->start_time_ns + since_ns,
@@ -545,7 +547,7 @@ static int note_waker(const struct capture_sample *waker, void *context)
 {
 	struct capture_profile *b = context;
 
-	return waker->cpu == WAKER_OTHER_THREAD || capture_is_owned(b->c)
+	return waker->waker.kind == WAKER_OTHER_THREAD || capture_is_owned(b->c)
 		       ? 0
 		       : kernel_frames_note(&b->kernel, waker);
 }
@@ -554,28 +556,28 @@ static int note_waker(const struct capture_sample *waker, void *context)
 static int add_waker(const struct capture_sample *from, void *context)
 {
 	struct capture_profile *b = context;
-	bool is_interrupt = from->cpu == WAKER_INTERRUPT;
+	enum waker_kind kind = from->waker.kind;
 	struct capture_sample waker = *from;
 	int64_t values[VALUES_MAX] = { 0 };
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth = 0;
 	char name[WAKER_NAME_SIZE], root[WAKER_NAME_SIZE + 2];
 	int err;
 
-	if (capture_is_owned(b->c) && from->cpu != WAKER_THREAD)
+	if (capture_is_owned(b->c) && kind != WAKER_THREAD)
 		waker.depth = waker.user_depth = 0;
 	waker.in_doubt = false; /* as of waits */
 	waker_name(&waker, &b->kernel, name);
-	if (capture_is_owned(b->c) && from->cpu == WAKER_OTHER_THREAD) {
+	if (capture_is_owned(b->c) && kind == WAKER_OTHER_THREAD) {
 		snprintf(name, sizeof(name), "another process");
 		waker.pid = waker.tid = 0;
 		waker.generation = 0;
 		waker.uid = UINT32_MAX;
 		waker.cgroup = waker.title = NULL;
 	}
-	err = profile_string(b->p, name, &b->wakers[from->waker]);
-	if (from->cpu == WAKER_OTHER_THREAD)
+	err = profile_string(b->p, name, &b->wakers[from->waker.number]);
+	if (kind == WAKER_OTHER_THREAD)
 		waker.depth = waker.user_depth = 0;
-	if (from->cpu != WAKER_THREAD)
+	if (kind != WAKER_THREAD)
 		waker.comm = waker.process_comm = name;
 	err = err
 		      ?: stack_locations(b, &waker,
@@ -585,15 +587,16 @@ static int add_waker(const struct capture_sample *from, void *context)
 								       "try_to_wake_up"),
 					 UINT32_MAX, locations, &depth);
 	snprintf(root, sizeof(root), "[%s]", name);
-	if (is_interrupt || !depth)
+	if (kind == WAKER_INTERRUPT || !depth)
 		err = err
-			      ?: named_location(b, is_interrupt ? root : "[no stack]", "",
-						&locations[depth++]);
+			      ?: named_location(b, kind == WAKER_INTERRUPT ? root : "[no stack]",
+						"", &locations[depth++]);
 	err = err ?: label_id(b, &waker, name, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
-	values[b->woke] = from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count;
+	values[b->woke] =
+		from->waker.waits_ns > INT64_MAX ? INT64_MAX : (int64_t)from->waker.waits_ns;
 	profile_add_values(b->p, number, values);
 	return 0;
 }
@@ -602,24 +605,25 @@ static int note_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
 
-	return wait_places_note(&b->places, wait, true)
+	return wait_places_note(&b->places, wait)
 		       ?: capture_is_owned(b->c) ? 0
 						 : kernel_frames_note(&b->kernel, wait);
 }
 
 static int add_sample(const struct capture_sample *sample, void *context)
 {
+	const struct capture_ticks *ticks = &sample->ticks;
 	struct capture_profile *b = context;
 	int64_t values[VALUES_MAX] = { 0 };
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], depth, label, number;
 	int err = 0;
 
-	profile_set_ticks(b->p, sample->count, values);
-	if (__builtin_mul_overflow(sample->waiting, b->p->period_ns, &values[PROFILE_DELAY]))
+	profile_set_ticks(b->p, ticks->count, values);
+	if (__builtin_mul_overflow(ticks->runnable, b->p->period_ns, &values[PROFILE_DELAY]))
 		values[PROFILE_DELAY] = INT64_MAX;
 	if (b->wall) {
 		values[b->wall] = values[PROFILE_CPU];
-		err = wait_places_note(&b->places, sample, false);
+		err = wait_places_note(&b->places, sample);
 	}
 	err = err ?: stack_locations(b, sample, 0, 0, locations, &depth);
 	err = err ?: label_id(b, sample, NULL, &label);
@@ -627,10 +631,10 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	if (err)
 		return err;
 	profile_add_values(b->p, number, values);
-	for (uint64_t i = 0; i < sample->count && sample->times && b->keeps_times && !err; i++) {
+	for (uint64_t i = 0; i < ticks->count && ticks->times && b->keeps_times && !err; i++) {
 		/* A tick may have come to a ring buffer before the window. */
 		uint64_t since_ns =
-			sample->times[i] > b->start_ns ? sample->times[i] - b->start_ns : 0;
+			ticks->times[i] > b->start_ns ? ticks->times[i] - b->start_ns : 0;
 
 		err = tick_list_add(&b->p->ticks, number, b->start_time_ns + since_ns);
 	}
@@ -780,12 +784,13 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	 * a program that a target executed with other credentials.
 	 */
 	if ((!capture_is_owned(b->c) && capture_each_mapping(b->c, add_mapping, b)) ||
-	    capture_each_sample(b->c, add_sample, b) || add_walls(b))
+	    capture_each_sample(b->c, CAPTURE_TICKS, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
-	if (b->wall &&
-	    (capture_each_wait(b->c, note_wait, b) || capture_each_waker(b->c, note_waker, b) ||
-	     kernel_frames_name_all(&b->kernel) || capture_each_waker(b->c, add_waker, b) ||
-	     capture_each_wait(b->c, add_wait, b)))
+	if (b->wall && (capture_each_sample(b->c, CAPTURE_WAITS, note_wait, b) ||
+			capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||
+			kernel_frames_name_all(&b->kernel) ||
+			capture_each_sample(b->c, CAPTURE_WAKERS, add_waker, b) ||
+			capture_each_sample(b->c, CAPTURE_WAITS, add_wait, b)))
 		return error_no_memory(e);
 	return 0;
 }

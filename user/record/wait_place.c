@@ -77,7 +77,7 @@ static bool has_place(const struct capture_sample *sample)
 	       (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL);
 }
 
-int wait_places_note(struct wait_places *places, const struct capture_sample *sample, bool is_wait)
+int wait_places_note(struct wait_places *places, const struct capture_sample *sample)
 {
 	uint32_t number, frames;
 	struct wait_thread *thread;
@@ -105,16 +105,16 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *sa
 	frames = place_of(sample, &hash);
 	if (frames > thread->highest)
 		thread->highest = frames;
-	if (!is_wait || !may_be_idle(sample->cpu))
+	if (sample->kind != CAPTURE_WAITS || !may_be_idle(sample->waits.reason))
 		return 0;
 	if (!thread->has_place || frames < thread->lowest) {
 		thread->has_place = true;
 		thread->lowest = frames;
 		thread->hash = hash;
-		thread->waits = sample->waiting;
+		thread->waits = sample->waits.count;
 		thread->several = false;
 	} else if (frames == thread->lowest) {
-		thread->waits += sample->waiting;
+		thread->waits += sample->waits.count;
 		thread->several |= hash != thread->hash;
 	}
 	return 0;
@@ -128,7 +128,7 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 		WAIT_REASON_LIST(WAIT_NAME)
 #undef WAIT_NAME
 	};
-	enum wait_reason reason = wait->cpu;
+	enum wait_reason reason = wait->waits.reason;
 	enum thread_state state = THREAD_UNDECIDED;
 	uint32_t number =
 		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);

@@ -25,8 +25,8 @@ struct wait_places {
 	struct index index;
 };
 
-/* Notes a wait, or the stack of a tick. Returns 0 or -ENOMEM. */
-int wait_places_note(struct wait_places *places, const struct capture_sample *sample, bool is_wait);
+/* Notes the stack of waits, or of ticks. Returns 0 or -ENOMEM. */
+int wait_places_note(struct wait_places *places, const struct capture_sample *sample);
 
 /* When all are noted: writes the frame that stands for the state of a wait. */
 void wait_places_frame(const struct wait_places *places, const struct capture_sample *wait,

@@ -58,9 +58,9 @@ void waker_name(const struct capture_sample *waker, const struct kernel_frames *
 {
 	uint64_t words[2] = { 0 };
 
-	if (waker->cpu == WAKER_INTERRUPT) {
+	if (waker->waker.kind == WAKER_INTERRUPT) {
 		snprintf(name, WAKER_NAME_SIZE, "%s", interrupt_of(waker, frames));
-	} else if (waker->cpu == WAKER_OTHER_THREAD) {
+	} else if (waker->waker.kind == WAKER_OTHER_THREAD) {
 		for (uint32_t i = 0; i < waker->depth && i < 2; i++)
 			words[i] = waker->frames[i].pc;
 		snprintf(name, WAKER_NAME_SIZE, "%.16s", (const char *)words);
@@ -70,7 +70,7 @@ void waker_name(const struct capture_sample *waker, const struct kernel_frames *
 	}
 }
 
-const char *waker_interrupt_of(uint32_t reason)
+const char *waker_interrupt_of(enum wait_reason reason)
 {
 	return reason == WAIT_SLEEP ? TIMER : reason == WAIT_DISK ? DISK : INTERRUPT;
 }

@@ -14,8 +14,7 @@
 void waker_name(const struct capture_sample *waker, const struct kernel_frames *frames,
 		char name[static WAKER_NAME_SIZE]);
 
-/* Which interrupt ends waits for this reason (enum wait_reason), if the waker's stack is unknown.
- */
-const char *waker_interrupt_of(uint32_t reason);
+/* Which interrupt ends waits for this reason, if the waker's stack is unknown. */
+const char *waker_interrupt_of(enum wait_reason reason);
 
 #endif
