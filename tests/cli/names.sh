@@ -339,7 +339,7 @@ for options in "" "-g"; do
 		recorded '0 < j["in_doubt"] == sum(f.get("in_doubt", 0) for f in j["functions"]) <= j["counted"]' \
 		"$work/flood.json"
 	check "records are lost${options:+, $options}: which the summary says" grep -q \
-		"in doubt: [0-9]* of the counted: their function, thread or program may have changed" "$work/err"
+		" [0-9]* ticks in doubt: function, thread or program may have changed" "$work/err"
 done
 check "records of one that ends at once are lost: recorded" in_flood "1 0.3"
 check "records of one that ends at once are lost: its rows are in doubt" \
