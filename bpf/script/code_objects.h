@@ -161,9 +161,9 @@ struct script_walk {
 	__u32 frames_left, codes_left; /* at this tick */
 	__u64 words[LANGUAGE_FRAMES_MAX];
 	union {
-		struct python_walk python;
-		struct php_walk php;
-		struct perl_walk perl;
+#define LANGUAGE_WALK(number, name) struct name##_walk name;
+		LANGUAGE_LIST(LANGUAGE_WALK)
+#undef LANGUAGE_WALK
 	};
 	struct language_code code;
 	struct known_code known[KNOWN_CODES];

@@ -10,11 +10,18 @@
 #include "php_layout.h"
 #include "python_layout.h"
 
+/* The languages whose functions ticks can name. X(NUMBER, name): its files and functions have the
+ * name. A word has room for seven. */
+#define LANGUAGE_LIST(X)  \
+	X(PYTHON, python) \
+	X(PHP, php)       \
+	X(PERL, perl)
+
 enum language {
 	LANGUAGE_NONE,
-	LANGUAGE_PYTHON,
-	LANGUAGE_PHP,
-	LANGUAGE_PERL,
+#define LANGUAGE_ENUM(number, name) LANGUAGE_##number,
+	LANGUAGE_LIST(LANGUAGE_ENUM)
+#undef LANGUAGE_ENUM
 	LANGUAGES
 };
 
@@ -67,9 +74,9 @@ struct language_image {
 	unsigned int thread_specific;
 	unsigned int version; /* of the language, such as 0x30b for 3.11 */
 	union {
-		struct python_layout python;
-		struct php_layout php;
-		struct perl_layout perl;
+#define LANGUAGE_LAYOUT(number, name) struct name##_layout name;
+		LANGUAGE_LIST(LANGUAGE_LAYOUT)
+#undef LANGUAGE_LAYOUT
 	};
 };
 

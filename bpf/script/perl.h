@@ -377,4 +377,9 @@ WALK_FUNCTION int runs_perl(struct walk *walk, struct script_walk *script, __u64
 	return false;
 }
 
+static __always_inline bool has_perl_frames(const struct script_walk *script)
+{
+	return script->perl.group != PERL_NO_GROUP;
+}
+
 #endif

@@ -278,4 +278,9 @@ WALK_FUNCTION int begin_php(struct walk *walk, struct script_walk *script)
 	return php->frame != 0;
 }
 
+static __always_inline bool has_php_frames(const struct script_walk *script)
+{
+	return script->php.frame;
+}
+
 #endif

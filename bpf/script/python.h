@@ -358,4 +358,9 @@ WALK_FUNCTION int begin_python(struct walk *walk, struct script_walk *script)
 	return python->frame != 0;
 }
 
+static __always_inline bool has_python_frames(const struct script_walk *script)
+{
+	return script->python.frame;
+}
+
 #endif

@@ -4,7 +4,8 @@
  * runs are written behind its frame. A language gives, in a file of its own:
  * - begin_LANGUAGE(): finds the frames of this thread;
  * - read_LANGUAGE_frames(): those that the next call of the interpreter runs, the innermost first,
- *   and which native frame is that call.
+ *   and which native frame is that call;
+ * - has_LANGUAGE_frames(): whether there are some that were not read.
  */
 #ifndef PROFIL_BPF_SCRIPTS_H
 #define PROFIL_BPF_SCRIPTS_H
@@ -21,12 +22,14 @@ WALK_FUNCTION int read_script_frames(struct script_walk *script)
 	script->count = 0;
 	script->entry = 0;
 	script->function_size = 0;
-	if (script->image.language == LANGUAGE_PYTHON)
-		read_python_frames(script);
-	else if (script->image.language == LANGUAGE_PHP)
-		read_php_frames(script);
-	else if (script->image.language == LANGUAGE_PERL)
-		read_perl_frames(script);
+	switch (script->image.language) {
+#define LANGUAGE_READ(number, name)           \
+	case LANGUAGE_##number:               \
+		read_##name##_frames(script); \
+		break;
+		LANGUAGE_LIST(LANGUAGE_READ)
+#undef LANGUAGE_READ
+	}
 	return script->count;
 }
 
@@ -59,12 +62,14 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 	find_script_owner(script);
 	script->bias = walk->at.bias;
 	script->interpreter = walk->at.start + 1;
-	if (image->language == LANGUAGE_PYTHON)
-		found = begin_python(walk, script);
-	else if (image->language == LANGUAGE_PHP)
-		found = begin_php(walk, script);
-	else if (image->language == LANGUAGE_PERL)
-		found = begin_perl(walk, script);
+	switch (image->language) {
+#define LANGUAGE_BEGIN(number, name)                \
+	case LANGUAGE_##number:                     \
+		found = begin_##name(walk, script); \
+		break;
+		LANGUAGE_LIST(LANGUAGE_BEGIN)
+#undef LANGUAGE_BEGIN
+	}
 	script->found = found;
 	script->is_threads = image->language == LANGUAGE_PYTHON ||
 			     (image->language == LANGUAGE_PHP && script->is_first);
@@ -74,13 +79,17 @@ WALK_FUNCTION int begin_script(struct walk *walk, struct script_walk *script)
 /* Whether the list of the thread has functions that were not written so far. */
 static __always_inline bool has_script_frames(const struct script_walk *script)
 {
-	if (script->image.language == LANGUAGE_PYTHON && script->python.frame)
-		return true;
-	if (script->image.language == LANGUAGE_PHP && script->php.frame)
-		return true;
-	if (script->image.language == LANGUAGE_PERL && script->perl.group != PERL_NO_GROUP)
-		return true;
-	return script->count;
+	bool has = false;
+
+	switch (script->image.language) {
+#define LANGUAGE_HAS(number, name)                 \
+	case LANGUAGE_##number:                    \
+		has = has_##name##_frames(script); \
+		break;
+		LANGUAGE_LIST(LANGUAGE_HAS)
+#undef LANGUAGE_HAS
+	}
+	return has || script->count;
 }
 
 /*

@@ -38,6 +38,8 @@ struct language_description {
 	struct interpreter interpreter;
 };
 
-extern const struct language_description language_python, language_php, language_perl;
+#define LANGUAGE_DECLARATION(number, name) extern const struct language_description language_##name;
+LANGUAGE_LIST(LANGUAGE_DECLARATION)
+#undef LANGUAGE_DECLARATION
 
 #endif

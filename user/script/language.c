@@ -10,9 +10,9 @@
 #include "util/clock.h"
 
 static const struct language_description *const languages[LANGUAGES] = {
-	[LANGUAGE_PYTHON] = &language_python,
-	[LANGUAGE_PHP] = &language_php,
-	[LANGUAGE_PERL] = &language_perl,
+#define LANGUAGE_DESCRIPTION(number, name) [LANGUAGE_##number] = &language_##name,
+	LANGUAGE_LIST(LANGUAGE_DESCRIPTION)
+#undef LANGUAGE_DESCRIPTION
 };
 
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size)

@@ -2,7 +2,7 @@
 /*
  * Languages whose functions ticks can name: what is known of their interpreters, and what their
  * code objects are called. Each has a file of its own, which ends with its description
- * (script/description.h), and a line in the table of language.c.
+ * (script/description.h).
  */
 #ifndef PROFIL_SCRIPT_LANGUAGE_H
 #define PROFIL_SCRIPT_LANGUAGE_H
