@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "report/text.h"
@@ -154,20 +153,11 @@ struct json_object *json_hex(uint64_t value)
 	return json_object_new_string(text);
 }
 
-/* Printed as integers, because the locale may make "%.2f" write a comma. */
 struct json_object *json_decimal(double value, int decimals)
 {
-	uint64_t unit = 1, scaled;
-	char text[48];
-	double size;
+	char text[TEXT_PERCENT_SIZE];
 
-	for (int i = 0; i < decimals; i++)
-		unit *= 10;
-	size = fabs(value) * (double)unit;
-	scaled = size < 1e18 ? size + 0.5 : 1e18; /* of an inconsistent file */
-	snprintf(text, sizeof(text), "%s%" PRIu64 ".%0*" PRIu64, value < 0 && scaled ? "-" : "",
-		 scaled / unit, decimals, scaled % unit);
-	return json_object_new_double_s(copysign((double)scaled / (double)unit, value), text);
+	return json_object_new_double_s(value, text_number(text, value, decimals, false));
 }
 
 struct json_object *json_percent(double part, double whole)

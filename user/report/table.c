@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/columns.h"
 #include "report/text.h"
 
 #define GAP	     2	/* blanks between columns */
@@ -156,12 +157,29 @@ bool table_is_hot(double part, double whole)
 	return whole > 0 && fabs(part) * 100 >= whole * TABLE_HOT_PERCENT;
 }
 
-int table_print(const struct table *t, FILE *out)
+static const char *cell_text(const struct table *t, size_t row, size_t column,
+			     char buffer[TABLE_CELL_SIZE])
 {
-	struct layout l = { .t = t, .count = t->column_count };
+	if (t->describe)
+		return columns_cell(t->describe, t->context, row, &t->columns[column], buffer);
+	return t->cell(t->context, row, column, buffer);
+}
+
+int table_print(const struct table *table, FILE *out)
+{
+	struct table described = *table, *t = &described;
+	struct table_column *columns = NULL;
+	struct layout l = { .t = t };
 	char buffer[TABLE_CELL_SIZE];
 	int err = 0;
 
+	if (t->describe) {
+		err = columns_list(t->describe, t->context, &columns, &t->column_count);
+		t->columns = columns;
+		if (err)
+			goto out;
+	}
+	l.count = t->column_count;
 	l.shown = calloc(t->column_count, sizeof(*l.shown));
 	l.widths = calloc(t->column_count, sizeof(*l.widths));
 	if (!l.shown || !l.widths) {
@@ -173,8 +191,7 @@ int table_print(const struct table *t, FILE *out)
 		l.shown[i] = i;
 		l.widths[i] = max(text_columns(t->columns[i].title), t->columns[i].width);
 		for (size_t row = 0; row < t->row_count; row++)
-			l.widths[i] =
-				max(l.widths[i], text_columns(t->cell(t->context, row, i, buffer)));
+			l.widths[i] = max(l.widths[i], text_columns(cell_text(t, row, i, buffer)));
 	}
 	if (t->width)
 		fit_columns(&l, t->width);
@@ -196,13 +213,13 @@ int table_print(const struct table *t, FILE *out)
 			size_t column = l.shown[i];
 
 			looks.red = hot && t->columns[column].is_hot;
-			err = print_cell(&l, i, t->cell(t->context, row, column, buffer), looks,
-					 out);
+			err = print_cell(&l, i, cell_text(t, row, column, buffer), looks, out);
 		}
 		fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
 	}
 out:
 	free(l.shown);
 	free(l.widths);
+	free(columns);
 	return err;
 }

@@ -25,9 +25,17 @@ struct table_column {
 	bool is_hot;	  /* red in hot rows */
 	bool is_optional; /* omitted before others */
 	size_t width;	  /* at least, if there is room; 0: as wide as its texts */
+
+	/* private to columns.c */
+	bool is_name;
+	size_t number;
 };
 
+struct columns;
+typedef void columns_function(struct columns *c, const void *view, size_t row);
+
 struct table {
+	columns_function *describe; /* of its context; or NULL, and the next two and `cell` */
 	const struct table_column *columns;
 	size_t column_count;
 	size_t row_count;
@@ -49,6 +57,6 @@ struct table {
 bool table_is_hot(double part, double whole);
 
 /* Returns 0 or -ENOMEM. Errors of printing are left to ferror(out). */
-int table_print(const struct table *t, FILE *out);
+int table_print(const struct table *table, FILE *out);
 
 #endif

@@ -164,23 +164,36 @@ char *text_expand_tabs(const char *line)
 	return copy;
 }
 
-static void print_hundredths(char text[TEXT_PERCENT_SIZE], double hundredths)
+/* Printed as integers, because the locale may make "%.2f" write a comma. unit: 10^decimals. */
+static void print_scaled(char text[TEXT_PERCENT_SIZE], double scaled, uint64_t unit, int decimals,
+			 bool is_signed)
 {
-	double size = hundredths < 0 ? -hundredths : hundredths;
+	double size = scaled < 0 ? -scaled : scaled;
 	uint64_t n = size < 1e18 ? size + 0.5 : 1e18; /* of an inconsistent file */
+	const char *sign = scaled < 0 ? "-" : is_signed ? "+" : "";
 
-	snprintf(text, TEXT_PERCENT_SIZE, "%s%" PRIu64 ".%02u", hundredths < 0 && n ? "-" : "",
-		 n / 100, (unsigned int)(n % 100));
+	snprintf(text, TEXT_PERCENT_SIZE, "%s%" PRIu64 ".%0*" PRIu64, n ? sign : "", n / unit,
+		 decimals, n % unit);
 }
 
 void text_percent(char text[TEXT_PERCENT_SIZE], double part, double whole)
 {
-	print_hundredths(text, whole > 0 ? part * 10000 / whole : 0);
+	print_scaled(text, whole > 0 ? part * 10000 / whole : 0, 100, 2, false);
 }
 
 void text_decimal(char text[TEXT_PERCENT_SIZE], double value)
 {
-	print_hundredths(text, value * 100);
+	print_scaled(text, value * 100, 100, 2, false);
+}
+
+const char *text_number(char text[TEXT_PERCENT_SIZE], double value, int decimals, bool is_signed)
+{
+	uint64_t unit = 1;
+
+	for (int i = 0; i < decimals; i++)
+		unit *= 10;
+	print_scaled(text, value * (double)unit, unit, decimals, is_signed);
+	return text;
 }
 
 /*

@@ -2,6 +2,7 @@
 #ifndef PROFIL_REPORT_TEXT_H
 #define PROFIL_REPORT_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,5 +68,9 @@ char *text_expand_tabs(const char *line);
  */
 void text_percent(char text[TEXT_PERCENT_SIZE], double part, double whole);
 void text_decimal(char text[TEXT_PERCENT_SIZE], double value);
+
+/* The same with so many decimals, 1 or more; is_signed: with a "+" if it is above 0. Returns
+ * `text`. */
+const char *text_number(char text[TEXT_PERCENT_SIZE], double value, int decimals, bool is_signed);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "profile/tags.h"
 #include "profile/thread_state.h"
+#include "report/columns.h"
 #include "report/json_writer.h"
-#include "report/table.h"
 #include "report/text.h"
 #include "report/time_slot.h"
 #include "report/totals_json.h"
@@ -23,23 +23,12 @@ struct slot {
 	uint64_t blocked_ns;  /* for something else */
 };
 
-enum column {
-	SAMPLES,
-	CPU_TIME,
-	CPUS,
-	WAITED,
-	BLOCKED,
-	TIME,
-	COLUMNS,
-};
-
 struct timeline {
 	const struct profile *p;
 	const struct timeline_options *o;
 	struct slot *slots;
 	size_t count;	  /* those that are printed */
 	size_t all_count; /* those that have something */
-	enum column shown[COLUMNS];
 };
 
 static void count_ticks(struct timeline *t, uint64_t time_ns, uint64_t ticks)
@@ -187,70 +176,38 @@ static double busy_cpus(const struct timeline *t, const struct slot *slot)
 	return cpu_s(t, slot) * 1e9 / (double)(slot->recorded_ns ?: t->o->step_ns);
 }
 
-static const struct table_column columns[COLUMNS] = {
-	[SAMPLES] = { .title = "samples" },   [CPU_TIME] = { .title = "cpu s" },
-	[CPUS] = { .title = "CPUs" },	      [WAITED] = { .title = "waited/s" },
-	[BLOCKED] = { .title = "blocked/s" }, [TIME] = { .title = "time", .is_text = true },
-};
-
-/* A number of seconds, with a decimal point whatever the locale has. */
-static const char *seconds_text(double seconds, char buffer[TABLE_CELL_SIZE])
+static void slot_columns(struct columns *c, const void *view, size_t number)
 {
-	uint64_t ms = (uint64_t)(seconds * 1000 + 0.5);
-
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64 ".%03" PRIu64, ms / 1000, ms % 1000);
-	return buffer;
-}
-
-static const char *slot_cell(const void *context, size_t number, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
-{
-	const struct timeline *t = context;
+	const struct timeline *t = view;
 	const struct slot *slot = &t->slots[number];
 
-	switch (t->shown[column]) {
-	case SAMPLES:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, slot->samples);
-		return buffer;
-	case CPU_TIME:
-		return seconds_text(cpu_s(t, slot), buffer);
-	case CPUS:
-		text_decimal(buffer, busy_cpus(t, slot));
-		return buffer;
-	case WAITED:
-		return seconds_text((double)slot->runnable_ns / 1e9, buffer);
-	case BLOCKED:
-		return seconds_text((double)slot->blocked_ns / 1e9, buffer);
-	case TIME:
-	case COLUMNS:
-		break;
+	COLUMN(c, "time", "time", COLUMN_NAMES | COLUMN_TEXT,
+	       time_slot_text(slot->start_ns, t->o->step_ns, c->json, c->buffer));
+	COLUMN(c, "samples", "samples", 0, slot->samples);
+	if (t->p->period_ns) {
+		COLUMN(c, "cpu s", "cpu_s", 3, cpu_s(t, slot));
+		COLUMN(c, "CPUs", "cpus", 2, busy_cpus(t, slot));
 	}
-	return time_slot_text(slot->start_ns, t->o->step_ns, false, buffer);
+	if (t->p->waits.count) {
+		COLUMN(c, "waited/s", "runnable_ns", COLUMN_NS, slot->runnable_ns);
+		COLUMN(c, "blocked/s", "blocked_ns", COLUMN_NS, slot->blocked_ns);
+	}
 }
 
 int timeline_print(const struct profile *p, const struct timeline_options *o, FILE *out)
 {
 	struct timeline t = { .p = p, .o = o };
-	struct table_column shown[COLUMNS];
 	char percent[TEXT_PERCENT_SIZE];
 	uint64_t all = 0, rest = 0;
 	int err = make_slots(&t);
 	struct table table = {
-		.columns = shown,
+		.describe = slot_columns,
 		.row_count = t.count,
-		.cell = slot_cell,
 		.context = &t,
 		.width = o->width,
 		.color = o->color,
 	};
 
-	for (enum column c = 0; c < COLUMNS; c++) {
-		if (((c == CPU_TIME || c == CPUS) && !p->period_ns) ||
-		    ((c == WAITED || c == BLOCKED) && !p->waits.count))
-			continue;
-		shown[table.column_count] = columns[c];
-		t.shown[table.column_count++] = c;
-	}
 	err = err ?: table_print(&table, out);
 	if (!err && t.count < t.all_count) {
 		for (size_t i = 0; i < t.all_count; i++) {
@@ -263,27 +220,6 @@ int timeline_print(const struct profile *p, const struct timeline_options *o, FI
 	}
 	free(t.slots);
 	return err;
-}
-
-static struct json_object *slot_object(const struct timeline *t, const struct slot *slot)
-{
-	struct json_object *object = json_object_new_object();
-	char buffer[TABLE_CELL_SIZE];
-	int err = json_add_text(object, "time",
-				time_slot_text(slot->start_ns, t->o->step_ns, true, buffer));
-
-	err = err ?: json_add(object, "samples", json_object_new_uint64(slot->samples));
-	if (!err && t->p->period_ns) {
-		err = json_add(object, "cpu_s", json_decimal(cpu_s(t, slot), 3));
-		err = err ?: json_add(object, "cpus", json_decimal(busy_cpus(t, slot), 2));
-	}
-	if (!err && t->p->waits.count) {
-		err = json_add(object, "runnable_ns", json_object_new_uint64(slot->runnable_ns));
-		err = err
-			      ?: json_add(object, "blocked_ns",
-					  json_object_new_uint64(slot->blocked_ns));
-	}
-	return json_checked(object, err);
 }
 
 int timeline_json(const struct profile *p, const struct timeline_options *o, FILE *out)
@@ -302,7 +238,7 @@ int timeline_json(const struct profile *p, const struct timeline_options *o, FIL
 	json_member(&w, "step_s", json_decimal((double)o->step_ns / 1e9, 3));
 	json_begin_list(&w, "rows");
 	for (size_t i = 0; i < t.count && !w.err; i++)
-		json_element(&w, slot_object(&t, &t.slots[i]));
+		json_element(&w, columns_json(slot_columns, &t, i));
 	json_end_list(&w);
 	free(t.slots);
 	return json_end(&w);

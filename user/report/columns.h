@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_COLUMNS_H
+#define PROFIL_REPORT_COLUMNS_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/table.h"
+
+/*
+ * The columns of a view, each described once, for tables and JSON: by a function of the view that
+ * goes through those of a row:
+ *
+ *	static void slot_columns(struct columns *c, const void *view, size_t row)
+ *	{
+ *		const struct timeline *t = view;
+ *		const struct slot *slot = &t->slots[row];
+ *
+ *		COLUMN(c, "samples", "samples", 0, slot->samples);
+ *		if (t->p->period_ns)
+ *			COLUMN(c, "cpu s", "cpu_s", 3, cpu_s(t, slot));
+ *	}
+ *
+ * A column without a title is in JSON alone, one without a key in tables alone. JSON has them in
+ * this order; a table has those with COLUMN_NAMES last. A value is evaluated only where it is
+ * printed: for the titles of a table the function is called with row 0, which there may not be. So
+ * which columns a table has depends on the view, not on the row.
+ */
+struct columns {
+	struct json_object *json; /* the row is printed as JSON, into this; NULL: in a table */
+	char *buffer;		  /* of TABLE_CELL_SIZE, for a text of COLUMN() */
+
+	/* private to columns.c */
+	struct table_column *list; /* gets the titles; NULL: a cell is printed */
+	size_t list_count, list_room;
+	size_t number, wanted; /* of the column among those that tables have */
+	const char *key, *text;
+	unsigned int format;
+	int err;
+};
+
+/* How a value is printed: the number of decimals of a double, and */
+enum column_format {
+	COLUMN_DECIMALS = 15,
+	COLUMN_NS = 1 << 4,	/* an integer in nanoseconds; tables have seconds, of 3 decimals */
+	COLUMN_SIGNED = 1 << 5, /* tables: with a "+" if it is above 0 */
+	COLUMN_NAMES = 1 << 6,	/* of what identifies the row */
+	COLUMN_TEXT = 1 << 7,	/* the looks in a table: members of struct table_column */
+	COLUMN_PATH = 1 << 8,
+	COLUMN_HOT = 1 << 9,
+	COLUMN_OPTIONAL = 1 << 10,
+};
+
+/* JSON has so many decimals instead. */
+#define COLUMN_JSON_DECIMALS(n) ((n) << 12)
+
+/* A value that is printed in percent, with two decimals. */
+struct column_share {
+	double part, whole;
+};
+
+/*
+ * Describes a column. value: an integer of 64 bits; a double; a share; a text, which JSON omits if
+ * it is NULL or ""; or of JSON alone, an object, which is consumed.
+ */
+#define COLUMN(c, title, key, format, value)                                                         \
+	do {                                                                                         \
+		if (columns_next(c, title, key, format))                                             \
+			_Generic((value),                                                          \
+				int64_t: columns_integer,                                          \
+				uint64_t: columns_integer,                                         \
+				double: columns_double,                                            \
+				struct column_share: columns_share,                                \
+				char *: columns_text,                                              \
+				const char *: columns_text,                                        \
+				struct json_object *: columns_json_value)(c, value); \
+	} while (0)
+
+/* For COLUMN(): true if the value is to be given to one of the others. */
+bool columns_next(struct columns *c, const char *title, const char *key, unsigned int format);
+void columns_integer(struct columns *c, __int128 value);
+void columns_double(struct columns *c, double value);
+void columns_share(struct columns *c, struct column_share value);
+void columns_text(struct columns *c, const char *raw);
+void columns_json_value(struct columns *c, struct json_object *value);
+
+/* A row as an object, or NULL: memory ran out. */
+struct json_object *columns_json(columns_function *describe, const void *view, size_t row);
+
+/* Stores the columns of a table, to be free()d. Returns 0 or -ENOMEM. */
+int columns_list(columns_function *describe, const void *view, struct table_column **list,
+		 size_t *count);
+
+/* The raw text of a cell: `buffer`, of TABLE_CELL_SIZE, or a string of the view. */
+const char *columns_cell(columns_function *describe, const void *view, size_t row,
+			 const struct table_column *column, char *buffer);
+
+#endif
