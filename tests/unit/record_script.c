@@ -243,6 +243,10 @@ static void print_image(const struct image *image)
 		       (uint64_t)language->python.code_type);
 	else
 		printf("image %u 0 0 0\n", language->thread_specific);
+	/* As it is in memory: where this structure changes, a process has to be recorded again. */
+	if (language->language != LANGUAGE_NONE && language->language != LANGUAGE_PYTHON)
+		print_bytes("layout", language->language, (const unsigned char *)language,
+			    sizeof(*language));
 	for (size_t i = 0; i < space.count; i++)
 		if (mappings[i].image == image->number)
 			printf("mapping %llx %llx %llx\n", mappings[i].start, mappings[i].limit,
