@@ -312,7 +312,8 @@ if strace -o /dev/null -e inject=bpf:error=EINVAL:when=1..2 true 2>/dev/null; th
 	kill -CONT "$pid"
 	strace -f -o "$work/calls" -e signal=none -e trace=bpf "$profiltool" record -g -p "$pid" -d 0.1 \
 		>/dev/null 2>&1
-	load=$(grep -n 'BPF_PROG_LOAD.*prog_name="sample_stacks_c' "$work/calls" | cut -d : -f 1 | head -n 1)
+	# Not the ends of processes, which are lines, too.
+	load=$(grep -F 'bpf(' "$work/calls" | grep -n 'BPF_PROG_LOAD.*prog_name="sample_stacks_c' | cut -d : -f 1 | head -n 1)
 	check "the walk's program is loaded by a call of bpf(2)" [ -n "$load" ]
 	check "-g: recorded, if the kernel refuses that" refused refused "$load" -g
 	check "-g: says that stacks are by frame pointers" said refused \
