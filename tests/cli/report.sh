@@ -424,6 +424,22 @@ printf 'main;f 5\n' >"$work/samples.folded"
 check "samples" exits 0 "$profiltool" report "$work/samples.folded"
 check "samples need no name" exits 1 grep -q 'value:' "$work/err"
 
+# --- Events are no ticks of a clock ---
+
+{
+	printf 'creator: profil 0.1.0\ndesc: Event: page-faults\ndesc: Period: 1 samples\n'
+	printf 'desc: %s\n' 'Duration: 1000000000 ns' 'Ticks: 9000' 'Counted: 9000' 'CPU time: 500000000 ns' \
+		'BPF time per tick: 300 ns' 'Interrupt time: 9000 ns'
+	printf 'events: samples page-faults\nfn=f\n1 9000 9000\n'
+} >"$work/faults.cg"
+check "page faults" exits 0 "$profiltool" report -v "$work/faults.cg"
+check "page faults: no rate" grep -q ': 1.00 s, 0.50 s of CPU; page-faults$' "$work/err"
+check "page faults: an account of events" says 'profiltool: events 9000 = counted 9000 + '
+check "page faults: without the cost of a clock's interrupts" \
+	grep -qx "profiltool: cost: 300 ns BPF per event, 0.54 % of the target's CPU" "$work/err"
+check "page faults: in short" exits 0 "$profiltool" report "$work/faults.cg"
+check "page faults: in short, no rate" exits 1 grep -qw Hz "$work/err"
+
 # --- What has no name, of a value that is no count ---
 
 strip -o "$work/bare" "$progs/shares"

@@ -107,13 +107,13 @@ unsigned int loss_aspects(const struct profile *p)
 		if (p->arc_values[i])
 			found |= KEEPS(COSTS);
 	for (size_t i = 0; i < p->value_type_count; i++)
-		width -= i == delay || (p->period_ns && profile_is_clock_time(p, i));
+		width -= i == delay || profile_value_ns(p, i) == 1;
 	found |= width > 1 ? KEEPS(VALUES) : 0;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (p->value_types[i].period)
 			found |= KEEPS(EVENT_PERIOD);
 	found |= *p->event ? KEEPS(EVENT) : 0;
-	found |= p->period_ns ? KEEPS(PERIOD) : 0;
+	found |= profile_tick_ns(p) ? KEEPS(PERIOD) : 0;
 	found |= p->time_ns ? KEEPS(TIME) : 0;
 	found |= p->ticks.count || p->waits.count ? KEEPS(TICK_TIMES) : 0;
 	found |= p->duration_ns ? KEEPS(DURATION) : 0;

@@ -721,7 +721,7 @@ static void drop_other_values(struct profile *p)
 	size_t clock, default_value = 0;
 	struct profile_value_type types[4] = { 0 };
 
-	if (width > PROFILE_CPU && p->period_ns && profile_is_clock_time(p, PROFILE_CPU))
+	if (width > PROFILE_CPU && profile_value_ns(p, PROFILE_CPU) == 1)
 		kept[count++] = PROFILE_CPU;
 	if (!has_wall_times(p))
 		others[1] = width;

@@ -170,12 +170,61 @@ int profile_add_clock(struct profile *p)
 	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
 }
 
+/* Whether a value counts samples, as which the event may be named. */
+static bool is_samples(const struct profile *p, size_t value)
+{
+	const struct profile_value_type *t = &p->value_types[value];
+
+	return strcmp(t->unit, "count") == 0 &&
+	       (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0);
+}
+
+bool profile_has_clock(const struct profile *p)
+{
+	size_t samples = profile_find_value(p, "samples");
+
+	return samples == p->value_type_count || !p->value_types[samples].period;
+}
+
+uint64_t profile_tick_ns(const struct profile *p)
+{
+	return profile_has_clock(p) ? p->period_ns : 0;
+}
+
+uint64_t profile_ticks_ns(const struct profile *p, uint64_t ticks)
+{
+	uint64_t ns;
+
+	return __builtin_mul_overflow(ticks, profile_tick_ns(p), &ns) ? UINT64_MAX : ns;
+}
+
+double profile_hz(const struct profile *p)
+{
+	uint64_t tick_ns = profile_tick_ns(p);
+
+	/*
+	 * The period only approximates the frequency that was asked for (user/capture/period.h),
+	 * but many profiles hold no more.
+	 */
+	return p->frequency && profile_has_clock(p) ? (double)p->frequency
+	       : tick_ns			    ? 1e9 / (double)tick_ns
+						    : 0;
+}
+
+uint64_t profile_value_ns(const struct profile *p, size_t value)
+{
+	uint64_t tick_ns = profile_tick_ns(p);
+
+	if (value >= p->value_type_count || !tick_ns)
+		return 0;
+	return profile_is_clock_time(p, value) ? 1 : is_samples(p, value) ? tick_ns : 0;
+}
+
 void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
 {
-	values[PROFILE_SAMPLES] = ticks > INT64_MAX ? INT64_MAX : (int64_t)ticks;
-	if (p->value_type_count > PROFILE_CPU && p->period_ns &&
-	    __builtin_mul_overflow(ticks, p->period_ns, &values[PROFILE_CPU]))
-		values[PROFILE_CPU] = INT64_MAX;
+	values[PROFILE_SAMPLES] = saturate_i64(ticks);
+	if (p->value_type_count > PROFILE_CPU && profile_tick_ns(p))
+		values[PROFILE_CPU] = saturate_i64(profile_ticks_ns(p, ticks));
 }
 
 size_t profile_delay(const struct profile *p)
@@ -240,15 +289,14 @@ struct profile_meaning profile_meaning(const struct profile *p, size_t value)
 
 	if (value >= p->value_type_count)
 		return m;
-	if (p->period_ns)
-		tick = (double)p->period_ns / 1e9;
-	else if (totals->known && totals->ticks)
+	if (profile_tick_ns(p))
+		tick = (double)profile_tick_ns(p) / 1e9;
+	else if (profile_has_clock(p) && totals->known && totals->ticks)
 		tick = (double)totals->cpu_ns / 1e9 / (double)totals->ticks;
 	if (strcmp(t->unit, "nanoseconds") == 0) {
 		m.seconds = 1e-9;
 		m.samples = tick > 0 && profile_is_clock_time(p, value) ? 1e-9 / tick : 0;
-	} else if (strcmp(t->unit, "count") == 0 &&
-		   (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0)) {
+	} else if (is_samples(p, value) && !t->period) {
 		m.seconds = tick;
 		m.samples = 1;
 	} else if (strcmp(t->unit, "count") == 0) {
@@ -976,8 +1024,8 @@ struct profile_amount profile_amount(const struct profile *p)
 	amount.samples = magnitude_u64(profile_magnitude(p, "samples"));
 	if (cpu < p->value_type_count && strcmp(p->value_types[cpu].unit, "nanoseconds") == 0)
 		amount.cpu_ns = magnitude_u64(profile_magnitude(p, "cpu"));
-	else if (__builtin_mul_overflow(amount.samples, p->period_ns, &amount.cpu_ns))
-		amount.cpu_ns = UINT64_MAX;
+	else
+		amount.cpu_ns = profile_ticks_ns(p, amount.samples);
 	return amount;
 }
 
@@ -1033,7 +1081,9 @@ uint64_t profile_lost(const struct profile *p)
 
 uint64_t profile_due(const struct profile *p)
 {
-	return p->totals.known && p->period_ns ? p->totals.cpu_ns / p->period_ns : 0;
+	uint64_t tick_ns = profile_tick_ns(p);
+
+	return p->totals.known && tick_ns ? p->totals.cpu_ns / tick_ns : 0;
 }
 
 const struct profile_image *profile_location_image(const struct profile *p, uint32_t location)

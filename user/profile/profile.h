@@ -235,7 +235,7 @@ struct profile {
 	/* What was recorded */
 	const char *stacks;   /* "cfi" or "fp": how they were walked; "" when unknown */
 	const char *event;    /* task-clock, cycles, ...; "" when unknown */
-	uint64_t period_ns;   /* 0: unknown */
+	uint64_t period_ns;   /* of the clock: see profile_tick_ns(); 0: unknown, or no clock */
 	uint64_t frequency;   /* requested, in Hz: period_ns is close to it; 0: unknown */
 	uint64_t time_ns;     /* when recording began, since the epoch; 0: unknown */
 	uint64_t duration_ns; /* 0: unknown */
@@ -365,6 +365,27 @@ enum {
  * CPU time that follows from it.
  */
 int profile_add_clock(struct profile *p);
+
+/*
+ * Samples are ticks of a clock, which stand for the CPU time of its period, or events, of which a
+ * sample stands for a number. What is said of ticks, such as their rate, is not true of events.
+ */
+bool profile_has_clock(const struct profile *p);
+
+/* The CPU time that a tick stands for, in ns; 0: unknown, or samples are no ticks. */
+uint64_t profile_tick_ns(const struct profile *p);
+
+/* The same of a number of ticks. It saturates. */
+uint64_t profile_ticks_ns(const struct profile *p, uint64_t ticks);
+
+/* The rate that was asked for, or that of the period; 0: unknown, or samples are no ticks. */
+double profile_hz(const struct profile *p);
+
+/*
+ * The CPU time that 1 of a value stands for, in ns: of ticks their period, of CPU time 1; 0: it is
+ * neither, or the period is unknown.
+ */
+uint64_t profile_value_ns(const struct profile *p, size_t value);
 
 /* Sets the two values of a clock in a sample's row, for this number of ticks; they saturate. */
 void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values);

@@ -531,7 +531,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 		if (sample->end == UNWIND_COMPLETE)
 			b->p->totals.waits_complete_ns += wait->length_ns;
 	}
-	values[b->wall] = wait->length_ns > INT64_MAX ? INT64_MAX : (int64_t)wait->length_ns;
+	values[b->wall] = saturate_i64(wait->length_ns);
 	profile_add_values(b->p, number, values);
 	for (size_t i = 0; i < wait->timed_count && !err; i++) {
 		const struct timed_wait *from = &wait->timed[i];
@@ -595,8 +595,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
-	values[b->woke] =
-		from->waker.waits_ns > INT64_MAX ? INT64_MAX : (int64_t)from->waker.waits_ns;
+	values[b->woke] = saturate_i64(from->waker.waits_ns);
 	profile_add_values(b->p, number, values);
 	return 0;
 }
@@ -619,8 +618,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	int err = 0;
 
 	profile_set_ticks(b->p, ticks->count, values);
-	if (__builtin_mul_overflow(ticks->runnable, b->p->period_ns, &values[PROFILE_DELAY]))
-		values[PROFILE_DELAY] = INT64_MAX;
+	values[PROFILE_DELAY] = saturate_i64(profile_ticks_ns(b->p, ticks->runnable));
 	if (b->wall) {
 		values[b->wall] = values[PROFILE_CPU];
 		err = wait_places_note(&b->places, sample);
@@ -739,7 +737,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	err = err ?: profile_string(p, machine.nodename, &p->host);
 	if (!err && !p->value_type_count) {
 		err = profile_add_clock(p);
-		if (!err && p->period_ns && capture_knows_waiting(c))
+		if (!err && profile_tick_ns(p) && capture_knows_waiting(c))
 			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
 	}
 	if (!err && capture_has_waits(c)) {

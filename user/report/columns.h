@@ -19,7 +19,7 @@
  *		const struct slot *slot = &t->slots[row];
  *
  *		COLUMN(c, "samples", "samples", 0, slot->samples);
- *		if (t->p->period_ns)
+ *		if (profile_tick_ns(t->p))
  *			COLUMN(c, "cpu s", "cpu_s", 3, cpu_s(t, slot));
  *	}
  *

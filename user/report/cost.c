@@ -5,7 +5,13 @@
 
 bool cost_has_interrupt(const struct profile *p)
 {
-	return strcmp(p->event, "tick") != 0;
+	return profile_has_clock(p) && strcmp(p->event, "tick") != 0;
+}
+
+static double per_tick_ns(const struct profile *p)
+{
+	return (double)p->totals.bpf_ns_per_tick +
+	       (profile_has_clock(p) ? (double)p->totals.interrupt_ns : 0);
 }
 
 bool cost_cpu_percent(const struct profile *p, double *percent)
@@ -15,8 +21,7 @@ bool cost_cpu_percent(const struct profile *p, double *percent)
 	if (!t->known || !t->bpf_ns_per_tick || !t->cpu_ns ||
 	    (!t->interrupt_ns && cost_has_interrupt(p)))
 		return false;
-	*percent = (double)t->ticks * ((double)t->bpf_ns_per_tick + (double)t->interrupt_ns) /
-		   (double)t->cpu_ns * 100;
+	*percent = (double)t->ticks * per_tick_ns(p) / (double)t->cpu_ns * 100;
 	return true;
 }
 
@@ -35,20 +40,6 @@ bool cost_target_is_idle(const struct profile *p)
 	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 
 	return p->totals.cpu_ns < duration_ns / 20;
-}
-
-double cost_cpu_seconds(const struct profile *p, const char *value)
-{
-	size_t number = profile_value(p, value);
-
-	if (number >= p->value_type_count || !p->period_ns)
-		return 0;
-	if (profile_is_clock_time(p, number))
-		return 1e-9;
-	if (strcmp(p->value_types[number].type, "samples") == 0 &&
-	    strcmp(p->value_types[number].unit, "count") == 0)
-		return (double)p->period_ns / 1e9;
-	return 0;
 }
 
 bool cost_machine_percent(const struct profile *p, double *percent)

@@ -6,7 +6,10 @@
 
 #include "profile/profile.h"
 
-/* True if the ticks' interrupts come only for the profile; the scheduler's ticks come anyway. */
+/*
+ * True if the ticks' interrupts come only for the profile; the scheduler's ticks, and events, come
+ * anyway.
+ */
 bool cost_has_interrupt(const struct profile *p);
 
 /*
@@ -31,11 +34,5 @@ bool cost_machine_percent(const struct profile *p, double *percent);
  * time are no measure of what profiling costs.
  */
 bool cost_target_is_idle(const struct profile *p);
-
-/*
- * The CPU time in seconds that 1 of a value stands for, which is named as for profile_value(); 0:
- * it counts something else, or the period is unknown.
- */
-double cost_cpu_seconds(const struct profile *p, const char *value);
 
 #endif

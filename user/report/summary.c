@@ -84,10 +84,10 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	const struct profile_totals *t = &p->totals;
 	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
 	struct line line = { out, "" };
-	double hz = 0, whole;
-	bool is_whole;
+	double hz = profile_hz(p), whole = (double)(uint64_t)(hz + 0.5);
+	bool is_whole = hz - whole < 0.05 && whole - hz < 0.05;
 
-	if (!duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
+	if (!duration_ns && !t->cpu_ns && !p->event[0] && !profile_tick_ns(p))
 		return;
 	print_lengths(p, prefix, target, &line);
 	if (duration_ns || t->cpu_ns)
@@ -96,18 +96,11 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 		begin_part(&line);
 		text_print(p->event, out);
 	}
-	if (p->period_ns) {
-		/*
-		 * The period only approximates the frequency that was asked for
-		 * (user/capture/period.h), but many profiles hold no more.
-		 */
-		hz = p->frequency ? (double)p->frequency : 1e9 / (double)p->period_ns;
-		whole = (double)(uint64_t)(hz + 0.5);
-		is_whole = hz - whole < 0.05 && whole - hz < 0.05;
+	if (hz > 0) {
 		begin_part(&line);
 		fprintf(out, "%.*f Hz asked", is_whole ? 0 : 1, hz);
 	}
-	if (t->known && t->cpu_ns) {
+	if (t->known && t->cpu_ns && profile_has_clock(p)) {
 		begin_part(&line);
 		if (hz > 0 && !rate_is_missed(t, hz))
 			fputs("reached within chance", out);
@@ -136,6 +129,12 @@ static void print_lost(const struct profile *p, FILE *out)
 	fputs(any ? ")" : "", out);
 }
 
+/* What is in the account: a clock's ticks, or events. */
+static const char *tick_word(const struct profile *p)
+{
+	return profile_has_clock(p) ? "tick" : "event";
+}
+
 static void print_account(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
@@ -145,9 +144,10 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 	if (!t->known)
 		return;
 	fprintf(out,
-		"%sticks %" PRIu64 " %s counted %" PRIu64 " + out_of_range %" PRIu64
+		"%s%ss %" PRIu64 " %s counted %" PRIu64 " + out_of_range %" PRIu64
 		" + excluded %" PRIu64 " + lost ",
-		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded);
+		prefix, tick_word(p), t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range,
+		t->excluded);
 	print_lost(p, out);
 	fprintf(out, "; %" PRIu64 " of the counted in the kernel\n", t->kernel);
 	account_say(&t->account, false, prefix, out);
@@ -321,15 +321,15 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 	fprintf(out, "%scost: ", prefix);
 	print_ns(t->bpf_ns_per_tick, out);
 	fputs(" BPF", out);
-	if (t->interrupt_ns) {
+	if (t->interrupt_ns && profile_has_clock(p)) {
 		fputs(" + ", out);
 		print_ns(t->interrupt_ns, out);
 		fputs(" interrupt", out);
 	}
-	fputs(" per tick", out);
-	if (!cost_has_interrupt(p))
+	fprintf(out, " per %s", tick_word(p));
+	if (profile_has_clock(p) && !cost_has_interrupt(p))
 		fputs(", of an interrupt that comes anyway", out);
-	else if (!t->interrupt_ns)
+	else if (cost_has_interrupt(p) && !t->interrupt_ns)
 		fputs(", and that of the interrupt, which could not be measured", out);
 	if (cost_target_is_idle(p) && cost_machine_percent(p, &percent)) {
 		fprintf(out, "; with the recorder's own %.2f s %.2f %% of the machine's CPUs\n",
@@ -1001,9 +1001,7 @@ static void print_brief_run(const struct profile *p, const char *prefix, const c
 			    FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	double hz = p->frequency   ? (double)p->frequency
-		    : p->period_ns ? 1e9 / (double)p->period_ns
-				   : 0;
+	double hz = profile_hz(p);
 	double reached = t->known && t->cpu_ns ? (double)t->ticks / in_seconds(t->cpu_ns) : hz;
 	struct line line = { out, "" };
 
@@ -1026,7 +1024,7 @@ static void print_brief_account(const struct profile *p, const char *prefix, FIL
 	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
 	double percent, own;
 
-	fprintf(out, "%sticks %" PRIu64 " %s counted %" PRIu64, prefix, t->ticks,
+	fprintf(out, "%s%ss %" PRIu64 " %s counted %" PRIu64, prefix, tick_word(p), t->ticks,
 		exact ? "=" : "!=", t->counted);
 	if (t->out_of_range)
 		fprintf(out, " + out_of_range %" PRIu64, t->out_of_range);
@@ -1068,7 +1066,7 @@ int report_brief(const struct profile *p, const struct rows_options *rows, const
 			p->all_samples);
 		lines++;
 	}
-	if (p->duration_ns || t->cpu_ns || p->period_ns) {
+	if (p->duration_ns || t->cpu_ns || profile_tick_ns(p)) {
 		print_brief_run(p, all, target, out);
 		lines++;
 	}

@@ -221,11 +221,11 @@ void recording_json(struct json_writer *w, const struct profile *p, const char *
 
 	json_member(w, "value", json_text(title));
 	json_member_text(w, "event", p->event);
-	json_member_number(w, "period_ns", p->period_ns);
+	json_member_number(w, "period_ns", profile_tick_ns(p));
 	if (p->duration_ns)
 		json_member(w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
 	/* What the rows are of: of what filters left. */
-	if (p->period_ns && amount.samples) {
+	if (profile_tick_ns(p) && amount.samples) {
 		double cpu_s = (double)amount.cpu_ns / 1e9;
 
 		json_member(w, "cpu_s", json_decimal(cpu_s, 3));

@@ -216,7 +216,8 @@ static int report_moment(char *path, struct report_options *o)
 		goto out;
 	}
 	err = tool_check_tag(two.p[NEW], o->view.rows.view, &e);
-	if (!err && (!two.p[OLD]->period_ns || two.p[OLD]->period_ns != two.p[NEW]->period_ns))
+	if (!err && (!profile_tick_ns(two.p[OLD]) ||
+		     profile_tick_ns(two.p[OLD]) != profile_tick_ns(two.p[NEW])))
 		err = error_set(&e, 0, "%s: its samples are not of one clock",
 				tool_input_name(path));
 	for (int side = 0; side < SIDES && !err; side++)

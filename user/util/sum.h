@@ -18,6 +18,11 @@ static inline void add_i64(int64_t *sum, int64_t value)
 		*sum = value < 0 ? INT64_MIN : INT64_MAX;
 }
 
+static inline int64_t saturate_i64(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
 /* Of INT64_MIN, too. */
 static inline uint64_t magnitude(int64_t value)
 {

@@ -431,7 +431,7 @@ static bool take_term(struct text *t, int64_t *factor, struct text *name)
 		t->at++;
 	name->end = t->at;
 	take_blanks(t);
-	*factor = number > INT64_MAX ? INT64_MAX : (int64_t)number;
+	*factor = saturate_i64(number);
 	return !is_empty(name) && (is_empty(t) || (take(t, "+") && (take_blanks(t), !is_empty(t))));
 }
 

@@ -560,8 +560,9 @@ static struct value_kind kind_of(const struct profile *p, enum part part, size_t
 
 	if (part == PART_OFF_CPU)
 		return (struct value_kind){ "off_cpu", "nanoseconds", "", "", 0 };
-	if (p->period_ns && (value == PROFILE_SAMPLES || profile_is_clock_time(p, value)))
-		return (struct value_kind){ t->type, t->unit, "cpu", "nanoseconds", p->period_ns };
+	if (profile_value_ns(p, value))
+		return (struct value_kind){ t->type, t->unit, "cpu", "nanoseconds",
+					    profile_tick_ns(p) };
 	return (struct value_kind){ t->type, t->unit, t->type, t->unit, t->period ?: 1 };
 }
 

@@ -43,7 +43,7 @@ void perf_values_add(struct profile *p, uint32_t sample, uint32_t number, uint64
 		p->values + (size_t)sample * p->value_type_count + (size_t)number * EVENT_VALUES;
 
 	add_i64(&values[EVENT_SAMPLES], 1);
-	add_i64(&values[EVENT_PERIODS], period > INT64_MAX ? INT64_MAX : (int64_t)period);
+	add_i64(&values[EVENT_PERIODS], saturate_i64(period));
 }
 
 uint32_t perf_values_lead(const struct perf_values *v)

@@ -731,11 +731,9 @@ static void add_waits(struct changes_waits *to, const struct changes_waits *from
 /* For how long ticks stand. */
 static int64_t ticks_ns(const struct window *w, int64_t ticks)
 {
-	int64_t ns;
+	int64_t ns = saturate_i64(profile_ticks_ns(w->p, magnitude(ticks)));
 
-	if (__builtin_mul_overflow(ticks, w->p->period_ns, &ns))
-		return ticks < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
+	return ticks < 0 ? -ns : ns;
 }
 
 /* Whether a sample's function has no name of its own, but one like [python] or [others]. */
@@ -1224,7 +1222,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 	int err;
 
 	/* Without a period, it is not known what ticks stand for. */
-	if (w.samples == p->value_type_count || !p->period_ns || !p->sample_count)
+	if (w.samples == p->value_type_count || !profile_tick_ns(p) || !p->sample_count)
 		return 0;
 	err = find_block(&w, host);
 	err = err ?: find_services(&w);

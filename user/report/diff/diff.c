@@ -201,8 +201,8 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 		fputs(comparison_is_of_times(c) ? "; " : " of ", out);
 		text_print(p->event, out);
 	}
-	if (p->period_ns)
-		fprintf(out, ", %.4g Hz", 1e9 / (double)p->period_ns);
+	if (profile_tick_ns(p))
+		fprintf(out, ", %.4g Hz", 1e9 / (double)profile_tick_ns(p));
 	if (p->all_cpu_ns)
 		fprintf(out, ", %.2f s of %.2f s of CPU", (double)profile_amount(p).cpu_ns / 1e9,
 			(double)p->all_cpu_ns / 1e9);

@@ -32,8 +32,9 @@ static int test_row(struct moment *m, size_t *room, const struct moment_differen
 	*d = *candidate;
 	d->chance = chance;
 	for (int side = 0; side < SIDES; side++)
-		d->percent[side] = (double)counts[side] * (double)m->profiles[side]->period_ns *
-				   100 / (double)m->profiles[side]->duration_ns;
+		d->percent[side] = (double)counts[side] *
+				   (double)profile_tick_ns(m->profiles[side]) * 100 /
+				   (double)m->profiles[side]->duration_ns;
 	return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/cost.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
@@ -186,7 +185,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	is_of_code = !(r.view->fields & (ROW_COMM | ROW_TAGS));
 	/* The account of threads has the CPU time that they really used. */
 	if ((o->cpu_time || !is_of_code) && !r.walls && !rows_count_calls(p, &o->rows)) {
-		f.cpu_seconds = cost_cpu_seconds(p, o->rows.value);
+		f.cpu_seconds = (double)profile_value_ns(p, profile_value(p, o->rows.value)) / 1e9;
 		f.duration_s = row_duration(&r, p);
 		narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
@@ -323,7 +322,9 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 		rows_free(&r);
 		return err;
 	}
-	cpu_seconds = rows_count_calls(p, &options) ? 0 : cost_cpu_seconds(p, options.value);
+	cpu_seconds = rows_count_calls(p, &options)
+			      ? 0
+			      : (double)profile_value_ns(p, profile_value(p, options.value)) / 1e9;
 	duration_s = row_duration(&r, p);
 	json_begin(&w, out);
 	recording_json(&w, p, r.columns->title);

@@ -67,7 +67,7 @@ void live_fade(struct live *l, uint64_t ns, uint64_t machine_ns)
 {
 	double factor = l->half_life_ns ? exp2(-(double)ns / l->half_life_ns) : 0;
 	size_t width = l->p->value_type_count, delay = profile_delay(l->p);
-	int64_t least = l->p->period_ns * FADED;
+	int64_t least = profile_tick_ns(l->p) * FADED;
 
 	for (size_t i = 0; i < l->p->sample_count; i++) {
 		int64_t *values = &l->p->values[i * width];

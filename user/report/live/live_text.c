@@ -36,8 +36,8 @@ static bool is_in_ns(const struct live *l)
 
 void live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE])
 {
-	if (l->value == PROFILE_CPU && l->p->period_ns && profile_is_clock_time(l->p, PROFILE_CPU))
-		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value / (int64_t)l->p->period_ns);
+	if (l->value == PROFILE_CPU && profile_value_ns(l->p, PROFILE_CPU) == 1)
+		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value / (int64_t)profile_tick_ns(l->p));
 	else if (is_in_ns(l))
 		snprintf(text, TABLE_CELL_SIZE, "%.3f", (double)value / 1e9);
 	else
@@ -75,8 +75,8 @@ static void print_target_line(const struct live *l, const struct live_status *s,
 
 	strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&seconds, &local));
 	fprintf(out, "%s%s%s", l->recorded ? "" : now, l->recorded ? "" : "  ", s->target);
-	if (l->p->event[0] && l->p->period_ns)
-		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
+	if (l->p->event[0] && profile_tick_ns(l->p))
+		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / profile_tick_ns(l->p));
 }
 
 /*
@@ -93,7 +93,7 @@ static double cpu_percent(const struct live *l, double ns)
 
 static void print_numbers_line(const struct live *l, const struct live_status *s, FILE *out)
 {
-	double period = l->p->period_ns ?: 1, seconds = l->elapsed_ns / 1e9;
+	double period = profile_tick_ns(l->p) ?: 1, seconds = l->elapsed_ns / 1e9;
 	char all[TABLE_CELL_SIZE];
 
 	if (is_cpu_time(l)) {
@@ -290,7 +290,7 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
 {
-	uint64_t kernel = l->kernel, sum = l->sum, period = l->p->period_ns ?: 1;
+	uint64_t kernel = l->kernel, sum = l->sum, period = profile_tick_ns(l->p) ?: 1;
 	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
 	struct json_object *row;
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));

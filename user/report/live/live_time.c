@@ -69,7 +69,7 @@ static double cpus_of(const struct live_time *t, const struct live *l, size_t nu
 {
 	struct time_interval slot = slot_of(t, number);
 
-	return (double)t->ticks[number] * (double)l->p->period_ns /
+	return (double)profile_ticks_ns(l->p, t->ticks[number]) /
 	       (double)(slot.until_ns - slot.since_ns);
 }
 

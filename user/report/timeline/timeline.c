@@ -168,7 +168,7 @@ static int make_slots(struct timeline *t)
 
 static double cpu_s(const struct timeline *t, const struct slot *slot)
 {
-	return (double)slot->samples * (double)t->p->period_ns / 1e9;
+	return (double)profile_ticks_ns(t->p, slot->samples) / 1e9;
 }
 
 static double busy_cpus(const struct timeline *t, const struct slot *slot)
@@ -184,7 +184,7 @@ static void slot_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, "time", "time", COLUMN_NAMES | COLUMN_TEXT,
 	       time_slot_text(slot->start_ns, t->o->step_ns, c->json, c->buffer));
 	COLUMN(c, "samples", "samples", 0, slot->samples);
-	if (t->p->period_ns) {
+	if (profile_tick_ns(t->p)) {
 		COLUMN(c, "cpu s", "cpu_s", 3, cpu_s(t, slot));
 		COLUMN(c, "CPUs", "cpus", 2, busy_cpus(t, slot));
 	}
