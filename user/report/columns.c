@@ -30,7 +30,7 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 			.is_path = format & COLUMN_PATH,
 			.is_hot = format & COLUMN_HOT,
 			.is_optional = format & COLUMN_OPTIONAL,
-			.is_name = format & COLUMN_NAMES,
+			.rank = format & (COLUMN_OWNER | COLUMN_NAMES),
 			.number = c->number++,
 		};
 	return false;
@@ -54,7 +54,7 @@ void columns_double(struct columns *c, double value)
 	unsigned int decimals = c->format & COLUMN_DECIMALS;
 
 	if (c->json)
-		columns_json_value(c, json_decimal(value, c->format >> 12 ?: decimals));
+		columns_json_value(c, json_decimal(value, c->format >> 13 ?: decimals));
 	else
 		c->text = text_number(c->buffer, value, decimals, c->format & COLUMN_SIGNED);
 }
@@ -71,7 +71,9 @@ void columns_share(struct columns *c, struct column_share value)
 
 void columns_integer(struct columns *c, __int128 value)
 {
-	if (c->json) {
+	if (!value && (c->format & COLUMN_KNOWN)) {
+		c->text = "-";
+	} else if (c->json) {
 		columns_json_value(c, value > INT64_MAX ? json_object_new_uint64(value)
 							: json_object_new_int64(value));
 	} else if (c->format & COLUMN_NS) {
@@ -98,7 +100,7 @@ int columns_list(columns_function *describe, const void *view, struct table_colu
 		 size_t *count)
 {
 	struct columns c = { 0 };
-	size_t kept = 0, names = 0;
+	size_t kept = 0;
 
 	c.err = array_reserve(&c.list, &c.list_room, 1, sizeof(*c.list));
 	if (!c.err)
@@ -106,10 +108,10 @@ int columns_list(columns_function *describe, const void *view, struct table_colu
 	*list = calloc(c.list_count + 1, sizeof(**list));
 	if (!*list)
 		c.err = -ENOMEM;
-	for (size_t i = 0; i < c.list_count && !c.err; i++)
-		names += c.list[i].is_name;
-	for (size_t i = 0, name = c.list_count - names; i < c.list_count && !c.err; i++)
-		(*list)[c.list[i].is_name ? name++ : kept++] = c.list[i];
+	for (unsigned int rank = 0; rank <= COLUMN_NAMES && !c.err; rank += COLUMN_OWNER)
+		for (size_t i = 0; i < c.list_count; i++)
+			if (c.list[i].rank == rank)
+				(*list)[kept++] = c.list[i];
 	*count = c.list_count;
 	free(c.list);
 	return c.err;

@@ -24,9 +24,9 @@
  *	}
  *
  * A column without a title is in JSON alone, one without a key in tables alone. JSON has them in
- * this order; a table has those with COLUMN_NAMES last. A value is evaluated only where it is
- * printed: for the titles of a table the function is called with row 0, which there may not be. So
- * which columns a table has depends on the view, not on the row.
+ * this order; a table has those that say what the row is last. A value is evaluated only where it
+ *is printed: for the titles of a table the function is called with row 0, which there may not be.
+ *So which columns a table has depends on the view, not on the row.
  */
 struct columns {
 	struct json_object *json; /* the row is printed as JSON, into this; NULL: in a table */
@@ -46,29 +46,38 @@ enum column_format {
 	COLUMN_DECIMALS = 15,
 	COLUMN_NS = 1 << 4,	/* an integer in nanoseconds; tables have seconds, of 3 decimals */
 	COLUMN_SIGNED = 1 << 5, /* tables: with a "+" if it is above 0 */
-	COLUMN_NAMES = 1 << 6,	/* of what identifies the row */
-	COLUMN_TEXT = 1 << 7,	/* the looks in a table: members of struct table_column */
-	COLUMN_PATH = 1 << 8,
-	COLUMN_HOT = 1 << 9,
-	COLUMN_OPTIONAL = 1 << 10,
+	COLUMN_KNOWN = 1 << 6,	/* 0 is unknown: "-" in tables, omitted in JSON */
+	COLUMN_OWNER = 1 << 7,	/* what identifies the row: a process or thread, */
+	COLUMN_NAMES = 2 << 7,	/* or anything else; in a table behind the numbers, in this order */
+	COLUMN_TEXT = 1 << 9,	/* the looks in a table: members of struct table_column */
+	COLUMN_PATH = 1 << 10,
+	COLUMN_HOT = 1 << 11,
+	COLUMN_OPTIONAL = 1 << 12,
 };
 
 /* JSON has so many decimals instead. */
-#define COLUMN_JSON_DECIMALS(n) ((n) << 12)
+#define COLUMN_JSON_DECIMALS(n) ((n) << 13)
 
 /* A value that is printed in percent, with two decimals. */
 struct column_share {
 	double part, whole;
 };
 
+static inline struct column_share column_share(double part, double whole)
+{
+	return (struct column_share){ part, whole };
+}
+
 /*
- * Describes a column. value: an integer of 64 bits; a double; a share; a text, which JSON omits if
+ * Describes a column. value: an integer; a double; a share; a text, which JSON omits if
  * it is NULL or ""; or of JSON alone, an object, which is consumed.
  */
 #define COLUMN(c, title, key, format, value)                                                         \
 	do {                                                                                         \
 		if (columns_next(c, title, key, format))                                             \
 			_Generic((value),                                                          \
+				int: columns_integer,                                              \
+				unsigned int: columns_integer,                                     \
 				int64_t: columns_integer,                                          \
 				uint64_t: columns_integer,                                         \
 				double: columns_double,                                            \

@@ -2,22 +2,20 @@
 #ifndef PROFIL_REPORT_ROW_FIELDS_H
 #define PROFIL_REPORT_ROW_FIELDS_H
 
-#include <json-c/json.h>
 #include <stdio.h>
 
+#include "report/columns.h"
 #include "report/rows.h"
-#include "report/table.h"
 
-/* Prints the fields that identify a row: the last columns of every table of rows. */
+/*
+ * Describes the fields that identify a row: the last columns of a table of rows, the first members
+ * in JSON. There the function is "name" where rows are functions, else "function"; images are
+ * paths; unknown numbers and names are omitted.
+ */
+void row_columns(struct columns *c, const struct row_view *view, const struct row *row);
 
-/* Bound: size. */
-#define ROW_FIELDS_MAX 8
-
-/* Stores the columns of a view, at most ROW_FIELDS_MAX, and returns their number. */
-size_t row_field_columns(const struct row_view *view, struct table_column *columns);
-
-/* The raw text of a row in one of these columns: a cell of struct table. */
-const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
+/* The text of the first of these columns: of a row without a function, what it is called. */
+const char *row_first_text(const struct row_view *view, const struct row *row,
 			   char buffer[TABLE_CELL_SIZE]);
 
 /* Prints "... 12 more functions" and `after` as the last line of a table. Nothing if count is 0. */
@@ -29,6 +27,17 @@ void row_print_more(const struct row_view *view, size_t count, const char *after
  */
 void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
 		    bool fits, FILE *out);
+
+/* The same for views that do not use row_columns(). */
+/* Bound: size. */
+#define ROW_FIELDS_MAX 8
+
+/* Stores the columns of a view, at most ROW_FIELDS_MAX, and returns their number. */
+size_t row_field_columns(const struct row_view *view, struct table_column *columns);
+
+/* The raw text of a row in one of these columns: a cell of struct table. */
+const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
+			   char buffer[TABLE_CELL_SIZE]);
 
 /*
  * Adds the fields to an object: the function as "name" where rows are functions, else as

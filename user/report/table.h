@@ -27,7 +27,7 @@ struct table_column {
 	size_t width;	  /* at least, if there is room; 0: as wide as its texts */
 
 	/* private to columns.c */
-	bool is_name;
+	unsigned int rank;
 	size_t number;
 };
 

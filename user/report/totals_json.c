@@ -103,17 +103,27 @@ static struct json_object *selected_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
+void wall_columns(struct columns *c, const struct profile_wall *wall, unsigned int on_cpu,
+		  bool has_unknown)
+{
+	COLUMN(c, NULL, "threads", 0, wall->threads);
+	COLUMN(c, "wall/s", "wall_ns", COLUMN_NS, wall->wall_ns);
+	COLUMN(c, "ran/s", "ran_ns", COLUMN_NS | on_cpu, wall->ran_ns);
+	COLUMN(c, "waited/s", "runnable_ns", COLUMN_NS, wall->runnable_ns);
+	COLUMN(c, "blocked/s", "blocked_ns", COLUMN_NS, wall->blocked_ns);
+	if (has_unknown)
+		COLUMN(c, "unknown/s", "unknown_ns", COLUMN_NS, wall->unknown_ns);
+}
+
+static void wall_members(struct columns *c, const void *wall, size_t row)
+{
+	(void)row;
+	wall_columns(c, wall, 0, true);
+}
+
 struct json_object *wall_json(const struct profile_wall *wall)
 {
-	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "threads", json_object_new_uint64(wall->threads));
-
-	err = err ?: json_add(object, "wall_ns", json_object_new_uint64(wall->wall_ns));
-	err = err ?: json_add(object, "ran_ns", json_object_new_uint64(wall->ran_ns));
-	err = err ?: json_add(object, "runnable_ns", json_object_new_uint64(wall->runnable_ns));
-	err = err ?: json_add(object, "blocked_ns", json_object_new_uint64(wall->blocked_ns));
-	err = err ?: json_add(object, "unknown_ns", json_object_new_uint64(wall->unknown_ns));
-	return json_checked(object, err);
+	return columns_json(wall_members, wall, 0);
 }
 
 /* Adds what quotas of control groups did to the account of wall time. */

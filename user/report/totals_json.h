@@ -3,9 +3,17 @@
 #define PROFIL_REPORT_TOTALS_JSON_H
 
 #include "profile/profile.h"
+#include "report/columns.h"
 #include "report/json_writer.h"
 
-/* An object of wall times. NULL: memory ran out. */
+/*
+ * Describes the columns of what threads did. wall: may be NULL for the titles. on_cpu: looks of
+ * that column. has_unknown: with the time of which nothing is known.
+ */
+void wall_columns(struct columns *c, const struct profile_wall *wall, unsigned int on_cpu,
+		  bool has_unknown);
+
+/* The same as an object. NULL: memory ran out. */
 struct json_object *wall_json(const struct profile_wall *wall);
 
 /*

@@ -1,51 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/flat/flat.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "report/totals_json.h"
 
-/* Columns of numbers for the first column of the rows; the others have two each. Bound: size. */
-#define NUMBERS_MAX 12
-
 /* Terminals with fewer columns have no numbers of samples beside seconds. */
 #define NARROW 100
 
-/* The contents of a column of numbers. */
-enum content {
-	SELF,
-	SELF_PERCENT,
-	CUMULATIVE_PERCENT,
-	TOTAL,
-	TOTAL_PERCENT,
-	SECONDS,
-	TOTAL_SECONDS,
-	CPU_SECONDS,
-	CPU_TOTAL_SECONDS,
-	CPU_PERCENT,
-	WALL,
-	RAN,
-	WAITED,
-	BLOCKED,
-	UNKNOWN,
-};
-
-struct flat_column {
-	enum content content;
-	size_t column; /* of the rows */
-};
-
 struct flat {
 	const struct rows *r;
-	struct flat_column *contents; /* of each column of numbers */
-	struct table_column *columns; /* of the table: those of numbers, then the fields */
-	size_t numbers;
+	bool is_narrow;
+	bool is_time;	    /* the values are times, of which tables have seconds */
+	bool has_doubt;	    /* tables have a column of what is in doubt */
+	bool has_unknown;   /* tables have a column of time of which nothing is known */
 	double cpu_seconds; /* that 1 of the first column stands for; 0: unknown */
 	double duration_s;  /* that percentages of a CPU are of; 0: none */
 };
@@ -58,64 +28,80 @@ static double row_duration(const struct rows *r, const struct profile *p)
 	return (double)p->duration_ns / 1e9;
 }
 
-static const char *flat_cell(const void *context, size_t number, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
+static struct json_object *values_json(const struct rows *r, const struct row *row)
 {
-	const struct flat *f = context;
-	const struct row *row = &f->r->rows[number];
-	const struct callgraph_cost *count;
-	const struct flat_column *c;
-	double all;
+	struct json_object *values = json_object_new_object();
+	int err = 0;
 
-	if (column >= f->numbers)
-		return row_field_text(f->r->view, row, column - f->numbers, buffer);
-	c = &f->contents[column];
-	if (c->content >= WALL) {
-		const uint64_t ns[] = { row->wall->wall_ns, row->wall->ran_ns,
-					row->wall->runnable_ns, row->wall->blocked_ns,
-					row->wall->unknown_ns };
+	for (size_t i = 0; i < r->column_count - (r->delay > 0) - (r->doubt > 0) && !err; i++)
+		err = json_add_named(values, r->columns[i].title,
+				     json_object_new_int64(row->counts[i].self));
+	return json_checked(values, err);
+}
 
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)ns[c->content - WALL] / 1e9);
-		return buffer;
+static void flat_columns(struct columns *c, const void *view, size_t number)
+{
+	const struct flat *f = view;
+	const struct rows *r = f->r;
+	const struct row *row = number < r->count ? &r->rows[number] : NULL;
+	const unsigned int unit = f->is_time && r->stacks ? COLUMN_NS : 0;
+	const double all = r->columns->samples, duration_s = f->duration_s;
+	const bool has_cpu = f->cpu_seconds > 0, has_percent = has_cpu && duration_s > 0;
+
+	row_columns(c, r->view, row);
+	COLUMN(c,
+	       !r->stacks     ? r->columns->title
+	       : f->is_narrow ? NULL
+	       : unit	      ? "self/s"
+			      : "self",
+	       "self", unit, row->counts->self);
+	COLUMN(c, r->stacks ? "self%" : "%", "self_percent", COLUMN_HOT,
+	       column_share(row->counts->self, all));
+	if (!r->stacks && !r->walls)
+		COLUMN(c, "cum%", NULL, 0, column_share(row->cumulative, all));
+	if (r->stacks && has_cpu) /* JSON has it behind the total */
+		COLUMN(c, "self/s", NULL, 3, row->counts->self * f->cpu_seconds);
+	COLUMN(c,
+	       !r->stacks || f->is_narrow ? NULL
+	       : unit			  ? "total/s"
+					  : "total",
+	       "total", unit, row->counts->total);
+	COLUMN(c, r->stacks ? "total%" : NULL, NULL, 0, column_share(row->counts->total, all));
+	if (has_cpu)
+		COLUMN(c, r->stacks ? NULL : "cpu/s", "cpu_s", 3,
+		       row->counts->self * f->cpu_seconds);
+	if (has_percent)
+		COLUMN(c, r->stacks ? NULL : "cpu%", "cpu_percent", 2,
+		       column_share(row->counts->self * f->cpu_seconds, duration_s));
+	if (has_cpu && r->stacks)
+		COLUMN(c, "total/s", "total_cpu_s", 3, row->counts->total * f->cpu_seconds);
+	if (has_percent && r->stacks)
+		COLUMN(c, "cpu%", "total_cpu_percent", 2,
+		       column_share(row->counts->total * f->cpu_seconds, duration_s));
+	if (c->json && row->wall)
+		COLUMN(c, NULL, "wall", 0, wall_json(row->wall));
+	if (!c->json && r->walls)
+		wall_columns(c, row ? row->wall : NULL, COLUMN_OPTIONAL, f->has_unknown);
+	for (size_t i = 1; i < r->column_count; i++) {
+		const bool delay = i == r->delay, doubt = i == r->doubt;
+		const unsigned int looks = delay || doubt ? 0 : COLUMN_OPTIONAL;
+		const char *title = delay ? "delay s" : r->columns[i].title, *key = NULL;
+
+		if (delay)
+			key = "delay_ns";
+		else if (doubt && c->json && row->counts[i].self)
+			key = "in_doubt";
+		COLUMN(c, doubt && !f->has_doubt ? NULL : title, key,
+		       looks | (delay || (doubt && f->is_time) ? COLUMN_NS : 0),
+		       row->counts[i].self);
+		COLUMN(c,
+		       doubt   ? NULL
+		       : delay ? "delay%"
+			       : "%",
+		       NULL, looks, column_share(row->counts[i].self, r->columns[i].samples));
 	}
-	count = &row->counts[c->column];
-	all = f->r->columns[c->column].samples;
-	switch (c->content) {
-	case SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count->self);
-		break;
-	case SELF_PERCENT:
-		text_percent(buffer, count->self, all);
-		break;
-	case CUMULATIVE_PERCENT:
-		text_percent(buffer, row->cumulative, all);
-		break;
-	case TOTAL:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count->total);
-		break;
-	case TOTAL_PERCENT:
-		text_percent(buffer, count->total, all);
-		break;
-	case SECONDS:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->self / 1e9);
-		break;
-	case TOTAL_SECONDS:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", count->total / 1e9);
-		break;
-	case CPU_SECONDS:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)count->self * f->cpu_seconds);
-		break;
-	case CPU_TOTAL_SECONDS:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)count->total * f->cpu_seconds);
-		break;
-	case CPU_PERCENT:
-		/* Where nothing is called, both are the same. */
-		text_percent(buffer, (double)count->total * f->cpu_seconds, f->duration_s);
-		break;
-	default:
-		break;
-	}
-	return buffer;
+	if (r->column_count - (r->delay > 0) - (r->doubt > 0) > 1)
+		COLUMN(c, NULL, "values", 0, values_json(r, row));
 }
 
 static bool is_row_hot(const void *context, size_t number)
@@ -123,17 +109,6 @@ static bool is_row_hot(const void *context, size_t number)
 	const struct rows *r = ((const struct flat *)context)->r;
 
 	return table_is_hot(r->rows[number].counts->self, r->columns->samples);
-}
-
-static void add_column(struct flat *f, enum content content, size_t column, const char *title)
-{
-	f->contents[f->numbers] = (struct flat_column){ .content = content, .column = column };
-	f->columns[f->numbers++] = (struct table_column){
-		.title = title,
-		.is_hot = content == SELF_PERCENT && column == 0,
-		.is_optional = (column > 0 && column != f->r->delay && column != f->r->doubt) ||
-			       content == RAN,
-	};
 }
 
 /* Samples of the first `shown` rows. */
@@ -167,79 +142,29 @@ static bool is_doubt_shown(const struct rows *r)
 
 int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
-	struct flat f = { 0 };
+	struct rows r;
+	struct flat f = { .r = &r };
 	struct table t = {
-		.cell = flat_cell,
+		.describe = flat_columns,
 		.is_hot = is_row_hot,
 		.context = &f,
 		.width = o->width,
 		.color = o->color,
 	};
-	bool narrow = false, is_of_code, is_time;
-	struct rows r;
-	size_t most;
 	int err = rows_collect(&r, p, &o->rows);
 
 	if (err)
 		goto out;
-	is_of_code = !(r.view->fields & (ROW_COMM | ROW_TAGS));
 	/* The account of threads has the CPU time that they really used. */
-	if ((o->cpu_time || !is_of_code) && !r.walls && !rows_count_calls(p, &o->rows)) {
+	if ((o->cpu_time || (r.view->fields & (ROW_COMM | ROW_TAGS))) && !r.walls &&
+	    !rows_count_calls(p, &o->rows)) {
 		f.cpu_seconds = (double)profile_value_ns(p, profile_value(p, o->rows.value)) / 1e9;
 		f.duration_s = row_duration(&r, p);
-		narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
+		f.is_narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
-	is_time = is_recorded_time(p, profile_value(p, o->rows.value));
-	most = NUMBERS_MAX + 2 * r.column_count + ROW_FIELDS_MAX;
-	f.r = &r;
-	f.contents = calloc(most, sizeof(*f.contents));
-	f.columns = calloc(most, sizeof(*f.columns));
-	if (!f.contents || !f.columns) {
-		err = -ENOMEM;
-		goto out;
-	}
-	if (r.stacks) {
-		if (!narrow)
-			add_column(&f, is_time ? SECONDS : SELF, 0, is_time ? "self/s" : "self");
-		add_column(&f, SELF_PERCENT, 0, "self%");
-		if (f.cpu_seconds > 0)
-			add_column(&f, CPU_SECONDS, 0, "self/s");
-		if (!narrow)
-			add_column(&f, is_time ? TOTAL_SECONDS : TOTAL, 0,
-				   is_time ? "total/s" : "total");
-		add_column(&f, TOTAL_PERCENT, 0, "total%");
-		if (f.cpu_seconds > 0)
-			add_column(&f, CPU_TOTAL_SECONDS, 0, "total/s");
-	} else {
-		add_column(&f, SELF, 0, r.columns->title);
-		add_column(&f, SELF_PERCENT, 0, "%");
-		if (!r.walls)
-			add_column(&f, CUMULATIVE_PERCENT, 0, "cum%");
-		if (f.cpu_seconds > 0)
-			add_column(&f, CPU_SECONDS, 0, "cpu/s");
-	}
-	if (f.cpu_seconds > 0 && f.duration_s > 0)
-		add_column(&f, CPU_PERCENT, 0, "cpu%");
-	if (r.walls) {
-		add_column(&f, WALL, 0, "wall/s");
-		add_column(&f, RAN, 0, "ran/s");
-		add_column(&f, WAITED, 0, "waited/s");
-		add_column(&f, BLOCKED, 0, "blocked/s");
-		if (profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS)
-			add_column(&f, UNKNOWN, 0, "unknown/s");
-	}
-	for (size_t i = 1; i < r.column_count; i++) {
-		bool delay = i == r.delay, doubt = i == r.doubt;
-
-		if (doubt && !is_doubt_shown(&r))
-			continue;
-		add_column(&f, delay || (doubt && is_time) ? SECONDS : SELF, i,
-			   delay ? "delay s" : r.columns[i].title);
-		if (!doubt)
-			add_column(&f, SELF_PERCENT, i, delay ? "delay%" : "%");
-	}
-	t.columns = f.columns;
-	t.column_count = f.numbers + row_field_columns(r.view, f.columns + f.numbers);
+	f.is_time = is_recorded_time(p, profile_value(p, o->rows.value));
+	f.has_doubt = r.doubt && is_doubt_shown(&r);
+	f.has_unknown = r.walls && profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS;
 	if (o->rows.value)
 		rows_drop_zero(&r);
 	t.row_count = rows_shown(&r, o->limit, o->percent);
@@ -250,70 +175,19 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 				       (double)shown_samples(&r, t.row_count),
 			       r.columns->samples, o->fits, out);
 out:
-	free(f.contents);
-	free(f.columns);
 	rows_free(&r);
 	return err;
-}
-
-/* Adds CPU seconds, and percent of a CPU where duration_s is known. */
-static int add_cpu(struct json_object *object, const char *const keys[2], double seconds,
-		   double duration_s)
-{
-	int err = json_add(object, keys[0], json_decimal(seconds, 3));
-
-	if (!err && duration_s > 0)
-		err = json_add(object, keys[1], json_decimal(seconds * 100 / duration_s, 2));
-	return err;
-}
-
-static const char *const cpu_keys[] = { "cpu_s", "cpu_percent" };
-static const char *const cpu_total_keys[] = { "total_cpu_s", "total_cpu_percent" };
-
-/* cpu_seconds, duration_s: as in struct flat. */
-static struct json_object *row_object(const struct rows *r, const struct row *row,
-				      double cpu_seconds, double duration_s)
-{
-	struct json_object *object = json_object_new_object(), *values;
-	size_t columns = r->column_count - (r->delay > 0) - (r->doubt > 0);
-	int64_t self = row->counts->self;
-	int err = row_fields_json(r->view, row, object);
-
-	err = err ?: json_add(object, "self", json_object_new_int64(self));
-	err = err ?: json_add(object, "self_percent", json_percent(self, r->columns->samples));
-	err = err ?: json_add(object, "total", json_object_new_int64(row->counts->total));
-	if (!err && cpu_seconds > 0)
-		err = add_cpu(object, cpu_keys, (double)self * cpu_seconds, duration_s);
-	if (!err && cpu_seconds > 0 && r->stacks)
-		err = add_cpu(object, cpu_total_keys, (double)row->counts->total * cpu_seconds,
-			      duration_s);
-	if (!err && row->wall)
-		err = json_add(object, "wall", wall_json(row->wall));
-	if (!err && r->delay)
-		err = json_add(object, "delay_ns",
-			       json_object_new_int64(row->counts[r->delay].self));
-	if (!err && r->doubt && row->counts[r->doubt].self)
-		err = json_add(object, "in_doubt",
-			       json_object_new_int64(row->counts[r->doubt].self));
-	if (err || columns == 1)
-		return json_checked(object, err);
-	values = json_object_new_object();
-	err = json_add(object, "values", values);
-	for (size_t i = 0; i < columns && !err; i++)
-		err = json_add_named(values, r->columns[i].title,
-				     json_object_new_int64(row->counts[i].self));
-	return json_checked(object, err);
 }
 
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct rows_options options = o->rows;
-	double cpu_seconds, duration_s;
 	struct json_object *rest;
 	struct json_writer w;
 	size_t shown, i;
 	int64_t self = 0;
 	struct rows r;
+	struct flat f = { .r = &r };
 	int err;
 
 	options.delay = true;
@@ -322,10 +196,11 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 		rows_free(&r);
 		return err;
 	}
-	cpu_seconds = rows_count_calls(p, &options)
-			      ? 0
-			      : (double)profile_value_ns(p, profile_value(p, options.value)) / 1e9;
-	duration_s = row_duration(&r, p);
+	f.cpu_seconds =
+		rows_count_calls(p, &options)
+			? 0
+			: (double)profile_value_ns(p, profile_value(p, options.value)) / 1e9;
+	f.duration_s = row_duration(&r, p);
 	json_begin(&w, out);
 	recording_json(&w, p, r.columns->title);
 	json_member_number(&w, "samples", profile_amount(p).samples);
@@ -337,7 +212,7 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 	}
 	shown = rows_shown(&r, o->limit, o->percent);
 	for (i = 0; i < shown && !w.err; i++)
-		json_element(&w, row_object(&r, &r.rows[i], cpu_seconds, duration_s));
+		json_element(&w, columns_json(flat_columns, &f, i));
 	json_end_list(&w);
 	if (shown < r.count) {
 		for (i = shown; i < r.count; i++)
