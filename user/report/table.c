@@ -12,6 +12,9 @@
 #define GAP	     2	/* blanks between columns */
 #define TEXT_MIN     12 /* columns that a text keeps, even in a narrow terminal */
 #define TEXT_PADDING 60 /* at most, in a pipe: a longer text does not widen its column */
+/* Of a live table: columns that change with every text would be hard to follow. */
+#define NUMBER_WIDTH 6
+#define LAST_WIDTH   16 /* of the last text; the one before it takes all remaining columns */
 
 struct layout {
 	const struct table *t;
@@ -189,9 +192,14 @@ int table_print(const struct table *table, FILE *out)
 	/* All columns, each as wide as its header and rows need; then what fits. */
 	for (size_t i = 0; i < t->column_count; i++) {
 		l.shown[i] = i;
-		l.widths[i] = max(text_columns(t->columns[i].title), t->columns[i].width);
+		l.widths[i] = max(text_columns(t->columns[i].title),
+				  t->is_live && !t->columns[i].rank ? NUMBER_WIDTH : 0);
 		for (size_t row = 0; row < t->row_count; row++)
 			l.widths[i] = max(l.widths[i], text_columns(cell_text(t, row, i, buffer)));
+	}
+	if (t->is_live && t->width && l.count > 1 && is_text(&l, l.count - 2)) {
+		l.widths[l.count - 2] = max(l.widths[l.count - 2], t->width);
+		l.widths[l.count - 1] = max(l.widths[l.count - 1], LAST_WIDTH);
 	}
 	if (t->width)
 		fit_columns(&l, t->width);

@@ -24,10 +24,9 @@ struct table_column {
 	bool is_path;	  /* a text that is shortened from its start */
 	bool is_hot;	  /* red in hot rows */
 	bool is_optional; /* omitted before others */
-	size_t width;	  /* at least, if there is room; 0: as wide as its texts */
 
-	/* private to columns.c */
-	unsigned int rank;
+	/* Set by columns_list() */
+	unsigned int rank; /* 0: a number; else it identifies the row */
 	size_t number;
 };
 
@@ -50,6 +49,7 @@ struct table {
 	bool (*is_line)(const void *context, size_t row);
 	const void *context;
 	unsigned int width; /* columns of the terminal; 0: shorten nothing, the output is a pipe */
+	bool is_live;	    /* printed again and again: columns are to stay where they are */
 	bool color;
 };
 

@@ -157,8 +157,8 @@ bool live_matches(const regex_t *regex, const char *text);
 
 void live_path_free(struct live_path *path);
 
-/* Writes a number of the value: CPU time of a clock as samples, other times in seconds. */
-void live_number(const struct live *l, int64_t value, char text[static 32]);
+/* A number of the value, in `text`: CPU time of a clock as samples, other times in seconds. */
+const char *live_number(const struct live *l, int64_t value, char text[static 32]);
 
 /* What a column of numbers of the value is called: "samples", "s". */
 const char *live_title(const struct live *l);

@@ -9,41 +9,24 @@
 #include "report/live/live.h"
 #include "report/report.h"
 #include "report/row_fields.h"
-#include "report/table.h"
 #include "report/text.h"
+#include "report/totals_json.h"
 #include "util/sum.h"
-
-/* The columns of numbers, in the order of the account. unknown: only if there is any. */
-enum {
-	WALL,
-	RAN,
-	WAITED,
-	BLOCKED,
-	UNKNOWN,
-	NUMBERS
-};
 
 struct states {
 	struct rows rows;
 	size_t *order; /* numbers of rows */
 	size_t count;
-	size_t numbers; /* how many columns of numbers */
-	struct table_column columns[NUMBERS + ROW_FIELDS_MAX];
+	bool has_unknown; /* any row has time of which nothing is known */
 };
 
-static const char *states_cell(const void *context, size_t number, size_t column,
-			       char buffer[TABLE_CELL_SIZE])
+static void states_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct states *s = context;
-	const struct row *row = &s->rows.rows[s->order[number]];
-	const uint64_t ns[NUMBERS] = { row->wall->wall_ns, row->wall->ran_ns,
-				       row->wall->runnable_ns, row->wall->blocked_ns,
-				       row->wall->unknown_ns };
+	const struct states *s = view;
+	const struct row *row = number < s->count ? &s->rows.rows[s->order[number]] : NULL;
 
-	if (column >= s->numbers)
-		return row_field_text(s->rows.view, row, column - s->numbers, buffer);
-	snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)ns[column] / 1e9);
-	return buffer;
+	row_columns(c, s->rows.view, row);
+	wall_columns(c, row ? row->wall : NULL, 0, s->has_unknown);
 }
 
 /* By what waited longest for a CPU, then by what ran most. */
@@ -126,17 +109,15 @@ static int print_sum(const struct live *l, const struct states *s, unsigned int 
 int live_states(const struct live *l, const struct row_view *view, unsigned int width, bool color,
 		size_t count, FILE *out)
 {
-	static const char *const titles[] = { "wall/s", "ran/s", "waited/s", "blocked/s",
-					      "unknown/s" };
 	const struct rows_options o = {
 		.view = view,
 		.labels = l->labels,
 		.walls = true,
 	};
-	struct states s = { .numbers = UNKNOWN };
+	struct states s = { 0 };
 	struct table t = {
-		.columns = s.columns,
-		.cell = states_cell,
+		.describe = states_columns,
+		.is_live = width > 0,
 		.context = &s,
 		.width = width,
 		.color = color,
@@ -154,8 +135,7 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 
 		if (!row->wall || !row->wall->wall_ns)
 			continue;
-		if (row->wall->unknown_ns >= REPORT_UNKNOWN_NS)
-			s.numbers = NUMBERS;
+		s.has_unknown |= row->wall->unknown_ns >= REPORT_UNKNOWN_NS;
 		s.order[s.count++] = i;
 	}
 	if (!err) {
@@ -164,9 +144,6 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 				 view->plural, (double)l->wall_ns / 1e9);
 		err = err ?: print_sum(l, &s, width, out);
 	}
-	for (size_t i = 0; i < s.numbers; i++)
-		s.columns[i] = (struct table_column){ .title = titles[i], .width = width ? 6 : 0 };
-	t.column_count = s.numbers + row_field_columns(view, s.columns + s.numbers);
 	t.row_count = s.count < count ? s.count : count;
 	err = err ?: table_print(&t, out);
 	if (!err)

@@ -12,10 +12,6 @@
 #include "report/text.h"
 #include "report/totals_json.h"
 
-/* Widths on a screen, where columns that change with every text would be hard to follow. */
-#define NUMBER_WIDTH 6
-#define LAST_WIDTH   16
-
 static double percent(double part, double whole)
 {
 	return whole > 0 ? part * 100 / whole : 0;
@@ -34,7 +30,7 @@ static bool is_in_ns(const struct live *l)
 	       strcmp(l->p->value_types[l->value].unit, "nanoseconds") == 0;
 }
 
-void live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE])
+const char *live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE])
 {
 	if (l->value == PROFILE_CPU && profile_value_ns(l->p, PROFILE_CPU) == 1)
 		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value / (int64_t)profile_tick_ns(l->p));
@@ -42,6 +38,7 @@ void live_number(const struct live *l, int64_t value, char text[TABLE_CELL_SIZE]
 		snprintf(text, TABLE_CELL_SIZE, "%.3f", (double)value / 1e9);
 	else
 		snprintf(text, TABLE_CELL_SIZE, "%" PRId64, value);
+	return text;
 }
 
 const char *live_title(const struct live *l)
@@ -164,121 +161,73 @@ int live_header(const struct live *l, const struct live_status *s, unsigned int 
 	return err;
 }
 
-/* The contents of a column of numbers. */
-enum content {
-	SAMPLES,
-	SELF,
-	TOTAL,
-	CPU,
-	WAIT,
-	DELAY,
-	NUMBERS_MAX
-};
-
-struct live_columns {
-	const struct live *l;
-	size_t first;
-	struct table_column columns[NUMBERS_MAX + ROW_FIELDS_MAX]; /* numbers, then the fields */
-	enum content contents[NUMBERS_MAX];
-	size_t numbers;
-};
-
 static const struct row *row_at(const struct live *l, size_t shown)
 {
-	return &l->rows.rows[l->shown[shown]];
+	return shown < l->shown_count ? &l->rows.rows[l->shown[shown]] : NULL;
 }
 
-static const char *live_cell(const void *context, size_t number, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
+static void live_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct live_columns *c = context;
-	const struct live *l = c->l;
-	const struct row *row = row_at(l, c->first + number);
-	double self = row->counts->self;
+	const struct live *l = view;
+	const struct row *row = row_at(l, number);
+	const double all = l->rows.columns->samples;
 
-	if (column >= c->numbers)
-		return row_field_text(l->view, row, column - c->numbers, buffer);
-	switch (c->contents[column]) {
-	case SAMPLES:
-		live_number(l, row->counts->self, buffer);
-		break;
-	case SELF:
-		text_percent(buffer, self, l->rows.columns->samples);
-		break;
-	case TOTAL:
-		text_percent(buffer, row->counts->total, l->rows.columns->samples);
-		break;
-	case CPU:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", cpu_percent(l, self));
-		break;
-	case WAIT:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
-			 percent(row->wall->runnable_ns, l->wall_ns));
-		break;
-	case DELAY:
-		snprintf(buffer, TABLE_CELL_SIZE, "%.1f",
-			 percent(row->counts[l->rows.delay].self, l->elapsed_ns));
-		break;
-	case NUMBERS_MAX:
-		return "";
-	}
-	return buffer;
+	row_columns(c, l->view, row);
+	if (!l->half_life_ns)
+		COLUMN(c, live_title(l), NULL, 0, live_number(l, row->counts->self, c->buffer));
+	COLUMN(c, l->rows.stacks ? "self%" : "%", "self_percent", COLUMN_HOT,
+	       column_share(row->counts->self, all));
+	COLUMN(c, l->rows.stacks ? "total%" : NULL, "total_percent", 0,
+	       column_share(row->counts->total, all));
+	COLUMN(c, is_cpu_time(l) ? "cpu%" : NULL, "cpu_percent", 1,
+	       cpu_percent(l, row->counts->self));
+	if (c->json ? row->wall != NULL : l->rows.walls != NULL)
+		COLUMN(c, "wait%", "wait_percent", 1, percent(row->wall->runnable_ns, l->wall_ns));
+	if (c->json && row->wall)
+		COLUMN(c, NULL, "wall", 0, wall_json(row->wall));
+	if (l->rows.delay)
+		COLUMN(c, l->sort == LIVE_BY_DELAY ? "delay%" : NULL, "delay_percent", 1,
+		       percent(row->counts[l->rows.delay].self, l->elapsed_ns));
+}
+
+/* A table of the rows that are shown from one on. */
+struct live_rows {
+	const struct live *l;
+	size_t first;
+};
+
+static void live_row_columns(struct columns *c, const void *view, size_t number)
+{
+	const struct live_rows *rows = view;
+
+	live_columns(c, rows->l, rows->first + number);
 }
 
 static bool is_row_hot(const void *context, size_t number)
 {
-	const struct live_columns *c = context;
+	const struct live_rows *rows = context;
 
-	return table_is_hot(row_at(c->l, c->first + number)->counts->self,
-			    c->l->rows.columns->samples);
-}
-
-static void add_number(struct live_columns *c, enum content content, const char *title)
-{
-	c->contents[c->numbers] = content;
-	c->columns[c->numbers++] = (struct table_column){
-		.title = title,
-		.is_hot = content == SELF,
-		.width = NUMBER_WIDTH,
-	};
+	return table_is_hot(row_at(rows->l, rows->first + number)->counts->self,
+			    rows->l->rows.columns->samples);
 }
 
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
 {
 	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
 	size_t count = o->count < left ? o->count : left;
-	struct live_columns c = { .l = l, .first = o->first };
+	const struct live_rows rows = { l, o->first };
 	struct table t = {
-		.columns = c.columns,
+		.describe = live_row_columns,
 		.row_count = count,
-		.cell = live_cell,
 		.is_hot = is_row_hot,
-		.context = &c,
+		.context = &rows,
 		.width = o->width,
+		.is_live = true,
 		.color = o->color,
 	};
 	uint64_t rest = 0;
-	size_t fields;
 	int err;
 
-	if (!l->half_life_ns)
-		add_number(&c, SAMPLES, live_title(l));
-	add_number(&c, SELF, l->rows.stacks ? "self%" : "%");
-	if (l->rows.stacks)
-		add_number(&c, TOTAL, "total%");
-	if (is_cpu_time(l))
-		add_number(&c, CPU, "cpu%");
-	if (l->rows.walls)
-		add_number(&c, WAIT, "wait%");
-	if (l->sort == LIVE_BY_DELAY && l->rows.delay)
-		add_number(&c, DELAY, "delay%");
-	fields = row_field_columns(l->view, c.columns + c.numbers);
-	t.column_count = c.numbers + fields;
-	/* The text before the last takes all remaining columns. */
-	if (o->width && fields > 1 && c.columns[t.column_count - 2].is_text) {
-		c.columns[t.column_count - 2].width = o->width;
-		c.columns[t.column_count - 1].width = LAST_WIDTH;
-	}
 	err = table_print(&t, out);
 	if (err || o->width)
 		return err;
@@ -292,7 +241,6 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 {
 	uint64_t kernel = l->kernel, sum = l->sum, period = profile_tick_ns(l->p) ?: 1;
 	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
-	struct json_object *row;
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
 
 	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
@@ -314,29 +262,8 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 		err = json_add(object, "wall", wall_json(&wall));
 	}
 	err = err ?: json_add(object, "by", json_text(l->view->name));
-	for (size_t i = 0; i < l->shown_count && i < count && !err; i++) {
-		const struct row *r = row_at(l, i);
-		double self = r->counts->self, total = r->counts->total;
-		double all = l->rows.columns->samples, cpu = cpu_percent(l, self);
-
-		row = json_object_new_object();
-		err = row_fields_json(l->view, r, row);
-		err = err ?: json_add(row, "self_percent", json_decimal(percent(self, all), 2));
-		err = err ?: json_add(row, "total_percent", json_decimal(percent(total, all), 2));
-		err = err ?: json_add(row, "cpu_percent", json_decimal(cpu, 1));
-		if (!err && r->wall)
-			err = json_add(row, "wait_percent",
-				       json_decimal(percent(r->wall->runnable_ns, l->wall_ns), 1));
-		if (!err && r->wall)
-			err = json_add(row, "wall", wall_json(r->wall));
-		if (!err && l->rows.delay) {
-			double delay = r->counts[l->rows.delay].self;
-
-			err = json_add(row, "delay_percent",
-				       json_decimal(percent(delay, l->elapsed_ns), 1));
-		}
-		err = json_append(rows, json_checked(row, err));
-	}
+	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
+		err = json_append(rows, columns_json(live_columns, l, i));
 	err = json_add(object, "rows", json_checked(rows, err));
 	err = json_print(json_checked(object, err), JSON_C_TO_STRING_PLAIN, out);
 	if (!err)
