@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/diff/diff.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,29 +8,15 @@
 
 #include "report/json_writer.h"
 #include "report/row_fields.h"
-#include "report/table.h"
 #include "report/text.h"
 
 /* Terminals with fewer columns have no range%, which few need. */
 #define NARROW 100
 
-/* The contents of a column of numbers. */
-enum content {
-	OLD_VALUE,
-	OLD_AMOUNT,
-	NEW_VALUE,
-	NEW_AMOUNT,
-	DIFFERENCE,
-	RANGE,
-	SIGNIFICANCE,
-	NUMBERS_MAX
-};
-
 struct diff {
 	const struct comparison *c;
-	struct table_column columns[NUMBERS_MAX + ROW_FIELDS_MAX]; /* numbers, then the fields */
-	enum content contents[NUMBERS_MAX];
-	size_t numbers;
+	bool is_of_times;
+	bool is_narrow;
 };
 
 /* The normalised range: |a - b| / (a + b), in percent. */
@@ -42,74 +27,45 @@ static double normalized_range(const struct compared *row)
 	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
 }
 
-/*
- * Writes a number with two decimals, or three. Printed as integers, because the locale may have
- * another decimal point. is_signed: positive ones get a "+".
- */
-static const char *print_decimals(double value, int decimals, bool is_signed,
-				  char buffer[TABLE_CELL_SIZE])
+static void diff_columns(struct columns *c, const void *view, size_t number)
 {
-	uint64_t unit = decimals == 3 ? 1000 : 100;
-	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
-	const char *sign = "";
+	static const struct {
+		const char *titles[SIDES], *keys[SIDES], *difference;
+	} amounts[] = {
+		[AMOUNT_SHARE] = { { "old%", "new%" }, { "old_percent", "new_percent" }, "diff" },
+		[AMOUNT_TIME] = { { "old s", "new s" },
+				  { "old_seconds", "new_seconds" },
+				  "diff s" },
+		[AMOUNT_RATE] = { { "old ms/s", "new ms/s" },
+				  { "old_ms_per_s", "new_ms_per_s" },
+				  "diff ms/s" },
+	};
+	static const char *const values[][SIDES] = { { "old", "new" }, { "old s", "new s" } };
+	const struct diff *d = view;
+	const enum comparison_amount amount = d->c->amount;
+	const struct compared *row = number < d->c->count ? &d->c->compared[number] : NULL;
+	const unsigned int decimals = amount == AMOUNT_SHARE ? 2 : 3;
 
-	if (scaled && value < 0)
-		sign = "-";
-	else if (scaled && is_signed)
-		sign = "+";
-	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64, sign, scaled / unit, decimals,
-		 scaled % unit);
-	return buffer;
-}
-
-/* Writes an amount, in percent or a unit of time. */
-static const char *print_amount(const struct comparison *c, double value, bool is_signed,
-				char buffer[TABLE_CELL_SIZE])
-{
-	return print_decimals(value, c->amount == AMOUNT_SHARE ? 2 : 3, is_signed, buffer);
-}
-
-/* Times in seconds. */
-static const char *print_value(const struct comparison *c, const struct row *row,
-			       enum comparison_side side, char buffer[TABLE_CELL_SIZE])
-{
-	int64_t value = comparison_value(c, row, side);
-
-	if (comparison_is_of_times(c))
-		snprintf(buffer, TABLE_CELL_SIZE, "%.3f", (double)value / 1e9);
-	else
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, value);
-	return buffer;
-}
-
-static const char *diff_cell(const void *context, size_t number, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
-{
-	const struct diff *d = context;
-	const struct compared *row = &d->c->compared[number];
-
-	if (column >= d->numbers)
-		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
-	switch (d->contents[column]) {
-	case OLD_VALUE:
-		return print_value(d->c, row->row, OLD, buffer);
-	case NEW_VALUE:
-		return print_value(d->c, row->row, NEW, buffer);
-	case OLD_AMOUNT:
-		return print_amount(d->c, row->amount[OLD], false, buffer);
-	case NEW_AMOUNT:
-		return print_amount(d->c, row->amount[NEW], false, buffer);
-	case DIFFERENCE:
-		return print_amount(d->c, row->difference, true, buffer);
-	case RANGE:
-		text_decimal(buffer, normalized_range(row));
-		return buffer;
-	case SIGNIFICANCE:
-		return chance_text(&row->chance, buffer, TABLE_CELL_SIZE);
-	case NUMBERS_MAX:
-		break;
+	row_columns(c, d->c->rows.view, row ? row->row : NULL);
+	for (enum comparison_side side = OLD; side < SIDES; side++) {
+		/* Times would be there twice. */
+		COLUMN(c,
+		       d->is_of_times && amount == AMOUNT_TIME ? NULL
+							       : values[d->is_of_times][side],
+		       values[false][side], COLUMN_OPTIONAL | (d->is_of_times ? COLUMN_NS : 0),
+		       comparison_value(d->c, row->row, side));
+		COLUMN(c, amounts[amount].titles[side], amounts[amount].keys[side], decimals,
+		       row->amount[side]);
 	}
-	return "";
+	COLUMN(c, amounts[amount].difference, "difference", decimals | COLUMN_SIGNED | COLUMN_HOT,
+	       row->difference);
+	COLUMN(c, d->is_narrow ? NULL : "range%", "range_percent", 2, normalized_range(row));
+	if (!d->c->has_p)
+		return;
+	COLUMN(c, "p", NULL, COLUMN_HOT, chance_text(&row->chance, c->buffer, TABLE_CELL_SIZE));
+	if (c->json && row->chance.least <= CHANCE_LEVEL)
+		COLUMN(c, NULL, "p", 6, row->chance.p);
+	COLUMN(c, NULL, "significant", 0, json_object_new_boolean(row->chance.p <= CHANCE_LEVEL));
 }
 
 static bool is_row_hot(const void *context, size_t number)
@@ -136,44 +92,22 @@ static size_t rows_to_show(const struct comparison *c, const struct report_table
 
 int report_diff(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
-	static const char *const titles[][NUMBERS_MAX] = {
-		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
-		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
-		[AMOUNT_RATE] = { "old", "old ms/s", "new", "new ms/s", "diff ms/s", "range%",
-				  "p" },
+	const struct diff d = {
+		.c = c,
+		.is_of_times = comparison_is_of_times(c),
+		.is_narrow = o->width && o->width < NARROW,
 	};
-	const bool is_of_times = comparison_is_of_times(c);
-	struct diff d = { .c = c };
 	struct table t = {
-		.columns = d.columns,
+		.describe = diff_columns,
 		.row_count = rows_to_show(c, o),
-		.cell = diff_cell,
 		.is_hot = is_row_hot,
 		.is_faint = is_row_faint,
 		.context = &d,
 		.width = o->width,
 		.color = o->color,
 	};
-	int err;
+	int err = table_print(&t, out);
 
-	for (int i = 0; i < NUMBERS_MAX; i++) {
-		if ((i == RANGE && o->width && o->width < NARROW) ||
-		    (i == SIGNIFICANCE && !c->has_p) ||
-		    /* They would be there twice. */
-		    (is_of_times && c->amount == AMOUNT_TIME && (i == OLD_VALUE || i == NEW_VALUE)))
-			continue;
-		d.columns[d.numbers] = (struct table_column){
-			.title = !is_of_times	  ? titles[c->amount][i]
-				 : i == OLD_VALUE ? "old s"
-				 : i == NEW_VALUE ? "new s"
-						  : titles[c->amount][i],
-			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
-			.is_optional = i == OLD_VALUE || i == NEW_VALUE,
-		};
-		d.contents[d.numbers++] = i;
-	}
-	t.column_count = d.numbers + row_field_columns(c->rows.view, d.columns + d.numbers);
-	err = table_print(&t, out);
 	if (err)
 		return err;
 	row_print_more(c->rows.view, c->count - t.row_count, "", out);
@@ -240,7 +174,7 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 		char before[TABLE_CELL_SIZE], after[TABLE_CELL_SIZE];
 
 		fprintf(out, "%sin each second: %s ms, then %s ms", prefix,
-			print_decimals(was, 3, false, before), print_decimals(is, 3, false, after));
+			text_number(before, was, 3, false), text_number(after, is, 3, false));
 		if (was > 0 && is > 0) {
 			text_decimal(before, is / was);
 			fprintf(out, ": %s times as much", before);
@@ -275,40 +209,6 @@ static void side_json(struct json_writer *w, const struct comparison *c, enum co
 			    json_decimal((double)duration_ns / 1e9, 3));
 }
 
-static struct json_object *json_amount(const struct comparison *c, double value)
-{
-	char text[TABLE_CELL_SIZE];
-
-	print_amount(c, value, true, text);
-	return json_object_new_double_s(value, text + (*text == '+'));
-}
-
-static struct json_object *row_object(const struct comparison *c, const struct compared *row)
-{
-	static const char *const keys[][SIDES] = {
-		[AMOUNT_SHARE] = { "old_percent", "new_percent" },
-		[AMOUNT_TIME] = { "old_seconds", "new_seconds" },
-		[AMOUNT_RATE] = { "old_ms_per_s", "new_ms_per_s" },
-	};
-	const char *const *key = keys[c->amount];
-	struct json_object *object = json_object_new_object();
-	int64_t old = comparison_value(c, row->row, OLD), new = comparison_value(c, row->row, NEW);
-	int err = row_fields_json(c->rows.view, row->row, object);
-
-	err = err ?: json_add(object, "old", json_object_new_int64(old));
-	err = err ?: json_add(object, key[OLD], json_amount(c, row->amount[OLD]));
-	err = err ?: json_add(object, "new", json_object_new_int64(new));
-	err = err ?: json_add(object, key[NEW], json_amount(c, row->amount[NEW]));
-	err = err ?: json_add(object, "difference", json_amount(c, row->difference));
-	err = err ?: json_add(object, "range_percent", json_decimal(normalized_range(row), 2));
-	if (!err && c->has_p && row->chance.least <= CHANCE_LEVEL)
-		err = json_add(object, "p", json_decimal(row->chance.p, 6));
-	if (!err && c->has_p)
-		err = json_add(object, "significant",
-			       json_object_new_boolean(row->chance.p <= CHANCE_LEVEL));
-	return json_checked(object, err);
-}
-
 int report_diff_json(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
 	static const char *const names[] = {
@@ -316,6 +216,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 		[AMOUNT_TIME] = "time",
 		[AMOUNT_RATE] = "rate",
 	};
+	const struct diff d = { .c = c };
 	size_t shown = rows_to_show(c, o), omitted = c->count - shown + c->omitted;
 	struct json_writer w;
 
@@ -327,7 +228,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	json_member(&w, "amount", json_text(c->rows.by_total ? "total" : "self"));
 	json_begin_list(&w, "rows");
 	for (size_t i = 0; i < shown && !w.err; i++)
-		json_element(&w, row_object(c, &c->compared[i]));
+		json_element(&w, columns_json(diff_columns, &d, i));
 	json_end_list(&w);
 	json_member_number(&w, "left_out", omitted);
 	return json_end(&w);
