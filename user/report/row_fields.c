@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "report/json_writer.h"
 #include "report/text.h"
 
 /* A row's tag as it is shown. utc: as in JSON: times are in UTC. */
@@ -93,110 +92,4 @@ void row_print_rest(const struct row_view *view, size_t count, double samples, d
 	text_percent(percent, samples, all);
 	snprintf(after, sizeof(after), ", %s %%%s", percent, fits ? "; -E 0 prints all" : "");
 	row_print_more(view, count, after, out);
-}
-
-/* The same for views that do not use row_columns(). */
-static const struct {
-	enum row_field field;
-	struct table_column column;
-} shown[] = {
-	{ ROW_PROCESS, { .title = "pid" } },
-	{ ROW_THREAD, { .title = "tid" } },
-	{ ROW_COMM, { .title = "name", .is_text = true } },
-	{ ROW_ADDRESS, { .title = "address" } },
-	{ ROW_SOURCE, { .title = "source", .is_text = true, .is_path = true } },
-	{ ROW_LINE, { .title = "line" } },
-	{ ROW_FUNCTION, { .title = "function", .is_text = true } },
-	{ ROW_IMAGE, { .title = "image", .is_text = true, .is_path = true } },
-};
-
-#define SHOWN (sizeof(shown) / sizeof(*shown))
-
-size_t row_field_columns(const struct row_view *view, struct table_column *columns)
-{
-	const struct tag_kind *tag = row_view_tag(view);
-	size_t count = 0;
-
-	if (tag)
-		columns[count++] = (struct table_column){
-			.title = tag->key,
-			.is_text = tag->shown != TAG_NUMBER,
-		};
-	for (size_t i = 0; i < SHOWN; i++)
-		if (view->fields & shown[i].field)
-			columns[count++] = shown[i].column;
-	return count;
-}
-
-static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
-{
-	if (!number)
-		return "-";
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, number);
-	return buffer;
-}
-
-const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
-			   char buffer[TABLE_CELL_SIZE])
-{
-	const struct callgraph_key *key = row->key;
-	const struct tag_kind *tag = row_view_tag(view);
-	size_t i = 0;
-
-	if (tag)
-		return tag_text(tag, row, false, buffer);
-	/* The field of column `column` of those that row_field_columns() stores. */
-	while (!(view->fields & shown[i].field) || column-- > 0)
-		i++;
-	switch (shown[i].field) {
-	case ROW_ADDRESS:
-		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, key->address);
-		return buffer;
-	case ROW_SOURCE:
-		return key->source;
-	case ROW_LINE:
-		return number_text(key->line, buffer);
-	case ROW_FUNCTION:
-		return row->name;
-	case ROW_IMAGE: /* the whole path where there is room for it */
-		return view->fields == ROW_IMAGE ? key->image : text_basename(key->image);
-	case ROW_PROCESS:
-		return number_text(key->pid, buffer);
-	case ROW_THREAD:
-		return number_text(key->tid, buffer);
-	case ROW_COMM:
-		return row->comm[0] ? row->comm : row_unknown;
-	case ROW_CODE:
-	case ROW_TAG:
-	case ROW_TAGS:
-		break;
-	}
-	return "";
-}
-
-int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
-{
-	const struct callgraph_key *key = row->key;
-	const struct tag_kind *tag = row_view_tag(view);
-	char buffer[TABLE_CELL_SIZE];
-	int err = 0;
-
-	if (view->fields & ROW_ADDRESS)
-		err = json_add(object, "address", json_hex(key->address));
-	err = err ?: json_add_text(object, "source", key->source);
-	err = err ?: json_add_number(object, "line", key->line);
-	err = err ?: json_add_text(object, view == row_views ? "name" : "function", row->name);
-	err = err ?: json_add_text(object, "image", key->image);
-	err = err ?: json_add_number(object, "pid", key->pid);
-	err = err ?: json_add_number(object, "generation", key->generation);
-	err = err ?: json_add_number(object, "tid", key->tid);
-	if (view->fields & ROW_COMM)
-		err = err ?: json_add_text(object, "name", row->comm);
-	if (tag && (row->comm[0] || key->number || tag->shown == TAG_TIME_S))
-		err = err ?: json_add_text(object, tag->key, tag_text(tag, row, true, buffer));
-	if (row->container_name)
-		err = err
-			      ?: json_add_text(object, tag_kinds[TAG_CONTAINER_NAME].key,
-					       row->container_name);
-	return err;
 }

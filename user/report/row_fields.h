@@ -28,21 +28,4 @@ void row_print_more(const struct row_view *view, size_t count, const char *after
 void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
 		    bool fits, FILE *out);
 
-/* The same for views that do not use row_columns(). */
-/* Bound: size. */
-#define ROW_FIELDS_MAX 8
-
-/* Stores the columns of a view, at most ROW_FIELDS_MAX, and returns their number. */
-size_t row_field_columns(const struct row_view *view, struct table_column *columns);
-
-/* The raw text of a row in one of these columns: a cell of struct table. */
-const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
-			   char buffer[TABLE_CELL_SIZE]);
-
-/*
- * Adds the fields to an object: the function as "name" where rows are functions, else as
- * "function"; images as paths. Unknown numbers and names are omitted. Returns 0 or -ENOMEM.
- */
-int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object);
-
 #endif

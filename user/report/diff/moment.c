@@ -9,7 +9,6 @@
 
 #include "report/json_writer.h"
 #include "report/row_fields.h"
-#include "report/table.h"
 #include "report/text.h"
 #include "util/array.h"
 
@@ -124,15 +123,9 @@ void moment_free(struct moment *m)
 	*m = (struct moment){ 0 };
 }
 
-enum column {
-	OTHER,
-	MOMENT,
-	DIFFERENCE,
-	SIGNIFICANCE,
-	WHAT,
-	NAME,
-	WHERE,
-	COLUMNS
+struct moment_table {
+	const struct moment *m;
+	const char *title; /* of the first column */
 };
 
 static const char *name_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
@@ -141,7 +134,7 @@ static const char *name_of(const struct moment_difference *d, char buffer[TABLE_
 		return d->row->name;
 	if (d->view->fields & ROW_COMM)
 		return d->row->comm[0] ? d->row->comm : row_unknown;
-	return row_field_text(d->view, d->row, 0, buffer);
+	return row_first_text(d->view, d->row, buffer);
 }
 
 static const char *place_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
@@ -159,40 +152,42 @@ static const char *place_of(const struct moment_difference *d, char buffer[TABLE
 	return buffer;
 }
 
-static const char *difference_cell(const void *context, size_t number, size_t column,
-				   char buffer[TABLE_CELL_SIZE])
+static void difference_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct moment_difference *d = &((const struct moment *)context)->differences[number];
+	const struct moment_table *t = view;
+	const struct moment_difference *d = &t->m->differences[number];
+	const bool is_function = d->view->fields & ROW_FUNCTION;
+	const unsigned int text = COLUMN_NAMES | COLUMN_TEXT;
+	const char *amount = d->total ? "total" : "self";
 
-	switch ((enum column)column) {
-	case OTHER:
-	case MOMENT:
-		text_decimal(buffer, d->percent[column == MOMENT]);
-		return buffer;
-	case DIFFERENCE:
-		*buffer = '+';
-		text_decimal(buffer + (d->percent[NEW] > d->percent[OLD]),
-			     d->percent[NEW] - d->percent[OLD]);
-		return buffer;
-	case SIGNIFICANCE:
-		return chance_text(&d->chance, buffer, TABLE_CELL_SIZE);
-	case WHAT:
-		if (!(d->view->fields & ROW_FUNCTION))
-			return d->view->name;
-		return d->total ? "function, total" : "function, self";
-	case NAME:
-		return name_of(d, buffer);
-	case WHERE:
-		return place_of(d, buffer);
-	case COLUMNS:
-		break;
+	COLUMN(c, NULL, "what", 0, d->view->name);
+	COLUMN(c, NULL, is_function ? "amount" : NULL, 0, amount);
+	COLUMN(c, "what", NULL, text,
+	       !is_function ? d->view->name
+	       : d->total   ? "function, total"
+			    : "function, self");
+	COLUMN(c, "name", NULL, text, name_of(d, c->buffer));
+	COLUMN(c, "where", NULL, text | COLUMN_PATH, place_of(d, c->buffer));
+	if (c->json)
+		row_columns(c, d->view, d->row);
+	for (int side = 0; side < SIDES; side++) {
+		const struct callgraph_cost *cost = &d->row->counts[side];
+
+		COLUMN(c, NULL, side == NEW ? "samples" : "other_samples", 0,
+		       d->total ? cost->total : cost->self);
+		COLUMN(c, side == NEW ? "moment%" : t->title,
+		       side == NEW ? "cpu_percent" : "other_cpu_percent", 2, d->percent[side]);
 	}
-	return "";
+	COLUMN(c, "diff", "difference", 2 | COLUMN_SIGNED | COLUMN_HOT,
+	       d->percent[NEW] - d->percent[OLD]);
+	COLUMN(c, "p", NULL, 0, chance_text(&d->chance, c->buffer, TABLE_CELL_SIZE));
+	COLUMN(c, NULL, "p", 6, d->chance.p);
 }
 
 static bool is_difference_hot(const void *context, size_t number)
 {
-	const struct moment_difference *d = &((const struct moment *)context)->differences[number];
+	const struct moment_table *t = context;
+	const struct moment_difference *d = &t->m->differences[number];
 
 	return d->percent[NEW] > d->percent[OLD];
 }
@@ -206,22 +201,12 @@ int moment_print(const struct moment *m, const char *name_of_other,
 		 const struct report_table_options *o, FILE *out)
 {
 	char title[TABLE_CELL_SIZE];
-	struct table_column columns[COLUMNS] = {
-		[OTHER] = { .title = title },
-		[MOMENT] = { .title = "moment%" },
-		[DIFFERENCE] = { .title = "diff", .is_hot = true },
-		[SIGNIFICANCE] = { .title = "p" },
-		[WHAT] = { .title = "what", .is_text = true },
-		[NAME] = { .title = "name", .is_text = true },
-		[WHERE] = { .title = "where", .is_text = true, .is_path = true },
-	};
+	const struct moment_table shown = { m, title };
 	struct table t = {
-		.columns = columns,
-		.column_count = COLUMNS,
+		.describe = difference_columns,
 		.row_count = differences_shown(m, o),
-		.cell = difference_cell,
 		.is_hot = is_difference_hot,
-		.context = m,
+		.context = &shown,
 		.width = o->width,
 		.color = o->color,
 	};
@@ -238,33 +223,9 @@ int moment_print(const struct moment *m, const char *name_of_other,
 	return err;
 }
 
-static struct json_object *difference_object(const struct moment_difference *d)
-{
-	const struct callgraph_cost *c = d->row->counts;
-	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "what", d->view->name);
-
-	if (d->view->fields & ROW_FUNCTION)
-		err = err ?: json_add_text(object, "amount", d->total ? "total" : "self");
-	err = err ?: row_fields_json(d->view, d->row, object);
-	for (int side = 0; side < SIDES && !err; side++) {
-		int64_t samples = d->total ? c[side].total : c[side].self;
-
-		err = json_add(object, side == NEW ? "samples" : "other_samples",
-			       json_object_new_int64(samples));
-		err = err
-			      ?: json_add(object, side == NEW ? "cpu_percent" : "other_cpu_percent",
-					  json_decimal(d->percent[side], 2));
-	}
-	err = err
-		      ?: json_add(object, "difference",
-				  json_decimal(d->percent[NEW] - d->percent[OLD], 2));
-	err = err ?: json_add(object, "p", json_decimal(d->chance.p, 6));
-	return json_checked(object, err);
-}
-
 int moment_json(const struct moment *m, const struct report_table_options *o, FILE *out)
 {
+	const struct moment_table t = { .m = m };
 	size_t shown = differences_shown(m, o);
 	struct json_writer w;
 
@@ -285,7 +246,7 @@ int moment_json(const struct moment *m, const struct report_table_options *o, FI
 	json_member(&w, "tested", json_object_new_uint64(m->tested));
 	json_begin_list(&w, "rows");
 	for (size_t i = 0; i < shown && !w.err; i++)
-		json_element(&w, difference_object(&m->differences[i]));
+		json_element(&w, columns_json(difference_columns, &t, i));
 	json_end_list(&w);
 	json_member_number(&w, "left_out", m->count - shown);
 	return json_end(&w);
