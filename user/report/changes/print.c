@@ -7,9 +7,9 @@
 
 #include "report/changes/changes.h"
 #include "report/chance.h"
+#include "report/columns.h"
 #include "report/json_writer.h"
 #include "report/row_view.h"
-#include "report/table.h"
 #include "report/text.h"
 #include "util/clock.h"
 
@@ -212,44 +212,21 @@ static void print_incomplete(const struct change *change, FILE *out)
 
 /* --- The table --- */
 
-enum column {
-	PERCENT_BEFORE,
-	PERCENT_AFTER,
-	DIFFERENCE,
-	ERROR,
-	WHAT,
-	FUNCTION,
-	IMAGE,
-	COLUMNS
-};
-
-static const char *change_cell(const void *context, size_t number, size_t column,
-			       char buffer[TABLE_CELL_SIZE])
+static void change_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct change_row *row = &((const struct change *)context)->rows[number];
+	const struct change_row *row = &((const struct change *)view)->rows[number];
+	const unsigned int names = COLUMN_NAMES | COLUMN_TEXT,
+			   decimals = 2 | COLUMN_JSON_DECIMALS(3);
 
-	switch ((enum column)column) {
-	case PERCENT_BEFORE:
-	case PERCENT_AFTER:
-		text_decimal(buffer, row->percent[column == PERCENT_AFTER]);
-		return buffer;
-	case DIFFERENCE:
-		*buffer = '+';
-		text_decimal(buffer + (row->difference > 0), row->difference);
-		return buffer;
-	case ERROR:
-		text_decimal(buffer, row->error);
-		return buffer;
-	case WHAT:
-		return row->total ? "total" : "self";
-	case FUNCTION:
-		return row->function ?: row_unknown;
-	case IMAGE:
-		return row->image;
-	case COLUMNS:
-		break;
-	}
-	return "";
+	COLUMN(c, "what", NULL, names, row->total ? "total" : "self");
+	COLUMN(c, "function", "name", names, row->function ?: c->json ? NULL : row_unknown);
+	COLUMN(c, "image", "image", names, row->image);
+	COLUMN(c, NULL, "amount", 0, row->total ? "total" : "self");
+	COLUMN(c, "before%", "before_percent", decimals, row->percent[BEFORE]);
+	COLUMN(c, "after%", "after_percent", decimals, row->percent[AFTER]);
+	COLUMN(c, "diff", "difference", decimals | COLUMN_SIGNED | COLUMN_HOT, row->difference);
+	COLUMN(c, "+/-", "error", decimals, row->error);
+	COLUMN(c, NULL, "p", 6, row->p);
 }
 
 static bool is_change_hot(const void *context, size_t number)
@@ -264,20 +241,9 @@ static size_t rows_to_show(const struct change *change, const struct report_tabl
 
 static int print_rows(const struct change *change, const struct report_table_options *o, FILE *out)
 {
-	static const struct table_column columns[COLUMNS] = {
-		[PERCENT_BEFORE] = { .title = "before%" },
-		[PERCENT_AFTER] = { .title = "after%" },
-		[DIFFERENCE] = { .title = "diff", .is_hot = true },
-		[ERROR] = { .title = "+/-" },
-		[WHAT] = { .title = "what", .is_text = true },
-		[FUNCTION] = { .title = "function", .is_text = true },
-		[IMAGE] = { .title = "image", .is_text = true },
-	};
 	struct table t = {
-		.columns = columns,
-		.column_count = COLUMNS,
+		.describe = change_columns,
 		.row_count = rows_to_show(change, o),
-		.cell = change_cell,
 		.is_hot = is_change_hot,
 		.context = change,
 		.width = o->width,
@@ -292,15 +258,6 @@ static int print_rows(const struct change *change, const struct report_table_opt
 
 /* --- The table of measures --- */
 
-enum measure_column {
-	MEASURE_BEFORE,
-	MEASURE_AFTER,
-	MEASURE_DIFFERENCE,
-	MEASURE_ERROR,
-	MEASURE_WHAT,
-	MEASURE_COLUMNS
-};
-
 struct measure_rows {
 	const struct change *change;
 	enum change_measure_number numbers[CHANGE_MEASURES];
@@ -308,32 +265,30 @@ struct measure_rows {
 	size_t count;
 };
 
-static const char *measure_cell(const void *context, size_t number, size_t column,
-				char buffer[TABLE_CELL_SIZE])
+static void measure_columns(struct columns *c, const void *view, size_t number)
 {
-	const struct measure_rows *rows = context;
+	const struct measure_rows *rows = view;
 	const struct change_measure *m = &rows->change->measures[rows->numbers[number]];
 	const struct measure_text *text = &measure_texts[rows->numbers[number]];
+	const unsigned int decimals = 2 | COLUMN_JSON_DECIMALS(6);
 	double percent = m->value[BEFORE] > 0 ? 100 / m->value[BEFORE] : 0;
 
-	switch ((enum measure_column)column) {
-	case MEASURE_BEFORE:
-	case MEASURE_AFTER:
-		text_decimal(buffer, m->value[column == MEASURE_AFTER] / text->unit);
-		return buffer;
-	case MEASURE_DIFFERENCE:
-		*buffer = '+';
-		text_decimal(buffer + (m->difference > 0), m->difference * percent);
-		return percent > 0 ? buffer : "";
-	case MEASURE_ERROR:
-		text_decimal(buffer, m->error * percent);
-		return percent > 0 ? buffer : "";
-	case MEASURE_WHAT:
-		return rows->texts[number];
-	case MEASURE_COLUMNS:
-		break;
+	COLUMN(c, "what", NULL, COLUMN_NAMES | COLUMN_TEXT, rows->texts[number]);
+	COLUMN(c, NULL, "name", 0, text->name);
+	COLUMN(c, "before", "before", decimals, m->value[BEFORE] / text->unit);
+	COLUMN(c, "after", "after", decimals, m->value[AFTER] / text->unit);
+	COLUMN(c, "diff%", NULL, COLUMN_HOT,
+	       percent > 0 ? text_number(c->buffer, m->difference * percent, 2, true) : "");
+	COLUMN(c, "+/-", NULL, 0,
+	       percent > 0 ? text_number(c->buffer, m->error * percent, 2, false) : "");
+	COLUMN(c, NULL, "difference", 6, m->difference / text->unit);
+	COLUMN(c, NULL, "error", 6, m->error / text->unit);
+	COLUMN(c, NULL, "p", 6, m->p);
+	COLUMN(c, NULL, "differs", 0, json_object_new_boolean(m->differs));
+	if (m->elsewhere[BEFORE] > 0 || m->elsewhere[AFTER] > 0) {
+		COLUMN(c, NULL, "elsewhere_before", 6, m->elsewhere[BEFORE] / text->unit);
+		COLUMN(c, NULL, "elsewhere_after", 6, m->elsewhere[AFTER] / text->unit);
 	}
-	return "";
 }
 
 static bool is_measure_hot(const void *context, size_t number)
@@ -349,18 +304,9 @@ static bool is_measure_hot(const void *context, size_t number)
 static int print_measures(const struct change *change, const struct report_table_options *o,
 			  FILE *out)
 {
-	static const struct table_column columns[MEASURE_COLUMNS] = {
-		[MEASURE_BEFORE] = { .title = "before" },
-		[MEASURE_AFTER] = { .title = "after" },
-		[MEASURE_DIFFERENCE] = { .title = "diff%", .is_hot = true },
-		[MEASURE_ERROR] = { .title = "+/-" },
-		[MEASURE_WHAT] = { .title = "what", .is_text = true },
-	};
 	struct measure_rows rows = { .change = change };
 	struct table t = {
-		.columns = columns,
-		.column_count = MEASURE_COLUMNS,
-		.cell = measure_cell,
+		.describe = measure_columns,
 		.is_hot = is_measure_hot,
 		.context = &rows,
 		.width = o->width,
@@ -441,44 +387,6 @@ static struct json_object *span_object(const struct change_span *span)
 	return json_checked(object, err);
 }
 
-static struct json_object *row_object(const struct change_row *row)
-{
-	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "name", row->function);
-
-	err = err ?: json_add_text(object, "image", row->image);
-	err = err ?: json_add_text(object, "amount", row->total ? "total" : "self");
-	err = err ?: json_add(object, "before_percent", json_decimal(row->percent[BEFORE], 3));
-	err = err ?: json_add(object, "after_percent", json_decimal(row->percent[AFTER], 3));
-	err = err ?: json_add(object, "difference", json_decimal(row->difference, 3));
-	err = err ?: json_add(object, "error", json_decimal(row->error, 3));
-	err = err ?: json_add(object, "p", json_decimal(row->p, 6));
-	return json_checked(object, err);
-}
-
-static struct json_object *measure_object(const struct change_measure *m,
-					  const struct measure_text *text)
-{
-	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "name", text->name);
-
-	err = err ?: json_add(object, "before", json_decimal(m->value[BEFORE] / text->unit, 6));
-	err = err ?: json_add(object, "after", json_decimal(m->value[AFTER] / text->unit, 6));
-	err = err ?: json_add(object, "difference", json_decimal(m->difference / text->unit, 6));
-	err = err ?: json_add(object, "error", json_decimal(m->error / text->unit, 6));
-	err = err ?: json_add(object, "p", json_decimal(m->p, 6));
-	err = err ?: json_add(object, "differs", json_object_new_boolean(m->differs));
-	if (m->elsewhere[BEFORE] > 0 || m->elsewhere[AFTER] > 0) {
-		err = err
-			      ?: json_add(object, "elsewhere_before",
-					  json_decimal(m->elsewhere[BEFORE] / text->unit, 6));
-		err = err
-			      ?: json_add(object, "elsewhere_after",
-					  json_decimal(m->elsewhere[AFTER] / text->unit, 6));
-	}
-	return json_checked(object, err);
-}
-
 static struct json_object *package_object(const struct archive_package *package)
 {
 	struct json_object *object = json_object_new_object();
@@ -553,14 +461,16 @@ static struct json_object *change_object(const struct change *change,
 	if (change->outcome != CHANGE_TOO_EARLY)
 		err = err ?: json_add(object, "cost_percent", json_decimal(change->cost, 3));
 	err = err ?: json_add(object, "not_compared", not_compared_object(change));
-	for (int i = 0; i < CHANGE_MEASURES && !err; i++)
+	for (int i = 0; i < CHANGE_MEASURES && !err; i++) {
+		const struct measure_rows one = { .change = change, .numbers = { i } };
+
 		if (change->measures[i].known)
-			err = json_append(measures,
-					  measure_object(&change->measures[i], &measure_texts[i]));
+			err = json_append(measures, columns_json(measure_columns, &one, 0));
+	}
 	err = err ?: json_add(object, "measures", json_object_get(measures));
 	err = err ?: json_add(object, "compared", json_object_new_uint64(change->compared));
 	for (size_t i = 0; i < shown && !err; i++)
-		err = json_append(rows, row_object(&change->rows[i]));
+		err = json_append(rows, columns_json(change_columns, change, i));
 	err = err ?: json_add(object, "rows", json_object_get(rows));
 	err = err ?: json_add_number(object, "left_out", change->row_count - shown);
 	json_object_put(images);
