@@ -557,7 +557,7 @@ check "merge with stacks by frame pointers: nobody knows" json \
 check "merge with stacks by frame pointers: nothing said" [ "$(grep -c "user stacks" mixed.err)" = 0 ]
 
 "$profiltool" flamegraph two.pb.gz -o two.html
-check "flamegraph: a note" grep -qE "[1-9][0-9.]* % of the user stacks reach the program's start" two.html
+check "flamegraph: a note" grep -qE "[1-9][0-9.]* % of the user stacks reach the program(&#39;|')s start" two.html
 "$profiltool" flamegraph set.pb.gz -o set.html
 check "flamegraph: no note where all do" [ "$(grep -c "user stacks" set.html)" = 0 ]
 

@@ -77,6 +77,8 @@ static struct json_object *stacks_object(const struct profile *p)
 		if (!t->stacks_complete)
 			err = json_add(object, "complete", json_object_new_uint64(0));
 		err = err ?: json_add(object, "ends", stack_ends_json(p));
+	} else {
+		json_object_object_del(object, "complete");
 	}
 	return json_checked(object, err);
 }
