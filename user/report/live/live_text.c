@@ -170,15 +170,15 @@ static void live_columns(struct columns *c, const void *view, size_t number)
 {
 	const struct live *l = view;
 	const struct row *row = row_at(l, number);
-	const double all = l->rows.columns->samples;
+	const struct row_column *all = l->rows.columns;
 
 	row_columns(c, l->view, row);
 	if (!l->half_life_ns)
 		COLUMN(c, live_title(l), NULL, 0, live_number(l, row->counts->self, c->buffer));
 	COLUMN(c, l->rows.stacks ? "self%" : "%", "self_percent", COLUMN_HOT,
-	       column_share(row->counts->self, all));
+	       column_share(row->counts->self, all->samples));
 	COLUMN(c, l->rows.stacks ? "total%" : NULL, "total_percent", 0,
-	       column_share(row->counts->total, all));
+	       column_share(row->counts->total, all->samples));
 	COLUMN(c, is_cpu_time(l) ? "cpu%" : NULL, "cpu_percent", 1,
 	       cpu_percent(l, row->counts->self));
 	if (c->json ? row->wall != NULL : l->rows.walls != NULL)
