@@ -371,7 +371,7 @@ check "completion: a command to record behind such a method" \
 	offers sleep record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' convert --positions ''
 check "completion: events" \
-	offers_only $'auto\ncpu-clock\ncycles\ntick' -p 1 -e ''
+	offers_only $'auto\ncpu-clock\ncycles\npage-faults\ntick' -p 1 -e ''
 stop "$sleeper"
 touch "$work/a.pb.gz"
 check "completion: files to report" offers "$work/a.pb.gz" report "$work/a"

@@ -652,7 +652,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: take_snapshot(c, e);
 	if (!err && options->target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
-	if (!err && !has_tick(c))
+	if (!err && capture_has_rate(c->options.event))
 		tick_cost_update(&c->interrupt, now_ns());
 	if (err)
 		capture_free(c);
@@ -883,7 +883,7 @@ int capture_cut(struct capture *c, struct error *e)
 	own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + children_cpu_ns();
 	c->account.own_ns = own_ns - c->own_start_ns;
 	c->own_start_ns = own_ns;
-	if (!c->stopped && !has_tick(c))
+	if (!c->stopped && capture_has_rate(c->options.event))
 		tick_cost_update(&c->interrupt, now_ns());
 	return 0;
 }
@@ -990,7 +990,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->wall_lost = c->wall.exits_lost;
 	totals->throttled_lost = c->wall.quotas_lost;
 	totals->machine_ns = totals->duration_ns * cpus;
-	if (!has_tick(c) && events_count_time(&c->events))
+	if (!has_tick(c) && c->events.kind == CAPTURE_CPU_CLOCK)
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
 	/* Functions without names have been counted. A user is told of the own ones only. */
 	for (size_t i = 0; i < c->refusals.count; i++) {
@@ -1076,7 +1076,7 @@ enum capture_stacks capture_stacks(const struct capture *c)
 
 const char *capture_event_name(const struct capture *c)
 {
-	return capture_event_names[has_tick(c) ? CAPTURE_TICK : events_kind(&c->events)];
+	return capture_event_names[has_tick(c) ? CAPTURE_TICK : c->events.kind];
 }
 
 uint64_t capture_period_ns(const struct capture *c)

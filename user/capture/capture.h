@@ -21,13 +21,35 @@
  * capture.
  */
 
+/*
+ * Events that are no ticks of a clock: each is a sample. X(NUMBER, name, type, config): the name is
+ * what -e takes, type and config are those of perf_event_open(2).
+ */
+#define CAPTURE_COUNTED_LIST(X) \
+	X(PAGE_FAULTS, "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS)
+
 enum capture_event {
 	CAPTURE_AUTO, /* cycles when there is a PMU, else cpu-clock */
 	CAPTURE_CPU_CLOCK,
 	CAPTURE_CYCLES,
 	CAPTURE_TICK, /* the scheduler's own tick, at its own rate */
+#define CAPTURE_ENUM(number, name, type, config) CAPTURE_##number,
+	CAPTURE_COUNTED_LIST(CAPTURE_ENUM)
+#undef CAPTURE_ENUM
 	CAPTURE_EVENTS
 };
+
+/* False: it is of CAPTURE_COUNTED_LIST. */
+static inline bool capture_is_clock(enum capture_event event)
+{
+	return event <= CAPTURE_TICK;
+}
+
+/* Whether options.frequency sets the rate of an event. */
+static inline bool capture_has_rate(enum capture_event event)
+{
+	return event < CAPTURE_TICK;
+}
 
 extern const char *const capture_event_names[CAPTURE_EVENTS]; /* as -e has them */
 
@@ -76,7 +98,7 @@ struct capture_options {
 	size_t cgroup_count;
 	uid_t uid;
 	enum capture_event event;
-	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's */
+	unsigned int frequency; /* Hz; with CAPTURE_TICK, 0 or the kernel's; 0 of no clock */
 	enum capture_victim victim;
 	pid_t victim_pid;
 	const char
@@ -258,7 +280,7 @@ const struct capture_stack_end *capture_stack_ends(const struct capture *c, size
 
 /* The event in use: one of capture_event_names, never "auto". */
 const char *capture_event_name(const struct capture *c);
-uint64_t capture_period_ns(const struct capture *c);
+uint64_t capture_period_ns(const struct capture *c);	 /* 0: it is no clock */
 unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */
 
 /* True if `runnable` of ticks is known: the kernel lets ticks read it. */

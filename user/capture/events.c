@@ -23,10 +23,22 @@
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
 const char *const capture_event_names[] = {
+#define COUNTED_NAME(number, name, type, config) , [CAPTURE_##number] = (name)
 	[CAPTURE_AUTO] = "auto",
 	[CAPTURE_CPU_CLOCK] = "cpu-clock",
 	[CAPTURE_CYCLES] = "cycles",
-	[CAPTURE_TICK] = "tick",
+	[CAPTURE_TICK] = "tick" CAPTURE_COUNTED_LIST(COUNTED_NAME),
+#undef COUNTED_NAME
+};
+
+/* By the number of the event; clocks have none. */
+static const struct {
+	uint32_t type;
+	uint64_t config;
+} counted[CAPTURE_EVENTS] = {
+#define COUNTED_EVENT(number, name, type, config) [CAPTURE_##number] = { type, config },
+	CAPTURE_COUNTED_LIST(COUNTED_EVENT)
+#undef COUNTED_EVENT
 };
 
 static int check_sample_rate(unsigned int frequency, struct error *e)
@@ -72,6 +84,20 @@ uint64_t events_tick_ns(void)
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e)
 {
+	if (!capture_is_clock(event)) {
+		set->kind = event;
+		set->attr = (struct perf_event_attr){
+			.size = sizeof(set->attr),
+			.type = counted[event].type,
+			.config = counted[event].config,
+			.sample_period = 1,
+			.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		};
+		return frequency ? error_set(e, 0,
+					     "%s are counted one by one: they have no frequency",
+					     capture_event_names[event])
+				 : 0;
+	}
 	if (check_sample_rate(frequency, e))
 		return -EINVAL;
 	if (event != CAPTURE_CPU_CLOCK && have_cycles()) {
@@ -82,6 +108,7 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 		error_hint(e, "use -e auto: it takes the best clock there is");
 		return -EOPNOTSUPP;
 	}
+	set->kind = event == CAPTURE_CYCLES ? CAPTURE_CYCLES : CAPTURE_CPU_CLOCK;
 	set->attr = (struct perf_event_attr){
 		.size = sizeof(set->attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -104,16 +131,6 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 	}
 	set->phase_ns = set->period_ns < PHASE_NS_MAX ? set->period_ns : PHASE_NS_MAX;
 	return 0;
-}
-
-enum capture_event events_kind(const struct event_set *set)
-{
-	return set->attr.type == PERF_TYPE_HARDWARE ? CAPTURE_CYCLES : CAPTURE_CPU_CLOCK;
-}
-
-bool events_count_time(const struct event_set *set)
-{
-	return set->attr.type == PERF_TYPE_SOFTWARE;
 }
 
 struct cpu_context {

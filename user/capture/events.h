@@ -15,7 +15,9 @@ struct event {
 /* The clocks of all CPUs: a perf event on each. Zero-initialised, except attr, is empty. */
 struct event_set {
 	struct perf_event_attr attr;
-	uint64_t period_ns; /* between two ticks of a CPU; with cycles: approximately */
+	enum capture_event kind; /* CAPTURE_CPU_CLOCK, CAPTURE_CYCLES or no clock */
+	uint64_t
+		period_ns; /* 0: no clock; between two ticks of a CPU; with cycles: approximately */
 	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC: from here on those that it has opened last tick */
 	struct event *events;
@@ -23,15 +25,10 @@ struct event_set {
 	bool incomplete; /* some CPUs have no event, as no member may run there */
 };
 
-/* Chooses the clock; sets set->attr, period_ns and phase_ns. Returns 0 or a negative errno. */
+/* Chooses the clock; sets set->attr, kind, period_ns and phase_ns. Returns 0 or a negative errno.
+ */
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e);
-
-/* CAPTURE_CPU_CLOCK or CAPTURE_CYCLES. */
-enum capture_event events_kind(const struct event_set *set);
-
-/* Whether the ticks measure time, not cycles. */
-bool events_count_time(const struct event_set *set);
 
 /*
  * Opens an event with the BPF program on each online CPU that has none, if a member may run there;

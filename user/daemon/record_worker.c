@@ -188,7 +188,11 @@ static int receive_request(struct worker *w, struct error *e)
 	if (!w->count || w->count != r->target_count)
 		return error_set(e, 0, "%zu descriptors came with a request for %u processes",
 				 w->count, r->target_count);
-	if (r->event != CAPTURE_TICK && !r->frequency)
+	/* At each event of any process a program runs: nobody can limit their rate. */
+	if (!capture_is_clock(r->event))
+		return error_set(e, 0, "profild records ticks of a clock only, not %s",
+				 capture_event_names[r->event]);
+	if (capture_has_rate(r->event) && !r->frequency)
 		return error_set(e, 0, "the request has no frequency");
 	if (r->frequency <= w->limits->frequency)
 		return 0;

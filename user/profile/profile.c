@@ -170,6 +170,15 @@ int profile_add_clock(struct profile *p)
 	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
 }
 
+int profile_add_events(struct profile *p, uint64_t period)
+{
+	int err = profile_add_value_type(p, "samples", "count");
+
+	if (!err)
+		p->value_types[p->value_type_count - 1].period = period;
+	return err;
+}
+
 /* Whether a value counts samples, as which the event may be named. */
 static bool is_samples(const struct profile *p, size_t value)
 {
@@ -272,7 +281,8 @@ bool profile_is_clock_time(const struct profile *p, size_t value)
 {
 	const struct profile_value_type *t = p->value_types;
 
-	if (strcmp(t[value].type, "cpu") != 0 || strcmp(t[value].unit, "nanoseconds") != 0)
+	if (value >= p->value_type_count || strcmp(t[value].type, "cpu") != 0 ||
+	    strcmp(t[value].unit, "nanoseconds") != 0)
 		return false;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (strcmp(t[i].unit, "count") == 0)

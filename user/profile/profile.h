@@ -366,6 +366,9 @@ enum {
  */
 int profile_add_clock(struct profile *p);
 
+/* Adds the value samples, each of which stands for so many of p->event. */
+int profile_add_events(struct profile *p, uint64_t period);
+
 /*
  * Samples are ticks of a clock, which stand for the CPU time of its period, or events, of which a
  * sample stands for a number. What is said of ticks, such as their rate, is not true of events.

@@ -736,7 +736,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	err = profile_string(p, capture_event_name(c), &p->event);
 	err = err ?: profile_string(p, machine.nodename, &p->host);
 	if (!err && !p->value_type_count) {
-		err = profile_add_clock(p);
+		err = p->period_ns ? profile_add_clock(p) : profile_add_events(p, 1);
 		if (!err && profile_tick_ns(p) && capture_knows_waiting(c))
 			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
 	}

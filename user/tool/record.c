@@ -278,6 +278,8 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 	enum capture_stacks stacks = o->target.stacks;
 	const struct tool_ignored ignored[] = {
 		{ !o->wall, "a recording without --wall", "max-overhead", "add --wall" },
+		{ !capture_is_clock(o->target.event), "events, which measure no time",
+		  "frequency wall victim", NULL },
 		{ o->scale, "--scale, which counts pcs alone",
 		  "wall native unwind-memory ask-runtimes", NULL },
 		{ stacks == CAPTURE_NO_STACKS, "recordings without stacks", "native unwind-memory",
@@ -350,9 +352,10 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 			  "for %zu images",
 			  tables.images, tables.rows, tables.bytes / 1024, tables.room_bytes / 1024,
 			  tables.no_room);
-	tool_warn("clock %s, period %" PRIu64 " ns, %u-bit target", capture_event_name(c),
-		  capture_period_ns(c), capture_bits(c));
-	if (totals.first_tick_ns)
+	if (capture_period_ns(c))
+		tool_warn("clock %s, period %" PRIu64 " ns, %u-bit target", capture_event_name(c),
+			  capture_period_ns(c), capture_bits(c));
+	if (totals.first_tick_ns && capture_period_ns(c))
 		tool_warn("the first tick came %.1f ms after the start",
 			  totals.first_tick_ns / 1e6);
 	if (!o->scale)

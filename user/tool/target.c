@@ -203,7 +203,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 	if (!rows && parser_new(&rows, &e))
 		tool_warn("%s", e.what);
 	c.parser = rows;
-	if (!c.frequency && c.event != CAPTURE_TICK)
+	if (!c.frequency && capture_has_rate(c.event))
 		c.frequency = DEFAULT_HZ;
 	if (t->tid) {
 		c.target = CAPTURE_THREAD;

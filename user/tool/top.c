@@ -245,6 +245,8 @@ static int check_ignored(const struct top_options *o, bool recorded, int first, 
 		  "frequency event call-graph unwind-memory native ask-runtimes no-ask-runtimes "
 		  "children no-inherit user kernel delay half-life",
 		  "leave it out, or watch what runs now: -p PID" },
+		{ !capture_is_clock(o->target.event), "what is no clock: top shows CPU time",
+		  "event", "profiltool record -e records it" },
 		{ o->show.states && o->show.sort != LIVE_BY_SELF && o->show.sort != LIVE_BY_WAIT,
 		  "--states, which has most waits for a CPU first", "sort", NULL },
 		{ o->show.states && of_code, "--states, whose rows are not code", "by",
