@@ -346,8 +346,8 @@ static int describe_event(struct writer *w, const struct group *g, struct dcpi_h
 	const struct profile_value_type *t = &w->p->value_types[g->value];
 	bool is_samples = strcmp(t->type, "samples") == 0;
 	const char *event = is_samples ? w->p->event : t->type;
-	bool is_time = w->p->period_ns && (is_samples || strcmp(event, w->p->event) == 0);
-	uint64_t period = is_time ? w->p->period_ns : t->period;
+	bool is_time = profile_tick_ns(w->p) && (is_samples || strcmp(event, w->p->event) == 0);
+	uint64_t period = is_time ? profile_tick_ns(w->p) : t->period;
 	int err = dcpi_set_text(&w->texts, h, DCPI_EVENT, event, DCPI_SAMPLES);
 
 	if (!period)

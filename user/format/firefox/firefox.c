@@ -24,7 +24,7 @@
 #define FORMAT_VERSION 61
 
 /* How long a sample without a time is shown, if the period is unknown. Bound: pace. */
-#define UNKNOWN_PERIOD_NS 1000000
+#define UNKNOWN_TICK_NS 1000000
 
 /* Bound: format. */
 #define BREAKPAD_ID_BYTES 16
@@ -409,7 +409,7 @@ static void put_meta(const struct writer *w)
 	FILE *out = w->out;
 
 	fputs("{\"meta\":{\"interval\":", out);
-	put_ms(p->period_ns ?: UNKNOWN_PERIOD_NS, out);
+	put_ms(profile_tick_ns(p) ?: UNKNOWN_TICK_NS, out);
 	fputs(",\"startTime\":", out);
 	put_ms(p->time_ns, out);
 	if (p->duration_ns) {
@@ -534,12 +534,12 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 	const struct profile_value_type *type = &p->value_types[w->value];
 	const struct piece *pieces = w->pieces.list;
 	const struct profile_labels *l;
-	uint64_t id, at_ns = 0, period_ns = p->period_ns ?: UNKNOWN_PERIOD_NS;
+	uint64_t id, at_ns = 0, tick_ns = profile_tick_ns(p) ?: UNKNOWN_TICK_NS;
 	uint32_t process;
 	bool is_time = strcmp(type->unit, "nanoseconds") == 0;
 	bool is_bytes = strcmp(type->unit, "bytes") == 0;
 	bool is_wall = is_time && strcmp(type->type, PROFILE_WALL_TYPE) == 0;
-	bool is_clock = p->period_ns && strcmp(type->type, "samples") == 0;
+	bool is_clock = profile_tick_ns(p) && strcmp(type->type, "samples") == 0;
 	size_t last = end - 1;
 	FILE *out = w->out;
 
@@ -582,7 +582,7 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 	for (size_t i = first; i < end; i++) {
 		uint64_t value = pieces[i].value, length_ns = value;
 
-		if (!is_time && __builtin_mul_overflow(value, period_ns, &length_ns))
+		if (!is_time && __builtin_mul_overflow(value, tick_ns, &length_ns))
 			length_ns = UINT64_MAX;
 		if (pieces[i].time_ns != PIECE_UNTIMED)
 			at_ns = pieces[i].time_ns > p->time_ns ? pieces[i].time_ns - p->time_ns : 0;
@@ -607,8 +607,8 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 			const char *reason;
 			size_t size;
 
-			if (is_clock && __builtin_mul_overflow(ns, period_ns, &ns))
-				ns = UINT64_MAX;
+			if (is_clock)
+				ns = profile_ticks_ns(p, ns);
 			if (is_wall && profile_sample_state(p, &p->samples[pieces[i].sample],
 							    &reason, &size) != THREAD_RAN)
 				ns = 0;

@@ -380,7 +380,7 @@ static int write_file(FILE *stream, size_t number, int old, void *context, struc
  */
 static void set_rate(struct writer *w)
 {
-	uint64_t period = w->p->period_ns, hz, product;
+	uint64_t period = profile_tick_ns(w->p), hz, product;
 
 	w->rate = 1;
 	w->dimension = "samples";

@@ -257,7 +257,7 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 		     struct error *e)
 {
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
-	uint64_t period_us = p->period_ns / 1000 + (p->period_ns % 1000 >= 500);
+	uint64_t tick_ns = profile_tick_ns(p), period_us = tick_ns / 1000 + (tick_ns % 1000 >= 500);
 	int err = plan_records(&w, p->bits == 32 ? 32 : 64);
 
 	if (err == TOO_NARROW)
