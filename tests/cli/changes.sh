@@ -74,6 +74,8 @@ def judge(j):
 			if i < 0 or not phases[i][0] + 1e6 < at < phases[i][1] - 1e6:
 				continue
 			name = phases[i][2]
+			if unnamed and "run_code" in names and not names & burners:
+				continue
 			other = not others and labels.get("tid") != phases[i][3]
 			if name in names and not other:
 				right[name] += 1
@@ -82,15 +84,17 @@ def judge(j):
 kinds = {p[2] for p in phases}
 burners = {"burn", "made_first", "made_last"} | {k for k in kinds if k.startswith("in_")}
 others = sys.argv[3] == "others" # there are ticks of other programs
+unnamed = sys.argv[4] # made code may have no name
 in_doubt = 0 # where records of changes were lost, as the file says
 for line in open(sys.argv[1]):
 	j = json.loads(line)
 	in_doubt += j.get("in_doubt", 0)
 	judge(j)
 print("right:", dict(right), "wrong:", dict(wrong), "in doubt:", in_doubt, "without a tick:", kinds - set(right))
-sys.exit(not right or sum(wrong.values()) > in_doubt or len(kinds) < 10 and set(right) != kinds)' "$work/dumped" "$log" "$others"
+sys.exit(not right or sum(wrong.values()) > in_doubt or not unnamed and len(kinds) < 10 and set(right) != kinds)' "$work/dumped" "$log" "$others" "$unnamed"
 }
-others=
+others=''
+unnamed=''
 
 # check_changes NAME WHAT ARGUMENT...: recorded as a command.
 check_changes() {
@@ -113,7 +117,10 @@ check_changes exec "exec" exec 100 1 "$two" "$three" "$one"
 check_changes thread_exec "exec by a thread that is not the first" thread-exec 100 1 "$two" "$three"
 check_changes vfork "a child of vfork, before and after its exec" vfork 50 4 "$two"
 check_changes heat "100 threads in turn" heat 5 100
+# On a busy machine the recorder may not have read the names that the program made before it replaces them.
+unnamed=unnamed
 check_changes code "made code, and other code there after exec" code 200 1 "$two"
+unnamed=''
 rm -f "/tmp/perf-$(sed -n 's/^pid //p' "$work/code.log" | head -n 1).map"
 
 # --- By PID, in a control group, among the whole machine, and in an archive ---
