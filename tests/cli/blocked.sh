@@ -91,7 +91,7 @@ all_blocked() {
 }
 check "a wait that is under way at both ends: its whole time, by its reason" all_blocked late
 check "its stack is whole" exits_0_and_prints "_IO_file_underflow" "$profiltool" report -q --value wall --tree "$work/late.pb.gz"
-check "its time is in seconds" exits_0_and_prints "^self/s  *self%  *total/s  *total%  " "$profiltool" report -q --value wall "$work/late.pb.gz"
+check "its time is in seconds" exits_0_and_prints "^self s  *self%  *total s  *total%  " "$profiltool" report -q --value wall "$work/late.pb.gz"
 check "the image of what did not run is that" exits_0_and_prints "\[undecided: pipe\] *\[off CPU\]$" "$profiltool" report -q \
 	--value wall "$work/late.pb.gz"
 check "which may be idle, or stuck" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --value wall "$work/late.pb.gz"

@@ -385,7 +385,7 @@ if not right:
 sys.exit(not right)
 EOF
 check "report --by user has the wall time of windows" sh -c \
-	'"$1" report --by user "$2" 2>/dev/null | grep -Eq "^samples +% +wall/s +ran/s +waited/s +blocked/s .*user"' - \
+	'"$1" report --by user "$2" 2>/dev/null | grep -Eq "^samples +% +wall s +on CPU s +runnable s +blocked s .*user"' - \
 	"$profiltool" "$work/all.pb.gz"
 check "metrics are what node_exporter reads" python3 -c '
 import re, sys

@@ -53,22 +53,22 @@ table() {
 	diff - <("$profiltool" "$@" 2>err)
 }
 check "rows of processes have seconds and percent of a CPU" table report --by process spike.pb.gz <<'EOF_TABLE'
-samples      %    cum%  cpu/s   cpu%  pid  name
+samples      %    cum%  cpu s   cpu%  pid  name
     840  84.85   84.85  0.840  14.00   17  web
     150  15.15  100.00  0.150   2.50   20  burst
 EOF_TABLE
 check "of an interval, of its length" table report --by comm --since +2s --for 1s spike.pb.gz <<'EOF_TABLE'
-samples      %    cum%  cpu/s   cpu%  name
+samples      %    cum%  cpu s   cpu%  name
     150  51.72   51.72  0.150  15.00  burst
     140  48.28  100.00  0.140  14.00  web
 EOF_TABLE
 check "--cpu-time: functions, too, and with what they call" table report --cpu-time --comm burst spike.pb.gz <<'EOF_TABLE'
-self   self%  self/s  total  total%  total/s  cpu%  function  image
+self   self%  self s  total  total%  total s  cpu%  function  image
  150  100.00   0.150    150  100.00    0.150  2.50  compress  server
    0    0.00   0.000    150  100.00    0.150  2.50  main      server
    0    0.00   0.000    150  100.00    0.150  2.50  work      server
 EOF_TABLE
-check "in 80 columns without numbers of samples" grep -q '^ self%  self/s  total%  total/s  cpu%  function  image' \
+check "in 80 columns without numbers of samples" grep -q '^ self%  self s  total%  total s  cpu%  function  image' \
 	<(NO_COLOR=1 terminal 80 "$profiltool" report -q --cpu-time --comm burst spike.pb.gz)
 cpu_json() {
 	"$profiltool" report -q --json --comm web --since +2s --for 1s spike.pb.gz >cpu.json 2>err

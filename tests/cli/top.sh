@@ -66,7 +66,7 @@ check "each table counts its own time alone" of_cpu_time
 check "rows are left out and reported" tables \
 	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
 	top -p "$shares" --tables 1 -d 1 -F 3999 -E 1 --user
-check "by thread" tables 't[0][0][3:] == ["wait%", "pid", "tid", "name"] and t[0][1][5:] == ["'"$burner"'", "shares"]' \
+check "by thread" tables 't[0][0][3:] == ["runnable%", "pid", "tid", "name"] and t[0][1][5:] == ["'"$burner"'", "shares"]' \
 	top -p "$shares" --tables 1 -d 1 -F 3999 --by thread
 check "sorted by name" tables 'column(t[0], "function") == sorted(column(t[0], "function"))' \
 	top -p "$shares" --tables 1 -d 0.5 --sort name
@@ -264,9 +264,9 @@ check "with their sums" shows '^2 threads, [0-9.]+ s = ran [0-9.]+ s \+ waited f
 check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
 check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
 tm resize-window -x 80 -y 24
-check "states in 80 columns" shows '^wall/s +ran/s +waited/s +blocked/s +pid +tid +name'
+check "states in 80 columns" shows '^wall s +on CPU s +runnable s +blocked s +pid +tid +name'
 tm resize-window -x 40 -y 10
-check "states in 40 columns" shows '^wall/s +ran/s +waited/s'
+check "states in 40 columns" shows '^on CPU s +runnable s'
 tm resize-window -x 100 -y 30
 check "P there: of each process" key P '^States of processes in '
 check "q there: back" key q '^functions by self'

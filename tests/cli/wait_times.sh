@@ -88,7 +88,7 @@ check "--state and --reason choose what rows count" rows \
 	"all(r['blocked_ns'] == sum(max(0, min(w[0] + w[1], b + 10**7) - max(w[0], b)) for w in waits
 	if ': lock]' in w[2]) and r['runnable_ns'] == 0 and r['samples'] == 0 for b, r in rows)" --reason lock
 check "--by time prints seconds of both" exits 0 "$profiltool" report -q --by time:100ms phases.pb.gz
-check "with their titles" grep -qE '^samples +cpu s +CPUs +waited/s +blocked/s +time$' out
+check "with their titles" grep -qE '^samples +cpu s +CPUs +runnable s +blocked s +time$' out
 check "what no thread did is no sample, and no other error" exits 4 "$profiltool" report -q --by time:100ms --comm nobody phases.pb.gz
 
 # --- A part of the recording ---

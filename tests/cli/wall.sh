@@ -128,7 +128,7 @@ sys.exit(not right)
 EOF2
 for by in process comm; do
 	check "report --by $by has columns for it" exits 0 "$profiltool" report --by $by "$work/file.pb.gz"
-	check "these are seconds: --by $by" grep -Eq '^samples  +%  +wall/s  +ran/s  +waited/s  +blocked/s ' "$work/out"
+	check "these are seconds: --by $by" grep -Eq '^samples  +%  +wall s  +on CPU s  +runnable s  +blocked s ' "$work/out"
 done
 check "tables of functions have none" exits 0 "$profiltool" report "$work/file.pb.gz"
 check "as functions do not wait" grep -q '^self  *self%  *total  *total%  *function' "$work/out"
@@ -177,7 +177,7 @@ check "top has a row for each thread that waits for a CPU" exits 0 "$profiltool"
 check "and says for how much of the time" json \
 	"[r['name'] for r in j['rows'] if r['wait_percent'] > 0].count('spin') == 2" "$work/out"
 check "top prints it in a column" exits 0 "$profiltool" top -p "$pid" --by thread --tables 1
-check "of its table" grep -Eq '^samples +% +cpu% +wait% +pid +tid +name' "$work/out"
+check "of its table" grep -Eq '^samples +% +cpu% +runnable% +pid +tid +name' "$work/out"
 check "top --states prints what threads did" exits 0 "$profiltool" top -p "$pid" --states --by thread --tables 2 -d 0.5
 check "ran, waited and blocked are the wall time of each thread, and of all" python3 - "$work/out" <<'EOF2'
 import re, sys
@@ -186,7 +186,7 @@ tables = [t for t in open(sys.argv[1]).read().split("\n\n") if t.strip()]
 for table in tables:
 	lines = table.splitlines()
 	of_all = [float(n) for n in re.findall(r"([0-9.]+) s\b", lines[3])]
-	title = lines[4].split()
+	title = re.split(r"  +", lines[4].strip())
 	rows = [[float(n) for n in line.split()[:title.index("pid")]] for line in lines[5:]]
 	# Numbers are rounded to milliseconds.
 	right &= len(rows) == 6 and lines[3].startswith("6 threads, ") and \

@@ -105,22 +105,24 @@ static struct json_object *selected_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
-void wall_columns(struct columns *c, const struct profile_wall *wall, unsigned int on_cpu,
+void wall_columns(struct columns *c, const struct profile_wall *wall, bool has_samples,
 		  bool has_unknown)
 {
 	COLUMN(c, NULL, "threads", 0, wall->threads);
-	COLUMN(c, "wall/s", "wall_ns", COLUMN_NS, wall->wall_ns);
-	COLUMN(c, "ran/s", "ran_ns", COLUMN_NS | on_cpu, wall->ran_ns);
-	COLUMN(c, "waited/s", "runnable_ns", COLUMN_NS, wall->runnable_ns);
-	COLUMN(c, "blocked/s", "blocked_ns", COLUMN_NS, wall->blocked_ns);
+	COLUMN(c, "wall s", "wall_ns", COLUMN_NS | (has_samples ? 0 : COLUMN_OPTIONAL),
+	       wall->wall_ns);
+	COLUMN(c, "on CPU s", "ran_ns", COLUMN_NS | (has_samples ? COLUMN_OPTIONAL : 0),
+	       wall->ran_ns);
+	COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, wall->runnable_ns);
+	COLUMN(c, "blocked s", "blocked_ns", COLUMN_NS, wall->blocked_ns);
 	if (has_unknown)
-		COLUMN(c, "unknown/s", "unknown_ns", COLUMN_NS, wall->unknown_ns);
+		COLUMN(c, "unknown s", "unknown_ns", COLUMN_NS, wall->unknown_ns);
 }
 
 static void wall_members(struct columns *c, const void *wall, size_t row)
 {
 	(void)row;
-	wall_columns(c, wall, 0, true);
+	wall_columns(c, wall, false, true);
 }
 
 struct json_object *wall_json(const struct profile_wall *wall)

@@ -7,10 +7,11 @@
 #include "report/json_writer.h"
 
 /*
- * Describes the columns of what threads did. wall: may be NULL for the titles. on_cpu: looks of
- * that column. has_unknown: with the time of which nothing is known.
+ * Describes the columns of what threads did, by the kernel's account. wall: may be NULL for the
+ * titles. has_samples: there are columns of samples, too, which say what ran. has_unknown: with the
+ * time of which nothing is known.
  */
-void wall_columns(struct columns *c, const struct profile_wall *wall, unsigned int on_cpu,
+void wall_columns(struct columns *c, const struct profile_wall *wall, bool has_samples,
 		  bool has_unknown);
 
 /* The same as an object. NULL: memory ran out. */

@@ -52,7 +52,7 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c,
 	       !r->stacks     ? r->columns->title
 	       : f->is_narrow ? NULL
-	       : unit	      ? "self/s"
+	       : unit	      ? "self s"
 			      : "self",
 	       "self", unit, row->counts->self);
 	COLUMN(c, r->stacks ? "self%" : "%", "self_percent", COLUMN_HOT,
@@ -60,28 +60,28 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	if (!r->stacks && !r->walls)
 		COLUMN(c, "cum%", NULL, 0, column_share(row->cumulative, all));
 	if (r->stacks && has_cpu) /* JSON has it behind the total */
-		COLUMN(c, "self/s", NULL, 3, row->counts->self * f->cpu_seconds);
+		COLUMN(c, "self s", NULL, 3, row->counts->self * f->cpu_seconds);
 	COLUMN(c,
 	       !r->stacks || f->is_narrow ? NULL
-	       : unit			  ? "total/s"
+	       : unit			  ? "total s"
 					  : "total",
 	       "total", unit, row->counts->total);
 	COLUMN(c, r->stacks ? "total%" : NULL, NULL, 0, column_share(row->counts->total, all));
 	if (has_cpu)
-		COLUMN(c, r->stacks ? NULL : "cpu/s", "cpu_s", 3,
+		COLUMN(c, r->stacks ? NULL : "cpu s", "cpu_s", 3,
 		       row->counts->self * f->cpu_seconds);
 	if (has_percent)
 		COLUMN(c, r->stacks ? NULL : "cpu%", "cpu_percent", 2,
 		       column_share(row->counts->self * f->cpu_seconds, duration_s));
 	if (has_cpu && r->stacks)
-		COLUMN(c, "total/s", "total_cpu_s", 3, row->counts->total * f->cpu_seconds);
+		COLUMN(c, "total s", "total_cpu_s", 3, row->counts->total * f->cpu_seconds);
 	if (has_percent && r->stacks)
 		COLUMN(c, "cpu%", "total_cpu_percent", 2,
 		       column_share(row->counts->total * f->cpu_seconds, duration_s));
 	if (c->json && row->wall)
 		COLUMN(c, NULL, "wall", 0, wall_json(row->wall));
 	if (!c->json && r->walls)
-		wall_columns(c, row ? row->wall : NULL, COLUMN_OPTIONAL, f->has_unknown);
+		wall_columns(c, row ? row->wall : NULL, true, f->has_unknown);
 	for (size_t i = 1; i < r->column_count; i++) {
 		const bool delay = i == r->delay, doubt = i == r->doubt;
 		const unsigned int looks = delay || doubt ? 0 : COLUMN_OPTIONAL;

@@ -208,12 +208,12 @@ struct live_table_options {
 /*
  * Prints the table of the shown rows; in a pipe, a last line sums up those after first + count.
  *
- *     [samples] self% [total%] [cpu%] [wait%] [delay%] function image
+ *     [samples] self% [total%] [cpu%] [runnable%] [delay%] function image
  *
  * Without stacks self% is called %. In place of samples is what is counted, where that is not CPU
  * time. cpu% is of one CPU; delay% is of the time for which one thread
- * waits. samples is there if nothing fades, wait% if rows are threads or processes: how many of
- * them waited for a CPU, in percent of one.
+ * waits. samples is there if nothing fades, runnable% if rows are threads or processes: how many
+ * of them waited for a CPU, in percent of one.
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 

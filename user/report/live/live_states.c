@@ -26,7 +26,7 @@ static void states_columns(struct columns *c, const void *view, size_t number)
 	const struct row *row = number < s->count ? &s->rows.rows[s->order[number]] : NULL;
 
 	row_columns(c, s->rows.view, row);
-	wall_columns(c, row ? row->wall : NULL, 0, s->has_unknown);
+	wall_columns(c, row ? row->wall : NULL, false, s->has_unknown);
 }
 
 /* By what waited longest for a CPU, then by what ran most. */

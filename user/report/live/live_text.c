@@ -182,7 +182,8 @@ static void live_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, is_cpu_time(l) ? "cpu%" : NULL, "cpu_percent", 1,
 	       cpu_percent(l, row->counts->self));
 	if (c->json ? row->wall != NULL : l->rows.walls != NULL)
-		COLUMN(c, "wait%", "wait_percent", 1, percent(row->wall->runnable_ns, l->wall_ns));
+		COLUMN(c, "runnable%", "wait_percent", 1,
+		       percent(row->wall->runnable_ns, l->wall_ns));
 	if (c->json && row->wall)
 		COLUMN(c, NULL, "wall", 0, wall_json(row->wall));
 	if (l->rows.delay)

@@ -189,8 +189,8 @@ static void slot_columns(struct columns *c, const void *view, size_t number)
 		COLUMN(c, "CPUs", "cpus", 2, busy_cpus(t, slot));
 	}
 	if (t->p->waits.count) {
-		COLUMN(c, "waited/s", "runnable_ns", COLUMN_NS, slot->runnable_ns);
-		COLUMN(c, "blocked/s", "blocked_ns", COLUMN_NS, slot->blocked_ns);
+		COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, slot->runnable_ns);
+		COLUMN(c, "blocked s", "blocked_ns", COLUMN_NS, slot->blocked_ns);
 	}
 }
 

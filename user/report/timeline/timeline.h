@@ -12,7 +12,7 @@
  *
  * Where waits of threads have times, there are two more columns:
  *
- *     samples  cpu s  CPUs  waited/s  blocked/s  time
+ *     samples  cpu s  CPUs  runnable s  blocked s  time
  *
  * for how long all threads together waited for a CPU in it, or for something else.
  *
