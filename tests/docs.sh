@@ -73,6 +73,25 @@ man_statuses() {
 		sed 's/[:.,].*//' | tr '[:upper:]' '[:lower:]'
 }
 
+# --- Columns: titles and keys in COLUMN() of user/report, one on a line ---
+
+column_words() {
+	cat "$@" | tr '\n' ' ' | grep -oE '\bCOLUMN\(c,[^,]*,[^,]*,' | grep -oE '"[^"]+"' | tr -d '"' | sort -u
+}
+
+# columns_stand_in PAGE SOURCE...: fails if any word does not, and prints it.
+columns_stand_in() {
+	local page=$1 word missing=
+	shift
+
+	while read -r word; do
+		grep -qwF -e "$word" "$page" && continue
+		echo "no page has $word"
+		missing=yes
+	done < <(column_words "$@")
+	[ -z "$missing" ]
+}
+
 # --- Comparisons; the files are arguments, so that changed copies can be compared ---
 
 # same NAME1 LIST1 NAME2 LIST2: fails if the lists differ, and prints what only one has.
@@ -150,6 +169,11 @@ for command in "${commands[@]}"; do
 	check "$command: stands in the synopsis" \
 		grep -qx "\.Cm $command" <(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$man")
 done
+
+sed 's/\\-/-/g' "$top"/user/tool/*.[157] >"$work/pages"
+check "titles and keys of columns stand in a man page" columns_stand_in "$work/pages" "$top"/user/report/*.c "$top"/user/report/*/*.c
+check "one that does not is noticed" notices "no page has unheard s" columns_stand_in "$work/pages" \
+	"$(changed "$top/user/report/totals_json.c" 's/"on CPU s"/"unheard s"/')"
 
 # --- The man pages, in the programs that show them ---
 
