@@ -35,8 +35,8 @@ ticks 14
 counted 11
 out_of_range 0
 excluded 0
-lost ring_full 3
 kernel 2
+lost ring_full 3
 samples 11
 comment kernel=6.1.0
 END
