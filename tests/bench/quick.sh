@@ -85,7 +85,7 @@ for name in "${names[@]}"; do
 done
 if [ "${1:-}" = --keep ]; then
 	{
-		echo "# SPDX-License-Identifier: GPL-2.0-only"
+		printf "# %s-License-Identifier: GPL-2.0-only\n" SPDX # reuse takes the whole for this file's
 		for name in "${names[@]}"; do
 			echo "$name $(cat "$work/ratio.$name")"
 		done
