@@ -72,7 +72,7 @@ $(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h
 
 lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil wall)
 	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
-		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
+		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -D__cppcheck__ -DPROFIL_LIBDIR='""' \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
 		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
 

@@ -3,6 +3,8 @@
 # Events that are no ticks of a clock: each is a sample, and no line of a summary takes them for CPU time.
 # What is right: a program touches 20000 pages of shared memory, which has no huge pages here, one by one.
 
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
 touch_pages='import mmap
