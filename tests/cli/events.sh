@@ -16,7 +16,7 @@ file=$work/faults.pb.gz
 check "page faults" exits 0 "$profiltool" record -e page-faults -g -v -o "$file" -- python3 -c "$touch_pages"
 check "the summary counts events" grep -qE '^profiltool: events [0-9]+ = counted [0-9]+ ' "$work/err"
 check "it has no rate, and no time that others waited" \
-	test -z "$(grep -E ' Hz|clock|interrupt|tick|for a CPU' "$work/err")"
+	test -z "$(grep -E ' Hz|clock|interrupt|per tick|for a CPU' "$work/err")"
 "$profiltool" report --json "$file" >"$work/faults.json" 2>"$work/err"
 check "each is a sample of the function that touches" json \
 	"[f['self'] for f in j['functions'] if f['name'] == 'mmap_ass_subscript' or f['self'] >= 20000] == [20000]" \

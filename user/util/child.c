@@ -348,8 +348,8 @@ bool child_has_ended(int pid_fd)
 
 int child_end(struct child *c)
 {
+	const struct timespec pause = { .tv_nsec = NS_PER_MS };
 	int pid_fd = c->pid_fd;
-	struct pollfd end = { .fd = pid_fd, .events = POLLIN };
 
 	if (!c->pid)
 		return -1;
@@ -357,10 +357,15 @@ int child_end(struct child *c)
 	close(c->fd);
 	syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
 	*c = (struct child){ 0 };
-	if (poll(&end, 1, 10) == 0) /* what can end does so at once */
-		return pid_fd;
-	close(pid_fd);
-	return -1;
+	/* What can end does so at once. Not by poll(2): see receive_until(). */
+	for (int i = 0; i < 10; i++) {
+		if (child_has_ended(pid_fd)) {
+			close(pid_fd);
+			return -1;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return pid_fd;
 }
 
 bool child_reap(pid_t pid, int wait_ms)
