@@ -992,7 +992,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && c->events.kind == CAPTURE_CPU_CLOCK)
 		totals->interrupts = totals->machine_ns / c->events.period_ns;
-	/* Functions without names have been counted. A user is told of the own ones only. */
+	/* Of a user's recording, only what that user was refused. Functions were counted. */
 	for (size_t i = 0; i < c->refusals.count; i++) {
 		const struct refusal *refusal = &c->refusals.all[i];
 

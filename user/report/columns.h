@@ -25,8 +25,8 @@
  *
  * A column without a title is in JSON alone, one without a key in tables alone. JSON has them in
  * this order; a table has those that say what the row is last. A value is evaluated only where it
- *is printed: for the titles of a table the function is called with row 0, which there may not be.
- *So which columns a table has depends on the view, not on the row.
+ * is printed: for the titles of a table the function is called with row 0, which there may not be.
+ * So which columns a table has depends on the view, not on the row.
  */
 struct columns {
 	struct json_object *json; /* the row is printed as JSON, into this; NULL: in a table */
