@@ -630,7 +630,7 @@ static int record_target(struct recording *r, const struct record_options *o,
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
-	if (capture_start(what, &r->capture, &e)) {
+	if (tool_start_capture(what, &r->capture, &e)) {
 		capabilities_lower();
 		unrecorded_free(&unrecorded);
 		return tool_refuse(&e);

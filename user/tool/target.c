@@ -177,9 +177,6 @@ void tool_skip_targets(struct tool_target *t)
 
 struct capture_options tool_capture_options(const struct tool_target *t)
 {
-	/* Reads the rows of all users' programs, without our rights. It ends with us. */
-	static struct parser *rows;
-	struct error e;
 	struct capture_options c = {
 		.target = CAPTURE_PROCESSES,
 		.pids = t->pids,
@@ -200,9 +197,6 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.native = t->native,
 	};
 
-	if (!rows && parser_new(&rows, &e))
-		tool_warn("%s", e.what);
-	c.parser = rows;
 	if (!c.frequency && capture_has_rate(c.event))
 		c.frequency = DEFAULT_HZ;
 	if (t->tid) {
@@ -220,6 +214,17 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		c.uid = t->uid;
 	}
 	return c;
+}
+
+int tool_start_capture(const struct capture_options *options, struct capture **capture,
+		       struct error *e)
+{
+	static struct parser *rows; /* it ends with us */
+	struct capture_options c = *options;
+	int err = rows ? 0 : parser_new(&rows, e);
+
+	c.parser = rows;
+	return err ?: capture_start(&c, capture, e);
 }
 
 int tool_asker(const struct tool_target *t, struct runtime_asker **asker, struct error *e)

@@ -122,6 +122,10 @@ void tool_skip_targets(struct tool_target *t);
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);
 
+/* capture_start(), with a process that reads the rows of all users' programs without our rights. */
+int tool_start_capture(const struct capture_options *options, struct capture **capture,
+		       struct error *e);
+
 /*
  * Sets *asker to what asks the targets' runtimes for the names of their code; NULL: they are not to
  * be asked. Returns 0 or a negative errno with e set.

@@ -83,10 +83,10 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	if (err)
 		return err;
 	capabilities_raise();
-	err = capture_start(&options, &w->capture, e);
+	err = tool_start_capture(&options, &w->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) { /* perhaps for the wall time alone */
 		options.wall = false;
-		err = capture_start(&options, &w->capture, e);
+		err = tool_start_capture(&options, &w->capture, e);
 	}
 	capabilities_lower();
 	w->has_wall = options.wall;
