@@ -259,8 +259,8 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct task_group *sched_task_group;
 	unsigned int exit_state; /* not 0: it has ended, or is about to */
-	unsigned long nvcsw;	 /* how often it gave up its CPU by itself, */
-	unsigned long nivcsw;	 /* and how often it had to */
+	unsigned long nvcsw;	 /* how often it gave up its CPU by itself */
+	unsigned long nivcsw;	 /* how often it had to give up its CPU */
 	const __u64 *cpus_ptr;	 /* a bit for each CPU */
 	const struct cred *real_cred;
 	char comm[16];

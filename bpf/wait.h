@@ -171,11 +171,12 @@ struct wait_before {
 
 /* Of a CPU: 128 bytes, so that no two CPUs share a cache line. */
 struct wait_counters {
-	unsigned long long begin_ns;   /* by the scheduler's clock: of the first switch */
-	unsigned long long waits;      /* of threads that are recorded: how many began, */
-	unsigned long long walks;      /* of how many the stack was walked, */
-	unsigned long long spared;     /* or left out, as the program took too much time, */
-	unsigned long long no_storage; /* and how many are in no account, for want of memory */
+	unsigned long long begin_ns; /* by the scheduler's clock: of the first switch */
+	unsigned long long waits;    /* that began, of threads that are recorded */
+	unsigned long long walks;    /* waits whose stack was walked */
+	unsigned long long
+		spared; /* waits whose stack was not, as the program took too much time */
+	unsigned long long no_storage; /* waits that are in no account, for want of memory */
 	unsigned long long timed;      /* switches whose run time was measured: one in 8 */
 	unsigned long long timed_ns;   /* the sum of their run times, and of wake-ups */
 	unsigned long long wakes_lost; /* waits that ended by a known waker: no room for it */

@@ -38,8 +38,8 @@ struct walk {
 	/* By the tick, or a signal: pc is no return address, and registers[] are valid. */
 	__u8 interrupted;
 	__u8 mark; /* added to pc in the result: user space subtracts 1 from all but the leaf */
-	__u8 by_frame_pointer; /* some frame was left by frame pointer; */
-	__u8 framed;	       /* the last one was */
+	__u8 by_frame_pointer; /* some frame was left by frame pointer */
+	__u8 framed;	       /* the last frame was left by frame pointer */
 	__u8 end;	       /* enum unwind_end */
 	__u64 asked_ns;	       /* when this CPU last woke user space for a copy */
 };

@@ -76,8 +76,8 @@ struct wall_group {
 /* What the programs and user space tell each other while they run. */
 struct wall_shared {
 	long long clock_offset;		/* from CLOCK_MONOTONIC to the scheduler's clock */
-	unsigned long long cpu_clock;	/* of the CPU that read_clock ran on, */
-	unsigned int cpu;		/* whose number this is */
+	unsigned long long cpu_clock;	/* of the CPU that read_clock ran on */
+	unsigned int cpu;		/* the number of that CPU */
 	unsigned int look;		/* how often user space has looked */
 	unsigned long long exits_lost;	/* the ring buffer was full */
 	unsigned long long groups_lost; /* times that a group found no room */

@@ -103,8 +103,8 @@ struct php_walk {
 #define PERL_TEXT_WORDS 16
 
 struct perl_walk {
-	bool inner;    /* the context that comes next is that of the innermost function, */
-	bool begins;   /* which has not come to its first statement */
+	bool inner;    /* the context that comes next is that of the innermost function */
+	bool begins;   /* the innermost function has not come to its first statement */
 	bool compiles; /* a frame has had the place that is being compiled */
 	bool ran;      /* the walk has come from Perl_runops_standard() */
 	bool is_last;  /* the group may go on: its last function was called by the end of a block */
@@ -125,9 +125,9 @@ struct perl_walk {
 
 struct script_walk {
 	bool native; /* the interpreter's own frames are written, too */
-	bool looked; /* for the interpreter's state, at this tick, */
-	bool found;  /* and found it */
-	bool wrote;  /* functions of the script */
+	bool looked; /* for the interpreter's state, at this tick */
+	bool found;  /* the state, at this tick */
+	bool wrote;  /* functions of the script, at this tick */
 	/* The native frame before this one has run functions of it, or is any one of PHP. */
 	bool ran;
 	bool cut;		  /* some had no room */

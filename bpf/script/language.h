@@ -111,8 +111,9 @@ struct language_code {
 	unsigned short name_bytes, file_bytes; /* 0: could not be read */
 	unsigned short kind;		       /* of code, in a language that has several */
 	unsigned short unused;
-	unsigned int lines_bytes; /* how many of the line table are in the record, */
-	unsigned int lines_at;	  /* from here on; not 0: it has these alone, of a long table */
+	unsigned int lines_bytes; /* bytes of the line table in the record */
+	unsigned int lines_at; /* offset of these in the table; not 0: the record has nothing else,
+				  of a long one */
 	unsigned int unused_too;
 	unsigned char name[LANGUAGE_NAME_BYTES];
 	unsigned char file[LANGUAGE_FILE_BYTES];

@@ -11,11 +11,11 @@
  * PHP's.
  */
 struct php_layout {
-	unsigned long long globals;   /* of executor_globals */
-	unsigned long long function;  /* of execute_ex(), the interpreter's function, */
-	unsigned long long cold;      /* and of its part that the compiler has put elsewhere */
-	unsigned long long generator; /* of zend_ce_generator */
-	unsigned long long frameless; /* of zend_flf_functions; 0: before 8.4 */
+	unsigned long long globals;	       /* of executor_globals */
+	unsigned long long function;	       /* of execute_ex(), the interpreter's function */
+	unsigned long long cold;	       /* of its part that the compiler has put elsewhere */
+	unsigned long long generator;	       /* of zend_ce_generator */
+	unsigned long long frameless;	       /* of zend_flf_functions; 0: before 8.4 */
 	unsigned int function_size, cold_size; /* the latter may be 0 */
 	/* In executor_globals: current_execute_data, opline_before_exception. */
 	unsigned short current, thrower;
@@ -59,17 +59,17 @@ struct php_instruction {
 #define PHP_OBJECT	       8   /* IS_OBJECT: a type of This */
 #define PHP_OBJECT_CLASS       16  /* in zend_object */
 #define PHP_CLASS_NAME	       8   /* in zend_class_entry: a string */
-#define PHP_STRING_HASH	       8   /* in zend_string; 0: not yet; its size follows, */
-#define PHP_STRING_TEXT	       24  /* and its text */
+#define PHP_STRING_HASH	       8   /* in zend_string; 0: not yet; its size follows */
+#define PHP_STRING_TEXT	       24  /* in zend_string */
 #define PHP_GENERATOR_FRAME    56  /* in zend_generator: execute_data */
 #define PHP_GENERATOR_PARENT   152 /* node.parent: which delegates to it; 0: none */
 
 /* What a code object of PHP is: `kind` of struct language_code. */
 enum php_kind {
 	PHP_FUNCTION,
-	PHP_MAIN,     /* the code outside of functions: of the file that PHP was started with, */
-	PHP_INCLUDED, /* of another file, */
-	PHP_EVAL,     /* of a text */
+	PHP_MAIN,     /* code outside of functions: of the file that PHP was started with */
+	PHP_INCLUDED, /* code outside of functions: of another file */
+	PHP_EVAL,     /* code of a text */
 };
 
 #endif

@@ -16,8 +16,8 @@
 /* Zero-initialised: all windows of all hosts; but until_ns must be set. */
 struct archive_query {
 	const char *directory;
-	const char *const *hosts; /* names and shell patterns; */
-	size_t host_count;	  /* 0: all */
+	const char *const *hosts; /* names and shell patterns */
+	size_t host_count;	  /* 0: all hosts */
 	uint64_t since_ns, until_ns;
 	struct profile_label_filter labels;
 	bool host_tag;	  /* give samples TAG_HOST */

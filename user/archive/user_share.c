@@ -43,8 +43,8 @@ struct sharing {
 	size_t user_count, user_room;
 	struct index by_name;
 	uint32_t *of_label; /* numbers of users */
-	uint32_t *samples;  /* numbers, those with the most samples first, */
-	uint32_t *walls;    /* and those with the most CPU time */
+	uint32_t *samples;  /* numbers, those with the most samples first */
+	uint32_t *walls;    /* numbers, those with the most CPU time first */
 	bool *location_seen, *function_seen, *label_seen;
 };
 

@@ -118,7 +118,7 @@ struct capture_options {
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;   /* also of threads, by stack and reason; with stacks, without windows */
 	bool origins; /* samples have the control group and the title of their process */
-	bool cpus;    /* and the CPU; */
+	bool cpus;    /* and the CPU */
 	/*
 	 * On behalf of the calling user, who has no right to more: only while the processes are
 	 * this user's, as bpf/owner.h has it. No frame of the kernel, nor the name of another
@@ -233,12 +233,12 @@ enum capture_rows capture_rows(const struct capture *c, uint32_t image, const ch
 /* The size of the tables for walking stacks; all 0 without CAPTURE_STACKS_CFI. */
 struct capture_tables {
 	size_t images, rows; /* images with rows, and their rows */
-	size_t bytes;	     /* kernel memory that these take, */
-	size_t size_bytes;   /* that the tables take now, */
-	size_t room_bytes;   /* and that rows may take at most */
-	size_t no_room;	     /* mapped images whose rows have no room, */
-	size_t too_large;    /* of which these never have; */
-	size_t deferred;     /* and those that are not read yet, for lack of time */
+	size_t bytes;	     /* kernel memory that these take */
+	size_t size_bytes;   /* that the tables take now */
+	size_t room_bytes;   /* that rows may take at most */
+	size_t no_room;	     /* mapped images whose rows have no room */
+	size_t too_large;    /* those of them that never have */
+	size_t deferred;     /* mapped images that are not read yet, for lack of time */
 	uint64_t evicted;    /* times that rows made room for others, since the start */
 };
 
@@ -307,9 +307,9 @@ struct capture_image {
 	int root;  /* root directory of the process, if not ours, else -1; owned by the capture */
 	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
 	uint64_t device, inode;	  /* of the file; inode 0: unknown */
-	off_t size;		  /* of the open file when it was opened, */
-	struct timespec modified; /* and when it was last modified then, */
-	struct timespec changed;  /* or changed, which no user can set back */
+	off_t size;		  /* of the open file when it was opened */
+	struct timespec modified; /* when it was last modified then */
+	struct timespec changed;  /* when it was last changed then, which no user can set back */
 	uid_t provider;	   /* the user who chose what the file holds; 0: root or the caller */
 	uint64_t serial;   /* of no other image of the recording, whatever its number */
 	unsigned int bits; /* 32 or 64 of an ELF file whose file could be opened, else 0 */
@@ -324,9 +324,9 @@ struct capture_image {
 	 * that grow with what a failure costs; share: none: 1 / AGAIN_PART of the time for all;
 	 * seen: as images without symbols, with the reason.
 	 */
-	bool is_unread;	      /* its file could not be opened so far, */
-	uint64_t next_try_ns; /* and is not tried again before */
-	bool is_reopened;     /* it could, later: for capture/unwind/ */
+	bool is_unread;	      /* its file could not be opened so far */
+	uint64_t next_try_ns; /* it is not tried again before */
+	bool is_reopened;     /* it was opened later: for capture/unwind/ */
 	bool is_left; /* open through a root directory that no process has any more, see forget.c */
 	uint64_t until_ns; /* since the epoch, not 0: the program whose code it is ended then */
 };
@@ -420,7 +420,7 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
  * window's end. wall_ns = ran_ns + runnable_ns + blocked_ns + unknown_ns, by the scheduler's clock.
  */
 struct capture_wall {
-	pid_t pid, tid;	       /* these as in capture_sample; */
+	pid_t pid, tid;	       /* as in capture_sample */
 	uint32_t generation;   /* 0 if the process is unknown */
 	char comm[16];	       /* the thread's name at the end */
 	char process_comm[16]; /* its leader's */

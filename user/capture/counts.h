@@ -22,8 +22,8 @@ struct counted {
 	/* Its pcs, leaf first: the kernel's from counts.pcs[first_pc] on, then the user's. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;
-	uint8_t end, by_frame_pointer; /* as in struct stack, */
-	uint16_t cpu;		       /* and this, or COUNTED_NO_CPU */
+	uint8_t end, by_frame_pointer; /* as in struct stack */
+	uint16_t cpu;		       /* as in struct stack, or COUNTED_NO_CPU */
 	uint32_t waker; /* of a wait: the number of who ended it; of a waker: its own; else 0 */
 };
 

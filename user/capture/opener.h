@@ -24,8 +24,8 @@
 struct opener_stall {
 	uint64_t who;
 	int pid_fd;	  /* of the opener that was left behind; -1: it is gone */
-	uint64_t next_ns; /* when to ask again, */
-	uint64_t wait_ns; /* and how much later it is after the next time */
+	uint64_t next_ns; /* when to ask again */
+	uint64_t wait_ns; /* how much later it is after the next time */
 };
 
 /*
@@ -57,8 +57,8 @@ struct opened_file {
 	uint8_t build_id[20];
 	unsigned int build_id_size; /* 0: none, or unknown */
 	unsigned int bits;	    /* 32 or 64 of an ELF file, else 0 */
-	bool is_copy;		    /* the descriptor is of a copy in memory, */
-	uid_t opened_for;	    /* which is in this user's share: the caller's, for itself */
+	bool is_copy;		    /* the descriptor is of a copy in memory */
+	uid_t opened_for;	    /* whose share a copy is in: the caller's, for itself */
 };
 
 struct sideband_record;

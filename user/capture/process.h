@@ -89,8 +89,8 @@ struct jit {
 	uint64_t exec_ns; /* when the program began, since the epoch; 0: with the process, or before
 			     the recording */
 	unsigned int programs;	/* how many programs with such memory it ran before this one */
-	uint64_t next_look_ns;	/* when to look for the file again, */
-	uint64_t look_again_ns; /* and how much later the next time: twice as much each time */
+	uint64_t next_look_ns;	/* when to look for the file again */
+	uint64_t look_again_ns; /* how much later the next time: twice as much each time */
 	/* The perf-PID.map that was taken; inode 0: none, or a dump. Another may take its place. */
 	uint64_t map_device, map_inode;
 };
@@ -113,8 +113,8 @@ struct process {
 	bool sampled;		       /* for capture/forget.h */
 	bool forgotten;		       /* forget_processes() will free its slot */
 	bool changed;		       /* is in process_table.changed */
-	uint64_t crowded_ns;	       /* when its mappings may be read again, had it too many, */
-	unsigned int crowded_count;    /* and how often they were */
+	uint64_t crowded_ns;	       /* when its mappings may be read again, had it too many */
+	unsigned int crowded_count;    /* how often it had too many */
 	struct address_space **spaces; /* each exec adds one; at least one */
 	size_t count, room;
 	struct jit jit;
@@ -179,8 +179,8 @@ struct root {
 struct process_table {
 	bool everyone; /* add each process that appears */
 	bool inherit;  /* add the children of processes in the table */
-	bool of_user;  /* all that is counted is this user's, */
-	uid_t uid;     /* whatever /proc says later */
+	bool of_user;  /* all that is counted is one user's: uid's */
+	uid_t uid;     /* with of_user: whatever /proc says later */
 	struct process *processes;
 	size_t count, room;  /* slots */
 	size_t next_process; /* no slot before it is free */
@@ -193,14 +193,14 @@ struct process_table {
 	struct opener opener;
 	struct refusals refusals; /* of this window */
 	uint64_t serials;	  /* how many images there ever were */
-	uint64_t next_open_ns;	  /* when image_open_again() goes on, */
-	size_t next_open;	  /* at which process, */
-	size_t open_left;	  /* and how many it has not asked yet */
+	uint64_t next_open_ns;	  /* when image_open_again() goes on */
+	size_t next_open;	  /* at which process image_open_again() goes on */
+	size_t open_left;	  /* how many processes it has not asked yet */
 	uint64_t next_jit_ns;	  /* when the next look of jit_look_soon() at a process is due */
 	struct root *roots;	  /* that differ from ours */
 	size_t root_count, root_room;
-	bool notes_origins; /* read the control groups of processes, */
-	bool notes_titles;  /* and their titles */
+	bool notes_origins; /* read the control groups of processes */
+	bool notes_titles;  /* read the titles of processes */
 	char **groups;	    /* paths of control groups; NULL: a free slot */
 	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */
@@ -213,10 +213,10 @@ struct process_table {
 	size_t gap_count;
 	pid_t crowded; /* a process whose mappings were dropped, over the budget; 0: none */
 	/* Bound: state. */
-	bool lacks_room;       /* there are such that are to be read again, */
-	size_t next_room;      /* at which process the search for them goes on, */
-	uint64_t next_room_ns; /* and when; */
-	uint32_t room_uid;     /* whose the last one was */
+	bool lacks_room;       /* there are such that are to be read again */
+	size_t next_room;      /* at which process the search for them goes on */
+	uint64_t next_room_ns; /* when the search goes on */
+	uint32_t room_uid;     /* whose process the search found last */
 	size_t bytes_max;      /* budget of all processes; 0: none */
 	size_t mapping_count;  /* of all address spaces */
 	size_t added; /* processes, and names of threads, since processes were last forgotten */

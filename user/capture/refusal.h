@@ -14,8 +14,8 @@
  */
 enum refusal_cause {
 	REFUSAL_NO_ANSWER,	/* files and memory: they do not answer, see capture/opener.h */
-	REFUSAL_UNWIND_TIME,	/* images: their call frame information is read later, */
-	REFUSAL_UNWIND_ROOM,	/* or has no room, see capture/unwind/ */
+	REFUSAL_UNWIND_TIME,	/* images: their call frame information is read later */
+	REFUSAL_UNWIND_ROOM,	/* images: their rows have no room, see capture/unwind/ */
 	REFUSAL_UNWIND_PROCESS, /* processes: others have their place in the tables */
 	REFUSAL_SCRIPT_NAMES,	/* names of functions of scripts: no room, see capture/scripts.h */
 	REFUSAL_CAUSES

@@ -16,8 +16,8 @@ struct bpf_program;
 /* Which ticks to count, and how. */
 struct sample_settings {
 	uint32_t sides;	       /* SAMPLE_USER, ... */
-	bool stacks;	       /* record call stacks, not pcs: by frame pointers, */
-	struct unwind *unwind; /* or, if not NULL, by call frame information */
+	bool stacks;	       /* record call stacks, not pcs */
+	struct unwind *unwind; /* how: by call frame information; NULL: by frame pointers */
 	bool everyone;	       /* count all ticks, else members': capture/members.h */
 	struct whom whom;      /* with everyone: whose alone */
 	struct sample_victim {

@@ -69,8 +69,8 @@ struct maps_reader {
 	struct process *process;
 	struct sideband_record record;
 	uint8_t read[FILE_SLOTS]; /* by hash: mappings that were read, up to FIRST_OF_FILE */
-	bool found;		  /* the thread still had an address space, */
-	bool has_code;		  /* with executable mappings of a file */
+	bool found;		  /* the thread still had an address space */
+	bool has_code;		  /* executable mappings of a file */
 	/* Bound: state. */
 	bool deferred; /* some mappings were not read yet */
 };

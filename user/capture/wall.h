@@ -53,8 +53,8 @@ struct wall {
 	uint64_t next_clock_ns; /* when to measure the scheduler's clock again */
 	uint64_t begin_ns;	/* of the window: CLOCK_MONOTONIC */
 	int64_t begin_offset;
-	struct wall_threads now;		/* at the last wall_look(), */
-	uint64_t look_ns;			/* which was then: CLOCK_MONOTONIC */
+	struct wall_threads now;		/* at the last wall_look() */
+	uint64_t look_ns;			/* when that was: CLOCK_MONOTONIC */
 	struct wall_quotas last_quotas, quotas; /* when the window began, and at the last look */
 	/* The last window: */
 	struct capture_wall *rows;

@@ -11,11 +11,11 @@
 
 /* What profild is to do. */
 struct command_line {
-	bool is_continuous; /* record the machine into an archive, */
-	bool is_record;	    /* or record processes on behalf of their users, */
-	bool is_status;	    /* or print what the process that records does, */
-	bool is_printed;    /* or nothing: help or version is printed; */
-			    /* else serve clients that call profil(2) */
+	/* At most one of these; none: serve clients that call profil(2). */
+	bool is_continuous; /* record the machine into an archive */
+	bool is_record;	    /* record processes on behalf of their users */
+	bool is_status;	    /* print what the process that records does */
+	bool is_printed;    /* help or version is printed, and no more to be done */
 	const char *socket;
 	struct limits limits;
 	const char *record_socket;

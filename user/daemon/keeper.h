@@ -45,9 +45,9 @@ struct keeper {
 	bool sent;	 /* the first item is its work */
 	bool due;	 /* another one is to be started */
 	pid_t stuck;	 /* one before it, which was killed, and is still there; 0: there is none */
-	uint64_t cpu_ns; /* CPU time that it had taken when it was looked at last, */
+	uint64_t cpu_ns; /* CPU time that it had taken when it was looked at last */
 	uint64_t next_look_ns;
-	unsigned int silent_s; /* and how many looks ago it had taken less */
+	unsigned int silent_s; /* how many looks ago it had taken less */
 	uint64_t away_ns;      /* since when none has answered; 0: one does */
 	struct keeper_item *items;
 	size_t count, room;

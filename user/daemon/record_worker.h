@@ -12,8 +12,8 @@ struct peer;
 
 /* What users may have recorded. */
 struct record_limits {
-	size_t recordings;	/* of one user at once: struct peer's person, */
-	size_t all;		/* and of all users */
+	size_t recordings;	/* of one user at once: struct peer's person */
+	size_t all;		/* of all users at once */
 	size_t starts;		/* of one user in a minute */
 	unsigned int frequency; /* the most ticks per second of CPU time, in one recording */
 	uint64_t duration_ns;

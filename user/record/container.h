@@ -29,8 +29,8 @@ void container_list_free(struct container_list *list);
 struct container_names {
 	struct container_entry {
 		char *id, *name;   /* name: NULL: unknown */
-		uint64_t first_ns; /* when it was looked for first, */
-		uint64_t next_ns;  /* and when it is next, if it has no name */
+		uint64_t first_ns; /* when it was looked for first */
+		uint64_t next_ns;  /* when it is looked for next, if it has no name */
 	} * entries;		   /* ordered by ID */
 	size_t count, room;
 	struct container_user {

@@ -41,13 +41,13 @@ struct capture_profile {
 	struct index mapping_index;
 	struct origin_names *names; /* own_names, or of a window's caller */
 	struct origin_names own_names;
-	bool is_window;			  /* of an archive */
-	bool keeps_times;		  /* of ticks */
-	size_t wall;			  /* number of the value; 0: waits were not recorded; */
-	size_t woke;			  /* and of this one */
-	struct wait_places places;	  /* with waits, */
-	struct kernel_frames kernel;	  /* and these of theirs; */
-	const char **wakers;		  /* and who ended them, by their numbers */
+	bool is_window;	  /* of an archive */
+	bool keeps_times; /* of ticks */
+	size_t wall;	  /* number of the value of wall times; 0: waits were not recorded */
+	size_t woke;	  /* number of the value of wakers */
+	struct wait_places places;	  /* with waits */
+	struct kernel_frames kernel;	  /* with waits: kernel frames of theirs */
+	const char **wakers;		  /* with waits: who ended them, by their numbers */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;

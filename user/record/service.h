@@ -38,8 +38,8 @@ enum record_flag {
 	RECORD_USER = 1 << 2,	   /* only ticks in user mode count */
 	RECORD_NATIVE = 1 << 3,	   /* stacks of scripts keep the frames of their interpreter */
 	RECORD_CPUS = 1 << 4,	   /* samples have their CPU */
-	RECORD_WALL = 1 << 5,	   /* the threads' wall times, */
-	RECORD_WAITS = 1 << 6,	   /* and waits: without windows */
+	RECORD_WALL = 1 << 5,	   /* the threads' wall times */
+	RECORD_WAITS = 1 << 6,	   /* their waits; without windows */
 	RECORD_WINDOWS = 1 << 7,   /* RECORD_CUT will be sent */
 	RECORD_FLAGS = (1 << 8) - 1,
 };

@@ -47,9 +47,10 @@ enum column_format {
 	COLUMN_NS = 1 << 4,	/* an integer in nanoseconds; tables have seconds, of 3 decimals */
 	COLUMN_SIGNED = 1 << 5, /* tables: with a "+" if it is above 0 */
 	COLUMN_KNOWN = 1 << 6,	/* 0 is unknown: "-" in tables, omitted in JSON */
-	COLUMN_OWNER = 1 << 7,	/* what identifies the row: a process or thread, */
-	COLUMN_NAMES = 2 << 7,	/* or anything else; in a table behind the numbers, in this order */
-	COLUMN_TEXT = 1 << 9,	/* the looks in a table: members of struct table_column */
+	COLUMN_OWNER = 1 << 7,	/* what identifies the row: a process or thread */
+	COLUMN_NAMES =
+		2 << 7, /* what else identifies it: in a table behind the owner and the numbers */
+	COLUMN_TEXT = 1 << 9, /* the looks in a table: members of struct table_column */
 	COLUMN_PATH = 1 << 10,
 	COLUMN_HOT = 1 << 11,
 	COLUMN_OPTIONAL = 1 << 12,

@@ -25,8 +25,8 @@ struct batch_address {
 struct batch {
 	struct profile *p;
 	uint32_t image;			 /* PROFILE_NONE: the kernel */
-	struct batch_address *addresses; /* the reader may reorder them, */
-	size_t count;			 /* and lower this to drop addresses */
+	struct batch_address *addresses; /* the reader may reorder them */
+	size_t count;			 /* the reader may lower it, to drop addresses */
 	struct symbol_extent *extents;	 /* by location: set these instead of names; or NULL */
 	bool lines;			 /* also resolve source lines and inlined functions */
 	bool (*stop)(void *context);	 /* may be NULL */

@@ -103,9 +103,9 @@ struct parts {
 struct function {
 	uint64_t start, limit;
 	uint32_t name;	/* in names */
-	uint32_t stack; /* programs: of the size of the stack frame, */
-	uint32_t files; /* of the file's number, */
-	uint32_t lines; /* and of the line */
+	uint32_t stack; /* program of the size of the stack frame */
+	uint32_t files; /* program of the file's number */
+	uint32_t lines; /* program of the line */
 	uint32_t unit;	/* what the file's number is relative to */
 	uint32_t start_line;
 	uint32_t inlined; /* program of the innermost inlined call; 0: none */

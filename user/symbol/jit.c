@@ -425,9 +425,9 @@ struct function {
 	const struct moves *moves;
 	uint64_t entry; /* 0: none yet */
 	char *name;	/* NULL: none */
-	uint64_t at;	/* offset of the next source line, */
-	uint64_t limit; /* of their end, */
-	uint64_t left;	/* and their number until there */
+	uint64_t at;	/* offset of the next source line */
+	uint64_t limit; /* offset of the end of the lines */
+	uint64_t left;	/* how many lines are left until there */
 	uint32_t line;	/* the line before; 0: none */
 	char *file;	/* of that line; NULL: unknown */
 };

@@ -42,7 +42,7 @@ struct message {
 	uint32_t kind;
 	int32_t err;
 	uint64_t cpu_ns; /* PARSER_DONE: what it took */
-	bool in_root;	 /* PARSER_OPEN: in the root directory of the image's process, */
+	bool in_root;	 /* PARSER_OPEN: in the root directory of the image's process */
 	char path[PATH_MAX];
 };
 

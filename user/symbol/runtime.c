@@ -256,9 +256,9 @@ void runtimes_free(struct runtimes *r)
 /* A runtime's share of an image's unnamed samples. */
 struct share {
 	uint64_t unnamed;
-	uint64_t most;	  /* of one process, */
-	uint32_t pid;	  /* this one; 0: unknown */
-	size_t processes; /* with unnamed samples */
+	uint64_t most;	  /* samples of the process with most of them */
+	uint32_t pid;	  /* that process; 0: unknown */
+	size_t processes; /* how many have unnamed samples */
 };
 
 /* certain: the process has these runtimes. */

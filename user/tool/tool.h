@@ -37,8 +37,8 @@ struct tool_command {
 	const char *name;
 	const char *arguments; /* as in --help */
 	const char *help;
-	enum tool_purpose purpose; /* the list of commands is in groups by it, */
-	const char *summary;	   /* with this of each: 66 columns at most */
+	enum tool_purpose purpose; /* the list of commands is in groups by it */
+	const char *summary;	   /* in that list: 66 columns at most */
 	const struct option_spec *options;
 	const struct option_group *groups; /* of the options, if they are many; or NULL */
 	bool records;			   /* it uses the capabilities of the program's file */

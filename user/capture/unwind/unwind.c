@@ -30,8 +30,8 @@ struct unwind_image_state {
 	bool known;		 /* its file was read, as far as it can be */
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
-	uint64_t device, inode;	 /* of the open file of which it was read; inode 0: none, */
-	off_t size;		 /* and what this was then */
+	uint64_t device, inode;	 /* of the open file of which it was read; inode 0: none */
+	off_t size;		 /* of that file then */
 	struct timespec changed;
 	uid_t owner;	/* who may have written the file; 0: only root */
 	uint64_t payer; /* see find_payer() */
@@ -42,8 +42,8 @@ struct unwind_image_state {
 	 * code; again: when ticks come to it, others make room; one larger than the tables never;
 	 * share: as UNWIND_SPARE_MIB; seen: unwind_no_room_images.
 	 */
-	bool no_room;	/* the tables are too small for it, */
-	bool too_large; /* as it takes more than all the room that its owner may have */
+	bool no_room;	/* the tables are too small for it */
+	bool too_large; /* it takes more than all the room that its owner may have */
 	bool again;	/* its file has been opened again: see image_open_again() */
 	/* Bound: as TIME_NS. */
 	bool deferred;	     /* there was no time to read its file: see is_out_of_time() */

@@ -40,8 +40,8 @@ struct unwind {
 	void (*trim)(struct language_code *code); /* of struct scripts */
 	struct parser *parser;			  /* for it */
 	struct process_table *processes;
-	struct counts *counts; /* receives the stacks that are walked here, */
-	struct waits *waits;   /* or this, those of waits */
+	struct counts *counts; /* receives the stacks of ticks that are walked here */
+	struct waits *waits;   /* receives those of waits */
 	bool always_on;	       /* the recording may take little time only */
 	uint64_t period_ns;    /* of the clock */
 	bool native;	       /* stacks keep the frames of interpreters */
@@ -74,8 +74,8 @@ struct unwind {
 	} past;		     /* the last address space that is no longer published */
 	uint32_t *published; /* numbers of the published processes */
 	size_t published_count, published_room;
-	size_t next_check;	/* the next of them to check for whether it has ended, */
-	uint64_t next_check_ns; /* and when */
+	size_t next_check;	/* the next of them to check for whether it has ended */
+	uint64_t next_check_ns; /* when to check */
 	struct ring_buffer *ring;
 	/* Of the BPF program: bpf/unwind.h, bpf/script/code_maps.h */
 	volatile uint32_t *is_reading_rows;

@@ -17,7 +17,7 @@ struct unwind_found {
 struct unwind_live {
 	const struct opener_memory *memory;
 	uint64_t thread_pointer;
-	struct scripts *scripts; /* receives its functions, */
+	struct scripts *scripts; /* receives its functions */
 	uint64_t since_ns;	 /* as in struct language_code */
 	uint32_t uid;
 	bool native; /* keep the frames of the interpreter */

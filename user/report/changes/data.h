@@ -79,8 +79,8 @@ struct changes_owner {
 	size_t bytes; /* that its functions take here */
 	size_t service_count, change_count;
 	size_t samples; /* scratch: of one window */
-	uint64_t limit; /* scratch: bytes that it may keep, */
-	int64_t few;	/* and fewer ticks than of functions that it keeps; 0: all */
+	uint64_t limit; /* scratch: bytes that it may keep */
+	int64_t few;	/* scratch: functions with fewer ticks are left out; 0: none */
 	bool left_out;	/* it had more than is compared */
 };
 

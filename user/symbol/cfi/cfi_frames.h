@@ -24,8 +24,8 @@ struct cfi_section {
 	uint64_t address; /* ELF virtual address of its first byte */
 	bool eh;	  /* in the format of .eh_frame */
 	bool headless;	  /* no section header gives its size: */
-	uint64_t fdes;	  /* it ends after that many FDEs, or, if 0, */
-	bool terminated;  /* at the first terminator */
+	uint64_t fdes;	  /* it ends after that many FDEs; 0: see terminated */
+	bool terminated;  /* it ends at the first terminator */
 };
 
 struct cfi_cie {

@@ -54,8 +54,8 @@ struct frame {
 	uint64_t entry;
 	uint32_t outer; /* the frame around it, or NONE */
 	uint32_t function;
-	uint64_t call_file;    /* number in the unit's file table, */
-	const char *call_path; /* and its path */
+	uint64_t call_file;    /* number in the unit's file table */
+	const char *call_path; /* that file's path */
 	uint32_t call_line, call_column;
 	bool inlined;
 };

@@ -25,7 +25,7 @@ struct dwarf_function {
 	/* private to dwarf_names.c */
 	struct dwarf_file *where;
 	uint64_t entry;
-	uint64_t at; /* the entry to be read next, */
+	uint64_t at; /* the entry to be read next */
 	struct dwarf_file *at_file;
 	bool pending, done;
 	bool qualified; /* needs its scopes in the name, for lack of a linkage name */
