@@ -102,16 +102,16 @@ struct wait_share {
 /*
  * When a thread waited: a ring of each CPU, which only this CPU fills and only user space empties,
  * as struct sample_times. A wait of WAIT_BUCKET_NS or more has a record of its own; of shorter
- * ones, all that end in the same bucket of time have one: at most 100 a second and entry. A record
- * that finds no room is lost, and its time stays in the sums of the entry. The entries without a
- * stack have no records.
+ * ones, all that end in the same bucket of time have one: at most 100 a second and entry; or each
+ * has its own, if keeps_every_wait. A record that finds no room is lost, and its time stays in the
+ * sums of the entry. The entries without a thread have no records.
  * Bound: pace.
  */
 #define WAIT_BUCKET_NS 10000000
 /*
  * Bound: users: times of waits of a CPU on their way to user space; then: the wait counts, but not
- * when it was; again: at the next reading, ten times a second; share: the CPU's own; seen: not
- * seen.
+ * when it was; again: at the next reading, ten times a second; share: the CPU's own; seen:
+ * wait_times_lost.
  */
 #define WAIT_RECORDS (1U << 14)
 
@@ -176,11 +176,12 @@ struct wait_counters {
 	unsigned long long walks;    /* waits whose stack was walked */
 	unsigned long long
 		spared; /* waits whose stack was not, as the program took too much time */
-	unsigned long long no_storage; /* waits that are in no account, for want of memory */
-	unsigned long long timed;      /* switches whose run time was measured: one in 8 */
-	unsigned long long timed_ns;   /* the sum of their run times, and of wake-ups */
-	unsigned long long wakes_lost; /* waits that ended by a known waker: no room for it */
-	unsigned long long unused[8];
+	unsigned long long no_storage;	 /* waits that are in no account, for want of memory */
+	unsigned long long timed;	 /* switches whose run time was measured: one in 8 */
+	unsigned long long timed_ns;	 /* the sum of their run times, and of wake-ups */
+	unsigned long long wakes_lost;	 /* waits that ended by a known waker: no room for it */
+	unsigned long long records_lost; /* waits that are in the sums alone: the ring was full */
+	unsigned long long unused[7];
 };
 
 #endif

@@ -140,7 +140,8 @@ struct {
 
 /* Set by user space before the load. */
 const volatile __u8 wait_reasons[WAIT_SYSTEM_CALLS] = {}; /* by the number of the system call */
-const volatile __u32 wait_percent = 0; /* how much of each CPU's time it may take; 0: any */
+const volatile __u32 wait_percent = 0;	      /* how much of each CPU's time it may take; 0: any */
+const volatile bool keeps_every_wait = false; /* each has a record of its own */
 
 /* The code in which interrupts enter the kernel; size 0: unknown. */
 const volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
@@ -643,8 +644,13 @@ __noinline int write_wait(__u64 pair, __u64 end_ns, __u64 blocked_ns, __u64 runn
 	if (!ring)
 		return 0;
 	written = ring->written;
-	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS)
+	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS) {
+		struct wait_counters *counters = bpf_map_lookup_elem(&wait_counters, &cpu);
+
+		if (counters)
+			counters->records_lost++;
 		return 0;
+	}
 	record = &ring->records[written % WAIT_RECORDS];
 	record->end_ns = end_ns;
 	record->blocked_ns = blocked_ns;
@@ -661,6 +667,10 @@ static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u3
 {
 	__u64 kept = entry->kept_end_ns;
 
+	if (keeps_every_wait) {
+		write_wait(wake_key(slot, waker), now, blocked_ns, runnable_ns);
+		return;
+	}
 	if (kept && kept / WAIT_BUCKET_NS != now / WAIT_BUCKET_NS) {
 		write_wait(wake_key(slot, 0), kept, entry->kept_blocked_ns,
 			   entry->kept_runnable_ns);

@@ -9,9 +9,10 @@
 export TZ=UTC
 cd "$work" || exit
 
+# record OPTION...
 record() {
 	begin phases "$progs/phases" 300
-	record_begin phases record --wall --max-overhead 0 --json -q -o phases.pb.gz -p "$pid"
+	record_begin phases record "$@" --max-overhead 0 --json -q -o phases.pb.gz -p "$pid"
 	send_line phases go
 	wait "$pid"
 	wait "$recorder"
@@ -45,7 +46,7 @@ print(value)
 sys.exit(not value)' "$@"
 }
 
-check "waits are recorded with their times" record
+check "waits are recorded with their times" record --wall
 "$profiltool" dump --json phases.pb.gz >dumped
 
 # Files hold waits in units of 10 us, of which a sample may lack one.
@@ -141,5 +142,21 @@ without() {
 }
 check "--no-times leaves them out" without
 check "dump prints them" grep -qE '^[0-9]+ [0-9]+\.[0-9]{5}\+[0-9]+\.[0-9]{5}' <("$profiltool" dump phases.pb.gz | sed -n '/^waits:/,$p')
+
+# --- Each wait ---
+
+check "record --chains records" record --chains
+check "it keeps the time of each wait" exits 0 "$profiltool" dump --json phases.pb.gz
+cp out dumped
+check "of short ones, too" about "(lambda b, e: len([w for w in waits if 'nap_often' in w[3] and ': sleep]' in w[2]]) >
+	5 * (e - b) / 1e7)(*phases['naps'])"
+check "to a microsecond" about 'values and all(0 <= v - t < 1000 for v, t, names in values)'
+named() {
+	"$profiltool" convert -q phases.pb.gz again.pb.gz && "$profiltool" dump --json again.pb.gz >again.json &&
+		cmp -s dumped again.json
+}
+check "and a file that is written again has the same" named
+check "what keeps no times of short waits has no chains" exits 2 "$profiltool" record --chains --no-times -o x.pb.gz -- true
+check "nor has what is not written" exits 2 "$profiltool" record --chains -- true
 
 finish

@@ -384,9 +384,9 @@ static struct profile *make_waits(void)
 	}
 	wall.labels = labels;
 	assert_int_equal(profile_add_wall(p, &wall), 0);
-	assert_int_equal(wait_list_add(&p->waits, sample[0], 1010, 30), 0);
-	assert_int_equal(wait_list_add(&p->waits, sample[1], 1040, 10), 0);
-	assert_int_equal(wait_list_add(&p->waits, sample[0], 1080, 40), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[0], 1010, 30, WAIT_NO_CPU), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[1], 1040, 10, WAIT_NO_CPU), 0);
+	assert_int_equal(wait_list_add(&p->waits, sample[0], 1080, 40, WAIT_NO_CPU), 0);
 	return p;
 }
 

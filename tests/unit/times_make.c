@@ -73,7 +73,7 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 			check(wait_list_add(&p->waits, sample,
 					    p->time_ns + (uint64_t)(first_ms * NS_PER_MS) +
 						    i * length_ns,
-					    length_ns),
+					    length_ns, WAIT_NO_CPU),
 			      "no memory");
 		return;
 	}

@@ -431,6 +431,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.tick = has_tick(c) ? &c->tick : NULL,
 		.windows = c->options.windows,
 		.waits = c->options.waits,
+		.every_wait = c->options.every_wait,
 		.waits_percent = c->options.waits_percent,
 		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
@@ -1012,6 +1013,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		totals->waits_lost = waits.no_storage;
 		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
 		totals->wakers_lost = waits.wakes_lost;
+		totals->wait_times_lost = waits.records_lost;
 	}
 	if (has_histogram(c)) {
 		const struct profil_state *state = profil_client_state(&c->histogram);
@@ -1182,6 +1184,11 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 const char *capture_no_waits(const struct capture *c)
 {
 	return c->no_waits[0] ? c->no_waits : NULL;
+}
+
+bool capture_has_every_wait(const struct capture *c)
+{
+	return c->options.waits && c->options.every_wait;
 }
 
 bool capture_has_waits(const struct capture *c)

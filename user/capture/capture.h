@@ -116,9 +116,10 @@ struct capture_options {
 	bool windows;		 /* capture_cut() will be called; no histogram */
 	size_t window_bytes;	 /* of memory: capture_is_full(); 0: a part of what is available */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
-	bool waits;   /* also of threads, by stack and reason; with stacks, without windows */
-	bool origins; /* samples have the control group and the title of their process */
-	bool cpus;    /* and the CPU */
+	bool waits;	 /* also of threads, by stack and reason; with stacks, without windows */
+	bool every_wait; /* waits have their times, also short ones */
+	bool origins;	 /* samples have the control group and the title of their process */
+	bool cpus;	 /* and the CPU */
 	/*
 	 * On behalf of the calling user, who has no right to more: only while the processes are
 	 * this user's, as bpf/owner.h has it. No frame of the kernel, nor the name of another
@@ -452,6 +453,7 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 const struct capture_wall *capture_wall(const struct capture *c, size_t *count);
 /* Whether waits are recorded; if options.waits asked for them in vain, why, else NULL. */
 bool capture_has_waits(const struct capture *c);
+bool capture_has_every_wait(const struct capture *c); /* options.every_wait */
 const char *capture_no_waits(const struct capture *c);
 
 /* The numbers of wakers are less. Bound: as WAIT_ENTRIES. */

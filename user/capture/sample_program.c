@@ -288,7 +288,9 @@ static int choose_maps(struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
 	err = prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	if (settings->waits)
-		err = err ?: waits_choose(bpf, settings->unwind, sample->cpu_count, &sample->types);
+		err = err
+			      ?: waits_choose(bpf, settings->unwind, settings->every_wait,
+					      sample->cpu_count, &sample->types);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.times, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);

@@ -30,8 +30,9 @@ struct sample_settings {
 	const struct member_owner *owner; /* see bpf/owner.h; NULL: members may be anybody's */
 	bool one_thread, inherit;	  /* for members: see bpf/members.h */
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
-	bool windows; /* ticks go on when one ends: there are two banks of each table */
-	bool waits;   /* of threads are recorded, too: with `stacks`, one window */
+	bool windows;	 /* ticks go on when one ends: there are two banks of each table */
+	bool waits;	 /* of threads are recorded, too: with `stacks`, one window; */
+	bool every_wait; /* and the time of each */
 	unsigned int waits_percent; /* see struct capture_options */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */

@@ -25,7 +25,7 @@
  * When waits were may take 1 / this of the memory until the recording ends.
  * Bound: users: the part of the memory that is free at the start which times of waits may take;
  * then: further waits count, but not when they were; again: never in this recording; share: none;
- * seen: not seen.
+ * seen: wait_times_lost.
  */
 #define TIMES_SHARE 8
 
@@ -199,8 +199,10 @@ static bool find_interrupts(struct sample_bpf *bpf, struct kernel_types *types)
 	return found;
 }
 
-int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus, struct kernel_types *types)
+int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
+		 struct kernel_types *types)
 {
+	bpf->rodata->keeps_every_wait = every;
 	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
 		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
 	bpf_program__set_autoload(cfi ? bpf->progs.switch_stacks_cfi : bpf->progs.switch_stacks,
@@ -380,15 +382,21 @@ int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, st
 }
 
 /* What has no room is in the sums alone. Returns 0 or -ENOMEM. */
-static int add_timed(struct waits *w, const struct wait_record *record, int64_t clock_offset)
+static int add_timed(struct waits *w, const struct wait_record *record, uint32_t cpu,
+		     int64_t clock_offset)
 {
-	if (w->timed_count == w->timed_max)
+	if (w->timed_count == w->timed_max) {
+		w->untimed_count++;
 		return 0;
+	}
 	if (array_reserve(&w->timed, &w->timed_room, w->timed_count + 1, sizeof(*w->timed)))
 		return -ENOMEM;
-	w->timed[w->timed_count++] =
-		(struct waits_timed){ record->end_ns - clock_offset, record->blocked_ns,
-				      record->runnable_ns, record->slot, record->waker };
+	w->timed[w->timed_count++] = (struct waits_timed){ record->end_ns - clock_offset,
+							   record->blocked_ns,
+							   record->runnable_ns,
+							   record->slot,
+							   record->waker,
+							   cpu };
 	return 0;
 }
 
@@ -402,7 +410,7 @@ int waits_read(struct waits *w, int64_t clock_offset)
 		uint64_t read = from->read;
 
 		for (; read < written && !err; read++)
-			err = add_timed(w, &from->records[read % WAIT_RECORDS], clock_offset);
+			err = add_timed(w, &from->records[read % WAIT_RECORDS], cpu, clock_offset);
 		__atomic_store_n(&from->read, read, __ATOMIC_RELEASE);
 	}
 	return err;
@@ -450,7 +458,7 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
 	*w->clock_offset = clock_offset;
 	err = run_for_each(w->end, sizeof(*all), &all, &count);
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_timed(w, &all[i], clock_offset);
+		err = add_timed(w, &all[i], WAIT_NO_CPU, clock_offset);
 	free(all);
 	close(w->program);
 	if (w->waking)
@@ -472,27 +480,41 @@ struct wait_part {
 	uint64_t left_ns;	/* of it, no time is known yet */
 };
 
+static int compare_parts(const void *a, const void *b)
+{
+	uint32_t x = ((const struct wait_part *)a)->waker, y = ((const struct wait_part *)b)->waker;
+
+	return (x > y) - (x < y);
+}
+
 /*
- * Adds when a thread was blocked to the parts of its entry: to that of the waker, and where that is
- * unknown or has no more, to the others.
+ * Adds when a thread was blocked to the parts of its entry, of which the last one has no waker and
+ * the others are in the order of theirs: to that of the waker, and where that is unknown or has no
+ * more, to the others.
  */
 static int add_blocked(struct counts *counts, const struct waits_timed *t, struct wait_part *parts,
 		       size_t count)
 {
 	uint64_t since_ns = t->end_ns - t->runnable_ns - t->blocked_ns, left_ns = t->blocked_ns;
+	const struct wait_part key = { .waker = t->waker };
+	struct wait_part *part = NULL;
+	size_t next = 0;
 	int err = 0;
 
-	for (int any = 0; any < 2; any++)
-		for (size_t i = 0; i < count && left_ns && !err; i++) {
-			uint64_t ns = parts[i].left_ns < left_ns ? parts[i].left_ns : left_ns;
+	if (count && t->waker)
+		part = bsearch(&key, parts, count - 1, sizeof(*parts), compare_parts);
+	while (left_ns && !err && (part || next < count)) {
+		uint64_t ns;
 
-			if (!ns || (!any && parts[i].waker != t->waker))
-				continue;
-			err = wait_list_add(&counts->waits, parts[i].number, since_ns, ns);
-			parts[i].left_ns -= ns;
-			left_ns -= ns;
-			since_ns += ns;
-		}
+		part = part ?: &parts[next++];
+		ns = part->left_ns < left_ns ? part->left_ns : left_ns;
+		if (ns)
+			err = wait_list_add(&counts->waits, part->number, since_ns, ns, t->cpu);
+		part->left_ns -= ns;
+		left_ns -= ns;
+		since_ns += ns;
+		part = NULL;
+	}
 	return err;
 }
 
@@ -607,7 +629,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			      ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
 					   counts, &samples[i].runnable);
 		if (!err && kept.end_ns)
-			err = add_timed(w, &kept, *w->clock_offset);
+			err = add_timed(w, &kept, WAIT_NO_CPU, *w->clock_offset);
 	}
 	if (samples)
 		samples[WAIT_ENTRIES].first = part_count;
@@ -618,7 +640,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 		err = add_blocked(counts, t, parts + first, samples[t->slot + 1].first - first);
 		if (t->runnable_ns && !err)
 			err = wait_list_add(&counts->waits, samples[t->slot].runnable,
-					    t->end_ns - t->runnable_ns, t->runnable_ns);
+					    t->end_ns - t->runnable_ns, t->runnable_ns, t->cpu);
 	}
 	free(samples);
 	free(parts);
@@ -627,7 +649,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 
 struct wait_counters waits_counters(const struct waits *w)
 {
-	struct wait_counters sum = { 0 };
+	struct wait_counters sum = { .records_lost = w->untimed_count };
 
 	for (size_t i = 0; i < w->cpus; i++) {
 		sum.waits += w->counters[i].waits;
@@ -637,6 +659,7 @@ struct wait_counters waits_counters(const struct waits *w)
 		sum.timed += w->counters[i].timed;
 		sum.timed_ns += w->counters[i].timed_ns;
 		sum.wakes_lost += w->counters[i].wakes_lost;
+		sum.records_lost += w->counters[i].records_lost;
 	}
 	return sum;
 }

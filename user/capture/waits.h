@@ -23,8 +23,11 @@ struct waits_walked {
 /* As a struct wait_record, with CLOCK_MONOTONIC. */
 struct waits_timed {
 	uint64_t end_ns, blocked_ns, runnable_ns;
-	uint32_t slot, waker; /* in entries; waker 0: unknown, or several */
+	uint16_t slot, waker; /* in entries; waker 0: unknown, or several */
+	uint32_t cpu;	      /* that the thread got then, or WAIT_NO_CPU */
 };
+
+_Static_assert(WAIT_ENTRIES <= UINT16_MAX + 1, "numbers of entries have 16 bits");
 
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
@@ -40,11 +43,16 @@ struct waits {
 	struct wait_ring *rings; /* for each possible CPU */
 	struct waits_timed *timed;
 	size_t timed_count, timed_room, timed_max; /* the memory for them is limited */
+	size_t untimed_count;			   /* so many found no room there */
 	volatile int64_t *clock_offset;		   /* of the programs */
 };
 
-/* Before the load of the sample program: chooses the programs and maps. Returns 0 or -errno. */
-int waits_choose(struct sample_bpf *bpf, bool cfi, size_t cpus, struct kernel_types *types);
+/*
+ * Before the load of the sample program: chooses the programs and maps. every: the time of each
+ * wait is kept, not of long ones alone. Returns 0 or -errno.
+ */
+int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
+		 struct kernel_types *types);
 
 /* After the load and the choice of members: waits that begin from now on are followed. */
 int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t cpus,

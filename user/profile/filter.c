@@ -870,11 +870,13 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 			if (from >= to || wall == width)
 				continue;
 			add_u64(&left[wait->sample].waited_ns, to - from);
-			err = wait_list_add(&waits, wait->sample, from, to - from);
+			err = wait_list_add(&waits, wait->sample, from, to - from,
+					    to == end_ns ? wait->cpu : WAIT_NO_CPU);
 		}
 	}
 	if (err)
 		goto out;
+	waits.complete = p->waits.complete;
 	wait_list_free(&p->waits);
 	p->waits = waits;
 	waits = (struct wait_list){ 0 };

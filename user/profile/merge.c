@@ -496,7 +496,7 @@ static int merge_samples(struct merge *m)
 		const struct timed_wait *wait = &from->waits.waits[i];
 
 		err = wait_list_add(&m->to->waits, numbers[wait->sample], wait->since_ns,
-				    wait->length_ns);
+				    wait->length_ns, wait->cpu);
 	}
 	free(numbers);
 	free(frames);
@@ -584,6 +584,7 @@ static int merge_header(struct merge *m)
 	m->one_host = m->first || (*to->host && strcmp(to->host, from->host) == 0);
 	if (!m->one_host)
 		to->ticks.count = to->waits.count = 0;
+	to->waits.complete = from->waits.complete && (m->first || to->waits.complete);
 	if (m->first) {
 		to->period_ns = from->period_ns;
 		to->frequency = from->frequency;

@@ -34,7 +34,8 @@
 	X(TITLE, "title", "titles", "[no title]", TAG_TEXT, true)                  \
 	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                     \
 	X(USER, "user", "users", NULL, TAG_TEXT, false)                            \
-	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)
+	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)                  \
+	X(WAKER_TID, "waker_tid", NULL, NULL, TAG_TEXT, true)
 
 /*
  * Options that select samples by a tag, by a name or a shell pattern: X(NUMBER, option, letter,

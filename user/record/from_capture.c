@@ -45,9 +45,12 @@ struct capture_profile {
 	bool keeps_times; /* of ticks */
 	size_t wall;	  /* number of the value of wall times; 0: waits were not recorded */
 	size_t woke;	  /* number of the value of wakers */
-	struct wait_places places;	  /* with waits */
-	struct kernel_frames kernel;	  /* with waits: kernel frames of theirs */
-	const char **wakers;		  /* with waits: who ended them, by their numbers */
+	struct wait_places places;   /* with waits */
+	struct kernel_frames kernel; /* with waits: kernel frames of theirs */
+	struct known_waker {
+		const char *name;
+		uint32_t tid;		  /* 0: of an interrupt, or secret */
+	} * wakers;			  /* with waits: who ended them, by their numbers */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
@@ -417,9 +420,9 @@ static make_tag *const tag_makers[TAG_COUNT] = {
 	[TAG_USER] = make_user,
 };
 
-/* waker: of a wait, or the sample's own name as one; NULL: none. Returns 0 or -ENOMEM. */
+/* waker: of a wait, or the sample's own name as one. Returns 0 or -ENOMEM. */
 static int label_id(struct capture_profile *b, const struct capture_sample *sample,
-		    const char *waker, uint32_t *id)
+		    struct known_waker waker, uint32_t *id)
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
@@ -442,7 +445,11 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 			text = strcmp(sample->comm, sample->process_comm) ? sample->process_comm
 									  : NULL;
 		else if (i == TAG_WAKER)
-			text = waker && *waker ? waker : NULL;
+			text = waker.name && *waker.name ? waker.name : NULL;
+		else if (i == TAG_WAKER_TID)
+			text = waker.tid && capture_has_every_wait(b->c)
+				       ? make_number(waker.tid, texts[i])
+				       : NULL;
 		else if (tag_makers[i] &&
 			 ((i != TAG_THREAD && i != TAG_INCOMPLETE) || b->is_window) &&
 			 (i != TAG_CPU || capture_has_cpus(b->c)))
@@ -484,7 +491,7 @@ static int add_walls(struct capture_profile *b)
 			.unknown_ns = from->unknown_ns,
 		};
 
-		err = label_id(b, &thread, NULL, &wall.labels);
+		err = label_id(b, &thread, (struct known_waker){ 0 }, &wall.labels);
 		err = err ?: profile_add_wall(b->p, &wall);
 	}
 	return err;
@@ -501,7 +508,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX + 1], label, number, depth;
 	uint32_t kernel_depth = sample->depth - sample->user_depth;
 	char state[THREAD_STATE_SIZE];
-	const char *waker;
+	struct known_waker waker = { 0 };
 	int err;
 
 	wait_places_frame(&b->places, sample, state);
@@ -515,10 +522,11 @@ static int add_wait(const struct capture_sample *sample, void *context)
 					 : kernel_frames_until(&b->kernel, sample, "__schedule"),
 				 reason == WAIT_FAULT ? kernel_depth : UINT32_MAX, locations + 1,
 				 &depth);
-	waker = wait->waker && reason != WAIT_CPU ? b->wakers[wait->waker] : NULL;
+	if (wait->waker && reason != WAIT_CPU)
+		waker = b->wakers[wait->waker];
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
-		waker = waker_interrupt_of(reason);
+		waker = (struct known_waker){ waker_interrupt_of(reason), 0 };
 	/* Waits that are summed up have the time of the first: too little to doubt all of them. */
 	labelled.in_doubt = false;
 	err = err ?: label_id(b, &labelled, waker, &label);
@@ -538,7 +546,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 		uint64_t since_ns = from->since_ns > b->start_ns ? from->since_ns - b->start_ns : 0;
 
 		err = wait_list_add(&b->p->waits, number, b->start_time_ns + since_ns,
-				    from->length_ns);
+				    from->length_ns, from->cpu);
 	}
 	return err;
 }
@@ -574,7 +582,9 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.uid = UINT32_MAX;
 		waker.cgroup = waker.title = NULL;
 	}
-	err = profile_string(b->p, name, &b->wakers[from->waker.number]);
+	err = profile_string(b->p, name, &b->wakers[from->waker.number].name);
+	if (kind != WAKER_INTERRUPT)
+		b->wakers[from->waker.number].tid = waker.tid;
 	if (kind == WAKER_OTHER_THREAD)
 		waker.depth = waker.user_depth = 0;
 	if (kind != WAKER_THREAD)
@@ -591,7 +601,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 		err = err
 			      ?: named_location(b, kind == WAKER_INTERRUPT ? root : "[no stack]",
 						"", &locations[depth++]);
-	err = err ?: label_id(b, &waker, name, &label);
+	err = err ?: label_id(b, &waker, (struct known_waker){ name, 0 }, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
@@ -624,7 +634,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		err = wait_places_note(&b->places, sample);
 	}
 	err = err ?: stack_locations(b, sample, 0, 0, locations, &depth);
-	err = err ?: label_id(b, sample, NULL, &label);
+	err = err ?: label_id(b, sample, (struct known_waker){ 0 }, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;
@@ -784,6 +794,7 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	if ((!capture_is_owned(b->c) && capture_each_mapping(b->c, add_mapping, b)) ||
 	    capture_each_sample(b->c, CAPTURE_TICKS, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
+	b->p->waits.complete = capture_has_every_wait(b->c);
 	if (b->wall && (capture_each_sample(b->c, CAPTURE_WAITS, note_wait, b) ||
 			capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||
 			kernel_frames_name_all(&b->kernel) ||

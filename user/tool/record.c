@@ -43,7 +43,7 @@ struct record_options {
 		pid_t pid;
 	} victim;
 	struct tool_naming naming;
-	bool no_inline, no_times, wall;
+	bool no_inline, no_times, wall, chains;
 	unsigned int overhead; /* percent */
 	bool json, quiet, verbose;
 	long limit;
@@ -143,6 +143,8 @@ static const struct option_spec options[] = {
 	  option_text, MEMBER(format) },
 	{ "wall", 0, NULL, "account for each thread's time: ran, waited for a CPU, blocked", NULL,
 	  MEMBER(wall) },
+	{ "chains", 0, NULL, "as --wall, and keep the time of each wait: 4 to 8 bytes of FILE",
+	  NULL, MEMBER(chains) },
 	{ "max-overhead", 0, "PERCENT",
 	  "with --wall: stacks of waits may take this much of the CPUs (2); 0: any", parse_overhead,
 	  MEMBER(overhead) },
@@ -277,15 +279,18 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 {
 	enum capture_stacks stacks = o->target.stacks;
 	const struct tool_ignored ignored[] = {
-		{ !o->wall, "a recording without --wall", "max-overhead", "add --wall" },
+		{ !o->wall && !o->chains, "a recording without --wall", "max-overhead",
+		  "add --wall" },
 		{ !capture_is_clock(o->target.event), "events, which measure no time",
-		  "frequency wall victim", NULL },
+		  "frequency wall chains victim", NULL },
 		{ o->scale, "--scale, which counts pcs alone",
-		  "wall native unwind-memory ask-runtimes", NULL },
+		  "wall chains native unwind-memory ask-runtimes", NULL },
 		{ stacks == CAPTURE_NO_STACKS, "recordings without stacks", "native unwind-memory",
 		  NULL },
 		{ stacks == CAPTURE_STACKS_FP, "--call-graph=fp", "unwind-memory", NULL },
-		{ !o->output, "a recording that is not written", "no-times", "add -o FILE.pb.gz" },
+		{ !o->output, "a recording that is not written", "no-times chains",
+		  "add -o FILE.pb.gz" },
+		{ o->no_times, "--no-times", "chains", NULL },
 	};
 
 	if (o->output && o->no_times && tool_check_no_times(format, e))
@@ -704,6 +709,13 @@ static int run_record(int argc, char **argv)
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
 	service = service_path();
+	o.wall |= o.chains;
+	if (service && o.chains) {
+		error_set(&e, 0, "profild keeps no times of short waits for others");
+		error_hint(&e, "record --chains as root, or with CAP_BPF and CAP_PERFMON");
+		code = tool_fail(&e);
+		goto out;
+	}
 	if (!o.scale && !service && tool_asker(&o.target, &r.asker, &e)) {
 		code = tool_fail(&e);
 		goto out;
@@ -718,6 +730,7 @@ static int run_record(int argc, char **argv)
 	c.victim_pid = o.victim.pid;
 	c.victim_name = o.victim.name;
 	c.wall = c.waits = o.wall;
+	c.every_wait = o.chains;
 	c.waits_percent = o.overhead;
 	if (o.scale)
 		c.stacks = CAPTURE_NO_STACKS;

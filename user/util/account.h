@@ -44,6 +44,7 @@
 	X(waits_user_ns, "time of waits that are to have a user stack, with CFI", .group = "wall", .zero = true) \
 	X(waits_complete_ns, "time of these whose stack reaches its start", .group = "wall", .zero = true) \
 	X(waits_cost_ns, "CPU time that following waits took, about", .group = "wall", .zero = true) \
+	X(wait_times_lost, "waits without their times: no room", .group = "wall", .zero = true, .said = true) \
 	X(wakers_lost, "waits without a waker, for want of room", .group = "wall", .zero = true, .said = true) \
 	X(wall_lost, "threads that ended unseen, as there was no room for so many at once: their time is \"unknown\", or " \
 	  "missing", .group = "wall", .json = "lost", .said = true, .loss = true, .metric = "wall_lost_threads_total") \

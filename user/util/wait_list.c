@@ -7,11 +7,12 @@
 #include "util/array.h"
 #include "util/tick_list.h"
 
-int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns)
+int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns,
+		  uint32_t cpu)
 {
 	if (array_reserve(&list->waits, &list->room, list->count + 1, sizeof(*list->waits)))
 		return -ENOMEM;
-	list->waits[list->count++] = (struct timed_wait){ since_ns, length_ns, sample };
+	list->waits[list->count++] = (struct timed_wait){ since_ns, length_ns, sample, cpu };
 	return 0;
 }
 

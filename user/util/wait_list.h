@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_WAIT_LIST_H
 #define PROFIL_UTIL_WAIT_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,16 +10,21 @@
 struct timed_wait {
 	uint64_t since_ns, length_ns; /* by the owner's clock */
 	uint32_t sample;	      /* its number */
+	uint32_t cpu;		      /* that the thread then got, if the list is complete */
 };
+
+#define WAIT_NO_CPU UINT32_MAX /* unknown */
 
 /* When waits were that are summed up in numbered samples. Zero-initialised is empty. */
 struct wait_list {
 	struct timed_wait *waits;
 	size_t count, room;
+	bool complete; /* each wait is one of them: none stands for several, or was left out */
 };
 
 /* Returns 0 or -ENOMEM. */
-int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns);
+int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns,
+		  uint32_t cpu);
 
 /* Gives the waits of sample i to sample numbers[i]; removes them if that is TICK_REMOVED. */
 void wait_list_renumber(struct wait_list *list, const uint32_t *numbers);

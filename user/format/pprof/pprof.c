@@ -1344,8 +1344,8 @@ static int read_waits(struct reader *r, const struct times_head *head)
 {
 	struct profile *p = r->p;
 	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
-	struct wire begins = head->rest, lengths = begins, numbers;
-	uint64_t later, length, number, since = 0;
+	struct wire begins = head->rest, lengths = begins, numbers, cpus;
+	uint64_t later, length, number, since = 0, cpu = 0;
 	uint64_t *left; /* of each sample of the profile: how much of its value has no time */
 	int err = 0;
 
@@ -1361,6 +1361,11 @@ static int read_waits(struct reader *r, const struct times_head *head)
 	for (uint64_t i = 0; i < head->count; i++)
 		if (!wire_take_varint(&numbers, &later))
 			return fail_at(r, numbers.at, "the times of waits are truncated");
+	cpus = numbers;
+	for (uint64_t i = 0; i < head->count; i++)
+		if (!wire_take_varint(&cpus, &later))
+			return fail_at(r, cpus.at, "the times of waits are truncated");
+	p->waits.complete = wire_left(&cpus);
 	left = calloc(p->sample_count + 1, sizeof(*left));
 	if (!left)
 		return error_no_memory(r->e);
@@ -1377,6 +1382,8 @@ static int read_waits(struct reader *r, const struct times_head *head)
 		wire_take_varint(&lengths, &length);
 		if (!wire_take_varint(&numbers, &number))
 			err = fail_at(r, at, "the times of waits are truncated");
+		else if (p->waits.complete && (!wire_take_varint(&cpus, &cpu) || cpu > UINT32_MAX))
+			err = fail_at(r, cpus.at, "the CPUs of waits are truncated or invalid");
 		else if (later > head->last - since || length > head->last - since - later)
 			err = fail_at(r, at, "a wait is later than the last one");
 		else if (!number || number > r->sample_count)
@@ -1389,7 +1396,7 @@ static int read_waits(struct reader *r, const struct times_head *head)
 		if (length * head->unit > left[sample])
 			err = fail_at(r, at, "a sample has longer waits than its value");
 		else if (wait_list_add(&p->waits, sample, p->time_ns + since * head->unit,
-				       length * head->unit))
+				       length * head->unit, (uint32_t)cpu - 1))
 			err = error_no_memory(r->e);
 		left[sample] -= length * head->unit;
 	}

@@ -34,8 +34,9 @@ struct writer_tick {
 };
 
 struct writer_wait {
-	uint64_t since, length; /* of WAIT_UNIT_NS */
+	uint64_t since, length; /* in units */
 	uint32_t sample;
+	uint32_t cpu; /* number + 1; 0: unknown */
 };
 
 struct writer {
@@ -546,10 +547,12 @@ static void write_ticks(struct writer *w)
 /* --- Times of waits --- */
 
 /*
- * As short as waits that matter alone; what is left over goes to the sample's next wait.
+ * As short as waits that matter alone; what is left over goes to the sample's next wait. Where each
+ * wait is there, they are joined to chains, whose links are as short.
  * Bound: pace.
  */
-#define WAIT_UNIT_NS 10000ULL
+#define WAIT_UNIT_NS	      10000ULL
+#define COMPLETE_WAIT_UNIT_NS 1000ULL
 
 static int earliest_wait_first(const void *left, const void *right)
 {
@@ -567,6 +570,7 @@ static void write_waits(struct writer *w)
 	size_t room = w->options->no_times ? 0 : p->waits.count, count = 0, size;
 	struct writer_wait *waits = malloc((room + 1) * sizeof(*waits));
 	uint64_t *left_ns = calloc(p->sample_count + 1, sizeof(*left_ns));
+	const uint64_t unit_ns = p->waits.complete ? COMPLETE_WAIT_UNIT_NS : WAIT_UNIT_NS;
 	uint64_t before = 0, last = 0;
 	uint8_t *to;
 
@@ -578,11 +582,11 @@ static void write_waits(struct writer *w)
 		uint64_t since_ns = from->since_ns > p->time_ns ? from->since_ns - p->time_ns : 0;
 
 		add_u64(&ns, left_ns[from->sample]);
-		left_ns[from->sample] = ns % WAIT_UNIT_NS;
-		if (ns < WAIT_UNIT_NS)
+		left_ns[from->sample] = ns % unit_ns;
+		if (ns < unit_ns)
 			continue;
-		waits[count] = (struct writer_wait){ since_ns / WAIT_UNIT_NS, ns / WAIT_UNIT_NS,
-						     from->sample };
+		waits[count] = (struct writer_wait){ since_ns / unit_ns, ns / unit_ns, from->sample,
+						     from->cpu + 1 };
 		if (waits[count].since + waits[count].length > last)
 			last = waits[count].since + waits[count].length;
 		count++;
@@ -590,11 +594,13 @@ static void write_waits(struct writer *w)
 	if (w->err || !count)
 		goto out;
 	qsort(waits, count, sizeof(*waits), earliest_wait_first);
-	size = wire_varint_size(WAIT_UNIT_NS) + wire_varint_size(last) + wire_varint_size(count);
+	size = wire_varint_size(unit_ns) + wire_varint_size(last) + wire_varint_size(count);
 	for (size_t i = 0; i < count; i++) {
 		size += wire_varint_size(waits[i].since - before) +
 			wire_varint_size(waits[i].length) +
 			wire_varint_size(w->places[waits[i].sample] + 1);
+		if (p->waits.complete)
+			size += wire_varint_size(waits[i].cpu);
 		before = waits[i].since;
 	}
 	to = reserve(w, 5 * WIRE_VARINT_MAX);
@@ -602,7 +608,7 @@ static void write_waits(struct writer *w)
 		goto out;
 	to = wire_put_varint(to, PPROF_WAITS << 3 | WIRE_BYTES);
 	to = wire_put_varint(to, size);
-	to = wire_put_varint(to, WAIT_UNIT_NS);
+	to = wire_put_varint(to, unit_ns);
 	to = wire_put_varint(to, last);
 	written(w, wire_put_varint(to, count));
 	before = 0;
@@ -614,6 +620,8 @@ static void write_waits(struct writer *w)
 		put_time(w, waits[i].length);
 	for (size_t i = 0; i < count; i++)
 		put_time(w, w->places[waits[i].sample] + 1);
+	for (size_t i = 0; i < count && p->waits.complete; i++)
+		put_time(w, waits[i].cpu);
 out:
 	free(waits);
 	free(left_ns);
