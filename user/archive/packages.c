@@ -2,15 +2,12 @@
 #include "archive/packages.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "archive/tree.h"
 #include "util/array.h"
-#include "util/directory.h"
 
 #define PACKAGES_FILE ".packages" /* in the host's directory of the archive */
 
@@ -57,18 +54,9 @@ int packages_add(struct archive_packages *p, const char *build, const char *name
 
 int packages_read(struct archive_packages *p, const char *directory, const char *host)
 {
-	struct error ignored;
-	struct tree t;
-	int err = 0, fd = -1;
-	FILE *in = NULL;
+	FILE *in = tree_read_list(directory, host, PACKAGES_FILE);
+	int err = 0;
 
-	if (!tree_open(&t, directory, host, false, &ignored))
-		fd = directory_open_file(t.fd, PACKAGES_FILE);
-	tree_close(&t);
-	if (fd >= 0)
-		in = fdopen(fd, "r");
-	if (!in && fd >= 0)
-		close(fd);
 	for (size_t i = 0; in && !err && i < PACKAGES_MOST; i++) {
 		char line[LINE_SIZE], *rest = line, *words[3];
 		uint8_t bytes[PROFILE_BUILD_ID_MAX];
@@ -101,17 +89,7 @@ static int write_packages(FILE *out, void *context, struct error *e)
 int packages_write(struct archive_packages *p, const char *directory, const char *host,
 		   struct error *e)
 {
-	char path[PATH_MAX];
-	struct tree t;
-	int err = tree_open(&t, directory, host, false, e);
-
-	if (!err) {
-		snprintf(path, sizeof(path), "%s/" PACKAGES_FILE, t.path);
-		err = directory_write_file(t.fd, PACKAGES_FILE, path, DIRECTORY_DURABLE,
-					   write_packages, p, e);
-	}
-	tree_close(&t);
-	return err;
+	return tree_write_list(directory, host, PACKAGES_FILE, write_packages, p, e);
 }
 
 void packages_free(struct archive_packages *p)

@@ -13,6 +13,7 @@
 #include "format/format.h"
 #include "util/array.h"
 #include "util/directory.h"
+#include "util/file.h"
 #include "util/sum.h"
 
 #define BLOCK_SIZE 512 /* of st_blocks */
@@ -62,6 +63,34 @@ void tree_close(struct tree *t)
 	free(t->path);
 	free(t->windows);
 	*t = (struct tree){ .fd = -1 };
+}
+
+FILE *tree_read_list(const char *directory, const char *host, const char *name)
+{
+	struct error ignored;
+	struct tree t;
+	int fd = -1;
+
+	if (!tree_open(&t, directory, host, false, &ignored))
+		fd = directory_open_file(t.fd, name);
+	tree_close(&t);
+	return file_stream(fd);
+}
+
+int tree_write_list(const char *directory, const char *host, const char *name,
+		    int (*write)(FILE *out, void *context, struct error *e), void *context,
+		    struct error *e)
+{
+	char path[PATH_MAX];
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e);
+
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/%s", t.path, name);
+		err = directory_write_file(t.fd, name, path, DIRECTORY_DURABLE, write, context, e);
+	}
+	tree_close(&t);
+	return err;
 }
 
 int tree_visit(int fd, int (*visit)(int fd, const char *name, void *context), void *context)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "archive/window_name.h"
 #include "profile/profile.h"
@@ -33,6 +34,16 @@ struct tree {
  */
 int tree_open(struct tree *t, const char *directory, const char *host, bool make, struct error *e);
 void tree_close(struct tree *t);
+
+/*
+ * A small text that is kept beside the windows, in DIRECTORY/HOST/NAME. Reading it: NULL: there is
+ * none, or it cannot be read. Writing: durably, whole or not at all; returns 0 or -errno with e
+ * set.
+ */
+FILE *tree_read_list(const char *directory, const char *host, const char *name);
+int tree_write_list(const char *directory, const char *host, const char *name,
+		    int (*write)(FILE *out, void *context, struct error *e), void *context,
+		    struct error *e);
 
 /*
  * Finds all windows of the days from day `first_s` to day `last_s`. clean: removes temporary files,

@@ -14,9 +14,6 @@
 
 #include "util/proc.h"
 
-/* The first NEEDED are needed, the others useful. */
-static const cap_value_t of_server[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE };
-
 /*
  * To read what all processes have mapped, whoever may read the files, and the kernel's symbols.
  * Debian's kernels want CAP_SYS_ADMIN for perf events, by default.
@@ -26,21 +23,24 @@ static const cap_value_t of_recorder[] = {
 	CAP_SYSLOG, CAP_SYS_ADMIN,
 };
 
-#define NEEDED 3
-
 /* Of what records on behalf of users, and of one of these: CAP_BPF and CAP_PERFMON. */
 static const cap_value_t of_users[] = { CAP_BPF, CAP_PERFMON, CAP_SETUID, CAP_SETGID,
 					CAP_SYS_PTRACE };
 
-/* Capabilities to keep. */
-struct kept {
+/* What profild keeps. */
+static const struct kept {
 	const cap_value_t *values;
 	int count;
-	int needed; /* how many of them, the first */
-	const char *hint;
+	int needed;	   /* how many of them, the first */
+	const char *names; /* of these */
+} all_kept[] = {
+	[CAPABILITIES_NONE] = { 0 },
+	[CAPABILITIES_SERVING] = { of_recorder, 3, 3, "cap_bpf,cap_perfmon,cap_sys_ptrace" },
+	[CAPABILITIES_RECORDING] = { of_recorder, sizeof(of_recorder) / sizeof(*of_recorder), 3,
+				     "cap_bpf,cap_perfmon,cap_sys_ptrace" },
+	[CAPABILITIES_USERS] = { of_users, 5, 5,
+				 "cap_bpf,cap_perfmon,cap_setuid,cap_setgid,cap_sys_ptrace" },
 };
-
-#define SETCAP "run it as root, or give it the capabilities: setcap "
 
 /* Enough for several users at their limits, and the most that systemd allows. */
 #define ENOUGH_DESCRIPTORS (512 * 1024)
@@ -69,15 +69,17 @@ static int check_permitted(const struct kept *kept, cap_t has, cap_t keep, struc
 		name = cap_to_name(*capability);
 		error_set_kind(e, ERROR_NOT_PERMITTED, 0, "profild needs %s, and does not have it",
 			       name ?: "a capability");
-		error_hint(e, "%s", kept->hint);
+		error_hint(e, "run it as root, or give it the capabilities: setcap %s=p PROFILD",
+			   kept->names);
 		cap_free(name);
 		return -EPERM;
 	}
 	return 0;
 }
 
-static int reduce(const struct kept *kept, struct error *e)
+int capabilities_keep(enum capabilities_kept which, struct error *e)
 {
+	const struct kept *kept = &all_kept[which];
 	cap_t has = cap_get_proc(), keep = cap_init();
 	int err = has && keep ? 0 : error_set(e, errno, "cannot get profild's capabilities");
 
@@ -100,48 +102,6 @@ static int reduce(const struct kept *kept, struct error *e)
 	cap_free(has);
 	cap_free(keep);
 	return err;
-}
-
-int capabilities_keep_for_serving(struct error *e)
-{
-	const struct kept kept = {
-		of_server,
-		sizeof(of_server) / sizeof(*of_server),
-		NEEDED,
-		SETCAP "cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD",
-	};
-
-	return reduce(&kept, e);
-}
-
-int capabilities_keep_for_recording(struct error *e)
-{
-	const struct kept kept = {
-		of_recorder,
-		sizeof(of_recorder) / sizeof(*of_recorder),
-		NEEDED,
-		SETCAP "cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD",
-	};
-
-	return reduce(&kept, e);
-}
-
-int capabilities_keep_for_users(struct error *e)
-{
-	const int count = sizeof(of_users) / sizeof(*of_users);
-	const struct kept kept = {
-		of_users,
-		count,
-		count,
-		SETCAP "cap_bpf,cap_perfmon,cap_setuid,cap_setgid,cap_sys_ptrace=p PROFILD",
-	};
-
-	return reduce(&kept, e);
-}
-
-int capabilities_drop(struct error *e)
-{
-	return reduce(&(struct kept){ 0 }, e);
 }
 
 int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count,

@@ -8,24 +8,28 @@
 
 #include "util/error.h"
 
-/*
- * These give up all other capabilities. Programs that profild executes would get none.
- * Return 0, or a negative errno with e set: -EPERM if one of the first three is missing.
- *
- * For serving: CAP_BPF and CAP_PERFMON, which the eBPF program needs, and CAP_SYS_PTRACE, which
- * shows the clients where /proc hides processes (hidepid, proc(5)).
- */
-int capabilities_keep_for_serving(struct error *e);
+enum capabilities_kept {
+	CAPABILITIES_NONE,
+	/*
+	 * For serving: CAP_BPF and CAP_PERFMON, which the eBPF program needs, and CAP_SYS_PTRACE,
+	 * which shows the clients where /proc hides processes (hidepid, proc(5)).
+	 */
+	CAPABILITIES_SERVING,
+	/* The same, and those for reading the code of all processes and the kernel's symbols. */
+	CAPABILITIES_RECORDING,
+	/*
+	 * For profild --record: CAP_BPF and CAP_PERFMON; CAP_SETUID and CAP_SETGID, with which it
+	 * becomes the user of a recording; and CAP_SYS_PTRACE, to see in whose user namespace a
+	 * client is.
+	 */
+	CAPABILITIES_USERS,
+};
 
-/* The same, and those for reading the code of all processes and the kernel's symbols. */
-int capabilities_keep_for_recording(struct error *e);
-
 /*
- * For profild --record: CAP_BPF and CAP_PERFMON; CAP_SETUID and CAP_SETGID, with which it becomes
- * the user of a recording by the next; and CAP_SYS_PTRACE, to see in whose user namespace a client
- * is. Returns 0, or a negative errno with e set.
+ * Gives up all other capabilities. Programs that profild executes would get none. Returns 0, or a
+ * negative errno with e set: -EPERM if one of the first three, or for users of any, is missing.
  */
-int capabilities_keep_for_users(struct error *e);
+int capabilities_keep(enum capabilities_kept which, struct error *e);
 
 /*
  * Becomes a user without a way back, who keeps CAP_BPF and CAP_PERFMON, not effective yet. Nobody
@@ -37,9 +41,6 @@ int capabilities_keep_for_user(uid_t uid, gid_t gid, const gid_t *groups, size_t
 
 /* Makes them effective, or no longer. Returns 0, or a negative errno with e set. */
 int capabilities_use_for_user(bool on, struct error *e);
-
-/* None. */
-int capabilities_drop(struct error *e);
 
 /*
  * For a program whose file has capabilities (setcap(8)), and which users without any run. Nothing

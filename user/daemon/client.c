@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bpf/cell.h"
 #include "capture/histogram.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "util/child.h"
 #include "util/clock.h"
 
 /*
@@ -28,6 +30,66 @@
 
 _Static_assert(sizeof(struct profild_hello) == 264 && sizeof(struct profild_reply) == 264,
 	       "protocol.h: what is released does not change");
+
+static int check_range(const struct profild_request *request, uint32_t number, struct error *e)
+{
+	const struct profil_range *range = &request->ranges[number];
+	uint64_t last_cell;
+
+	if (range->first > range->last || range->first < range->offset)
+		return error_set(e, 0, "range %u: its addresses are not in order", number);
+	if (number && range->first <= range[-1].last)
+		return error_set(e, 0, "range %u is not after range %u", number, number - 1);
+	if (range->wide > 1 || range->unused)
+		return error_set(e, 0, "range %u: invalid width, or an unused field is not 0",
+				 number);
+	last_cell = cell_index(range->last - range->offset, range->scale) >> range->wide;
+	if (last_cell >= request->cell_count || range->base >= request->cell_count - last_cell)
+		return error_set(e, 0, "range %u: its last cell is beyond all cells", number);
+	return 0;
+}
+
+/*
+ * Checks all fields of a message of `size` bytes, which may be more than REQUEST_SIZE: then only
+ * the first REQUEST_SIZE were received. Returns 0, or -EINVAL with e set.
+ */
+static int check_request(const struct profild_request *request, size_t size, struct error *e)
+{
+	int err = 0;
+
+	if (size < sizeof(*request))
+		return error_set(e, 0, "%zu bytes are no request", size);
+	if (request->version < PROFILD_OLDEST || request->version > PROFILD_NEWEST)
+		return error_set(e, 0, "unsupported protocol version %u: profild speaks %d to %d",
+				 request->version, PROFILD_OLDEST, PROFILD_NEWEST);
+	if (request->type == PROFILD_STOP) {
+		if (size != sizeof(*request) || request->frequency || request->except ||
+		    request->range_count || request->unused || request->cell_count)
+			return error_set(e, 0, "a STOP request has other fields");
+		return 0;
+	}
+	if (request->type != PROFILD_START)
+		return error_set(e, 0, "unknown request type %u", request->type);
+	if (request->frequency < 1 || request->frequency > PROFILD_MOST_HZ)
+		return error_set(e, 0, "the frequency is %u Hz, but may be 1 to %d",
+				 request->frequency, PROFILD_MOST_HZ);
+	if (request->except > INT32_MAX)
+		return error_set(e, 0, "no thread has the number %u", request->except);
+	if (request->range_count < 1 || request->range_count > PROFIL_RANGES)
+		return error_set(e, 0, "there are %u ranges, but may be 1 to %d",
+				 request->range_count, PROFIL_RANGES);
+	if (size != sizeof(*request) + request->range_count * sizeof(*request->ranges))
+		return error_set(e, 0, "%zu bytes are not a request of %u ranges", size,
+				 request->range_count);
+	if (request->cell_count < 1 || request->cell_count > PROFIL_CELLS)
+		return error_set(e, 0, "there are %llu cells, but may be 1 to %u",
+				 (unsigned long long)request->cell_count, PROFIL_CELLS);
+	if (request->unused)
+		return error_set(e, 0, "an unused field is not 0");
+	for (uint32_t i = 0; i < request->range_count && !err; i++)
+		err = check_range(request, i, e);
+	return err;
+}
 
 static void set_message(char *message, size_t size, const struct error *e)
 {
@@ -58,30 +120,15 @@ static int send_reply(int socket, uint32_t version, int code, const struct error
 		      const struct histogram *histogram)
 {
 	struct profild_reply reply = { .version = version, .error = code };
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { &reply, sizeof(reply) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int fd = histogram ? histogram_fd(histogram) : -1;
 
 	if (code)
 		set_message(reply.message, sizeof(reply.message), e);
 	if (histogram) {
-		int fd = histogram_fd(histogram);
-
 		reply.period_ns = histogram_period_ns(histogram);
 		reply.wait_ns = histogram_wait_ns(histogram);
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control.space);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	}
-	if (sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return -errno;
-	return 0;
+	return message_send(socket, &reply, sizeof(reply), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
@@ -105,7 +152,7 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 		goto close_peer;
 	}
 	/* It may have connected before the listening socket refused descriptors. */
-	listener_refuse_descriptors(socket);
+	listener_take_descriptors(socket, false);
 	/* Messages sent from now on have credentials. The client sends none before this reply. */
 	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		err = error_set(e, errno, "cannot ask for credentials");
@@ -303,7 +350,7 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 			  client->peer.pid);
 		err = -EPERM;
 	} else {
-		err = request_check(buffer, size, &why);
+		err = check_request(buffer, size, &why);
 		if (!err && buffer->type != PROFILD_START && !client->histogram)
 			err = error_set(&why, 0, "nothing is counted on this connection");
 	}

@@ -4,7 +4,10 @@
 
 #include "daemon/account.h"
 #include "daemon/peer.h"
-#include "daemon/request.h"
+#include "lib/protocol.h"
+
+/* Bytes of the longest request. */
+#define REQUEST_SIZE (sizeof(struct profild_request) + PROFIL_RANGES * sizeof(struct profil_range))
 
 /* One connection with its histogram. */
 struct client {

@@ -33,81 +33,39 @@ static int take_number(const char *value, uint64_t least, uint64_t most, uint64_
 	return 0;
 }
 
-/* A limit of `most`, in units: size_t. */
-static int take_limit(const char *value, uint64_t most, size_t unit, void *member, struct error *e)
-{
-	uint64_t number = 0;
-	int err = take_number(value, 1, most, &number, e);
+/* Defines a parser of numbers in units, for members of this type. */
+#define NUMBER(name, type, least, most, unit)                              \
+	static int name(const char *value, void *member, struct error *e)  \
+	{                                                                  \
+		uint64_t number = 0;                                       \
+		int err = take_number(value, (least), (most), &number, e); \
+                                                                           \
+		*(type *)member = number * (unit);                         \
+		return err;                                                \
+	}
 
-	*(size_t *)member = number * unit;
-	return err;
-}
-
-static int take_count(const char *value, void *member, struct error *e)
-{
-	return take_limit(value, 1000000, 1, member, e);
-}
-
-static int take_mib(const char *value, void *member, struct error *e)
-{
-	return take_limit(value, 1000000, MIB, member, e);
-}
-
-static int take_ticks(const char *value, void *member, struct error *e)
-{
-	return take_limit(value, 1000000000, 1, member, e);
-}
-
+NUMBER(take_count, size_t, 1, 1000000, 1)
+NUMBER(take_mib, size_t, 1, 1000000, MIB)
+NUMBER(take_ticks, size_t, 1, 1000000000, 1)
 /* Percent of a CPU's time, as ticks per second. */
-static int take_share(const char *value, void *member, struct error *e)
-{
-	return take_limit(value, 100, NS_PER_S / TICK_NS / 100, member, e);
-}
-
-static int take_frequency(const char *value, void *member, struct error *e)
-{
-	uint64_t number = 0;
-	int err = take_number(value, 1, 10000, &number, e);
-
-	*(unsigned int *)member = number;
-	return err;
-}
+NUMBER(take_share, size_t, 1, 100, NS_PER_S / TICK_NS / 100)
+NUMBER(take_frequency, unsigned int, 1, 10000, 1)
+NUMBER(take_seconds, uint64_t, 1, 3600, NS_PER_S)
+NUMBER(take_some_seconds, uint64_t, 0, 300, NS_PER_S)
+NUMBER(take_long, uint64_t, 1, 7 * 24 * 3600, NS_PER_S)
+NUMBER(take_days, uint64_t, 0, 36500, 1)
+NUMBER(take_per_hour, unsigned int, 1, TRIGGERS_HOUR_MAX, 1)
 
 static int take_event(const char *value, void *member, struct error *e)
 {
 	enum capture_event *event = member;
 
-	static const enum capture_event allowed[] = { CAPTURE_CPU_CLOCK, CAPTURE_TICK };
-
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
-		if (strcmp(value, capture_event_names[allowed[i]]) == 0) {
-			*event = allowed[i];
-			return 0;
-		}
-	return error_set(e, 0, "--event takes cpu-clock or tick, not \"%s\"", value);
-}
-
-static int take_seconds(const char *value, void *member, struct error *e)
-{
-	uint64_t *ns = member;
-	int err = take_number(value, 1, 3600, ns, e);
-
-	*ns *= NS_PER_S;
-	return err;
-}
-
-static int take_long(const char *value, void *member, struct error *e)
-{
-	uint64_t *ns = member;
-	int err = take_number(value, 1, 7 * 24 * 3600, ns, e);
-
-	*ns *= NS_PER_S;
-	return err;
-}
-
-static int take_days(const char *value, void *member, struct error *e)
-{
-	return take_number(value, 0, 36500, member, e);
+	*event = CAPTURE_CPU_CLOCK;
+	if (strcmp(value, capture_event_names[CAPTURE_TICK]) == 0)
+		*event = CAPTURE_TICK;
+	else if (strcmp(value, capture_event_names[CAPTURE_CPU_CLOCK]) != 0)
+		return error_set(e, 0, "--event takes cpu-clock or tick, not \"%s\"", value);
+	return 0;
 }
 
 /* Bytes: a number with K, M, G or T behind it, for powers of 1024. */
@@ -166,15 +124,6 @@ static int take_trigger(const char *value, void *member, struct error *e)
 	return trigger_parse(value, member, e);
 }
 
-static int take_some_seconds(const char *value, void *member, struct error *e)
-{
-	uint64_t *ns = member;
-	int err = take_number(value, 0, 300, ns, e);
-
-	*ns *= NS_PER_S;
-	return err;
-}
-
 /* A number with s, m, h or d behind it, up to a week; 0: never. NULL: the default. */
 static int take_interval(const char *value, void *member, struct error *e)
 {
@@ -202,15 +151,6 @@ static int take_interval(const char *value, void *member, struct error *e)
 	if (strcmp(value, "0") == 0)
 		return 0;
 	return error_set(e, 0, "takes an interval, such as 30m or 1h, or 0, not \"%s\"", value);
-}
-
-static int take_per_hour(const char *value, void *member, struct error *e)
-{
-	uint64_t number = 0;
-	int err = take_number(value, 1, TRIGGERS_HOUR_MAX, &number, e);
-
-	*(unsigned int *)member = number;
-	return err;
 }
 
 struct options {

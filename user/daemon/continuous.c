@@ -35,6 +35,7 @@
 #include "util/file.h"
 #include "util/number.h"
 #include "util/proc.h"
+#include "util/signals.h"
 
 /* Bound: pace. */
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
@@ -158,16 +159,6 @@ static int count_triggers(struct recorder *r, struct error *e)
 	return err;
 }
 
-/* When windows have all of a trigger's seconds, or recording ends: has the keeper write its file.
- */
-static void finish_trigger(struct recorder *r)
-{
-	if (!r->trigger.kind || (!r->end && now_ns() < r->trigger_end_ns))
-		return;
-	keeper_write_trigger(&r->keeper, &r->trigger);
-	r->trigger.kind = WINDOW_NO_TRIGGER;
-}
-
 static void take_signals(struct recorder *r)
 {
 	struct signalfd_siginfo info;
@@ -228,19 +219,14 @@ static void notify(const char *assignment)
 	close(fd);
 }
 
-/* Only from where recording goes on: a loop that hangs must not ping. */
-static void ping_watchdog(struct recorder *r)
-{
-	if (!r->ping_period_ns || now_ns() < r->next_ping_ns)
-		return;
-	r->next_ping_ns = now_ns() + r->ping_period_ns;
-	notify("WATCHDOG=1");
-}
-
 /* What is to be done again and again, besides recording. Waits for nothing. */
 static void look_after(struct recorder *r)
 {
-	ping_watchdog(r);
+	/* Only from where recording goes on: a loop that hangs must not ping. */
+	if (r->ping_period_ns && now_ns() >= r->next_ping_ns) {
+		r->next_ping_ns = now_ns() + r->ping_period_ns;
+		notify("WATCHDOG=1");
+	}
 	keeper_step(&r->keeper);
 	r->state->recorder_time_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	state_live_write(&r->live, r->state);
@@ -362,24 +348,6 @@ static void account_window(struct recorder *r, struct profile *p)
 	state_note_hour(&r->hour, s, clock_ns(CLOCK_REALTIME) / NS_PER_S);
 }
 
-/* The keeper writes it: a disk that hangs does not stop the recording. */
-static void write_window(struct recorder *r, struct profile **window)
-{
-	const struct user_share share =
-		user_share_of(&r->o->limits, WINDOW_FINE_S, (*window)->duration_ns);
-	struct error e;
-	int fd;
-
-	if (!r->o->limits.times_s)
-		(*window)->ticks.count = 0;
-	if (user_share_limit(window, &share, &e) || archive_encode(*window, keep_up, r, &fd, &e)) {
-		r->state->windows_lost++;
-		log_problem(&e);
-		return;
-	}
-	keeper_write_window(&r->keeper, fd, (*window)->time_ns, (*window)->totals.counted);
-}
-
 static int open_for(uid_t user, int root, const char *path, struct stat *status, void *context)
 {
 	struct recorder *r = context;
@@ -399,8 +367,9 @@ static int finish_window(struct recorder *r, struct error *e)
 		.context = r,
 	};
 	struct profile *p = NULL;
+	struct user_share share;
 	struct error problem;
-	int err = capture_cut(r->capture, e);
+	int err = capture_cut(r->capture, e), fd;
 
 	err = err ?: profile_from_window(r->capture, &r->names, &p, e);
 	if (err)
@@ -410,35 +379,30 @@ static int finish_window(struct recorder *r, struct error *e)
 	err = symbol_resolve(p, &names, e);
 	if (r->unread > UNREAD_LOGGED)
 		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
-	if (!err)
-		write_window(r, &p);
+	share = user_share_of(&r->o->limits, WINDOW_FINE_S, p->duration_ns);
+	if (!r->o->limits.times_s)
+		p->ticks.count = 0;
+	if (!err && (user_share_limit(&p, &share, &problem) ||
+		     archive_encode(p, keep_up, r, &fd, &problem))) {
+		r->state->windows_lost++;
+		log_problem(&problem);
+	} else if (!err) {
+		/* The keeper writes it: a disk that hangs does not stop the recording. */
+		keeper_write_window(&r->keeper, fd, p->time_ns, p->totals.counted);
+	}
 	profile_free(p);
 	malloc_trim(0); /* as continuous_run() has set it */
 	if (r->watcher.pid <= 0 &&
 	    watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, &problem))
 		log_problem(&problem);
-	finish_trigger(r);
+	/* Windows have all of a trigger's seconds, or the recording ends. */
+	if (r->trigger.kind && (r->end || now_ns() >= r->trigger_end_ns)) {
+		keeper_write_trigger(&r->keeper, &r->trigger);
+		r->trigger.kind = WINDOW_NO_TRIGGER;
+	}
 	if (!r->end)
 		look_if_due(&r->look, r->o, r->host, r->state);
 	return err;
-}
-
-/* Whether the window has to end now, as users start more than it has memory for. */
-static bool is_full(struct recorder *r)
-{
-	if (!capture_is_full(r->capture))
-		return false;
-	r->state->windows_full++;
-	return true;
-}
-
-/* Whether the window has to end now, as the time of day is another than it was. */
-static bool has_moved(const struct recorder *r)
-{
-	if (!capture_clock_moved(r->capture))
-		return false;
-	log_note("the clock was set, or the machine was suspended: another window begins");
-	return true;
 }
 
 /* They end at whole minutes of the wall clock, if they are a minute long. */
@@ -460,6 +424,7 @@ static int record_windows(struct recorder *r, struct error *e)
 	int err = 0;
 
 	while (!err && !r->end) {
+		bool ends;
 		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
 
 		look_after(r);
@@ -478,7 +443,19 @@ static int record_windows(struct recorder *r, struct error *e)
 		if (r->trigger.kind && now_ns() >= r->trigger_end_ns)
 			r->cut = true;
 		err = capture_handle(r->capture, e);
-		if (err || !(r->end || r->cut || now_ns() >= end_ns || is_full(r) || has_moved(r)))
+		if (err)
+			return err;
+		ends = r->end || r->cut || now_ns() >= end_ns;
+		if (!ends && capture_is_full(r->capture)) {
+			r->state->windows_full++;
+			ends = true;
+		}
+		if (!ends && capture_clock_moved(r->capture)) {
+			log_note("the clock was set, or the machine was suspended: another window "
+				 "begins");
+			ends = true;
+		}
+		if (!ends)
 			continue;
 		r->cut = false;
 		err = finish_window(r, e);
@@ -551,10 +528,10 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.always_on = true,
 		.wall = true,
 	};
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, 0 };
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
 	struct error problem;
 	uint64_t number;
-	sigset_t signals;
 	int err;
 
 	/*
@@ -570,17 +547,9 @@ static int start_recorder(struct recorder *r, struct error *e)
 		return -ENOMEM;
 	r->state->recorder_pid = getpid();
 	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGUSR2);
-	sigaddset(&signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	r->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->signals = signals_open(signals, e);
 	if (r->signals < 0)
-		return error_set(e, errno, "cannot watch for signals");
+		return r->signals;
 	err = check_keeping(r, e);
 	r->keeper.o = r->o;
 	r->keeper.host = r->host;
@@ -595,7 +564,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	}
 	err = err ?: parser_new(&r->rows, e) ?: parser_new(&r->symbols, e);
 	options.parser = r->rows;
-	err = err ?: capabilities_keep_for_recording(e);
+	err = err ?: capabilities_keep(CAPABILITIES_RECORDING, e);
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {
 		/* If that was for the account of wall time, the rest is recorded without it. */
@@ -636,13 +605,4 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	if (r.signals >= 0)
 		close(r.signals);
 	return err;
-}
-
-int continuous_status(const char *directory, bool json, enum state_health *health, struct error *e)
-{
-	char host[HOST_NAME_MAX + 1];
-
-	if (gethostname(host, sizeof(host)))
-		return error_set(e, errno, "cannot get the name of this machine");
-	return state_print(directory, host, json, health, e);
 }

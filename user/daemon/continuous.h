@@ -2,10 +2,7 @@
 #ifndef PROFIL_DAEMON_CONTINUOUS_H
 #define PROFIL_DAEMON_CONTINUOUS_H
 
-#include <stdbool.h>
-
 #include "daemon/continuous_options.h"
-#include "daemon/state.h"
 #include "util/error.h"
 
 /* Recording of the whole machine into an archive, minute after minute. */
@@ -16,11 +13,5 @@
  * o->triggers have the seconds around them kept. Returns 0, or a negative errno with e set.
  */
 int continuous_run(const struct continuous_options *o, struct error *e);
-
-/*
- * Prints what the process that records into this directory has done so far. *health: whether it
- * does so still. Returns as above.
- */
-int continuous_status(const char *directory, bool json, enum state_health *health, struct error *e);
 
 #endif

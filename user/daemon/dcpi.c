@@ -59,16 +59,15 @@ void dcpi_add_window(const char *directory, uint64_t *epoch_ns, struct profile *
 	log_problem(&e);
 }
 
-void dcpi_drop_old(const char *directory, const char *host, uint64_t before_ns)
+void dcpi_drop(const char *directory, const char *host, uint64_t before_s, const char *why)
 {
 	size_t dropped;
 	struct error e;
 
-	if (dcpi_drop_epochs(directory, host, before_ns / NS_PER_S, &dropped, &e))
+	if (dcpi_drop_epochs(directory, host, before_s, &dropped, &e))
 		log_problem(&e);
 	if (dropped)
-		log_note("removed %zu epochs from %s: they were over --retain-days", dropped,
-			 directory);
+		log_note("removed %zu epochs from %s: %s", dropped, directory, why);
 }
 
 int dcpi_measure(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct error *e)
@@ -84,13 +83,7 @@ int dcpi_measure(void *context, uint64_t *bytes, uint64_t *oldest_end_s, struct 
 void dcpi_drop_before(void *context, uint64_t end_s)
 {
 	const struct dcpi_part *part = context;
-	size_t dropped;
-	struct error e;
 
-	if (dcpi_drop_epochs(part->directory, part->host, end_s, &dropped, &e))
-		log_problem(&e);
-	if (dropped)
-		log_note("removed %zu epochs from %s: with the windows, they were over "
-			 "--retain-bytes or --keep-free",
-			 dropped, part->directory);
+	dcpi_drop(part->directory, part->host, end_s,
+		  "with the windows, they were over --retain-bytes or --keep-free");
 }

@@ -17,8 +17,8 @@
 void dcpi_add_window(const char *directory, uint64_t *epoch_ns, struct profile *p,
 		     struct state *state);
 
-/* Removes what the host has in epochs that began before a time, and logs it. */
-void dcpi_drop_old(const char *directory, const char *host, uint64_t before_ns);
+/* Removes what the host has in epochs that began before a time, and logs it with the reason. */
+void dcpi_drop(const char *directory, const char *host, uint64_t before_s, const char *why);
 
 /*
  * It is what archive_tidy() finds beside the windows: a host's part of the database. Where it has

@@ -11,10 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -257,22 +255,6 @@ static void write_window(struct work *w, const struct message *m, int fd)
 	malloc_trim(0);
 }
 
-static void write_trigger(struct work *w, struct archive_trigger *trigger)
-{
-	char path[PATH_MAX];
-	struct error e;
-
-	if (archive_write_trigger(w->o->directory, w->host, trigger, path, sizeof(path), &e)) {
-		w->state->triggers_failed++;
-		log_error(&e);
-		return;
-	}
-	w->state->triggers++;
-	w->state->last_trigger_s = trigger->time_ns / NS_PER_S;
-	w->state->last_trigger_kind = trigger->kind;
-	log_note("trigger %s: wrote %s", trigger->what, path);
-}
-
 /*
  * Does what the recorder has sent, after waiting at most so long for it. False: the recorder wants
  * it to end, or has ended.
@@ -280,9 +262,12 @@ static void write_trigger(struct work *w, struct archive_trigger *trigger)
 static bool take_messages(struct work *w, uint64_t wait_ms)
 {
 	uint64_t until_ns = now_ns() + wait_ms * NS_PER_MS;
+	struct archive_trigger *trigger;
 	const struct answer done = { 0 };
 	struct message m;
 	int fds[CHILD_FDS_MAX];
+	char path[PATH_MAX];
+	struct error e;
 	ssize_t size;
 
 	do {
@@ -290,16 +275,25 @@ static bool take_messages(struct work *w, uint64_t wait_ms)
 
 		size = child_receive(w->socket, &m, sizeof(m), fds,
 				     wake_ns < until_ns ? wake_ns : until_ns);
-		if (size == sizeof(m)) {
-			if (m.trigger.kind)
-				write_trigger(w, &m.trigger);
-			else
-				write_window(w, &m, fds[0]);
-			if (fds[0] >= 0)
-				close(fds[0]);
-			child_send(w->socket, &done, sizeof(done), NULL, 0);
-			until_ns = now_ns() + NEXT_MS * NS_PER_MS;
+		if (size != sizeof(m))
+			continue;
+		trigger = &m.trigger;
+		if (!trigger->kind) {
+			write_window(w, &m, fds[0]);
+		} else if (archive_write_trigger(w->o->directory, w->host, trigger, path,
+						 sizeof(path), &e)) {
+			w->state->triggers_failed++;
+			log_error(&e);
+		} else {
+			w->state->triggers++;
+			w->state->last_trigger_s = trigger->time_ns / NS_PER_S;
+			w->state->last_trigger_kind = trigger->kind;
+			log_note("trigger %s: wrote %s", trigger->what, path);
 		}
+		if (fds[0] >= 0)
+			close(fds[0]);
+		child_send(w->socket, &done, sizeof(done), NULL, 0);
+		until_ns = now_ns() + NEXT_MS * NS_PER_MS;
 	} while (size > 0 || (size == -ETIMEDOUT && now_ns() < until_ns));
 	return size == -ETIMEDOUT;
 }
@@ -308,7 +302,6 @@ static bool take_messages(struct work *w, uint64_t wait_ms)
 static void run_keeper(struct work *w, bool metrics)
 {
 	uint64_t sent_until_ns;
-	sigset_t all;
 	struct push_options push = w->o->push;
 	struct dcpi_part part = {
 		.directory = w->o->dcpi,
@@ -328,17 +321,9 @@ static void run_keeper(struct work *w, bool metrics)
 	struct error e;
 
 	/* The recorder's end ends it, too, but in order when it shuts the socket. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != w->recorder)
-		_exit(1);
-	prctl(PR_SET_NAME, "profild-keeper");
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (dup2(w->socket, STDERR_FILENO + 1) < 0)
-		_exit(1);
+	child_enter("profild-keeper", w->recorder, SIGKILL, w->socket);
 	w->socket = STDERR_FILENO + 1;
-	syscall(SYS_close_range, w->socket + 1, ~0U, 0);
-	if (capabilities_drop(&e))
+	if (capabilities_keep(CAPABILITIES_NONE, &e))
 		log_problem(&e);
 	while (metrics) {
 		publish_state(w);
@@ -376,7 +361,8 @@ static void run_keeper(struct work *w, bool metrics)
 				 sent_until_ns, note_dropped, w, &w->tidied, &e))
 			log_problem(&e);
 		if (w->o->dcpi && w->tidied.old_before_ns)
-			dcpi_drop_old(w->o->dcpi, w->host, w->tidied.old_before_ns);
+			dcpi_drop(w->o->dcpi, w->host, w->tidied.old_before_ns / NS_PER_S,
+				  "they were over --retain-days");
 		next_ms = push_windows(w);
 		publish_state(w);
 	} while (goes_on);
@@ -484,17 +470,19 @@ static bool goes_on(struct keeper *k)
 	return more || child_is_running(&process);
 }
 
-/* Once a second: how long it has not answered. Time in which this process stood does not count. */
-static void look_at_process(struct keeper *k)
+void keeper_step(struct keeper *k)
 {
 	uint64_t now = now_ns();
+	struct error e;
 
-	if (now < k->next_look_ns)
-		return;
-	k->next_look_ns = now + NS_PER_S;
-	if (k->pid > 0 && !k->metrics) {
-		k->silent_s = goes_on(k) ? 0 : k->silent_s + 1;
-		if (k->silent_s >= STUCK_S) {
+	take_answers(k);
+	give_work(k);
+	/* Once a second: how long it has not answered, but for time in which this process stood. */
+	if (now >= k->next_look_ns) {
+		k->next_look_ns = now + NS_PER_S;
+		if (k->pid > 0 && !k->metrics)
+			k->silent_s = goes_on(k) ? 0 : k->silent_s + 1;
+		if (k->pid > 0 && !k->metrics && k->silent_s >= STUCK_S) {
 			log_note("the process that keeps the files has not answered for %d "
 				 "seconds, as if its disk hung: it is ended; windows wait in "
 				 "memory",
@@ -506,18 +494,9 @@ static void look_at_process(struct keeper *k)
 			drop_process(k);
 			k->due = true;
 		}
+		k->due |= k->pid <= 0 && now - k->away_ns >= AGAIN_NS;
+		k->state->keeper_away_s = k->away_ns ? (now - k->away_ns) / NS_PER_S : 0;
 	}
-	k->due |= k->pid <= 0 && now - k->away_ns >= AGAIN_NS;
-	k->state->keeper_away_s = k->away_ns ? (now - k->away_ns) / NS_PER_S : 0;
-}
-
-void keeper_step(struct keeper *k)
-{
-	struct error e;
-
-	take_answers(k);
-	give_work(k);
-	look_at_process(k);
 	if (k->pid > 0 || !k->due || (k->stuck && !k->o->metrics))
 		return;
 	k->due = false; /* if it fails, again with the next window */

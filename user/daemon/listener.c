@@ -34,30 +34,9 @@ static bool has_option(int fd, int option, int value)
 	return getsockopt(fd, SOL_SOCKET, option, &is, &size) == 0 && is == value;
 }
 
-void listener_refuse_descriptors(int socket)
+void listener_take_descriptors(int socket, int on)
 {
-	const int off = 0;
-
-	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
-}
-
-void listener_accept_descriptors(int socket)
-{
-	const int on = 1;
-
 	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-}
-
-/* Returns how many sockets systemd passed to this process. */
-static uint64_t count_passed(void)
-{
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	uint64_t number, count;
-
-	if (!pid || !fds || number_parse(pid, 1, INT32_MAX, &number) ||
-	    number != (uint64_t)getpid() || number_parse(fds, 1, INT32_MAX, &count))
-		return 0;
-	return count;
 }
 
 static int cannot_listen(struct error *e, int code, const char *path)
@@ -182,7 +161,7 @@ static int make_socket(struct listener *listener, const struct sockaddr_un *addr
 	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (listener->fd < 0)
 		return error_set(e, errno, "cannot create a socket");
-	listener_refuse_descriptors(listener->fd);
+	listener_take_descriptors(listener->fd, false);
 	/* bind() makes the socket with these permissions: open to all users. */
 	mask = umask(0111);
 	code = bind(listener->fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
@@ -200,12 +179,14 @@ static int make_socket(struct listener *listener, const struct sockaddr_un *addr
 
 int listener_open(struct listener *listener, const char *path, struct error *e)
 {
-	uint64_t passed = count_passed();
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	uint64_t number, passed;
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int err;
 
 	*listener = (struct listener){ .fd = -1, .lock = -1 };
-	if (passed) {
+	if (pid && fds && number_parse(pid, 1, INT32_MAX, &number) == 0 &&
+	    number == (uint64_t)getpid() && number_parse(fds, 1, INT32_MAX, &passed) == 0) {
 		int fd = FIRST_PASSED_FD, flags = fcntl(fd, F_GETFL);
 
 		if (passed != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
@@ -218,7 +199,7 @@ int listener_open(struct listener *listener, const char *path, struct error *e)
 		}
 		if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
 			return error_set(e, errno, "cannot use the socket in LISTEN_FDS");
-		listener_refuse_descriptors(fd);
+		listener_take_descriptors(fd, false);
 		listener->fd = fd;
 		return 0;
 	}

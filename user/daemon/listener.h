@@ -26,13 +26,11 @@ struct listener {
 int listener_open(struct listener *listener, const char *path, struct error *e);
 
 /*
- * Makes the kernel refuse descriptors that are sent to this socket, or to one that is accepted from
- * it later: closing them can take long. Does nothing before Linux 6.16.
+ * Off: makes the kernel refuse descriptors that are sent to this socket, or to one that is accepted
+ * from it later: closing them can take long. On: takes them again, on a connection that a process
+ * of its own serves. Does nothing before Linux 6.16.
  */
-void listener_refuse_descriptors(int socket);
-
-/* Lets a connection take them again: one that a process of its own serves. */
-void listener_accept_descriptors(int socket);
+void listener_take_descriptors(int socket, int on);
 
 /*
  * Has waits in the kernel interrupted all the time (EINTR), so that no client can make profild wait

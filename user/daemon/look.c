@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -152,11 +151,16 @@ static bool found_is_systems(const struct found *f)
 	       strncmp(f->service, FOUND_UNIT "user@", strlen(FOUND_UNIT "user@")) != 0;
 }
 
+static void found_free_row(struct found *f)
+{
+	free(f->outcome);
+	free(f->builds);
+	free(f->service);
+}
+
 static void found_drop(struct found_list *l, size_t i)
 {
-	free(l->list[i].outcome);
-	free(l->list[i].builds);
-	free(l->list[i].service);
+	found_free_row(&l->list[i]);
 	memmove(&l->list[i], &l->list[i + 1], (--l->count - i) * sizeof(*l->list));
 }
 
@@ -169,7 +173,7 @@ static void found_free(struct found_list *l)
 }
 
 /* Takes what the list is to hold; frees it where there is no memory. Returns 0 or -ENOMEM. */
-static int found_add(struct found_list *l, const struct found *f)
+static int found_add(struct found_list *l, struct found *f)
 {
 	size_t oldest = 0;
 
@@ -181,9 +185,7 @@ static int found_add(struct found_list *l, const struct found *f)
 	}
 	if (!f->outcome || !f->builds || !f->service ||
 	    array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list))) {
-		free(f->outcome);
-		free(f->builds);
-		free(f->service);
+		found_free_row(f);
 		return -ENOMEM;
 	}
 	l->list[l->count++] = *f;
@@ -196,20 +198,10 @@ static int found_add(struct found_list *l, const struct found *f)
  */
 static int found_read(struct found_list *l, const char *directory, const char *host)
 {
-	struct error ignored;
-	struct tree t;
-	int err = tree_open(&t, directory, host, false, &ignored), fd = -1;
+	FILE *in = tree_read_list(directory, host, FOUND_FILE);
 	char *line = malloc(FOUND_LINE_SIZE);
-	FILE *in = NULL;
+	int err = line ? 0 : -ENOMEM;
 
-	if (!err)
-		fd = directory_open_file(t.fd, FOUND_FILE);
-	tree_close(&t);
-	err = line ? 0 : -ENOMEM;
-	if (fd >= 0)
-		in = fdopen(fd, "r");
-	if (!in && fd >= 0)
-		close(fd);
 	for (size_t i = 0; in && !err && i <= FOUND_MOST && fgets(line, FOUND_LINE_SIZE, in); i++) {
 		struct found f = { 0 };
 
@@ -220,9 +212,7 @@ static int found_read(struct found_list *l, const char *directory, const char *h
 			err = found_add(l, &f);
 			continue;
 		}
-		free(f.outcome);
-		free(f.builds);
-		free(f.service);
+		found_free_row(&f);
 	}
 	free(line);
 	if (in)
@@ -241,22 +231,6 @@ static int write_found(FILE *out, void *context, struct error *e)
 			l->list[i].end_s, l->list[i].outcome, l->list[i].builds,
 			l->list[i].service);
 	return 0;
-}
-
-static int found_write(struct found_list *l, const char *directory, const char *host,
-		       struct error *e)
-{
-	char path[PATH_MAX];
-	struct tree t;
-	int err = tree_open(&t, directory, host, false, e);
-
-	if (!err) {
-		snprintf(path, sizeof(path), "%s/" FOUND_FILE, t.path);
-		err = directory_write_file(t.fd, FOUND_FILE, path, DIRECTORY_DURABLE, write_found,
-					   l, e);
-	}
-	tree_close(&t);
-	return err;
 }
 
 static void put_escaped(const char *text, FILE *out)
@@ -465,15 +439,6 @@ static void print_path(const char *path, FILE *out)
 	free(real);
 }
 
-static void print_image(const struct change_image *image, const char *before, FILE *out)
-{
-	const struct archive_package *old = image->packages[BEFORE], *new = image->packages[AFTER];
-
-	fprintf(out, "%s%s", before, image->name);
-	if (change_image_has_versions(image))
-		fprintf(out, ", %s %s after %s", new->name, new->version, old->version);
-}
-
 static void print_deploy(const struct change *change, FILE *out)
 {
 	time_t time = (time_t)(change->end_ns / NS_PER_S);
@@ -483,8 +448,15 @@ static void print_deploy(const struct change *change, FILE *out)
 	if (gmtime_r(&time, &tm))
 		strftime(text, sizeof(text), "%F %H:%M", &tm);
 	fprintf(out, "since %s UTC (", text);
-	for (size_t i = 0; i < change->image_count && i < IMAGES_SHOWN; i++)
-		print_image(&change->images[i], i ? ", " : "a new build of ", out);
+	for (size_t i = 0; i < change->image_count && i < IMAGES_SHOWN; i++) {
+		const struct change_image *image = &change->images[i];
+		const struct archive_package *old = image->packages[BEFORE];
+		const struct archive_package *new = image->packages[AFTER];
+
+		fprintf(out, "%s%s", i ? ", " : "a new build of ", image->name);
+		if (change_image_has_versions(image))
+			fprintf(out, ", %s %s after %s", new->name, new->version, old->version);
+	}
 	if (change->image_count > IMAGES_SHOWN)
 		fprintf(out, " and %zu more", change->image_count - IMAGES_SHOWN);
 	if (!change->image_count)
@@ -661,7 +633,8 @@ static int report_changes(struct looker *k, bool of_system, struct error *e)
 		f.builds = found_builds(change);
 		if (found_add(&k->found, &f) || report_change(k, change))
 			return error_no_memory(e);
-		err = found_write(&k->found, k->o->directory, k->host, e);
+		err = tree_write_list(k->o->directory, k->host, FOUND_FILE, write_found, &k->found,
+				      e);
 	}
 	return err;
 }
@@ -699,22 +672,18 @@ static void run_look(struct looker *k, pid_t recorder)
 		.least_percent = LEAST_PERCENT,
 		.packages = &k->packages,
 	};
-	sigset_t signals;
+	sigset_t limit;
 	struct error e;
 	int err;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != recorder)
-		_exit(1);
-	prctl(PR_SET_NAME, "profild-changes");
-	sigfillset(&signals);
-	sigdelset(&signals, SIGXCPU);
-	sigprocmask(SIG_SETMASK, &signals, NULL);
-	/* Closes the recorder's descriptors, the archive's lock above all. */
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	/* Without the recorder's descriptors, the archive's lock above all. */
+	child_enter("profild-changes", recorder, SIGKILL, -1);
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXCPU);
+	sigprocmask(SIG_UNBLOCK, &limit, NULL);
 	set_limits(k->o);
 	k->begin_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
-	err = capabilities_drop(&e);
+	err = capabilities_keep(CAPABILITIES_NONE, &e);
 	if (!err &&
 	    (found_read(&k->found, k->o->directory, k->host) ||
 	     packages_read(&k->packages, k->o->directory, k->host) || changes_begin(&k->changes)))
@@ -739,7 +708,9 @@ static void run_look(struct looker *k, pid_t recorder)
 		if (k->found.list[i].end_s + FOUND_KEEP_S < k->begin_s)
 			found_drop(&k->found, i);
 	k->found.looked_s = k->begin_s;
-	err = err ?: found_write(&k->found, k->o->directory, k->host, &e);
+	err = err
+		      ?: tree_write_list(k->o->directory, k->host, FOUND_FILE, write_found,
+					 &k->found, &e);
 	if (err)
 		log_error(&e);
 	_exit(err != 0);

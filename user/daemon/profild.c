@@ -17,6 +17,8 @@
 #include "daemon/log.h"
 #include "daemon/record_server.h"
 #include "daemon/server.h"
+#include "daemon/state.h"
+#include "util/signals.h"
 
 /* Exit codes are documented in profild(8) and never change. */
 enum exit_code {
@@ -29,56 +31,38 @@ enum exit_code {
 	EXIT_KERNEL_LACKS = 6,
 };
 
-static int serve_clients(const struct command_line *o, struct error *e)
+/* Serves those who connect to a socket: programs that call profil(2), or users who record. */
+static int serve(const struct command_line *o, struct error *e)
 {
-	int err, signals = server_open_signals(e);
+	/* First, so that a signal leaves no socket behind. SIGCHLD: workers end. */
+	const int list[] = { SIGINT, SIGTERM, o->is_record ? SIGCHLD : 0, 0 };
+	int err, signals = signals_open(list, e);
 	struct histograms *histograms = NULL;
 	struct listener listener;
 
 	if (signals < 0)
 		return signals;
-	err = listener_open(&listener, o->socket, e);
+	err = listener_open(&listener, o->is_record ? o->record_socket : o->socket, e);
 	if (err) {
 		close(signals);
 		return err;
 	}
 	err = descriptor_limit_raise(e);
-	err = err ?: capabilities_keep_for_serving(e);
+	err = err ?: capabilities_keep(o->is_record ? CAPABILITIES_USERS : CAPABILITIES_SERVING, e);
 	/* Before the first client is served: attaching the eBPF program may fail. */
-	err = err ?: histograms_open(PROFIL_CLIENTS, true, &histograms, e);
+	if (!err && !o->is_record)
+		err = histograms_open(PROFIL_CLIENTS, true, &histograms, e);
+	if (!err && !o->is_record && *histograms_without_events(histograms))
+		log_note("the scheduler's tick is the clock, whatever rate is requested: %s",
+			 histograms_without_events(histograms));
 	if (!err) {
-		if (*histograms_without_events(histograms))
-			log_note("the scheduler's tick is the clock, whatever rate is requested: "
-				 "%s",
-				 histograms_without_events(histograms));
 		log_detail("ready");
-		err = server_run(listener.fd, signals, histograms, &o->limits, e);
+		err = o->is_record ? record_server_run(listener.fd, signals, &o->record, e)
+				   : server_run(listener.fd, signals, histograms, &o->limits, e);
 	}
 	histograms_close(histograms);
 	listener_close(&listener);
 	close(signals);
-	return err;
-}
-
-static int serve_users(const struct command_line *o, struct error *e)
-{
-	int err, signals =
-			 server_open_signals(e); /* blocks them: listener_open() leaves no socket */
-	struct listener listener;
-
-	if (signals < 0)
-		return signals;
-	close(signals);
-	err = listener_open(&listener, o->record_socket, e);
-	if (err)
-		return err;
-	err = descriptor_limit_raise(e);
-	err = err ?: capabilities_keep_for_users(e);
-	if (!err) {
-		log_detail("ready");
-		err = record_server_run(listener.fd, &o->record, e);
-	}
-	listener_close(&listener);
 	return err;
 }
 
@@ -114,15 +98,13 @@ int main(int argc, char **argv)
 	if (!err && !c.is_printed) {
 		if (c.is_continuous) {
 			err = continuous_run(&c.continuous, &e);
-		} else if (c.is_record) {
-			err = serve_users(&c, &e);
 		} else if (c.is_status) {
-			err = continuous_status(c.continuous.directory, c.json, &health, &e);
+			err = state_print(c.continuous.directory, c.json, &health, &e);
 			code = health == STATE_ENDED	 ? EXIT_NOT_RUNNING
 			       : health == STATE_RECORDS ? EXIT_DONE
 							 : EXIT_STUCK;
 		} else {
-			err = serve_clients(&c, &e);
+			err = serve(&c, &e);
 		}
 	}
 	free(c.config_text);

@@ -363,47 +363,26 @@ refuse:
 	return true;
 }
 
-/* A worker that does not end keeps its place: see record_worker_run(). */
-static void reap_workers(struct record_server *s)
-{
-	for (size_t i = s->count; i-- > 0;)
-		if (s->clients[i].stage != WAITS &&
-		    waitpid(s->clients[i].worker, NULL, WNOHANG) == s->clients[i].worker)
-			remove_client(s, &s->clients[i]);
-}
-
-static void take_signals(struct record_server *s)
-{
-	struct signalfd_siginfo info;
-
-	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
-		s->end |= info.ssi_signo != SIGCHLD;
-}
-
-/* Milliseconds until a connection has waited too long; -1: none waits. */
-static int next_end(const struct record_server *s)
-{
-	uint64_t now = now_ns();
-
-	for (size_t i = 0; i < s->count; i++)
-		if (s->clients[i].stage == WAITS) /* the oldest */
-			return s->clients[i].until_ns > now
-				       ? (int)((s->clients[i].until_ns - now) / NS_PER_MS) + 1
-				       : 0;
-	return -1;
-}
-
 /* Waits for events and serves them. */
 static int take_events(struct record_server *s, struct error *e)
 {
 	size_t count = s->count;
+	struct signalfd_siginfo info;
+	uint64_t now = now_ns();
 	bool accepted = true;
+	int wait_ms = -1;
 
 	s->polled[0] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
 	s->polled[1] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
-	for (size_t i = 0; i < count; i++)
-		s->polled[2 + i] = (struct pollfd){ .fd = s->clients[i].socket, .events = POLLIN };
-	if (poll(s->polled, 2 + count, next_end(s)) < 0) {
+	for (size_t i = 0; i < count; i++) {
+		const struct record_client *client = &s->clients[i];
+		uint64_t left_ns = client->until_ns > now ? client->until_ns - now : 0;
+
+		s->polled[2 + i] = (struct pollfd){ .fd = client->socket, .events = POLLIN };
+		if (client->stage == WAITS && wait_ms < 0) /* the oldest */
+			wait_ms = left_ns ? left_ns / NS_PER_MS + 1 : 0;
+	}
+	if (poll(s->polled, 2 + count, wait_ms) < 0) {
 		if (errno != EINTR)
 			return error_set(e, errno, "cannot wait for events");
 		return 0;
@@ -412,8 +391,13 @@ static int take_events(struct record_server *s, struct error *e)
 	for (size_t i = count; i-- > 0;)
 		serve_client(s, &s->clients[i], s->polled[2 + i].revents);
 	if (s->polled[0].revents) {
-		take_signals(s);
-		reap_workers(s);
+		while (read(s->signals, &info, sizeof(info)) == sizeof(info))
+			s->end |= info.ssi_signo != SIGCHLD;
+		/* A worker that does not end keeps its place: see record_worker_run(). */
+		for (size_t i = s->count; i-- > 0;)
+			if (s->clients[i].stage != WAITS &&
+			    waitpid(s->clients[i].worker, NULL, WNOHANG) == s->clients[i].worker)
+				remove_client(s, &s->clients[i]);
 	}
 	if (s->polled[1].revents && !s->end)
 		accepted = accept_connection(s);
@@ -423,20 +407,12 @@ static int take_events(struct record_server *s, struct error *e)
 	return 0;
 }
 
-int record_server_run(int listener, const struct record_limits *limits, struct error *e)
+int record_server_run(int listener, int signals, const struct record_limits *limits,
+		      struct error *e)
 {
-	struct record_server s = { .listener = listener, .limits = limits };
-	sigset_t set;
+	struct record_server s = { .listener = listener, .signals = signals, .limits = limits };
 	int err = 0;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s.signals < 0)
-		return error_set(e, errno, "cannot watch for signals");
 	if (perf_event_needs_root())
 		log_note("kernel.perf_event_paranoid is above 2: Debian's kernels then open perf "
 			 "events for root alone, and all recordings are refused: "
@@ -450,7 +426,6 @@ int record_server_run(int listener, const struct record_limits *limits, struct e
 	while (s.count)
 		remove_client(&s, &s.clients[s.count - 1]);
 	listener_limit_waits(false);
-	close(s.signals);
 	free(s.clients);
 	free(s.polled);
 	free(s.users);

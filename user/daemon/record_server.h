@@ -7,9 +7,10 @@
 
 /*
  * Serves clients that connect to the listening socket (record/service.h), each by a process of its
- * own, until SIGTERM or SIGINT comes, which have been blocked. The descriptor stays the caller's.
- * Returns 0, or a negative errno with e set.
+ * own, until SIGTERM or SIGINT comes from `signals` (signals_open(), with SIGCHLD). The descriptors
+ * stay the caller's. Returns 0, or a negative errno with e set.
  */
-int record_server_run(int listener, const struct record_limits *limits, struct error *e);
+int record_server_run(int listener, int signals, const struct record_limits *limits,
+		      struct error *e);
 
 #endif

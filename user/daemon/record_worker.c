@@ -39,6 +39,7 @@
 #include "script/language.h"
 #include "symbol/elf_file.h"
 #include "symbol/parser.h"
+#include "util/child.h"
 #include "util/clock.h"
 #include "util/memory.h"
 #include "util/number.h"
@@ -103,7 +104,7 @@ int record_greet(int socket, struct error *e)
 	/* Messages sent from now on have credentials. The client sends none before this reply. */
 	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		return error_set(e, errno, "cannot ask for credentials");
-	listener_accept_descriptors(socket);
+	listener_take_descriptors(socket, true);
 	if (send(socket, &ready, sizeof(ready), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return error_set(e, errno, "the client has gone");
 	return 0;
@@ -124,29 +125,6 @@ void record_refuse(int socket, int code, const struct error *e)
 
 /* --- The request --- */
 
-/* Takes the descriptors and the sender out of the control messages. */
-static void take_control(struct worker *w, struct msghdr *message, pid_t *sender)
-{
-	struct cmsghdr *c;
-
-	*sender = 0;
-	for (c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		struct ucred who;
-
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
-			memcpy(&who, CMSG_DATA(c), sizeof(who));
-			*sender = who.pid;
-		} else if (c->cmsg_type == SCM_RIGHTS) {
-			size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-			w->count = count <= RECORD_TARGETS_MAX ? count : 0;
-			memcpy(w->pidfds, CMSG_DATA(c), w->count * sizeof(int));
-		}
-	}
-}
-
 static int receive_request(struct worker *w, struct error *e)
 {
 	union {
@@ -161,19 +139,30 @@ static int receive_request(struct worker *w, struct error *e)
 		.msg_controllen = sizeof(control.space),
 	};
 	const struct record_request *r = &w->request;
+	struct ucred who = { 0 };
 	ssize_t size;
-	pid_t sender;
 
 	size = recvmsg(w->socket, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	if (size <= 0)
 		return error_set(e, size ? errno : ECONNRESET, "cannot receive the request");
-	take_control(w, &message, &sender);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
+			memcpy(&who, CMSG_DATA(c), sizeof(who));
+		} else if (c->cmsg_type == SCM_RIGHTS) {
+			w->count = count <= RECORD_TARGETS_MAX ? count : 0;
+			memcpy(w->pidfds, CMSG_DATA(c), w->count * sizeof(int));
+		}
+	}
 	if (message.msg_flags & MSG_CTRUNC)
 		return error_set(e, 0, "more than %d processes, or other data, came with it",
 				 RECORD_TARGETS_MAX);
-	if (sender != w->peer.pid)
+	if (who.pid != w->peer.pid)
 		return error_set(e, 0, "process %d cannot ask on the connection of process %d",
-				 sender, w->peer.pid);
+				 who.pid, w->peer.pid);
 	if (size != sizeof(*r))
 		return error_set(e, 0, "%zd bytes are no request", size);
 	if (r->version < RECORD_OLDEST || r->version > RECORD_NEWEST)
@@ -227,13 +216,6 @@ static pid_t pid_of(int pidfd)
 	return pid;
 }
 
-static bool has_ended(int pidfd)
-{
-	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-
-	return poll(&ended, 1, 0) != 0;
-}
-
 static int open_of(pid_t pid, const char *file)
 {
 	return open(proc_path(pid, 0, file).text, O_RDONLY | O_CLOEXEC);
@@ -275,7 +257,7 @@ static int check_access(const struct worker *w, const struct stat *clients, size
 		close(maps);
 	if (space >= 0)
 		close(space);
-	if (has_ended(w->pidfds[number]))
+	if (child_has_ended(w->pidfds[number]))
 		return error_set(e, ESRCH, "cannot profile the process: it has ended");
 	if (is_ours)
 		return 0;
@@ -365,7 +347,7 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 		parser_free(w->rows);
 		w->capture = NULL;
 		w->rows = NULL;
-		err = err ?: capabilities_drop(e);
+		err = err ?: capabilities_keep(CAPABILITIES_NONE, e);
 	}
 	if (!err)
 		add_build_ids(p);
@@ -402,19 +384,6 @@ static int set_end(const struct worker *w, uint64_t ns, struct error *e)
 	return timer_settime(w->end, 0, &end, NULL) ? error_set(e, errno, "cannot set a timer") : 0;
 }
 
-/* Asks for a place among the recordings, now that the request has passed. */
-static int take_place(const struct worker *w, struct error *e)
-{
-	struct record_verdict verdict = { 0 };
-
-	if (send(w->server, &verdict, sizeof(verdict), MSG_NOSIGNAL) < 0 ||
-	    recv(w->server, &verdict, sizeof(verdict), 0) != sizeof(verdict))
-		return error_set(e, ECONNRESET, "profild has ended");
-	if (verdict.err)
-		*e = verdict.why;
-	return verdict.err ?: set_end(w, w->limits->duration_ns + GRACE_NS, e);
-}
-
 static int start_recording(struct worker *w, struct error *e)
 {
 	const struct record_request *r = &w->request;
@@ -441,6 +410,7 @@ static int start_recording(struct worker *w, struct error *e)
 		.from_exec = r->flags & RECORD_FROM_EXEC,
 	};
 	struct record_reply reply = { .type = RECORD_STARTED };
+	struct record_verdict verdict = { 0 };
 	const char *no_waits;
 	int err;
 
@@ -451,7 +421,18 @@ static int start_recording(struct worker *w, struct error *e)
 					 "a descriptor is none of a process that runs and that "
 					 "profild can see");
 	}
-	err = check_all(w, e) ?: take_place(w, e) ?: parser_new(&w->rows, e);
+	err = check_all(w, e);
+	if (err)
+		return err;
+	/* Asks for a place among the recordings, now that the request has passed. */
+	if (send(w->server, &verdict, sizeof(verdict), MSG_NOSIGNAL) < 0 ||
+	    recv(w->server, &verdict, sizeof(verdict), 0) != sizeof(verdict))
+		return error_set(e, ECONNRESET, "profild has ended");
+	if (verdict.err) {
+		*e = verdict.why;
+		return verdict.err;
+	}
+	err = set_end(w, w->limits->duration_ns + GRACE_NS, e) ?: parser_new(&w->rows, e);
 	options.parser = w->rows;
 	err = err ?: capabilities_use_for_user(true, e);
 	if (err)
@@ -482,24 +463,6 @@ static int start_recording(struct worker *w, struct error *e)
 	return send_reply(w, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
 }
 
-/*
- * Sets *command to RECORD_STOP, RECORD_CUT or 0: none came. Returns 0; -ECONNRESET: the client has
- * disconnected.
- */
-static int receive_command(const struct worker *w, char *command)
-{
-	ssize_t n = recv(w->socket, command, 1, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		*command = 0;
-		return 0;
-	}
-	if (n <= 0 || (*command != RECORD_STOP &&
-		       (*command != RECORD_CUT || !(w->request.flags & RECORD_WINDOWS))))
-		return -ECONNRESET;
-	return 0;
-}
-
 static int run_recording(struct worker *w, struct error *e)
 {
 	uint64_t end_ns = now_ns() + w->limits->duration_ns;
@@ -514,7 +477,8 @@ static int run_recording(struct worker *w, struct error *e)
 			{ .fd = w->socket, .events = POLLIN },
 			{ .fd = w->server },
 		};
-		char command;
+		char command = 0;
+		ssize_t size;
 
 		if (poll(fds, 3, LOOK_MS) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for samples");
@@ -523,7 +487,11 @@ static int run_recording(struct worker *w, struct error *e)
 		err = capture_handle(w->capture, e);
 		if (err)
 			return err;
-		if (receive_command(w, &command))
+		size = recv(w->socket, &command, 1, MSG_DONTWAIT);
+		if (size < 0 ? errno != EAGAIN && errno != EINTR
+			     : !size || (command != RECORD_STOP &&
+					 (command != RECORD_CUT ||
+					  !(w->request.flags & RECORD_WINDOWS))))
 			return error_set(e, ECONNRESET, "the client has gone");
 		if (command == RECORD_STOP)
 			end = RECORD_ENDED;

@@ -2,11 +2,9 @@
 #include "daemon/server.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,19 +61,6 @@ struct server {
 	uint64_t next_look_ns; /* when to look at the clocks */
 	bool end;
 };
-
-int server_open_signals(struct error *e)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
-}
 
 static int add_watch(const struct server *s, int fd, struct watch *watch, struct error *e)
 {
@@ -189,41 +174,6 @@ static void accept_connections(struct server *s)
 	set_listening(s, false);
 }
 
-/*
- * Accepts connections again if a pause is over. Returns the milliseconds until its end, or -1 if
- * there is no pause.
- */
-static int end_pause(struct server *s)
-{
-	uint64_t now = now_ns();
-
-	if (!s->pause_end_ns)
-		return -1;
-	if (now < s->pause_end_ns)
-		return (s->pause_end_ns - now) / NS_PER_MS + 1;
-	set_listening(s, true);
-	return -1;
-}
-
-/*
- * Looks at the clocks from time to time. Returns the milliseconds until the next time, or -1 if
- * there are none.
- */
-static int check_clocks(struct server *s)
-{
-	uint64_t now = now_ns();
-	struct error e;
-
-	if (!histograms_need_look(s->histograms))
-		return -1;
-	if (now >= s->next_look_ns) {
-		s->next_look_ns = now + CPUS_LOOK_NS;
-		if (histograms_look(s->histograms, &e))
-			log_problem(&e);
-	}
-	return (s->next_look_ns - now) / NS_PER_MS + 1;
-}
-
 /* Sorts closed connections last, the others by the time that profild has spent on their users. */
 static int compare_service(const void *one, const void *other)
 {
@@ -262,11 +212,24 @@ static void serve_connection(struct server *s, struct connection *connection)
 /* Waits for events and serves them. */
 static int take_events(struct server *s, struct error *e)
 {
-	int pause = end_pause(s), clocks = check_clocks(s);
-	int count = epoll_wait(s->epoll, s->events, s->event_room,
-			       pause < 0 || (clocks >= 0 && clocks < pause) ? clocks : pause);
-	uint64_t end_ns;
+	uint64_t now = now_ns(), next_ns = s->pause_end_ns ?: UINT64_MAX, end_ns;
+	struct error problem;
+	int count;
 
+	if (now >= next_ns) {
+		set_listening(s, true);
+		next_ns = UINT64_MAX;
+	}
+	if (histograms_need_look(s->histograms)) {
+		if (now >= s->next_look_ns) {
+			s->next_look_ns = now + CPUS_LOOK_NS;
+			if (histograms_look(s->histograms, &problem))
+				log_problem(&problem);
+		}
+		next_ns = s->next_look_ns < next_ns ? s->next_look_ns : next_ns;
+	}
+	count = epoll_wait(s->epoll, s->events, s->event_room,
+			   next_ns < UINT64_MAX ? (int)((next_ns - now) / NS_PER_MS) + 1 : -1);
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
 	listener_limit_waits(true);
@@ -307,30 +270,24 @@ static int take_events(struct server *s, struct error *e)
 	return 0;
 }
 
-static int open_server(struct server *s, int signals, const struct limits *limits, struct error *e)
-{
-	int err = accounts_open(&s->accounts, limits, e);
-
-	if (err)
-		return err;
-	s->signals_watch.kind = WATCH_SIGNALS;
-	s->listener_watch.kind = WATCH_LISTENER;
-	s->request = malloc(REQUEST_SIZE);
-	if (!s->request || array_reserve(&s->events, &s->event_room, 2, sizeof(*s->events)))
-		return error_no_memory(e);
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0)
-		return error_set(e, errno, "cannot create an epoll instance");
-	err = add_watch(s, signals, &s->signals_watch, e);
-	return err ?: add_watch(s, s->listener, &s->listener_watch, e);
-}
-
 int server_run(int listener, int signals, struct histograms *histograms,
 	       const struct limits *limits, struct error *e)
 {
-	struct server s = { .listener = listener, .histograms = histograms, .epoll = -1 };
-	int err = open_server(&s, signals, limits, e);
+	struct server s = {
+		.listener = listener,
+		.listener_watch = { WATCH_LISTENER },
+		.signals_watch = { WATCH_SIGNALS },
+		.histograms = histograms,
+		.epoll = epoll_create1(EPOLL_CLOEXEC),
+		.request = malloc(REQUEST_SIZE),
+	};
+	int err = s.epoll < 0 ? error_set(e, errno, "cannot create an epoll instance") : 0;
 
+	err = accounts_open(&s.accounts, limits, e) ?: err;
+	if (!s.request || array_reserve(&s.events, &s.event_room, 2, sizeof(*s.events)))
+		err = error_no_memory(e);
+	err = err ?: add_watch(&s, signals, &s.signals_watch, e);
+	err = err ?: add_watch(&s, listener, &s.listener_watch, e);
 	while (!err && !s.end)
 		err = take_events(&s, e);
 	listener_limit_waits(true); /* closing a socket can wait, too */

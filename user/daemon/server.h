@@ -6,13 +6,8 @@
 #include "util/error.h"
 
 /*
- * Blocks SIGTERM and SIGINT. Returns a descriptor that they can be read from, which is the
- * caller's, or a negative errno with e set.
- */
-int server_open_signals(struct error *e);
-
-/*
- * Serves clients that connect to the listening socket until a signal comes. The descriptors and the
+ * Serves clients that connect to the listening socket until one of the signals comes, of which
+ * `signals` is a descriptor (signals_open()). The descriptors and the
  * histograms stay the caller's; when it returns, no client's histogram is left. Returns 0, or a
  * negative errno with e set.
  */

@@ -176,73 +176,57 @@ struct state *state_new(struct error *e)
 	return NULL;
 }
 
-/* Units are named by whoever may make control groups. Whole characters, as many as have room. */
-static void make_unit_name(const char *raw, char name[static STATE_UNIT_SIZE])
-{
-	char *text = text_visible(raw);
-	size_t size = text ? strlen(text) : 0;
-
-	if (size >= STATE_UNIT_SIZE)
-		for (size = STATE_UNIT_SIZE - 1; size && (text[size] & 0xc0) == 0x80;)
-			size--;
-	snprintf(name, STATE_UNIT_SIZE, "%.*s", (int)size, text ?: "");
-	free(text);
-}
-
 /* The place of all services that have none; one that is called so has it, too. */
 #define OTHERS "other"
 
-static struct state_unit *find_unit(struct state *s, const char *name)
-{
-	for (size_t i = 0; i < s->unit_count; i++)
-		if (strcmp(s->units[i].name, name) == 0)
-			return &s->units[i];
-	return NULL;
-}
-
-/* Whether a service may have this place, and rather than the place `than`; NULL: none yet. */
-static bool may_replace(const struct state_unit *unit, bool of_system, uint64_t now_s,
-			const struct state_unit *than)
-{
-	bool is_old = now_s > unit->last_s + STATE_UNIT_S;
-
-	if (!is_old && (!of_system || unit->of_system))
-		return false;
-	if (than && unit->of_system != than->of_system)
-		return than->of_system;
-	return !than || unit->last_s < than->last_s;
-}
-
-/* A place for a service that has none; the first one, of all others, if there is none. */
-static struct state_unit *unit_place(struct state *s, bool of_system, uint64_t now_s)
+/*
+ * The place of a service: its own, or one for it if it has none; the first one, of all others, if
+ * there is none. One of the system's may take that of another owner's, and any that of one that has
+ * not changed for long; the oldest is taken.
+ */
+static struct state_unit *unit_place(struct state *s, const char *name, bool of_system,
+				     uint64_t now_s)
 {
 	struct state_unit *place = NULL;
 
+	for (size_t i = 0; i < s->unit_count; i++)
+		if (strcmp(s->units[i].name, name) == 0)
+			return &s->units[i];
 	if (s->unit_count < STATE_UNITS)
 		return &s->units[s->unit_count];
-	for (size_t i = 1; i < STATE_UNITS; i++)
-		if (may_replace(&s->units[i], of_system, now_s, place))
-			place = &s->units[i];
+	for (size_t i = 1; i < STATE_UNITS; i++) {
+		struct state_unit *unit = &s->units[i];
+		bool is_old = now_s > unit->last_s + STATE_UNIT_S;
+
+		if (!is_old && (!of_system || unit->of_system))
+			continue;
+		if (!place || (place->of_system != unit->of_system ? place->of_system
+								   : unit->last_s < place->last_s))
+			place = unit;
+	}
+	__atomic_add_fetch(&s->units_refused, !place, __ATOMIC_RELAXED);
 	return place ?: &s->units[0];
 }
 
 void state_add_change(struct state *s, const char *service, bool of_system, bool worse,
 		      uint64_t now_s)
 {
-	char name[STATE_UNIT_SIZE];
+	char name[STATE_UNIT_SIZE], *text = text_visible(service);
+	size_t size = text ? strlen(text) : 0;
 	struct state_unit *unit;
 
+	/* Units are named by whoever may make control groups. Whole characters: what has room. */
+	if (size >= STATE_UNIT_SIZE)
+		for (size = STATE_UNIT_SIZE - 1; size && (text[size] & 0xc0) == 0x80;)
+			size--;
+	snprintf(name, STATE_UNIT_SIZE, "%.*s", (int)size, text ?: "");
+	free(text);
 	if (!s->unit_count) {
 		strcpy(s->units[0].name, OTHERS);
 		__atomic_store_n(&s->unit_count, 1, __ATOMIC_RELEASE);
 	}
 	/* By the label: who reads the metrics rejects all of them if two have the same. */
-	make_unit_name(service, name);
-	unit = find_unit(s, name);
-	if (!unit) {
-		unit = unit_place(s, of_system, now_s);
-		__atomic_add_fetch(&s->units_refused, unit == s->units, __ATOMIC_RELAXED);
-	}
+	unit = unit_place(s, name, of_system, now_s);
 	if (unit != s->units && strcmp(unit->name, name) != 0) {
 		__atomic_add_fetch(&unit->version, 1, __ATOMIC_ACQ_REL);
 		__atomic_add_fetch(&s->units_replaced, *unit->name != '\0', __ATOMIC_RELAXED);
@@ -308,15 +292,6 @@ static bool trigger_path(const struct state *s, char path[static TRIGGER_PATH_SI
 	return true;
 }
 
-static void write_label(const char *text, FILE *out)
-{
-	for (const char *at = text; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			putc('\\', out);
-		putc(*at, out);
-	}
-}
-
 static void write_changes(const struct state *s, FILE *out)
 {
 	uint64_t count = __atomic_load_n(&s->unit_count, __ATOMIC_ACQUIRE);
@@ -338,30 +313,17 @@ static void write_changes(const struct state *s, FILE *out)
 			continue;
 		for (int worse = 0; worse <= 1; worse++) {
 			fputs(METRIC_PREFIX "changes_total{unit=\"", out);
-			write_label(unit.name, out);
+			for (const char *at = unit.name; *at; at++)
+				fprintf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
 			fprintf(out, "\",direction=\"%s\"} %" PRIu64 "\n",
 				worse ? "worse" : "better", worse ? unit.worse : unit.better);
 		}
 	}
 }
 
-static void write_refusals(const struct refusals *refusals, FILE *out)
-{
-	if (refusals->count)
-		fputs("# HELP " METRIC_PREFIX
-		      "refused_total What was refused to a user, by cause.\n"
-		      "# TYPE " METRIC_PREFIX "refused_total counter\n",
-		      out);
-	for (size_t i = 0; i < refusals->count && i < REFUSALS_MAX; i++)
-		fprintf(out,
-			METRIC_PREFIX "refused_total{uid=\"%" PRId64 "\",cause=\"%s\"} %" PRIu64
-				      "\n",
-			refusal_uid(&refusals->all[i]), refusal_names[refusals->all[i].cause],
-			refusals->all[i].count);
-}
-
 static int write_metrics(FILE *out, void *context, struct error *e)
 {
+	const struct refusals *refusals = &((const struct state *)context)->refusals;
 	char path[TRIGGER_PATH_SIZE];
 	struct field f;
 
@@ -374,7 +336,17 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 				"# TYPE " METRIC_PREFIX "%s %s\n" METRIC_PREFIX "%s %" PRIu64 "\n",
 				f.name, toupper(*f.help), f.help + 1, f.name,
 				f.gauge ? "gauge" : "counter", f.name, value_of(context, &f));
-	write_refusals(&((const struct state *)context)->refusals, out);
+	if (refusals->count)
+		fputs("# HELP " METRIC_PREFIX
+		      "refused_total What was refused to a user, by cause.\n"
+		      "# TYPE " METRIC_PREFIX "refused_total counter\n",
+		      out);
+	for (size_t i = 0; i < refusals->count && i < REFUSALS_MAX; i++)
+		fprintf(out,
+			METRIC_PREFIX "refused_total{uid=\"%" PRId64 "\",cause=\"%s\"} %" PRIu64
+				      "\n",
+			refusal_uid(&refusals->all[i]), refusal_names[refusals->all[i].cause],
+			refusals->all[i].count);
 	write_changes(context, out);
 	if (trigger_path(context, path))
 		fprintf(out,
@@ -427,16 +399,22 @@ int state_write_metrics(const struct state *s, const char *path, struct error *e
 	return file_write(path, FILE_SAFE_DIRECTORY, write_metrics, (void *)s, e);
 }
 
-static void print_time(const char *what, uint64_t seconds)
+/* Writes the time in text, and returns that. */
+static const char *format_time(const char *format, uint64_t seconds, char text[static 64])
 {
 	time_t time = seconds;
 	struct tm local;
+
+	if (!seconds || !localtime_r(&time, &local) || !strftime(text, 64, format, &local))
+		strcpy(text, "never");
+	return text;
+}
+
+static void print_time(const char *what, uint64_t seconds)
+{
 	char text[64];
 
-	if (!seconds || !localtime_r(&time, &local) ||
-	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local))
-		snprintf(text, sizeof(text), "never");
-	printf("%-16s %s\n", what, text);
+	printf("%-16s %s\n", what, format_time("%Y-%m-%d %H:%M:%S %z", seconds, text));
 }
 
 void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
@@ -463,43 +441,6 @@ void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
 		for (int k = 0; k < 60; k++)
 			if (h->minutes[k].minute <= minute && minute - h->minutes[k].minute < 60)
 				s->recent[i] += h->minutes[k].sums[i];
-	}
-}
-
-/* Whether it is a line of write_json() about one; then it is added. */
-static bool read_refusal(const char *line, struct refusals *refusals)
-{
-	uint64_t count, last_s;
-	char name[64];
-	int64_t uid;
-
-	if (sscanf(line,
-		   "{\"uid\": %" SCNd64 ", \"cause\": \"%63[^\"]\", \"count\": %" SCNu64
-		   ", \"last_time_seconds\": %" SCNu64,
-		   &uid, name, &count, &last_s) != 4)
-		return false;
-	for (enum refusal_cause cause = 0; cause < REFUSAL_CAUSES; cause++)
-		if (strcmp(name, refusal_names[cause]) == 0)
-			refusals_add(refusals, uid < 0 ? REFUSAL_OTHERS : (uint32_t)uid, cause,
-				     count, last_s);
-	return true;
-}
-
-static void print_refusals(const struct refusals *refusals)
-{
-	for (size_t i = 0; i < refusals->count; i++) {
-		const struct refusal *refusal = &refusals->all[i];
-		time_t time = refusal->last_s;
-		char user[32] = "other users", text[32] = "?";
-		struct tm local;
-
-		if (refusal->uid != REFUSAL_OTHERS)
-			snprintf(user, sizeof(user), "uid %" PRIu32, refusal->uid);
-		if (localtime_r(&time, &local))
-			strftime(text, sizeof(text), "%H:%M:%S", &local);
-		printf("%-16s %s: %" PRIu64 " %s; last at %s\n", i ? "" : "refused", user,
-		       refusal->count, account_counters[refusal_counters[refusal->cause]].what,
-		       text);
 	}
 }
 
@@ -576,7 +517,16 @@ static void print_state(const struct state *s, enum state_health health, const c
 		printf("%-16s %" PRIu64
 		       " images are read when their code has run for longer: too many at once\n",
 		       "", s->unwind_deferred);
-	print_refusals(&s->refusals);
+	for (size_t i = 0; i < s->refusals.count; i++) {
+		const struct refusal *refusal = &s->refusals.all[i];
+		char user[32] = "other users", text[64];
+
+		if (refusal->uid != REFUSAL_OTHERS)
+			snprintf(user, sizeof(user), "uid %" PRIu32, refusal->uid);
+		printf("%-16s %s: %" PRIu64 " %s; last at %s\n", i ? "" : "refused", user,
+		       refusal->count, account_counters[refusal_counters[refusal->cause]].what,
+		       format_time("%H:%M:%S", refusal->last_s, text));
+	}
 	if (s->files_unread)
 		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",
 		       "symbols unread", s->files_unread);
@@ -670,19 +620,28 @@ void state_live_end(struct state_live *l)
 /* Reads the lines that write_json() writes; others may own the directory. Closes fd. */
 static int read_state(int fd, struct state *s)
 {
-	FILE *in = fdopen(fd, "r");
+	FILE *in = file_stream(fd);
+	uint64_t number, last_s;
 	char line[256], name[64];
-	uint64_t number;
 	struct field f;
+	int64_t uid;
 	int known = 0;
 
-	if (!in) {
-		close(fd);
+	if (!in)
 		return -ENOMEM;
-	}
 	for (size_t lines = 0; lines < 2 * STATE_SIZE && fgets(line, sizeof(line), in); lines++) {
-		if (read_refusal(line, &s->refusals) ||
-		    sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
+		if (sscanf(line,
+			   "{\"uid\": %" SCNd64 ", \"cause\": \"%63[^\"]\", \"count\": %" SCNu64
+			   ", \"last_time_seconds\": %" SCNu64,
+			   &uid, name, &number, &last_s) == 4) {
+			for (enum refusal_cause cause = 0; cause < REFUSAL_CAUSES; cause++)
+				if (strcmp(name, refusal_names[cause]) == 0)
+					refusals_add(&s->refusals,
+						     uid < 0 ? REFUSAL_OTHERS : (uint32_t)uid,
+						     cause, number, last_s);
+			continue;
+		}
+		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
 			continue;
 		for (size_t i = 0; i < FIELD_COUNT; i++)
 			if (get_field(i, &f) && strcmp(name, f.name) == 0) {
@@ -714,15 +673,16 @@ static bool read_live(const char *directory, const char *host, struct state *s)
 	       strncmp(name, "profild", strlen("profild")) == 0;
 }
 
-int state_print(const char *directory, const char *host, bool json, enum state_health *health,
-		struct error *e)
+int state_print(const char *directory, bool json, enum state_health *health, struct error *e)
 {
 	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, current_s = LIVE_CURRENT_S;
+	char host[HOST_NAME_MAX + 1], path[PATH_MAX];
 	struct state s = { 0 };
-	char path[PATH_MAX];
 	struct tree t;
 	int err, fd;
 
+	if (gethostname(host, sizeof(host)))
+		return error_set(e, errno, "cannot get the name of this machine");
 	*health = STATE_RECORDS;
 	/* While it records, nothing on the archive's disk is asked for. */
 	if (read_live(directory, host, &s)) {

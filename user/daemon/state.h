@@ -136,10 +136,10 @@ enum state_health {
 };
 
 /*
- * Prints what the recorder has written to /run while it records, or the keeper to the archive.
- * *health: of the recorder that it is about.
+ * Prints what the recorder of this machine into this directory has written to /run while it
+ * records, or the keeper to the archive. *health: of that recorder. Returns 0, or a negative errno
+ * with e set.
  */
-int state_print(const char *directory, const char *host, bool json, enum state_health *health,
-		struct error *e);
+int state_print(const char *directory, bool json, enum state_health *health, struct error *e);
 
 #endif

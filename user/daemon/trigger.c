@@ -114,14 +114,25 @@ static bool read_group(const char *directory, uint64_t *ns)
 	return true;
 }
 
-/* The same of a group by its path, which may be that below the hierarchy's. */
-static bool find_group(const char *path, uint64_t *ns)
+/*
+ * Reads how long tasks have waited for a resource, or what a group has used. The group's path may
+ * be that below the hierarchy's.
+ */
+static bool read_used(const struct watch *w, uint64_t *ns)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	const char *path = w->subject;
 	char directory[3 * PATH_MAX], buffer[2 * PATH_MAX];
-	bool found = *path == '/' && read_group(path, ns);
 	struct mntent entry;
+	FILE *mounts;
+	bool found;
 
+	if (w->trigger->kind != WINDOW_TRIGGER_LOAD) {
+		found = find_number(PRESSURE_DIRECTORY, path, "total=", ns);
+		*ns *= 1000;
+		return found;
+	}
+	mounts = setmntent("/proc/self/mounts", "re");
+	found = *path == '/' && read_group(path, ns);
 	while (!found && mounts && getmntent_r(mounts, &entry, buffer, sizeof(buffer))) {
 		if (strcmp(entry.mnt_type, "cgroup2") != 0 && strcmp(entry.mnt_type, "cgroup") != 0)
 			continue;
@@ -133,21 +144,10 @@ static bool find_group(const char *path, uint64_t *ns)
 	return found;
 }
 
-/* Reads how long tasks have waited for a resource, or what a group has used. */
-static bool read_used(const struct watch *w, uint64_t *ns)
-{
-	if (w->trigger->kind == WINDOW_TRIGGER_LOAD)
-		return find_group(w->subject, ns);
-	if (!find_number(PRESSURE_DIRECTORY, w->subject, "total=", ns))
-		return false;
-	*ns *= 1000;
-	return true;
-}
-
 /* Whether more than the limit was waited or used since the last call. */
 static bool is_above(struct watch *w)
 {
-	uint64_t used, now = now_ns(), before = w->used_ns, since = w->read_ns;
+	uint64_t used = 0, now = now_ns(), before = w->used_ns, since = w->read_ns;
 
 	w->read_ns = 0;
 	if (!read_used(w, &used))
@@ -281,7 +281,7 @@ static int check_trigger(const struct watch *w, struct error *e)
 {
 	static const char resources[][8] = { "cpu", "memory", "io" };
 	size_t i = 0;
-	uint64_t ns;
+	uint64_t ns = 0;
 
 	if (w->trigger->kind == WINDOW_TRIGGER_COMMAND)
 		return check_command(w->subject, e);
@@ -309,25 +309,17 @@ static void run_watcher(struct watch *watches, size_t count, int out, pid_t reco
 {
 	uint64_t next_ns = now_ns();
 	struct watcher_event event;
-	sigset_t all, term;
+	sigset_t term;
 	struct error e;
 
 	/* SIGTERM is waited for below: it ends the commands, too, with what they have started. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != recorder)
-		_exit(1);
-	prctl(PR_SET_NAME, "profild-watcher");
+	child_enter("profild-watcher", recorder, SIGTERM, out);
+	out = STDERR_FILENO + 1;
 	/* Its commands have its user ID: by /proc they could write to the pipe, or change it. */
 	prctl(PR_SET_DUMPABLE, 0);
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
-	if (dup2(out, STDERR_FILENO + 1) < 0)
-		_exit(1);
-	out = STDERR_FILENO + 1;
-	syscall(SYS_close_range, out + 1, ~0U, 0);
-	if (capabilities_drop(&e)) {
+	if (capabilities_keep(CAPABILITIES_NONE, &e)) {
 		log_error(&e);
 		_exit(1);
 	}

@@ -15,6 +15,7 @@
 #include "cli/capabilities.h"
 #include "format/format.h"
 #include "tool/recording.h"
+#include "util/child.h"
 
 /*
  * The most that is taken of a result.
@@ -107,30 +108,6 @@ static int receive_reply(const struct service *s, enum record_type type, struct 
 	return 0;
 }
 
-static int send_request(const struct service *s, const struct record_request *request,
-			const int *pidfds, struct error *e)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(RECORD_TARGETS_MAX * sizeof(int))];
-	} control = { 0 };
-	struct iovec part = { (void *)request, sizeof(*request) };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(request->target_count * sizeof(*pidfds)),
-	};
-
-	control.header.cmsg_level = SOL_SOCKET;
-	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = CMSG_LEN(request->target_count * sizeof(*pidfds));
-	memcpy(CMSG_DATA(&control.header), pidfds, request->target_count * sizeof(*pidfds));
-	if (sendmsg(s->socket, &message, MSG_NOSIGNAL) < 0)
-		return error_set(e, errno, "cannot send to profild");
-	return 0;
-}
-
 static int connect_to(struct service *s, const char *path, struct error *e)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -203,7 +180,8 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 	}
 	err = err ?: connect_to(s, path, e);
 	request.version = s->version;
-	err = err ?: send_request(s, &request, pidfds, e);
+	if (!err && message_send(s->socket, &request, sizeof(request), pidfds, opened, 0))
+		err = error_set(e, errno, "cannot send to profild");
 	while (opened)
 		close(pidfds[--opened]);
 	err = err ?: receive_reply(s, RECORD_STARTED, &reply, e);

@@ -87,21 +87,30 @@ static struct start_answer start(const struct start_request *r, int fds[static 2
 	return answer;
 }
 
+void child_enter(const char *name, pid_t parent, int end_signal, int fd)
+{
+	sigset_t all;
+
+	prctl(PR_SET_PDEATHSIG, end_signal);
+	if (getppid() != parent)
+		_exit(1);
+	prctl(PR_SET_NAME, name);
+	/* The terminal's Ctrl-C is for its parent, which ends it in order. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (fd >= 0 && dup2(fd, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	syscall(SYS_close_range, STDERR_FILENO + 1 + (fd >= 0), ~0U, 0);
+}
+
 /* The caller may be one thread of several: async-signal-safe functions alone. */
 static _Noreturn void run_template(int fd, pid_t parent)
 {
 	struct start_request r;
-	sigset_t all;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	prctl(PR_SET_NAME, "profil-template");
-	/* The terminal's Ctrl-C is for its parent, which ends it in order. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
+	child_enter("profil-template", parent, SIGKILL, fd);
 	signal(SIGCHLD, SIG_IGN); /* nobody waits for the children */
-	fd = close_all_but(fd);
+	fd = close_all_but(STDERR_FILENO + 1);
 	while (fd >= 0 && child_receive(fd, &r, sizeof(r), NULL, UINT64_MAX) == sizeof(r)) {
 		int fds[2];
 		struct start_answer answer = start(&r, fds);
@@ -233,14 +242,13 @@ static void forget_child(pid_t pid)
 		}
 }
 
-union fd_space {
-	struct cmsghdr header; /* for its alignment */
-	char bytes[CMSG_SPACE(CHILD_FDS_MAX * sizeof(int))];
-};
-
-int child_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count)
+int message_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count,
+		 int flags)
 {
-	union fd_space space = { .bytes = { 0 } };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
+	} space = { .bytes = { 0 } };
 	struct iovec part = { (void *)message, size };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 	struct cmsghdr *header = &space.header;
@@ -255,7 +263,7 @@ int child_send(int fd, const void *message, size_t size, const int *fds, size_t 
 		memcpy(CMSG_DATA(header), fds, fd_count * sizeof(int));
 	}
 	do {
-		sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+		sent = sendmsg(fd, &m, flags | MSG_NOSIGNAL);
 	} while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
@@ -303,7 +311,10 @@ static void take_fds(struct msghdr *m, int *fds)
 
 ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t until_ns)
 {
-	union fd_space space;
+	union {
+		struct cmsghdr header; /* for its alignment */
+		char bytes[CMSG_SPACE(CHILD_FDS_MAX * sizeof(int))];
+	} space;
 	struct iovec part = { message, size };
 	struct msghdr m = {
 		.msg_iov = &part,

@@ -33,8 +33,22 @@ typedef void child_service(int fd);
  */
 int child_start(struct child *c, const char *name, child_service *service);
 
-/* Sends `size` bytes, with descriptors, which stay the caller's. Returns 0 or a negative errno. */
-int child_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count);
+/* With one message: the kernel's limit. Bound: format. */
+#define MESSAGE_FDS_MAX 253
+
+/*
+ * Sends `size` bytes through any socket, with descriptors, which stay the caller's. flags: 0, or
+ * MSG_DONTWAIT. Returns 0 or a negative errno.
+ */
+int message_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count,
+		 int flags);
+
+/* The same to a child, or from it. */
+static inline int child_send(int fd, const void *message, size_t size, const int *fds,
+			     size_t fd_count)
+{
+	return message_send(fd, message, size, fds, fd_count, 0);
+}
 
 /*
  * Waits for a message until now_ns() is until_ns; UINT64_MAX: without end. Sets fds[0] to
@@ -57,6 +71,13 @@ uint64_t child_cpu_ns(const struct child *c);
  */
 int child_end(struct child *c);
 bool child_has_ended(int pid_fd);
+
+/*
+ * In a process that the caller has forked itself: it gets this signal when its parent ends, and a
+ * name; all signals are blocked; nothing stays open but standard streams and fd, whose number is
+ * then 3; -1: none.
+ */
+void child_enter(const char *name, pid_t parent, int end_signal, int fd);
 
 /*
  * Waits for the end of a process that the caller has forked itself, at most so long, and takes note

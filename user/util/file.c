@@ -47,6 +47,24 @@ int file_read_line(const char *path, char *line, size_t size)
 	return length > 0 ? 0 : length ?: -ENODATA;
 }
 
+FILE *file_stream(int fd)
+{
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!stream && fd >= 0)
+		close(fd);
+	return stream;
+}
+
+DIR *file_directory_stream(int fd)
+{
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!stream && fd >= 0)
+		close(fd);
+	return stream;
+}
+
 /* Whether the path names a pipe or device, which a file must not replace. */
 static bool is_special(const char *path)
 {

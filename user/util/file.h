@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_FILE_H
 #define PROFIL_UTIL_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -17,6 +18,11 @@ ssize_t file_read_text(int directory, const char *path, char *text, size_t size)
 
 /* Reads the first line, without its newline, cut to `size`. Returns 0 or -errno: likewise. */
 int file_read_line(const char *path, char *line, size_t size);
+
+/* A stream on a descriptor, which is closed with it, or if there is no memory; NULL: also if it is
+ * negative. */
+FILE *file_stream(int fd);
+DIR *file_directory_stream(int fd);
 
 /*
  * Opens the kernel's symbols for reading. A service for which systemd hides them

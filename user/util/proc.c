@@ -78,8 +78,7 @@ int proc_read_status(int directory, const char *path, struct proc_status *status
 		{ "CapBnd:", "%" SCNx64, &status->bounding },
 		{ "Seccomp:", "%u", &status->seccomp },
 	};
-	int fd = openat(directory, path, O_RDONLY | O_CLOEXEC);
-	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *in = file_stream(openat(directory, path, O_RDONLY | O_CLOEXEC));
 	char line[512];
 
 	*status = (struct proc_status){ .uid = -1 };

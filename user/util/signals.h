@@ -2,10 +2,31 @@
 #ifndef PROFIL_UTIL_SIGNALS_H
 #define PROFIL_UTIL_SIGNALS_H
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/signalfd.h>
 #include <time.h>
+
+#include "util/error.h"
+
+/*
+ * Blocks these signals, a list that ends with 0. Returns a descriptor that they can be read from,
+ * or -errno with e set.
+ */
+static inline int signals_open(const int *signals, struct error *e)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	while (*signals)
+		sigaddset(&set, *signals++);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
+}
 
 /*
  * Blocks all signals of this thread while a file has a temporary name: a signal that ends the
