@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose threads are recorded, where neither everyone's are nor members': see capture/whom.h. */
+/* Whose threads are recorded, where neither everyone's are nor members': see struct whom in
+ * capture/cgroup.h. */
 #ifndef PROFIL_BPF_WHOM_H
 #define PROFIL_BPF_WHOM_H
 

@@ -32,7 +32,6 @@
 #include "capture/tick.h"
 #include "capture/tick_cost.h"
 #include "capture/wall.h"
-#include "capture/whom.h"
 #include "util/array.h"
 #include "util/child.h"
 #include "util/clock.h"

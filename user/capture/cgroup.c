@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/cgroup.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/file.h"
 #include "util/number.h"
 
 /* The mount points of the hierarchies that the BPF program can read; "": not mounted. */
@@ -137,25 +140,19 @@ int cgroup_open(struct cgroup *group, struct error *e)
 			     : identify_group(group, &mounts, e);
 }
 
-bool cgroup_has_all(const struct cgroup *group)
+/*
+ * Sets *ns to the CPU time of the group and those below it since its creation. Returns 0 or a
+ * negative errno; -ENOENT: not reported, as in cgroup v1.
+ */
+static int group_cpu_ns(const struct cgroup *group, uint64_t *ns)
 {
-	return group->id == 1; /* kernfs numbers the nodes of a hierarchy from 1 on */
-}
-
-int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
-{
-	int fd = openat(group->fd, "cpu.stat", O_RDONLY | O_CLOEXEC), err = -ENOENT;
+	FILE *stat = file_stream(openat(group->fd, "cpu.stat", O_RDONLY | O_CLOEXEC));
+	int err = -ENOENT;
 	unsigned long long usec;
 	char line[256];
-	FILE *stat;
 
-	if (fd < 0)
+	if (!stat)
 		return -errno;
-	stat = fdopen(fd, "r");
-	if (!stat) {
-		close(fd);
-		return -ENOMEM;
-	}
 	while (err && fgets(line, sizeof(line), stat))
 		if (sscanf(line, "usage_usec %llu", &usec) == 1) {
 			*ns = usec * 1000;
@@ -163,11 +160,6 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
 		}
 	fclose(stat);
 	return err;
-}
-
-bool cgroup_is_gone(const struct cgroup *group)
-{
-	return faccessat(group->fd, "cgroup.procs", F_OK, 0) && errno == ENOENT;
 }
 
 struct thread_list {
@@ -187,11 +179,9 @@ static int add_threads(int directory, struct thread_list *list)
 		fd = openat(directory, "tasks", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	in = fdopen(fd, "r");
-	if (!in) {
-		close(fd);
+	in = file_stream(fd);
+	if (!in)
 		return -ENOMEM;
-	}
 	while (!err && fgets(line, sizeof(line), in)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (number_parse(line, 0, INT32_MAX, &tid))
@@ -207,14 +197,12 @@ static int add_threads(int directory, struct thread_list *list)
 /* Of a group and those below it. Closes fd. */
 static int add_tree(int fd, struct thread_list *list)
 {
-	DIR *directory = fdopendir(fd);
+	DIR *directory = file_directory_stream(fd);
 	struct dirent *entry;
 	int err, below;
 
-	if (!directory) {
-		close(fd);
+	if (!directory)
 		return -ENOMEM;
-	}
 	err = add_threads(fd, list);
 	while (!err && (entry = readdir(directory))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -255,14 +243,12 @@ struct cgroup_walk {
 /* Visits the groups below the one at walk->path, which is `size` long. Closes fd. */
 static int walk_groups(struct cgroup_walk *walk, int fd, size_t size)
 {
-	DIR *directory = fdopendir(fd);
+	DIR *directory = file_directory_stream(fd);
 	struct dirent *entry;
 	int err = 0, below;
 
-	if (!directory) {
-		close(fd);
+	if (!directory)
 		return -ENOMEM;
-	}
 	while (err >= 0 && (entry = readdir(directory))) {
 		size_t all = size + 1 + strlen(entry->d_name);
 
@@ -292,4 +278,78 @@ int cgroup_each(bool v1, int (*visit)(const char *path, size_t below, void *cont
 	walk.mount_size = snprintf(walk.path, sizeof(walk.path), "%s", mount_point);
 	fd = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : walk_groups(&walk, fd, walk.mount_size);
+}
+
+/* --- Whose threads are recorded --- */
+
+int whom_choose_map(const struct whom *whom, struct bpf_map *map)
+{
+	int err = bpf_map__set_autocreate(map, whom->group_count > 0);
+
+	if (!err && whom->group_count)
+		err = bpf_map__set_max_entries(map, whom->group_count);
+	return err;
+}
+
+int whom_fill_map(const struct whom *whom, struct bpf_map *map)
+{
+	const uint8_t wanted = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < whom->group_count && !err; i++)
+		err = bpf_map_update_elem(bpf_map__fd(map), &whom->groups[i].id, &wanted, BPF_ANY);
+	return err;
+}
+
+int whom_open_groups(struct whom *whom, const char *const *paths, size_t count, struct error *e)
+{
+	int err = 0;
+
+	whom->groups = calloc(count, sizeof(*whom->groups));
+	if (!whom->groups)
+		return error_no_memory(e);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct cgroup *group = &whom->groups[i];
+
+		group->path = paths[i];
+		err = cgroup_open(group, e);
+		whom->group_count += !err;
+		/* The root group has all processes: kernfs numbers a hierarchy's nodes from 1 on.
+		 */
+		if (!err && group->id == 1) {
+			whom_close(whom);
+			return 0;
+		}
+	}
+	return err;
+}
+
+void whom_close(struct whom *whom)
+{
+	while (whom->group_count)
+		close(whom->groups[--whom->group_count].fd);
+	free(whom->groups);
+	whom->groups = NULL;
+}
+
+int whom_cpu_ns(const struct whom *whom, uint64_t *ns)
+{
+	int err = whom->group_count ? 0 : -ENOENT;
+
+	*ns = 0;
+	for (size_t i = 0; i < whom->group_count && !err; i++) {
+		uint64_t of_group = 0;
+
+		err = group_cpu_ns(&whom->groups[i], &of_group);
+		*ns += of_group;
+	}
+	return err;
+}
+
+bool whom_is_gone(const struct whom *whom)
+{
+	for (size_t i = 0; i < whom->group_count; i++)
+		if (!faccessat(whom->groups[i].fd, "cgroup.procs", F_OK, 0) || errno != ENOENT)
+			return false;
+	return whom->group_count > 0;
 }

@@ -25,18 +25,6 @@ struct cgroup {
  */
 int cgroup_open(struct cgroup *group, struct error *e);
 
-/* Whether it is the root group, which contains all processes. */
-bool cgroup_has_all(const struct cgroup *group);
-
-/*
- * Sets *ns to the CPU time of the group and those below it since its creation. Returns 0 or a
- * negative errno; -ENOENT: not reported, as in cgroup v1.
- */
-int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
-
-/* Whether it has been removed, so that no process will ever be in it again. */
-bool cgroup_is_gone(const struct cgroup *group);
-
 /*
  * Sets *tids to the *count threads that are now in the groups with these paths and in those below
  * them; the caller frees it. A thread outside of our PID namespace has the number 0. Returns 0 or
@@ -52,5 +40,38 @@ int cgroup_list_threads(const char *const *paths, size_t path_count, pid_t **tid
  */
 int cgroup_each(bool v1, int (*visit)(const char *path, size_t below, void *context),
 		void *context);
+
+struct bpf_map;
+
+/* Whose threads are recorded where no processes are named: bpf/whom.h. Zero-initialised: all. */
+struct whom {
+	bool by_user; /* those whose effective user this is: */
+	uid_t uid;
+	/* Those in these groups and in those below them, all of one version; none: all. */
+	struct cgroup *groups;
+	size_t group_count;
+};
+
+/* Chooses the size of a program's map whom_groups, before the load. Returns 0 or -errno. */
+int whom_choose_map(const struct whom *whom, struct bpf_map *map);
+
+/* Writes the groups to it, before the program is attached. Returns 0 or -errno. */
+int whom_fill_map(const struct whom *whom, struct bpf_map *map);
+
+/*
+ * Opens control groups by their paths: see cgroup_open(). One that has all processes makes *whom
+ * all. The caller calls whom_close() in any case. Returns 0 or -errno.
+ */
+int whom_open_groups(struct whom *whom, const char *const *paths, size_t count, struct error *e);
+void whom_close(struct whom *whom);
+
+/*
+ * Sets *ns to the CPU time of the groups and those below them since their creation. Returns 0 or a
+ * negative errno: one does not report it, or is removed.
+ */
+int whom_cpu_ns(const struct whom *whom, uint64_t *ns);
+
+/* Whether all of the groups have been removed. */
+bool whom_is_gone(const struct whom *whom);
 
 #endif

@@ -28,24 +28,6 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 		memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0);
 }
 
-static int append(struct counts *counts, const struct key *key, uint64_t hash)
-{
-	struct counted *sample;
-
-	if (array_reserve(&counts->samples, &counts->room, counts->count + 1, sizeof(*sample)) ||
-	    array_reserve(&counts->pcs, &counts->pc_room, counts->pc_count + key->depth,
-			  sizeof(*counts->pcs)) ||
-	    index_add(&counts->index, hash, counts->count))
-		return -ENOMEM;
-	sample = &counts->samples[counts->count++];
-	*sample = *key->sample;
-	sample->first_pc = counts->pc_count;
-	if (key->depth) /* pcs is NULL until a stack has frames */
-		memcpy(counts->pcs + counts->pc_count, key->pcs, key->depth * sizeof(*key->pcs));
-	counts->pc_count += key->depth;
-	return 0;
-}
-
 static uint32_t plausible_depth(const uint64_t *pcs, uint32_t depth)
 {
 	for (uint32_t i = 1; i < depth; i++)
@@ -68,13 +50,27 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	hash = hash_bytes(pcs, key.depth * sizeof(*pcs),
 			  hash_u64((uint64_t)sample.waker << 16 | sample.cpu, sample.id));
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
-	*to = number == INDEX_NONE ? counts->count : number;
-	if (number == INDEX_NONE)
-		return append(counts, &key, hash);
-	counts->samples[number].count += sample.count;
-	counts->samples[number].waiting += sample.waiting;
-	if (sample.first_ns < counts->samples[number].first_ns)
-		counts->samples[number].first_ns = sample.first_ns;
+	if (number != INDEX_NONE) {
+		struct counted *its = &counts->samples[number];
+
+		its->count += sample.count;
+		its->waiting += sample.waiting;
+		if (sample.first_ns < its->first_ns)
+			its->first_ns = sample.first_ns;
+		*to = number;
+		return 0;
+	}
+	if (array_reserve(&counts->samples, &counts->room, counts->count + 1, sizeof(sample)) ||
+	    array_reserve(&counts->pcs, &counts->pc_room, counts->pc_count + key.depth,
+			  sizeof(*pcs)) ||
+	    index_add(&counts->index, hash, counts->count))
+		return -ENOMEM;
+	sample.first_pc = counts->pc_count;
+	if (key.depth) /* pcs is NULL until a stack has frames */
+		memcpy(counts->pcs + counts->pc_count, pcs, key.depth * sizeof(*pcs));
+	counts->pc_count += key.depth;
+	*to = counts->count++;
+	counts->samples[*to] = sample;
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "capture/events.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -41,41 +40,6 @@ static const struct {
 #undef COUNTED_EVENT
 };
 
-static int check_sample_rate(unsigned int frequency, struct error *e)
-{
-	char text[32];
-	uint64_t limit;
-
-	if (file_read_line("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) ||
-	    number_parse(text, 0, UINT64_MAX, &limit) || frequency <= limit)
-		return 0;
-	error_set(e, 0, "a frequency of %u Hz is above the kernel's limit of %llu Hz (%s)",
-		  frequency, (unsigned long long)limit, SAMPLE_RATE_SYSCTL);
-	error_hint(e, "sysctl %s=%u", SAMPLE_RATE_SYSCTL, frequency);
-	return -EINVAL;
-}
-
-static bool have_cycles(void)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_HARDWARE,
-		.config = PERF_COUNT_HW_CPU_CYCLES,
-		.sample_period = 1000000,
-		.disabled = 1,
-	};
-	/*
-	 * On a CPU: an event of a task would slow down every task switch of the machine for a
-	 * second.
-	 */
-	int fd = perf_event_open(&attr, -1, sched_getcpu());
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
 uint64_t events_tick_ns(void)
 {
 	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* this clock advances at each tick */
@@ -84,6 +48,9 @@ uint64_t events_tick_ns(void)
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e)
 {
+	char text[32];
+	uint64_t limit;
+
 	if (!capture_is_clock(event)) {
 		set->kind = event;
 		set->attr = (struct perf_event_attr){
@@ -98,9 +65,16 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 					     capture_event_names[event])
 				 : 0;
 	}
-	if (check_sample_rate(frequency, e))
+	if (file_read_line("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) ==
+		    0 &&
+	    number_parse(text, 0, UINT64_MAX, &limit) == 0 && frequency > limit) {
+		error_set(e, 0, "a frequency of %u Hz is above the kernel's limit of %llu Hz (%s)",
+			  frequency, (unsigned long long)limit, SAMPLE_RATE_SYSCTL);
+		error_hint(e, "sysctl %s=%u", SAMPLE_RATE_SYSCTL, frequency);
 		return -EINVAL;
-	if (event != CAPTURE_CPU_CLOCK && have_cycles()) {
+	}
+	if (event != CAPTURE_CPU_CLOCK &&
+	    perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0) {
 		event = CAPTURE_CYCLES;
 	} else if (event == CAPTURE_CYCLES) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
@@ -233,16 +207,15 @@ int events_open(struct event_set *set, const struct members *members, int progra
 void events_stop(struct event_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
-		close(set->events[i].fd);
+		if (set->events[i].fd >= 0)
+			close(set->events[i].fd);
 		set->events[i].fd = -1;
 	}
 }
 
 void events_close(struct event_set *set)
 {
-	for (size_t i = 0; i < set->count; i++)
-		if (set->events[i].fd >= 0)
-			close(set->events[i].fd);
+	events_stop(set);
 	free(set->events);
 	set->events = NULL;
 	set->count = set->room = 0;

@@ -44,7 +44,12 @@ static int mark_tick(struct process_table *table, uint64_t id, uint64_t time_ns,
 	return process->ended ? 0 : origin_read(table, process);
 }
 
-static int mark_sampled(struct process_table *table, const struct counts *counts)
+static bool thread_exists(pid_t tid)
+{
+	return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
+}
+
+int forget_choose(struct process_table *table, const struct counts *counts, uint64_t end_ns)
 {
 	int err = 0;
 
@@ -63,18 +68,6 @@ static int mark_sampled(struct process_table *table, const struct counts *counts
 			if (times[k] >= until_ns)
 				err = mark_tick(table, sample->id, times[k], &until_ns);
 	}
-	return err;
-}
-
-static bool thread_exists(pid_t tid)
-{
-	return syscall(SYS_tkill, tid, 0) == 0 || errno != ESRCH;
-}
-
-int forget_choose(struct process_table *table, const struct counts *counts, uint64_t end_ns)
-{
-	int err = mark_sampled(table, counts);
-
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 		bool is_last = process->next_with_pid == INDEX_NONE;
@@ -126,26 +119,6 @@ static int absorb_parent(struct process_table *table, struct address_space *spac
 	space->parent = parent->parent;
 	free(parent);
 	return 0;
-}
-
-static int forget_threads(struct process_table *table, uint64_t end_ns)
-{
-	for (size_t i = 0; i < table->thread_count; i++) {
-		struct thread *thread = &table->threads[i];
-
-		if (!thread->ended_ns && thread->younger != INDEX_NONE)
-			thread->ended_ns = table->threads[thread->younger].since_ns ?: end_ns;
-		else if (!thread->ended_ns && !thread_exists(thread->tid))
-			thread->ended_ns = end_ns;
-		thread->sampled |= !thread->ended_ns || thread->ended_ns + AFTER_END_NS >= end_ns;
-	}
-	return process_keep_threads(table);
-}
-
-static void mark_used(bool *used, uint32_t number)
-{
-	if (number != INDEX_NONE)
-		used[number] = true;
 }
 
 /*
@@ -259,21 +232,6 @@ static void forget_roots(struct process_table *table)
 	table->root_count = kept;
 }
 
-static int forget_groups(struct process_table *table)
-{
-	bool *used = calloc(table->group_count + 1, sizeof(*used));
-
-	if (!used)
-		return -ENOMEM;
-	for (size_t i = 0; i < table->count; i++)
-		mark_used(used, table->processes[i].group);
-	for (size_t i = 0; i < table->group_count; i++)
-		if (!used[i] && table->groups[i])
-			origin_remove_group(table, i);
-	free(used);
-	return 0;
-}
-
 /*
  * Forgets gaps from before the window, but for those since which /proc has not shown some process.
  * In a recording without an end there would be more and more, and what is between two would be in
@@ -301,6 +259,7 @@ static void forget_gaps(struct process_table *table, uint64_t begin_ns)
 
 int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t end_ns)
 {
+	bool *used;
 	size_t kept = 0;
 	int err;
 
@@ -315,5 +274,26 @@ int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t en
 	err = forget_images(table, begin_ns, end_ns);
 	forget_roots(table);
 	forget_gaps(table, begin_ns);
-	return err ?: forget_groups(table) ?: forget_threads(table, end_ns);
+	used = calloc(table->group_count + 1, sizeof(*used));
+	if (err || !used) {
+		free(used);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < table->count; i++)
+		if (table->processes[i].group != INDEX_NONE)
+			used[table->processes[i].group] = true;
+	for (size_t i = 0; i < table->group_count; i++)
+		if (!used[i] && table->groups[i])
+			origin_remove_group(table, i);
+	free(used);
+	for (size_t i = 0; i < table->thread_count; i++) {
+		struct thread *thread = &table->threads[i];
+
+		if (!thread->ended_ns && thread->younger != INDEX_NONE)
+			thread->ended_ns = table->threads[thread->younger].since_ns ?: end_ns;
+		else if (!thread->ended_ns && !thread_exists(thread->tid))
+			thread->ended_ns = end_ns;
+		thread->sampled |= !thread->ended_ns || thread->ended_ns + AFTER_END_NS >= end_ns;
+	}
+	return process_keep_threads(table);
 }

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "capture/profil_program.h"
 #include "capture/program.h"
 #include "capture/tick.h"
+#include "util/child.h"
 #include "util/clock.h"
 
 /*
@@ -89,23 +89,6 @@ struct histograms {
 
 /* --- Clocks --- */
 
-/* Whether perf events of a CPU can be opened; if not, sets *why. */
-static bool has_events(struct error *why)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.disabled = 1,
-	};
-	int fd = perf_event_open(&attr, -1, sched_getcpu());
-
-	if (fd >= 0)
-		return close(fd) == 0;
-	perf_event_error(why, -fd, "all processes");
-	return false;
-}
-
 static void close_clock(struct histogram_clock *clock)
 {
 	events_close(&clock->events);
@@ -117,23 +100,6 @@ static void close_clock(struct histogram_clock *clock)
 static bool is_kept(const struct histogram_clock *clock)
 {
 	return clock->period_ns && !clock->histograms;
-}
-
-/*
- * Closes the clock, from number `first` on, that has not been used for the longest time. Returns
- * it; NULL: all are used.
- */
-static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
-{
-	struct histogram_clock *oldest = NULL;
-
-	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++)
-		if (is_kept(&all->clocks[i]) &&
-		    (!oldest || all->clocks[i].unused_ns < oldest->unused_ns))
-			oldest = &all->clocks[i];
-	if (oldest)
-		close_clock(oldest);
-	return oldest;
 }
 
 /* The open clock with this period; NULL: none. */
@@ -160,12 +126,17 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 	*out = find_clock(all, events.period_ns);
 	if (*out)
 		return 0;
-	for (size_t i = first; i < HISTOGRAM_CLOCKS && !unused; i++)
-		if (!all->clocks[i].period_ns)
-			unused = &all->clocks[i];
-	if (!unused)
-		unused = reuse_clock(all, first);
-	if (!unused)
+	/* One that is not open, or that has not been used for the longest time. */
+	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++) {
+		struct histogram_clock *its = &all->clocks[i];
+
+		if ((!its->period_ns || is_kept(its)) &&
+		    (!unused || its->unused_ns < unused->unused_ns))
+			unused = its;
+	}
+	if (unused)
+		close_clock(unused);
+	else
 		return error_set(e, EAGAIN,
 				 "cannot count at %u Hz: %d other rates are in use already",
 				 frequency, HISTOGRAM_CLOCKS - 1);
@@ -224,7 +195,10 @@ int histograms_open(unsigned int max_count, bool threads, struct histograms **ou
 	all->lowest = 1;
 	all->threads = threads;
 	pthread_mutex_init(&all->lock, NULL);
-	all->has_tick = !has_events(&all->without);
+	err = perf_event_try(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	all->has_tick = err;
+	if (err)
+		perf_event_error(&all->without, -err, "all processes");
 	err = load_program(all, e);
 	if (err)
 		histograms_close(all);
@@ -438,19 +412,6 @@ static void withdraw_later(struct histograms *all, const struct change *change)
 		make_change(change);
 }
 
-/* In processes that received the program, the map stays until its number is used again. */
-static void withdraw(struct histograms *all, uint32_t number)
-{
-	const struct change change = { all, number, -1, NULL };
-
-	if (!all->threads)
-		bpf_map_delete_elem(all->profil.entries, &number);
-	else
-		withdraw_later(all, &change);
-	if (number < all->lowest)
-		all->lowest = number;
-}
-
 /* --- The clients of a process, a linked list: struct member has the first --- */
 
 static int get_entry(const struct histograms *all, uint32_t number,
@@ -650,8 +611,13 @@ void histogram_free(struct histogram *h)
 	if (!h)
 		return;
 	histogram_stop(h);
-	if (h->client.number)
-		withdraw(h->all, h->client.number);
+	/* In processes that received the program, the map stays until its number is used again. */
+	if (h->client.number && !h->all->threads)
+		bpf_map_delete_elem(h->all->profil.entries, &h->client.number);
+	else if (h->client.number)
+		withdraw_later(h->all, &(struct change){ h->all, h->client.number, -1, NULL });
+	if (h->client.number && h->client.number < h->all->lowest)
+		h->all->lowest = h->client.number;
 	profil_client_free(&h->client);
 	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick) {
 		double hz = 0;
@@ -769,11 +735,6 @@ static int add_clocks(struct histograms *all, struct shared *shared, int *fds, i
 	return count;
 }
 
-union control {
-	struct cmsghdr header;
-	char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
-};
-
 int histograms_send(struct histograms *all, int socket)
 {
 	struct shared shared = {
@@ -781,9 +742,6 @@ int histograms_send(struct histograms *all, int socket)
 		.pid_namespace = members_pid_namespace(),
 		.has_tick = all->has_tick,
 	};
-	union control control = { 0 };
-	struct iovec part = { &shared, sizeof(shared) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control };
 	int fds[FDS_MAX], count = FIRST_LINK;
 
 	fds[ENTRIES] = all->profil.entries;
@@ -797,12 +755,7 @@ int histograms_send(struct histograms *all, int socket)
 	if (count < 0)
 		return count;
 	all->is_shared = true;
-	message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-	control.header.cmsg_level = SOL_SOCKET;
-	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
-	return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return message_send(socket, &shared, sizeof(shared), fds, count, MSG_DONTWAIT);
 }
 
 static struct histograms *adopt(const struct shared *shared, const int *fds)
@@ -841,7 +794,10 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 int histograms_receive(int socket, struct histograms **all, struct error *e)
 {
 	struct shared shared;
-	union control control;
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control;
 	struct iovec part = { &shared, sizeof(shared) };
 	struct msghdr message = {
 		.msg_iov = &part,

@@ -156,30 +156,25 @@ struct wanted_image {
 	uid_t provider;
 };
 
-/* Whether the file was written since it was opened, without a new inode, as by cp(1). */
-static bool is_rewritten(const struct capture_image *image)
-{
-	struct stat status;
-
-	return image->fd >= 0 && opener_stat_known(image->fd, "", &status) == 0 &&
-	       (status.st_size != image->size || status.st_mtim.tv_sec != image->modified.tv_sec ||
-		status.st_mtim.tv_nsec != image->modified.tv_nsec);
-}
-
 static bool is_wanted_image(const void *images, uint32_t id, const void *key)
 {
 	const struct capture_image *image = &((const struct capture_image *)images)[id];
 	const struct wanted_image *wanted = key;
 	const struct sideband_record *record = wanted->record;
 	size_t path_size = proc_path_size(image->path);
+	struct stat status;
 
 	if (image->provider != wanted->provider || path_size != proc_path_size(wanted->name) ||
 	    strncmp(image->path, wanted->name, path_size) != 0)
 		return false;
 	if (wanted->name[0] == '[')
 		return true;
-	return record->inode && image->inode == record->inode && image->device == record->device &&
-	       !is_rewritten(image);
+	if (!record->inode || image->inode != record->inode || image->device != record->device)
+		return false;
+	/* Not one that was written since it was opened, without a new inode, as by cp(1). */
+	return image->fd < 0 || opener_stat_known(image->fd, "", &status) ||
+	       (status.st_size == image->size && status.st_mtim.tv_sec == image->modified.tv_sec &&
+		status.st_mtim.tv_nsec == image->modified.tv_nsec);
 }
 
 static uint32_t find_image(const struct process_table *table, const char *name,

@@ -49,21 +49,6 @@ static struct capture_image *image_of(struct process_table *table, const struct 
 	return &table->images[process->jit.image];
 }
 
-static int name_image(struct process_table *table, const struct process *process)
-{
-	struct capture_image *image = image_of(table, process);
-	char *path;
-
-	if (process->jit.programs
-		    ? asprintf(&path, "[jit %d:%u]", process->pid, process->jit.programs + 1) < 0
-		    : asprintf(&path, "[jit %d]", process->pid) < 0)
-		return -ENOMEM;
-	table->image_bytes += strlen(path) - strlen(image->path);
-	free(image->path);
-	image->path = path;
-	return 0;
-}
-
 static uint64_t changed_ns(const struct stat *status)
 {
 	return status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
@@ -98,6 +83,8 @@ static int take_file(struct process_table *table, struct process *process, int f
 	struct capture_image *image = image_of(table, process);
 	char text[128];
 	const char *why = why_refused(&process->jit, image->until_ns, status, text, sizeof(text));
+	unsigned int programs = process->jit.programs;
+	char *name;
 
 	if (!why && fd < 0)
 		why = strerror(-fd);
@@ -117,7 +104,13 @@ static int take_file(struct process_table *table, struct process *process, int f
 		/* Whoever owns it: in its own mount namespace, a user has any file at this path. */
 		image->provider = process->jit.uid == geteuid() ? 0 : process->jit.uid;
 	}
-	return name_image(table, process);
+	if (programs ? asprintf(&name, "[jit %d:%u]", process->pid, programs + 1) < 0
+		     : asprintf(&name, "[jit %d]", process->pid) < 0)
+		return -ENOMEM;
+	table->image_bytes += strlen(name) - strlen(image->path);
+	free(image->path);
+	image->path = name;
+	return 0;
 }
 
 static void plan_look(struct process_table *table, const struct jit *jit)
@@ -162,25 +155,12 @@ static int look_for_map(struct process_table *table, struct process *process)
 	return err;
 }
 
-/* The file of an earlier process with this number is not this one's, and what comes is not its. */
-static void end_earlier(const struct process_table *table, struct process *process)
-{
-	const struct process *earlier =
-		process_at(table, process->pid, process->begin_ns ? process->begin_ns - 1 : 0);
-
-	process->jit.exec_ns = time_of_day_ns(process->begin_ns);
-	if (!earlier || earlier == process || earlier->jit.image == INDEX_NONE)
-		return;
-	process->jit.programs = earlier->jit.programs + 1;
-	if (!table->images[earlier->jit.image].until_ns)
-		table->images[earlier->jit.image].until_ns = process->jit.exec_ns;
-}
-
 int jit_image(struct process_table *table, struct process *process,
 	      const struct sideband_record *record, uint32_t *image)
 {
 	uint64_t start_ns = 0, boot_ns = clock_ns(CLOCK_BOOTTIME);
 	struct capture_image added = { .fd = -1, .root = -1 };
+	const struct process *earlier;
 	struct jit *jit = &process->jit;
 
 	*image = jit->image;
@@ -192,8 +172,18 @@ int jit_image(struct process_table *table, struct process *process,
 		return -ENOMEM;
 	}
 	*image = jit->image;
-	if (process->generation && !jit->exec_ns)
-		end_earlier(table, process);
+	if (process->generation && !jit->exec_ns) {
+		/* The file of an earlier process with this number is not this one's, and what comes
+		 * is not its. */
+		earlier = process_at(table, process->pid,
+				     process->begin_ns ? process->begin_ns - 1 : 0);
+		jit->exec_ns = time_of_day_ns(process->begin_ns);
+		if (earlier && earlier != process && earlier->jit.image != INDEX_NONE) {
+			jit->programs = earlier->jit.programs + 1;
+			if (!table->images[earlier->jit.image].until_ns)
+				table->images[earlier->jit.image].until_ns = jit->exec_ns;
+		}
+	}
 	read_status(jit, record->tid);
 	start_ns = target_start_ns(process->pid);
 	if (start_ns && start_ns <= boot_ns)

@@ -267,18 +267,13 @@ uint64_t members_dropped(const struct members *members)
 	return members->account ? members->account->no_member : 0;
 }
 
-void members_end(struct members *members)
+void members_free(struct members *members)
 {
 	while (members->link_count)
 		close(members->links[--members->link_count]);
 	if (members->look)
 		close(members->look);
 	members->look = 0;
-}
-
-void members_free(struct members *members)
-{
-	members_end(members);
 	ring_buffer__free(members->records);
 	members->records = NULL;
 	if (members->numbers)

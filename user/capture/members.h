@@ -98,8 +98,6 @@ uint64_t members_lost(const struct members *members);
 /* How many child processes were dropped because the map of members was full. */
 uint64_t members_dropped(const struct members *members);
 
-/* Detaches the programs. Records that have arrived can still be read. */
-void members_end(struct members *members);
 void members_free(struct members *members);
 
 #endif

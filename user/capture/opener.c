@@ -174,13 +174,6 @@ static int open_mapped(const struct opener_request *r, struct stat *status)
 	return fd;
 }
 
-static int open_path(const struct opener_request *r, int root, struct stat *status)
-{
-	int fd = file_open_in(root, r->name, O_PATH | (r->links ? 0 : O_NOFOLLOW));
-
-	return fd < 0 ? fd : file_reopen_regular(fd, status);
-}
-
 static ssize_t read_memory(pid_t pid, uint64_t from, void *to, size_t size)
 {
 	struct iovec local = { to, size }, remote = { (void *)from, size };
@@ -203,53 +196,39 @@ static ssize_t read_command(pid_t pid, char *to, size_t size)
 	return count;
 }
 
-/* Returns a memfd with what is in a file, which is closed; or a negative errno. */
-static int copy_file(int from, size_t size)
-{
-	int copy = size > OPENER_COPY_MAX ? -EFBIG : memfd_create("copy", MFD_CLOEXEC);
-	char bytes[16384];
-	ssize_t n = copy < 0 ? 0 : 1;
-
-	for (size_t done = 0; n > 0 && done <= OPENER_COPY_MAX; done += n) {
-		n = pread(from, bytes, sizeof(bytes), done);
-		if (n > 0 && write(copy, bytes, n) != n)
-			n = -1;
-	}
-	close(from);
-	if (n < 0) {
-		close(copy);
-		return -EIO;
-	}
-	return copy;
-}
-
 /*
  * A file in a FUSE file system stays here: whoever closes one asks its server, and waits. Returns
  * the descriptor to send.
  */
 static int replace_by_copy(int fd, struct opened_file *file)
 {
+	char bytes[16384];
 	struct stat status;
 	struct statfs fs;
+	ssize_t n = 1;
+	int copy;
 
 	if (fstatfs(fd, &fs) || fs.f_type != FUSE_SUPER_MAGIC)
 		return fd;
-	fd = copy_file(fd, file->status.st_size);
-	file->is_copy = fd >= 0;
-	/* By these, later, is_rewritten() in image.c compares. */
-	if (fd >= 0 && fstat(fd, &status) == 0) {
+	copy = file->status.st_size > (off_t)OPENER_COPY_MAX ? -EFBIG
+							     : memfd_create("copy", MFD_CLOEXEC);
+	for (size_t done = 0; copy >= 0 && n > 0 && done <= OPENER_COPY_MAX; done += n) {
+		n = pread(fd, bytes, sizeof(bytes), done);
+		if (n > 0 && write(copy, bytes, n) != n)
+			n = -1;
+	}
+	close(fd);
+	if (n < 0) {
+		close(copy);
+		return -EIO;
+	}
+	file->is_copy = copy >= 0;
+	/* By these, later, is_wanted_image() in image.c compares. */
+	if (copy >= 0 && fstat(copy, &status) == 0) {
 		file->status.st_size = status.st_size;
 		file->status.st_mtim = status.st_mtim;
 	}
-	return fd;
-}
-
-static void describe(int fd, struct opened_file *file)
-{
-	/* Whoever serves a FUSE file system may give a file any build ID. */
-	file->build_id_size =
-		file->is_copy ? 0 : elf_read_build_id(fd, file->build_id, sizeof(file->build_id));
-	file->bits = elf_bits(fd);
+	return copy;
 }
 
 /*
@@ -296,13 +275,23 @@ static void serve(int socket)
 					: read_command(r.pid, answer.bytes, r.size);
 			size += answer.head.result > 0 ? answer.head.result : 0;
 		} else {
-			fd = r.action == OPEN_PATH ? open_path(&r, fds[0], &answer.head.file.status)
-						   : open_mapped(&r, &answer.head.file.status);
-			fd = fd < 0 ? fd : replace_by_copy(fd, &answer.head.file);
+			struct opened_file *file = &answer.head.file;
+			int flags = O_PATH | (r.links ? 0 : O_NOFOLLOW);
+
+			if (r.action == OPEN_MAPPED)
+				fd = open_mapped(&r, &file->status);
+			else
+				fd = file_open_in(fds[0], r.name, flags);
+			if (fd >= 0 && r.action != OPEN_MAPPED)
+				fd = file_reopen_regular(fd, &file->status);
+			fd = fd < 0 ? fd : replace_by_copy(fd, file);
 			answer.head.result = fd < 0 ? fd : 0;
+			/* Whoever serves a FUSE file system may give a file any build ID. */
+			if (fd >= 0 && !file->is_copy)
+				file->build_id_size = elf_read_build_id(fd, file->build_id,
+									sizeof(file->build_id));
+			file->bits = elf_bits(fd);
 		}
-		if (fd >= 0)
-			describe(fd, &answer.head.file);
 		answer.head.took_ns = time_waited(begin_ns, &cpu_ns);
 		err = child_send(socket, &answer, size, &fd, fd >= 0);
 		if (fd >= 0)
@@ -341,23 +330,6 @@ static void close_stall(struct opener_stall *stall)
 	stall->pid_fd = -1;
 }
 
-/* Forgets those that have been well for as long as they were to be left alone. */
-static void forget_stalls(struct opener *o)
-{
-	uint64_t now = now_ns();
-
-	for (size_t i = 0; i < o->stall_count;) {
-		struct opener_stall *stall = &o->stalls[i];
-
-		if (stall->pid_fd >= 0 && child_has_ended(stall->pid_fd))
-			close_stall(stall);
-		if (stall->pid_fd < 0 && now >= stall->next_ns + stall->wait_ns)
-			*stall = o->stalls[--o->stall_count];
-		else
-			i++;
-	}
-}
-
 static struct opener_stall *find_stall(struct opener *o, uint64_t who)
 {
 	for (size_t i = 0; i < o->stall_count; i++)
@@ -370,14 +342,23 @@ static struct opener_stall *find_stall(struct opener *o, uint64_t who)
 static bool may_ask(struct opener *o, const struct opener_target *target)
 {
 	const struct opener_stall *stall;
+	uint64_t now = now_ns();
 
-	forget_stalls(o);
+	/* Forgets those that have been well for as long as they were to be left alone. */
+	for (size_t i = o->stall_count; i-- > 0;) {
+		struct opener_stall *its = &o->stalls[i];
+
+		if (its->pid_fd >= 0 && child_has_ended(its->pid_fd))
+			close_stall(its);
+		if (its->pid_fd < 0 && now >= its->next_ns + its->wait_ns)
+			*its = o->stalls[--o->stall_count];
+	}
 	if (!o->stall_count)
 		return true;
 	stall = find_stall(o, who_of(target));
 	if (!stall)
 		return !target->uid || o->stall_count < OPENER_STALLS_MAX / 2;
-	return stall->pid_fd < 0 && now_ns() >= stall->next_ns;
+	return stall->pid_fd < 0 && now >= stall->next_ns;
 }
 
 /*
@@ -415,19 +396,6 @@ static void note_stall(struct opener *o, const struct opener_target *target, uin
 	};
 }
 
-/* Waits for the answer, as child_receive(). */
-static ssize_t wait_for_answer(struct opener *o, const struct opener_target *target,
-			       struct opener_answer *answer, size_t size, int *fds)
-{
-	uint64_t begin_ns = now_ns(), step_ns = target->uid ? USER_NS : ROOT_NS;
-	ssize_t n;
-
-	do {
-		n = child_receive(o->child.fd, answer, size, fds, now_ns() + step_ns);
-	} while (n == -ETIMEDOUT && now_ns() - begin_ns < CPU_NS && child_is_running(&o->child));
-	return n;
-}
-
 /*
  * Returns the answer's size, or a negative errno. fds: as child_receive() sets them. An opener that
  * has ended was killed by others: the next one is asked, once.
@@ -437,7 +405,7 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 		   struct opener_answer *answer, size_t size, int *fds)
 {
 	ssize_t n = may_ask(o, target) ? -EPIPE : -ETIMEDOUT;
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = now_ns(), sent_ns;
 	bool was_asked = n == -EPIPE;
 
 	for (int try = 0; try < 2 && n == -EPIPE; try++) {
@@ -445,7 +413,13 @@ static ssize_t ask(struct opener *o, const struct opener_target *target,
 		if (n)
 			return n;
 		n = child_send(o->child.fd, request, request_size, &root, root >= 0);
-		n = n ?: wait_for_answer(o, target, answer, size, fds);
+		sent_ns = now_ns();
+		if (!n)
+			do {
+				n = child_receive(o->child.fd, answer, size, fds,
+						  now_ns() + (target->uid ? USER_NS : ROOT_NS));
+			} while (n == -ETIMEDOUT && now_ns() - sent_ns < CPU_NS &&
+				 child_is_running(&o->child));
 		if (n < 0 && n != -ETIMEDOUT) {
 			int pid_fd = child_end(&o->child);
 

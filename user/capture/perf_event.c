@@ -2,11 +2,13 @@
 #include "capture/perf_event.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/program.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -15,6 +17,20 @@ int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 	int fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int perf_event_try(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.sample_period = NS_PER_MS,
+		.disabled = 1,
+	};
+	int fd = perf_event_open(&attr, -1, sched_getcpu());
+
+	return fd < 0 ? fd : close(fd);
 }
 
 bool perf_event_is_dead(int fd, uint64_t *enabled_ns)

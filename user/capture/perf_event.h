@@ -13,6 +13,12 @@
 int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu);
 
 /*
+ * Whether an event of this CPU can be opened: not one of a task, which would slow down every task
+ * switch of the machine for a second. Returns 0 or -errno.
+ */
+int perf_event_try(uint32_t type, uint64_t config);
+
+/*
  * Whether a CPU's event is dead: its CPU has gone offline since, even if it is back. The event must
  * have PERF_FORMAT_TOTAL_TIME_ENABLED. *enabled_ns keeps that time from call to call; initially 0.
  */

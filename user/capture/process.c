@@ -355,19 +355,6 @@ static bool is_known(struct process *process, const struct capture_mapping *mapp
 	return true;
 }
 
-static int find_image(struct process_table *table, struct process *process,
-		      const struct sideband_record *record, uint32_t *image)
-{
-	if (jit_is_memory(record->name))
-		return jit_image(table, process, record, image);
-	if (image_of_mapping(table, process, record, image))
-		return -ENOMEM;
-	if (image_is_plain_memory(&table->images[*image]))
-		return jit_image(table, process, record, image);
-	jit_note_file(table, process, record, *image);
-	return 0;
-}
-
 uid_t process_user(const struct process *process)
 {
 	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
@@ -401,6 +388,7 @@ int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record)
 {
 	struct address_space *space = process_space(process);
+	bool of_file = !jit_is_memory(record->name);
 	struct capture_mapping mapping = {
 		.start = record->start,
 		.limit = record->limit,
@@ -415,7 +403,11 @@ int process_map(struct process_table *table, struct process *process,
 		process_note_crowded(table, process, space);
 		return 0;
 	}
-	if (find_image(table, process, record, &mapping.image))
+	if (of_file && image_of_mapping(table, process, record, &mapping.image))
+		return -ENOMEM;
+	if (of_file && !image_is_plain_memory(&table->images[mapping.image]))
+		jit_note_file(table, process, record, mapping.image);
+	else if (jit_image(table, process, record, &mapping.image))
 		return -ENOMEM;
 	/* Address as offset: then adjacent anonymous mappings can be joined. */
 	if (is_anonymous(process, mapping.image))
@@ -480,17 +472,12 @@ static int add_thread(struct process_table *table, pid_t tid, uint64_t maybe_ns,
 	return 0;
 }
 
-/* The share of a process's user; users whose numbers collide have one together. */
-static uint8_t share_of(const struct process *process)
-{
-	return 1 + (process ? process->uid : 0) % (THREAD_SHARES - 1);
-}
-
 int process_name_thread(struct process_table *table, const struct process *process, pid_t tid,
 			const char *comm, uint64_t maybe_ns, uint64_t time_ns)
 {
 	uint64_t begin_ns = process ? process->begin_ns : 0;
-	uint8_t share = share_of(process);
+	/* That of its user; users whose numbers collide have one together. */
+	uint8_t share = 1 + (process ? process->uid : 0) % (THREAD_SHARES - 1);
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
 	/* The fork of this one was not recorded, nor maybe the end of another with its number. */
@@ -576,14 +563,6 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	return 0;
 }
 
-static void record_exit(const struct process_table *table, const struct sideband_record *record)
-{
-	struct thread *thread = thread_at(table, record->tid, UINT64_MAX);
-
-	if (thread)
-		thread->ended_ns = record->time_ns;
-}
-
 static int record_exec(struct process_table *table, struct process *process,
 		       const struct sideband_record *record)
 {
@@ -609,11 +588,13 @@ static int record_exec(struct process_table *table, struct process *process,
 int process_record(struct process_table *table, const struct sideband_record *record)
 {
 	struct process *process;
+	struct thread *thread;
 
 	if (record->type == SIDEBAND_FORK)
 		return record_fork(table, record);
-	if (record->type == SIDEBAND_EXIT)
-		record_exit(table, record);
+	thread = record->type == SIDEBAND_EXIT ? thread_at(table, record->tid, UINT64_MAX) : NULL;
+	if (thread)
+		thread->ended_ns = record->time_ns;
 	process = process_find(table, record->pid);
 	if (!process) {
 		if (!table->everyone || record->type == SIDEBAND_EXIT)

@@ -23,7 +23,7 @@
 
 /* --- The program --- */
 
-static struct bpf_program *choose(const struct profil_program *profil)
+struct bpf_program *profil_program_on_tick(const struct profil_program *profil)
 {
 	return profil->tick ? profil->bpf->progs.profil_tick : profil->bpf->progs.profil;
 }
@@ -52,7 +52,7 @@ static int load_profil(void *object)
 	bpf_map__set_max_entries(bpf->maps.entries, profil->max_clients ?: 1);
 	bpf_map__set_max_entries(bpf->maps.clients, profil->max_clients ?: 1);
 	bpf_program__set_autoload(bpf->progs.profil, false);
-	bpf_program__set_autoload(choose(profil), true);
+	bpf_program__set_autoload(profil_program_on_tick(profil), true);
 	members_choose(bpf->obj, profil->account);
 	err = profil_bpf__load(bpf);
 	if (err) {
@@ -74,11 +74,6 @@ void profil_program_free(struct profil_program *profil)
 {
 	profil_bpf__destroy(profil->bpf);
 	*profil = (struct profil_program){ 0 };
-}
-
-const struct bpf_program *profil_program_on_tick(const struct profil_program *profil)
-{
-	return choose(profil);
 }
 
 struct bpf_object *profil_program_object(const struct profil_program *profil)

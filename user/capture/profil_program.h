@@ -31,7 +31,7 @@ int profil_program_load(struct profil_program *profil, struct error *e);
 void profil_program_free(struct profil_program *profil);
 
 /* The program to run at ticks, and its BPF object. */
-const struct bpf_program *profil_program_on_tick(const struct profil_program *profil);
+struct bpf_program *profil_program_on_tick(const struct profil_program *profil);
 struct bpf_object *profil_program_object(const struct profil_program *profil);
 
 /* A client: a histogram, which the program counts in. Zero-initialised is none. */

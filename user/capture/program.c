@@ -22,23 +22,10 @@ static void copy_line(char *to, size_t size, const char *line)
 	snprintf(to, size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* The verifier's log says so in its last line but one: after it come statistics. */
-static void keep_verifier_message(char *log)
-{
-	char *end = strstr(log, "\nprocessed "), *line;
-
-	if (!end)
-		return;
-	*end = '\0';
-	line = strrchr(log, '\n');
-	if (line)
-		copy_line(verifier_message, sizeof(verifier_message), line + 1);
-}
-
 static int keep_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	bool is_log = strstr(format, "PROG LOAD LOG");
-	char *text;
+	char *text, *end, *line;
 
 	/* The first one names the cause. */
 	if (level != LIBBPF_WARN || (libbpf_message[0] && !is_log) ||
@@ -46,8 +33,14 @@ static int keep_libbpf_message(enum libbpf_print_level level, const char *format
 		return 0;
 	if (!libbpf_message[0])
 		copy_line(libbpf_message, sizeof(libbpf_message), text);
-	if (is_log && !verifier_message[0])
-		keep_verifier_message(text);
+	/* The verifier's log says so in its last line but one: after it come statistics. */
+	end = is_log && !verifier_message[0] ? strstr(text, "\nprocessed ") : NULL;
+	if (end) {
+		*end = '\0';
+		line = strrchr(text, '\n');
+		if (line)
+			copy_line(verifier_message, sizeof(verifier_message), line + 1);
+	}
 	free(text);
 	return 0;
 }

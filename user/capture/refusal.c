@@ -17,23 +17,18 @@ const enum account_number refusal_counters[REFUSAL_CAUSES] = {
 	[REFUSAL_SCRIPT_NAMES] = ACCOUNT_codes_lost,
 };
 
-static struct refusal *find(struct refusals *r, uint32_t uid, enum refusal_cause cause)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (r->all[i].uid == uid && r->all[i].cause == cause)
-			return &r->all[i];
-	return NULL;
-}
-
 void refusals_add(struct refusals *r, uint32_t uid, enum refusal_cause cause, uint64_t count,
 		  uint64_t now_s)
 {
 	/* The last ones are for all others. */
 	const size_t most = REFUSALS_MAX - (uid == REFUSAL_OTHERS ? 0 : REFUSAL_CAUSES);
-	struct refusal *its = find(r, uid, cause), *oldest = NULL;
+	struct refusal *its = NULL, *oldest = NULL;
 
 	if (!count)
 		return;
+	for (size_t i = 0; i < r->count && !its; i++)
+		if (r->all[i].uid == uid && r->all[i].cause == cause)
+			its = &r->all[i];
 	if (!its && r->count < most) {
 		its = &r->all[r->count++];
 		*its = (struct refusal){ .uid = uid, .cause = cause };

@@ -43,41 +43,15 @@ static int read_sysctl(const char *name)
 	return value;
 }
 
-/* Loads and unloads the smallest program of the type that samples. Returns an errno or 0. */
-static int try_bpf(void)
+void requirements_gather(struct requirement_facts *f)
 {
-	const struct bpf_insn instructions[] = {
+	const struct bpf_insn smallest[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "check", "GPL", instructions,
-			       sizeof(instructions) / sizeof(*instructions), NULL);
-
-	if (fd < 0)
-		return -fd;
-	close(fd);
-	return 0;
-}
-
-static int try_perf_event(uint32_t type, uint64_t config)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = type,
-		.config = config,
-		.sample_period = NS_PER_MS,
-		.disabled = 1,
-	};
-	int fd = perf_event_open(&attr, -1, sched_getcpu());
-
-	if (fd < 0)
-		return -fd;
-	close(fd);
-	return 0;
-}
-
-void requirements_gather(struct requirement_facts *f)
-{
+	/* Of the type that samples. */
+	int program = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "check", "GPL", smallest,
+				    sizeof(smallest) / sizeof(*smallest), NULL);
 	FILE *symbols = fdopen(file_open_kallsyms(), "r");
 	struct proc_status own;
 	uint64_t address = 0;
@@ -98,9 +72,11 @@ void requirements_gather(struct requirement_facts *f)
 	f->bounding = own.bounding;
 	f->seccomp = own.seccomp == SECCOMP_FILTER;
 	f->user_namespace = proc_own_namespace("ns/user");
-	f->bpf_code = try_bpf();
-	f->perf_code = try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
-	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
+	f->bpf_code = program < 0 ? -program : 0;
+	if (program >= 0)
+		close(program);
+	f->perf_code = -perf_event_try(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	f->cycles = perf_event_try(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 	f->btf = access(KERNEL_BTF, R_OK) == 0;
 	/* Not zeros: */
 	f->kernel_addresses = symbols && fscanf(symbols, "%" SCNx64, &address) == 1 && address;
@@ -124,41 +100,6 @@ static struct requirement *add_failure(struct requirements *r, const char *name,
 
 	q->finding = *e;
 	return q;
-}
-
-/* Uses CPU time until there was a tick: on a busy machine it takes longer. */
-static int burn_until_tick(struct capture *c, struct error *e)
-{
-	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), used = 0;
-
-	while (used < TRIAL_NS || (!capture_ticks(c) && used < TRIAL_NS_MAX))
-		used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	if (capture_ticks(c))
-		return 0;
-	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "the program is loaded, but there are no ticks");
-	error_hint(e, "try another clock: -e cpu-clock");
-	return -ENODATA;
-}
-
-/* Adds whether the scheduler's tick works as the clock. */
-static void try_tick(struct requirements *r)
-{
-	const pid_t self = getpid();
-	struct capture_options options = {
-		.pids = &self,
-		.pid_count = 1,
-		.event = CAPTURE_TICK,
-	};
-	struct capture *c = NULL;
-	struct error e;
-
-	if (capture_start(&options, &c, &e))
-		add_failure(r, "tick", &e)->state = REQUIREMENT_LIMITED;
-	else
-		requirement_add(r, "tick", REQUIREMENT_OK,
-				"-e tick works: %.0f Hz, no interrupt of its own",
-				(double)NS_PER_S / capture_period_ns(c));
-	capture_free(c);
 }
 
 /* Adds whether the states of threads can be recorded, and for what they wait. */
@@ -207,7 +148,9 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 	};
 	struct capture_totals totals;
 	const struct requirement *cause = NULL;
-	struct capture *c = NULL;
+	struct capture *c = NULL, *tick = NULL;
+	uint64_t start_ns, used_ns = 0;
+	struct error why;
 	int err;
 
 	/* The recording fails at the first requirement that is not met, too. */
@@ -215,8 +158,17 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 		if (r->list[i].state == REQUIREMENT_NO)
 			cause = &r->list[i];
 	err = capture_start(&options, &c, e);
-	if (!err)
-		err = burn_until_tick(c, e) ?: capture_stop(c, e);
+	/* Uses CPU time until there was a tick: on a busy machine it takes longer. */
+	start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	while (!err && (used_ns < TRIAL_NS || (!capture_ticks(c) && used_ns < TRIAL_NS_MAX)))
+		used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	if (!err && !capture_ticks(c)) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+			       "the program is loaded, but there are no ticks");
+		error_hint(e, "try another clock: -e cpu-clock");
+		err = -ENODATA;
+	}
+	err = err ?: capture_stop(c, e);
 	if (err) {
 		struct requirement *q = add_failure(r, "recording", e);
 
@@ -228,7 +180,16 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 				"works: %" PRIu64 " ticks of this process in %.2f s, %" PRIu64
 				" ns each",
 				totals.ticks, totals.duration_ns / 1e9, totals.bpf_ns_per_tick);
-		try_tick(r);
+		/* Whether the scheduler's tick works as the clock. */
+		options.event = CAPTURE_TICK;
+		options.frequency = 0;
+		if (capture_start(&options, &tick, &why))
+			add_failure(r, "tick", &why)->state = REQUIREMENT_LIMITED;
+		else
+			requirement_add(r, "tick", REQUIREMENT_OK,
+					"-e tick works: %.0f Hz, no interrupt of its own",
+					(double)NS_PER_S / capture_period_ns(tick));
+		capture_free(tick);
 		if (capture_knows_waiting(c))
 			requirement_add(r, "delay", REQUIREMENT_OK,
 					"ticks know how many threads wait for their CPU");

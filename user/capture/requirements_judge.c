@@ -102,20 +102,15 @@ static const struct machine {
 	const char *name, *debian;
 } machines[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" } };
 
-static const struct machine *find_machine(const char *name)
-{
-	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
-		if (strcmp(machines[i].name, name) == 0)
-			return &machines[i];
-	return NULL;
-}
-
 static void judge_kernel(const struct requirement_facts *f, struct requirements *r)
 {
-	const struct machine *machine = find_machine(f->machine);
+	const struct machine *machine = NULL;
 	unsigned int major = 0, minor = 0;
 	struct requirement *q;
 
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines) && !machine; i++)
+		if (strcmp(machines[i].name, f->machine) == 0)
+			machine = &machines[i];
 	sscanf(f->release, "%u.%u", &major, &minor);
 	if (major < 5 || (major == 5 && minor < 15)) {
 		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
@@ -131,39 +126,6 @@ static void judge_kernel(const struct requirement_facts *f, struct requirements 
 	} else {
 		requirement_add(r, "kernel", REQUIREMENT_OK, "Linux %s on %s", f->release,
 				f->machine);
-	}
-}
-
-static void judge_btf(const struct requirement_facts *f, struct requirements *r)
-{
-	struct requirement *q;
-
-	if (f->btf) {
-		requirement_add(r, "BTF", REQUIREMENT_OK, KERNEL_BTF " is there");
-		return;
-	}
-	q = add_missing(r, "BTF", ERROR_KERNEL_LACKS,
-			"there is no " KERNEL_BTF ": the kernel does not describe its types");
-	error_hint(&q->finding, REQUIREMENT_BTF_HINT);
-}
-
-/* The current mode is in brackets. */
-static void judge_lockdown(const struct requirement_facts *f, struct requirements *r)
-{
-	struct requirement *q;
-
-	if (strstr(f->lockdown, "[confidentiality]")) {
-		q = add_missing(
-			r, "lockdown", ERROR_NOT_PERMITTED,
-			"the kernel is locked down for confidentiality: eBPF programs cannot "
-			"read what they sample");
-		error_hint(&q->finding,
-			   "boot with lockdown=integrity on the kernel's command line");
-	} else if (strstr(f->lockdown, "[integrity]")) {
-		requirement_add(r, "lockdown", REQUIREMENT_OK,
-				"integrity mode, which does not matter here");
-	} else {
-		requirement_add(r, "lockdown", REQUIREMENT_OK, "the kernel is not locked down");
 	}
 }
 
@@ -269,38 +231,6 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 	}
 }
 
-static void judge_clock(const struct requirement_facts *f, struct requirements *r)
-{
-	struct requirement *q;
-
-	if (!f->perf_code)
-		requirement_add(r, "clock", REQUIREMENT_OK,
-				f->cycles ? "cycles: this machine has a PMU"
-					  : "cpu-clock: this machine has no PMU to count cycles");
-	if (f->sample_rate < 0)
-		return;
-	q = requirement_add(r, "frequency",
-			    f->sample_rate < USUAL_HZ ? REQUIREMENT_LIMITED : REQUIREMENT_OK,
-			    "up to %d Hz (kernel.perf_event_max_sample_rate)", f->sample_rate);
-	if (f->sample_rate < USUAL_HZ)
-		error_hint(&q->finding,
-			   "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
-			   f->sample_rate);
-}
-
-static void judge_stacks(const struct requirement_facts *f, struct requirements *r)
-{
-	bool enough = f->stack_depth < 0 || f->stack_depth >= CAPTURE_DEPTH_MAX;
-	struct requirement *q =
-		requirement_add(r, "call stacks", enough ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
-				"up to %d frames%s", enough ? CAPTURE_DEPTH_MAX : f->stack_depth,
-				enough ? "" : " (kernel.perf_event_max_stack)");
-
-	if (!enough)
-		error_hint(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
-			   CAPTURE_DEPTH_MAX);
-}
-
 static void judge_kernel_names(const struct requirement_facts *f, struct requirements *r)
 {
 	struct requirement *q;
@@ -338,46 +268,75 @@ static const struct ability {
 	  BIT(CAP_DAC_OVERRIDE), NULL, NULL },
 };
 
-static void judge_ability(const struct requirement_facts *f, const struct ability *a,
-			  struct requirements *r)
-{
-	struct requirement *q;
-
-	if (has(f, BIT(a->capability) | a->instead)) {
-		requirement_add(r, a->name, REQUIREMENT_OK, "%s", a->can);
-		return;
-	}
-	if (a->capability_name)
-		q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
-				    a->capability_name, whose(f));
-	else
-		q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s", a->cannot);
-	hint_capabilities(&q->finding, f, BIT(a->capability), a->setcap, "");
-}
-
-static void judge_files(const struct requirement_facts *f, struct requirements *r)
-{
-	bool enough = f->open_files >= ENOUGH_FILES;
-	struct requirement *q = requirement_add(
-		r, "open files", enough ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
-		"up to %" PRIu64 ", of which each CPU and each file that a target maps take some",
-		f->open_files);
-
-	if (!enough)
-		error_hint(&q->finding, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
-}
-
 void requirements_judge(const struct requirement_facts *f, struct requirements *r)
 {
+	bool has_depth = f->stack_depth < 0 || f->stack_depth >= CAPTURE_DEPTH_MAX;
+	bool has_files = f->open_files >= ENOUGH_FILES;
+	struct requirement *q;
+
 	judge_kernel(f, r);
-	judge_btf(f, r);
-	judge_lockdown(f, r);
+	if (f->btf) {
+		requirement_add(r, "BTF", REQUIREMENT_OK, KERNEL_BTF " is there");
+	} else {
+		q = add_missing(r, "BTF", ERROR_KERNEL_LACKS,
+				"there is no " KERNEL_BTF
+				": the kernel does not describe its types");
+		error_hint(&q->finding, REQUIREMENT_BTF_HINT);
+	}
+	/* The current mode is in brackets. */
+	if (strstr(f->lockdown, "[confidentiality]")) {
+		q = add_missing(
+			r, "lockdown", ERROR_NOT_PERMITTED,
+			"the kernel is locked down for confidentiality: eBPF programs cannot "
+			"read what they sample");
+		error_hint(&q->finding,
+			   "boot with lockdown=integrity on the kernel's command line");
+	} else {
+		requirement_add(r, "lockdown", REQUIREMENT_OK, "%s",
+				strstr(f->lockdown, "[integrity]")
+					? "integrity mode, which does not matter here"
+					: "the kernel is not locked down");
+	}
 	judge_bpf(f, r);
 	judge_perf_events(f, r);
-	judge_clock(f, r);
-	judge_stacks(f, r);
+	if (!f->perf_code)
+		requirement_add(r, "clock", REQUIREMENT_OK,
+				f->cycles ? "cycles: this machine has a PMU"
+					  : "cpu-clock: this machine has no PMU to count cycles");
+	if (f->sample_rate >= 0) {
+		q = requirement_add(
+			r, "frequency",
+			f->sample_rate < USUAL_HZ ? REQUIREMENT_LIMITED : REQUIREMENT_OK,
+			"up to %d Hz (kernel.perf_event_max_sample_rate)", f->sample_rate);
+		if (f->sample_rate < USUAL_HZ)
+			error_hint(&q->finding,
+				   "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
+				   f->sample_rate);
+	}
+	q = requirement_add(r, "call stacks", has_depth ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
+			    "up to %d frames%s", has_depth ? CAPTURE_DEPTH_MAX : f->stack_depth,
+			    has_depth ? "" : " (kernel.perf_event_max_stack)");
+	if (!has_depth)
+		error_hint(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
+			   CAPTURE_DEPTH_MAX);
 	judge_kernel_names(f, r);
-	for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++)
-		judge_ability(f, &abilities[i], r);
-	judge_files(f, r);
+	for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++) {
+		const struct ability *a = &abilities[i];
+		const char *without = a->capability_name;
+
+		if (has(f, BIT(a->capability) | a->instead)) {
+			requirement_add(r, a->name, REQUIREMENT_OK, "%s", a->can);
+			continue;
+		}
+		q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s%s%s%s", a->cannot,
+				    without ? " without " : "", without ?: "",
+				    without ? whose(f) : "");
+		hint_capabilities(&q->finding, f, BIT(a->capability), a->setcap, "");
+	}
+	q = requirement_add(r, "open files", has_files ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
+			    "up to %" PRIu64
+			    ", of which each CPU and each file that a target maps take some",
+			    f->open_files);
+	if (!has_files)
+		error_hint(&q->finding, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
 }

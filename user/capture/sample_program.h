@@ -8,7 +8,7 @@
 #include "capture/tick.h"
 #include "capture/unwind/unwind.h"
 #include "capture/waits.h"
-#include "capture/whom.h"
+#include "capture/cgroup.h"
 
 struct bpf_object;
 struct bpf_program;

@@ -69,26 +69,6 @@ static struct script_user *find_user(struct scripts *s, uint32_t uid)
 	return user;
 }
 
-/* Keeps those whose losses are to be reported. */
-static void drop_idle_users(struct scripts *s)
-{
-	for (size_t i = s->user_count; i-- > 0;) {
-		struct script_user *user = s->users[i], *last = s->users[s->user_count - 1];
-
-		if (user->newest || user->lost)
-			continue;
-		index_remove(&s->by_uid, hash_u64(user->uid, 0), i);
-		if (last != user) {
-			index_remove(&s->by_uid, hash_u64(last->uid, 0), last->number);
-			last->number = i;
-			s->users[i] = last;
-			index_add(&s->by_uid, hash_u64(last->uid, 0), i);
-		}
-		s->user_count--;
-		free(user);
-	}
-}
-
 /* --- Texts --- */
 
 static bool is_text(const void *texts, uint32_t number, const void *key)
@@ -406,7 +386,22 @@ bool scripts_forget(struct scripts *s, const struct process_table *processes, ui
 			old++;
 		remove_versions(s, place, old);
 	}
-	drop_idle_users(s);
+	/* Keeps users whose losses are to be reported. */
+	for (size_t i = s->user_count; i-- > 0;) {
+		struct script_user *user = s->users[i], *last = s->users[s->user_count - 1];
+
+		if (user->newest || user->lost)
+			continue;
+		index_remove(&s->by_uid, hash_u64(user->uid, 0), i);
+		if (last != user) {
+			index_remove(&s->by_uid, hash_u64(last->uid, 0), last->number);
+			last->number = i;
+			s->users[i] = last;
+			index_add(&s->by_uid, hash_u64(last->uid, 0), i);
+		}
+		s->user_count--;
+		free(user);
+	}
 	s->refused = false;
 	s->window++;
 	return refused;

@@ -345,22 +345,6 @@ static int remove_visited(struct sideband *s, size_t visited)
 	return 0;
 }
 
-/* Closes the rings of dead events, which have been read to their ends. */
-static void remove_dead(struct sideband *s)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->rings[i].cpu < 0) {
-			close_ring(s, i);
-			continue;
-		}
-		s->fds[left] = s->fds[i];
-		s->rings[left++] = s->rings[i];
-	}
-	s->count = left;
-}
-
 /*
  * The rings are read one after the other, so while the last is read, the first may get records
  * again. Records after until_ns are therefore left to the next call.
@@ -368,14 +352,22 @@ static void remove_dead(struct sideband *s)
 int sideband_read(struct sideband *s, uint64_t until_ns,
 		  int (*visit)(const struct sideband_record *, void *context), void *context)
 {
-	size_t done;
+	size_t done, left = 0;
 	int err = 0;
 
 	s->complete_ns = until_ns;
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = drain_ring(s, &s->rings[i]);
-	if (!err)
-		remove_dead(s);
+	/* Closes the rings of dead events, which have been read to their ends. */
+	for (size_t i = 0; i < s->count && !err; i++) {
+		if (s->rings[i].cpu < 0) {
+			close_ring(s, i);
+			continue;
+		}
+		s->fds[left] = s->fds[i];
+		s->rings[left++] = s->rings[i];
+	}
+	s->count = err ? s->count : left;
 	if (err || !s->pending_count)
 		return err;
 	qsort(s->pending, s->pending_count, sizeof(*s->pending), by_time);

@@ -135,27 +135,6 @@ static bool is_another_program(struct process *process, FILE *maps)
 	return found && !known;
 }
 
-/*
- * Adds the record of an exec that was lost: after known_ns and after the exec before it, and before
- * time_ns.
- */
-static int add_exec(struct process_table *table, struct process *process, uint64_t time_ns)
-{
-	uint64_t since_ns = process_space(process)->since_ns;
-	struct sideband_record record = {
-		.type = SIDEBAND_EXEC,
-		.pid = process->pid,
-		.tid = process->pid,
-		.time_ns = time_ns,
-		.maybe_ns = (table->known_ns > since_ns ? table->known_ns : since_ns) ?: 1,
-	};
-	char comm[COMM_SIZE] = "";
-
-	file_read_line(proc_path(process->pid, 0, "comm").text, comm, sizeof(comm));
-	record.name = comm;
-	return process_record(table, &record);
-}
-
 /* *found: whether the thread still had an address space. */
 static int read_maps(struct process_table *table, struct process *process, pid_t tid,
 		     uint64_t time_ns, bool *found)
@@ -167,6 +146,17 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	};
 	uint64_t read_ns = now_ns();
 	FILE *maps = fopen(proc_path(tid, 0, "maps").text, "re");
+	uint64_t since_ns = process_space(process)->since_ns;
+	char comm[COMM_SIZE] = "";
+	/* An exec whose record was lost: after known_ns and after the exec before it. */
+	struct sideband_record exec = {
+		.type = SIDEBAND_EXEC,
+		.pid = process->pid,
+		.tid = process->pid,
+		.time_ns = time_ns,
+		.maybe_ns = (table->known_ns > since_ns ? table->known_ns : since_ns) ?: 1,
+		.name = comm,
+	};
 	bool execed;
 	int err = 0;
 
@@ -176,8 +166,10 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	if (time_ns)
 		reader.record.maybe_ns = table->known_ns ?: 1;
 	execed = time_ns && is_another_program(process, maps);
-	if (execed)
-		err = add_exec(table, process, time_ns);
+	if (execed) {
+		file_read_line(proc_path(process->pid, 0, "comm").text, comm, sizeof(comm));
+		err = process_record(table, &exec);
+	}
 	err = err ?: read_lines(&reader, maps, false);
 	if (!err && reader.deferred) {
 		rewind(maps);
@@ -222,69 +214,50 @@ static int read_threads(struct process_table *table, struct process *process, ui
 	return err;
 }
 
-/* A process as /proc shows it. */
-struct shown {
-	pid_t pid;
-	uint64_t start_ns; /* see target_start_ns() */
-	uint64_t begin_ns; /* the same by CLOCK_MONOTONIC, or before */
-};
-
-/*
- * Adds the process that has this number now. The records of its fork, and maybe of the end of the
- * one before, were lost: it has begun as soon as it can have. If both were, ticks of the clock tick
- * in which it began may be of either.
- */
-static int replace_process(struct process_table *table, const struct process *process,
-			   const struct shown *shown)
-{
-	uint64_t since_ns = process->ended ? process->ended_ns : process->begin_ns;
-	struct sideband_record record = {
-		.type = SIDEBAND_EXIT,
-		.pid = shown->pid,
-		.tid = shown->pid,
-		.time_ns = shown->begin_ns > since_ns ? shown->begin_ns : since_ns,
-	};
-
-	bool unsure = !process->ended;
-
-	if (unsure && process_record(table, &record))
-		return -ENOMEM;
-	if (process_add(table, shown->pid, record.time_ns))
-		return -ENOMEM;
-	if (unsure)
-		process_find(table, shown->pid)->sure_ns =
-			record.time_ns + NS_PER_S / sysconf(_SC_CLK_TCK);
-	return 0;
-}
-
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	struct shown shown = { .pid = pid, .start_ns = target_start_ns(pid) };
+	/* As /proc shows it; begin_ns: the same by CLOCK_MONOTONIC, or before. */
+	uint64_t start_ns = target_start_ns(pid), begin_ns = 0;
 	uint64_t monotonic_ns = now_ns(), ahead_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns;
 	struct process *process = process_find(table, pid);
+	struct sideband_record end = { .type = SIDEBAND_EXIT, .pid = pid, .tid = pid };
 	bool another = false; /* the process that is known has ended: another has its number */
+	bool unsure;
 	int err = 0;
 
-	if (shown.start_ns > ahead_ns)
-		shown.begin_ns = shown.start_ns - ahead_ns;
-	if (process && process->start_ns && shown.start_ns)
-		another = shown.start_ns != process->start_ns;
+	if (start_ns > ahead_ns)
+		begin_ns = start_ns - ahead_ns;
+	if (process && process->start_ns && start_ns)
+		another = start_ns != process->start_ns;
 	else if (process)
-		another = process->begin_ns && shown.begin_ns > process->begin_ns;
-	if (time_ns && shown.begin_ns > time_ns)
+		another = process->begin_ns && begin_ns > process->begin_ns;
+	if (time_ns && begin_ns > time_ns)
 		return 0; /* it was forked since: records of it are to come */
 	if (another && !table->everyone)
 		return 0; /* nobody asked for it */
 	if (process && process->ended && !another)
 		return 0; /* its mappings are gone */
-	if (another)
-		err = replace_process(table, process, &shown);
-	else if (!process)
-		err = process_add(table, pid, time_ns);
+	unsure = another && !process->ended;
+	if (another) {
+		/*
+		 * The records of its fork, and maybe of the end of the one before, were lost: it
+		 * has begun as soon as it can have. If both were, ticks of the clock tick in which
+		 * it began may be of either.
+		 */
+		end.time_ns = process->ended ? process->ended_ns : process->begin_ns;
+		if (begin_ns > end.time_ns)
+			end.time_ns = begin_ns;
+		if (unsure)
+			err = process_record(table, &end);
+	}
+	if (another || !process)
+		err = err ?: process_add(table, pid, another ? end.time_ns : time_ns);
 	if (err)
 		return err;
 	process = process_find(table, pid);
-	process->start_ns = shown.start_ns ?: process->start_ns;
+	if (unsure)
+		process->sure_ns = end.time_ns + NS_PER_S / sysconf(_SC_CLK_TCK);
+	process->start_ns = start_ns ?: process->start_ns;
 	return origin_read(table, process) ?: read_threads(table, process, time_ns);
 }
 

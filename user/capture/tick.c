@@ -13,29 +13,12 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-static int find_variables(struct tick *tick, struct kernel_types *types, struct error *e)
-{
-	int64_t bases;
-	int err = kernel_variable_offset(types, "hrtimer_bases", &bases);
-
-	err = err ?: kernel_variable_offset(types, "tick_cpu_sched", &tick->timer_distance);
-	err = err ?: kernel_variable_offset(types, "__irq_regs", &tick->regs_distance);
-	if (err) {
-		error_set_kind(e, ERROR_KERNEL_LACKS, -err,
-			       "cannot find the scheduler's tick (hrtimer_bases, tick_cpu_sched, "
-			       "__irq_regs in the kernel's BTF)");
-		error_hint(e, "it requires CONFIG_DEBUG_INFO_BTF; or use -e cpu-clock");
-		return err;
-	}
-	tick->timer_distance -= bases;
-	tick->regs_distance -= bases;
-	return 0;
-}
-
 int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types *types,
 		 struct error *e)
 {
 	unsigned int hz;
+	int64_t bases;
+	int err;
 
 	tick->period_ns = events_tick_ns();
 	hz = tick->period_ns ? (NS_PER_S + tick->period_ns / 2) / tick->period_ns : 0;
@@ -54,7 +37,19 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types 
 		error_hint(e, "boot without highres=off, or use -e cpu-clock");
 		return -EOPNOTSUPP;
 	}
-	return find_variables(tick, types, e);
+	err = kernel_variable_offset(types, "hrtimer_bases", &bases);
+	err = err ?: kernel_variable_offset(types, "tick_cpu_sched", &tick->timer_distance);
+	err = err ?: kernel_variable_offset(types, "__irq_regs", &tick->regs_distance);
+	if (err) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, -err,
+			       "cannot find the scheduler's tick (hrtimer_bases, tick_cpu_sched, "
+			       "__irq_regs in the kernel's BTF)");
+		error_hint(e, "it requires CONFIG_DEBUG_INFO_BTF; or use -e cpu-clock");
+		return err;
+	}
+	tick->timer_distance -= bases;
+	tick->regs_distance -= bases;
+	return 0;
 }
 
 int tick_begin(struct tick *tick, const struct bpf_program *program, struct error *e)

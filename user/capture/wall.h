@@ -5,7 +5,7 @@
 #include "bpf/wall.h"
 #include "capture/capture.h"
 #include "capture/process.h"
-#include "capture/whom.h"
+#include "capture/cgroup.h"
 #include "util/error.h"
 #include "util/index.h"
 

@@ -19,6 +19,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/directory.h"
+#include "util/file.h"
 
 /*
  * The state files are root's, or the user's whose containers they name; they may be of any size.
@@ -134,19 +135,15 @@ static void offer_of_pod(struct search *s, const char *id, const char *namespace
 static void each_entry(struct search *s, int fd,
 		       void (*visit)(struct search *s, int directory, const char *name))
 {
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = file_directory_stream(fd);
 	size_t most = s->owner ? USERS_ENTRIES_MAX : ENTRIES_MAX;
 	const struct dirent *entry;
 
-	if (!directory) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	for (size_t i = 0; i < most && !s->err && (entry = readdir(directory)); i++)
+	for (size_t i = 0; directory && i < most && !s->err && (entry = readdir(directory)); i++)
 		if (entry->d_name[0] != '.')
 			visit(s, fd, entry->d_name);
-	closedir(directory);
+	if (directory)
+		closedir(directory);
 }
 
 /* The same for a directory that is named by its path. */
@@ -203,17 +200,26 @@ static const char *text_at(struct json_object *json, const char *const *path)
 
 #define TEXT_AT(json, ...) text_at(json, (const char *const[]){ __VA_ARGS__, NULL })
 
-/* docker: ID/config.v2.json */
-static void visit_docker(struct search *s, int directory, const char *id)
+/* The file of a container in its directory; NULL: of another than the one that is wanted. */
+static struct json_object *read_config(struct search *s, int directory, const char *id,
+				       const char *file)
 {
 	bool is_other = s->id && strcmp(id, s->id) != 0;
 	int fd = is_other ? -1 : directory_open_in(directory, id, false);
-	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, "config.v2.json");
-	const char *name = TEXT_AT(json, "Name");
-	const char *container = TEXT_AT(json, "Config", "Labels", "io.kubernetes.container.name");
+	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, file);
 
 	if (fd >= 0)
 		close(fd);
+	return json;
+}
+
+/* docker: ID/config.v2.json */
+static void visit_docker(struct search *s, int directory, const char *id)
+{
+	struct json_object *json = read_config(s, directory, id, "config.v2.json");
+	const char *name = TEXT_AT(json, "Name");
+	const char *container = TEXT_AT(json, "Config", "Labels", "io.kubernetes.container.name");
+
 	offer(s, id, name + (*name == '/'));
 	if (*container)
 		offer_of_pod(
@@ -260,13 +266,9 @@ static void visit_storage(struct search *s, int directory, const char *name)
 /* containerd: NAMESPACE/ID/config.json, the specification by which it was started */
 static void visit_task(struct search *s, int directory, const char *id)
 {
-	bool is_other = s->id && strcmp(id, s->id) != 0;
-	int fd = is_other ? -1 : directory_open_in(directory, id, false);
-	struct json_object *json = fd < 0 ? NULL : read_json(s, fd, "config.json");
+	struct json_object *json = read_config(s, directory, id, "config.json");
 	const char *container = TEXT_AT(json, "annotations", "io.kubernetes.cri.container-name");
 
-	if (fd >= 0)
-		close(fd);
 	offer(s, id, TEXT_AT(json, "annotations", "nerdctl/name"));
 	if (*container)
 		offer_of_pod(

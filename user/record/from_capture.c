@@ -245,20 +245,6 @@ static int script_location(struct capture_profile *b, const struct capture_frame
 		       ?: profile_add_line_location(b->p, 0, mapping, &line, 1, id);
 }
 
-/*
- * The image of the interpreter whose script the stack runs: that of the frame before the script's
- * first; NULL: it runs none.
- */
-static const struct capture_mapping *interpreter_of(const struct capture_sample *sample)
-{
-	uint32_t first = sample->depth - sample->user_depth;
-
-	for (uint32_t i = first + 1; i < sample->depth; i++)
-		if (language_of_word(sample->frames[i].pc))
-			return sample->frames[i - 1].mapping;
-	return NULL;
-}
-
 /* Sets *id to the location of a function without an address. image: "": unknown. */
 static int named_location(struct capture_profile *b, const char *name, const char *image,
 			  uint32_t *id)
@@ -283,10 +269,14 @@ static int named_location(struct capture_profile *b, const char *name, const cha
 static int stack_locations(struct capture_profile *b, const struct capture_sample *sample,
 			   uint32_t from, uint32_t exact, uint32_t *locations, uint32_t *depth)
 {
-	const struct capture_mapping *interpreter = interpreter_of(sample);
+	/* Whose script the stack runs: that of the frame before the script's first; or NULL. */
+	const struct capture_mapping *interpreter = NULL;
 	uint32_t user = sample->depth - sample->user_depth;
 	int err = 0;
 
+	for (uint32_t i = sample->depth; i-- > user + 1;)
+		if (language_of_word(sample->frames[i].pc))
+			interpreter = sample->frames[i - 1].mapping;
 	*depth = 0;
 	/* Whom an owned recording is for may know that the kernel ran, but not where. */
 	if (capture_is_owned(b->c) && from < user) {
@@ -315,38 +305,8 @@ void origin_names_free(struct origin_names *names)
 	container_names_free(&names->containers);
 }
 
-typedef const char *make_tag(const struct capture_sample *sample, struct origin_names *names,
-			     char text[static CGROUP_NAME_SIZE]);
-
-static const char *make_container(const struct capture_sample *sample, struct origin_names *names,
-				  char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	return sample->cgroup && cgroup_container(sample->cgroup, text) ? text : NULL;
-}
-
-static const char *make_container_name(const struct capture_sample *sample,
-				       struct origin_names *names,
-				       char text[static CGROUP_NAME_SIZE])
-{
-	const char *name = NULL;
-
-	if (sample->cgroup && cgroup_container(sample->cgroup, text))
-		name = container_name(&names->containers, text);
-	if (name)
-		snprintf(text, CGROUP_NAME_SIZE, "%s", name);
-	return name ? text : NULL;
-}
-
-static const char *make_unit(const struct capture_sample *sample, struct origin_names *names,
-			     char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	return sample->cgroup && cgroup_unit(sample->cgroup, text) ? text : NULL;
-}
-
 /* As text: readers of pprof files drop a label whose number is 0. */
-static const char *make_number(uint32_t number, char text[static CGROUP_NAME_SIZE])
+static const char *number_text(uint32_t number, char text[static CGROUP_NAME_SIZE])
 {
 	if (number == UINT32_MAX)
 		return NULL;
@@ -354,71 +314,57 @@ static const char *make_number(uint32_t number, char text[static CGROUP_NAME_SIZ
 	return text;
 }
 
-static const char *make_cpu(const struct capture_sample *sample, struct origin_names *names,
+/* The text of a tag of a sample, perhaps in `text`; NULL: it has no such tag. waker: label_id()'s.
+ */
+static const char *tag_text(struct capture_profile *b, const struct capture_sample *sample,
+			    enum profile_tag_number tag, struct known_waker waker,
 			    char text[static CGROUP_NAME_SIZE])
 {
-	(void)names;
-	return sample->kind == CAPTURE_TICKS ? make_number(sample->ticks.cpu, text) : NULL;
-}
+	bool is_main = strcmp(sample->comm, sample->process_comm) == 0;
+	const char *name;
 
-static const char *make_in_doubt(const struct capture_sample *sample, struct origin_names *names,
-				 char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	(void)text;
-	return sample->in_doubt ? "yes" : NULL;
-}
-
-/* Whether callers are missing, for those who compare windows: what stacks have may decide. */
-static const char *make_incomplete(const struct capture_sample *sample, struct origin_names *names,
-				   char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	(void)text;
-	switch (sample->end) {
-	case UNWIND_BY_KERNEL:
-	case UNWIND_COMPLETE:
-	case UNWIND_NO_STACK:
-		return NULL;
+	switch (tag) {
+	case TAG_CONTAINER:
+		return sample->cgroup && cgroup_container(sample->cgroup, text) ? text : NULL;
+	case TAG_CONTAINER_NAME:
+		if (!sample->cgroup || !cgroup_container(sample->cgroup, text))
+			return NULL;
+		name = container_name(&b->names->containers, text);
+		if (name)
+			snprintf(text, CGROUP_NAME_SIZE, "%s", name);
+		return name ? text : NULL;
+	case TAG_CPU:
+		return sample->kind == CAPTURE_TICKS && capture_has_cpus(b->c)
+			       ? number_text(sample->ticks.cpu, text)
+			       : NULL;
+	case TAG_IN_DOUBT:
+		return sample->in_doubt ? "yes" : NULL;
+	case TAG_INCOMPLETE:
+		/* That callers are missing, for those who compare windows: it may decide. */
+		return b->is_window && sample->user_depth && sample->end != UNWIND_BY_KERNEL &&
+				       sample->end != UNWIND_COMPLETE &&
+				       sample->end != UNWIND_NO_STACK
+			       ? "yes"
+			       : NULL;
+	case TAG_PROCESS:
+		return b->is_window || is_main ? NULL : sample->process_comm;
+	case TAG_THREAD:
+		return b->is_window && !is_main ? sample->comm : NULL;
+	case TAG_TITLE:
+		return sample->title;
+	case TAG_UNIT:
+		return sample->cgroup && cgroup_unit(sample->cgroup, text) ? text : NULL;
+	case TAG_USER:
+		return user_name(&b->names->users, sample->uid) ?: number_text(sample->uid, text);
+	case TAG_WAKER:
+		return waker.name && *waker.name ? waker.name : NULL;
+	case TAG_WAKER_TID:
+		return waker.tid && capture_has_every_wait(b->c) ? number_text(waker.tid, text)
+								 : NULL;
 	default:
-		return sample->user_depth ? "yes" : NULL;
+		return NULL;
 	}
 }
-
-static const char *make_thread(const struct capture_sample *sample, struct origin_names *names,
-			       char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	(void)text;
-	return strcmp(sample->comm, sample->process_comm) == 0 ? NULL : sample->comm;
-}
-
-static const char *make_title(const struct capture_sample *sample, struct origin_names *names,
-			      char text[static CGROUP_NAME_SIZE])
-{
-	(void)names;
-	(void)text;
-	return sample->title;
-}
-
-static const char *make_user(const struct capture_sample *sample, struct origin_names *names,
-			     char text[static CGROUP_NAME_SIZE])
-{
-	return user_name(&names->users, sample->uid) ?: make_number(sample->uid, text);
-}
-
-/* The text of each tag of a sample, perhaps in `text`; NULL: it has no such tag. */
-static make_tag *const tag_makers[TAG_COUNT] = {
-	[TAG_CONTAINER] = make_container,
-	[TAG_CONTAINER_NAME] = make_container_name,
-	[TAG_CPU] = make_cpu,
-	[TAG_IN_DOUBT] = make_in_doubt,
-	[TAG_INCOMPLETE] = make_incomplete,
-	[TAG_THREAD] = make_thread,
-	[TAG_TITLE] = make_title,
-	[TAG_UNIT] = make_unit,
-	[TAG_USER] = make_user,
-};
 
 /* waker: of a wait, or the sample's own name as one. Returns 0 or -ENOMEM. */
 static int label_id(struct capture_profile *b, const struct capture_sample *sample,
@@ -439,21 +385,8 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 		labels.comm = sample->comm;
 	}
 	for (int i = 0; i < TAG_COUNT; i++) {
-		const char *text = NULL;
+		const char *text = tag_text(b, sample, i, waker, texts[i]);
 
-		if (i == TAG_PROCESS && !b->is_window)
-			text = strcmp(sample->comm, sample->process_comm) ? sample->process_comm
-									  : NULL;
-		else if (i == TAG_WAKER)
-			text = waker.name && *waker.name ? waker.name : NULL;
-		else if (i == TAG_WAKER_TID)
-			text = waker.tid && capture_has_every_wait(b->c)
-				       ? make_number(waker.tid, texts[i])
-				       : NULL;
-		else if (tag_makers[i] &&
-			 ((i != TAG_THREAD && i != TAG_INCOMPLETE) || b->is_window) &&
-			 (i != TAG_CPU || capture_has_cpus(b->c)))
-			text = tag_makers[i](sample, b->names, texts[i]);
 		if (text)
 			tags[labels.tag_count++] =
 				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
@@ -649,23 +582,6 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	return err;
 }
 
-/* Why an image has no rows in the unwind tables, as a cause of struct profile_stack_end. */
-static const char *no_rows_cause(const struct capture *c, uint32_t image)
-{
-	const char *why;
-
-	switch (capture_rows(c, image, &why)) {
-	case CAPTURE_ROWS_READ:
-		return "late_frame_information";
-	case CAPTURE_ROWS_UNREAD:
-		return "unread_frame_information";
-	case CAPTURE_ROWS_NO_ROOM:
-		return "no_room";
-	default:
-		return "no_frame_information";
-	}
-}
-
 /* Copies the account of a capture to the profile. Returns 0 or -ENOMEM. */
 static int add_account(struct profile *p, const struct capture *c)
 {
@@ -678,6 +594,12 @@ static int add_account(struct profile *p, const struct capture *c)
 		[UNWIND_BAD_FRAME] = "bad_frame",
 		[UNWIND_32_BIT] = "32_bit",
 		[UNWIND_TOO_LONG] = "walk_too_long",
+	};
+	static const char *const no_rows[] = {
+		[CAPTURE_ROWS_NONE] = "no_frame_information",
+		[CAPTURE_ROWS_READ] = "late_frame_information",
+		[CAPTURE_ROWS_UNREAD] = "unread_frame_information",
+		[CAPTURE_ROWS_NO_ROOM] = "no_room",
 	};
 	struct profile_totals *t = &p->totals;
 	const struct capture_stack_end *ends;
@@ -712,10 +634,10 @@ static int add_account(struct profile *p, const struct capture *c)
 	ends = capture_stack_ends(c, &count);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t image = ends[i].image;
-		const char *cause = causes[ends[i].end];
+		const char *cause = causes[ends[i].end], *why;
 
 		if (ends[i].end == UNWIND_NO_ROWS)
-			cause = no_rows_cause(c, image);
+			cause = no_rows[capture_rows(c, image, &why)];
 		if (profile_add_stack_end(p, cause, image < image_count ? images[image].path : "",
 					  ends[i].count))
 			return -ENOMEM;

@@ -63,8 +63,7 @@ struct library {
 /* Whether it has mapped HotSpot's library. OpenJ9 has one of the same name, and libj9*.so. */
 static bool find_library(const struct hotspot *h, struct library *library)
 {
-	int fd = openat(h->proc, "maps", O_RDONLY | O_CLOEXEC);
-	FILE *file = fdopen(fd, "r");
+	FILE *file = file_stream(openat(h->proc, "maps", O_RDONLY | O_CLOEXEC));
 	bool other = false;
 	struct proc_map map;
 	size_t room = 0;
@@ -148,13 +147,11 @@ static bool waits_in_library(const struct hotspot *h, const char *thread,
 static void find_threads(const struct hotspot *h, const struct library *library, bool *runs,
 			 bool *dispatches)
 {
-	int fd = openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	DIR *threads =
+		file_directory_stream(openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *entry;
 
 	*runs = *dispatches = false;
-	if (!threads && fd >= 0)
-		close(fd);
 	for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++) {
 		char name[32];
 
@@ -184,14 +181,12 @@ static bool has_word(const struct hotspot *h, const char *name, const char *word
 static bool writes_map(const struct hotspot *h)
 {
 	int fd = openat(h->proc, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *files = fd < 0 ? NULL : fdopendir(fd);
+	DIR *files = file_directory_stream(fd);
 	const struct dirent *entry;
 	bool found = false;
 	char map[64];
 
 	snprintf(map, sizeof(map), "/tmp/perf-%d.map", h->own_pid);
-	if (!files && fd >= 0)
-		close(fd);
 	for (int i = 0; files && !found && i < FILES_MAX && (entry = readdir(files)); i++) {
 		char path[128];
 		ssize_t size = readlinkat(fd, entry->d_name, path, sizeof(path) - 1);
@@ -307,23 +302,6 @@ static int create_file(const struct hotspot *h, int tmp, const char *name, bool 
 	return why ? error_set(e, 0, "/tmp/%s %s", name, why) : 0;
 }
 
-/* Returns a descriptor of its socket, O_PATH, or a negative errno: -ENOENT if there is none. */
-static int find_socket(const struct hotspot *h, int tmp)
-{
-	struct stat status;
-	char name[64];
-	int fd;
-
-	snprintf(name, sizeof(name), ".java_pid%d", h->own_pid);
-	fd = openat(tmp, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_uid == h->uid)
-		return fd;
-	close(fd);
-	return -EEXIST;
-}
-
 /* Returns a connection to its socket or a negative errno: -ENOENT if nobody listens there. */
 static int connect_to(const struct hotspot *h, int tmp, struct error *e)
 {
@@ -331,31 +309,34 @@ static int connect_to(const struct hotspot *h, int tmp, struct error *e)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
+	struct stat status;
+	char name[64];
 
 	if (fd < 0)
 		return error_set(e, errno, "cannot make a socket");
-	place = find_socket(h, tmp);
-	if (place == -ENOENT) {
+	snprintf(name, sizeof(name), ".java_pid%d", h->own_pid);
+	place = openat(tmp, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0 && errno == ENOENT) {
 		close(fd);
 		return -ENOENT;
 	}
 	if (place < 0)
-		err = error_set(e, place == -EEXIST ? 0 : -place,
-				"/tmp/.java_pid%d is no socket of its user", h->own_pid);
+		err = error_set(e, errno, "/tmp/%s is no socket of its user", name);
+	else if (fstat(place, &status) || !S_ISSOCK(status.st_mode) || status.st_uid != h->uid)
+		err = error_set(e, 0, "/tmp/%s is no socket of its user", name);
 	if (!err) {
 		/* Not by its name, which may be another's by now. */
 		snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
-		if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-			err = 0;
-		else if (errno == ECONNREFUSED) /* of an earlier process */
-			err = -ENOENT;
-		else
-			err = error_set(e, errno, "cannot connect to /tmp/.java_pid%d", h->own_pid);
-		close(place);
+		if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+			/* ECONNREFUSED: of an earlier process */
+			err = errno == ECONNREFUSED
+				      ? -ENOENT
+				      : error_set(e, errno, "cannot connect to /tmp/%s", name);
 	}
+	if (place >= 0)
+		close(place);
 	if (!err && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid != h->pid))
-		err = error_set(e, 0, "another process listens at its socket /tmp/.java_pid%d",
-				h->own_pid);
+		err = error_set(e, 0, "another process listens at its socket /tmp/%s", name);
 	if (!err)
 		return fd;
 	close(fd);
@@ -440,13 +421,11 @@ static int request_map(const struct hotspot *h, int fd, uint64_t until_ns, struc
 /* The CPU time that it has used for requests: that of a thread of its own. */
 static uint64_t requests_cpu_ns(const struct hotspot *h)
 {
-	int fd = openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	DIR *threads =
+		file_directory_stream(openat(h->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *entry;
 	uint64_t ns = 0;
 
-	if (!threads && fd >= 0)
-		close(fd);
 	for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++) {
 		char text[64];
 
