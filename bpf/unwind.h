@@ -34,7 +34,7 @@ volatile __u32 is_reading_rows = 0;
 const volatile bool native_frames = false;
 
 /* Set by user space before the load: the time between two ticks of a CPU; 0: no walk is limited. */
-const volatile __u64 walk_period_ns = 0;
+const volatile __u64 walk_tick_ns = 0;
 
 /*
  * The CPU time owed by processes whose walks take long: see walk_budget.h.
@@ -256,7 +256,7 @@ static __always_inline bool is_over_walk_budget(__u64 process)
 	debt_ns = bpf_map_lookup_elem(&long_walks, &process);
 	if (!debt_ns || !walk_is_over_budget(*debt_ns))
 		return false;
-	*debt_ns = walk_charge(*debt_ns, 0, walk_period_ns);
+	*debt_ns = walk_charge(*debt_ns, 0, walk_tick_ns);
 	return true;
 }
 
@@ -264,15 +264,15 @@ static __always_inline bool is_over_walk_budget(__u64 process)
 static __always_inline void charge_walk(__u64 process, __u64 now_ns)
 {
 	__u64 walk_ns = bpf_ktime_get_ns() - now_ns, *debt_ns, first_ns;
-	bool is_long = walk_period_ns && walk_ns * WALK_BUDGET_PART > walk_period_ns;
+	bool is_long = walk_tick_ns && walk_ns * WALK_BUDGET_PART > walk_tick_ns;
 
 	if (!is_long && !has_long_walks)
 		return;
 	debt_ns = bpf_map_lookup_elem(&long_walks, &process);
 	if (debt_ns) {
-		*debt_ns = walk_charge(*debt_ns, walk_ns, walk_period_ns);
+		*debt_ns = walk_charge(*debt_ns, walk_ns, walk_tick_ns);
 	} else if (is_long) {
-		first_ns = walk_charge(0, walk_ns, walk_period_ns);
+		first_ns = walk_charge(0, walk_ns, walk_tick_ns);
 		bpf_map_update_elem(&long_walks, &process, &first_ns, BPF_ANY);
 		has_long_walks = true;
 	}

@@ -32,12 +32,12 @@
  * whose walk took walk_ns (0: none), when it owed debt_ns before.
  */
 static inline unsigned long long walk_charge(unsigned long long debt_ns, unsigned long long walk_ns,
-					     unsigned long long period_ns)
+					     unsigned long long tick_ns)
 {
 	if (walk_ns > WALK_NS_MAX)
 		walk_ns = WALK_NS_MAX;
 	debt_ns += walk_ns * WALK_BUDGET_PART;
-	return debt_ns > period_ns ? debt_ns - period_ns : 0;
+	return debt_ns > tick_ns ? debt_ns - tick_ns : 0;
 }
 
 static inline int walk_is_over_budget(unsigned long long debt_ns)

@@ -161,7 +161,7 @@ static __always_inline void note_quotas(struct task_group *at, bool enters)
 						? BPF_CORE_READ(parent, css.cgroup, kn, id)
 						: 0;
 			group->quota_ns = quota;
-			group->period_ns = BPF_CORE_READ(at, cfs_bandwidth.period);
+			group->every_ns = BPF_CORE_READ(at, cfs_bandwidth.period);
 			group->last = now;
 			group->look = shared.look;
 			if (!enters && !group->name[0])

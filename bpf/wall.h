@@ -56,8 +56,8 @@ struct wall_throttled {
 /* A control group with a quota of CPU time, or one above it, as the kernel had it last. */
 struct wall_group {
 	unsigned long long parent;   /* ID; 0: the root */
-	unsigned long long quota_ns; /* in each period, of all CPUs; WALL_NO_QUOTA: none */
-	unsigned long long period_ns;
+	unsigned long long quota_ns; /* every every_ns, of all CPUs; WALL_NO_QUOTA: none */
+	unsigned long long every_ns;
 	struct wall_throttled first, last; /* when it was first seen, and last */
 	unsigned int look;		   /* wall_shared.look, then */
 	unsigned int unused;

@@ -30,13 +30,13 @@ static int load(void)
 }
 
 /* The same kind of event as profiltool's; see user/capture/events.c. */
-static int open_event(pid_t tid, uint64_t period_ns)
+static int open_event(pid_t tid, uint64_t sample_period)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.sample_period = period_ns,
+		.sample_period = sample_period,
 		.disabled = 1,
 		.inherit = 1,
 		.exclude_idle = 1,

@@ -472,7 +472,7 @@ static void test_deferred(void **state)
 	u.read = read_any;
 	u.ring = (struct ring_buffer *)&ring;
 	u.always_on = true;
-	u.period_ns = 10 * NS_PER_MS;
+	u.tick_ns = 10 * NS_PER_MS;
 	u.root_time = u.users_time = (struct unwind_time){ -(int64_t)NS_PER_S, now_ns() };
 	map_file(&u, 16 << 10);
 	map_file(&u, (uint64_t)1 << 30);
@@ -542,7 +542,7 @@ static struct unwind make_machine(struct process_table *table)
 		.processes = table,
 		.read = read_file_of_machine,
 		.always_on = true,
-		.period_ns = NS_PER_S / HZ,
+		.tick_ns = NS_PER_S / HZ,
 	};
 	struct unwind_tables *t = &u.tables;
 	const size_t pages = 16 * MIB_PAGES, rows = 16 * MIB_ROWS, rules = 16 * MIB_RULES;
@@ -647,7 +647,7 @@ static unsigned int run_program(struct unwind *u, uint32_t number, unsigned int 
 	for (unsigned int i = 0; i < ticks * every; i++) {
 		uint32_t in_tables = u->images[number].number;
 
-		test_now_ns += u->period_ns;
+		test_now_ns += u->tick_ns;
 		if (i % every == 0 && in_tables != UNWIND_NO_IMAGE) {
 			whole += unwind_tables_has_rows(&u->tables, in_tables);
 			u->tables.images[in_tables].used++;

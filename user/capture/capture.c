@@ -442,7 +442,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.parser = c->options.parser;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
-	c->unwind.period_ns = capture_period_ns(c);
+	c->unwind.tick_ns = capture_period_ns(c);
 	c->unwind.native = c->options.native;
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;

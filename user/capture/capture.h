@@ -441,8 +441,8 @@ struct capture_wall {
  * counts the time once for each CPU on which some of them do.
  */
 struct capture_throttled {
-	char *cgroup;		      /* path below the root, of the controller cpu */
-	uint64_t quota_ns, period_ns; /* at the end; quota_ns 0: none any more */
+	char *cgroup;		     /* path below the root, of the controller cpu */
+	uint64_t quota_ns, every_ns; /* at the end; quota_ns 0: none any more */
 	uint64_t periods, throttled_periods, throttled_ns;
 };
 

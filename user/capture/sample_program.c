@@ -237,7 +237,7 @@ static int choose_maps(struct sample_program *sample)
 		bpf->rodata->irq_regs = settings->tick->regs_distance;
 	}
 	bpf->rodata->native_frames = settings->unwind && settings->unwind->native;
-	bpf->rodata->walk_period_ns = settings->unwind ? settings->unwind->period_ns : 0;
+	bpf->rodata->walk_tick_ns = settings->unwind ? settings->unwind->tick_ns : 0;
 	bpf->rodata->banks = bank_count(sample);
 	bpf->rodata->notes_cpu = settings->always_on || settings->cpus;
 	bpf->rodata->bank_buckets = sample->buckets;

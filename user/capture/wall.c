@@ -330,7 +330,7 @@ static int cut_quotas(struct wall *wall)
 		*row = (struct capture_throttled){
 			.cgroup = quota_path(quotas, group),
 			.quota_ns = group->quota_ns == WALL_NO_QUOTA ? 0 : group->quota_ns,
-			.period_ns = group->period_ns,
+			.every_ns = group->every_ns,
 			.periods = now->periods - before->periods,
 			.throttled_periods = now->throttled_periods - before->throttled_periods,
 			.throttled_ns = now->ns - before->ns,

@@ -64,7 +64,8 @@ struct recorder {
 	struct parser *rows, *symbols; /* each reads files: the one for stacks does not wait */
 	size_t unread;		       /* files of this window, because of limits */
 	uint64_t next_look_ns;
-	uint64_t ping_period_ns, next_ping_ns; /* of systemd's watchdog; period 0: it has none */
+	uint64_t ping_interval_ns; /* of systemd's watchdog; 0: it has none */
+	uint64_t next_ping_ns;
 	bool cut, end; /* asked for by signals: to write a window now, and to end */
 };
 
@@ -223,8 +224,8 @@ static void notify(const char *assignment)
 static void look_after(struct recorder *r)
 {
 	/* Only from where recording goes on: a loop that hangs must not ping. */
-	if (r->ping_period_ns && now_ns() >= r->next_ping_ns) {
-		r->next_ping_ns = now_ns() + r->ping_period_ns;
+	if (r->ping_interval_ns && now_ns() >= r->next_ping_ns) {
+		r->next_ping_ns = now_ns() + r->ping_interval_ns;
 		notify("WATCHDOG=1");
 	}
 	keeper_step(&r->keeper);
@@ -580,10 +581,10 @@ static int start_recorder(struct recorder *r, struct error *e)
 	log_note("records %s into %s/%s", capture_event_name(r->capture), r->o->directory, r->host);
 	/* Twice as often as the watchdog of the unit expects it. */
 	if (ping_usec && number_parse(ping_usec, 1, UINT64_MAX / 1000, &number) == 0)
-		r->ping_period_ns = number * 1000 / 2;
+		r->ping_interval_ns = number * 1000 / 2;
 	if (ping_pid &&
 	    (number_parse(ping_pid, 1, INT32_MAX, &number) || number != (uint64_t)getpid()))
-		r->ping_period_ns = 0;
+		r->ping_interval_ns = 0;
 	notify("READY=1");
 	return 0;
 }

@@ -242,13 +242,13 @@ static void run_command(const char *path)
  */
 static bool has_failed(struct watch *w)
 {
-	uint64_t now = now_ns(), period_ns = w->trigger->limit * NS_PER_S;
+	uint64_t now = now_ns(), limit_ns = w->trigger->limit * NS_PER_S;
 	siginfo_t info = { 0 };
 	struct rusage ended;
 	struct error e;
 
 	if (w->pid) {
-		if (now - w->started_ns >= period_ns)
+		if (now - w->started_ns >= limit_ns)
 			kill(-w->pid, SIGKILL);
 		if (waitid(P_PID, w->pid, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
 			return w->met;
@@ -259,7 +259,7 @@ static bool has_failed(struct watch *w)
 			__atomic_store_n(w->commands_ns, rusage_ns(&ended), __ATOMIC_RELAXED);
 		return info.si_code != CLD_EXITED || info.si_status;
 	}
-	if (w->started_ns && now - w->started_ns < period_ns)
+	if (w->started_ns && now - w->started_ns < limit_ns)
 		return w->met;
 	w->started_ns = now;
 	if (check_command(w->subject, &e)) {

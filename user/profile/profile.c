@@ -902,7 +902,7 @@ int profile_add_throttled(struct profile *p, const struct profile_throttled *thr
 	}
 	to = &t->throttled[i];
 	to->quota_ns = throttled->quota_ns;
-	to->period_ns = throttled->period_ns;
+	to->every_ns = throttled->every_ns;
 	add_u64(&to->periods, throttled->periods);
 	add_u64(&to->throttled_periods, throttled->throttled_periods);
 	add_u64(&to->throttled_ns, throttled->throttled_ns);

@@ -205,8 +205,8 @@ struct profile_stack_end {
  * time is that of all CPUs on which its threads waited for that.
  */
 struct profile_throttled {
-	const char *cgroup;	      /* its path */
-	uint64_t quota_ns, period_ns; /* of CPU time in each period; quota_ns 0: none at the end */
+	const char *cgroup;	     /* its path */
+	uint64_t quota_ns, every_ns; /* of CPU time every every_ns; quota_ns 0: none at the end */
 	uint64_t periods, throttled_periods, throttled_ns;
 };
 

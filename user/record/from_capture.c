@@ -621,7 +621,7 @@ static int add_account(struct profile *p, const struct capture *c)
 		const struct profile_throttled group = {
 			.cgroup = throttled[i].cgroup,
 			.quota_ns = throttled[i].quota_ns,
-			.period_ns = throttled[i].period_ns,
+			.every_ns = throttled[i].every_ns,
 			.periods = throttled[i].periods,
 			.throttled_periods = throttled[i].throttled_periods,
 			.throttled_ns = throttled[i].throttled_ns,

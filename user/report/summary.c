@@ -290,7 +290,7 @@ static int print_throttled(const struct profile *p, const char *prefix, FILE *ou
 		text_print(g->cgroup, out);
 		if (g->quota_ns)
 			fprintf(out, " (cpu.max %" PRIu64 " %" PRIu64 ")\n", g->quota_ns / 1000,
-				g->period_ns / 1000);
+				g->every_ns / 1000);
 		else
 			fputs(" (it has no quota any more)\n", out);
 	}

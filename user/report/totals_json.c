@@ -148,7 +148,7 @@ static int add_throttled(struct json_object *object, const struct profile_totals
 					  json_object_new_uint64(g->quota_ns / 1000));
 		err = err
 			      ?: json_add(group, "period_us",
-					  json_object_new_uint64(g->period_ns / 1000));
+					  json_object_new_uint64(g->every_ns / 1000));
 		err = err ?: json_add(group, "periods", json_object_new_uint64(g->periods));
 		err = err
 			      ?: json_add(group, "throttled_periods",

@@ -303,7 +303,7 @@ static bool is_due(struct unwind *u, struct unwind_image_state *state)
 
 	if (cost < READ_NS_MIN)
 		cost = READ_NS_MIN;
-	state->earned = u->demands[state->number].ticks * u->period_ns >= cost * EARNED_FACTOR;
+	state->earned = u->demands[state->number].ticks * u->tick_ns >= cost * EARNED_FACTOR;
 	return !is_out_of_time(u, state);
 }
 

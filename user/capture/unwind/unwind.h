@@ -43,7 +43,7 @@ struct unwind {
 	struct counts *counts; /* receives the stacks of ticks that are walked here */
 	struct waits *waits;   /* receives those of waits */
 	bool always_on;	       /* the recording may take little time only */
-	uint64_t period_ns;    /* of the clock */
+	uint64_t tick_ns;      /* of the clock */
 	bool native;	       /* stacks keep the frames of interpreters */
 
 	/* Private to the files of this directory: */

@@ -131,7 +131,7 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 			   PREFIX THROTTLED "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 					    " %" PRIu64 " %s",
 			   g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns,
-			   g->period_ns, g->cgroup);
+			   g->every_ns, g->cgroup);
 	}
 	/* For formats whose slots have the target's width and byte order. */
 	if (!err && p->bits == 32)
@@ -224,7 +224,7 @@ static int read_throttled(struct profile *p, struct text rest, bool *taken)
 					    .throttled_periods = numbers[1],
 					    .periods = numbers[2],
 					    .quota_ns = numbers[3],
-					    .period_ns = numbers[4] };
+					    .every_ns = numbers[4] };
 	if (profile_string_n(p, rest.at, rest.end - rest.at, &group.cgroup) ||
 	    profile_add_throttled(p, &group))
 		return -ENOMEM;

@@ -82,7 +82,7 @@ static void dump_totals(const struct profile *p, FILE *out)
 			"throttled_ns %" PRIu64 " in %" PRIu64 " of %" PRIu64
 			" periods, cpu.max %" PRIu64 " %" PRIu64 " ",
 			g->throttled_ns, g->throttled_periods, g->periods, g->quota_ns / 1000,
-			g->period_ns / 1000);
+			g->every_ns / 1000);
 		text_print(g->cgroup, out);
 		fputc('\n', out);
 	}
