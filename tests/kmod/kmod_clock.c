@@ -34,7 +34,7 @@ static struct span begin_span(void)
 /* 2 % and four standard deviations: each tick of the clock hits with the share of the CPU time. */
 static void expect_due(const char *what, double ticks, struct span used)
 {
-	double period = period_ns() / 1e9, due = used.cpu / period, trials = used.real / period;
+	double period = tick_ns() / 1e9, due = used.cpu / period, trials = used.real / period;
 	double deviation = due < trials ? sqrt(due * (1 - due / trials)) : 0;
 	double most = 0.02 * due + 4 * deviation + 1;
 

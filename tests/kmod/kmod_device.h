@@ -59,7 +59,7 @@ static inline int set_regions(unsigned int flags, const struct profil_device_reg
 	struct profil_device_set set = {
 		.size = sizeof(set),
 		.flags = flags,
-		.hz = 1000000000 / period_ns(),
+		.hz = rate_hz(),
 		.region_count = count,
 		.regions = address(regions),
 	};

@@ -234,7 +234,7 @@ static void all_closed(void)
 	for (int i = 0; i < 100; i++)
 		need(open("/dev/null", O_RDONLY) >= 0, "/dev/null");
 	read_table(&mine);
-	burn(40e6 / period_ns());
+	burn(ticks_in(40e6));
 	profil_off();
 	read_table(&after);
 	/* New ones would be no harm, the program's must stay. */

@@ -22,7 +22,7 @@ static void burn_long(void)
 {
 	const struct timespec pause = { .tv_nsec = 50000000 };
 
-	burn(40e6 / period_ns() + some());
+	burn(ticks_in(40e6) + some());
 	nanosleep(&pause, NULL);
 }
 
@@ -224,7 +224,7 @@ static void count_in(unsigned short *buffer)
 	expect(profil_hot(buffer) == 0, "on: %m");
 	burn_long();
 	expect(profil_off() == 0, "off: %m");
-	expect_about("counted", sum_of(buffer), 40e6 / period_ns() + some());
+	expect_about("counted", sum_of(buffer), ticks_in(40e6) + some());
 }
 
 static void huge_page(void)
@@ -263,7 +263,7 @@ static void bad_page_unused(void)
 	expect(profil(memory, MEMORY, (size_t)__start_hot, 0x10000) == 0, "on: %m");
 	burn_long();
 	expect(profil_off() == 0, "off: %m");
-	expect_about("in the page that is there", sum_of(memory), 40e6 / period_ns() + some());
+	expect_about("in the page that is there", sum_of(memory), ticks_in(40e6) + some());
 }
 
 /* All ticks are in one cell, of which each mapping has a byte; the low one overflows. */
@@ -280,7 +280,7 @@ static void two_mappings(void)
 	       "on: %m");
 	burn_long();
 	profil_off();
-	expect_about("in the cell", (cell[0] | cell[1] << 8) - 250, 40e6 / period_ns() + some());
+	expect_about("in the cell", (cell[0] | cell[1] << 8) - 250, ticks_in(40e6) + some());
 	expect(cell[2] == 0, "the byte behind became %u", cell[2]);
 }
 
@@ -288,7 +288,7 @@ static void two_mappings(void)
 static void shared_with_child(void)
 {
 	unsigned short *buffer = shared_memory(MEMORY);
-	double due = 40e6 / period_ns() + some();
+	double due = ticks_in(40e6) + some();
 	pid_t child;
 
 	expect(profil_hot(buffer) == 0, "on: %m");

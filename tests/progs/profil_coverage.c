@@ -22,7 +22,7 @@ static _Atomic uint64_t burnt_ns;
 
 static void burn_ns(uint64_t ns)
 {
-	burnt_ns += (uint64_t)(burn((double)ns / period_ns()) * period_ns());
+	burnt_ns += (uint64_t)(burn(ticks_in(ns)) * tick_ns());
 }
 
 static void *burn_thread(void *ns)
@@ -72,8 +72,8 @@ static void expect_totals(const struct profil_totals *totals, double cpu_ns)
 	expect(totals->ticks == totals->in_range + totals->out_of_range + totals->lost,
 	       "ticks %lu are not in_range %lu + out_of_range %lu + lost %lu", totals->ticks,
 	       totals->in_range, totals->out_of_range, totals->lost);
-	expect(period > period_ns() * 0.999 && period < period_ns() * 1.001,
-	       "the period is %.0f ns, asked was %lu", period, period_ns());
+	expect(period > tick_ns() * 0.999 && period < tick_ns() * 1.001,
+	       "the period is %.0f ns, asked was %lu", period, tick_ns());
 	expect_about("session: all of the process's CPU time", totals->ticks - totals->lost,
 		     cpu_ns / period);
 	expect_about("session: its region", totals->in_range, burnt_ns / period);
@@ -94,7 +94,7 @@ static void measure(void (*run)(int count, uint64_t ns), int count, uint64_t ns)
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	expect(profil_detach(session) == 0, "profil_detach: %s", profil_error());
 	profil_off();
-	expect_about("profil", sum(), (double)burnt_ns / period_ns());
+	expect_about("profil", sum(), ticks_in(burnt_ns));
 	expect(profil_read_totals(session, &totals, sizeof(totals)) == 0, "profil_read_totals: %s",
 	       profil_error());
 	profil_session_free(session);
@@ -135,7 +135,7 @@ static void children_of_a_ms(void)
 		expect_well(child, "a child");
 	}
 	profil_off();
-	expect_about("children", sum_of(shared), (double)*burnt / period_ns());
+	expect_about("children", sum_of(shared), ticks_in(*burnt));
 }
 
 static const struct row rows[] = {

@@ -15,7 +15,7 @@ static char path[4096];
 /* Ticks in so many milliseconds. */
 static double ticks_of(double ms)
 {
-	return ms * 1e6 / period_ns();
+	return ms * ticks_in(1e6);
 }
 
 /* Runs a part of this program, which must end well when all this was written to its stdout. */

@@ -406,7 +406,7 @@ static int run_successor(const char *name)
 	unlink(name);
 	counts = map_counts(file);
 	before = sum_of(counts);
-	burn(3 * some() + 20e6 / period_ns());
+	burn(3 * some() + ticks_in(20e6));
 	expect(sum_of(counts) == before, "the new program got %u ticks", sum_of(counts) - before);
 	expect(descriptors == 3, "%d descriptors stayed open", descriptors - 3);
 	return wrong;

@@ -57,9 +57,9 @@ static void exact_while_on(void)
 		long off;
 
 		spin_hot(1000);
-		due = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / period_ns();
+		due = ticks_in(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
 		got = cells[0] - before;
-		later = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / period_ns();
+		later = ticks_in(clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
 		off = 2 * (1 + context_switches() - switches);
 		expect(got >= due - off && got <= later + off,
 		       "%u ticks, due were %.1f to %.1f; off by %ld at most", got, due, later, off);
@@ -227,7 +227,7 @@ static void expect_counts(const char *what, struct profil_session *session, doub
 	expect(all >= totals.in_range && all <= totals.in_range + 1,
 	       "%s: the cells have %lu ticks, the totals %lu", what, (unsigned long)all,
 	       (unsigned long)totals.in_range);
-	expect(totals.period_ns == period_ns(), "%s: a period of %lu ns", what,
+	expect(totals.period_ns == tick_ns(), "%s: a period of %lu ns", what,
 	       (unsigned long)totals.period_ns);
 }
 
@@ -235,7 +235,7 @@ static void burn_elsewhere(void)
 {
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < some() * period_ns())
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < some() * tick_ns())
 		;
 }
 
@@ -346,7 +346,7 @@ static void one_at_a_time(void)
 static void another_beside(void)
 {
 	struct profil_session *session;
-	double ticks = 200e6 / period_ns();
+	double ticks = ticks_in(200e6);
 
 	unsetenv("PROFIL_BACKEND");
 	session = attach();

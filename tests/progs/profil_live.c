@@ -9,7 +9,7 @@
 /* Ticks of half the time that the buffer may be behind: what is not exact misses some of them. */
 static double few(void)
 {
-	return 5e6 / period_ns();
+	return ticks_in(5e6);
 }
 
 /* --- While it is on --- */
@@ -433,7 +433,7 @@ static void meet(_Atomic int *met, int nth)
 static void both_at_new_rate(void)
 {
 	_Atomic int *met = shared_memory(4096);
-	double hz = 1e9 / period_ns();
+	double hz = rate_hz();
 	char first[32], rate[32];
 	pid_t child;
 

@@ -56,7 +56,7 @@ static inline double loop_ticks(const struct loop *loop)
 	clockid_t clock;
 
 	need(pthread_getcpuclockid(loop->thread, &clock) == 0, "pthread_getcpuclockid");
-	return (double)clock_ns(clock) / period_ns();
+	return ticks_in(clock_ns(clock));
 }
 
 /* Waits until the loop has run for that many tick periods more. */
@@ -100,7 +100,7 @@ static inline double loop_stop(struct loop *loop)
 	loop_set(loop, LOOP_LEAVE);
 	pthread_join(loop->thread, NULL);
 	loop_set(loop, LOOP_STAY);
-	add_uncharged(clock_ns(CLOCK_MONOTONIC) - loop->begin_ns, ticks * period_ns());
+	add_uncharged(clock_ns(CLOCK_MONOTONIC) - loop->begin_ns, ticks * tick_ns());
 	return ticks;
 }
 

@@ -108,10 +108,10 @@ static void period(void)
 {
 	struct prof region = { cells, sizeof(cells), (size_t)__start_hot, 0x10000 };
 	struct timeval told = { -1, -1 };
-	double burnt, nominal_us = period_ns() / 1e3;
+	double burnt, nominal_us = tick_ns() / 1e3;
 
 	expect(sprofil(&region, 1, &told, PROF_USHORT) == 0, "sprofil(): %m");
-	burnt = burn(some()) * period_ns() / 1e3;
+	burnt = burn(some()) * tick_ns() / 1e3;
 	sprofil_off();
 	/* So far it may be from the rate that was asked for: profil(3). */
 	expect(told.tv_sec == 0 && fabs(told.tv_usec - nominal_us) < 1 + nominal_us * 0.005,
@@ -278,7 +278,7 @@ static void overflow(void)
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	inside = run(&loops[0], some(), &counts[0][2]);
 	run(&loops[1], some(), &outside_ticks[0]);
-	all = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
+	all = ticks_in(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin);
 	sprofil_off();
 	expect_some("in the region", counts[0][2], inside);
 	/* With what the first thread does meanwhile. */

@@ -107,11 +107,23 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
-static inline uint64_t period_ns(void)
+/* Ticks per second of CPU time. */
+static inline unsigned int rate_hz(void)
 {
 	const char *hz = getenv("PROFIL_HZ");
 
-	return 1000000000 / (hz ? atoi(hz) : 100);
+	return hz ? atoi(hz) : 100;
+}
+
+/* The CPU time that a tick stands for, by this rate. */
+static inline uint64_t tick_ns(void)
+{
+	return 1000000000 / rate_hz();
+}
+
+static inline double ticks_in(double cpu_ns)
+{
+	return cpu_ns / tick_ns();
 }
 
 static inline void sleep_ms(double ms)
@@ -184,7 +196,7 @@ static inline bool is_libc(void)
  */
 static inline uint64_t step_ns(uint64_t before, uint64_t now)
 {
-	return now - before < period_ns() ? now - before : period_ns();
+	return now - before < tick_ns() ? now - before : tick_ns();
 }
 
 /*
@@ -196,13 +208,13 @@ static inline double burn_in(void (*spin)(unsigned int turns), double ticks)
 	clockid_t clock = is_libc() ? ACCOUNTED_CLOCK : CLOCK_THREAD_CPUTIME_ID;
 	uint64_t wall = clock_ns(CLOCK_MONOTONIC), before = clock_ns(clock), now, burnt = 0;
 
-	for (; burnt < ticks * period_ns(); before = now) {
+	for (; burnt < ticks * tick_ns(); before = now) {
 		spin(30000);
 		now = clock_ns(clock);
 		burnt += step_ns(before, now);
 	}
 	add_uncharged(clock_ns(CLOCK_MONOTONIC) - wall, burnt);
-	return (double)burnt / period_ns();
+	return ticks_in(burnt);
 }
 
 static inline double burn(double ticks)
@@ -224,7 +236,7 @@ static __attribute__((unused, noinline, section("hot"))) void *spin_on(void *unu
 /* Ticks: some dozens, and a short time with the C library too. */
 static inline double some(void)
 {
-	return period_ns() < 1000000 ? 100 : period_ns() >= 10000000 ? 10 : 50;
+	return rate_hz() > 1000 ? 100 : rate_hz() <= 100 ? 10 : 50;
 }
 
 #define CELLS 512
@@ -267,7 +279,7 @@ static inline void burn_until_counted(void)
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 
 	do
-		burn(50e6 / period_ns());
+		burn(ticks_in(50e6));
 	while (!sum() && clock_ns(CLOCK_MONOTONIC) - begin < UINT64_C(30000000000));
 }
 
@@ -279,7 +291,7 @@ static inline void burn_until_counted(void)
 static inline bool is_about(double got, double low, double high, unsigned int stretches)
 {
 	return got + 0.5 > low / 2 - stretches &&
-	       got <= high * 1.75 + 3 + stretches + (double)*uncharged_ns / period_ns();
+	       got <= high * 1.75 + 3 + stretches + ticks_in(*uncharged_ns);
 }
 
 static inline bool expect_about(const char *what, double got, double due)
@@ -307,7 +319,7 @@ static inline bool expect_some(const char *what, double got, double most)
 /* In a forked child counting begins a little late: not much of this time is lost by it. */
 static inline double long_time(void)
 {
-	double ticks = 50e6 / period_ns();
+	double ticks = ticks_in(50e6);
 
 	return ticks < 2 * some() ? 2 * some() : ticks;
 }

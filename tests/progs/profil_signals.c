@@ -197,13 +197,13 @@ static void own_timer(void)
 	begin = clock_ns(CLOCK_MONOTONIC);
 	setitimer(ITIMER_PROF, &timer, NULL);
 	expect(profil_hot(cells) == 0, "on: %m");
-	burnt = burn(200e6 / period_ns());
+	burnt = burn(ticks_in(200e6));
 	/*
 	 * It goes by what the kernel accounts at the scheduler's ticks, all to whoever runs then:
 	 * on a busy machine that may be little.
 	 */
 	for (int i = 0; i < 100 && !signals; i++)
-		burnt += burn(200e6 / period_ns());
+		burnt += burn(ticks_in(200e6));
 	profil_off();
 	most = (clock_ns(CLOCK_MONOTONIC) - begin) / 20e6;
 	expect_own("off");

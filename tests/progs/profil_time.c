@@ -39,7 +39,7 @@ static void measure(const char *name, double (*ticks)(double *due), unsigned int
 /* So many ticks that one does not matter. */
 static double enough(void)
 {
-	return period_ns() >= 10000000 ? 100 : 500;
+	return rate_hz() <= 100 ? 100 : 500;
 }
 
 static _Atomic uint64_t burnt_ns; /* by threads, while profiling is on */
@@ -70,7 +70,7 @@ static double ticks_of_8(double *due)
 	expect(profil_hot(cells) == 0, "on: %m");
 	is_on = true;
 	start_threads(threads + 4, 4, spin_and_add);
-	while (burnt_ns < enough() * period_ns())
+	while (burnt_ns < enough() * tick_ns())
 		sleep_ms(5);
 	/* They end first: else they run on between their last look at the clock and profil_off().
 	 */
@@ -78,7 +78,7 @@ static double ticks_of_8(double *due)
 	join_threads(threads, 8);
 	profil_off();
 	add_uncharged((clock_ns(CLOCK_MONOTONIC) - wall) * sysconf(_SC_NPROCESSORS_ONLN), burnt_ns);
-	*due = (double)burnt_ns / period_ns();
+	*due = ticks_in(burnt_ns);
 	return sum();
 }
 
@@ -115,7 +115,7 @@ static double ticks_of_stretches(double *due)
 		*due += burn(0.5);
 		profil_off();
 		drand48_r(&numbers, &pause);
-		sleep_ms(pause * period_ns() / 1e6);
+		sleep_ms(pause * tick_ns() / 1e6);
 	}
 	return sum();
 }
@@ -162,7 +162,7 @@ static double system_ns(void)
 
 static double ticks_of_system(double *due)
 {
-	uint64_t wall = clock_ns(CLOCK_MONOTONIC), period = period_ns();
+	uint64_t wall = clock_ns(CLOCK_MONOTONIC), period = tick_ns();
 	double system = system_ns();
 	pthread_t thread;
 
@@ -283,7 +283,7 @@ static _Atomic int left, running;
 
 static void burn_and_add(double ticks)
 {
-	burnt_ns += (uint64_t)(burn(ticks) * period_ns());
+	burnt_ns += (uint64_t)(burn(ticks) * tick_ns());
 }
 
 /* Each burns 100 ticks, makes the next of its chain and ends. */
@@ -317,7 +317,7 @@ static double ticks_of_chains(double *due)
 	while (running)
 		sleep_ms(5);
 	profil_off();
-	*due = (double)burnt_ns / period_ns();
+	*due = ticks_in(burnt_ns);
 	return sum();
 }
 
@@ -353,12 +353,12 @@ static double ticks_of_makers(double *due)
 	go_on = true;
 	expect(profil_hot(cells) == 0, "on: %m");
 	start_threads(threads, 2, make);
-	while (burnt_ns < 20 * some() * period_ns())
+	while (burnt_ns < 20 * some() * tick_ns())
 		sleep_ms(5);
 	go_on = false;
 	join_threads(threads, 2);
 	profil_off();
-	*due = (double)burnt_ns / period_ns();
+	*due = ticks_in(burnt_ns);
 	return sum();
 }
 
@@ -384,7 +384,7 @@ static double ticks_of_many(double *due)
 	start_threads(threads, count, burn_some);
 	join_threads(threads, count);
 	profil_off();
-	*due = (double)burnt_ns / period_ns();
+	*due = ticks_in(burnt_ns);
 	return sum();
 }
 
