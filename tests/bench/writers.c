@@ -79,11 +79,9 @@ static struct profile *make_profile(void)
 
 	if (!p)
 		must(-1);
-	p->period_ns = 10101010;
 	p->bits = 64;
 	must(profile_string(p, "cpu-clock", &p->event));
-	must(profile_add_value_type(p, "samples", "count"));
-	must(profile_add_value_type(p, "cpu", "nanoseconds"));
+	must(profile_add_clock(p, 10101010));
 	must(profile_add_labels(p, &none, &labels));
 	add_code(p);
 	for (uint32_t i = 0; i < STACKS; i++) {

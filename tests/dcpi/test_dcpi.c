@@ -12,7 +12,7 @@ static void read_all_fields(void **state)
 	(void)state;
 	assert_string_equal(p->event, "cpu-clock");
 	assert_string_equal(p->host, "walnut");
-	assert_int_equal(p->period_ns, 10101010);
+	assert_int_equal(profile_tick_ns(p), 10101010);
 	assert_int_equal(p->time_ns, ORIGIN_S * UINT64_C(1000000000));
 	assert_int_equal(p->value_type_count, 2);
 	assert_string_equal(p->value_types[0].type, "samples");
@@ -296,7 +296,7 @@ static void read_events(void **state)
 
 	(void)state;
 	assert_string_equal(p->event, "cycles");
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	assert_int_equal(p->value_type_count, 1);
 	assert_string_equal(p->value_types[0].type, "samples");
 	assert_int_equal(p->value_types[0].period, 65536);
@@ -304,7 +304,7 @@ static void read_events(void **state)
 	p = read_header(VERSION IMAGE EPOCH PLATFORM
 			"event cycles\nperiod 65536\n" TSTART TSIZE CPUSPEED
 			"x-period-unit nanoseconds\n");
-	assert_int_equal(p->period_ns, 65536);
+	assert_int_equal(profile_tick_ns(p), 65536);
 	assert_int_equal(p->value_type_count, 2);
 	profile_free(p);
 	p = read_header(VERSION IMAGE EPOCH PLATFORM "event alloc\nperiod 0\n" TSTART TSIZE CPUSPEED

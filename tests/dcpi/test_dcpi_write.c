@@ -326,7 +326,7 @@ static void write_account(void **state)
 		assert_int_equal(profile_lost(again), 4 * times);
 		assert_int_equal(again->duration_ns, UINT64_C(1250000000) * times);
 		assert_int_equal(again->time_ns, p->time_ns);
-		assert_int_equal(again->period_ns, 1000000);
+		assert_int_equal(profile_tick_ns(again), 1000000);
 		profile_free(again);
 		/* Written again: counts of the same epoch add up. */
 		write_good(p, directory);

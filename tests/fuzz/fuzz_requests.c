@@ -97,7 +97,7 @@ unsigned int histogram_clock(const struct histogram *h)
 	return h->clock;
 }
 
-uint64_t histogram_period_ns(const struct histogram *h)
+uint64_t histogram_tick_ns(const struct histogram *h)
 {
 	(void)h;
 	return 1000000;

@@ -190,9 +190,9 @@ static void map_counts(void)
 {
 	const struct profild_request *request = &message.request;
 
-	if (map_fd < 0 || reply.period_ns < 100000 || reply.period_ns > 1010000000)
+	if (map_fd < 0 || reply.tick_ns < 100000 || reply.tick_ns > 1010000000)
 		fail("no descriptor came, or no period: %llu ns",
-		     (unsigned long long)reply.period_ns);
+		     (unsigned long long)reply.tick_ns);
 	counts.size = profil_pages(request->range_count, request->cell_count) * PROFIL_PAGE_BYTES;
 	counts.state = mmap(NULL, counts.size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 	if (counts.state == MAP_FAILED)

@@ -88,13 +88,13 @@ static void add_account(struct profile *p)
 {
 	struct profile_totals *t = &p->totals;
 
-	if (!p->period_ns)
-		p->period_ns = NS_PER_S / 100;
+	if (!profile_tick_ns(p))
+		profile_set_tick_ns(p, NS_PER_S / 100);
 	if (t->known)
 		return;
 	t->known = true;
 	t->ticks = t->counted = profile_total(p, "samples");
-	t->cpu_ns = t->ticks * p->period_ns;
+	t->cpu_ns = profile_ticks_ns(p, t->ticks);
 }
 
 /* Reads PROFILE or NAME=PROFILE. */

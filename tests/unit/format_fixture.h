@@ -215,14 +215,14 @@ static inline uint32_t add_labels(struct profile *p, uint32_t pid, uint32_t tid,
 }
 
 /* A profile that counts samples and time, and has no sample. */
-static inline struct profile *empty_profile(uint64_t period_ns)
+static inline struct profile *empty_profile(uint64_t tick_ns)
 {
 	struct profile *p = profile_new();
 
 	assert_non_null(p);
-	p->period_ns = period_ns;
 	assert_int_equal(profile_add_value_type(p, "samples", "count"), 0);
 	assert_int_equal(profile_add_value_type(p, "cpu", "nanoseconds"), 0);
+	profile_set_tick_ns(p, tick_ns);
 	return p;
 }
 
@@ -231,7 +231,7 @@ static inline void add_sample(struct profile *p, const uint32_t *frames, uint32_
 {
 	int64_t values[2] = { count, 0 };
 
-	if (__builtin_mul_overflow(count, (int64_t)p->period_ns, &values[1]))
+	if (__builtin_mul_overflow(count, (int64_t)profile_tick_ns(p), &values[1]))
 		values[1] = INT64_MAX;
 	assert_int_equal(profile_add_sample(p, frames, depth, labels, values), 0);
 }

@@ -421,7 +421,7 @@ static void header(void **state)
 	assert_string_equal(p->command, "./x");
 	assert_int_equal(p->labels[0].pid, 0);
 	assert_string_equal(p->event, "task-clock");
-	assert_int_equal(p->period_ns, 1000000);
+	assert_int_equal(profile_tick_ns(p), 1000000);
 	assert_int_equal(p->value_types[0].period, 5000);
 	assert_string_equal(p->value_types[1].unit, "bytes");
 	assert_int_equal(p->time_ns, 17);

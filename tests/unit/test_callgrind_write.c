@@ -426,7 +426,7 @@ static void fill_header(struct profile *p)
 	const uint8_t build_id[] = { 0xab, 0x01 };
 	uint32_t image;
 
-	p->period_ns = 10101010;
+	profile_set_tick_ns(p, 10101010);
 	p->time_ns = 1700000000123456789;
 	p->duration_ns = 2000000000;
 	assert_int_equal(profile_string(p, "task-clock", &p->event), 0);

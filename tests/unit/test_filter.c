@@ -222,8 +222,7 @@ static struct profile *make_times(bool other_values)
 	assert_non_null(p);
 	p->time_ns = 1000;
 	p->duration_ns = 100;
-	p->period_ns = 7;
-	assert_int_equal(profile_add_clock(p), 0);
+	assert_int_equal(profile_add_clock(p, 7), 0);
 	if (other_values)
 		assert_int_equal(profile_add_value_type(p, "faults", "count"), 0);
 	assert_int_equal(profile_add_labels(p, &none, &labels), 0);

@@ -120,7 +120,7 @@ static void read_layouts(void **state)
 		p = read_good(gmon, &b);
 		assert_int_equal(p->bits, l->address * 8);
 		assert_int_equal(p->big_endian, l->big);
-		assert_int_equal(p->period_ns, 10000000);
+		assert_int_equal(profile_tick_ns(p), 10000000);
 		assert_int_equal(p->bucket, 4);
 		assert_int_equal(p->value_type_count, 2);
 		assert_string_equal(p->value_types[1].type, "cpu");
@@ -158,7 +158,7 @@ static void read_version_0(void **state)
 		p = read_good(gmon, &b);
 		assert_int_equal(p->bits, layouts[i].address * 8);
 		assert_int_equal(p->big_endian, layouts[i].big);
-		assert_int_equal(p->period_ns, 4000000);
+		assert_int_equal(profile_tick_ns(p), 4000000);
 		assert_int_equal(samples_at(p, 0x103e), 9);
 		profile_free(p);
 		bytes_free(&b);
@@ -202,7 +202,7 @@ static void exact_bins_have_no_bucket(void **state)
 	p = read_good(gmon, &b);
 	assert_int_equal(p->bucket, 1);
 	assert_int_equal(samples_at(p, 0x100f), 3);
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	assert_int_equal(p->value_type_count, 1);
 	assert_int_equal(p->warning_count, 0);
 	profile_free(p);
@@ -250,7 +250,7 @@ static void accept_with_warning(void **state)
 	put_histogram(&b, NATIVE, &h, 1, 5);
 	p = read_good(gmon, &b);
 	assert_warned(p, "rate is 0");
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	profile_free(p);
 
 	h.rate = 100;
@@ -299,7 +299,7 @@ static void read_bsd(void **state)
 		p = read_good(gmon, &b);
 		assert_int_equal(p->bits, l->address * 8);
 		assert_int_equal(p->big_endian, l->big);
-		assert_int_equal(p->period_ns, 7812500);
+		assert_int_equal(profile_tick_ns(p), 7812500);
 		assert_int_equal(p->sample_count, 1);
 		assert_int_equal(samples_at(p, 0x2014), 77);
 		assert_int_equal(calls(p, 0x2010, 0x2020), 1000);
@@ -621,7 +621,7 @@ static void write_widths_and_orders(void **state)
 		assert_int_equal(count_files(directory), 1);
 		assert_int_equal(back->bits, p->bits);
 		assert_int_equal(back->big_endian, p->big_endian);
-		assert_int_equal(back->period_ns, 1001001);
+		assert_int_equal(profile_tick_ns(back), 1001001);
 		assert_int_equal(back->bucket, 2);
 		assert_int_equal(back->sample_count, 3);
 		assert_int_equal(samples_at(back, 0x1010), 65536);
@@ -664,7 +664,7 @@ static void ranges_are_the_same_in_all_files(void **state)
 static void rates(void **state)
 {
 	static const struct {
-		uint64_t period_ns, back;
+		uint64_t tick_ns, back;
 	} rates[] = {
 		{ 10000000, 10000000 },	    { 10101010, 10101010 }, /* 99 Hz */
 		{ 166666, 166667 },				    /* 6000 Hz, rounded */
@@ -673,13 +673,13 @@ static void rates(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
-		struct profile *p = empty_profile(rates[i].period_ns), *back;
+		struct profile *p = empty_profile(rates[i].tick_ns), *back;
 		char *directory;
 
 		add_leaf(p, 0x5010, add_text(p, 0x5000, "/bin/prog"), 70000);
 		directory = write_directory(p);
 		back = read_back(directory, "prog.gmon");
-		assert_int_equal(back->period_ns, rates[i].back);
+		assert_int_equal(profile_tick_ns(back), rates[i].back);
 		assert_int_equal(samples_at(back, 0x1010), 70000);
 		profile_free(back);
 		profile_free(p);

@@ -27,7 +27,7 @@ static void read_widths_and_orders(void **state)
 		assert_int_equal(p->bits, bits);
 		assert_int_equal(p->big_endian, big);
 		assert_true(p->return_addresses);
-		assert_int_equal(p->period_ns, 10000000);
+		assert_int_equal(profile_tick_ns(p), 10000000);
 		assert_int_equal(p->sample_count, 2);
 		assert_int_equal(p->values[0], 7);
 		assert_int_equal(p->values[1], 70000000);
@@ -141,7 +141,7 @@ static void read_symbolized(void **state)
 	(void)state;
 	assert_int_equal(p->sample_count, 2);
 	assert_int_equal(p->value_type_count, 1);
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	assert_string_equal(p->command, "/bin/prog");
 	assert_int_equal(p->comment_count, 1);
 	assert_string_equal(p->comments[0], "%warn of something");
@@ -168,7 +168,7 @@ static void read_symbolized_from_server(void **state)
 	struct profile *p = read_good(gperftools, &b);
 
 	(void)state;
-	assert_int_equal(p->period_ns, 10000000);
+	assert_int_equal(profile_tick_ns(p), 10000000);
 	assert_int_equal(p->value_type_count, 2);
 	assert_int_equal(p->locations[p->frames[1]].address, 0x40001f);
 	assert_int_equal(p->locations[p->frames[1]].line_count, 3);
@@ -329,7 +329,7 @@ static void period_saturates(void **state)
 	(void)state;
 	SLOTS(&b, 0, 3, 0, UINT64_MAX / 2, 0, 3, 1, 0x400010, TRAILER);
 	p = read_good(gperftools, &b);
-	assert_true(p->period_ns == UINT64_MAX);
+	assert_true(profile_tick_ns(p) == UINT64_MAX);
 	assert_true(p->values[1] == INT64_MAX);
 	profile_free(p);
 	bytes_free(&b);

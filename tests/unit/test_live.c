@@ -22,9 +22,7 @@
 static void begin(struct live *l, uint64_t half_life_ns)
 {
 	assert_int_equal(live_init(l, half_life_ns), 0);
-	assert_int_equal(profile_add_value_type(l->p, "samples", "count"), 0);
-	assert_int_equal(profile_add_value_type(l->p, "cpu", "nanoseconds"), 0);
-	l->p->period_ns = TICK;
+	assert_int_equal(profile_add_clock(l->p, TICK), 0);
 }
 
 /* A function in an image, each at an address of its own. */
@@ -266,7 +264,7 @@ static void test_compact(void **state)
 	assert_int_equal(l.p->image_count, 2);
 	assert_int_equal(l.p->images[0].fd, fd);
 	assert_true(fcntl(fd, F_GETFD) >= 0);
-	assert_int_equal(l.p->period_ns, TICK);
+	assert_int_equal(profile_tick_ns(l.p), TICK);
 	assert_int_equal(live_collect(&l), 0);
 	assert_shown(&l, 0, "mid");
 	assert_shown(&l, 1, "none+0x4000");

@@ -368,11 +368,11 @@ static void values_of_two_kinds(void **state)
 	profile_free(p);
 }
 
-static struct profile *of_event(const char *event, uint64_t period_ns)
+static struct profile *of_event(const char *event, uint64_t tick_ns)
 {
 	struct profile *p = loaded_at(0x1000, "/bin/a", NULL, 0);
 
-	p->period_ns = period_ns;
+	profile_set_tick_ns(p, tick_ns);
 	assert_int_equal(profile_string(p, event, &p->event), 0);
 	return p;
 }
@@ -404,11 +404,11 @@ static void different_periods(void **state)
 
 	(void)state;
 	merge(p, of_event("task-clock", 1000));
-	assert_int_equal(p->period_ns, 1000);
+	assert_int_equal(profile_tick_ns(p), 1000);
 	assert_int_equal(p->warning_count, 0);
 	merge(p, of_event("task-clock", 5000));
 	assert_string_equal(p->event, "task-clock");
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	assert_warned(p, "different periods");
 	assert_int_equal(p->values[0], 9);
 	profile_free(p);
@@ -589,7 +589,7 @@ static void into_an_empty_one(void **state)
 	assert_string_equal(p->event, "cycles");
 	assert_string_equal(p->host, "hazel");
 	assert_string_equal(p->value_types[0].type, "samples");
-	assert_int_equal(p->period_ns, 1234);
+	assert_int_equal(profile_tick_ns(p), 1234);
 	assert_true(p->totals.known);
 	assert_int_equal(p->totals.ticks, 30);
 	assert_int_equal(p->sample_count, 1);

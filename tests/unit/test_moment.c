@@ -19,9 +19,8 @@ static struct profile *part_of(uint64_t duration_ms)
 	struct profile *p = profile_new();
 
 	assert_non_null(p);
-	p->period_ns = 1000000;
 	p->duration_ns = duration_ms * 1000000;
-	assert_int_equal(profile_add_clock(p), 0);
+	assert_int_equal(profile_add_clock(p, 1000000), 0);
 	return p;
 }
 

@@ -14,7 +14,7 @@ static void read_any_order(void **state)
 	p = read_good(pprof, &b);
 	assert_int_equal(p->value_type_count, 2);
 	assert_string_equal(p->value_types[1].type, "cpu");
-	assert_int_equal(p->period_ns, 10);
+	assert_int_equal(profile_tick_ns(p), 10);
 	assert_int_equal(p->sample_count, 1);
 	assert_int_equal(p->samples[0].depth, 2);
 	assert_int_equal(p->values[1], 70);
@@ -438,12 +438,13 @@ static void period_units(void **state)
 	struct profile *p;
 
 	(void)state;
+	MESSAGE(&b, TYPE, 1, 1, 2, 2);
 	add_number(&b, PPROF_PERIOD, 3);
 	MESSAGE(&b, PPROF_PERIOD_TYPE, 1, 3, 2, 8);
 	add_strings(&b);
 	add_text(&b, STRING, "milliseconds");
 	p = read_good(pprof, &b);
-	assert_int_equal(p->period_ns, 3000000);
+	assert_int_equal(profile_tick_ns(p), 3000000);
 	profile_free(p);
 	bytes_free(&b);
 }

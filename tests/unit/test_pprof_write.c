@@ -156,7 +156,7 @@ static void assert_same_samples(const struct profile *p, const struct profile *q
 static void assert_same_header(const struct profile *p, const struct profile *q)
 {
 	assert_string_equal(p->event, q->event);
-	assert_int_equal(p->period_ns, q->period_ns);
+	assert_int_equal(profile_tick_ns(p), profile_tick_ns(q));
 	assert_int_equal(p->time_ns, q->time_ns);
 	assert_int_equal(p->duration_ns, q->duration_ns);
 	assert_string_equal(p->host, q->host);
@@ -283,7 +283,7 @@ static void no_account_stays_none(void **state)
 	assert_false(q->totals.known);
 	assert_int_equal(q->comment_count, 0);
 	assert_int_equal(q->sample_count, 0);
-	assert_int_equal(q->period_ns, 5);
+	assert_int_equal(profile_tick_ns(q), 5);
 	profile_free(q);
 	profile_free(p);
 	bytes_free(&b);
@@ -382,7 +382,7 @@ static void periods_of_events(void **state)
 	assert_null(memmem(raw.start, raw.size, "profil:period.cycles", 20));
 	q = read_file_good(&b);
 	assert_same_header(p, q);
-	assert_int_equal(q->period_ns, 0);
+	assert_int_equal(profile_tick_ns(q), 0);
 	assert_int_equal(q->extra_count, 0);
 	profile_free(q);
 	profile_free(p);
@@ -493,7 +493,7 @@ static void extras(void **state)
 	struct profile *p = read_good(pprof, &b), *q;
 
 	(void)state;
-	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_tick_ns(p), 0);
 	assert_int_equal(profile_value(p, NULL), 0);
 	assert_string_equal(p->labels[1].comm, "worker");
 	assert_int_equal(p->labels[1].pid, 5);

@@ -278,7 +278,7 @@ static void test_overflow(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(profil__session_make(&s, regions, 1, false), 0);
-	s->period_ns = 10000000;
+	s->counting.tick_ns = 10000000;
 	s->counts[0] = UINT32_MAX;
 	s->counts[2] = 1;
 	assert_int_equal(profil_write_dcpi(s, directory), -EOVERFLOW);

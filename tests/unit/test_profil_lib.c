@@ -581,7 +581,7 @@ static void test_session_counts(void **state)
 
 	(void)state;
 	assert_int_equal(profil__session_make(&s, regions, 2, false), 0);
-	s->period_ns = 10000000;
+	s->counting.tick_ns = 10000000;
 	s->state = &kernel;
 	s->cells = cells;
 	cells[4] = 0x100000000;
@@ -661,7 +661,7 @@ static void test_gperftools(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/file", directory);
 	assert_int_equal(profil__session_make(&s, regions, 2, false), 0);
-	s->period_ns = 10000000;
+	s->counting.tick_ns = 10000000;
 	s->counts[0] = 7;
 	s->counts[3] = 1;
 	s->counts[4 + 1] = 5; /* begins after 0x2006 */

@@ -486,7 +486,7 @@ static void set_totals(struct profile *p)
 	assert_int_equal(profile_add_lost(p, "ring_full", 1), 0);
 	assert_int_equal(profile_add_lost(p, "no_memory", 0), 0);
 	assert_int_equal(profile_string(p, "task-clock", &p->event), 0);
-	p->period_ns = 10101010;
+	profile_set_tick_ns(p, 10101010);
 	p->duration_ns = 10020000000;
 }
 
@@ -698,9 +698,9 @@ static void test_summary_parts(void **state)
 	assert_string_equal(summary(p, "a\033"), "tool: a\\x1b: 1.50 s\n");
 	assert_string_equal(summary(p, NULL), "tool: 1.50 s\n");
 	p->duration_ns = 0;
-	p->period_ns = 3000000;
+	profile_set_tick_ns(p, 3000000);
 	assert_string_equal(summary(p, "x"), "tool: x: 333.3 Hz asked\n");
-	p->period_ns = 0;
+	profile_set_tick_ns(p, 0);
 	p->totals.known = true;
 	p->totals.ticks = 7;
 	p->totals.counted = 1;
@@ -924,7 +924,7 @@ static void test_dump_json(void **state)
 
 	(void)state;
 	p->big_endian = true;
-	p->period_ns = 10000000;
+	profile_set_tick_ns(p, 10000000);
 	assert_string_equal(
 		view(report_dump_json, p),
 		"{\n"

@@ -163,10 +163,8 @@ static void set_clock(struct source *s)
 {
 	static const uint64_t periods[] = { 1000000, 4000000, 10000000 };
 
-	s->p->period_ns = periods[draw(s, 3)];
+	assert_int_equal(profile_add_clock(s->p, periods[draw(s, 3)]), 0);
 	assert_int_equal(profile_string(s->p, "task-clock", &s->p->event), 0);
-	assert_int_equal(profile_add_value_type(s->p, "samples", "count"), 0);
-	assert_int_equal(profile_add_value_type(s->p, "cpu", "nanoseconds"), 0);
 }
 
 static void set_events(struct source *s)
@@ -181,13 +179,13 @@ static void set_events(struct source *s)
 
 static void draw_values(struct source *s, int64_t *values)
 {
-	bool clock = s->p->period_ns;
+	bool clock = profile_tick_ns(s->p);
 
 	for (size_t i = 0; i < s->p->value_type_count; i++)
 		values[i] = chance(s, 80) ? 1 + draw(s, chance(s, 90) ? 10 : 100000) : 0;
 	if (clock) {
 		values[0] += !values[0];
-		values[1] = values[0] * s->p->period_ns;
+		values[1] = values[0] * profile_tick_ns(s->p);
 	}
 }
 
@@ -210,7 +208,7 @@ static void add_samples(struct source *s, unsigned int most_depth)
 			profile_add_sample(s->p, frames, depth, s->labels[draw(s, 6)], values), 0);
 	}
 	/* Some ticks have a time, in no order. */
-	for (uint32_t i = 0; i < s->p->sample_count && s->p->period_ns; i++)
+	for (uint32_t i = 0; i < s->p->sample_count && profile_tick_ns(s->p); i++)
 		for (int64_t n = draw(s, 5); n > 0 && n <= s->p->values[2 * i]; n--)
 			assert_int_equal(
 				tick_list_add(&s->p->ticks, i, START_NS + 100000 * draw(s, 25000)),
@@ -250,7 +248,7 @@ static void set_header(struct source *s)
 	assert_int_equal(profile_string(s->p, "walnut", &s->p->host), 0);
 	assert_int_equal(profile_string(s->p, "prog --all \"x y\"", &s->p->command), 0);
 	assert_int_equal(profile_add_comment(s->p, "a comment: of some words"), 0);
-	if (!s->p->period_ns)
+	if (!profile_tick_ns(s->p))
 		return;
 	t->known = true;
 	t->counted = profile_total(s->p, NULL);
@@ -593,7 +591,7 @@ static void print_header(const struct profile *p, unsigned int keeps, FILE *out)
 		fprintf(out, "event %s\n", p->event);
 	order_types(p, order);
 	if (HAS(PERIOD))
-		fprintf(out, "period %" PRIu64 "\n", p->period_ns);
+		fprintf(out, "period %" PRIu64 "\n", profile_tick_ns(p));
 	for (size_t i = 0; HAS(PERIOD) && HAS(VALUES) && i < p->value_type_count; i++)
 		if (p->value_types[order[i]].period && has_value(p, order[i]))
 			fprintf(out, "%s %" PRIu64 "\n", p->value_types[order[i]].type,
@@ -724,7 +722,7 @@ static void compare(const struct profile *p, const struct profile *back, unsigne
 	/* The format may have other values for these. */
 	if (p->mappings[0].linked)
 		keeps &= ~KEEPS(MAPPINGS);
-	if (!p->period_ns && !(keeps & KEEPS(VALUES)))
+	if (!profile_tick_ns(p) && !(keeps & KEEPS(VALUES)))
 		keeps &= ~KEEPS(PERIOD);
 	written = canonical(p, keeps, arcs);
 	read = canonical(back, keeps, arcs);

@@ -78,7 +78,7 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 		return;
 	}
 	profile_set_ticks(p, count, values);
-	values[2] = wall ? (int64_t)(count * p->period_ns) : 7;
+	values[2] = wall ? (int64_t)(count * NS_PER_MS) : 7;
 	profile_add_values(p, sample, values);
 	step_ms = strtod(step, &rest);
 	for (uint64_t i = 0; i < count && *step != '-'; i++) {
@@ -89,7 +89,7 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 		      "no memory");
 	}
 	p->totals.ticks = p->totals.counted += count;
-	p->totals.cpu_ns += count * p->period_ns;
+	p->totals.cpu_ns += count * NS_PER_MS;
 }
 
 int main(int argc, char **argv)
@@ -105,10 +105,9 @@ int main(int argc, char **argv)
 		return 2;
 	p->time_ns = strtoull(argv[2], NULL, 10);
 	p->duration_ns = strtoull(argv[3], NULL, 10) * NS_PER_MS;
-	p->period_ns = NS_PER_MS;
 	p->totals.known = true;
 	check(profile_string(p, argv[4], &p->host) || profile_string(p, "cpu-clock", &p->event) ||
-		      profile_add_clock(p),
+		      profile_add_clock(p, NS_PER_MS),
 	      "no memory");
 	wall = argc > 5 && strcmp(argv[5], "wall") == 0;
 	if (argc > 5)

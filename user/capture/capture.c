@@ -442,7 +442,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.parser = c->options.parser;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
-	c->unwind.tick_ns = capture_period_ns(c);
+	c->unwind.tick_ns = capture_tick_ns(c);
 	c->unwind.native = c->options.native;
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
@@ -991,7 +991,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->throttled_lost = c->wall.quotas_lost;
 	totals->machine_ns = totals->duration_ns * cpus;
 	if (!has_tick(c) && c->events.kind == CAPTURE_CPU_CLOCK)
-		totals->interrupts = totals->machine_ns / c->events.period_ns;
+		totals->interrupts = totals->machine_ns / c->events.tick_ns;
 	/* Of a user's recording, only what that user was refused. Functions were counted. */
 	for (size_t i = 0; i < c->refusals.count; i++) {
 		const struct refusal *refusal = &c->refusals.all[i];
@@ -1080,9 +1080,9 @@ const char *capture_event_name(const struct capture *c)
 	return capture_event_names[has_tick(c) ? CAPTURE_TICK : c->events.kind];
 }
 
-uint64_t capture_period_ns(const struct capture *c)
+uint64_t capture_tick_ns(const struct capture *c)
 {
-	return has_tick(c) ? c->tick.period_ns : c->events.period_ns;
+	return has_tick(c) ? c->tick.tick_ns : c->events.tick_ns;
 }
 
 unsigned int capture_frequency(const struct capture *c)

@@ -281,7 +281,7 @@ const struct capture_stack_end *capture_stack_ends(const struct capture *c, size
 
 /* The event in use: one of capture_event_names, never "auto". */
 const char *capture_event_name(const struct capture *c);
-uint64_t capture_period_ns(const struct capture *c);	 /* 0: it is no clock */
+uint64_t capture_tick_ns(const struct capture *c);	 /* 0: it is no clock */
 unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */
 
 /* True if `runnable` of ticks is known: the kernel lets ticks read it. */

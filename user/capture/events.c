@@ -98,12 +98,12 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 		set->attr.freq = 1;
 		set->attr.sample_freq = frequency;
 		set->attr.exclude_guest = 1;
-		set->period_ns = NS_PER_S / frequency;
+		set->tick_ns = NS_PER_S / frequency;
 	} else {
-		set->period_ns = period_choose(frequency, events_tick_ns());
-		set->attr.sample_period = set->period_ns;
+		set->tick_ns = period_choose(frequency, events_tick_ns());
+		set->attr.sample_period = set->tick_ns;
 	}
-	set->phase_ns = set->period_ns < PHASE_NS_MAX ? set->period_ns : PHASE_NS_MAX;
+	set->phase_ns = set->tick_ns < PHASE_NS_MAX ? set->tick_ns : PHASE_NS_MAX;
 	return 0;
 }
 

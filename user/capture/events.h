@@ -16,8 +16,7 @@ struct event {
 struct event_set {
 	struct perf_event_attr attr;
 	enum capture_event kind; /* CAPTURE_CPU_CLOCK, CAPTURE_CYCLES or no clock */
-	uint64_t
-		period_ns; /* 0: no clock; between two ticks of a CPU; with cycles: approximately */
+	uint64_t tick_ns;  /* 0: no clock; between two ticks of a CPU; with cycles: approximately */
 	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC: from here on those that it has opened last tick */
 	struct event *events;
@@ -25,7 +24,7 @@ struct event_set {
 	bool incomplete; /* some CPUs have no event, as no member may run there */
 };
 
-/* Chooses the clock; sets set->attr, kind, period_ns and phase_ns. Returns 0 or a negative errno.
+/* Chooses the clock; sets set->attr, kind, tick_ns and phase_ns. Returns 0 or a negative errno.
  */
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e);

@@ -59,7 +59,7 @@
 struct histogram_clock {
 	size_t histograms;  /* of this process, with this clock */
 	uint64_t unused_ns; /* since when there are none */
-	uint64_t period_ns; /* 0: not open */
+	uint64_t tick_ns; /* 0: not open */
 	uint64_t phase_ns;  /* what clients are still to wait for its first tick; 0: nothing */
 	uint64_t opened_ns;
 	struct event_set events;
@@ -99,14 +99,14 @@ static void close_clock(struct histogram_clock *clock)
 
 static bool is_kept(const struct histogram_clock *clock)
 {
-	return clock->period_ns && !clock->histograms;
+	return clock->tick_ns && !clock->histograms;
 }
 
 /* The open clock with this period; NULL: none. */
-static struct histogram_clock *find_clock(struct histograms *all, uint64_t period_ns)
+static struct histogram_clock *find_clock(struct histograms *all, uint64_t tick_ns)
 {
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-		if (all->clocks[i].period_ns == period_ns)
+		if (all->clocks[i].tick_ns == tick_ns)
 			return &all->clocks[i];
 	return NULL;
 }
@@ -123,14 +123,14 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 
 	if (err)
 		return err;
-	*out = find_clock(all, events.period_ns);
+	*out = find_clock(all, events.tick_ns);
 	if (*out)
 		return 0;
 	/* One that is not open, or that has not been used for the longest time. */
 	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++) {
 		struct histogram_clock *its = &all->clocks[i];
 
-		if ((!its->period_ns || is_kept(its)) &&
+		if ((!its->tick_ns || is_kept(its)) &&
 		    (!unused || its->unused_ns < unused->unused_ns))
 			unused = its;
 	}
@@ -140,7 +140,7 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 		return error_set(e, EAGAIN,
 				 "cannot count at %u Hz: %d other rates are in use already",
 				 frequency, HISTOGRAM_CLOCKS - 1);
-	clock = (struct histogram_clock){ .period_ns = events.period_ns };
+	clock = (struct histogram_clock){ .tick_ns = events.tick_ns };
 	if (all->threads && events.phase_ns > THREADS_PHASE_NS) {
 		clock.phase_ns = events.phase_ns;
 		events.phase_ns = THREADS_PHASE_NS;
@@ -173,7 +173,7 @@ static int load_program(struct histograms *all, struct error *e)
 			return err;
 		}
 		all->profil.tick = &all->tick;
-		all->clocks[0].period_ns = all->tick.period_ns;
+		all->clocks[0].tick_ns = all->tick.tick_ns;
 	}
 	all->profil.max_clients = all->max_count;
 	err = profil_program_load(&all->profil, e);
@@ -214,7 +214,7 @@ bool histograms_may_start(struct histograms *all, unsigned int frequency)
 
 	return !all->is_shared || all->has_tick ||
 	       events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, &ignored) ||
-	       find_clock(all, events.period_ns);
+	       find_clock(all, events.tick_ns);
 }
 
 size_t histograms_count(const struct histograms *all)
@@ -232,7 +232,7 @@ int histograms_look(struct histograms *all, struct error *e)
 
 		if (is_kept(clock) && now - clock->unused_ns >= KEEP_NS)
 			close_clock(clock);
-		else if (clock->events.period_ns) /* not those of another process */
+		else if (clock->events.tick_ns) /* not those of another process */
 			err = events_open(&clock->events, NULL, all->program, e);
 	}
 	return err;
@@ -243,7 +243,7 @@ bool histograms_need_look(const struct histograms *all)
 	bool any = false;
 
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick; i++)
-		any |= all->clocks[i].period_ns;
+		any |= all->clocks[i].tick_ns;
 	return any;
 }
 
@@ -538,7 +538,7 @@ static int add_histogram(struct histogram *h, const struct histogram_options *op
 	err = profil_client_make(&h->client, options->ranges, e);
 	if (err)
 		return err;
-	entry.clock = all->has_tick ? PROFIL_SCHEDULER_TICK : h->clock->period_ns;
+	entry.clock = all->has_tick ? PROFIL_SCHEDULER_TICK : h->clock->tick_ns;
 	h->client.number = take_number(all, &entry);
 	if (!h->client.number)
 		return error_set(e, EAGAIN, "there are %u histograms already", all->max_count);
@@ -625,7 +625,7 @@ void histogram_free(struct histogram *h)
 		h->clock->unused_ns = now_ns();
 		for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
 			if (is_kept(&h->all->clocks[i]))
-				hz += (double)NS_PER_S / h->all->clocks[i].period_ns;
+				hz += (double)NS_PER_S / h->all->clocks[i].tick_ns;
 		if (hz > KEEP_HZ_MAX)
 			close_clock(h->clock);
 	}
@@ -633,9 +633,9 @@ void histogram_free(struct histogram *h)
 	free(h);
 }
 
-uint64_t histogram_period_ns(const struct histogram *h)
+uint64_t histogram_tick_ns(const struct histogram *h)
 {
-	return h->clock->period_ns;
+	return h->clock->tick_ns;
 }
 
 uint64_t histogram_wait_ns(const struct histogram *h)
@@ -688,7 +688,7 @@ struct shared {
 	uint32_t max_count, clock_count;
 	uint32_t pid_namespace; /* that of the PIDs in the maps */
 	bool has_tick;
-	uint64_t periods_ns[HISTOGRAM_CLOCKS];
+	uint64_t ticks_ns[HISTOGRAM_CLOCKS];
 };
 
 /*
@@ -717,19 +717,19 @@ static int keep_events(struct histogram_clock *clock)
 static int add_clocks(struct histograms *all, struct shared *shared, int *fds, int count)
 {
 	if (all->has_tick) {
-		shared->periods_ns[shared->clock_count++] = all->clocks[0].period_ns;
+		shared->ticks_ns[shared->clock_count++] = all->clocks[0].tick_ns;
 		fds[count++] = all->tick.link;
 		return count;
 	}
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
 		struct histogram_clock *clock = &all->clocks[i];
-		int err = clock->period_ns && !clock->kept ? keep_events(clock) : 0;
+		int err = clock->tick_ns && !clock->kept ? keep_events(clock) : 0;
 
 		if (err)
 			return err;
-		if (!clock->period_ns)
+		if (!clock->tick_ns)
 			continue;
-		shared->periods_ns[shared->clock_count++] = clock->period_ns;
+		shared->ticks_ns[shared->clock_count++] = clock->tick_ns;
 		fds[count++] = clock->kept;
 	}
 	return count;
@@ -782,7 +782,7 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 	all->is_adopted = all->is_shared = true;
 	all->has_tick = shared->has_tick;
 	for (uint32_t i = 0; i < shared->clock_count; i++) {
-		all->clocks[i].period_ns = shared->periods_ns[i];
+		all->clocks[i].tick_ns = shared->ticks_ns[i];
 		if (shared->has_tick)
 			all->tick.link = clock_fds[i];
 		else

@@ -108,7 +108,7 @@ void histogram_stop(struct histogram *h);
 void histogram_free(struct histogram *h);
 
 /* The CPU time between two ticks; not exactly 1 / frequency. */
-uint64_t histogram_period_ns(const struct histogram *h);
+uint64_t histogram_tick_ns(const struct histogram *h);
 
 /*
  * With threads: for how long the process of a new histogram is to sleep, at random, as the first

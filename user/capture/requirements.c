@@ -188,7 +188,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 		else
 			requirement_add(r, "tick", REQUIREMENT_OK,
 					"-e tick works: %.0f Hz, no interrupt of its own",
-					(double)NS_PER_S / capture_period_ns(tick));
+					(double)NS_PER_S / capture_tick_ns(tick));
 		capture_free(tick);
 		if (capture_knows_waiting(c))
 			requirement_add(r, "delay", REQUIREMENT_OK,

@@ -20,8 +20,8 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types 
 	int64_t bases;
 	int err;
 
-	tick->period_ns = events_tick_ns();
-	hz = tick->period_ns ? (NS_PER_S + tick->period_ns / 2) / tick->period_ns : 0;
+	tick->tick_ns = events_tick_ns();
+	hz = tick->tick_ns ? (NS_PER_S + tick->tick_ns / 2) / tick->tick_ns : 0;
 	if (frequency && frequency != hz) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "-e tick uses the kernel's own tick, which has %u Hz, not %u", hz,
@@ -29,7 +29,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct kernel_types 
 		error_hint(e, "omit -F, or use -e cpu-clock");
 		return -EINVAL;
 	}
-	if (clock_resolution_ns(CLOCK_MONOTONIC) >= tick->period_ns) {
+	if (clock_resolution_ns(CLOCK_MONOTONIC) >= tick->tick_ns) {
 		error_set_kind(
 			e, ERROR_KERNEL_LACKS, 0,
 			"cannot trace the scheduler's tick: this kernel has no high-resolution "

@@ -12,7 +12,7 @@ struct kernel_types;
 
 /* The scheduler's own tick, and the program that traces it. */
 struct tick {
-	uint64_t period_ns;
+	uint64_t tick_ns;
 	/* The distances of two per-CPU variables from hrtimer_bases: see bpf/tick.h. */
 	int64_t timer_distance, regs_distance;
 	int link; /* a descriptor that keeps the program attached; 0: not attached */

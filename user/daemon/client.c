@@ -125,7 +125,7 @@ static int send_reply(int socket, uint32_t version, int code, const struct error
 	if (code)
 		set_message(reply.message, sizeof(reply.message), e);
 	if (histogram) {
-		reply.period_ns = histogram_period_ns(histogram);
+		reply.tick_ns = histogram_tick_ns(histogram);
 		reply.wait_ns = histogram_wait_ns(histogram);
 	}
 	return message_send(socket, &reply, sizeof(reply), &fd, fd >= 0, MSG_DONTWAIT);
@@ -208,7 +208,7 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	size_t rate = request->frequency;
 	struct histogram *histogram;
 	unsigned int clock;
-	uint64_t period_ns;
+	uint64_t tick_ns;
 	struct histogram_options options = {
 		.all = client->histograms,
 		.pid = client->peer.pid,
@@ -248,9 +248,9 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 		return err;
 	}
 	clock = histogram_clock(histogram);
-	period_ns = histogram_period_ns(histogram);
+	tick_ns = histogram_tick_ns(histogram);
 	if (!has_events) /* the scheduler's tick has a rate of its own */
-		rate = (NS_PER_S + period_ns / 2) / period_ns;
+		rate = (NS_PER_S + tick_ns / 2) / tick_ns;
 	err = account_charge_memory(accounts, client->user, histogram_fd(histogram), bytes, e);
 	/*
 	 * After histogram_start(): counting has ended if the process executes another program now.

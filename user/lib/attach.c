@@ -145,7 +145,7 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 		.in_range = session->in_range,
 		.out_of_range = session->out_of_range + session->latest_out_of_range,
 		.lost = session->lost + session->latest_lost,
-		.period_ns = session->period_ns,
+		.period_ns = session->counting.tick_ns,
 		.cpu_ns = session->cpu_ns,
 		.target = session->target,
 	};

@@ -21,7 +21,8 @@ struct backend {
 	 * the next back end.
 	 */
 	bool single;
-	/* Its only rate; 0: it has many. If the rate is not exact, start sets s->period_ns. */
+	/* Its only rate; 0: it has many. If the rate is not exact, start sets s->counting.tick_ns.
+	 */
 	unsigned int hz;
 	/*
 	 * Loads libraries; without the lock, as the dynamic loader has its own. A signal handler

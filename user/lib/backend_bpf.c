@@ -281,7 +281,7 @@ static int bpf_start(struct profil_session *s)
 	}
 	s->state = counts.state;
 	s->cells = counts.cells;
-	s->period_ns = counts.period_ns;
+	s->counting.tick_ns = counts.tick_ns;
 	return 0;
 }
 

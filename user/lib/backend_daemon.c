@@ -230,9 +230,9 @@ static int request_start(struct profil_session *s)
 	/* The map and the period are not trusted. */
 	if (fd < 0)
 		return profil__error(EPROTO, "profild sent no map");
-	if (reply.period_ns)
+	if (reply.tick_ns)
 		s->state = map_counts(fd, shared_size(s));
-	if (!reply.period_ns)
+	if (!reply.tick_ns)
 		err = profil__error(EPROTO, "profild sent no period");
 	else if (!s->state)
 		err = profil__error(EPROTO, "profild sent a map that cannot be mapped");
@@ -241,7 +241,7 @@ static int request_start(struct profil_session *s)
 		return err;
 	s->cells = (uint64_t *)((char *)s->state +
 				profil_first_page(s->plan.range_count) * PROFIL_PAGE_BYTES);
-	s->period_ns = reply.period_ns;
+	s->counting.tick_ns = reply.tick_ns;
 	wait.tv_nsec = reply.wait_ns < WAIT_NS_MAX ? reply.wait_ns : WAIT_NS_MAX;
 	while (wait.tv_nsec && nanosleep(&wait, &wait) && errno == EINTR)
 		;

@@ -67,7 +67,7 @@ static int attach_by(const struct backend *backend, struct profil_session *s)
 	int err = 0;
 
 	s->backend = backend;
-	s->period_ns = NS_PER_S / (backend->hz ?: s->hz);
+	s->counting.tick_ns = NS_PER_S / (backend->hz ?: s->hz);
 	if (backend->check_privileges)
 		err = backend->check_privileges();
 	if (err)

@@ -136,8 +136,8 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 	}
 	set->unused_ns = 0;
 	*out = h;
-	*counts = (struct bpf_counts){ histogram_state(h), histogram_cells(h),
-				       histogram_period_ns(h) };
+	*counts =
+		(struct bpf_counts){ histogram_state(h), histogram_cells(h), histogram_tick_ns(h) };
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct bpf_request {
 struct bpf_counts {
 	struct profil_state *state; /* at the start of profil_pages() pages */
 	uint64_t *cells;	    /* in the same pages */
-	uint64_t period_ns;	    /* of CPU time between two ticks */
+	uint64_t tick_ns;	    /* the CPU time that a tick stands for */
 };
 
 /* The service thread makes all calls: the module's descriptors are in its table. */

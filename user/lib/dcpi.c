@@ -184,8 +184,8 @@ static int describe_file(struct writer *w, const struct target *t, struct dcpi_f
 	if (!err)
 		err = dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "cpu-clock",
 				    NULL);
-	dcpi_set_number(h, DCPI_PERIOD, s->period_ns);
-	dcpi_set_start(h, s->start_ns);
+	dcpi_set_number(h, DCPI_PERIOD, s->counting.tick_ns);
+	dcpi_set_start(h, s->counting.start_ns);
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
 	err = err ?: dcpi_set_dropped(h, dropped);

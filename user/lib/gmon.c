@@ -184,9 +184,8 @@ static void take_session(struct gmon_histogram *h, int sign)
 	if (profil_read_totals(h->session, &totals, sizeof(totals)) == 0) {
 		h->lost += sign * totals.lost;
 		h->ticks += sign * totals.ticks;
-		h->cpu_ns += sign * totals.cpu_ns;
 		if (totals.period_ns) {
-			h->period_ns = totals.period_ns;
+			h->due += sign * (totals.cpu_ns / totals.period_ns);
 			h->hz = (1000000000 + totals.period_ns / 2) / totals.period_ns;
 		}
 	}
@@ -514,7 +513,7 @@ static void end_all(void)
 
 static void warn_losses(void)
 {
-	uint64_t due = histogram.period_ns ? histogram.cpu_ns / histogram.period_ns : 0;
+	uint64_t due = histogram.due;
 	uint64_t missing = due > histogram.ticks ? due - histogram.ticks : 0;
 	unsigned long long calls = gmon_arcs_calls(call_graph, 0);
 

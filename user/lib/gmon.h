@@ -14,10 +14,10 @@ struct gmon_histogram {
 	struct gmon_range range; /* low and high are multiples of the size of a cell, 4 or more */
 	unsigned int scale;	 /* as profil()'s */
 	size_t cell_count;
-	uint64_t *counts;		   /* valid while paused; room for profil_read() follows */
-	unsigned int hz;		   /* ticks per second of CPU time */
-	uint64_t ticks, cpu_ns, period_ns; /* of the session, without pauses */
-	uint64_t lost;			   /* ticks of the range that no cell has */
+	uint64_t *counts;    /* valid while paused; room for profil_read() follows */
+	unsigned int hz;     /* ticks per second of CPU time */
+	uint64_t ticks, due; /* of the session, without pauses; due by CPU time */
+	uint64_t lost;	     /* ticks of the range that no cell has */
 	bool counting;
 	struct profil_session *session; /* from the first start on; NULL: none */
 	unsigned short *buffer;		/* for libc's profil() instead; NULL: off */

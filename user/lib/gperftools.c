@@ -39,7 +39,8 @@ static int add_words(struct bytes *out, size_t width, const uint64_t *words, siz
 
 static int add_counts(struct bytes *out, size_t width, const struct samples *samples)
 {
-	const uint64_t header[] = { 0, 3, 0, (samples->period_ns + NS_PER_US / 2) / NS_PER_US, 0 };
+	const uint64_t header[] = { 0, 3, 0,
+				    (samples->counting.tick_ns + NS_PER_US / 2) / NS_PER_US, 0 };
 	const uint64_t trailer[] = { 0, 1, 0 };
 	const uint64_t most = width == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
 	int err = add_words(out, width, header, 5);

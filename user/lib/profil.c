@@ -56,15 +56,15 @@ static int replace_current(const struct region *regions, size_t count, bool wide
 			current = s;
 	}
 	if (current)
-		profil__samples_note_profil(s->period_ns, s->start_ns);
+		profil__samples_note_profil(&s->counting);
 	else
 		profil__session_free(s);
 	return err;
 }
 
-/* Sets *period_ns if profiling is on afterwards. */
+/* Sets *tick_ns if profiling is on afterwards. */
 static int set_regions(const struct region *regions, size_t count, bool wide, unsigned int hz,
-		       uint64_t *period_ns)
+		       uint64_t *tick_ns)
 {
 	struct guard guard;
 	int err;
@@ -76,7 +76,7 @@ static int set_regions(const struct region *regions, size_t count, bool wide, un
 		return err;
 	err = replace_current(regions, count, wide, hz);
 	if (!err && current)
-		*period_ns = current->period_ns;
+		*tick_ns = current->counting.tick_ns;
 	profil__leave(&guard);
 	return err;
 }
@@ -103,12 +103,12 @@ EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned
 	};
 	bool on = region.buffer && !is_off(bufsiz, scale);
 	unsigned int hz = 0;
-	uint64_t period_ns;
+	uint64_t tick_ns;
 	int err;
 
 	profil__error_clear();
 	err = on ? profil__rate(false, &hz) : 0;
-	return return_value(err ?: set_regions(&region, on, false, hz, &period_ns));
+	return return_value(err ?: set_regions(&region, on, false, hz, &tick_ns));
 }
 
 EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)

@@ -87,11 +87,11 @@ struct profild_request {
  * writable.
  */
 struct profild_reply {
-	uint32_t version;   /* the request's; PROFILD_NEWEST if profild does not speak that */
-	int32_t error;	    /* 0 or an errno */
-	uint64_t period_ns; /* of a START that succeeds: CPU time between two ticks */
-	uint64_t wait_ns;   /* sleep so long, or a new clock's first tick is late; at most 0.1 s */
-	char message[240];  /* the reason of the error, NUL-terminated; "" without one */
+	uint32_t version;  /* the request's; PROFILD_NEWEST if profild does not speak that */
+	int32_t error;	   /* 0 or an errno */
+	uint64_t tick_ns;  /* of a START that succeeds: the CPU time that a tick stands for */
+	uint64_t wait_ns;  /* sleep so long, or a new clock's first tick is late; at most 0.1 s */
+	char message[240]; /* the reason of the error, NUL-terminated; "" without one */
 };
 
 /* The newest version that profild and a client of these versions speak; 0: none. */

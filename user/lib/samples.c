@@ -60,8 +60,7 @@ static int samples_of_session(struct samples *samples, struct profil_session *s)
 
 	*samples = (struct samples){
 		.pid = s->pid,
-		.period_ns = s->period_ns,
-		.start_ns = s->start_ns,
+		.counting = s->counting,
 		.is_tick = s->backend && strcmp(s->backend->name, "kmod") == 0,
 	};
 	err = profil__enter(&guard);
@@ -85,15 +84,11 @@ static int samples_of_session(struct samples *samples, struct profil_session *s)
 }
 
 /* Set by the last profil() or sprofil() that turned profiling on; 0 before the first. */
-static struct {
-	uint64_t period_ns;
-	uint64_t start_ns;
-} latest;
+static struct counting latest;
 
-void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns)
+void profil__samples_note_profil(const struct counting *counting)
 {
-	latest.period_ns = period_ns;
-	latest.start_ns = start_ns;
+	latest = *counting;
 }
 
 static int samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
@@ -116,13 +111,12 @@ static int samples_of_buffer(struct samples *samples, const unsigned short *buff
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	samples->period_ns = latest.period_ns;
-	samples->start_ns = latest.start_ns;
+	samples->counting = latest;
 	/* A program may have filled the buffer without profil(): then the usual rate, and now. */
-	if (!latest.period_ns) {
+	if (!latest.tick_ns) {
 		err = profil__rate(false, &hz);
-		samples->start_ns = clock_ns(CLOCK_REALTIME);
-		samples->period_ns = err ? 0 : NS_PER_S / hz;
+		samples->counting.start_ns = clock_ns(CLOCK_REALTIME);
+		samples->counting.tick_ns = err ? 0 : NS_PER_S / hz;
 	}
 	err = err ?: profil__plan_make(&plan, &region, 1, false);
 	if (!err)

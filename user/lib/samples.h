@@ -18,14 +18,19 @@ struct sample {
 	uint64_t bucket; /* the bytes of code of the cell, rounded */
 };
 
+/* How ticks are counted. */
+struct counting {
+	uint64_t tick_ns;  /* the CPU time that a tick stands for: not exactly 1/hz */
+	uint64_t start_ns; /* when counting began, since 1970 */
+};
+
 /* The counts of one moment, to be written to a file. */
 struct samples {
 	struct sample *all; /* in the order of the cells */
 	size_t count;
-	pid_t pid;	    /* 0: this process */
-	uint64_t period_ns; /* of CPU time between two ticks */
-	uint64_t start_ns;  /* when counting began, since 1970 */
-	bool is_tick;	    /* by the kernel's timer tick, else by a CPU clock */
+	pid_t pid; /* 0: this process */
+	struct counting counting;
+	bool is_tick; /* by the kernel's timer tick, else by a CPU clock */
 	/* Ticks that no cell has; of sessions only. */
 	bool accounted;
 	uint64_t out_of_range, lost;
@@ -45,6 +50,6 @@ int profil__samples_write_buffer(const unsigned short *buffer, size_t bufsiz, si
 				 unsigned int scale, samples_writer *write, const char *path);
 
 /* profil() or sprofil() has turned profiling on: for files of its buffers. With the lock. */
-void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns);
+void profil__samples_note_profil(const struct counting *counting);
 
 #endif

@@ -9,15 +9,15 @@
 
 #include "lib/bytes.h"
 #include "lib/region.h"
+#include "lib/samples.h"
 
 /* Guarded by the lock. */
 struct profil_session {
 	struct profil_session *next; /* in the list of those that are on */
 	pid_t pid;		     /* 0: this process */
 	unsigned int hz;	     /* requested rate */
-	uint64_t period_ns;	     /* true period of CPU time */
-	uint64_t start_ns;	     /* when counting started, since 1970 */
-	struct bytes maps;	     /* of another process: /proc/PID/maps at that time */
+	struct counting counting;
+	struct bytes maps; /* of another process: /proc/PID/maps at that time */
 	struct plan plan;
 	/* One for each cell, for profil_attach(). NULL: the counts go to the regions' buffers. */
 	uint64_t *counts;

@@ -92,7 +92,7 @@ void profil__session_account(struct profil_session *s)
 	s->cpu_at = now;
 	if (s->attached || s->backend->direct)
 		return;
-	due = (s->cpu_ns - s->alive_cpu_ns + s->period_ns / 2) / s->period_ns;
+	due = (s->cpu_ns - s->alive_cpu_ns + s->counting.tick_ns / 2) / s->counting.tick_ns;
 	s->latest_lost = due > s->alive_ticks ? due - s->alive_ticks : 0;
 }
 
@@ -121,8 +121,8 @@ static int look_at_target(struct profil_session *s)
 		return 0;
 	}
 	s->target = ended ? PROFIL_TARGET_ENDED : PROFIL_TARGET_EXECUTED;
-	s->cpu_ns =
-		s->alive_cpu_ns + (count_load(&s->state->ticks) - s->alive_ticks) * s->period_ns;
+	s->cpu_ns = s->alive_cpu_ns +
+		    (count_load(&s->state->ticks) - s->alive_ticks) * s->counting.tick_ns;
 	return 0;
 }
 
@@ -210,7 +210,7 @@ int profil__session_start(struct profil_session *s)
 		s->cpu_at = read_cpu_clock(s);
 		s->on = true;
 		note_attached(s);
-		s->start_ns = clock_ns(CLOCK_REALTIME);
+		s->counting.start_ns = clock_ns(CLOCK_REALTIME);
 		s->next = sessions;
 		sessions = s;
 	}
@@ -245,7 +245,7 @@ void profil__session_stop(struct profil_session *s)
 		stopped.ticks += session_ticks(s) - s->parents_ticks;
 		stopped.lost += s->lost + s->latest_lost - s->parents_lost;
 		stopped.cpu_ns += s->cpu_ns - s->parents_cpu_ns;
-		stopped.period_ns = s->period_ns;
+		stopped.tick_ns = s->counting.tick_ns;
 	}
 	end_idle_thread();
 }

@@ -101,7 +101,7 @@ void profil__print_sum(const struct profil_sum *sum, bool used)
 		snprintf(lost, sizeof(lost), ", %" PRIu64 " of them lost", sum->lost);
 	if (sum->backend)
 		print_line("profil: %s: %s ticks at %" PRIu64 " Hz in %.3f s of CPU time%s",
-			   sum->backend, ticks, (NS_PER_S + sum->period_ns / 2) / sum->period_ns,
+			   sum->backend, ticks, (NS_PER_S + sum->tick_ns / 2) / sum->tick_ns,
 			   (double)sum->cpu_ns / NS_PER_S, lost);
 	else if (named_here && failed)
 		print_line("profil: no ticks were counted: profil() failed");

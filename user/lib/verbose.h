@@ -26,7 +26,7 @@ struct profil_sum {
 	bool no_ticks;	      /* it does not say how many ticks it counts */
 	uint64_t ticks, lost; /* lost: of the ticks */
 	uint64_t cpu_ns;      /* of the process, while a session was on */
-	uint64_t period_ns;   /* the latest */
+	uint64_t tick_ns;     /* the latest */
 };
 
 /*

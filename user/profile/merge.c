@@ -40,7 +40,7 @@ struct merge {
 	bool first;		/* `to` is empty */
 	bool one_host;		/* both are of one machine: times can be compared */
 	bool other_event;	/* the samples of `from` count another event than those of `to` */
-	bool different_periods; /* where they count the same event */
+	bool different_periods; /* of a value that both have */
 };
 
 /* The first image of each build ID, name and provider, and the first of each that may_be_same(). */
@@ -436,18 +436,15 @@ static int merge_value_types(struct merge *m)
 		m->values[i] = id;
 		if (id < to->value_type_count) {
 			ours = &to->value_types[id];
-			if (ours->period != theirs->period) {
-				m->different_periods = true;
-				ours->period = 0;
+			if (ours->tick_ns != theirs->tick_ns || ours->period != theirs->period) {
+				/* Of time, 1 is as long in both. */
+				m->different_periods |= !profile_is_clock_time(to, id);
+				ours->tick_ns = ours->period = 0;
 			}
 			continue;
 		}
-		if (profile_add_value_type(to, type, theirs->unit))
-			return -ENOMEM;
-		ours = &to->value_types[id];
-		ours->period = theirs->period;
-		if (profile_string(to, theirs->title, &ours->title) ||
-		    profile_string(to, theirs->formula, &ours->formula))
+		if (profile_add_value_like(to, theirs) ||
+		    profile_string(to, type, &to->value_types[id].type))
 			return -ENOMEM;
 	}
 	if (m->first && from->default_value) {
@@ -586,16 +583,13 @@ static int merge_header(struct merge *m)
 		to->ticks.count = to->waits.count = 0;
 	to->waits.complete = from->waits.complete && (m->first || to->waits.complete);
 	if (m->first) {
-		to->period_ns = from->period_ns;
 		to->frequency = from->frequency;
 		to->format = from->format;
 		to->big_endian = from->big_endian;
 		to->return_addresses = from->return_addresses;
 	}
-	if (to->period_ns != from->period_ns) {
-		m->different_periods |= !m->other_event;
-		to->period_ns = to->frequency = 0;
-	}
+	if (profile_tick_ns(to) != profile_tick_ns(from))
+		to->frequency = 0;
 	if (!to->time_ns || (from->time_ns && from->time_ns < to->time_ns))
 		to->time_ns = from->time_ns;
 	add_u64(&to->duration_ns, from->duration_ns);

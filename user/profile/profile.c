@@ -163,11 +163,28 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
 	return 0;
 }
 
-int profile_add_clock(struct profile *p)
+int profile_add_value_like(struct profile *p, const struct profile_value_type *like)
 {
-	if (profile_add_value_type(p, "samples", "count"))
+	struct profile_value_type *entry;
+
+	if (profile_add_value_type(p, like->type, like->unit))
 		return -ENOMEM;
-	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
+	entry = &p->value_types[p->value_type_count - 1];
+	entry->tick_ns = like->tick_ns;
+	entry->period = like->period;
+	return profile_string(p, like->title, &entry->title)
+		       ?: profile_string(p, like->formula, &entry->formula);
+}
+
+int profile_add_clock(struct profile *p, uint64_t tick_ns)
+{
+	int err = profile_add_value_type(p, "samples", "count");
+
+	if (!err && tick_ns)
+		err = profile_add_value_type(p, "cpu", "nanoseconds");
+	if (!err)
+		profile_set_tick_ns(p, tick_ns);
+	return err;
 }
 
 int profile_add_events(struct profile *p, uint64_t period)
@@ -197,7 +214,24 @@ bool profile_has_clock(const struct profile *p)
 
 uint64_t profile_tick_ns(const struct profile *p)
 {
-	return profile_has_clock(p) ? p->period_ns : 0;
+	uint64_t tick_ns = 0;
+
+	for (size_t i = 0; i < p->value_type_count && !tick_ns; i++)
+		tick_ns = p->value_types[i].tick_ns;
+	return profile_has_clock(p) ? tick_ns : 0;
+}
+
+void profile_set_tick_ns(struct profile *p, uint64_t tick_ns)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (is_samples(p, i) || profile_is_clock_time(p, i)) {
+			p->value_types[i].tick_ns = tick_ns;
+			any = true;
+		}
+	if (!any && p->value_type_count)
+		p->value_types[0].tick_ns = tick_ns;
 }
 
 uint64_t profile_ticks_ns(const struct profile *p, uint64_t ticks)

@@ -140,10 +140,15 @@ struct profile_sample {
  * count.
  */
 struct profile_value_type {
-	const char *type;  /* samples, cpu, ... or an event: cycles, Ir, ... */
-	const char *unit;  /* count, nanoseconds, ... */
-	uint64_t period;   /* events that a count stands for, when they are not time; 0: unknown */
-	const char *title; /* a longer name for display; "": none */
+	const char *type; /* samples, cpu, ... or an event: cycles, Ir, ... */
+	const char *unit; /* count, nanoseconds, ... */
+	/*
+	 * Of ticks of a clock, and of the CPU time that follows from them: what a tick stands for;
+	 * 0: it is neither, or this is unknown.
+	 */
+	uint64_t tick_ns;
+	uint64_t period;     /* events that a count stands for; 0: it counts ticks, or unknown */
+	const char *title;   /* a longer name for display; "": none */
 	const char *formula; /* "Ir + 2 Dw": the sum of others that it is; "" when counted itself */
 };
 
@@ -235,8 +240,7 @@ struct profile {
 	/* What was recorded */
 	const char *stacks;   /* "cfi" or "fp": how they were walked; "" when unknown */
 	const char *event;    /* task-clock, cycles, ...; "" when unknown */
-	uint64_t period_ns;   /* of the clock: see profile_tick_ns(); 0: unknown, or no clock */
-	uint64_t frequency;   /* requested, in Hz: period_ns is close to it; 0: unknown */
+	uint64_t frequency;   /* of the clock, as requested, in Hz; 0: unknown */
 	uint64_t time_ns;     /* when recording began, since the epoch; 0: unknown */
 	uint64_t duration_ns; /* 0: unknown */
 	const char *host;     /* the machine's name; "" when unknown */
@@ -344,10 +348,13 @@ int profile_string(struct profile *p, const char *text, const char **interned);
 int profile_string_n(struct profile *p, const char *text, size_t size, const char **interned);
 
 /*
- * Before the first sample, or with profile_widen_values() behind it. period, title and formula are
- * the caller's to fill in.
+ * Before the first sample, or with profile_widen_values() behind it. What else it has is the
+ * caller's to fill in.
  */
 int profile_add_value_type(struct profile *p, const char *type, const char *unit);
+
+/* The same, with all that a value of another profile has. */
+int profile_add_value_like(struct profile *p, const struct profile_value_type *like);
 
 /* Numbers of the values of a clock. */
 enum {
@@ -361,10 +368,10 @@ enum {
 #define PROFILE_WOKE_TYPE  "woke" /* of who ended waits: how long these had been, in nanoseconds */
 
 /*
- * Adds the value types of a clock, as the first: samples/count and, if p->period_ns is known, the
- * CPU time that follows from it.
+ * Adds the value types of a clock, as the first: samples/count and, if its period is known (not 0),
+ * the CPU time that follows from it.
  */
-int profile_add_clock(struct profile *p);
+int profile_add_clock(struct profile *p, uint64_t tick_ns);
 
 /* Adds the value samples, each of which stands for so many of p->event. */
 int profile_add_events(struct profile *p, uint64_t period);
@@ -377,6 +384,12 @@ bool profile_has_clock(const struct profile *p);
 
 /* The CPU time that a tick stands for, in ns; 0: unknown, or samples are no ticks. */
 uint64_t profile_tick_ns(const struct profile *p);
+
+/*
+ * Sets that of the samples and their CPU time; of the first value if the profile has neither. For
+ * readers that learn of it when the values are known.
+ */
+void profile_set_tick_ns(struct profile *p, uint64_t tick_ns);
 
 /* The same of a number of ticks. It saturates. */
 uint64_t profile_ticks_ns(const struct profile *p, uint64_t ticks);

@@ -101,8 +101,6 @@ static int write_file(const struct profile *part, const struct profile *p, const
 	if (copy.default_value > copy.value_type_count)
 		copy.default_value = 0;
 	/* Servers name a type of values by its period, too: see kind_of() of OTLP. */
-	if (kind != KIND_CPU)
-		copy.period_ns = 0;
 	if (kind == KIND_DELAY && copy.value_type_count)
 		copy.value_types[0].period = 1;
 	for (size_t i = 0; i < p->sample_count; i++) {

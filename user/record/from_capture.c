@@ -660,7 +660,6 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	b->names = &b->own_names;
 	/* The header, which is known as soon as the capture has begun. */
 	uname(&machine); /* fails for a bad pointer only */
-	p->period_ns = capture_period_ns(c);
 	p->frequency = capture_frequency(c);
 	p->bits = capture_bits(c);
 	if (stacks != CAPTURE_NO_STACKS)
@@ -668,7 +667,8 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	err = profile_string(p, capture_event_name(c), &p->event);
 	err = err ?: profile_string(p, machine.nodename, &p->host);
 	if (!err && !p->value_type_count) {
-		err = p->period_ns ? profile_add_clock(p) : profile_add_events(p, 1);
+		err = capture_tick_ns(c) ? profile_add_clock(p, capture_tick_ns(c))
+					 : profile_add_events(p, 1);
 		if (!err && profile_tick_ns(p) && capture_knows_waiting(c))
 			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
 	}

@@ -162,13 +162,13 @@ static enum backend check_profild(const struct requirement_facts *f, struct requ
 				reply.message);
 		return BACKEND_LIBC;
 	}
-	if (!reply.period_ns) {
+	if (!reply.tick_ns) {
 		requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
 				strerror(EPROTO));
 		return BACKEND_LIBC;
 	}
 	/* Its own clock is within a percent. */
-	hz = (double)NS_PER_S / reply.period_ns;
+	hz = (double)NS_PER_S / reply.tick_ns;
 	if (hz > USUAL_HZ * 0.98 && hz < USUAL_HZ * 1.02) {
 		requirement_add(r, "profild", REQUIREMENT_OK, "answers at %s", path);
 		return BACKEND_DAEMON;

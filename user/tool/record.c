@@ -357,10 +357,10 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 			  "for %zu images",
 			  tables.images, tables.rows, tables.bytes / 1024, tables.room_bytes / 1024,
 			  tables.no_room);
-	if (capture_period_ns(c))
+	if (capture_tick_ns(c))
 		tool_warn("clock %s, period %" PRIu64 " ns, %u-bit target", capture_event_name(c),
-			  capture_period_ns(c), capture_bits(c));
-	if (totals.first_tick_ns && capture_period_ns(c))
+			  capture_tick_ns(c), capture_bits(c));
+	if (totals.first_tick_ns && capture_tick_ns(c))
 		tool_warn("the first tick came %.1f ms after the start",
 			  totals.first_tick_ns / 1e6);
 	if (!o->scale)

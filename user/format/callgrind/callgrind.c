@@ -126,7 +126,8 @@ struct reader {
 	struct index mapping_index;		/* by path */
 	struct index function_index;		/* by name and file */
 	struct events events;
-	size_t width; /* number of value types in samples so far */
+	size_t width;	  /* number of value types in samples so far */
+	uint64_t tick_ns; /* 0: not given */
 
 	bool has_creator; /* a "creator:" line */
 
@@ -545,6 +546,8 @@ static int finish_events(struct reader *r)
 		compute_event(event, p->value_type_count, p->values, p->sample_count);
 		compute_event(event, p->value_type_count, p->arc_values, p->arc_count);
 	}
+	if (r->tick_ns)
+		profile_set_tick_ns(p, r->tick_ns);
 	return err;
 }
 
@@ -1111,7 +1114,7 @@ static int read_period(struct reader *r, struct text value, bool *taken)
 	if (!*taken)
 		return 0;
 	if (text_is(&value, "ns")) {
-		r->p->period_ns = period;
+		r->tick_ns = period;
 		return 0;
 	}
 	err = find_event(r, value, &event);

@@ -167,7 +167,7 @@ static void put_descriptions(const struct writer *w)
 	const struct profile_totals *t = &p->totals;
 
 	put_line(w, "desc: Event", p->event);
-	put_number(w, "desc: Period", p->period_ns, " ns");
+	put_number(w, "desc: Period", profile_tick_ns(p), " ns");
 	put_number(w, "desc: Start", p->time_ns, " ns");
 	put_number(w, "desc: Duration", p->duration_ns, " ns");
 	put_line(w, "desc: Host", p->host);

@@ -64,8 +64,10 @@ static int read_recording(struct reader *r)
 		p->value_types[0].period = field(r, DCPI_PERIOD)->number;
 		return 0;
 	}
-	p->period_ns = field(r, DCPI_PERIOD)->number;
-	return other_unit ? 0 : profile_add_value_type(p, "cpu", "nanoseconds");
+	if (!other_unit && profile_add_value_type(p, "cpu", "nanoseconds"))
+		return -ENOMEM;
+	profile_set_tick_ns(p, field(r, DCPI_PERIOD)->number);
+	return 0;
 }
 
 static int read_account(struct reader *r)

@@ -375,6 +375,7 @@ static int begin_profile(struct reader *r)
 	const char *base = profile_basename(r->in->path), *name;
 	size_t size = strlen(base), tail = strlen(extension);
 	struct profile *p = r->p;
+	uint64_t tick_ns = 0;
 	uint32_t image;
 
 	p->bits = s->layout.address * 8;
@@ -382,11 +383,11 @@ static int begin_profile(struct reader *r)
 	if (!first->dimension && profile_warn(p, "the file has no histogram, only call counts"))
 		return -ENOMEM;
 	if (first->dimension && first->rate && is_seconds(first))
-		p->period_ns = (NS_PER_S + first->rate / 2) / first->rate;
+		tick_ns = (NS_PER_S + first->rate / 2) / first->rate;
 	if (first->dimension && !first->rate &&
 	    profile_warn(p, "the histogram's rate is 0: times are unknown"))
 		return -ENOMEM;
-	if (profile_add_clock(p) || profile_add_labels(p, &none, &r->labels))
+	if (profile_add_clock(p, tick_ns) || profile_add_labels(p, &none, &r->labels))
 		return -ENOMEM;
 	if (!s->any)
 		return 0;

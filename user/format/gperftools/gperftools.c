@@ -94,7 +94,7 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
 static int read_header(struct reader *r)
 {
 	const struct profile_labels none = { .comm = "" };
-	uint64_t words = slot_at(r, r->slot), period_us;
+	uint64_t words = slot_at(r, r->slot), period_us, tick_ns = 0;
 	size_t size = (2 + words) * r->slot;
 	struct profile *p = r->p;
 	int err = input_need(r->in, size, r->e);
@@ -117,8 +117,8 @@ static int read_header(struct reader *r)
 	if (period_us == 0)
 		err = profile_warn(p, "the header has a sampling period of 0: times are unknown");
 	if (period_us > 1)
-		p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
-	err = err ?: profile_add_clock(p);
+		tick_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
+	err = err ?: profile_add_clock(p, tick_ns);
 	err = err ?: profile_add_labels(p, &none, &r->labels);
 	if (!err && slot_at(r, 4 * r->slot) != 0)
 		err = profile_warn(p, "the header's padding is not 0: other readers reject the "

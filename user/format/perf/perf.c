@@ -757,7 +757,10 @@ static int begin_profile(struct reader *r)
 			continue;
 		e = &r->values.events[r->events[i]];
 		e->has_periods = true;
-		e->period = a->attr.freq ? 0 : a->attr.sample_period;
+		e->period = !a->attr.freq ? a->attr.sample_period
+			    : e->kind == PERF_EVENT_CLOCK && a->attr.sample_freq
+				    ? NS_PER_S / a->attr.sample_freq
+				    : 0;
 		e->samples += a->samples;
 	}
 	r->lead = perf_values_lead(&r->values);
@@ -767,8 +770,6 @@ static int begin_profile(struct reader *r)
 	p->bits = p->bits ?: 64;
 	if (attr->freq)
 		p->frequency = attr->sample_freq;
-	if (kind_of(attr) == PERF_EVENT_CLOCK && attr->sample_period)
-		p->period_ns = attr->freq ? NS_PER_S / attr->sample_freq : attr->sample_period;
 	if (attr->sample_type & PERF_SAMPLE_STACK_USER && attr->sample_regs_user)
 		p->stacks = "cfi";
 	else if (attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user)

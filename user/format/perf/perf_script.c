@@ -507,7 +507,6 @@ static int end_profile(struct reader *r)
 	if (lead != PROFILE_NONE) {
 		const struct perf_event *e = &r->values.events[lead];
 
-		p->period_ns = e->kind == PERF_EVENT_CLOCK ? e->period : 0;
 		t->ticks = t->counted = e->samples;
 		t->kernel = r->kernel_samples[lead];
 	}

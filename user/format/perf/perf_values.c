@@ -76,7 +76,7 @@ int perf_values_end(const struct perf_values *v, struct profile *p)
 	p->event = lead->name;
 	is_clock = lead->kind == PERF_EVENT_CLOCK || !lead->has_periods;
 	if (is_clock) {
-		err = profile_add_clock(p);
+		err = profile_add_clock(p, lead->kind == PERF_EVENT_CLOCK ? lead->period : 0);
 	} else {
 		err = profile_add_value_type(p, "samples", "count")
 			      ?: profile_add_value_type(p, lead->name, "count");

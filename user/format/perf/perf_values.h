@@ -39,7 +39,7 @@ struct perf_values {
 		const char *name; /* a string of the profile */
 		enum perf_event_kind kind;
 		bool has_periods; /* else its samples are what is known */
-		uint64_t period;  /* of each of its samples, if that is fixed; else 0 */
+		uint64_t period;  /* of each of its samples, if that is known; else 0 */
 		uint64_t samples;
 	} events[PERF_EVENTS_MAX];
 	uint32_t count;
@@ -60,7 +60,7 @@ uint32_t perf_values_lead(const struct perf_values *v);
 
 /*
  * Replaces the values of the profile by those of the leading event and the others that have
- * samples, and sets p->event; p->period_ns is the clock's. Returns 0 or -ENOMEM.
+ * samples, and sets p->event. Returns 0 or -ENOMEM.
  */
 int perf_values_end(const struct perf_values *v, struct profile *p);
 

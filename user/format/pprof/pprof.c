@@ -158,14 +158,14 @@ uint64_t pprof_unit_ns(const char *unit)
 /* True if value `time` of each sample is its value `count` multiplied by the period. */
 static bool is_time_of(const struct profile *p, size_t time, size_t count)
 {
-	uint64_t ns = pprof_unit_ns(p->value_types[time].unit);
+	uint64_t ns = pprof_unit_ns(p->value_types[time].unit), tick_ns = profile_tick_ns(p);
 
-	if (!ns || !p->period_ns || strcmp(p->value_types[count].unit, "count") != 0)
+	if (!ns || !tick_ns || strcmp(p->value_types[count].unit, "count") != 0)
 		return false;
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const int64_t *values = p->values + i * p->value_type_count;
 
-		if ((__int128)values[time] * ns != (__int128)values[count] * p->period_ns)
+		if ((__int128)values[time] * ns != (__int128)values[count] * tick_ns)
 			return false;
 	}
 	return true;
@@ -723,15 +723,15 @@ static int add_period_type(struct reader *r, const uint8_t *at, const void *mess
 static int settle_period(struct reader *r)
 {
 	const char *type = r->period_type ?: "", *unit = r->period_unit ?: "";
-	uint64_t ns = pprof_unit_ns(unit);
+	uint64_t ns = pprof_unit_ns(unit), tick_ns;
 
 	if (!r->period && !r->period_type)
 		return 0;
-	if (ns && __builtin_mul_overflow(r->period, ns, &r->p->period_ns))
-		r->p->period_ns = UINT64_MAX;
-	if (r->p->period_ns == 1)
-		r->p->period_ns = 0;
-	if (r->p->period_ns && ns == 1 && strcmp(type, "cpu") == 0)
+	if (__builtin_mul_overflow(r->period, ns, &tick_ns))
+		tick_ns = UINT64_MAX;
+	if (tick_ns > 1)
+		profile_set_tick_ns(r->p, tick_ns);
+	if (tick_ns > 1 && ns == 1 && strcmp(type, "cpu") == 0)
 		return 0;
 	for (size_t i = 0; !ns && r->period && i < r->p->value_type_count; i++) {
 		struct profile_value_type *t = &r->p->value_types[i];

@@ -210,6 +210,7 @@ static void write_period_of(struct writer *w, const char *type, const char *unit
 static size_t write_period(struct writer *w, const char *extra)
 {
 	const struct profile *p = w->p;
+	uint64_t tick_ns = profile_tick_ns(p);
 
 	if (extra) {
 		const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
@@ -217,13 +218,13 @@ static size_t write_period(struct writer *w, const char *extra)
 		bool is_clock = ns && (ns > 1 || period != 1);
 
 		/* Otherwise the profile has a period in nanoseconds by now. */
-		if (is_clock || !p->period_ns) {
-			write_period_of(w, type, unit, is_clock ? p->period_ns / ns : period);
+		if (is_clock || !tick_ns) {
+			write_period_of(w, type, unit, is_clock ? tick_ns / ns : period);
 			return SIZE_MAX;
 		}
 	}
-	if (p->period_ns) {
-		write_period_of(w, "cpu", "nanoseconds", p->period_ns);
+	if (tick_ns) {
+		write_period_of(w, "cpu", "nanoseconds", tick_ns);
 		return SIZE_MAX;
 	}
 	for (size_t i = 0; i < p->value_type_count; i++) {

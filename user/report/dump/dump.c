@@ -100,8 +100,8 @@ static void dump_header(const struct profile *p, FILE *out)
 	dump_string("host", p->host, out);
 	dump_string("command", p->command, out);
 	dump_string("event", p->event, out);
-	if (p->period_ns)
-		dump_number("period_ns", p->period_ns, out);
+	if (profile_tick_ns(p))
+		dump_number("period_ns", profile_tick_ns(p), out);
 	if (p->bucket > 1)
 		dump_number("bucket", p->bucket, out);
 	for (size_t i = 0; i < p->value_type_count && !one_value; i++) {

@@ -221,7 +221,7 @@ static void write_profile(struct json_dump *d)
 	json_member_text(w, "host", p->host);
 	json_member_text(w, "command", p->command);
 	json_member_text(w, "event", p->event);
-	json_member_number(w, "period_ns", p->period_ns);
+	json_member_number(w, "period_ns", profile_tick_ns(p));
 	json_member_number(w, "bucket", p->bucket > 1 ? p->bucket : 0);
 	json_member_number(w, "time_ns", p->time_ns);
 	json_member_number(w, "duration_ns", p->duration_ns);

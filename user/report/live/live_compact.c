@@ -94,13 +94,12 @@ int live_compact(struct live *l)
 	c.mappings = calloc(p->mapping_count + 1, sizeof(*c.mappings));
 	c.locations = calloc(p->location_count + 1, sizeof(*c.locations));
 	if (c.to && c.images && c.mappings && c.locations) {
-		c.to->period_ns = p->period_ns;
 		c.to->bits = p->bits;
 		err = profile_string(c.to, p->event, &c.to->event);
 		err = err ?: profile_string(c.to, p->host, &c.to->host);
 	}
 	for (size_t i = 0; i < p->value_type_count && !err; i++)
-		err = profile_add_value_type(c.to, p->value_types[i].type, p->value_types[i].unit);
+		err = profile_add_value_like(c.to, &p->value_types[i]);
 	for (size_t i = 0; i < p->sample_count && !err; i++)
 		for (uint32_t j = 0; j < p->samples[i].depth && !has_faded(p, i); j++)
 			c.locations[p->frames[p->samples[i].first_frame + j]] = PROFILE_NONE;
