@@ -1,24 +1,22 @@
-#!/ bin / bash
-#SPDX - License - Identifier : GPL - 2.0 - only
-#What a program learns, and how it continues, when its back end ends : profild is replaced, \
-	or the program
-#gives up its privileges or changes its root directory.And the cost of a family of processes.
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a program learns, and how it continues, when its back end ends: profild is replaced, or the program
+# gives up its privileges or changes its root directory. And the cost of a family of processes.
 
-#shellcheck source = SCRIPTDIR /../ lib.sh
-#shellcheck disable = SC2317 #functions are called by check
-."$(dirname " $0 ")/../lib.sh"
-#shellcheck source = SCRIPTDIR /../ backends.sh
-		."$top/tests/backends.sh"
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../backends.sh
+. "$top/tests/backends.sh"
 
-	cat > "$work/gaps.c" << 'END'
+cat >"$work/gaps.c" <<'END'
 #include "tests/progs/profil_row.h"
 
 #include <glob.h>
 #include <profil.h>
 #include <sys/stat.h>
 
-					static struct profil_session *
-					session;
+static struct profil_session *session;
 
 static void attach(void)
 {
@@ -33,9 +31,9 @@ static void print_totals(void)
 	struct profil_totals t;
 
 	profil_read_totals(session, &t, sizeof(t));
-	printf("due %.1f ticks %llu lost %llu period %llu\n", (double)t.cpu_ns / t.period_ns,
-	       (unsigned long long)t.ticks, (unsigned long long)t.lost,
-	       (unsigned long long)t.period_ns);
+	printf("due %.1f ticks %llu lost %llu period %llu\n",
+	       (double)t.cpu_ns / t.period_ns, (unsigned long long)t.ticks,
+	       (unsigned long long)t.lost, (unsigned long long)t.period_ns);
 }
 
 /* --- One that does as it is told --- */
@@ -141,8 +139,7 @@ static int count_events(pid_t pid)
 	return count;
 }
 
-/* Waits for a moment in which there are so many: profild keeps those of another rate for a second.
- */
+/* Waits for a moment in which there are so many: profild keeps those of another rate for a second. */
 static void expect_events(const pid_t *pids, size_t pid_count, int expected)
 {
 	int count = 0;
@@ -224,9 +221,9 @@ compile() {
 
 check "the program" compile
 
-#-- - profild is replaced -- -
+# --- profild is replaced ---
 
-#asked LINE : what the client answers.value NAME : a number in the last answer.
+# asked LINE: what the client answers. value NAME: a number in the last answer.
 asked() {
 	local before
 	before=$(wc -l <"$work/client.out")
@@ -242,17 +239,17 @@ value() {
 	sed -n "s/.*\<$1 \([0-9.]*\).*/\1/p" "$work/answer"
 }
 
-#As the client is served again within a second or two.
+# As the client is served again within a second or two.
 is_served() {
 	grep -q "is counted" "$work/profild.log"
 }
 
-#The CPU time of the gap, a second at least, is lost; and all that is due is accounted for.
+# The CPU time of the gap, a second at least, is lost; and all that is due is accounted for.
 gap_is_told() {
 	asked totals && [ "$(value lost)" -ge 900 ] && ticks_are_due
 }
 
-#ticks_are_due : roughly, whatever else runs.
+# ticks_are_due: roughly, whatever else runs.
 ticks_are_due() {
 	cat "$work/answer"
 	awk -v due="$(value due)" -v ticks="$(value ticks)" \
@@ -272,9 +269,9 @@ check "the time without profild is in its account" gap_is_told
 send_line client end
 check "it ends well" wait "$pid"
 
-#-- - Perf events are refused -- -
+# --- Perf events are refused ---
 
-#The kernel's tick, in nanoseconds.
+# The kernel's tick, in nanoseconds.
 tick_ns() {
 	python3 -c 'import time; print(round(time.clock_getres(5) * 1e9))' # CLOCK_MONOTONIC_COARSE
 }
@@ -289,65 +286,61 @@ start_without_events() {
 	wait_for listens "$sock"
 }
 
-#by_the_tick OUTPUT : what it says of a second of CPU time.
-by_the_tick()
-{
-	["$(value period)" = "$(tick_ns)"] && ticks_are_due
+# by_the_tick OUTPUT: what it says of a second of CPU time.
+by_the_tick() {
+	[ "$(value period)" = "$(tick_ns)" ] && ticks_are_due
 }
 
-if
-	!strace - o / dev / null - e inject =
-		perf_event_open : error = EACCES true 2 > / dev / null;
-then skip "profild without perf events"
-	  "strace cannot be used here" else stop
-	"$profild" check "profild, where perf events are refused" start_without_events check
-	"profild, where perf events are refused: reported" wait_for grep -
-	q "the scheduler's tick is the clock"
-	  "$work/profild.log" rm "$work/client.in"
-#Before all others : what wakes at a tick and runs for less than a period of it has no tick, and the
-#program that it interrupts has all of them.
-	begin client chrt -
-	f 1 env PROFIL_BACKEND = daemon PROFIL_SOCKET = "$sock" PROFIL_HZ =
-	1000 "$tree/gaps" told check "a client is counted" asked burn check
-	     "by the scheduler's tick" by_the_tick send_line client end wait "$pid" check
-	     "it has said so once" test
-	     "$(grep -c " scheduler's tick" "$work/profild.log")" = 1 pkill -
-		KILL - P "$tracer" wait "$tracer" 2 >
-	/ dev /
-		null check "profild" start_profild fi
+if ! strace -o /dev/null -e inject=perf_event_open:error=EACCES true 2>/dev/null; then
+	skip "profild without perf events" "strace cannot be used here"
+else
+	stop "$profild"
+	check "profild, where perf events are refused" start_without_events
+	check "profild, where perf events are refused: reported" \
+		wait_for grep -q "the scheduler's tick is the clock" "$work/profild.log"
+	rm "$work/client.in"
+	# Before all others: what wakes at a tick and runs for less than a period of it has no tick, and the
+	# program that it interrupts has all of them.
+	begin client chrt -f 1 env PROFIL_BACKEND=daemon PROFIL_SOCKET="$sock" PROFIL_HZ=1000 \
+		"$tree/gaps" told
+	check "a client is counted" asked burn
+	check "by the scheduler's tick" by_the_tick
+	send_line client end
+	wait "$pid"
+	check "it has said so once" test "$(grep -c "scheduler's tick" "$work/profild.log")" = 1
+	pkill -KILL -P "$tracer"
+	wait "$tracer" 2>/dev/null
+	check "profild" start_profild
+fi
 
-#-- - Rights, and directories -- -
+# --- Rights, and directories ---
 
-#goes_on ROW BEFORE AFTER[SETTING...]
-		goes_on(){ timeout - s KILL 60 env TMPDIR = "$work/tmp" PROFIL_HZ = 100 "${@:4}"
-											"$tree/gaps"
-											"$1"
-											"$2"
-											"$3" }
+# goes_on ROW BEFORE AFTER [SETTING...]
+goes_on() {
+	timeout -s KILL 60 env TMPDIR="$work/tmp" PROFIL_HZ=100 "${@:4}" "$tree/gaps" "$1" "$2" "$3"
+}
 
-		nowhere = PROFIL_SOCKET = $work / nowhere here = PROFIL_SOCKET =
-						  $sock if[-e / dev / profil];
-then skip "rights and directories"
-	  "/dev/profil is the first" else check
-	"rights are dropped, no profild: on by libc" goes_on dropped bpf libc "$nowhere" check
-	"rights are dropped and a child forked, no profild: on by libc" goes_on dropped -
-		and-forked bpf libc
-	"$nowhere" check "rights are dropped: on by profild" goes_on dropped daemon daemon
-	"$here" OPEN =
-	1 check "rights are dropped and a child forked: on by profild" goes_on dropped -
-		and-forked daemon daemon "$here" OPEN =
-		1 check
-		"rights are dropped, closed to profild: on by libc" goes_on dropped daemon libc
-		"$here" check
-		"rights are dropped and a child forked, closed to profild: on by libc" goes_on
-			dropped -
-				and-forked daemon libc
-		"$here" check "another root directory, no profild" goes_on changed -
-		root bpf bpf "$nowhere" check
-			     "another root directory, without profild's socket" goes_on changed -
-		root daemon libc "$here"
-#One set of clocks, not one for each.
-		check "40 processes of a family: bpf" goes_on family bpf ""
-				 "$nowhere" PROFIL_HZ =
-			2000 check "40 processes of a family: daemon" goes_on family daemon ""
-				   "$here" PROFIL_HZ = 2000 PROFILD = "$profild" fi finish
+nowhere=PROFIL_SOCKET=$work/nowhere
+here=PROFIL_SOCKET=$sock
+if [ -e /dev/profil ]; then
+	skip "rights and directories" "/dev/profil is the first"
+else
+	check "rights are dropped, no profild: on by libc" goes_on dropped bpf libc "$nowhere"
+	check "rights are dropped and a child forked, no profild: on by libc" \
+		goes_on dropped-and-forked bpf libc "$nowhere"
+	check "rights are dropped: on by profild" goes_on dropped daemon daemon "$here" OPEN=1
+	check "rights are dropped and a child forked: on by profild" \
+		goes_on dropped-and-forked daemon daemon "$here" OPEN=1
+	check "rights are dropped, closed to profild: on by libc" \
+		goes_on dropped daemon libc "$here"
+	check "rights are dropped and a child forked, closed to profild: on by libc" \
+		goes_on dropped-and-forked daemon libc "$here"
+	check "another root directory, no profild" goes_on changed-root bpf bpf "$nowhere"
+	check "another root directory, without profild's socket" \
+		goes_on changed-root daemon libc "$here"
+	# One set of clocks, not one for each.
+	check "40 processes of a family: bpf" goes_on family bpf "" "$nowhere" PROFIL_HZ=2000
+	check "40 processes of a family: daemon" goes_on family daemon "" "$here" PROFIL_HZ=2000 \
+		PROFILD="$profild"
+fi
+finish
