@@ -54,10 +54,10 @@ static void assert_sums(const struct callgraph *g)
 	uint64_t *called = calloc(g->node_count, sizeof(*called));
 
 	assert_true(self && called);
-	for (size_t i = 0; i < g->position_count; i++)
-		self[g->positions[i].node] += g->position_costs[i];
-	for (size_t i = 0; i < g->edge_count; i++)
-		called[g->positions[g->edges[i].to].node] += g->edge_costs[i];
+	for (size_t i = 0; i < g->positions.count; i++)
+		self[g->positions.all[i].node] += g->position_costs[i];
+	for (size_t i = 0; i < g->edges.count; i++)
+		called[g->positions.all[g->edges.all[i].to].node] += g->edge_costs[i];
 	for (size_t i = 0; i < g->node_count; i++) {
 		assert_int_equal(self[i], g->costs[i].self);
 		if (strcmp(g->nodes[i].key.function ?: "", CALLGRAPH_ROOT) != 0)
@@ -202,10 +202,11 @@ static void test_recorded_calls(void **state)
 		else
 			assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
 		make(&g, &places, p, CALLGRAPH_FUNCTION, CALLGRAPH_LINES);
-		assert_int_equal(g.edge_count, 1);
-		assert_int_equal(g.positions[g.edges[0].from].node, node_named(&g, "inner"));
-		assert_int_equal(g.positions[g.edges[0].to].node, node_named(&g, "work"));
-		assert_int_equal(g.edges[0].count, k ? 4 : 2);
+		assert_int_equal(g.edges.count, 1);
+		assert_int_equal(g.positions.all[g.edges.all[0].from].node,
+				 node_named(&g, "inner"));
+		assert_int_equal(g.positions.all[g.edges.all[0].to].node, node_named(&g, "work"));
+		assert_int_equal(g.edges.all[0].count, k ? 4 : 2);
 		assert_int_equal(g.edge_costs[0], k ? 30 : 0);
 		assert_cost(&g, "inner", 0, k ? 30 : 0);
 		assert_cost(&g, "work", 0, k ? 30 : 0);

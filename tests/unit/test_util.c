@@ -28,6 +28,7 @@
 #include "util/memory.h"
 #include "util/number.h"
 #include "util/proc.h"
+#include "util/table.h"
 #include "util/utf8.h"
 
 static void test_number(void **state)
@@ -143,6 +144,41 @@ static void test_index(void **state)
 	assert_int_equal(index.used, 0);
 	index_free(&index);
 	free(numbers);
+}
+
+static void test_table(void **state)
+{
+	struct pair {
+		uint64_t key;
+		const char *value;
+	};
+	TABLE(struct pair) pairs = { 0 };
+	TABLE(const char *) texts = { 0 };
+	char text[16];
+	uint32_t id;
+
+	(void)state;
+	for (uint64_t round = 0; round < 2; round++)
+		for (uint64_t i = 0; i < 1000; i++) {
+			const struct pair pair = { i * i, round ? "second" : "first" };
+
+			assert_int_equal(table_add(&pairs, &pair, sizeof(pair.key), &id), 0);
+			assert_int_equal(id, i);
+			assert_string_equal(pairs.all[id].value, "first");
+		}
+	assert_int_equal(pairs.count, 1000);
+	assert_int_equal(table_find(&pairs, &(uint64_t){ 25 }, sizeof(uint64_t)), 5);
+	assert_true(table_find(&pairs, &(uint64_t){ 26 }, sizeof(uint64_t)) == INDEX_NONE);
+	table_free(&pairs);
+
+	/* Texts are compared as such, wherever they are. */
+	assert_int_equal(table_add(&texts, &(const char *){ "one" }, TABLE_TEXT, &id), 0);
+	assert_int_equal(table_add(&texts, &(const char *){ "two" }, TABLE_TEXT, &id), 0);
+	assert_int_equal(id, 1);
+	snprintf(text, sizeof(text), "one");
+	assert_int_equal(table_find(&texts, &(const char *){ text }, TABLE_TEXT), 0);
+	assert_int_equal(texts.count, 2);
+	table_free(&texts);
 }
 
 static void test_hash_bytes(void **state)
@@ -800,6 +836,7 @@ int main(void)
 		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_hash_bytes),
 		cmocka_unit_test(test_hash_spreads),
 		cmocka_unit_test_setup_teardown(test_file_write, make_directory, remove_directory),

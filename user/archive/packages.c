@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "archive/tree.h"
-#include "util/array.h"
 
 #define PACKAGES_FILE ".packages" /* in the host's directory of the archive */
 
@@ -19,37 +18,28 @@
 #define PACKAGES_MOST 10000
 #define LINE_SIZE     512
 
-static bool package_equal(const void *array, uint32_t id, const void *key)
-{
-	return strcmp(((const struct archive_package *)array)[id].build, key) == 0;
-}
-
 const struct archive_package *packages_find(const struct archive_packages *p, const char *build)
 {
-	uint64_t hash = hash_bytes(build, strlen(build), 0);
-	uint32_t id = index_find(&p->index, hash, package_equal, p->list, build);
+	struct archive_package key = { .build = "" };
+	uint32_t id;
 
-	return id == INDEX_NONE ? NULL : &p->list[id];
+	snprintf(key.build, sizeof(key.build), "%s", build);
+	id = table_find(&p->table, key.build, sizeof(key.build));
+	return id == INDEX_NONE ? NULL : &p->table.all[id];
 }
 
 int packages_add(struct archive_packages *p, const char *build, const char *name,
 		 const char *version)
 {
-	uint64_t hash = hash_bytes(build, strlen(build), 0);
-	struct archive_package *new;
+	struct archive_package new = { .name = strdup(name), .version = strdup(version) };
+	uint32_t id;
 
-	if (array_reserve(&p->list, &p->room, p->count + 1, sizeof(*p->list)))
-		return -ENOMEM;
-	new = &p->list[p->count];
-	*new = (struct archive_package){ .name = strdup(name), .version = strdup(version) };
-	snprintf(new->build, sizeof(new->build), "%s", build);
-	if (!new->name || !new->version || index_add(&p->index, hash, p->count)) {
-		free(new->name);
-		free(new->version);
-		return -ENOMEM;
-	}
-	p->count++;
-	return 0;
+	snprintf(new.build, sizeof(new.build), "%s", build);
+	if (new.name &&new.version && !table_add(&p->table, &new, sizeof(new.build), &id))
+		return 0;
+	free(new.name);
+	free(new.version);
+	return -ENOMEM;
 }
 
 int packages_read(struct archive_packages *p, const char *directory, const char *host)
@@ -81,8 +71,10 @@ static int write_packages(FILE *out, void *context, struct error *e)
 	const struct archive_packages *p = context;
 
 	(void)e;
-	for (size_t i = p->count > PACKAGES_MOST ? p->count - PACKAGES_MOST : 0; i < p->count; i++)
-		fprintf(out, "%s %s %s\n", p->list[i].build, p->list[i].name, p->list[i].version);
+	for (size_t i = p->table.count > PACKAGES_MOST ? p->table.count - PACKAGES_MOST : 0;
+	     i < p->table.count; i++)
+		fprintf(out, "%s %s %s\n", p->table.all[i].build, p->table.all[i].name,
+			p->table.all[i].version);
 	return 0;
 }
 
@@ -94,11 +86,10 @@ int packages_write(struct archive_packages *p, const char *directory, const char
 
 void packages_free(struct archive_packages *p)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		free(p->list[i].name);
-		free(p->list[i].version);
+	for (size_t i = 0; i < p->table.count; i++) {
+		free(p->table.all[i].name);
+		free(p->table.all[i].version);
 	}
-	free(p->list);
-	index_free(&p->index);
+	table_free(&p->table);
 	*p = (struct archive_packages){ 0 };
 }

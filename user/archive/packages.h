@@ -6,7 +6,7 @@
 
 #include "profile/build_id.h"
 #include "util/error.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /*
  * Which package each build of an image is of: windows have build IDs alone, and when a package was
@@ -20,9 +20,7 @@ struct archive_package {
 
 /* Zero-initialised: none. */
 struct archive_packages {
-	struct archive_package *list; /* the oldest first */
-	size_t count, room;
-	struct index index; /* by build */
+	TABLE(struct archive_package) table; /* by build, the oldest first */
 };
 
 /*

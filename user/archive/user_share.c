@@ -8,9 +8,9 @@
 
 #include "profile/merge.h"
 #include "profile/tags.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/share_out.h"
+#include "util/table.h"
 
 /* What these take on disk, compressed, where nothing repeats: measured. Bound: pace. */
 #define SAMPLE_BYTES   8
@@ -28,7 +28,7 @@
 #define RESTS_MAX 16
 
 struct user {
-	const char *name; /* NULL: unknown */
+	const char *name; /* interned: equal ones are the same pointer; NULL: unknown */
 	bool is_root;
 	uint64_t bytes, walls;		   /* that it has */
 	uint64_t bytes_kept, walls_kept;   /* of these, so far */
@@ -39,39 +39,12 @@ struct user {
 struct sharing {
 	struct profile *p;
 	size_t value; /* of samples, by which they are ordered */
-	struct user *users;
-	size_t user_count, user_room;
-	struct index by_name;
+	TABLE(struct user) users;
 	uint32_t *of_label; /* numbers of users */
 	uint32_t *samples;  /* numbers, those with the most samples first */
 	uint32_t *walls;    /* numbers, those with the most CPU time first */
 	bool *location_seen, *function_seen, *label_seen;
 };
-
-static bool same_name(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct user *)array)[id].name == key;
-}
-
-/* Names are interned, so that equal ones are the same pointer. */
-static int find_user(struct sharing *s, const char *name, uint32_t *number)
-{
-	uint64_t hash = hash_u64((uintptr_t)name, 0);
-
-	*number = index_find(&s->by_name, hash, same_name, s->users, name);
-	if (*number != INDEX_NONE)
-		return 0;
-	if (array_reserve(&s->users, &s->user_room, s->user_count + 1, sizeof(*s->users)))
-		return -ENOMEM;
-	*number = s->user_count++;
-	s->users[*number] = (struct user){
-		.name = name,
-		.is_root = name && (strcmp(name, "root") == 0 || strcmp(name, "0") == 0),
-		.bytes_limit = UINT64_MAX,
-		.walls_limit = UINT64_MAX,
-	};
-	return index_add(&s->by_name, hash, *number);
-}
 
 /* Ties are in order of the numbers, so that the same is kept each time. */
 static int by_weight(const void *one, const void *other, void *context)
@@ -117,8 +90,17 @@ static int open_sharing(struct sharing *s, struct profile *p)
 	if (!s->of_label || !s->samples || !s->walls || !s->location_seen || !s->function_seen ||
 	    !s->label_seen)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->label_count && !err; i++)
-		err = find_user(s, profile_tag_text(&p->labels[i], TAG_USER), &s->of_label[i]);
+	for (size_t i = 0; i < p->label_count && !err; i++) {
+		const char *name = profile_tag_text(&p->labels[i], TAG_USER);
+		const struct user user = {
+			.name = name,
+			.is_root = name && (strcmp(name, "root") == 0 || strcmp(name, "0") == 0),
+			.bytes_limit = UINT64_MAX,
+			.walls_limit = UINT64_MAX,
+		};
+
+		err = table_add(&s->users, &user, sizeof(name), &s->of_label[i]);
+	}
 	for (size_t i = 0; i < p->sample_count; i++)
 		s->samples[i] = i;
 	for (size_t i = 0; i < p->wall_count; i++)
@@ -130,8 +112,7 @@ static int open_sharing(struct sharing *s, struct profile *p)
 
 static void close_sharing(struct sharing *s)
 {
-	index_free(&s->by_name);
-	free(s->users);
+	table_free(&s->users);
 	free(s->of_label);
 	free(s->samples);
 	free(s->walls);
@@ -197,36 +178,36 @@ static void measure(const struct sharing *s)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[s->samples[i]];
 
-		s->users[s->of_label[sample->labels]].bytes += sample_bytes(s, sample);
+		s->users.all[s->of_label[sample->labels]].bytes += sample_bytes(s, sample);
 	}
 	for (size_t i = 0; i < p->wall_count; i++) {
 		uint32_t labels = p->walls[s->walls[i]].labels;
 
-		s->users[s->of_label[labels]].bytes += WALL_BYTES + label_bytes(s, labels);
-		s->users[s->of_label[labels]].walls++;
+		s->users.all[s->of_label[labels]].bytes += WALL_BYTES + label_bytes(s, labels);
+		s->users.all[s->of_label[labels]].walls++;
 	}
 }
 
 /* Sets what each user may keep. *over: whether one has more. Returns 0 or -ENOMEM. */
 static int choose_limits(const struct sharing *s, const struct user_share *share, bool *over)
 {
-	uint64_t *sizes = calloc(s->user_count + 1, sizeof(*sizes)), bytes, walls;
+	uint64_t *sizes = calloc(s->users.count + 1, sizeof(*sizes)), bytes, walls;
 	size_t count = 0;
 
 	*over = false;
 	if (!sizes)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->user_count; i++)
-		if (!s->users[i].is_root)
-			sizes[count++] = s->users[i].bytes;
+	for (size_t i = 0; i < s->users.count; i++)
+		if (!s->users.all[i].is_root)
+			sizes[count++] = s->users.all[i].bytes;
 	bytes = share_out(sizes, count, share->bytes);
 	count = 0;
-	for (size_t i = 0; i < s->user_count; i++)
-		if (!s->users[i].is_root)
-			sizes[count++] = s->users[i].walls;
+	for (size_t i = 0; i < s->users.count; i++)
+		if (!s->users.all[i].is_root)
+			sizes[count++] = s->users.all[i].walls;
 	walls = share_out(sizes, count, share->walls);
-	for (size_t i = 0; i < s->user_count; i++) {
-		struct user *user = &s->users[i];
+	for (size_t i = 0; i < s->users.count; i++) {
+		struct user *user = &s->users.all[i];
 
 		if (user->is_root)
 			continue;
@@ -245,7 +226,7 @@ static int rest_labels(struct sharing *s, uint32_t number, uint32_t *rest)
 							TAG_UNIT };
 	struct profile *p = s->p;
 	const struct profile_labels from = p->labels[number];
-	struct user *user = &s->users[s->of_label[number]];
+	struct user *user = &s->users.all[s->of_label[number]];
 	struct profile_tag tags[TAG_COUNT];
 	struct profile_labels to = { .comm = USER_SHARE_OTHERS,
 				     .kernel = from.kernel,
@@ -284,7 +265,7 @@ static int drop_rest(struct sharing *s)
 		      ?: profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &others);
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		struct profile_sample *sample = &p->samples[s->samples[i]];
-		struct user *user = &s->users[s->of_label[sample->labels]];
+		struct user *user = &s->users.all[s->of_label[sample->labels]];
 
 		if (user->bytes_limit == UINT64_MAX)
 			continue;
@@ -300,7 +281,7 @@ static int drop_rest(struct sharing *s)
 	}
 	for (size_t i = 0; i < p->wall_count && !err; i++) {
 		struct profile_wall *wall = &p->walls[s->walls[i]];
-		struct user *user = &s->users[s->of_label[wall->labels]];
+		struct user *user = &s->users.all[s->of_label[wall->labels]];
 
 		if (user->bytes_kept < user->bytes_limit && user->walls_kept < user->walls_limit) {
 			user->bytes_kept += WALL_BYTES + label_bytes(s, wall->labels);
@@ -354,8 +335,8 @@ uint64_t user_share_bytes(const struct profile *p)
 
 	if (open_sharing(&s, (struct profile *)p) == 0) {
 		measure(&s);
-		for (size_t i = 0; i < s.user_count; i++)
-			bytes += s.users[i].is_root ? 0 : s.users[i].bytes;
+		for (size_t i = 0; i < s.users.count; i++)
+			bytes += s.users.all[i].is_root ? 0 : s.users.all[i].bytes;
 	}
 	close_sharing(&s);
 	return bytes;

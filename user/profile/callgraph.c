@@ -9,6 +9,10 @@
 #include "util/array.h"
 #include "util/sum.h"
 
+/* Bytes of keys: node to address, and from, to and kind. */
+#define POSITION_KEY offsetof(struct callgraph_position, first_edge)
+#define EDGE_KEY     (offsetof(struct callgraph_edge, kind) + sizeof(enum profile_arc_kind))
+
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
 	return text ? hash_bytes(text, strlen(text), seed) : seed + 1;
@@ -71,33 +75,12 @@ int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_
 	return 0;
 }
 
-/* Texts of one profile are interned: equal ones are the same pointer. */
-static bool position_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct callgraph_position *a = (const struct callgraph_position *)array + id;
-	const struct callgraph_position *b = key;
-
-	return a->node == b->node && a->line == b->line && a->source == b->source &&
-	       a->address == b->address;
-}
-
 static int find_position(struct callgraph *g, const struct callgraph_position *key, uint32_t *id)
 {
-	uint64_t hash = hash_u64((uint64_t)key->node << 32 | key->line, (uintptr_t)key->source);
-	size_t count = g->position_count + 1;
-
-	hash = hash_u64(key->address, hash);
-	*id = index_find(&g->position_index, hash, position_equal, g->positions, key);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (array_reserve(&g->positions, &g->position_room, count, sizeof(*g->positions)) ||
-	    array_reserve(&g->position_costs, &g->position_cost_room, count,
-			  (g->options.column_count ?: 1) * sizeof(*g->position_costs)) ||
-	    index_add(&g->position_index, hash, g->position_count))
-		return -ENOMEM;
-	*id = g->position_count++;
-	g->positions[*id] = *key;
-	return 0;
+	return table_add(&g->positions, key, POSITION_KEY, id)
+		       ?: array_reserve(
+				  &g->position_costs, &g->position_cost_room, g->positions.count,
+				  (g->options.column_count ?: 1) * sizeof(*g->position_costs));
 }
 
 /* Adds the position where a node begins, if it has none yet. Returns 0 or -ENOMEM. */
@@ -316,13 +299,6 @@ void callgraph_places_free(struct callgraph_places *places)
 	free(places->positions);
 }
 
-static bool edge_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct callgraph_edge *a = (const struct callgraph_edge *)array + id, *b = key;
-
-	return a->from == b->from && a->to == b->to && a->kind == b->kind;
-}
-
 /* The samples of a node with one set of labels: a node of their own. */
 struct part {
 	uint32_t whole, labels;
@@ -342,21 +318,12 @@ struct counter {
 	size_t calls_value;  /* number of the type "samples", or value_type_count */
 	size_t *last_sample; /* of each node: number + 1 of the last sample that had it */
 	size_t last_room;
-	struct part *parts; /* with places->keys */
-	size_t part_count, part_room;
-	struct index part_index;
-	uint32_t labels;      /* of this sample or arc; label_count: none */
-	size_t sample;	      /* number + 1 of this sample */
-	const int64_t *costs; /* of this sample or arc, all value types */
-	uint64_t calls;	      /* how many calls this sample stands for: at least one */
+	TABLE(struct part) parts; /* with places->keys */
+	uint32_t labels;	  /* of this sample or arc; label_count: none */
+	size_t sample;		  /* number + 1 of this sample */
+	const int64_t *costs;	  /* of this sample or arc, all value types */
+	uint64_t calls;		  /* how many calls this sample stands for: at least one */
 };
-
-static bool part_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct part *a = (const struct part *)array + id, *b = key;
-
-	return a->whole == b->whole && a->labels == b->labels;
-}
 
 /*
  * Finds or makes the node of a place for the labels of this sample or arc; *node is CALLGRAPH_NONE
@@ -369,16 +336,14 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 	struct callgraph *g = c->g;
 	struct callgraph_key key;
 	size_t before;
-	uint64_t hash;
 	uint32_t id;
 
 	*node = part.whole;
 	if (*node == CALLGRAPH_NONE || !c->places->keys)
 		return 0;
-	hash = hash_u64((uint64_t)part.whole << 32 | part.labels, 0);
-	id = index_find(&c->part_index, hash, part_equal, c->parts, &part);
+	id = table_find(&c->parts, &part, offsetof(struct part, node));
 	if (id != INDEX_NONE) {
-		*node = c->parts[id].node;
+		*node = c->parts.all[id].node;
 		return 0;
 	}
 	labels = &c->places->keys[c->labels];
@@ -391,10 +356,8 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 	before = g->node_count;
 	if (callgraph_find(g, &key, &part.node) ||
 	    array_reserve(&c->last_sample, &c->last_room, g->node_count, sizeof(*c->last_sample)) ||
-	    array_reserve(&c->parts, &c->part_room, c->part_count + 1, sizeof(*c->parts)) ||
-	    index_add(&c->part_index, hash, c->part_count))
+	    table_add(&c->parts, &part, offsetof(struct part, node), &id))
 		return -ENOMEM;
-	c->parts[c->part_count++] = part;
 	*node = part.node;
 	if (part.node < before)
 		return 0;
@@ -419,23 +382,18 @@ static struct callgraph_cost *costs_of(const struct counter *c, uint32_t node)
 /* Adds counts and costs to the edge with the ends and kind of `edge`, which is made when new. */
 static int add_edge(struct counter *c, const struct callgraph_edge *edge)
 {
-	uint64_t hash = hash_u64((uint64_t)edge->from << 32 | edge->to, edge->kind);
+	const struct callgraph_edge new = { edge->from, edge->to, edge->kind, 0, 0 };
 	struct callgraph *g = c->g;
-	uint32_t id = index_find(&g->edge_index, hash, edge_equal, g->edges, edge);
-	size_t count = g->edge_count + 1;
+	size_t before = g->edges.count;
+	uint32_t id;
 
-	if (id == INDEX_NONE) {
-		if (array_reserve(&g->edges, &g->edge_room, count, sizeof(*g->edges)) ||
-		    array_reserve(&g->edge_costs, &g->edge_cost_room, count,
-				  (g->options.column_count ?: 1) * sizeof(*g->edge_costs)) ||
-		    index_add(&g->edge_index, hash, g->edge_count))
-			return -ENOMEM;
-		id = g->edge_count++;
-		g->edges[id] = (struct callgraph_edge){ edge->from, edge->to, edge->kind, 0, 0 };
-		g->positions[edge->from].edge_count++;
-	}
-	add_u64(&g->edges[id].count, edge->count);
-	add_u64(&g->edges[id].executed, edge->executed);
+	if (table_add(&g->edges, &new, EDGE_KEY, &id) ||
+	    array_reserve(&g->edge_costs, &g->edge_cost_room, g->edges.count,
+			  (g->options.column_count ?: 1) * sizeof(*g->edge_costs)))
+		return -ENOMEM;
+	g->positions.all[edge->from].edge_count += id == before;
+	add_u64(&g->edges.all[id].count, edge->count);
+	add_u64(&g->edges.all[id].executed, edge->executed);
 	add_sums(c, &g->edge_costs[id * g->options.column_count]);
 	return 0;
 }
@@ -643,26 +601,26 @@ static int finish_edges(struct counter *c)
 		c->costs = p->arc_values + i * p->value_type_count;
 		err = add_edge(c, &edge);
 	}
-	for (size_t i = 0; i < g->edge_count * g->options.column_count && !has_cost; i++)
+	for (size_t i = 0; i < g->edges.count * g->options.column_count && !has_cost; i++)
 		has_cost = g->edge_costs[i];
-	if (!err && g->edge_count && !has_cost)
+	if (!err && g->edges.count && !has_cost)
 		err = callgraph_estimate(g);
 	/* No more edges are added, and the indexes are large. */
-	index_free(&g->position_index);
-	index_free(&g->edge_index);
+	index_free(&g->positions.index);
+	index_free(&g->edges.index);
 	if (err)
 		return err;
 	/* A counting sort. */
-	g->edge_order = calloc(g->edge_count + 1, sizeof(*g->edge_order));
+	g->edge_order = calloc(g->edges.count + 1, sizeof(*g->edge_order));
 	if (!g->edge_order)
 		return -ENOMEM;
-	for (size_t i = 0; i < g->position_count; i++) {
-		g->positions[i].first_edge = next;
-		next += g->positions[i].edge_count;
-		g->positions[i].edge_count = 0;
+	for (size_t i = 0; i < g->positions.count; i++) {
+		g->positions.all[i].first_edge = next;
+		next += g->positions.all[i].edge_count;
+		g->positions.all[i].edge_count = 0;
 	}
-	for (size_t i = 0; i < g->edge_count; i++) {
-		struct callgraph_position *from = &g->positions[g->edges[i].from];
+	for (size_t i = 0; i < g->edges.count; i++) {
+		struct callgraph_position *from = &g->positions.all[g->edges.all[i].from];
 
 		g->edge_order[from->first_edge + from->edge_count++] = i;
 	}
@@ -711,8 +669,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		err = err ?: finish_edges(&c);
 out:
 	free(c.last_sample);
-	free(c.parts);
-	index_free(&c.part_index);
+	table_free(&c.parts);
 	return err;
 }
 
@@ -732,12 +689,10 @@ void callgraph_free(struct callgraph *g)
 	free(g->costs);
 	free(g->sums);
 	free(g->samples);
-	free(g->positions);
+	table_free(&g->positions);
 	free(g->position_costs);
-	free(g->edges);
+	table_free(&g->edges);
 	free(g->edge_costs);
 	free(g->edge_order);
 	index_free(&g->node_index);
-	index_free(&g->position_index);
-	index_free(&g->edge_index);
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /*
  * The call graph of one or several profiles: nodes, what was spent in each of them, and the calls
@@ -88,6 +88,7 @@ struct callgraph_cost {
 	uint64_t weight;
 };
 
+/* Texts of one profile are interned: equal ones are the same pointer. */
 struct callgraph_position {
 	uint32_t node;
 	uint32_t line;	     /* 0: unknown */
@@ -115,17 +116,15 @@ struct callgraph {
 	magnitude_sum *samples; /* what percentages are of */
 
 	/* With positions: */
-	struct callgraph_position *positions;
-	size_t position_count;
+	TABLE(struct callgraph_position) positions;
 	int64_t *position_costs; /* position i's own are position_costs[i * C .. + C] */
-	struct callgraph_edge *edges;
-	size_t edge_count;
+	TABLE(struct callgraph_edge) edges;
 	int64_t *edge_costs; /* edge i's are edge_costs[i * C .. + C]: what was spent in the call */
-	uint32_t *edge_order; /* edge_count of them: edges by the position that they come from */
+	uint32_t *edge_order; /* edges by the position that they come from */
 
 	/* private to callgraph.c */
-	size_t node_room, cost_room, position_room, position_cost_room, edge_room, edge_cost_room;
-	struct index node_index, position_index, edge_index;
+	size_t node_room, cost_room, position_cost_room, edge_cost_room;
+	struct index node_index;
 };
 
 /*

@@ -27,17 +27,17 @@ struct walk {
 
 static uint32_t caller_of(const struct callgraph *g, uint32_t edge)
 {
-	return g->positions[g->edges[edge].from].node;
+	return g->positions.all[g->edges.all[edge].from].node;
 }
 
 static uint32_t callee_of(const struct callgraph *g, uint32_t edge)
 {
-	return g->positions[g->edges[edge].to].node;
+	return g->positions.all[g->edges.all[edge].to].node;
 }
 
 static uint64_t count_of(const struct callgraph *g, uint32_t edge)
 {
-	return g->edges[edge].count ?: 1;
+	return g->edges.all[edge].count ?: 1;
 }
 
 /* True if a call closes a cycle: its callee was on the path to its caller. After the walk only. */
@@ -81,8 +81,8 @@ static void set_costs(struct walk *w)
 	struct callgraph *g = w->g;
 	size_t columns = g->options.column_count;
 
-	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].kind == PROFILE_CALL && !is_circular(w, i))
+	for (uint32_t i = 0; i < g->edges.count; i++)
+		if (g->edges.all[i].kind == PROFILE_CALL && !is_circular(w, i))
 			add_u64(&w->nodes[callee_of(g, i)].called, count_of(g, i));
 	for (size_t i = 0; i < g->node_count * columns; i++)
 		w->totals[i] = g->costs[i].self;
@@ -115,7 +115,7 @@ int callgraph_estimate(struct callgraph *g)
 	struct walk w = {
 		.g = g,
 		.nodes = calloc(g->node_count + 1, sizeof(*w.nodes)),
-		.calls = calloc(g->edge_count + 1, sizeof(*w.calls)),
+		.calls = calloc(g->edges.count + 1, sizeof(*w.calls)),
 		.path = calloc(g->node_count + 1, sizeof(*w.path)),
 		.order = calloc(g->node_count + 1, sizeof(*w.order)),
 		.totals = calloc(g->node_count + 1, g->options.column_count * sizeof(*w.totals)),
@@ -126,21 +126,21 @@ int callgraph_estimate(struct callgraph *g)
 	if (err)
 		goto out;
 	/* Sort the calls by their caller, by counting. */
-	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].kind == PROFILE_CALL)
+	for (uint32_t i = 0; i < g->edges.count; i++)
+		if (g->edges.all[i].kind == PROFILE_CALL)
 			w.nodes[caller_of(g, i)].end++;
 	for (uint32_t i = 0; i < g->node_count; i++) {
 		end += w.nodes[i].end;
 		w.nodes[i].first = w.nodes[i].end = end;
 	}
-	for (uint32_t i = g->edge_count; i-- > 0;)
-		if (g->edges[i].kind == PROFILE_CALL)
+	for (uint32_t i = g->edges.count; i-- > 0;)
+		if (g->edges.all[i].kind == PROFILE_CALL)
 			w.calls[--w.nodes[caller_of(g, i)].first] = i;
 	for (uint32_t i = 0; i < g->node_count; i++)
 		w.nodes[i].next = w.nodes[i].first;
 	/* Starts at nodes without callers: cycles are entered where the program enters them. */
-	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].kind == PROFILE_CALL && caller_of(g, i) != callee_of(g, i))
+	for (uint32_t i = 0; i < g->edges.count; i++)
+		if (g->edges.all[i].kind == PROFILE_CALL && caller_of(g, i) != callee_of(g, i))
 			w.nodes[callee_of(g, i)].is_called = true;
 	for (uint32_t i = 0; i < g->node_count; i++)
 		if (!w.nodes[i].is_called)

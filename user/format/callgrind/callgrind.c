@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #include "profile/build_id.h"
-#include "util/array.h"
 #include "util/scan.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 #define PAGE_SIZE UINT64_C(4096)
 
@@ -45,14 +45,13 @@ enum oversight {
 };
 
 /* Names of one kind by the numbers that a file gives them: "(1) main", later "(1)". */
+struct name {
+	uint64_t number;
+	const char *text;
+	uint32_t part; /* the part of the file that defines it */
+};
 struct names {
-	struct name {
-		uint64_t number;
-		const char *text;
-		uint32_t part; /* the part of the file that defines it */
-	} * list;
-	size_t count, room;
-	struct index index; /* by number */
+	TABLE(struct name) table;
 };
 
 /* An event. Texts are interned; NULL: not in the file so far. */
@@ -177,59 +176,40 @@ static int intern(struct reader *r, struct text t, const char **interned)
 	return profile_string_n(r->p, t.at, t.end - t.at, interned) ? error_no_memory(r->e) : 0;
 }
 
-static bool number_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct name *names = array;
-
-	return names[id].number == *(const uint64_t *)key;
-}
-
 /* Sets *name to the interned name that `t` stands for: "(1) name", "(1)" or "name". */
 static int take_name(struct reader *r, struct names *names, struct text t, const char **name)
 {
-	struct name *known = NULL;
+	struct name new = { .part = r->part }, *known;
 	struct text rest;
-	uint64_t number;
 	uint32_t id;
 	int err;
 
 	take_blanks(&t);
 	rest = t;
-	if (!take(&rest, "(") || !take_any_number(&rest, &number) || !take(&rest, ")"))
+	if (!take(&rest, "(") || !take_any_number(&rest, &new.number) || !take(&rest, ")"))
 		return intern(r, t, name);
-	id = index_find(&names->index, hash_u64(number, 0), number_equal, names->list, &number);
-	if (id != INDEX_NONE)
-		known = &names->list[id];
 	take_blanks(&rest);
 	if (is_empty(&rest)) {
-		if (known) {
-			*name = known->text;
-			return 0;
+		id = table_find(&names->table, &new.number, sizeof(new.number));
+		if (id == INDEX_NONE) {
+			overlook(r, OVERSIGHT_UNDEFINED);
+			return intern(r, t, name);
 		}
-		overlook(r, OVERSIGHT_UNDEFINED);
-		return intern(r, t, name);
+		*name = names->table.all[id].text;
+		return 0;
 	}
 	err = intern(r, rest, name);
 	if (err)
 		return err;
+	new.text = *name;
+	if (table_add(&names->table, &new, sizeof(new.number), &id))
+		return error_no_memory(r->e);
 	/* Each part may define all numbers again. */
-	if (!known) {
-		if (array_reserve(&names->list, &names->room, names->count + 1,
-				  sizeof(*names->list)) ||
-		    index_add(&names->index, hash_u64(number, 0), names->count))
-			return error_no_memory(r->e);
-		known = &names->list[names->count++];
-	} else if (known->part == r->part && known->text != *name) {
+	known = &names->table.all[id];
+	if (known->part == r->part && known->text != *name)
 		overlook(r, OVERSIGHT_REDEFINED);
-	}
-	*known = (struct name){ number, *name, r->part };
+	*known = new;
 	return 0;
-}
-
-static void names_free(struct names *names)
-{
-	free(names->list);
-	index_free(&names->index);
 }
 
 static bool mapping_equal(const void *array, uint32_t id, const void *key)
@@ -1521,9 +1501,9 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 		if (limit > m->limit)
 			m->limit = limit;
 	}
-	names_free(&r->objects);
-	names_free(&r->files);
-	names_free(&r->functions);
+	table_free(&r->objects.table);
+	table_free(&r->files.table);
+	table_free(&r->functions.table);
 	index_free(&r->mapping_index);
 	index_free(&r->function_index);
 	free(r);

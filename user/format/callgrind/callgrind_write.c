@@ -8,9 +8,8 @@
 #include "profile/build_id.h"
 #include "profile/callgraph.h"
 #include "profile/pc_name.h"
-#include "util/array.h"
-#include "util/index.h"
 #include "util/sum.h"
+#include "util/table.h"
 #include "util/utf8.h"
 
 /*
@@ -24,13 +23,9 @@
 static const char unknown[] = "???";
 
 /* Names of object files or source files; the index of one is its number - 1 in the file. */
-struct names {
-	struct name {
-		const char *text;
-		bool written;
-	} * names;
-	size_t count, room;
-	struct index index;
+struct name {
+	const char *text;
+	bool written;
 };
 
 struct writer {
@@ -40,7 +35,7 @@ struct writer {
 	char **event_names; /* of each value type */
 	size_t *columns;    /* the value types that are written */
 	struct callgraph g;
-	struct names objects, files;
+	TABLE(struct name) objects, files;
 	struct function {
 		uint32_t object, file;
 		bool written;
@@ -137,29 +132,6 @@ static char *event_name(const struct profile_value_type *type)
 	return name;
 }
 
-static bool name_equal(const void *array, uint32_t id, const void *key)
-{
-	return strcmp(((const struct name *)array)[id].text, key) == 0;
-}
-
-static uint64_t name_hash(const char *text)
-{
-	return hash_bytes(text, strlen(text), 0);
-}
-
-static int find_name(struct names *n, const char *text, uint32_t *id)
-{
-	*id = index_find(&n->index, name_hash(text), name_equal, n->names, text);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (array_reserve(&n->names, &n->room, n->count + 1, sizeof(*n->names)) ||
-	    index_add(&n->index, name_hash(text), n->count))
-		return -ENOMEM;
-	*id = n->count++;
-	n->names[*id].text = text;
-	return 0;
-}
-
 /* The lines "desc: Key: value", for which Callgrind has no lines of its own. */
 static void put_descriptions(const struct writer *w)
 {
@@ -190,12 +162,10 @@ static void put_descriptions(const struct writer *w)
 	/* Only of objects in the call graph: a process maps many more. */
 	for (size_t i = 0; i < p->image_count; i++) {
 		const struct profile_image *image = &p->images[i];
-		const struct names *n = &w->objects;
 		char hex[BUILD_ID_TEXT_SIZE];
 
 		if (!image->build_id_size ||
-		    index_find(&n->index, name_hash(image->path), name_equal, n->names,
-			       image->path) == INDEX_NONE)
+		    table_find(&w->objects, &image->path, TABLE_TEXT) == INDEX_NONE)
 			continue;
 		build_id_format(image->build_id, image->build_id_size, hex);
 		fprintf(w->out, "desc: Build ID: %s ", hex);
@@ -293,12 +263,11 @@ static bool put_number_of_name(const struct writer *w, const char *what, uint32_
 	return first;
 }
 
-static void put_name(const struct writer *w, const char *what, const struct names *names,
-		     uint32_t id)
+static void put_name(const struct writer *w, const char *what, struct name *names, uint32_t id)
 {
-	if (!put_number_of_name(w, what, id, &names->names[id].written))
+	if (!put_number_of_name(w, what, id, &names[id].written))
 		return;
-	put_text(w, names->names[id].text);
+	put_text(w, names[id].text);
 	put_char(w, '\n');
 }
 
@@ -366,14 +335,14 @@ static bool is_own_file(const struct writer *w, uint32_t file)
 
 static void put_call(struct writer *w, const struct callgraph_edge *edge)
 {
-	const struct callgraph_position *to = &w->g.positions[edge->to];
+	const struct callgraph_position *to = &w->g.positions.all[edge->to];
 	const struct function *callee = &w->functions[to->node];
 
 	/* gprof2dot assumes the last cob= for calls without one, so all calls have it. */
 	if (w->objects.count > 1)
-		put_name(w, "cob=", &w->objects, callee->object);
+		put_name(w, "cob=", w->objects.all, callee->object);
 	if (!is_own_file(w, callee->file))
-		put_name(w, "cfl=", &w->files, callee->file);
+		put_name(w, "cfl=", w->files.all, callee->file);
 	put_function_name(w, "cfn=", to->node);
 	/* With a count of 0, callgrind_annotate would add the cost to the caller's own. */
 	put(w, "calls=");
@@ -386,10 +355,10 @@ static void put_call(struct writer *w, const struct callgraph_edge *edge)
 /* callgrind writes the slash; valgrind's manual has a blank. */
 static void put_jump(struct writer *w, const struct callgraph_edge *edge)
 {
-	const struct callgraph_position *to = &w->g.positions[edge->to];
+	const struct callgraph_position *to = &w->g.positions.all[edge->to];
 
 	if (!is_own_file(w, w->position_files[edge->to]))
-		put_name(w, "jfi=", &w->files, w->position_files[edge->to]);
+		put_name(w, "jfi=", w->files.all, w->position_files[edge->to]);
 	if (to->node != w->function)
 		put_function_name(w, "jfn=", to->node);
 	if (edge->kind == PROFILE_JUMP)
@@ -412,15 +381,15 @@ static bool has_cost(const struct writer *w, uint32_t position)
 
 static void put_position(struct writer *w, uint32_t id)
 {
-	const struct callgraph_position *position = &w->g.positions[id];
+	const struct callgraph_position *position = &w->g.positions.all[id];
 	const struct function *f = &w->functions[position->node];
 	size_t columns = w->g.options.column_count;
 	const uint32_t *ids = w->g.edge_order + position->first_edge;
 
 	if (w->function != position->node) {
 		put_char(w, '\n');
-		put_name(w, "ob=", &w->objects, f->object);
-		put_name(w, "fl=", &w->files, f->file);
+		put_name(w, "ob=", w->objects.all, f->object);
+		put_name(w, "fl=", w->files.all, f->file);
 		put_function_name(w, "fn=", position->node);
 		w->function = position->node;
 		w->file = f->file;
@@ -429,7 +398,7 @@ static void put_position(struct writer *w, uint32_t id)
 	/* Never back to the function's own file, whose positions come first. */
 	if (w->file != w->position_files[id]) {
 		w->file = w->position_files[id];
-		put_name(w, "fi=", &w->files, w->file);
+		put_name(w, "fi=", w->files.all, w->file);
 	}
 	if (has_cost(w, id))
 		put_source(w, position, w->g.position_costs + id * columns);
@@ -437,20 +406,20 @@ static void put_position(struct writer *w, uint32_t id)
 	 * Edges are scattered in memory: without prefetching, a third of the time is cache misses.
 	 */
 	for (uint32_t i = 0; i < position->edge_count; i++) {
-		__builtin_prefetch(&w->g.edges[ids[i]]);
+		__builtin_prefetch(&w->g.edges.all[ids[i]]);
 		__builtin_prefetch(w->g.edge_costs + ids[i] * w->g.options.column_count);
 	}
 	for (uint32_t i = 0; i < position->edge_count; i++)
-		__builtin_prefetch(&w->g.positions[w->g.edges[ids[i]].to]);
+		__builtin_prefetch(&w->g.positions.all[w->g.edges.all[ids[i]].to]);
 	for (uint32_t i = 0; i < position->edge_count; i++) {
 		uint32_t edge = w->g.edge_order[position->first_edge + i];
 
-		if (w->g.edges[edge].kind == PROFILE_CALL) {
-			put_call(w, &w->g.edges[edge]);
+		if (w->g.edges.all[edge].kind == PROFILE_CALL) {
+			put_call(w, &w->g.edges.all[edge]);
 			put_source(w, position, w->g.edge_costs + edge * columns);
 		} else {
 			/* KCachegrind reports a cost here as garbage. */
-			put_jump(w, &w->g.edges[edge]);
+			put_jump(w, &w->g.edges.all[edge]);
 			put_source(w, position, NULL);
 		}
 	}
@@ -461,7 +430,7 @@ static int compare_positions(const void *one, const void *other, void *context)
 {
 	uint32_t x = *(const uint32_t *)one, y = *(const uint32_t *)other;
 	const struct writer *w = context;
-	const struct callgraph_position *a = &w->g.positions[x], *b = &w->g.positions[y];
+	const struct callgraph_position *a = &w->g.positions.all[x], *b = &w->g.positions.all[y];
 	uint32_t own = w->functions[a->node].file;
 	uint32_t file_a = w->position_files[x], file_b = w->position_files[y];
 	int order = compare_u64(a->node, b->node);
@@ -479,16 +448,18 @@ static int order_positions(struct writer *w)
 	int err = 0;
 
 	w->functions = calloc(g->node_count + 1, sizeof(*w->functions));
-	w->position_files = calloc(g->position_count + 1, sizeof(*w->position_files));
-	w->order = calloc(g->position_count + 1, sizeof(*w->order));
+	w->position_files = calloc(g->positions.count + 1, sizeof(*w->position_files));
+	w->order = calloc(g->positions.count + 1, sizeof(*w->order));
 	if (!w->functions || !w->position_files || !w->order)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->node_count && !err; i++)
-		err = find_name(&w->objects, g->nodes[i].key.image, &w->functions[i].object);
-	for (size_t i = 0; i < g->position_count && !err; i++) {
-		const struct callgraph_position *position = &g->positions[i];
+		err = table_add(&w->objects, &(struct name){ .text = g->nodes[i].key.image },
+				TABLE_TEXT, &w->functions[i].object);
+	for (size_t i = 0; i < g->positions.count && !err; i++) {
+		const struct callgraph_position *position = &g->positions.all[i];
 
-		err = find_name(&w->files, position->source, &w->position_files[i]);
+		err = table_add(&w->files, &(struct name){ .text = position->source }, TABLE_TEXT,
+				&w->position_files[i]);
 		if (!err && i == g->nodes[position->node].entry)
 			w->functions[position->node].file = w->position_files[i];
 		if (position->edge_count || has_cost(w, i))
@@ -559,10 +530,8 @@ int callgrind_write(const struct profile *p, const struct format_options *option
 			err = error_set(e, errno, "cannot write");
 	}
 	callgraph_free(&w.g);
-	free(w.objects.names);
-	free(w.files.names);
-	index_free(&w.objects.index);
-	index_free(&w.files.index);
+	table_free(&w.objects);
+	table_free(&w.files);
 	for (size_t i = 0; w.event_names && i < p->value_type_count; i++)
 		free(w.event_names[i]);
 	free(w.event_names);

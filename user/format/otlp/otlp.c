@@ -16,6 +16,7 @@
 #include "profile/service.h"
 #include "util/tick_list.h"
 #include "util/array.h"
+#include "util/table.h"
 
 enum {
 	REQUEST_RESOURCE_PROFILES = 1,
@@ -54,13 +55,13 @@ struct element_key {
 	uint32_t number;
 };
 
-struct attribute_key {
-	uint32_t key, text, unit; /* text 0: it is a number */
+struct attribute {
 	int64_t number;
+	uint64_t key, text, unit; /* text 0: it is a number */
 };
 
-struct function_key {
-	uint32_t function;
+struct function {
+	uint64_t function;
 	const char *file; /* NULL: the function's own */
 };
 
@@ -78,12 +79,11 @@ struct writer {
 	uint32_t counts[TABLES];
 
 	struct text_key *texts;
-	struct attribute_key *attributes;
-	struct function_key *functions;
+	TABLE(struct attribute) attributes; /* from number 1 on */
+	TABLE(struct function) functions;
 	struct element_key *elements;
-	size_t element_count, element_room;
-	size_t text_room, attribute_room, function_room;
-	struct index text_index, attribute_index, function_index, element_index;
+	size_t element_count, element_room, text_room;
+	struct index text_index, element_index;
 
 	struct tick_groups ticks; /* by sample; NULL: no times are known, or the value is no tick */
 	uint32_t *mappings, *locations; /* the numbers of the profile's; 0: not written */
@@ -238,33 +238,21 @@ static uint32_t text_number(struct writer *w, const char *text)
 	return number;
 }
 
-static bool attribute_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct attribute_key *a = &((const struct attribute_key *)array)[id], *b = key;
-
-	return a->key == b->key && a->text == b->text && a->unit == b->unit &&
-	       a->number == b->number;
-}
-
 /* `text` is the one that key->text is the number of; NULL: the value is the number. */
-static uint32_t find_or_add_attribute(struct writer *w, const struct attribute_key *key,
+static uint32_t find_or_add_attribute(struct writer *w, const struct attribute *key,
 				      const char *text)
 {
-	uint64_t hash = hash_u64(key->key, hash_u64(key->text, hash_u64(key->number, key->unit)));
-	uint32_t number =
-		index_find(&w->attribute_index, hash, attribute_equal, w->attributes, key);
+	uint32_t number, before = w->attributes.count;
 	Profil__Otlp__Attribute message = PROFIL__OTLP__ATTRIBUTE__INIT;
 	Profil__Otlp__AnyValue value = PROFIL__OTLP__ANY_VALUE__INIT;
 	char *clean = NULL;
 
-	if (number != INDEX_NONE)
-		return number;
-	number = w->counts[TABLE_ATTRIBUTE];
-	if (!RESERVE(w, attributes, attribute_room, number + 1))
-		return 0;
-	w->attributes[number] = *key;
-	if (index_add(&w->attribute_index, hash, number))
+	if (table_add(&w->attributes, key, sizeof(*key), &number)) {
 		fail(w);
+		return 0;
+	}
+	if (number < before)
+		return number + 1;
 	message.key_strindex = key->key;
 	message.unit_strindex = key->unit;
 	message.value = &value;
@@ -280,12 +268,12 @@ static uint32_t find_or_add_attribute(struct writer *w, const struct attribute_k
 	else
 		put_element(w, TABLE_ATTRIBUTE, &message.base);
 	free(clean);
-	return number;
+	return number + 1;
 }
 
 static uint32_t text_attribute(struct writer *w, const char *key, const char *text)
 {
-	struct attribute_key a = { text_number(w, key), text_number(w, text), 0, 0 };
+	struct attribute a = { 0, text_number(w, key), text_number(w, text), 0 };
 
 	return find_or_add_attribute(w, &a, text);
 }
@@ -293,7 +281,7 @@ static uint32_t text_attribute(struct writer *w, const char *key, const char *te
 static uint32_t number_attribute(struct writer *w, const char *key, int64_t number,
 				 const char *unit)
 {
-	struct attribute_key a = { text_number(w, key), 0, text_number(w, unit), number };
+	struct attribute a = { number, text_number(w, key), 0, text_number(w, unit) };
 
 	return find_or_add_attribute(w, &a, NULL);
 }
@@ -321,30 +309,20 @@ static uint32_t mapping_number(struct writer *w, uint32_t id)
 	return w->mappings[id] = put_unique(w, TABLE_MAPPING, &message.base);
 }
 
-static bool function_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct function_key *a = &((const struct function_key *)array)[id], *b = key;
-
-	return a->function == b->function && a->file == b->file;
-}
-
 /* Only functions have source files: a line in another file gets a function of its own. */
 static uint32_t function_number(struct writer *w, const struct profile_line *line)
 {
 	const struct profile_function *f = &w->p->functions[line->function];
-	struct function_key key = { line->function, line->file };
-	uint64_t hash = hash_u64(key.function, (uintptr_t)key.file);
-	uint32_t number = index_find(&w->function_index, hash, function_equal, w->functions, &key);
+	const struct function key = { line->function, line->file };
+	uint32_t number, before = w->functions.count;
 	Profil__Otlp__Function message = PROFIL__OTLP__FUNCTION__INIT;
 
-	if (number != INDEX_NONE)
-		return number;
-	number = w->counts[TABLE_FUNCTION];
-	if (!RESERVE(w, functions, function_room, number + 1))
-		return 0;
-	w->functions[number] = key;
-	if (index_add(&w->function_index, hash, number))
+	if (table_add(&w->functions, &key, sizeof(key), &number)) {
 		fail(w);
+		return 0;
+	}
+	if (number < before)
+		return number + 1;
 	message.name_strindex = text_number(w, f->name);
 	message.system_name_strindex = text_number(w, f->system_name);
 	message.filename_strindex = text_number(w, line->file ?: f->file);
@@ -728,12 +706,10 @@ out:
 	services_free(&services);
 	message_bytes_free(&w.dictionary);
 	free(w.texts);
-	free(w.attributes);
-	free(w.functions);
+	table_free(&w.attributes);
+	table_free(&w.functions);
 	free(w.elements);
 	index_free(&w.text_index);
-	index_free(&w.attribute_index);
-	index_free(&w.function_index);
 	index_free(&w.element_index);
 	tick_groups_free(&w.ticks);
 	free(w.mappings);

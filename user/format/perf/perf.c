@@ -20,6 +20,7 @@
 #include "util/clock.h"
 #include "util/file_open.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 static const char magic[] = "PERFILE2";
 
@@ -54,6 +55,12 @@ struct cached_pc {
 	uint32_t location; /* its number + 1 */
 };
 
+/* The path of a control group by its ID. */
+struct cgroup {
+	uint64_t id;
+	const char *path;
+};
+
 struct reader {
 	struct perf_file file;
 	struct perf_tasks tasks;
@@ -75,13 +82,7 @@ struct reader {
 	struct perf_map kernel;	 /* as recorded; limit 0: it was not */
 	uint64_t kernel_text;	 /* where its symbol _text was: the offset of its mapping */
 	uint32_t kernel_mapping; /* of the profile; PROFILE_NONE: not made yet */
-	/* Paths of control groups by ID */
-	struct cgroup {
-		uint64_t id;
-		const char *path;
-	} * cgroups;
-	size_t cgroup_count, cgroup_room;
-	struct index cgroup_index;
+	TABLE(struct cgroup) cgroups;
 	uint32_t unknown; /* location "[unknown]"; PROFILE_NONE: not met yet */
 	uint64_t guests, kernel_samples;
 	bool has_deferred, has_unwalked;
@@ -510,27 +511,6 @@ static bool take_sample(const struct perf_event_attr *a, struct perf_bytes b, st
 	return true;
 }
 
-static bool cgroup_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct cgroup *)array)[id].id == *(const uint64_t *)key;
-}
-
-static int read_cgroup(struct reader *r, struct perf_bytes b)
-{
-	struct cgroup group = { .id = perf_take_u64(&b) };
-
-	if (perf_string(r->p, &b, &group.path) ||
-	    array_reserve(&r->cgroups, &r->cgroup_room, r->cgroup_count + 1, sizeof(group)))
-		return -ENOMEM;
-	if (index_find(&r->cgroup_index, hash_u64(group.id, 0), cgroup_equal, r->cgroups,
-		       &group.id) != INDEX_NONE)
-		return 0;
-	if (index_add(&r->cgroup_index, hash_u64(group.id, 0), r->cgroup_count))
-		return -ENOMEM;
-	r->cgroups[r->cgroup_count++] = group;
-	return 0;
-}
-
 static int label_id(struct reader *r, uint32_t number, const struct sample *s, bool in_kernel,
 		    uint32_t *id)
 {
@@ -555,11 +535,11 @@ static int label_id(struct reader *r, uint32_t number, const struct sample *s, b
 		return 0;
 	}
 	/* In the order of their keys */
-	group = index_find(&r->cgroup_index, hash_u64(s->cgroup, 0), cgroup_equal, r->cgroups,
-			   &s->cgroup);
+	group = table_find(&r->cgroups, &s->cgroup, sizeof(s->cgroup));
 	if (s->cgroup && group != INDEX_NONE)
-		tags[labels.tag_count++] = (struct profile_tag){ tag_kinds[TAG_CGROUP].key,
-								 r->cgroups[group].path, 0, "" };
+		tags[labels.tag_count++] =
+			(struct profile_tag){ tag_kinds[TAG_CGROUP].key, r->cgroups.all[group].path,
+					      0, "" };
 	snprintf(cpu, sizeof(cpu), "%" PRIu32, s->cpu);
 	if (s->cpu != UINT32_MAX)
 		tags[labels.tag_count++] =
@@ -665,7 +645,8 @@ static int read_entry(struct reader *r, const struct perf_entry *entry)
 {
 	struct perf_event_header h;
 	struct perf_bytes b = perf_record(&r->file, entry->at, &h);
-	uint32_t pid, tid, parent, parent_tid;
+	uint32_t pid, tid, parent, parent_tid, number;
+	struct cgroup group;
 	const char *text;
 
 	switch (h.type) {
@@ -677,7 +658,9 @@ static int read_entry(struct reader *r, const struct perf_entry *entry)
 	case PERF_RECORD_KSYMBOL:
 		return read_kernel_symbol(r, b);
 	case PERF_RECORD_CGROUP:
-		return read_cgroup(r, b);
+		group.id = perf_take_u64(&b);
+		return perf_string(r->p, &b, &group.path)
+			       ?: table_add(&r->cgroups, &group, sizeof(group.id), &number);
 	case PERF_RECORD_COMM:
 		pid = perf_take_u32(&b);
 		tid = perf_take_u32(&b);
@@ -926,8 +909,7 @@ out:
 	free(r.frames);
 	index_free(&r.mapping_index);
 	copied_stacks_free(r.walks);
-	free(r.cgroups);
-	index_free(&r.cgroup_index);
+	table_free(&r.cgroups);
 	return err ?: read_err;
 }
 

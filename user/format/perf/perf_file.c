@@ -55,26 +55,25 @@ int perf_string(struct profile *p, const struct perf_bytes *b, const char **text
 
 /* --- Events --- */
 
-static bool id_equal(const void *array, uint32_t id, const void *key)
+/* The number of the attribute of an ID; attr_count: none. */
+static uint32_t find_attr(const struct perf_file *f, uint64_t id)
 {
-	return ((const struct perf_id *)array)[id].id == *(const uint64_t *)key;
+	uint32_t number = table_find(&f->ids, &id, sizeof(id));
+
+	return number == INDEX_NONE ? f->attr_count : f->ids.all[number].attr;
 }
 
-uint32_t perf_find_attr(const struct perf_file *f, uint64_t id)
+/* The IDs of the last attribute; of one that has been there, the first. */
+static int add_ids(struct perf_file *f, struct perf_bytes ids)
 {
-	uint32_t number = index_find(&f->id_index, hash_u64(id, 0), id_equal, f->ids, &id);
+	uint32_t number;
 
-	return number == INDEX_NONE ? f->attr_count : f->ids[number].attr;
-}
+	while (perf_left(&ids) >= sizeof(uint64_t)) {
+		const struct perf_id id = { perf_take_u64(&ids), f->attr_count - 1 };
 
-static int add_id(struct perf_file *f, uint64_t id, uint32_t attr)
-{
-	if (perf_find_attr(f, id) != f->attr_count)
-		return 0;
-	if (array_reserve(&f->ids, &f->id_room, f->id_count + 1, sizeof(*f->ids)) ||
-	    index_add(&f->id_index, hash_u64(id, 0), f->id_count))
-		return -ENOMEM;
-	f->ids[f->id_count++] = (struct perf_id){ id, attr };
+		if (table_add(&f->ids, &id, sizeof(id.id), &number))
+			return error_no_memory(f->e);
+	}
 	return 0;
 }
 
@@ -123,26 +122,19 @@ static int read_attrs(struct perf_file *f, struct perf_bytes attrs, uint64_t ent
 		reason = take_section(f, &section, &ids);
 		if (reason)
 			return fail(f, reason);
-		while (perf_left(&ids) >= sizeof(uint64_t))
-			if (add_id(f, perf_take_u64(&ids), f->attr_count - 1))
-				return error_no_memory(f->e);
+		if (add_ids(f, ids))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* --- Features --- */
 
-static bool build_id_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct perf_build_id *)array)[id].path == key;
-}
-
 const struct perf_build_id *perf_find_build_id(const struct perf_file *f, const char *path)
 {
-	uint32_t id = index_find(&f->build_id_index, hash_u64((uintptr_t)path, 0), build_id_equal,
-				 f->build_ids, path);
+	uint32_t id = table_find(&f->build_ids, &path, sizeof(path));
 
-	return id == INDEX_NONE ? NULL : &f->build_ids[id];
+	return id == INDEX_NONE ? NULL : &f->build_ids.all[id];
 }
 
 /* The body of a build ID's record: a PID, 24 bytes, and the path. */
@@ -150,6 +142,7 @@ static int read_build_id(struct perf_file *f, uint16_t misc, struct perf_bytes b
 {
 	struct perf_build_id id = { .size = sizeof(id.bytes) };
 	const uint8_t *bytes = b.at + sizeof(uint32_t);
+	uint32_t number;
 
 	if (!perf_skip(&b, sizeof(uint32_t) + 24))
 		return 0;
@@ -157,13 +150,8 @@ static int read_build_id(struct perf_file *f, uint16_t misc, struct perf_bytes b
 	if (misc & MISC_BUILD_ID_SIZE && bytes[20] < id.size)
 		id.size = bytes[20];
 	if (perf_string(f->p, &b, &id.path) ||
-	    array_reserve(&f->build_ids, &f->build_id_room, f->build_id_count + 1, sizeof(id)))
+	    table_add(&f->build_ids, &id, sizeof(id.path), &number))
 		return error_no_memory(f->e);
-	if (perf_find_build_id(f, id.path))
-		return 0;
-	if (index_add(&f->build_id_index, hash_u64((uintptr_t)id.path, 0), f->build_id_count))
-		return error_no_memory(f->e);
-	f->build_ids[f->build_id_count++] = id;
 	return 0;
 }
 
@@ -219,7 +207,7 @@ static int read_events(struct perf_file *f, struct perf_bytes b)
 		if (!take_string(&b, &name))
 			return 0;
 		for (uint32_t j = 0; j < ids && perf_left(&b) >= sizeof(uint64_t); j++)
-			number = perf_find_attr(f, perf_take_u64(&b));
+			number = find_attr(f, perf_take_u64(&b));
 		/* Without IDs they are in the order of the attributes. */
 		if (number == f->attr_count && i < f->attr_count)
 			number = i;
@@ -341,7 +329,7 @@ static uint32_t attr_of_sample(const struct perf_file *f, struct perf_bytes b)
 			  8 * __builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 							   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
 	}
-	return perf_find_attr(f, perf_take_u64(&b));
+	return find_attr(f, perf_take_u64(&b));
 }
 
 /* The time of a sample; 0: it has none. */
@@ -372,7 +360,7 @@ static void take_sample_id(const struct perf_file *f, struct perf_bytes *b, uint
 		return;
 	if (f->attrs[0].attr.sample_type & PERF_SAMPLE_IDENTIFIER && perf_left(b) >= 8) {
 		id = (struct perf_bytes){ b->end - 8, b->end };
-		*attr = perf_find_attr(f, perf_take_u64(&id));
+		*attr = find_attr(f, perf_take_u64(&id));
 	}
 	type = f->attrs[*attr < f->attr_count ? *attr : 0].attr.sample_type & all;
 	size = 8 * __builtin_popcountll(type);
@@ -384,7 +372,7 @@ static void take_sample_id(const struct perf_file *f, struct perf_bytes *b, uint
 	if (type & PERF_SAMPLE_TIME)
 		*time = perf_take_u64(&id);
 	if (type & PERF_SAMPLE_ID && !(type & PERF_SAMPLE_IDENTIFIER))
-		*attr = perf_find_attr(f, perf_take_u64(&id));
+		*attr = find_attr(f, perf_take_u64(&id));
 	/* perf's own records, made of /proc, have none. */
 	*time = *time == UINT64_MAX ? 0 : *time;
 }
@@ -471,7 +459,7 @@ static int read_record(struct perf_file *f, uint64_t at, const struct perf_event
 		take_sample_id(f, &b, &time, &attr);
 		if (h->type == PERF_RECORD_LOST) {
 			id = perf_take_u64(&b);
-			attr = f->attr_count > 1 ? perf_find_attr(f, id) : 0;
+			attr = f->attr_count > 1 ? find_attr(f, id) : 0;
 		}
 		if (attr >= f->attr_count)
 			return 0;
@@ -501,14 +489,11 @@ static int read_record(struct perf_file *f, uint64_t at, const struct perf_event
 			return fail(f, "an event's attributes are truncated");
 		if (add_attr(f, (struct perf_bytes){ name.at, b.at }))
 			return error_no_memory(f->e);
-		while (perf_left(&b) >= sizeof(id))
-			if (add_id(f, perf_take_u64(&b), f->attr_count - 1))
-				return error_no_memory(f->e);
-		return 0;
+		return add_ids(f, b);
 	case PERF_DATA_EVENT_UPDATE:
 		if (perf_take_u64(&b) != EVENT_UPDATE_NAME)
 			return 0;
-		attr = perf_find_attr(f, perf_take_u64(&b));
+		attr = find_attr(f, perf_take_u64(&b));
 		if (attr < f->attr_count && perf_string(f->p, &b, &f->attrs[attr].name))
 			return error_no_memory(f->e);
 		return 0;
@@ -639,10 +624,8 @@ int perf_file_read(struct perf_file *f)
 void perf_file_free(struct perf_file *f)
 {
 	free(f->attrs);
-	free(f->ids);
-	index_free(&f->id_index);
-	free(f->build_ids);
-	index_free(&f->build_id_index);
+	table_free(&f->ids);
+	table_free(&f->build_ids);
 	free(f->entries);
 	zstd_end(&f->zstd);
 	free(f->inflated);

@@ -11,8 +11,8 @@
 #include "profile/profile.h"
 #include "symbol/zstd.h"
 #include "util/error.h"
-#include "util/index.h"
 #include "util/input.h"
+#include "util/table.h"
 
 /* The parts of perf.data around the samples: header, events, features, and where the records are.
  */
@@ -92,6 +92,12 @@ struct perf_entry {
 	uint32_t attr;
 };
 
+/* An ID of an event, and its attribute. */
+struct perf_id {
+	uint64_t id;
+	uint32_t attr;
+};
+
 /* A build ID of the feature section, or of a record in a pipe. */
 struct perf_build_id {
 	const char *path; /* a string of the profile */
@@ -106,15 +112,8 @@ struct perf_file {
 	struct perf_attr *attrs;
 	size_t attr_count, attr_room;
 	bool asks_build_ids; /* an event asked for build IDs in the records of mappings */
-	struct perf_id {
-		uint64_t id;
-		uint32_t attr;
-	} * ids;
-	size_t id_count, id_room;
-	struct index id_index;
-	struct perf_build_id *build_ids;
-	size_t build_id_count, build_id_room;
-	struct index build_id_index;
+	TABLE(struct perf_id) ids;
+	TABLE(struct perf_build_id) build_ids;
 	struct perf_entry *entries;
 	size_t entry_count, entry_room;
 	uint64_t first_ns, last_ns; /* of the samples, by perf's clock; 0: they have no times */
@@ -145,9 +144,6 @@ struct perf_bytes perf_record(const struct perf_file *f, uint64_t at,
 
 /* The build ID that the file has for a path, or NULL. */
 const struct perf_build_id *perf_find_build_id(const struct perf_file *f, const char *path);
-
-/* The number of the attribute of an ID; attr_count: none. */
-uint32_t perf_find_attr(const struct perf_file *f, uint64_t id);
 
 /* A string up to its NUL, or to the end; interned. Returns 0 or -ENOMEM. */
 int perf_string(struct profile *p, const struct perf_bytes *b, const char **text);

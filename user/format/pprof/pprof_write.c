@@ -8,6 +8,7 @@
 #include "format/wire.h"
 #include "profile/build_id.h"
 #include "util/array.h"
+#include "util/table.h"
 
 /* Bytes per call of zlib */
 #define BUFFER_SIZE ((size_t)262144)
@@ -18,7 +19,7 @@
 
 /* A function with another source file: for lines of it that are in that file. */
 struct variant {
-	uint32_t function;
+	uint64_t function;
 	const char *file;
 };
 
@@ -49,19 +50,15 @@ struct writer {
 	size_t size, room;
 
 	/* The string table so far. Its strings are the profile's, constant, or `owned`. */
-	const char **strings;
-	size_t string_count, string_room;
+	TABLE(const char *) strings;
 	char **owned;
 	size_t owned_count, owned_room;
-	struct index string_index;
 
 	const char *thread_key, *default_type; /* of extras; NULL: none */
 	struct image_extras *image_extras;     /* of each image */
 	uint32_t *mapping_ids;		       /* of each mapping; 0: not written */
 	bool *location_used, *function_used;
-	struct variant *variants; /* ids follow those of the functions */
-	size_t variant_count, variant_room;
-	struct index variant_index;
+	TABLE(struct variant) variants; /* ids follow those of the functions */
 
 	uint8_t *labels; /* encoded, of the last sample */
 	size_t label_size, label_room;
@@ -90,27 +87,14 @@ static void fail(struct writer *w, int err)
 
 /* --- Strings --- */
 
-static bool string_equal(const void *array, uint32_t id, const void *key)
-{
-	const char *const *strings = array;
-
-	return strcmp(strings[id], key) == 0;
-}
-
 /* The text's number in the string table, which is written last. `text` must outlive the writer. */
 static uint32_t string_number(struct writer *w, const char *text)
 {
-	uint64_t hash = hash_bytes(text, strlen(text), 0);
-	uint32_t id = index_find(&w->string_index, hash, string_equal, w->strings, text);
+	uint32_t number;
 
-	if (id != INDEX_NONE)
-		return id;
-	if (!RESERVE(w, strings, string_room, w->string_count + 1))
-		return 0;
-	if (index_add(&w->string_index, hash, w->string_count))
+	if (table_add(&w->strings, &text, TABLE_TEXT, &number))
 		fail(w, error_no_memory(w->e));
-	w->strings[w->string_count] = text;
-	return w->string_count++;
+	return number;
 }
 
 /* The same; copies the text. */
@@ -737,31 +721,16 @@ static void write_mappings(struct writer *w)
 	free(messages);
 }
 
-static bool variant_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct variant *a = (const struct variant *)array + id, *b = key;
-
-	return a->function == b->function && a->file == b->file;
-}
-
 /* In pprof, only functions have source files: a line in another file gets a variant. */
 static uint64_t function_id(struct writer *w, const struct profile_line *line)
 {
 	const struct variant v = { line->function, line->file };
-	uint64_t hash = hash_u64((uintptr_t)v.file, v.function);
 	uint32_t number;
 
 	if (!line->file)
 		return (uint64_t)line->function + 1;
-	number = index_find(&w->variant_index, hash, variant_equal, w->variants, &v);
-	if (number == INDEX_NONE) {
-		if (!RESERVE(w, variants, variant_room, w->variant_count + 1))
-			return 0;
-		if (index_add(&w->variant_index, hash, w->variant_count))
-			fail(w, error_no_memory(w->e));
-		number = w->variant_count++;
-		w->variants[number] = v;
-	}
+	if (table_add(&w->variants, &v, sizeof(v), &number))
+		fail(w, error_no_memory(w->e));
 	return w->p->function_count + 1 + number;
 }
 
@@ -813,9 +782,12 @@ static void write_locations(struct writer *w)
 		if (w->function_used[i])
 			write_function(w, i + 1, &p->functions[i], p->functions[i].file,
 				       p->functions[i].start_line);
-	for (size_t i = 0; i < w->variant_count && !w->err; i++)
-		write_function(w, p->function_count + 1 + i, &p->functions[w->variants[i].function],
-			       w->variants[i].file, 0);
+	for (size_t i = 0; i < w->variants.count && !w->err; i++) {
+		const struct variant *v = &w->variants.all[i];
+
+		write_function(w, p->function_count + 1 + i, &p->functions[v->function], v->file,
+			       0);
+	}
 }
 
 /* --- The file --- */
@@ -850,21 +822,20 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 			write_mappings(w);
 		if (!w->err)
 			write_locations(w);
-		for (size_t i = 0; i < w->string_count && !w->err; i++) {
-			size_t size = strlen(w->strings[i]);
+		for (size_t i = 0; i < w->strings.count && !w->err; i++) {
+			size_t size = strlen(w->strings.all[i]);
 			uint8_t *to = reserve(w, HEAD_MAX);
 
 			if (to)
 				written(w, put_head(to, PPROF_STRING_TABLE, size));
-			emit_raw(w, w->strings[i], size);
+			emit_raw(w, w->strings.all[i], size);
 		}
 		if (!w->err)
 			fail(w, gzip_write(&w->gzip, w->buffer, w->size, e));
 		err = gzip_close(&w->gzip, w->err, e);
 	}
 	free(w->buffer);
-	index_free(&w->string_index);
-	free(w->strings);
+	table_free(&w->strings);
 	for (size_t i = 0; i < w->owned_count; i++)
 		free(w->owned[i]);
 	free(w->owned);
@@ -872,8 +843,7 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 	free(w->mapping_ids);
 	free(w->location_used);
 	free(w->function_used);
-	free(w->variants);
-	index_free(&w->variant_index);
+	table_free(&w->variants);
 	free(w->labels);
 	free(w->ticks);
 	free(w->order);

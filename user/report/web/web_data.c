@@ -847,13 +847,13 @@ static int print_calls_of(struct builder *b, size_t side)
 		err = -ENOMEM;
 	for (uint32_t i = 0; !err && i < places.first[p->location_count]; i++)
 		frame_of[places.nodes[i]] = b->places[side].nodes[i];
-	for (size_t i = 0; i < g.edge_count && !err; i++) {
-		struct call call = { frame_of[g.positions[g.edges[i].from].node],
-				     frame_of[g.positions[g.edges[i].to].node], 0 };
+	for (size_t i = 0; i < g.edges.count && !err; i++) {
+		struct call call = { frame_of[g.positions.all[g.edges.all[i].from].node],
+				     frame_of[g.positions.all[g.edges.all[i].to].node], 0 };
 		uint64_t hash = hash_u64(call.from, call.to), times;
 		uint32_t id;
 
-		if (g.edges[i].kind != PROFILE_CALL)
+		if (g.edges.all[i].kind != PROFILE_CALL)
 			continue;
 		id = index_find(&index, hash, is_call, calls, &call);
 		if (id == INDEX_NONE) {
@@ -867,7 +867,7 @@ static int print_calls_of(struct builder *b, size_t side)
 			calls[id] = call;
 			memset(&costs[id * (count + 1)], 0, (count + 1) * sizeof(*costs));
 		}
-		times = g.edges[i].count;
+		times = g.edges.all[i].count;
 		add_i64(&costs[id * (count + 1)], times < INT64_MAX ? (int64_t)times : INT64_MAX);
 		for (size_t v = 0; v < count; v++)
 			add_i64(&costs[id * (count + 1) + 1 + v], g.edge_costs[i * count + v]);
