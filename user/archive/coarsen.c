@@ -8,9 +8,9 @@
 #include "profile/pc_name.h"
 #include "profile/service.h"
 #include "profile/tags.h"
-#include "util/array.h"
-#include "util/index.h"
+#include "util/share_out.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /*
  * Sets *functions, which the caller frees: for each location that there is now, the location of the
@@ -82,12 +82,8 @@ int coarsen_simplify(struct profile *p, bool tasks)
 		err = tags ? profile_add_labels(p, &labels, &map[i]) : -ENOMEM;
 		free(tags);
 	}
-	for (size_t i = 0; i < p->sample_count && !err; i++)
-		p->samples[i].labels = map[p->samples[i].labels];
-	for (size_t i = 0; i < p->arc_count && !err; i++)
-		p->arcs[i].labels = map[p->arcs[i].labels];
-	for (size_t i = 0; i < p->wall_count; i++)
-		p->walls[i].labels = map[p->walls[i].labels];
+	if (!err)
+		profile_relabel(p, map);
 	free(map);
 	return err;
 }
@@ -109,37 +105,12 @@ struct shortener {
 	struct services services;
 	uint32_t *functions;
 	uint64_t *self; /* of each location */
-	struct path *paths;
-	size_t path_count, path_room;
-	struct index path_index;
+	TABLE(struct path) paths;
 	uint32_t *path_of_frame; /* of each caller in a stack, as in profile->frames */
 	uint64_t *least;	 /* of each service: samples that a path has, to stay */
 	size_t *stacks;		 /* of each service: different ones that there would be */
 	size_t *leaves;		 /* and without any caller */
 };
-
-static bool same_path(const void *array, uint32_t id, const void *key)
-{
-	const struct path *path = &((const struct path *)array)[id], *wanted = key;
-
-	return path->parent == wanted->parent && path->service == wanted->service &&
-	       path->function == wanted->function;
-}
-
-/* Sets *id to the path, which is added if it is new. Returns 0 or -ENOMEM. */
-static int find_path(struct shortener *s, const struct path *path, uint32_t *id)
-{
-	uint64_t hash = hash_u64(path->parent, hash_u64(path->service, path->function));
-
-	*id = index_find(&s->path_index, hash, same_path, s->paths, path);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (array_reserve(&s->paths, &s->path_room, s->path_count + 1, sizeof(*s->paths)))
-		return -ENOMEM;
-	*id = s->path_count;
-	s->paths[s->path_count++] = *path;
-	return index_add(&s->path_index, hash, *id);
-}
 
 static int find_paths(struct shortener *s)
 {
@@ -158,9 +129,9 @@ static int find_paths(struct shortener *s)
 			add_u64(&s->self[frames[0]], samples);
 		for (uint32_t j = sample->depth; j-- > 1;) {
 			path.function = s->functions[frames[j]];
-			if (find_path(s, &path, &paths[j]))
+			if (table_add(&s->paths, &path, offsetof(struct path, samples), &paths[j]))
 				return -ENOMEM;
-			add_u64(&s->paths[paths[j]].samples, samples);
+			add_u64(&s->paths.all[paths[j]].samples, samples);
 			path.parent = paths[j];
 		}
 	}
@@ -176,7 +147,7 @@ static uint32_t callers_kept(const struct shortener *s, size_t number)
 	uint32_t kept = 0;
 
 	while (kept + 1 < sample->depth && least < LEAST_NONE &&
-	       s->paths[paths[sample->depth - 1 - kept]].samples >= least)
+	       s->paths.all[paths[sample->depth - 1 - kept]].samples >= least)
 		kept++;
 	return kept;
 }
@@ -189,21 +160,14 @@ static uint32_t leaf_kept(const struct shortener *s, size_t number)
 	return s->self[leaf] >= least ? leaf : s->functions[leaf];
 }
 
-static bool same_hash(const void *array, uint32_t id, const void *key)
-{
-	const uint64_t *hashes = array, *hash = key;
-
-	return hashes[id] == *hash;
-}
-
 /* Counts the stacks that there would be, of each service, in `stacks`. Returns 0 or -ENOMEM. */
 static int count_stacks(const struct shortener *s, size_t *stacks)
 {
 	const struct profile *p = s->p;
-	struct index index = { 0 };
-	uint64_t *hashes = malloc((p->sample_count + 1) * sizeof(*hashes));
+	TABLE(uint64_t) hashes = { 0 };
 	size_t count = 0;
-	int err = hashes ? 0 : -ENOMEM;
+	uint32_t id;
+	int err = 0;
 
 	memset(stacks, 0, s->services.count * sizeof(*stacks));
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
@@ -216,97 +180,39 @@ static int count_stacks(const struct shortener *s, size_t *stacks)
 			hash = hash_u64(leaf_kept(s, i), hash);
 		if (kept)
 			hash = hash_u64(s->path_of_frame[end - kept], hash);
-		if (index_find(&index, hash, same_hash, hashes, &hash) != INDEX_NONE)
-			continue;
-		hashes[count] = hash;
-		err = index_add(&index, hash, count++);
-		stacks[s->services.of_sample[i]]++;
+		err = table_add(&hashes, &hash, sizeof(hash), &id);
+		stacks[s->services.of_sample[i]] += hashes.count > count;
+		count = hashes.count;
 	}
-	index_free(&index);
-	free(hashes);
+	table_free(&hashes);
 	return err;
-}
-
-static int compare_sizes(const void *one, const void *other)
-{
-	const size_t *a = one, *b = other;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/*
- * Sets *allowance to the stacks that each service may have, so that all have `most`, when those
- * that have fewer leave the rest to the others; SIZE_MAX: they have no more now. Returns 0 or
- * -ENOMEM.
- */
-static int share_out(const struct shortener *s, size_t most, size_t *allowance)
-{
-	size_t count = s->services.count, all = 0, *sizes = calloc(count + 1, sizeof(*sizes));
-
-	*allowance = SIZE_MAX;
-	if (!sizes)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		sizes[i] = s->stacks[i] - s->leaves[i];
-		all += sizes[i];
-	}
-	qsort(sizes, count, sizeof(*sizes), compare_sizes);
-	for (size_t i = 0; i < count && all > most; i++) {
-		*allowance = most / (count - i);
-		if (sizes[i] > *allowance)
-			break;
-		most -= sizes[i];
-		all -= sizes[i];
-	}
-	free(sizes);
-	return 0;
 }
 
 /* Raises what the paths of services need, to stay, until the stacks are few enough. */
 static int choose(struct shortener *s, size_t most)
 {
-	size_t allowance = 0;
+	size_t count = s->services.count;
+	uint64_t allowance = 0, *sizes = calloc(count + 1, sizeof(*sizes));
 	int err;
 
-	for (size_t i = 0; i < s->services.count; i++)
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
 		s->least[i] = LEAST_NONE;
 	err = count_stacks(s, s->leaves);
-	memset(s->least, 0, s->services.count * sizeof(*s->least));
-	while (!err && allowance < SIZE_MAX) {
+	memset(s->least, 0, count * sizeof(*s->least));
+	while (!err && allowance < UINT64_MAX) {
 		err = count_stacks(s, s->stacks);
-		err = err ?: share_out(s, most, &allowance);
-		for (size_t i = 0; i < s->services.count && !err; i++)
+		for (size_t i = 0; i < count; i++)
+			sizes[i] = s->stacks[i] - s->leaves[i];
+		allowance = share_out(sizes, count, most);
+		for (size_t i = 0; i < count && !err; i++)
 			if (s->stacks[i] - s->leaves[i] > allowance)
 				s->least[i] = s->least[i] > LEAST_NONE / 2
 						      ? LEAST_NONE
 						      : 2 * s->least[i] + !s->least[i];
 	}
-	return err;
-}
-
-/* Sets *marked to the number of labels with these and TAG_INCOMPLETE. Returns 0 or -ENOMEM. */
-static int mark_incomplete(struct profile *p, uint32_t number, uint32_t *marked)
-{
-	struct profile_labels labels = p->labels[number];
-	struct profile_tag *tags;
-	int err;
-
-	*marked = number;
-	if (profile_tag_text(&labels, TAG_INCOMPLETE))
-		return 0;
-	tags = calloc(labels.tag_count + 1, sizeof(*tags));
-	if (!tags)
-		return -ENOMEM;
-	if (labels.tag_count)
-		memcpy(tags, labels.tags, labels.tag_count * sizeof(*tags));
-	tags[labels.tag_count++] = (struct profile_tag){
-		.key = tag_kinds[TAG_INCOMPLETE].key,
-		.text = "yes",
-		.unit = "",
-	};
-	labels.tags = tags;
-	err = profile_add_labels(p, &labels, marked);
-	free(tags);
+	free(sizes);
 	return err;
 }
 
@@ -316,6 +222,7 @@ static int shorten_stacks(struct shortener *s, double *share)
 	struct profile *p = s->p;
 	size_t value = profile_value(p, NULL);
 	uint32_t *marked = calloc(p->label_count + 1, sizeof(*marked)); /* of each labels, + 1 */
+	const struct profile_tag incomplete = { tag_kinds[TAG_INCOMPLETE].key, "yes", 0, "" };
 	uint64_t all = 0, lack = 0;
 	int err = marked ? 0 : -ENOMEM;
 
@@ -335,7 +242,10 @@ static int shorten_stacks(struct shortener *s, double *share)
 		memmove(frames + 1, frames + sample->depth - kept, kept * sizeof(*frames));
 		sample->depth = kept + 1;
 		if (!marked[sample->labels]) {
-			err = mark_incomplete(p, sample->labels, &marked[sample->labels]);
+			marked[sample->labels] = sample->labels;
+			if (!profile_tag_text(&p->labels[sample->labels], TAG_INCOMPLETE))
+				err = profile_tag_labels(p, sample->labels, &incomplete, 1,
+							 &marked[sample->labels]);
 			marked[sample->labels]++;
 		}
 		sample->labels = marked[sample->labels] - 1;
@@ -365,11 +275,10 @@ int coarsen_shorten(struct profile *p, size_t most, double *share)
 	err = err ?: shorten_stacks(&s, share);
 	/* The indexes are of the samples as they were. */
 	index_free(&p->sample_index);
-	index_free(&s.path_index);
 	services_free(&s.services);
 	free(s.functions);
 	free(s.self);
-	free(s.paths);
+	table_free(&s.paths);
 	free(s.path_of_frame);
 	free(s.least);
 	free(s.stacks);

@@ -62,47 +62,29 @@ struct part {
 static int tag_samples(const struct reading *r, const struct archive_window *w, struct profile *p,
 		       bool time_tag)
 {
-	const struct archive_query *q = r->query;
 	uint64_t time_s = p->time_ns / NS_PER_S;
-	size_t count = p->label_count;
+	size_t count = p->label_count, tag_count = 0;
+	struct profile_tag tags[2];
 	uint32_t *map;
 	int err = 0;
 
-	if (!q->host_tag && !time_tag)
+	if (r->query->host_tag)
+		tags[tag_count++] = (struct profile_tag){ tag_kinds[TAG_HOST].key, w->host, 0, "" };
+	if (time_tag)
+		tags[tag_count++] = (struct profile_tag){
+			.key = tag_kinds[TAG_TIME].key,
+			.number = time_s - time_s % r->step_s,
+			.unit = "seconds",
+		};
+	if (!tag_count)
 		return 0;
 	map = calloc(count + 1, sizeof(*map));
 	if (!map)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && !err; i++) {
-		struct profile_labels labels = p->labels[i];
-		struct profile_tag *tags = calloc(labels.tag_count + 2, sizeof(*tags));
-
-		if (!tags) {
-			err = -ENOMEM;
-			break;
-		}
-		if (labels.tag_count)
-			memcpy(tags, labels.tags, labels.tag_count * sizeof(*tags));
-		labels.tags = tags;
-		if (q->host_tag)
-			tags[labels.tag_count++] = (struct profile_tag){
-				.key = tag_kinds[TAG_HOST].key,
-				.text = w->host,
-				.unit = "",
-			};
-		if (time_tag)
-			tags[labels.tag_count++] = (struct profile_tag){
-				.key = tag_kinds[TAG_TIME].key,
-				.number = time_s - time_s % r->step_s,
-				.unit = "seconds",
-			};
-		err = profile_add_labels(p, &labels, &map[i]);
-		free(tags);
-	}
-	for (size_t i = 0; i < p->sample_count && !err; i++)
-		p->samples[i].labels = map[p->samples[i].labels];
-	for (size_t i = 0; i < p->wall_count && !err; i++)
-		p->walls[i].labels = map[p->walls[i].labels];
+	for (size_t i = 0; i < count && !err; i++)
+		err = profile_tag_labels(p, i, tags, tag_count, &map[i]);
+	if (!err)
+		profile_relabel(p, map);
 	free(map);
 	return err;
 }

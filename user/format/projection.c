@@ -7,8 +7,9 @@
 
 #include "profile/build_id.h"
 #include "profile/image_name.h"
+#include "profile/tags.h"
 #include "util/array.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /* What samples differ in. A format that keeps all of it is no projection: nothing is added up. */
 #define DIFFERENCES                                                                        \
@@ -34,9 +35,7 @@ struct projection {
 	const struct profile *p;
 	unsigned int keeps;
 	uint32_t depth_max;
-	struct part *parts;
-	size_t part_count, part_room;
-	struct index part_index;
+	TABLE(struct part) parts;
 	uint32_t *images;  /* of each image: the first copy of its file */
 	uint32_t *first;   /* location i is the frames numbers[first[i]] .. numbers[first[i + 1]) */
 	uint32_t *numbers; /* of parts, the innermost first */
@@ -47,46 +46,12 @@ struct projection {
 	uint32_t *row_of; /* each sample's */
 };
 
-static bool part_equal(const void *array, uint32_t id, const void *key)
-{
-	return memcmp((const struct part *)array + id, key, sizeof(struct part)) == 0;
-}
-
 /* Sets *number to that of the part with this key; adds it if there is none. */
 static int find_part(struct projection *x, uint64_t a, uint64_t b, uint64_t c, uint32_t *number)
 {
 	const struct part part = { { a, b, c } };
-	uint64_t hash = hash_u64(a, hash_u64(b, c));
 
-	*number = index_find(&x->part_index, hash, part_equal, x->parts, &part);
-	if (*number != INDEX_NONE)
-		return 0;
-	if (array_reserve(&x->parts, &x->part_room, x->part_count + 1, sizeof(*x->parts)) ||
-	    index_add(&x->part_index, hash, x->part_count))
-		return -ENOMEM;
-	*number = x->part_count++;
-	x->parts[*number] = part;
-	return 0;
-}
-
-/* Copies of a file are one image, as in the files of formats with addresses, and merged profiles.
- */
-static int find_images(struct projection *x)
-{
-	const struct profile *p = x->p;
-	uint32_t *next = build_id_circles(p);
-
-	x->images = malloc((p->image_count + 1) * sizeof(*x->images));
-	if (!next || !x->images) {
-		free(next);
-		return -ENOMEM;
-	}
-	memset(x->images, 0xff, p->image_count * sizeof(*x->images));
-	for (uint32_t i = 0; i < p->image_count; i++)
-		for (uint32_t j = i; x->images[j] == PROFILE_NONE; j = next[j])
-			x->images[j] = i;
-	free(next);
-	return 0;
+	return table_add(&x->parts, &part, sizeof(part), number);
 }
 
 /* Sets *image and *address to what identifies a location's code in all processes. */
@@ -122,8 +87,9 @@ static int find_frames(struct projection *x, unsigned int cell)
 		count += p->locations[i].line_count ?: 1;
 	x->first = calloc(p->location_count + 1, sizeof(*x->first));
 	x->numbers = malloc((count + 1) * sizeof(*x->numbers));
-	if (!x->first || !x->numbers || find_images(x) ||
-	    find_part(x, 0, 0, 0, &(uint32_t){ SCRIPT }))
+	/* As in the files of formats with addresses, and in merged profiles. */
+	x->images = build_id_firsts(p);
+	if (!x->first || !x->numbers || !x->images || find_part(x, 0, 0, 0, &(uint32_t){ SCRIPT }))
 		return -ENOMEM;
 	count = 0;
 	for (uint32_t i = 0; i < p->location_count && !err; i++) {
@@ -184,9 +150,9 @@ static int find_labels(struct projection *x)
 		} else if (x->keeps & KEEPS(THREADS)) {
 			key[0] = (uint64_t)l->generation << 32 | (l->tid ?: l->pid);
 		} else if (x->keeps & KEEPS(LABEL)) {
-			for (uint32_t j = 0; j < l->tag_count; j++)
-				if (strcmp(l->tags[j].key, PROFILE_LABEL_KEY) == 0)
-					key[0] = (uintptr_t)l->tags[j].text;
+			const struct profile_tag *tag = profile_find_tag(l, PROFILE_LABEL_KEY);
+
+			key[0] = tag ? (uintptr_t)tag->text : 0;
 		}
 		if (find_part(x, key[0], key[1], key[2], &x->labels[i]))
 			return -ENOMEM;
@@ -347,9 +313,8 @@ int projection_make(const struct profile *p, const struct format *format,
 			error_hint(e, "write pprof, which keeps each sample as it is");
 		}
 	}
-	index_free(&x.part_index);
+	table_free(&x.parts);
 	index_free(&x.row_index);
-	free(x.parts);
 	free(x.images);
 	free(x.first);
 	free(x.numbers);

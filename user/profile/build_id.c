@@ -59,32 +59,41 @@ static bool is_copy(const void *images, uint32_t id, const void *image)
 	return build_id_is_copy((const struct profile_image *)images + id, image);
 }
 
-uint32_t *build_id_circles(const struct profile *p)
+uint32_t *build_id_firsts(const struct profile *p)
 {
-	uint32_t *next = calloc(p->image_count + 1, sizeof(*next));
-	struct index firsts = { 0 }; /* the first copy of each file */
-	int err = next ? 0 : -ENOMEM;
+	uint32_t *firsts = calloc(p->image_count + 1, sizeof(*firsts));
+	struct index index = { 0 };
+	int err = firsts ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < p->image_count; i++) {
 		const struct profile_image *image = &p->images[i];
 		uint64_t hash = build_id_hash(image);
-		uint32_t first;
 
-		next[i] = i;
+		firsts[i] = i;
 		if (!image->build_id_size)
 			continue;
-		first = index_find(&firsts, hash, is_copy, p->images, image);
-		if (first == INDEX_NONE) {
-			err = index_add(&firsts, hash, i);
+		firsts[i] = index_find(&index, hash, is_copy, p->images, image);
+		if (firsts[i] != INDEX_NONE)
 			continue;
-		}
-		next[i] = next[first];
-		next[first] = i;
+		firsts[i] = i;
+		err = index_add(&index, hash, i);
 	}
-	index_free(&firsts);
-	if (err) {
-		free(next);
-		return NULL;
+	index_free(&index);
+	if (!err)
+		return firsts;
+	free(firsts);
+	return NULL;
+}
+
+uint32_t *build_id_circles(const struct profile *p)
+{
+	uint32_t *next = build_id_firsts(p);
+
+	for (uint32_t i = 0; next && i < p->image_count; i++) {
+		uint32_t first = next[i];
+
+		next[i] = first == i ? i : next[first];
+		next[first] = i;
 	}
 	return next;
 }

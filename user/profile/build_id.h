@@ -30,9 +30,11 @@ bool build_id_is_copy(const struct profile_image *a, const struct profile_image 
 uint64_t build_id_hash(const struct profile_image *image);
 
 /*
- * Returns for each of p->image_count images the number of the next copy of its file, in a circle;
- * an image without copies has its own number. The caller frees it. NULL: no memory.
+ * Return for each of p->image_count images the number of the first copy of its file, or of the next
+ * one, in a circle; an image without copies has its own number. The caller frees it. NULL: no
+ * memory.
  */
+uint32_t *build_id_firsts(const struct profile *p);
 uint32_t *build_id_circles(const struct profile *p);
 
 #endif

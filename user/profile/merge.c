@@ -671,16 +671,16 @@ static int merge_texts(struct merge *m)
  */
 static int join_copies(struct profile *p, struct error *e)
 {
-	uint32_t *next = build_id_circles(p), i = 0;
+	uint32_t *firsts = build_id_firsts(p), i = 0;
 	struct profile *joined, separate = *p;
 	int err;
 
-	while (next && i < p->image_count && next[i] == i)
+	while (firsts && i < p->image_count && firsts[i] == i)
 		i++;
-	free(next);
-	if (next && i == p->image_count)
+	free(firsts);
+	if (firsts && i == p->image_count)
 		return 0;
-	joined = next ? profile_new() : NULL;
+	joined = firsts ? profile_new() : NULL;
 	if (!joined)
 		return error_no_memory(e);
 	err = profile_merge(joined, p, NULL, e);

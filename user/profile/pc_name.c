@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/image_name.h"
@@ -22,6 +23,31 @@ char *profile_pc_name(const char *path, uint64_t address)
 	    0)
 		return NULL;
 	return name;
+}
+
+char **profile_pc_names(const struct profile *p)
+{
+	char **names = calloc(p->location_count + 1, sizeof(*names));
+
+	for (uint32_t i = 0; names && i < p->location_count; i++) {
+		const struct profile_image *image = profile_location_image(p, i);
+
+		if (p->locations[i].line_count)
+			continue;
+		names[i] = profile_pc_name(image ? image->path : "", p->locations[i].image_address);
+		if (!names[i]) {
+			profile_pc_names_free(p, names);
+			return NULL;
+		}
+	}
+	return names;
+}
+
+void profile_pc_names_free(const struct profile *p, char **names)
+{
+	for (size_t i = 0; names && i < p->location_count; i++)
+		free(names[i]);
+	free(names);
 }
 
 bool profile_is_pc_name(const char *name, const char *path)

@@ -714,6 +714,35 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 	return 0;
 }
 
+int profile_tag_labels(struct profile *p, uint32_t number, const struct profile_tag *tags,
+		       uint32_t count, uint32_t *id)
+{
+	struct profile_labels labels = p->labels[number];
+	struct profile_tag *all = calloc(labels.tag_count + count, sizeof(*all));
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	if (labels.tag_count)
+		memcpy(all, labels.tags, labels.tag_count * sizeof(*all));
+	memcpy(all + labels.tag_count, tags, count * sizeof(*all));
+	labels.tags = all;
+	labels.tag_count += count;
+	err = profile_add_labels(p, &labels, id);
+	free(all);
+	return err;
+}
+
+void profile_relabel(struct profile *p, const uint32_t *map)
+{
+	for (size_t i = 0; i < p->sample_count; i++)
+		p->samples[i].labels = map[p->samples[i].labels];
+	for (size_t i = 0; i < p->arc_count; i++)
+		p->arcs[i].labels = map[p->arcs[i].labels];
+	for (size_t i = 0; i < p->wall_count; i++)
+		p->walls[i].labels = map[p->walls[i].labels];
+}
+
 struct stack {
 	const uint32_t *frames;
 	uint32_t depth;

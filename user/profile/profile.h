@@ -492,6 +492,13 @@ int profile_set_lines(struct profile *p, uint32_t location, const struct profile
 /* labels->tags are copied. */
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id);
 
+/* Sets *id to labels that are as those of this number, with more tags behind the others. */
+int profile_tag_labels(struct profile *p, uint32_t number, const struct profile_tag *tags,
+		       uint32_t count, uint32_t *id);
+
+/* Gives samples, arcs and wall times with labels i the labels map[i]. */
+void profile_relabel(struct profile *p, const uint32_t *map);
+
 /*
  * Sets *id to the number of the sample with this stack and labels; adds it, with values of 0, if
  * there is none. frames: depth location numbers, leaf first. Returns 0 or -ENOMEM.

@@ -13,9 +13,11 @@
 #include "format/dcpi/dcpi.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
+#include "profile/tags.h"
 #include "util/array.h"
 #include "util/cpu.h"
 #include "util/proc_maps.h"
+#include "util/table.h"
 
 /* The samples of one DCPI file: one event in one image with one label. */
 struct group {
@@ -35,17 +37,14 @@ struct group {
 	uint64_t dropped;     /* samples too far from its start for a file */
 };
 
-struct groups {
-	struct group *all;
-	size_t count, room;
-	struct index index;
-	uint32_t *images; /* by image: the first one whose file would have the same name */
-};
+/* The bytes of a group's key. */
+#define GROUP_KEY offsetof(struct group, counts)
 
 struct writer {
 	const struct profile *p;
 	size_t value; /* that the account counts */
-	struct groups groups;
+	TABLE(struct group) groups;
+	uint32_t *images; /* build_id_firsts(): a program in several containers has several paths */
 	struct dcpi_file *files; /* one for each group */
 	/* Linked lists of extras: one for each image, the last for extras without an image. */
 	uint32_t *first_extra, *next_extra;
@@ -57,34 +56,6 @@ struct writer {
 };
 
 /* --- Groups: samples by the file that they go to --- */
-
-static bool group_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct group *a = (const struct group *)array + id, *b = key;
-
-	return a->image == b->image && a->value == b->value && a->addresses == b->addresses &&
-	       a->window == b->window && a->label == b->label;
-}
-
-static int find_group(struct groups *groups, const struct group *key, struct group **group)
-{
-	uint64_t hash = hash_u64((uint64_t)key->image << 32 | key->value,
-				 (uint64_t)key->window << 2 | key->addresses);
-	uint32_t id;
-
-	hash = hash_u64((uintptr_t)key->label, hash);
-	id = index_find(&groups->index, hash, group_equal, groups->all, key);
-	if (id == INDEX_NONE) {
-		id = groups->count;
-		if (array_reserve(&groups->all, &groups->room, groups->count + 1,
-				  sizeof(*groups->all)) ||
-		    index_add(&groups->index, hash, id))
-			return -ENOMEM;
-		groups->all[groups->count++] = *key;
-	}
-	*group = &groups->all[id];
-	return 0;
-}
 
 /* The kind of address that locations of this mapping have. */
 static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
@@ -99,70 +70,42 @@ static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 
 static const char *label_of(const struct profile_labels *labels)
 {
-	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, PROFILE_LABEL_KEY) == 0)
-			return labels->tags[i].text;
-	return NULL;
+	const struct profile_tag *tag = profile_find_tag(labels, PROFILE_LABEL_KEY);
+
+	return tag ? tag->text : NULL;
 }
 
-/* Sets groups->images: a program in several containers has several paths. */
-static int find_copies(struct groups *groups, const struct profile *p)
+static int add_sample(struct writer *w, size_t number, uint32_t value)
 {
-	uint32_t *next = build_id_circles(p);
-
-	groups->images = malloc((p->image_count + 1) * sizeof(*groups->images));
-	if (!next || !groups->images) {
-		free(next);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < p->image_count; i++)
-		groups->images[i] = PROFILE_NONE;
-	for (uint32_t i = 0; i < p->image_count; i++)
-		for (uint32_t j = i; groups->images[j] == PROFILE_NONE; j = next[j])
-			groups->images[j] = i;
-	free(next);
-	return 0;
-}
-
-/* Sets *key to the key of the sample's group. Returns its address in the group. */
-static uint64_t place_sample(const struct groups *groups, const struct profile *p,
-			     const struct profile_sample *sample, struct group *key)
-{
+	const struct profile *p = w->p;
+	const struct profile_sample *sample = &p->samples[number];
 	const struct profile_location *l = NULL;
-	const struct profile_mapping *m;
-
-	*key = (struct group){ .image = PROFILE_NONE,
-			       .label = label_of(&p->labels[sample->labels]) };
-	if (sample->depth)
-		l = &p->locations[p->frames[sample->first_frame]];
-	if (!l || l->mapping == PROFILE_NONE)
-		return 0;
-	m = &p->mappings[l->mapping];
-	key->image = groups->images[m->image];
-	key->addresses = addresses_of(m, &p->images[m->image]);
-	if (key->addresses == DCPI_OWN)
-		return l->image_address;
-	if (key->addresses == DCPI_FILE)
-		return l->address - m->start + m->offset;
-	key->window = l->address >> 32;
-	return l->address;
-}
-
-static int add_sample(struct groups *groups, const struct profile *p, size_t sample, uint32_t value,
-		      struct error *e)
-{
-	int64_t count = p->values[sample * p->value_type_count + value];
-	struct group key, *group;
-	uint64_t address;
+	struct group key = { .image = PROFILE_NONE, .value = value }, *group;
+	int64_t count = p->values[number * p->value_type_count + value];
+	uint64_t address = 0;
+	uint32_t id;
 
 	if (count <= 0)
 		return 0;
-	address = place_sample(groups, p, &p->samples[sample], &key);
-	key.value = value;
-	if (find_group(groups, &key, &group) ||
-	    array_reserve(&group->counts, &group->count_room, group->count + 1,
+	key.label = label_of(&p->labels[sample->labels]);
+	if (sample->depth)
+		l = &p->locations[p->frames[sample->first_frame]];
+	if (l && l->mapping != PROFILE_NONE) {
+		const struct profile_mapping *m = &p->mappings[l->mapping];
+
+		key.image = w->images[m->image];
+		key.addresses = addresses_of(m, &p->images[m->image]);
+		address = key.addresses == DCPI_OWN    ? l->image_address
+			  : key.addresses == DCPI_FILE ? l->address - m->start + m->offset
+						       : l->address;
+		key.window = key.addresses == DCPI_MEMORY ? l->address >> 32 : 0;
+	}
+	if (table_add(&w->groups, &key, GROUP_KEY, &id))
+		return -ENOMEM;
+	group = &w->groups.all[id];
+	if (array_reserve(&group->counts, &group->count_room, group->count + 1,
 			  sizeof(*group->counts)))
-		return error_no_memory(e);
+		return -ENOMEM;
 	group->counts[group->count++] = (struct dcpi_count){ address, count };
 	return 0;
 }
@@ -198,26 +141,13 @@ static void find_range(struct group *g, const struct profile *p)
 	g->dropped = dcpi_fit_range(g->counts, &g->count, &g->start, &g->size);
 }
 
-/* The only label of the profile; NULL: none, or several. */
-static const char *only_label(const struct profile *p)
-{
-	const char *label = NULL;
-
-	for (size_t i = 0; i < p->label_count; i++) {
-		const char *next = label_of(&p->labels[i]);
-
-		if (label && next && next != label)
-			return NULL;
-		label = next ?: label;
-	}
-	return label;
-}
-
 /* Adds the group of an image without samples: its file's header is information, too. */
-static int add_empty(struct groups *groups, const struct profile *p, uint32_t image, size_t value)
+static int add_empty(struct writer *w, uint32_t image)
 {
-	struct group *group, key = { .image = image, .value = value };
+	const struct profile *p = w->p;
+	struct group key = { .image = image, .value = w->value };
 	const struct profile_mapping *m = p->mappings, *end = p->mappings + p->mapping_count;
+	uint32_t id;
 
 	while (m < end && m->image != image)
 		m++;
@@ -226,9 +156,17 @@ static int add_empty(struct groups *groups, const struct profile *p, uint32_t im
 		key.start = m->start;
 		key.size = m->limit - m->start;
 	}
-	if (!p->sample_count)
-		key.label = only_label(p);
-	return find_group(groups, &key, &group);
+	/* The label, if the profile has one alone. */
+	for (size_t i = 0; i < p->label_count && !p->sample_count; i++) {
+		const char *label = label_of(&p->labels[i]);
+
+		if (key.label && label && label != key.label) {
+			key.label = NULL;
+			break;
+		}
+		key.label = label ?: key.label;
+	}
+	return table_add(&w->groups, &key, GROUP_KEY, &id);
 }
 
 /* True if a value is a time that is beside the samples, which is no event that a file counts. */
@@ -241,44 +179,40 @@ static bool is_time(const struct profile *p, size_t value)
 		(strcmp(type, PROFILE_WALL_TYPE) == 0 || strcmp(type, PROFILE_WOKE_TYPE) == 0));
 }
 
-/* Makes the groups of all samples, at least one. Returns 0 or -errno with e set. */
-static int gather_groups(struct writer *w, struct error *e)
+/* Makes the groups of all samples, at least one. Returns 0 or -ENOMEM. */
+static int gather_groups(struct writer *w)
 {
 	const struct profile *p = w->p;
-	struct groups *groups = &w->groups;
-	struct group none = { .image = PROFILE_NONE, .value = w->value }, *first;
-	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0, *seen;
-	int err = find_copies(groups, p) ? error_no_memory(e) : 0;
+	const struct group none = { .image = PROFILE_NONE, .value = w->value };
+	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
+	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
+	uint32_t id;
+	int err;
 
-	for (uint32_t value = 0; value < p->value_type_count && !err; value++) {
+	w->images = build_id_firsts(p);
+	err = seen && w->images ? 0 : -ENOMEM;
+	for (uint32_t value = 0; value < p->value_type_count; value++) {
 		if (is_time(p, value))
 			continue;
 		for (size_t i = 0; i < p->sample_count && !err; i++)
-			err = add_sample(groups, p, i, value, e);
+			err = add_sample(w, i, value);
 	}
-	if (err)
-		return err;
 	/* DCPI files without samples, which the profile was read from, are written again. */
-	seen = calloc(p->image_count + 1, sizeof(*seen));
-	if (!seen)
-		return error_no_memory(e);
-	for (size_t i = 0; i < groups->count; i++)
-		if (groups->all[i].image != PROFILE_NONE)
-			seen[groups->all[i].image] = true;
+	for (size_t i = 0; i < w->groups.count && !err; i++)
+		if (w->groups.all[i].image != PROFILE_NONE)
+			seen[w->groups.all[i].image] = true;
 	for (size_t i = 0; i < p->image_count && from_dcpi && !err; i++)
-		err = seen[i] ? 0 : add_empty(groups, p, i, w->value);
+		err = seen[i] ? 0 : add_empty(w, i);
 	free(seen);
-	if (!err && !groups->count)
-		err = find_group(groups, &none, &first);
-	if (err)
-		return error_no_memory(e);
-	for (size_t i = 0; i < groups->count; i++) {
-		struct group *g = &groups->all[i];
+	if (!err && !w->groups.count)
+		err = table_add(&w->groups, &none, GROUP_KEY, &id);
+	for (size_t i = 0; i < w->groups.count && !err; i++) {
+		struct group *g = &w->groups.all[i];
 
 		g->count = dcpi_body_fold(g->counts, g->count);
 		find_range(g, p);
 	}
-	return 0;
+	return err;
 }
 
 /* --- The image --- */
@@ -462,9 +396,8 @@ static void free_writer(struct writer *w)
 	free(w->next_extra);
 	for (size_t i = 0; i < w->groups.count; i++)
 		free(w->groups.all[i].counts);
-	free(w->groups.all);
-	free(w->groups.images);
-	index_free(&w->groups.index);
+	table_free(&w->groups);
+	free(w->images);
 }
 
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
@@ -472,12 +405,10 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 {
 	struct writer w = { .p = p, .value = profile_value(p, options->value) };
 	struct utsname machine;
-	int err = gather_groups(&w, e);
+	int err = gather_groups(&w);
 	const struct profile_totals *t = &w.p->totals;
 	uint64_t counted = 0;
 
-	if (err)
-		goto out;
 	/* The recorded machine's clock rate is known if it is this machine. */
 	if (uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0)
 		w.cpu_mhz = cpu_mhz();
@@ -496,7 +427,7 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 	}
 	w.accounted = t->known && counted == t->counted && t->ticks >= w.other_ticks;
 	w.files = calloc(w.groups.count ?: 1, sizeof(*w.files));
-	err = w.files ? link_extras(&w) : -ENOMEM;
+	err = err ?: w.files ? link_extras(&w) : -ENOMEM;
 	for (size_t i = 0; i < w.groups.count && !err; i++) {
 		struct group *g = &w.groups.all[i];
 		struct dcpi_file *file = &w.files[i];
@@ -509,7 +440,6 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 		g->counts = NULL;
 	}
 	err = err ? error_no_memory(e) : dcpi_database_write(path, w.files, w.groups.count, e);
-out:
 	free_writer(&w);
 	return err;
 }
@@ -517,10 +447,9 @@ out:
 void dcpi_dropped_images(const struct profile *p, struct format_dropped *dropped)
 {
 	struct writer w = { .p = p };
-	struct error e;
 
 	*dropped = (struct format_dropped){ 0 };
-	if (gather_groups(&w, &e) == 0)
+	if (gather_groups(&w) == 0)
 		for (size_t i = 0; i < w.groups.count; i++) {
 			const struct group *g = &w.groups.all[i];
 			const char *path;

@@ -18,8 +18,8 @@
 #include "profile/pc_name.h"
 #include "profile/thread_state.h"
 #include "util/array.h"
-#include "util/index.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 #define FORMAT_VERSION 61
 
@@ -66,12 +66,11 @@ struct text {
 };
 
 struct function {
-	const char *name, *file; /* "" when unknown */
-	uint32_t image;		 /* PROFILE_NONE: none that has a name */
-	uint32_t line;		 /* where it begins; 0: unknown */
-	uint32_t name_text;	 /* the number of this text */
-	uint32_t library;	 /* numbers; INDEX_NONE: it has none */
-	uint32_t source;
+	uint32_t name_text, file_text; /* the numbers of texts; "" is an unknown file */
+	uint32_t image;		       /* PROFILE_NONE: none that has a name */
+	uint32_t line;		       /* where it begins; 0: unknown */
+	/* What follows from these: numbers; INDEX_NONE: it has none */
+	uint32_t library, source;
 };
 
 /* An image with functions */
@@ -89,9 +88,9 @@ struct stack {
 	uint32_t frame;
 };
 
-/* Names of processes, by PID and generation */
+/* Names of processes */
 struct process {
-	uint64_t id;
+	uint64_t id; /* PID and generation */
 	const char *name;
 };
 
@@ -99,20 +98,15 @@ struct writer {
 	const struct profile *p;
 	FILE *out;
 	size_t value;
-	char **unnamed;	 /* text for each location without a name; NULL: it has one */
+	char **unnamed;	 /* profile_pc_names() */
 	uint32_t *first; /* of each location: its frames begin with this one */
 	struct frame *frames;
 	size_t frame_count;
-	struct function *functions;
-	size_t function_count, function_room;
-	struct stack *stacks;
-	size_t stack_count, stack_room;
+	TABLE(struct function) functions;
+	TABLE(struct stack) stacks;
 	uint32_t *stack_of; /* each sample's; INDEX_NONE: it has no frames */
-	struct text *texts;
-	size_t text_count, text_room;
-	struct process *processes;
-	size_t process_count, process_room;
-	struct index function_index, stack_index, text_index, process_index;
+	TABLE(struct text) texts;
+	TABLE(struct process) processes;
 	struct library *libraries;
 	uint32_t *library_of; /* the number of each image + 1; 0: no function is in it */
 	size_t library_count;
@@ -121,70 +115,43 @@ struct writer {
 	struct pieces pieces;
 };
 
-static bool same_text(const void *texts, uint32_t id, const void *key)
-{
-	return strcmp(((const struct text *)texts)[id].text, key) == 0;
-}
-
 static int text_number(struct writer *w, const char *text, uint32_t *number)
 {
-	uint64_t hash = hash_bytes(text, strlen(text), 0);
-
-	*number = index_find(&w->text_index, hash, same_text, w->texts, text);
-	if (*number != INDEX_NONE)
-		return 0;
-	if (array_reserve(&w->texts, &w->text_room, w->text_count + 1, sizeof(*w->texts)) ||
-	    index_add(&w->text_index, hash, w->text_count))
-		return -ENOMEM;
-	*number = w->text_count;
-	w->texts[w->text_count++] = (struct text){ text, 0 };
-	return 0;
+	return table_add(&w->texts, &(struct text){ .text = text }, TABLE_TEXT, number);
 }
 
-static bool same_function(const void *functions, uint32_t id, const void *key)
+/* name, file, and the image and line of `f`: sets *number to that of the function. */
+static int add_function(struct writer *w, const char *name, const char *file, struct function f,
+			uint32_t *number)
 {
-	const struct function *a = (const struct function *)functions + id, *b = key;
+	struct text *text;
 
-	return a->image == b->image && a->line == b->line && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->file, b->file) == 0;
-}
-
-static int add_function(struct writer *w, struct function *f, uint32_t *number)
-{
-	uint64_t hash = hash_bytes(f->name, strlen(f->name), hash_u64(f->image, f->line));
-	uint32_t file_text;
-	struct text *file;
-
-	*number = index_find(&w->function_index, hash, same_function, w->functions, f);
-	if (*number != INDEX_NONE)
-		return 0;
-	if (array_reserve(&w->functions, &w->function_room, w->function_count + 1,
-			  sizeof(*w->functions)) ||
-	    index_add(&w->function_index, hash, w->function_count) ||
-	    text_number(w, f->name, &f->name_text) || text_number(w, f->file, &file_text))
+	if (text_number(w, name, &f.name_text) || text_number(w, file, &f.file_text))
 		return -ENOMEM;
-	file = &w->texts[file_text];
-	if (*f->file && !file->source) {
+	text = &w->texts.all[f.file_text];
+	if (*file && !text->source) {
 		if (array_reserve(&w->sources, &w->source_room, w->source_count + 1,
 				  sizeof(*w->sources)))
 			return -ENOMEM;
-		w->sources[w->source_count++] = file_text;
-		file->source = w->source_count;
+		w->sources[w->source_count++] = f.file_text;
+		text->source = w->source_count;
 	}
-	f->source = *f->file ? file->source - 1 : INDEX_NONE;
-	if (f->image != PROFILE_NONE && !w->library_of[f->image]) {
+	f.source = *file ? text->source - 1 : INDEX_NONE;
+	f.library = INDEX_NONE;
+	if (f.image != PROFILE_NONE) {
 		struct library *l = &w->libraries[w->library_count];
 
-		l->number = w->library_count++;
-		l->image = f->image;
-		w->library_of[f->image] = w->library_count;
-		if (text_number(w, profile_basename(w->p->images[f->image].path), &l->name_text))
-			return -ENOMEM;
+		if (!w->library_of[f.image]) {
+			l->number = w->library_count++;
+			l->image = f.image;
+			w->library_of[f.image] = w->library_count;
+			if (text_number(w, profile_basename(w->p->images[f.image].path),
+					&l->name_text))
+				return -ENOMEM;
+		}
+		f.library = w->library_of[f.image] - 1;
 	}
-	f->library = f->image == PROFILE_NONE ? INDEX_NONE : w->library_of[f->image] - 1;
-	*number = w->function_count;
-	w->functions[w->function_count++] = *f;
-	return 0;
+	return table_add(&w->functions, &f, offsetof(struct function, library), number);
 }
 
 static enum category category_of(const struct profile *p, const struct profile_location *l,
@@ -211,7 +178,7 @@ static int find_frames(struct writer *w)
 
 	for (size_t i = 0; i < p->location_count; i++)
 		count += p->locations[i].line_count ?: 1;
-	w->unnamed = calloc(p->location_count + 1, sizeof(*w->unnamed));
+	w->unnamed = profile_pc_names(p);
 	w->first = calloc(p->location_count + 1, sizeof(*w->first));
 	w->libraries = calloc(p->image_count + 1, sizeof(*w->libraries));
 	w->library_of = calloc(p->image_count + 1, sizeof(*w->library_of));
@@ -222,7 +189,6 @@ static int find_frames(struct writer *w)
 		const struct profile_location *l = &p->locations[i];
 		const struct profile_image *image = profile_location_image(p, i);
 		struct function f = {
-			.file = "",
 			.image = image && *image->path ? (uint32_t)(image - p->images)
 						       : PROFILE_NONE,
 		};
@@ -231,36 +197,26 @@ static int find_frames(struct writer *w)
 		w->first[i] = w->frame_count;
 		w->frame_count += l->line_count ?: 1;
 		if (!l->line_count) {
-			f.name = w->unnamed[i] =
-				profile_pc_name(image ? image->path : "", l->image_address);
-			if (!f.name || add_function(w, &f, &frame->function))
+			if (add_function(w, w->unnamed[i], "", f, &frame->function))
 				return -ENOMEM;
-			frame->category = category_of(p, l, f.name);
+			frame->category = category_of(p, l, w->unnamed[i]);
 		}
 		for (uint32_t j = l->line_count; j-- > 0; frame++) {
 			const struct profile_line *line = &p->lines[l->first_line + j];
 			const struct profile_function *function = &p->functions[line->function];
 
-			f.name = function->name;
-			f.file = line->file ?: function->file;
 			f.line = line->file ? 0 : function->start_line;
 			frame->line = line->line;
 			frame->column = line->column;
 			frame->depth = l->line_count - 1 - j;
-			frame->category = category_of(p, l, f.name);
-			if (add_function(w, &f, &frame->function))
+			frame->category = category_of(p, l, function->name);
+			if (add_function(w, function->name, line->file ?: function->file, f,
+					 &frame->function))
 				return -ENOMEM;
 		}
 	}
 	w->first[p->location_count] = w->frame_count;
 	return 0;
-}
-
-static bool same_stack(const void *stacks, uint32_t id, const void *key)
-{
-	const struct stack *a = (const struct stack *)stacks + id, *b = key;
-
-	return a->prefix == b->prefix && a->frame == b->frame;
 }
 
 /*
@@ -283,31 +239,17 @@ static int find_stacks(struct writer *w)
 
 			for (uint32_t frame = w->first[location]; frame < w->first[location + 1];
 			     frame++) {
-				struct stack stack = { number, frame };
-				uint64_t hash = hash_u64(frame, number);
+				const struct stack stack = { number, frame };
 
-				number = index_find(&w->stack_index, hash, same_stack, w->stacks,
-						    &stack);
-				if (number != INDEX_NONE)
-					continue;
-				if (w->stack_count == STACKS_MAX)
-					return -E2BIG;
-				if (array_reserve(&w->stacks, &w->stack_room, w->stack_count + 1,
-						  sizeof(*w->stacks)) ||
-				    index_add(&w->stack_index, hash, w->stack_count))
+				if (table_add(&w->stacks, &stack, sizeof(stack), &number))
 					return -ENOMEM;
-				number = w->stack_count++;
-				w->stacks[number] = stack;
+				if (number >= STACKS_MAX)
+					return -E2BIG;
 			}
 		}
 		w->stack_of[i] = number;
 	}
 	return 0;
-}
-
-static bool same_process(const void *processes, uint32_t id, const void *key)
-{
-	return ((const struct process *)processes)[id].id == *(const uint64_t *)key;
 }
 
 static uint64_t process_id(const struct profile_labels *l)
@@ -320,18 +262,12 @@ static int find_processes(struct writer *w)
 {
 	for (size_t i = 0; i < w->p->label_count; i++) {
 		const struct profile_labels *l = &w->p->labels[i];
-		struct process process = { process_id(l), l->comm };
-		uint64_t hash = hash_u64(process.id, 0);
+		const struct process process = { process_id(l), l->comm };
+		uint32_t number;
 
-		if (!l->pid || l->tid != l->pid ||
-		    index_find(&w->process_index, hash, same_process, w->processes, &process.id) !=
-			    INDEX_NONE)
-			continue;
-		if (array_reserve(&w->processes, &w->process_room, w->process_count + 1,
-				  sizeof(*w->processes)) ||
-		    index_add(&w->process_index, hash, w->process_count))
+		if (l->pid && l->tid == l->pid &&
+		    table_add(&w->processes, &process, sizeof(process.id), &number))
 			return -ENOMEM;
-		w->processes[w->process_count++] = process;
 	}
 	return 0;
 }
@@ -548,14 +484,14 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 		last--;
 	l = &p->labels[p->samples[pieces[last].sample].labels];
 	id = process_id(l);
-	process = index_find(&w->process_index, hash_u64(id, 0), same_process, w->processes, &id);
+	process = table_find(&w->processes, &id, sizeof(id));
 	fputs("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 	      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\"name\":",
 	      out);
 	json_text_put(*l->comm ? l->comm : type->type, out);
 	fprintf(out, ",\"isMainThread\":%s,\"processName\":",
 		!l->pid || l->tid == l->pid ? "true" : "false");
-	json_text_put(process == INDEX_NONE ? l->comm : w->processes[process].name, out);
+	json_text_put(process == INDEX_NONE ? l->comm : w->processes.all[process].name, out);
 	fprintf(out, ",\"pid\":\"%" PRIu32, l->pid);
 	if (l->generation)
 		fprintf(out, ".%" PRIu32, l->generation);
@@ -633,13 +569,13 @@ static int put_file(struct writer *w)
 	put_meta(w);
 	put_libraries(w);
 	fputs(",\n\"shared\":{\"stringArray\":[", out);
-	for (size_t i = 0; i < w->text_count; i++) {
+	for (size_t i = 0; i < w->texts.count; i++) {
 		fputs(i ? ",\n" : "\n", out);
-		json_text_put(w->texts[i].text, out);
+		json_text_put(w->texts.all[i].text, out);
 	}
 	putc(']', out);
-	put_table("funcTable", function_columns, w->functions, sizeof(*w->functions),
-		  w->function_count, out);
+	put_table("funcTable", function_columns, w->functions.all, sizeof(*w->functions.all),
+		  w->functions.count, out);
 	put_table("resourceTable", resource_columns, w->libraries, sizeof(*w->libraries),
 		  w->library_count, out);
 	put_table("sources", source_columns, w->sources, sizeof(*w->sources), w->source_count, out);
@@ -647,7 +583,8 @@ static int put_file(struct writer *w)
 	      "\"functionSize\":[]}",
 	      out);
 	put_table("frameTable", frame_columns, w->frames, sizeof(*w->frames), w->frame_count, out);
-	put_table("stackTable", stack_columns, w->stacks, sizeof(*w->stacks), w->stack_count, out);
+	put_table("stackTable", stack_columns, w->stacks.all, sizeof(*w->stacks.all),
+		  w->stacks.count, out);
 	fputs("},\n\"threads\":[", out);
 	pieces = w->pieces.list;
 	for (size_t i = 0, end; i < w->pieces.count; i = end) {
@@ -666,24 +603,18 @@ static int firefox_write(const struct profile *p, const struct format_options *o
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
 	int err = put_file(&w);
 
-	for (size_t i = 0; i < p->location_count && w.unnamed; i++)
-		free(w.unnamed[i]);
-	free(w.unnamed);
+	profile_pc_names_free(p, w.unnamed);
 	free(w.first);
 	free(w.frames);
-	free(w.functions);
-	free(w.stacks);
+	table_free(&w.functions);
+	table_free(&w.stacks);
 	free(w.stack_of);
-	free(w.texts);
-	free(w.processes);
+	table_free(&w.texts);
+	table_free(&w.processes);
 	free(w.libraries);
 	free(w.library_of);
 	free(w.sources);
 	pieces_free(&w.pieces);
-	index_free(&w.function_index);
-	index_free(&w.stack_index);
-	index_free(&w.text_index);
-	index_free(&w.process_index);
 	if (err != -E2BIG)
 		return err ? error_no_memory(e) : 0;
 	error_set(e, 0, "more than %d call paths, which the Firefox Profiler could not show",

@@ -26,7 +26,7 @@ struct writer {
 	size_t line_count, line_room;
 	struct index index;
 	char **functions; /* escaped name of each function; NULL: needs no escapes */
-	char **unnamed;	  /* text for each location without a name; NULL: it has one */
+	char **unnamed;	  /* profile_pc_names(), escaped */
 };
 
 static int make_names(struct writer *w)
@@ -34,28 +34,21 @@ static int make_names(struct writer *w)
 	const struct profile *p = w->p;
 
 	w->functions = calloc(p->function_count + 1, sizeof(*w->functions));
-	w->unnamed = calloc(p->location_count + 1, sizeof(*w->unnamed));
+	w->unnamed = profile_pc_names(p);
 	if (!w->functions || !w->unnamed)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->function_count; i++)
 		if (folded_escape(p->functions[i].name, &w->functions[i]))
 			return -ENOMEM;
-	for (uint32_t i = 0; i < p->location_count; i++) {
-		const struct profile_location *l = &p->locations[i];
-		const struct profile_image *image = profile_location_image(p, i);
-		char *name;
+	for (size_t i = 0; i < p->location_count; i++) {
+		char *name = w->unnamed[i], *escaped = NULL;
 
-		if (l->line_count)
-			continue;
-		name = profile_pc_name(image ? image->path : "", l->image_address);
-		if (!name || folded_escape(name, &w->unnamed[i])) {
-			free(name);
+		if (name && folded_escape(name, &escaped))
 			return -ENOMEM;
-		}
-		if (w->unnamed[i])
+		if (escaped) {
+			w->unnamed[i] = escaped;
 			free(name);
-		else
-			w->unnamed[i] = name;
+		}
 	}
 	return 0;
 }
@@ -154,10 +147,8 @@ int folded_write(const struct profile *p, const struct format_options *options, 
 		fputs(FOLDED_EMPTY, out);
 	for (size_t i = 0; w.functions && i < p->function_count; i++)
 		free(w.functions[i]);
-	for (size_t i = 0; w.unnamed && i < p->location_count; i++)
-		free(w.unnamed[i]);
 	free(w.functions);
-	free(w.unnamed);
+	profile_pc_names_free(p, w.unnamed);
 	index_free(&w.index);
 	free(w.lines);
 	free(w.texts);

@@ -23,7 +23,7 @@ struct writer {
 	const struct profile *p;
 	FILE *out;
 	size_t value;
-	char **unnamed; /* text for each location without a name; NULL: it has one */
+	char **unnamed; /* profile_pc_names() */
 	struct frame *frames;
 	size_t frame_count, frame_room;
 	struct index index;
@@ -63,7 +63,7 @@ static int find_frames(struct writer *w)
 
 	for (size_t i = 0; i < p->location_count; i++)
 		count += p->locations[i].line_count ?: 1;
-	w->unnamed = calloc(p->location_count + 1, sizeof(*w->unnamed));
+	w->unnamed = profile_pc_names(p);
 	w->first = calloc(p->location_count + 1, sizeof(*w->first));
 	w->numbers = calloc(count + 1, sizeof(*w->numbers));
 	if (!w->unnamed || !w->first || !w->numbers)
@@ -75,9 +75,8 @@ static int find_frames(struct writer *w)
 
 		w->first[i] = at;
 		if (!l->line_count) {
-			w->unnamed[i] = profile_pc_name(frame.file, l->image_address);
 			frame.name = w->unnamed[i];
-			if (!frame.name || add_frame(w, &frame, &w->numbers[at++]))
+			if (add_frame(w, &frame, &w->numbers[at++]))
 				return -ENOMEM;
 		}
 		for (uint32_t j = l->line_count; j-- > 0;) {
@@ -221,9 +220,7 @@ static int speedscope_write(const struct profile *p, const struct format_options
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
 	int err = print_file(&w);
 
-	for (size_t i = 0; i < p->location_count && w.unnamed; i++)
-		free(w.unnamed[i]);
-	free(w.unnamed);
+	profile_pc_names_free(p, w.unnamed);
 	free(w.frames);
 	free(w.first);
 	free(w.numbers);
