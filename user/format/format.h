@@ -89,8 +89,9 @@ struct format {
 	 * Fills an empty profile. Unless the format streams, the whole input is in the window.
 	 * Deviations that real writers have and other readers accept get a profile_warn().
 	 * Corrupt input is an error that names path, offset or line, and reason; the profile then
-	 * holds what was read before, and is valid. Returns 0 or -errno with e set. Memory is at
-	 * most proportional to the input's size; in a format that streams, to its distinct stacks.
+	 * holds what was read before, and is valid. Returns 0 or -errno with e set; but for
+	 * -ENOMEM, which the caller sets it to. Memory is at most proportional to the input's size;
+	 * in a format that streams, to its distinct stacks.
 	 */
 	int (*read)(struct input *in, struct profile *p, struct error *e);
 

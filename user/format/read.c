@@ -74,6 +74,8 @@ static int read_format(const struct format *format, struct input *in, struct pro
 	if (err)
 		return err;
 	err = format->read(in, p, e);
+	if (err == -ENOMEM)
+		return error_no_memory(e);
 	if (!err || (p->sample_count == 0 && p->arc_count == 0))
 		return err;
 	if (in->options.salvage && err != -ENOMEM)

@@ -48,6 +48,16 @@ static inline bool tick_is_chosen(const struct tick_choice *choice, uint64_t tim
 	       choice->outside;
 }
 
+/* Adds a tick of a file if it is to be kept. choice: NULL: it is. Returns 0 or -ENOMEM. */
+static inline int tick_list_choose(struct tick_list *list, struct tick_choice *choice,
+				   uint32_t number, uint64_t time_ns)
+{
+	if (choice)
+		choice->count++;
+	return choice && !tick_is_chosen(choice, time_ns) ? 0
+							  : tick_list_add(list, number, time_ns);
+}
+
 void tick_list_free(struct tick_list *list);
 
 /* Sample i's times are times[first[i] .. first[i + 1]), the earliest first. */

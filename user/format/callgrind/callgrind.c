@@ -51,7 +51,7 @@ struct name {
 	uint32_t part; /* the part of the file that defines it */
 };
 struct names {
-	TABLE(struct name) table;
+	TABLE(struct name) table; /* by number */
 };
 
 /* An event. Texts are interned; NULL: not in the file so far. */
@@ -173,7 +173,7 @@ static bool take_any_number(struct text *t, uint64_t *value)
 /* Sets *interned to the profile's copy of `t`. */
 static int intern(struct reader *r, struct text t, const char **interned)
 {
-	return profile_string_n(r->p, t.at, t.end - t.at, interned) ? error_no_memory(r->e) : 0;
+	return profile_string_n(r->p, t.at, t.end - t.at, interned);
 }
 
 /* Sets *name to the interned name that `t` stands for: "(1) name", "(1)" or "name". */
@@ -203,7 +203,7 @@ static int take_name(struct reader *r, struct names *names, struct text t, const
 		return err;
 	new.text = *name;
 	if (table_add(&names->table, &new, sizeof(new.number), &id))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	/* Each part may define all numbers again. */
 	known = &names->table.all[id];
 	if (known->part == r->part && known->text != *name)
@@ -236,7 +236,7 @@ static int find_object(struct reader *r, const char *path, const uint8_t *build_
 	if (profile_add_image(p, path, build_id, build_id_size, &image) ||
 	    profile_add_mapping(p, 0, 0, 0, image, mapping) ||
 	    index_add(&r->mapping_index, hash, *mapping))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	p->mappings[*mapping].linked = true;
 	return 0;
 }
@@ -262,10 +262,8 @@ static int find_function(struct reader *r, struct place *place)
 	place->id = index_find(&r->function_index, hash, function_equal, r->p->functions, &f);
 	if (place->id != INDEX_NONE)
 		return 0;
-	if (profile_add_function(r->p, &f, &place->id) ||
-	    index_add(&r->function_index, hash, place->id))
-		return error_no_memory(r->e);
-	return 0;
+	return profile_add_function(r->p, &f, &place->id)
+		       ?: index_add(&r->function_index, hash, place->id);
 }
 
 /* --- Events --- */
@@ -349,7 +347,7 @@ static int add_value_type(struct reader *r, struct event *event)
 	if (err)
 		return err;
 	event->value = r->p->value_type_count;
-	return profile_add_value_type(r->p, type, unit) ? error_no_memory(r->e) : 0;
+	return profile_add_value_type(r->p, type, unit);
 }
 
 /*
@@ -475,8 +473,7 @@ static int settle_events(struct reader *r)
 		if (!event->counted && expand(events, event) && event->value == PROFILE_NONE)
 			err = add_value_type(r, event);
 	}
-	if (!err && profile_widen_values(r->p, r->width))
-		err = error_no_memory(r->e);
+	err = err ?: profile_widen_values(r->p, r->width);
 	r->width = r->p->value_type_count;
 	return err;
 }
@@ -510,7 +507,7 @@ static int finish_events(struct reader *r)
 							   "the event %s is dropped: \"%s\" is "
 							   "cyclic, or not a sum of events",
 							   event->name, event->formula))
-				return error_no_memory(r->e);
+				return -ENOMEM;
 			continue;
 		}
 		type = &p->value_types[event->value];
@@ -538,21 +535,20 @@ static int finish_events(struct reader *r)
 
 static const char unknown[] = "???";
 
-/* The names of a callee are valid for one call or jump. */
-static void forget_callee(struct reader *r)
+/* Ends a call or jump, whose names of a callee are valid for it alone. */
+static void end_association(struct reader *r)
 {
+	r->association.waits = false;
 	r->callee = (struct place){ .mapping = PROFILE_NONE, .id = PROFILE_NONE };
 }
 
 /* Drops a call or jump that still waits for its cost line. */
-static int end_association(struct reader *r)
+static void drop_association(struct reader *r)
 {
 	if (!r->association.waits)
-		return 0;
+		return;
 	overlook(r, OVERSIGHT_NO_COSTS);
-	r->association.waits = false;
-	forget_callee(r);
-	return 0;
+	end_association(r);
 }
 
 static int take_object(struct reader *r, struct text value, struct place *place)
@@ -568,12 +564,12 @@ static int take_object(struct reader *r, struct text value, struct place *place)
 	return find_object(r, path, NULL, 0, &place->mapping);
 }
 
-static int take_file(struct reader *r, struct text value, const char **file)
+static int take_file(struct reader *r, struct text value, struct place *place)
 {
-	int err = take_name(r, &r->files, value, file);
+	int err = take_name(r, &r->files, value, &place->file);
 
-	if (!err && strcmp(*file, unknown) == 0)
-		err = intern(r, (struct text){ unknown, unknown }, file);
+	if (!err && strcmp(place->file, unknown) == 0)
+		err = intern(r, (struct text){ unknown, unknown }, &place->file);
 	return err;
 }
 
@@ -587,50 +583,28 @@ static int take_function(struct reader *r, struct text value, struct place *plac
 	return err;
 }
 
-static int read_ob(struct reader *r, struct text value)
+static int read_fl(struct reader *r, struct text value, struct place *here)
 {
-	return take_object(r, value, &r->here);
-}
+	int err = take_file(r, value, here);
 
-static int read_fl(struct reader *r, struct text value)
-{
-	int err = take_file(r, value, &r->fl);
-
-	r->here.file = r->fl;
+	r->fl = here->file;
 	return err;
 }
 
-static int read_fi(struct reader *r, struct text value)
-{
-	return take_file(r, value, &r->here.file);
-}
-
 /* Goes back to the file of fl=, unless the writer uses fi= only. */
-static int read_fn(struct reader *r, struct text value)
+static int read_fn(struct reader *r, struct text value, struct place *here)
 {
-	int err = end_association(r);
-
+	drop_association(r);
 	if (r->fl)
-		r->here.file = r->fl;
-	r->here.home = r->here.file;
-	return err ?: take_function(r, value, &r->here);
+		here->file = r->fl;
+	here->home = here->file;
+	return take_function(r, value, here);
 }
 
-static int read_cob(struct reader *r, struct text value)
+static int read_cfn(struct reader *r, struct text value, struct place *callee)
 {
-	return take_object(r, value, &r->callee);
-}
-
-static int read_cfl(struct reader *r, struct text value)
-{
-	return take_file(r, value, &r->callee.file);
-}
-
-static int read_cfn(struct reader *r, struct text value)
-{
-	int err = end_association(r);
-
-	return err ?: take_function(r, value, &r->callee);
+	drop_association(r);
+	return take_function(r, value, callee);
 }
 
 /* --- Numbers --- */
@@ -710,13 +684,11 @@ static void take_target(struct reader *r, struct text t)
 static int begin_association(struct reader *r, enum profile_arc_kind kind, struct text *value)
 {
 	struct association *a = &r->association;
-	int err = end_association(r);
 	int64_t count;
 
+	drop_association(r);
 	a->waits = true;
 	a->arc = (struct profile_arc){ .kind = kind };
-	if (err)
-		return err;
 	if (!take_cost(r, value, &count))
 		return input_line_error(r->in, r->e, "the count is not a number");
 	if (count < 0)
@@ -725,26 +697,28 @@ static int begin_association(struct reader *r, enum profile_arc_kind kind, struc
 	return 0;
 }
 
-static int read_calls(struct reader *r, struct text value)
+static int read_calls(struct reader *r, struct text value, struct place *callee)
 {
 	int err = begin_association(r, PROFILE_CALL, &value);
 
+	(void)callee;
 	if (!err)
 		take_target(r, value);
 	return err;
 }
 
-static int read_jump(struct reader *r, struct text value)
+static int read_jump(struct reader *r, struct text value, struct place *callee)
 {
 	int err = begin_association(r, PROFILE_JUMP, &value);
 
+	(void)callee;
 	if (!err)
 		take_target(r, value);
 	return err;
 }
 
 /* FOLLOWED/EXECUTED TARGET by callgrind, EXECUTED FOLLOWED TARGET by its manual. */
-static int read_jcnd(struct reader *r, struct text value)
+static int read_jcnd(struct reader *r, struct text value, struct place *callee)
 {
 	struct profile_arc *arc = &r->association.arc;
 	struct text first = take_token(&value);
@@ -752,6 +726,7 @@ static int read_jcnd(struct reader *r, struct text value)
 	int64_t second;
 	int err;
 
+	(void)callee;
 	if (slash) {
 		value.at = slash + 1;
 		first.end = slash;
@@ -784,10 +759,9 @@ static int add_location(struct reader *r, struct place *place, const struct posi
 	line.function = place->id;
 	if (place->file != place->home)
 		line.file = place->file;
-	if (!err && profile_add_line_location(r->p, position->at[POSITION_INSTR], place->mapping,
-					      &line, 1, location))
-		err = error_no_memory(r->e);
-	return err;
+	return err
+		       ?: profile_add_line_location(r->p, position->at[POSITION_INSTR],
+						    place->mapping, &line, 1, location);
 }
 
 static int add_arc(struct reader *r)
@@ -814,10 +788,8 @@ static int add_arc(struct reader *r)
 		err = add_location(r, callee, &r->association.target, &arc->to);
 	arc->labels = r->labels;
 	/* The cost line after a jump has a position only. */
-	if (!err && profile_add_arc(r->p, arc, arc->kind == PROFILE_CALL ? r->values : NULL))
-		err = error_no_memory(r->e);
-	r->association.waits = false;
-	forget_callee(r);
+	err = err ?: profile_add_arc(r->p, arc, arc->kind == PROFILE_CALL ? r->values : NULL);
+	end_association(r);
 	return err;
 }
 
@@ -835,9 +807,7 @@ static int add_sample(struct reader *r)
 	if (!counted)
 		return 0;
 	err = add_location(r, &r->here, &r->last, &location);
-	if (!err && profile_add_sample(r->p, &location, 1, r->labels, r->values))
-		err = error_no_memory(r->e);
-	return err;
+	return err ?: profile_add_sample(r->p, &location, 1, r->labels, r->values);
 }
 
 /*
@@ -879,11 +849,11 @@ static int read_cost_line(struct reader *r, struct text t)
 		return input_line_error(r->in, r->e, "a cost line before any \"events:\" line");
 	if (r->events.changed)
 		err = settle_events(r);
-	if (!err && r->labels == PROFILE_NONE && profile_add_labels(r->p, &labels, &r->labels))
-		err = error_no_memory(r->e);
+	if (!err && r->labels == PROFILE_NONE)
+		err = profile_add_labels(r->p, &labels, &r->labels);
 	if (!err && !r->here.function) {
 		overlook(r, OVERSIGHT_NO_FUNCTION);
-		err = read_fn(r, text_of(unknown));
+		err = read_fn(r, text_of(unknown), &r->here);
 	}
 	if (err)
 		return err;
@@ -913,15 +883,17 @@ static int read_cost_line(struct reader *r, struct text t)
 	return r->association.waits ? add_arc(r) : add_sample(r);
 }
 
+/* What the names are of: where costs are counted, or the callee of the next call. */
 static const struct {
 	const char *key;
-	int (*read)(struct reader *r, struct text value);
+	int (*read)(struct reader *r, struct text value, struct place *place);
+	bool of_callee;
 } keys[] = {
-	{ "fn", read_fn },   { "fl", read_fl },	    { "fi", read_fi },
-	{ "fe", read_fi },   { "cfn", read_cfn },   { "calls", read_calls },
-	{ "cfi", read_cfl }, { "cfl", read_cfl },   { "ob", read_ob },
-	{ "cob", read_cob }, { "jcnd", read_jcnd }, { "jump", read_jump },
-	{ "jfi", read_cfl }, { "jfn", read_cfn },   { "rcalls", read_calls },
+	{ "fn", read_fn, false },     { "fl", read_fl, false },	   { "fi", take_file, false },
+	{ "fe", take_file, false },   { "cfn", read_cfn, true },   { "calls", read_calls, true },
+	{ "cfi", take_file, true },   { "cfl", take_file, true },  { "ob", take_object, false },
+	{ "cob", take_object, true }, { "jcnd", read_jcnd, true }, { "jump", read_jump, true },
+	{ "jfi", take_file, true },   { "jfn", read_cfn, true },   { "rcalls", read_calls, true },
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(*keys))
@@ -935,12 +907,6 @@ static size_t find_key(struct text key)
 	return i;
 }
 
-/* True if the key is known in a line "key=value". */
-static bool is_body_key(struct text key)
-{
-	return find_key(key) < KEY_COUNT;
-}
-
 /*
  * --- The header of a part: "key: value". The value of a "desc:" line is again "Key: value": the
  * keys that callgrind_write.c writes set members of the profile, others are kept as extras. ---
@@ -949,16 +915,7 @@ static bool is_body_key(struct text key)
 static int add_extra(struct reader *r, struct text line)
 {
 	trim_end(&line);
-	if (profile_add_extra(r->p, CALLGRIND_NAME, PROFILE_NONE, line.at, line.end - line.at))
-		return error_no_memory(r->e);
-	return 0;
-}
-
-static int read_creator(struct reader *r, struct text value)
-{
-	(void)value;
-	r->has_creator = true;
-	return 0;
+	return profile_add_extra(r->p, CALLGRIND_NAME, PROFILE_NONE, line.at, line.end - line.at);
 }
 
 static int read_version(struct reader *r, struct text value)
@@ -973,23 +930,12 @@ static int read_version(struct reader *r, struct text value)
 }
 
 /* An ID that is not a 32-bit number is unknown: 0. */
-static int read_id(struct reader *r, struct text value, uint32_t *id)
+static void read_id(struct reader *r, struct text value, void *id)
 {
 	uint64_t number;
 
-	*id = take_any_number(&value, &number) && number <= UINT32_MAX ? number : 0;
+	*(uint32_t *)id = take_any_number(&value, &number) && number <= UINT32_MAX ? number : 0;
 	r->labels = PROFILE_NONE;
-	return 0;
-}
-
-static int read_pid(struct reader *r, struct text value)
-{
-	return read_id(r, value, &r->pid);
-}
-
-static int read_thread(struct reader *r, struct text value)
-{
-	return read_id(r, value, &r->tid);
 }
 
 static int read_command(struct reader *r, struct text value)
@@ -1021,37 +967,31 @@ static int read_positions(struct reader *r, struct text value)
 	return 0;
 }
 
-static void read_claim(struct reader *r, struct text value, struct claim *claim)
+static void read_claim(struct reader *r, struct text value, void *to)
 {
+	struct claim *claim = to;
+
 	*claim = (struct claim){ .line = r->in->line };
 	while (claim->count < EVENTS_MAX && (take_blanks(&value), !is_empty(&value)) &&
 	       take_cost(r, &value, &claim->costs[claim->count]))
 		claim->count++;
 }
 
-static int read_summary(struct reader *r, struct text value)
-{
-	read_claim(r, value, &r->summary);
-	return 0;
-}
-
-static int read_totals(struct reader *r, struct text value)
-{
-	read_claim(r, value, &r->totals);
-	return 0;
-}
-
 /* --- desc: --- */
 
-static const struct {
+/* What is in struct profile, at this offset. */
+static const struct member {
 	const char *key;
-	size_t offset; /* in struct profile */
+	size_t offset;
 } numbers[] = {
 	{ "Start", offsetof(struct profile, time_ns) },
 	{ "Duration", offsetof(struct profile, duration_ns) },
 	{ "All samples", offsetof(struct profile, all_samples) },
 	{ "All CPU time", offsetof(struct profile, all_cpu_ns) },
 	{ "All duration", offsetof(struct profile, all_duration_ns) },
+}, texts[] = {
+	{ "Event", offsetof(struct profile, event) },
+	{ "Host", offsetof(struct profile, host) },
 };
 
 /*
@@ -1059,29 +999,6 @@ static const struct {
  * has in files by callgrind_write.c.
  */
 typedef int description_reader(struct reader *r, struct text value, bool *taken);
-
-static int read_clock(struct reader *r, struct text value, bool *taken)
-{
-	(void)taken;
-	return intern(r, value, &r->p->event);
-}
-
-static int read_host(struct reader *r, struct text value, bool *taken)
-{
-	(void)taken;
-	return intern(r, value, &r->p->host);
-}
-
-static int read_comment(struct reader *r, struct text value, bool *taken)
-{
-	const char *comment;
-	int err = intern(r, value, &comment);
-
-	(void)taken;
-	if (!err && profile_add_comment(r->p, comment))
-		err = error_no_memory(r->e);
-	return err;
-}
 
 /* NUMBER ns, or NUMBER EVENT */
 static int read_period(struct reader *r, struct text value, bool *taken)
@@ -1125,15 +1042,11 @@ static int read_lost(struct reader *r, struct text value, bool *taken)
 {
 	const char *cause;
 	uint64_t count;
-	int err;
 
 	*taken = take_number(&value, 10, &count) && take_blanks(&value) && !is_empty(&value);
 	if (!*taken)
 		return 0;
-	err = intern(r, value, &cause);
-	if (!err && profile_add_lost(r->p, cause, count))
-		err = error_no_memory(r->e);
-	return err;
+	return intern(r, value, &cause) ?: profile_add_lost(r->p, cause, count);
 }
 
 /* HEX PATH */
@@ -1144,24 +1057,21 @@ static int read_build_id(struct reader *r, struct text value, bool *taken)
 	size_t size = build_id_parse(hex.at, hex.end - hex.at, id);
 	const char *path;
 	uint32_t mapping;
-	int err;
 
 	take_blanks(&value);
 	*taken = size && !is_empty(&value);
 	if (!*taken)
 		return 0;
-	err = intern(r, value, &path);
-	if (!err)
-		err = find_object(r, path, id, size, &mapping);
-	return err;
+	return intern(r, value, &path) ?: find_object(r, path, id, size, &mapping);
 }
 
 static const struct {
 	const char *key;
 	description_reader *read;
 } descriptions[] = {
-	{ "Event", read_clock },       { "Host", read_host }, { "Comment", read_comment },
-	{ "Period", read_period },     { "Unit", read_unit }, { "Lost", read_lost },
+	{ "Period", read_period },
+	{ "Unit", read_unit },
+	{ "Lost", read_lost },
 	{ "Build ID", read_build_id },
 };
 
@@ -1180,6 +1090,7 @@ static int read_description(struct reader *r, struct text value, struct text lin
 	const char *colon = memchr(value.at, ':', value.end - value.at);
 	struct text key = { value.at, colon };
 	bool taken = false;
+	const char *text;
 	uint64_t number;
 	int err = 0;
 
@@ -1193,6 +1104,15 @@ static int read_description(struct reader *r, struct text value, struct text lin
 		if (taken)
 			memcpy((char *)r->p + numbers[i].offset, &number, sizeof(number));
 	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (!text_is(&key, texts[i].key))
+			continue;
+		err = intern(r, value, &text);
+		memcpy((char *)r->p + texts[i].offset, &text, err ? 0 : sizeof(text));
+		return err;
+	}
+	if (text_is(&key, "Comment"))
+		return intern(r, value, &text) ?: profile_add_comment(r->p, text);
 	for (int i = 0; i < ACCOUNT_COUNT && !taken; i++) {
 		taken = text_is(&key, account_counters[i].callgrind ?: account_counters[i].name) &&
 			take_number_ns(value, &number);
@@ -1209,40 +1129,35 @@ static int read_description(struct reader *r, struct text value, struct text lin
 	return err || taken ? err : add_extra(r, line);
 }
 
-static int read_part(struct reader *r, struct text value)
-{
-	(void)r;
-	(void)value;
-	return 0;
-}
-
-static const struct {
+/* Either is read by a function of its own; or a member of struct reader, by another. */
+static const struct header {
 	const char *key;
 	int (*read)(struct reader *r, struct text value);
+	void (*read_member)(struct reader *r, struct text value, void *member);
+	size_t member;
 	bool anywhere; /* valid in the body, too */
 } headers[] = {
-	{ "version", read_version, false },
-	{ "creator", read_creator, false },
-	{ "pid", read_pid, false },
-	{ "cmd", read_command, false },
-	{ "part", read_part, false },
-	{ "thread", read_thread, false },
-	{ "positions", read_positions, false },
-	{ "event", read_event, false },
-	{ "events", read_events, false },
-	{ "summary", read_summary, true },
-	{ "totals", read_totals, true },
+	{ "version", read_version, NULL, 0, false },
+	{ "creator", NULL, NULL, 0, false },
+	{ "pid", NULL, read_id, offsetof(struct reader, pid), false },
+	{ "cmd", read_command, NULL, 0, false },
+	{ "part", NULL, NULL, 0, false },
+	{ "thread", NULL, read_id, offsetof(struct reader, tid), false },
+	{ "positions", read_positions, NULL, 0, false },
+	{ "event", read_event, NULL, 0, false },
+	{ "events", read_events, NULL, 0, false },
+	{ "summary", NULL, read_claim, offsetof(struct reader, summary), true },
+	{ "totals", NULL, read_claim, offsetof(struct reader, totals), true },
 };
 
 static const char description[] = "desc";
 
-/* True if the key is known in a line "key: value". */
-static bool is_header_key(struct text key)
+static const struct header *find_header(struct text key)
 {
 	for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
 		if (text_is(&key, headers[i].key))
-			return true;
-	return text_is(&key, description);
+			return &headers[i];
+	return NULL;
 }
 
 /* Keeps a line that differs from the sums of the costs; with is_sum, that gets a warning. */
@@ -1280,12 +1195,11 @@ static int end_part(struct reader *r)
 {
 	/* Where callgrind writes both, its "summary:" has costs that are in no cost line. */
 	bool has_totals = r->totals.line;
-	int err = end_association(r);
+	int err;
 
-	if (!err)
-		err = check_claim(r, "summary", &r->summary, !has_totals);
-	if (!err)
-		err = check_claim(r, "totals", &r->totals, true);
+	drop_association(r);
+	err = check_claim(r, "summary", &r->summary, !has_totals)
+		      ?: check_claim(r, "totals", &r->totals, true);
 	memset(r->sums, 0, sizeof(r->sums));
 	return err;
 }
@@ -1294,16 +1208,14 @@ static int end_part(struct reader *r)
 static int read_header_line(struct reader *r, struct text key, struct text value, struct text line)
 {
 	bool is_description = text_is(&key, description);
-	size_t i = 0;
+	const struct header *header = find_header(key);
 
-	while (i < sizeof(headers) / sizeof(*headers) && !text_is(&key, headers[i].key))
-		i++;
-	if (i == sizeof(headers) / sizeof(*headers) && !is_description) {
+	if (!header && !is_description) {
 		overlook(r, OVERSIGHT_LINE);
 		return 0;
 	}
 	/* A header line in a body begins the next part, which inherits what it does not set. */
-	if (r->in_body && (is_description || !headers[i].anywhere)) {
+	if (r->in_body && (is_description || !header->anywhere)) {
 		int err = end_part(r);
 
 		if (err)
@@ -1317,7 +1229,12 @@ static int read_header_line(struct reader *r, struct text key, struct text value
 		r->here.id = PROFILE_NONE;
 	}
 	take_blanks(&value);
-	return is_description ? read_description(r, value, line) : headers[i].read(r, value);
+	if (is_description)
+		return read_description(r, value, line);
+	r->has_creator |= text_is(&key, "creator");
+	if (header->read_member)
+		header->read_member(r, value, (char *)r + header->member);
+	return header->read ? header->read(r, value) : 0;
 }
 
 /* Takes "KEY:" or "KEY=", with blanks before the sign. Returns the sign; '\0': neither. */
@@ -1373,13 +1290,13 @@ static bool callgrind_detect(const struct input *in)
 				take_blanks(&line);
 				if (text_is(&key, "events") && !is_empty(&line))
 					events = true;
-				else if (is_header_key(key))
+				else if (find_header(key) || text_is(&key, description))
 					headers_seen++;
 				continue;
 			}
 			if (!sign && !whole && in->size >= INPUT_WINDOW)
 				break;
-			if (sign != '=' || !is_body_key(key))
+			if (sign != '=' || find_key(key) == KEY_COUNT)
 				return false;
 		}
 		/* This line is in a body. */
@@ -1417,7 +1334,7 @@ static int read_line(struct reader *r, struct text t)
 		}
 		r->in_body = true;
 		take_blanks(&t);
-		return keys[i].read(r, t);
+		return keys[i].read(r, t, keys[i].of_callee ? &r->callee : &r->here);
 	}
 	if (sign == ':')
 		return read_header_line(r, key, t, line);
@@ -1444,21 +1361,18 @@ static const char *const oversights[OVERSIGHT_COUNT] = {
 
 static int add_warnings(struct reader *r)
 {
-	if (*r->mismatch && profile_warn(r->p, "%s", r->mismatch))
-		return error_no_memory(r->e);
-	for (size_t i = 0; i < OVERSIGHT_COUNT; i++) {
+	int err = *r->mismatch ? profile_warn(r->p, "%s", r->mismatch) : 0;
+
+	for (size_t i = 0; i < OVERSIGHT_COUNT && !err; i++) {
 		uint64_t count = r->oversights[i].count, first = r->oversights[i].first;
-		int err = 0;
 
 		if (count == 1)
 			err = profile_warn(r->p, "line %" PRIu64 ": %s", first, oversights[i]);
 		else if (count)
 			err = profile_warn(r->p, "line %" PRIu64 ": %s (and %" PRIu64 " more)",
 					   first, oversights[i], count - 1);
-		if (err)
-			return error_no_memory(r->e);
 	}
-	return 0;
+	return err;
 }
 
 static int callgrind_read(struct input *in, struct profile *p, struct error *e)
@@ -1469,7 +1383,7 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 	int err, finish_err;
 
 	if (!r)
-		return error_no_memory(e);
+		return -ENOMEM;
 	r->in = in;
 	r->p = p;
 	r->e = e;

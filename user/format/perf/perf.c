@@ -633,12 +633,7 @@ static int read_sample(struct reader *r, const struct perf_entry *entry,
 	r->kernel_samples += mode == PERF_RECORD_MISC_KERNEL;
 	if (!s.time)
 		return 0;
-	s.time += r->shift_ns;
-	if (r->choice)
-		r->choice->count++;
-	if (r->choice && !tick_is_chosen(r->choice, s.time))
-		return 0;
-	return tick_list_add(&p->ticks, number, s.time);
+	return tick_list_choose(&p->ticks, r->choice, number, s.time + r->shift_ns);
 }
 
 static int read_entry(struct reader *r, const struct perf_entry *entry)

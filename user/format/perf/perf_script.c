@@ -481,14 +481,10 @@ static int add_ticks(struct reader *r, uint32_t lead)
 	if (choice)
 		choice->choose(choice, &recorded);
 	for (size_t i = 0; i < r->tick_count; i++) {
-		uint64_t time_ns = r->ticks[i].time_ns + shift_ns;
+		const struct tick *tick = &r->ticks[i];
 
-		if (r->ticks[i].event != lead || !r->ticks[i].time_ns)
-			continue;
-		if (choice)
-			choice->count++;
-		if ((!choice || tick_is_chosen(choice, time_ns)) &&
-		    tick_list_add(&p->ticks, r->ticks[i].sample, time_ns))
+		if (tick->event == lead && tick->time_ns &&
+		    tick_list_choose(&p->ticks, choice, tick->sample, tick->time_ns + shift_ns))
 			return -ENOMEM;
 	}
 	return 0;

@@ -12,6 +12,7 @@
 #include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "util/array.h"
+#include "util/table.h"
 
 /*
  * Unpacked, a message may be many times as large. The largest valid ones are locations with inlined
@@ -202,15 +203,15 @@ struct text {
 	struct wire bytes;
 };
 
+struct id {
+	uint64_t id;
+	uint32_t number;
+};
+
 /* Maps the ids of one kind of message, which may be any numbers, to numbers in the profile. */
 struct ids {
-	struct id {
-		uint64_t id;
-		uint32_t number;
-	} * ids;
-	size_t count, room;
+	TABLE(struct id) table;
 	size_t dense; /* the first ones have the ids 1 to `dense` and are not in the index */
-	struct index index;
 };
 
 /* Labels of samples, by the bytes that they have in the file: few differ. */
@@ -288,25 +289,8 @@ static bool drops_reference(struct reader *r)
 }
 
 /* Sets r->e to the error at this byte of the window. Returns -EINVAL. */
-__attribute__((format(printf, 3, 4))) static int fail_at(struct reader *r, const uint8_t *at,
-							 const char *format, ...)
-{
-	char reason[256];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(reason, sizeof(reason), format, arguments);
-	va_end(arguments);
-	return input_error(r->in, r->in->offset + (at - r->in->bytes), r->e, "%s", reason);
-}
-
-static bool same_id(const void *array, uint32_t entry, const void *key)
-{
-	const struct id *ids = array;
-	const uint64_t *id = key;
-
-	return ids[entry].id == *id;
-}
+#define fail_at(r, at, ...) \
+	input_error((r)->in, (r)->in->offset + ((at) - (r)->in->bytes), (r)->e, __VA_ARGS__)
 
 /* Returns the number of the message with this id; PROFILE_NONE: the file has none. */
 static uint32_t find_id(const struct ids *ids, uint64_t id)
@@ -314,38 +298,33 @@ static uint32_t find_id(const struct ids *ids, uint64_t id)
 	uint32_t entry;
 
 	if (id - 1 < ids->dense)
-		return ids->ids[id - 1].number;
-	entry = index_find(&ids->index, hash_u64(id, 0), same_id, ids->ids, &id);
-	return entry == INDEX_NONE ? PROFILE_NONE : ids->ids[entry].number;
+		return ids->table.all[id - 1].number;
+	entry = table_find(&ids->table, &id, sizeof(id));
+	return entry == INDEX_NONE ? PROFILE_NONE : ids->table.all[entry].number;
 }
 
-/* As array_reserve(), within the profile's limit. Returns 0 or -ENOMEM with r->e set. */
+/* As array_reserve(), within the profile's limit. */
 static int reserve(struct reader *r, void *array, size_t *room, size_t need, size_t size)
 {
 	size_t before = *room;
 
-	if (array_reserve(array, room, need, size) || profile_charge(r->p, (*room - before) * size))
-		return error_no_memory(r->e);
-	return 0;
+	return array_reserve(array, room, need, size)
+		       ?: profile_charge(r->p, (*room - before) * size);
 }
 
 static int add_id(struct reader *r, struct ids *ids, uint64_t id, uint32_t number)
 {
-	bool dense = ids->dense == ids->count && id == ids->count + 1;
+	const struct id new = { id, number };
+	size_t count = ids->table.count;
+	uint32_t entry;
 
-	if (reserve(r, &ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)))
+	if (reserve(r, &ids->table.all, &ids->table.room, count + 1, sizeof(new)))
 		return -ENOMEM;
-	if (!dense && index_add(&ids->index, hash_u64(id, 0), ids->count))
-		return error_no_memory(r->e);
-	ids->ids[ids->count++] = (struct id){ id, number };
-	ids->dense += dense;
+	if (ids->dense != count || id != count + 1)
+		return table_add(&ids->table, &new, sizeof(id), &entry);
+	ids->table.all[ids->table.count++] = new;
+	ids->dense++;
 	return 0;
-}
-
-static void free_ids(struct ids *ids)
-{
-	free(ids->ids);
-	index_free(&ids->index);
 }
 
 /* Sets *text to the string with this number, interned. at: of the reference. */
@@ -363,7 +342,7 @@ static int get_string(struct reader *r, const uint8_t *at, uint64_t number, cons
 	entry = &r->strings[number];
 	if (!entry->interned && profile_string_n(r->p, (const char *)entry->bytes.at,
 						 wire_left(&entry->bytes), &entry->interned))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	*text = entry->interned;
 	return 0;
 }
@@ -377,7 +356,7 @@ static int salvage(struct reader *r, int err)
 		return err;
 	if (!r->dropped &&
 	    profile_warn(r->p, "dropped what is corrupt: %s", input_reason(r->in, r->e)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->dropped = r->p->salvaged = true;
 	return 0;
 }
@@ -415,10 +394,10 @@ __attribute__((format(printf, 3, 4))) static int keep_extra(struct reader *r, ui
 	size = vasprintf(&bytes, format, arguments);
 	va_end(arguments);
 	if (size < 0)
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	err = profile_add_extra(r->p, PPROF_NAME, image, bytes, size);
 	free(bytes);
-	return err ? error_no_memory(r->e) : 0;
+	return err;
 }
 
 /* --- The fields of Profile --- */
@@ -429,35 +408,30 @@ static uint64_t not_negative(uint64_t number)
 	return number > INT64_MAX ? 0 : number;
 }
 
-static int note_place(struct reader *r, const struct wire_field *f)
+/* The locations or functions of which only some are read; NULL: other fields. */
+static struct wanted *wanted_of(struct reader *r, uint32_t id)
 {
-	struct wanted *w = f->id == PPROF_LOCATION ? &r->wanted_locations : &r->wanted_functions;
-
-	if (w->count == w->room && reserve(r, &w->at, &w->room, w->count + 1, sizeof(*w->at)))
-		return -ENOMEM;
-	w->at[w->count++] = f->start;
-	return 0;
+	return id == PPROF_LOCATION   ? &r->wanted_locations
+	       : id == PPROF_FUNCTION ? &r->wanted_functions
+				      : NULL;
 }
 
 /* Of a field that is not pprof's. */
 static int note_other_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
 {
+	bool is_ticks = f->id == PPROF_TICKS;
+	struct wire_field *times = is_ticks ? &r->ticks : &r->waits;
 	size_t size = end - f->start;
 
-	if (f->id == PPROF_TICKS && f->type == WIRE_BYTES) {
-		if (r->ticks.id)
-			return fail_at(r, f->start, "the times of ticks are there twice");
-		r->ticks = *f;
-		return 0;
-	}
-	if (f->id == PPROF_WAITS && f->type == WIRE_BYTES) {
-		if (r->waits.id)
-			return fail_at(r, f->start, "the times of waits are there twice");
-		r->waits = *f;
+	if ((is_ticks || f->id == PPROF_WAITS) && f->type == WIRE_BYTES) {
+		if (times->id)
+			return fail_at(r, f->start, "the times of %s are there twice",
+				       is_ticks ? "ticks" : "waits");
+		*times = *f;
 		return 0;
 	}
 	if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	if (r->unknown_size == 0)
 		r->unknown[r->unknown_size++] = EXTRA_UNKNOWN;
 	memcpy(r->unknown + r->unknown_size, f->start, size);
@@ -468,13 +442,17 @@ static int note_other_field(struct reader *r, const struct wire_field *f, const 
 /* Reads strings and numbers; notes the range of fields that are read later. */
 static int note_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
 {
+	struct wanted *w = r->in->options.stacks ? wanted_of(r, f->id) : NULL;
 	struct range *range;
 
 	if (f->id >= PPROF_FIELD_UNKNOWN && f->id != PPROF_WALL)
 		return note_other_field(r, f, end);
-	if ((f->id == PPROF_LOCATION || f->id == PPROF_FUNCTION) && r->in->options.stacks &&
-	    note_place(r, f))
-		return -ENOMEM;
+	if (w) {
+		if (w->count == w->room &&
+		    reserve(r, &w->at, &w->room, w->count + 1, sizeof(*w->at)))
+			return -ENOMEM;
+		w->at[w->count++] = f->start;
+	}
 	range = f->id == PPROF_WALL ? &r->walls : &r->ranges[f->id];
 	range->start = range->start ?: f->start;
 	range->end = end;
@@ -592,15 +570,24 @@ enum {
 	WALL_UNKNOWN = 6
 };
 
+/* The field of a message that is not a number, but a message that `take` is to read. */
+struct nested {
+	uint32_t id; /* 0: there is none */
+	int (*take)(struct reader *r, const struct wire_field *f, void *context);
+	void *context;
+};
+
 /*
- * Sets numbers[ID] for the fields 1 to `count` of a message that has nothing but numbers, each in
- * an array of count + 1. Unpacking a message for each would take most of the time of those that a
- * file may have millions of: they are decoded by this.
+ * Sets numbers[ID] for the fields 1 to `count` of a message that has nothing but numbers, and
+ * perhaps one nested message, in an array of count + 1. Unpacking a message for each would take
+ * most of the time of those that a file may have millions of: they are decoded by this.
  */
 static int take_numbers(struct reader *r, struct wire w, const char *what, uint64_t *numbers,
-			uint32_t count)
+			uint32_t count, struct nested nested)
 {
-	while (wire_left(&w)) {
+	int err = 0;
+
+	while (wire_left(&w) && !err) {
 		struct wire_field f;
 		const char *reason = take_field(&w, &f);
 
@@ -608,12 +595,31 @@ static int take_numbers(struct reader *r, struct wire w, const char *what, uint6
 			return fail_at(r, f.start, "the %s is corrupt: %s", what, reason);
 		if (f.id > count)
 			r->unknown_inside = true;
-		else if (f.type != WIRE_VARINT)
+		else if (f.type != (f.id == nested.id ? WIRE_BYTES : WIRE_VARINT))
 			return fail_at(r, f.start, "the %s is corrupt", what);
+		else if (f.id == nested.id)
+			err = nested.take(r, &f, nested.context);
 		else
 			numbers[f.id] = f.number;
 	}
-	return 0;
+	return err;
+}
+
+/*
+ * Takes the next number of a repeated field, which may be packed; *at: where it is. False: that was
+ * the last; or, with *at before f->content.end, the field is truncated.
+ */
+static bool take_packed(struct wire_field *f, const uint8_t **at, uint64_t *number)
+{
+	if (f->type == WIRE_VARINT) {
+		*at = f->start;
+		*number = f->number;
+		f->type = WIRE_BYTES;
+		f->content = (struct wire){ 0 };
+		return true;
+	}
+	*at = f->content.at;
+	return wire_left(&f->content) && wire_take_varint(&f->content, number);
 }
 
 /* How the fields of one kind are read: as a message, or by themselves. */
@@ -655,27 +661,18 @@ static bool is_in_place(const struct reader *r, const struct wanted *w)
 	return true;
 }
 
-/* The locations or functions of which only some are read; NULL: all are, as of other fields. */
-static const struct wanted *wanted_of(struct reader *r, enum pprof_field id)
-{
-	struct wanted *w = id == PPROF_LOCATION	  ? &r->wanted_locations
-			   : id == PPROF_FUNCTION ? &r->wanted_functions
-						  : NULL;
-
-	if (!w || !w->is)
-		return NULL;
-	w->all = w->all || !is_in_place(r, w);
-	return w->all ? NULL : w;
-}
-
 static int read_fields(struct reader *r, const struct field_kind *kind)
 {
 	const struct range *range = kind->id == PPROF_WALL ? &r->walls : &r->ranges[kind->id];
 	struct wire w = { range->start, range->end };
-	const struct wanted *wanted = wanted_of(r, kind->id);
+	struct wanted *wanted = wanted_of(r, kind->id);
 	struct wire_field f;
 	int err = 0;
 
+	if (wanted && wanted->is)
+		wanted->all = wanted->all || !is_in_place(r, wanted);
+	if (wanted && (!wanted->is || wanted->all))
+		wanted = NULL; /* all are read */
 	for (size_t id = 1; wanted && id <= wanted->count && !err; id++) {
 		if (!wanted->is[id])
 			continue;
@@ -708,7 +705,7 @@ static int add_sample_type(struct reader *r, const uint8_t *at, const void *mess
 		snprintf(number, sizeof(number), "value%zu", r->p->value_type_count + 1);
 		type = number;
 	}
-	return profile_add_value_type(r->p, type, unit) ? error_no_memory(r->e) : 0;
+	return profile_add_value_type(r->p, type, unit);
 }
 
 static int add_period_type(struct reader *r, const uint8_t *at, const void *message)
@@ -761,39 +758,27 @@ static int read_text(struct reader *r, const struct wire_field *f)
 		return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DOC_URL, text);
 	default:
 		member = f->id == PPROF_DROP_FRAMES ? &p->drop_frames : &p->keep_frames;
-		return profile_string(p, text, member) ? error_no_memory(r->e) : 0;
+		return profile_string(p, text, member);
 	}
-}
-
-static int add_comment(struct reader *r, const uint8_t *at, uint64_t number)
-{
-	const char *text;
-	bool taken;
-	int err = get_string(r, at, number, &text);
-
-	if (err)
-		return err;
-	if (pprof_comment_read(r->p, text, &taken) || (!taken && profile_add_comment(r->p, text)))
-		return error_no_memory(r->e);
-	return 0;
 }
 
 static int read_comment(struct reader *r, const struct wire_field *f)
 {
-	struct wire packed = f->content;
-	int err = 0;
+	struct wire_field field = *f;
+	const uint8_t *at;
+	uint64_t number;
+	const char *text;
+	bool taken;
 
-	if (f->type == WIRE_VARINT)
-		return add_comment(r, f->start, f->number);
-	while (wire_left(&packed) && !err) {
-		const uint8_t *at = packed.at;
-		uint64_t number;
+	while (take_packed(&field, &at, &number)) {
+		int err = get_string(r, at, number, &text);
 
-		if (!wire_take_varint(&packed, &number))
-			return fail_at(r, at, "the comments are corrupt");
-		err = add_comment(r, at, number);
+		err = err ?: pprof_comment_read(r->p, text, &taken);
+		err = err ?: taken ? 0 : profile_add_comment(r->p, text);
+		if (err)
+			return err;
 	}
-	return err;
+	return at == field.content.end ? 0 : fail_at(r, at, "the comments are corrupt");
 }
 
 /* --- Mappings, functions, locations --- */
@@ -815,16 +800,16 @@ static int add_mapping(struct reader *r, const uint8_t *at, const void *message)
 	key.path = *symbol ? IMAGE_KERNEL : path;
 	key.build_id_size = build_id_parse(hex, strlen(hex), key.build_id);
 	if (profile_add_image_like(r->p, &key, &image))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	if (*symbol)
 		err = keep_extra(r, image, "%c%s", EXTRA_RELOCATION, symbol);
 	if (*hex && !key.build_id_size && !err)
 		err = keep_extra(r, image, "%c%s", EXTRA_BUILD_ID, hex);
+	err = err
+		      ?: profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset,
+					     image, &number);
 	if (err)
 		return err;
-	if (profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset, image,
-				&number))
-		return error_no_memory(r->e);
 	mapping = &r->p->mappings[number];
 	mapping->linked = pprof_is_whole(mapping->start, mapping->limit, mapping->offset) &&
 			  *path && !image_is_bracketed(path);
@@ -850,7 +835,8 @@ static int read_function(struct reader *r, const struct wire_field *f)
 	uint64_t m[FUNCTION_START_LINE + 1] = { 0 };
 	struct profile_function function;
 	uint32_t number;
-	int err = take_numbers(r, f->content, "function", m, FUNCTION_START_LINE);
+	int err = take_numbers(r, f->content, "function", m, FUNCTION_START_LINE,
+			       (struct nested){ 0 });
 
 	err = err ?: check_id(r, f->start, &r->functions, m[FUNCTION_ID], "function");
 	err = err ?: get_string(r, f->start, m[FUNCTION_NAME], &function.name);
@@ -861,17 +847,17 @@ static int read_function(struct reader *r, const struct wire_field *f)
 	function.start_line = line_number(m[FUNCTION_START_LINE]);
 	if (!*function.name)
 		function.name = *function.system_name ? function.system_name : PPROF_NO_NAME;
-	if (profile_add_function(r->p, &function, &number))
-		return error_no_memory(r->e);
-	return add_id(r, &r->functions, m[FUNCTION_ID], number);
+	return profile_add_function(r->p, &function, &number)
+		       ?: add_id(r, &r->functions, m[FUNCTION_ID], number);
 }
 
-/* Adds a line to r->lines, which has *count. */
-static int add_line(struct reader *r, const struct wire_field *f, uint32_t *count)
+/* Adds a line to r->lines; context: how many it has. */
+static int add_line(struct reader *r, const struct wire_field *f, void *context)
 {
+	uint32_t *count = context;
 	uint64_t m[LINE_COLUMN + 1] = { 0 };
 	uint32_t function;
-	int err = take_numbers(r, f->content, "line", m, LINE_COLUMN);
+	int err = take_numbers(r, f->content, "line", m, LINE_COLUMN, (struct nested){ 0 });
 
 	if (err)
 		return err;
@@ -883,7 +869,7 @@ static int add_line(struct reader *r, const struct wire_field *f, uint32_t *coun
 						    ", which is not in the file",
 						    m[LINE_FUNCTION_ID]);
 	if (array_reserve(&r->lines, &r->line_room, *count + 1, sizeof(*r->lines)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->lines[(*count)++] = (struct profile_line){
 		.function = function,
 		.line = line_number(m[LINE_LINE]),
@@ -894,107 +880,38 @@ static int add_line(struct reader *r, const struct wire_field *f, uint32_t *coun
 
 static int read_location(struct reader *r, const struct wire_field *f)
 {
-	uint64_t id = 0, mapping_id = 0, address = 0;
-	struct wire w = f->content;
+	uint64_t m[LOCATION_IS_FOLDED + 1] = { 0 };
 	uint32_t mapping, count = 0, number;
-	bool folded = false;
-	int err = 0;
+	int err;
 
-	if (wire_left(&w) > MESSAGE_MAX)
+	if (wire_left(&f->content) > MESSAGE_MAX)
 		return fail_at(r, f->start, "the location has more than %zu bytes: corrupt",
 			       MESSAGE_MAX);
-	while (wire_left(&w) && !err) {
-		struct wire_field field;
-		const char *reason = take_field(&w, &field);
-
-		if (reason)
-			return fail_at(r, field.start, "the location is corrupt: %s", reason);
-		switch (TAG(field.id, field.type)) {
-		case TAG(LOCATION_ID, WIRE_VARINT):
-			id = field.number;
-			break;
-		case TAG(LOCATION_MAPPING_ID, WIRE_VARINT):
-			mapping_id = field.number;
-			break;
-		case TAG(LOCATION_ADDRESS, WIRE_VARINT):
-			address = field.number;
-			break;
-		case TAG(LOCATION_LINE, WIRE_BYTES):
-			err = add_line(r, &field, &count);
-			break;
-		case TAG(LOCATION_IS_FOLDED, WIRE_VARINT):
-			folded = field.number;
-			break;
-		default:
-			if (field.id <= LOCATION_IS_FOLDED)
-				return fail_at(r, field.start, "the location is corrupt");
-			r->unknown_inside = true;
-		}
-	}
-	err = err ?: check_id(r, f->start, &r->locations, id, "location");
+	err = take_numbers(r, f->content, "location", m, LOCATION_IS_FOLDED,
+			   (struct nested){ LOCATION_LINE, add_line, &count });
+	err = err ?: check_id(r, f->start, &r->locations, m[LOCATION_ID], "location");
 	if (err)
 		return err;
-	mapping = find_id(&r->mappings, mapping_id);
+	mapping = find_id(&r->mappings, m[LOCATION_MAPPING_ID]);
 	/* Other readers ignore a reference to a mapping that is not in the file. */
-	if (mapping == PROFILE_NONE && mapping_id &&
+	if (mapping == PROFILE_NONE && m[LOCATION_MAPPING_ID] &&
 	    profile_warn(r->p, "locations are in mappings that are not in the file"))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	if (count)
-		err = profile_add_line_location(r->p, address, mapping, r->lines, count, &number);
+		err = profile_add_line_location(r->p, m[LOCATION_ADDRESS], mapping, r->lines, count,
+						&number);
 	else
-		err = profile_add_location(r->p, address, mapping, &number);
+		err = profile_add_location(r->p, m[LOCATION_ADDRESS], mapping, &number);
 	if (err)
-		return error_no_memory(r->e);
-	r->p->locations[number].folded |= folded;
-	return add_id(r, &r->locations, id, number);
+		return err;
+	r->p->locations[number].folded |= m[LOCATION_IS_FOLDED] > 0;
+	return add_id(r, &r->locations, m[LOCATION_ID], number);
 }
 
 /* --- Samples --- */
 
 /* Some writers give pid and tid this unit. */
 #define ID_UNIT "id"
-
-static int add_frame(struct reader *r, const uint8_t *at, uint64_t id)
-{
-	uint32_t location = find_id(&r->locations, id);
-
-	if (location != PROFILE_NONE)
-		r->frames[r->frame_count++] = location;
-	else if (!drops_reference(r))
-		return fail_at(r, at,
-			       "the sample has location %" PRIu64 ", which is not in the file", id);
-	return 0;
-}
-
-static int add_value(struct reader *r, const uint8_t *at, uint64_t value)
-{
-	(void)at;
-	/* read_sample() reports a count that differs. */
-	if (r->value_count < r->p->value_type_count)
-		r->values[r->value_count] = value;
-	r->value_count++;
-	return 0;
-}
-
-/* Calls add() for each number of a repeated field, which may be packed. */
-static int each_number(struct reader *r, const struct wire_field *f,
-		       int (*add)(struct reader *r, const uint8_t *at, uint64_t number))
-{
-	struct wire w = f->content;
-	uint64_t number;
-	int err = 0;
-
-	if (f->type == WIRE_VARINT)
-		return add(r, f->start, f->number);
-	while (wire_left(&w) && !err) {
-		const uint8_t *at = w.at;
-
-		if (!wire_take_varint(&w, &number))
-			return fail_at(r, at, "the sample is corrupt: a number is truncated");
-		err = add(r, at, number);
-	}
-	return err;
-}
 
 static bool is_id(const struct profile_tag *t)
 {
@@ -1022,11 +939,12 @@ static bool set_label_member(const struct reader *r, struct profile_labels *labe
 	return true;
 }
 
-static int add_label(struct reader *r, const struct wire_field *f, struct profile_labels *labels)
+/* context: the struct profile_labels that it is of, unless it becomes one of r->tags. */
+static int add_label(struct reader *r, const struct wire_field *f, void *context)
 {
 	uint64_t m[LABEL_NUM_UNIT + 1] = { 0 }, text, unit;
 	struct profile_tag tag = { 0 };
-	int err = take_numbers(r, f->content, "label", m, LABEL_NUM_UNIT);
+	int err = take_numbers(r, f->content, "label", m, LABEL_NUM_UNIT, (struct nested){ 0 });
 
 	if (err)
 		return err;
@@ -1040,10 +958,10 @@ static int add_label(struct reader *r, const struct wire_field *f, struct profil
 	if (!err && text)
 		err = get_string(r, f->start, text, &tag.text);
 	err = err ?: get_string(r, f->start, unit, &tag.unit);
-	if (err || set_label_member(r, labels, &tag))
+	if (err || set_label_member(r, context, &tag))
 		return err;
 	if (array_reserve(&r->tags, &r->tag_room, r->tag_count + 1, sizeof(*r->tags)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->tags[r->tag_count++] = tag;
 	return 0;
 }
@@ -1063,13 +981,12 @@ static int note_stack(struct reader *r, uint32_t labels, size_t frame_bytes)
 	const struct stack_choice *choice = r->in->options.stacks;
 
 	if (array_reserve(&r->stacks, &r->stack_room, r->sample_count, sizeof(*r->stacks)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->stacks[r->sample_count - 1] = (struct stack_note){ labels, frame_bytes > 0 };
 	r->stack_count = r->sample_count;
-	if (frame_bytes &&
-	    choice->note(choice->context, &r->p->labels[labels], labels, frame_bytes / 2))
-		return error_no_memory(r->e);
-	return 0;
+	return frame_bytes ? choice->note(choice->context, &r->p->labels[labels], labels,
+					  frame_bytes / 2)
+			   : 0;
 }
 
 /* Adds a Sample; all messages that it refers to have been read. */
@@ -1087,16 +1004,18 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 	int err = 0;
 
 	if (array_reserve(&r->samples, &r->sample_room, r->sample_count + 1, sizeof(*r->samples)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->samples[r->sample_count++] = PROFILE_NONE;
 	if (types == 0)
 		return fail_at(r, f->start, "the file has samples but no sample_type");
 	if (array_reserve(&r->values, &r->value_room, types, sizeof(*r->values)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->frame_count = r->value_count = r->tag_count = 0;
 	while (wire_left(&w) && !err) {
 		struct wire_field field;
 		const char *reason = take_field(&w, &field);
+		const uint8_t *at = NULL;
+		uint64_t id;
 		size_t most = 1;
 
 		if (reason)
@@ -1112,12 +1031,25 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 		case TAG(SAMPLE_LOCATION_ID, WIRE_VARINT):
 			if (array_reserve(&r->frames, &r->frame_room, r->frame_count + most,
 					  sizeof(*r->frames)))
-				return error_no_memory(r->e);
-			err = each_number(r, &field, add_frame);
+				return -ENOMEM;
+			while (!err && take_packed(&field, &at, &id)) {
+				uint32_t location = find_id(&r->locations, id);
+
+				if (location != PROFILE_NONE)
+					r->frames[r->frame_count++] = location;
+				else if (!drops_reference(r))
+					err = fail_at(r, at,
+						      "the sample has location %" PRIu64
+						      ", which is not in the file",
+						      id);
+			}
 			break;
 		case TAG(SAMPLE_VALUE, WIRE_BYTES):
 		case TAG(SAMPLE_VALUE, WIRE_VARINT):
-			err = each_number(r, &field, add_value);
+			/* A count that differs is found below. */
+			for (; take_packed(&field, &at, &id); r->value_count++)
+				if (r->value_count < types)
+					r->values[r->value_count] = id;
 			break;
 		case TAG(SAMPLE_LABEL, WIRE_BYTES):
 			if (!tail.at) {
@@ -1138,6 +1070,8 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 				return fail_at(r, field.start, "the sample is corrupt");
 			r->unknown_inside = true;
 		}
+		if (!err && at && at != field.content.end)
+			err = fail_at(r, at, "the sample is corrupt: a number is truncated");
 	}
 	if (err)
 		return err;
@@ -1151,64 +1085,46 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 		labels.tags = r->tags;
 		labels.tag_count = r->tag_count;
 		if (profile_add_labels(r->p, &labels, &number))
-			return error_no_memory(r->e);
+			return -ENOMEM;
 	}
 	/* Noted if nothing else is in the tail, which is skipped when it comes again. */
 	if (label_size && label_size == wire_left(&tail)) {
 		if (array_reserve(&r->labels, &r->label_room, r->label_count + 1,
 				  sizeof(*r->labels)) ||
 		    index_add(&r->label_index, hash, r->label_count))
-			return error_no_memory(r->e);
+			return -ENOMEM;
 		r->labels[r->label_count++] = (struct label_bytes){ tail, number };
 	}
 	if (r->scans_stacks)
 		return note_stack(r, number, frame_bytes);
 	if (profile_sample(r->p, r->frames, r->frame_count, number, &number))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	profile_add_values(r->p, number, r->values);
 	r->samples[r->sample_count - 1] = number;
 	return 0;
 }
 
-/* Calls add() for the numbers of this field in a message; what is corrupt is found when it is read.
+/*
+ * Notes that what has an id in this field of a message is wanted; what is corrupt is found when it
+ * is read. With `fresh`, adds to it how many of them are not wanted so far, instead.
  */
-static void each_id(struct reader *r, struct wire message, uint32_t field,
-		    void (*add)(struct reader *r, uint64_t id))
+static void want(struct wanted *w, struct wire message, uint32_t field, size_t *fresh)
 {
 	struct wire_field f;
+	const uint8_t *at;
+	uint64_t id;
 
 	while (wire_left(&message) && !take_field(&message, &f)) {
-		uint64_t id;
-
-		if (f.id == field && f.type == WIRE_VARINT)
-			add(r, f.number);
-		else if (f.id == field && f.type == WIRE_BYTES)
-			while (wire_left(&f.content) && wire_take_varint(&f.content, &id))
-				add(r, id);
+		if (f.id != field || (f.type != WIRE_VARINT && f.type != WIRE_BYTES))
+			continue;
+		while (take_packed(&f, &at, &id))
+			if (fresh)
+				*fresh += id <= w->count && !w->is[id];
+			else if (id > w->count)
+				w->all = true;
+			else
+				w->is[id] = true;
 	}
-}
-
-static void count_new(struct reader *r, uint64_t id)
-{
-	r->frame_count += id <= r->wanted_locations.count && !r->wanted_locations.is[id];
-}
-
-static void want(struct wanted *w, uint64_t id)
-{
-	if (id > w->count)
-		w->all = true;
-	else
-		w->is[id] = true;
-}
-
-static void want_location(struct reader *r, uint64_t id)
-{
-	want(&r->wanted_locations, id);
-}
-
-static void want_function(struct reader *r, uint64_t id)
-{
-	want(&r->wanted_functions, id);
 }
 
 /* A sample of those that were noted: asks whether to keep its stack. */
@@ -1216,14 +1132,14 @@ static int choose_stack(struct reader *r, const struct wire_field *f)
 {
 	const struct stack_choice *choice = r->in->options.stacks;
 	struct stack_note *note = &r->stacks[r->sample_count];
+	size_t fresh = 0;
 
 	if (r->sample_count++ >= r->stack_count || !note->kept)
 		return 0;
-	r->frame_count = 0;
-	each_id(r, f->content, SAMPLE_LOCATION_ID, count_new);
-	note->kept = choice->keep(choice->context, note->labels, r->frame_count);
+	want(&r->wanted_locations, f->content, SAMPLE_LOCATION_ID, &fresh);
+	note->kept = choice->keep(choice->context, note->labels, fresh);
 	if (note->kept)
-		each_id(r, f->content, SAMPLE_LOCATION_ID, want_location);
+		want(&r->wanted_locations, f->content, SAMPLE_LOCATION_ID, NULL);
 	return 0;
 }
 
@@ -1235,7 +1151,7 @@ static int want_functions(struct reader *r, const struct wire_field *f)
 
 	while (wire_left(&message) && !take_field(&message, &line))
 		if (line.id == LOCATION_LINE && line.type == WIRE_BYTES)
-			each_id(r, line.content, LINE_FUNCTION_ID, want_function);
+			want(&r->wanted_functions, line.content, LINE_FUNCTION_ID, NULL);
 	return 0;
 }
 
@@ -1244,67 +1160,45 @@ static int choose_stacks(struct reader *r)
 {
 	static const struct field_kind note = { PPROF_SAMPLE, .read = read_sample },
 				       choose = { PPROF_SAMPLE, .read = choose_stack },
-				       want = { PPROF_LOCATION, .read = want_functions };
+				       want_all = { PPROF_LOCATION, .read = want_functions };
 	int err;
 
 	r->wanted_locations.is = calloc(r->wanted_locations.count + 1, 1);
 	r->wanted_functions.is = calloc(r->wanted_functions.count + 1, 1);
 	if (!r->wanted_locations.is || !r->wanted_functions.is)
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	r->scans_stacks = true;
 	err = read_fields(r, &note);
 	r->scans_stacks = false;
 	r->sample_count = 0;
 	err = err ?: read_fields(r, &choose);
 	r->sample_count = 0;
-	return err ?: read_fields(r, &want);
+	return err ?: read_fields(r, &want_all);
 }
 
 /* Adds a Wall. */
 static int read_wall(struct reader *r, const struct wire_field *f)
 {
 	struct profile_labels labels = { .comm = "" };
-	struct profile_wall wall = { 0 };
-	struct wire w = f->content;
-	int err = 0;
+	uint64_t m[WALL_UNKNOWN + 1] = { 0 };
+	struct profile_wall wall;
+	int err;
 
 	r->tag_count = 0;
-	while (wire_left(&w) && !err) {
-		struct wire_field field;
-		const char *reason = take_field(&w, &field);
-
-		if (reason)
-			return fail_at(r, field.start, "the wall time is corrupt: %s", reason);
-		switch (TAG(field.id, field.type)) {
-		case TAG(WALL_THREADS, WIRE_VARINT):
-			wall.threads = field.number;
-			break;
-		case TAG(WALL_RAN, WIRE_VARINT):
-			wall.ran_ns = field.number;
-			break;
-		case TAG(WALL_RUNNABLE, WIRE_VARINT):
-			wall.runnable_ns = field.number;
-			break;
-		case TAG(WALL_BLOCKED, WIRE_VARINT):
-			wall.blocked_ns = field.number;
-			break;
-		case TAG(WALL_UNKNOWN, WIRE_VARINT):
-			wall.unknown_ns = field.number;
-			break;
-		case TAG(WALL_LABEL, WIRE_BYTES):
-			err = add_label(r, &field, &labels);
-			break;
-		default:
-			if (field.id <= WALL_UNKNOWN)
-				return fail_at(r, field.start, "the wall time is corrupt");
-			r->unknown_inside = true;
-		}
-	}
+	err = take_numbers(r, f->content, "wall time", m, WALL_UNKNOWN,
+			   (struct nested){ WALL_LABEL, add_label, &labels });
 	if (err)
 		return err;
+	wall = (struct profile_wall){
+		.threads = m[WALL_THREADS],
+		.wall_ns = m[WALL_RAN],
+		.ran_ns = m[WALL_RAN],
+		.runnable_ns = m[WALL_RUNNABLE],
+		.blocked_ns = m[WALL_BLOCKED],
+		.unknown_ns = m[WALL_UNKNOWN],
+	};
 	if (!wall.threads)
 		return fail_at(r, f->start, "the wall time is of no thread");
-	wall.wall_ns = wall.ran_ns;
 	if (__builtin_add_overflow(wall.wall_ns, wall.runnable_ns, &wall.wall_ns) ||
 	    __builtin_add_overflow(wall.wall_ns, wall.blocked_ns, &wall.wall_ns) ||
 	    __builtin_add_overflow(wall.wall_ns, wall.unknown_ns, &wall.wall_ns) ||
@@ -1312,9 +1206,7 @@ static int read_wall(struct reader *r, const struct wire_field *f)
 		return fail_at(r, f->start, "the wall time is longer than all years");
 	labels.tags = r->tags;
 	labels.tag_count = r->tag_count;
-	if (profile_add_labels(r->p, &labels, &wall.labels) || profile_add_wall(r->p, &wall))
-		return error_no_memory(r->e);
-	return 0;
+	return profile_add_labels(r->p, &labels, &wall.labels) ?: profile_add_wall(r->p, &wall);
 }
 
 /* What is before the times of a field, of which each has so many numbers. */
@@ -1339,6 +1231,17 @@ static int read_times_head(struct reader *r, const struct wire_field *f, size_t 
 	return 0;
 }
 
+/* Moves behind so many numbers. */
+static int skip_numbers(struct reader *r, struct wire *w, uint64_t count, const char *what)
+{
+	uint64_t ignored;
+
+	while (count--)
+		if (!wire_take_varint(w, &ignored))
+			return fail_at(r, w->at, "the times of %s are truncated", what);
+	return 0;
+}
+
 /* Adds the times of waits, of samples that have been read. */
 static int read_waits(struct reader *r, const struct times_head *head)
 {
@@ -1347,28 +1250,24 @@ static int read_waits(struct reader *r, const struct times_head *head)
 	struct wire begins = head->rest, lengths = begins, numbers, cpus;
 	uint64_t later, length, number, since = 0, cpu = 0;
 	uint64_t *left; /* of each sample of the profile: how much of its value has no time */
-	int err = 0;
+	int err;
 
 	if (!head->count)
 		return 0;
 	if (wall == p->value_type_count)
 		return fail_at(r, r->waits.start,
 			       "there are times of waits, but no value \"" PROFILE_WALL_TYPE "\"");
-	for (uint64_t i = 0; i < head->count; i++)
-		if (!wire_take_varint(&lengths, &later))
-			return fail_at(r, lengths.at, "the times of waits are truncated");
+	err = skip_numbers(r, &lengths, head->count, "waits");
 	numbers = lengths;
-	for (uint64_t i = 0; i < head->count; i++)
-		if (!wire_take_varint(&numbers, &later))
-			return fail_at(r, numbers.at, "the times of waits are truncated");
+	err = err ?: skip_numbers(r, &numbers, head->count, "waits");
 	cpus = numbers;
-	for (uint64_t i = 0; i < head->count; i++)
-		if (!wire_take_varint(&cpus, &later))
-			return fail_at(r, cpus.at, "the times of waits are truncated");
+	err = err ?: skip_numbers(r, &cpus, head->count, "waits");
+	if (err)
+		return err;
 	p->waits.complete = wire_left(&cpus);
 	left = calloc(p->sample_count + 1, sizeof(*left));
 	if (!left)
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t value = p->values[i * p->value_type_count + wall];
 
@@ -1395,9 +1294,9 @@ static int read_waits(struct reader *r, const struct times_head *head)
 			continue;
 		if (length * head->unit > left[sample])
 			err = fail_at(r, at, "a sample has longer waits than its value");
-		else if (wait_list_add(&p->waits, sample, p->time_ns + since * head->unit,
-				       length * head->unit, (uint32_t)cpu - 1))
-			err = error_no_memory(r->e);
+		else
+			err = wait_list_add(&p->waits, sample, p->time_ns + since * head->unit,
+					    length * head->unit, (uint32_t)cpu - 1);
 		left[sample] -= length * head->unit;
 	}
 	free(left);
@@ -1413,17 +1312,17 @@ static int read_ticks(struct reader *r, const struct times_head *head)
 	struct wire codes = head->rest, w = codes;
 	uint32_t *counted; /* of each sample of the profile */
 	size_t seen = 0;
-	int err = 0;
+	int err;
 
 	if (!head->count)
 		return 0;
 	/* The samples of all ticks come after the times of all. */
-	for (uint64_t i = 0; i < count; i++)
-		if (!wire_take_varint(&codes, &later))
-			return fail_at(r, codes.at, "the times of ticks are truncated");
+	err = skip_numbers(r, &codes, count, "ticks");
+	if (err)
+		return err;
 	counted = calloc(p->sample_count + 1, sizeof(*counted));
 	if (!counted)
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	for (; count && !err; count--) {
 		const uint8_t *at = codes.at;
 		uint32_t sample = PROFILE_NONE;
@@ -1443,12 +1342,7 @@ static int read_ticks(struct reader *r, const struct times_head *head)
 		if (counted[sample]++ >= UINT32_MAX - 1 ||
 		    counted[sample] > p->values[sample * p->value_type_count])
 			err = fail_at(r, at, "a sample has more times than ticks");
-		if (choice)
-			choice->count++;
-		if (err || (choice && !tick_is_chosen(choice, p->time_ns + time * unit)))
-			continue;
-		if (tick_list_add(&p->ticks, sample, p->time_ns + time * unit))
-			err = error_no_memory(r->e);
+		err = err ?: tick_list_choose(&p->ticks, choice, sample, p->time_ns + time * unit);
 	}
 	free(counted);
 	return err;
@@ -1486,16 +1380,13 @@ static int finish_profile(struct reader *r)
 	struct profile *p = r->p;
 
 	p->salvaged |= r->missing;
-	if (r->missing && profile_warn(p, "dropped references to strings, functions or "
-					  "locations that are not in the file"))
-		return error_no_memory(r->e);
-	if (r->unknown_inside && profile_warn(p, "unknown fields inside messages are lost"))
-		return error_no_memory(r->e);
-	if (r->unknown_size &&
-	    profile_add_extra(p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size))
-		return error_no_memory(r->e);
-	if (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count"))
-		return error_no_memory(r->e);
+	if ((r->missing && profile_warn(p, "dropped references to strings, functions or "
+					   "locations that are not in the file")) ||
+	    (r->unknown_inside && profile_warn(p, "unknown fields inside messages are lost")) ||
+	    (r->unknown_size &&
+	     profile_add_extra(p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size)) ||
+	    (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count")))
+		return -ENOMEM;
 	/* As write_default_type() writes it for others. */
 	if (type && profile_is_recording(p) && p->value_type_count > PROFILE_CPU + 1 &&
 	    profile_find_value(p, type) == PROFILE_CPU)
@@ -1550,9 +1441,9 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 		err = read_fields(&r, &kinds[i]);
 	err = err ?: salvage(&r, read_times(&r));
 	err = err ?: finish_profile(&r);
-	free_ids(&r.mappings);
-	free_ids(&r.functions);
-	free_ids(&r.locations);
+	table_free(&r.mappings.table);
+	table_free(&r.functions.table);
+	table_free(&r.locations.table);
 	free(r.strings);
 	free(r.unknown);
 	free(r.lines);
