@@ -503,10 +503,13 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 
 	if (count && t->waker)
 		part = bsearch(&key, parts, count - 1, sizeof(*parts), compare_parts);
-	while (left_ns && !err && (part || next < count)) {
+	while (left_ns && !err) {
 		uint64_t ns;
 
-		part = part ?: &parts[next++];
+		if (!part && next == count)
+			break;
+		if (!part)
+			part = &parts[next++];
 		ns = part->left_ns < left_ns ? part->left_ns : left_ns;
 		if (ns)
 			err = wait_list_add(&counts->waits, part->number, since_ns, ns, t->cpu);

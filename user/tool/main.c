@@ -11,10 +11,23 @@
 
 /* In the order of --help, within each purpose. */
 static const struct tool_command *const commands[] = {
-	&record_command,     &run_command,    &snapshot_command, &top_command,
-	&browse_command,     &report_command, &annotate_command, &web_command,
-	&flamegraph_command, &diff_command,   &changes_command,	 &convert_command,
-	&merge_command,	     &dump_command,   &check_command,	 NULL,
+	&record_command,
+	&run_command,
+	&snapshot_command,
+	&top_command,
+	&browse_command,
+	&report_command,
+	&annotate_command,
+	&web_command,
+	&flamegraph_command,
+	&diff_command,
+	&changes_command,
+	&convert_command,
+	&merge_command,
+	&dump_command,
+	&check_command,
+	&why_command,
+	NULL,
 };
 
 static void print_usage(FILE *out)

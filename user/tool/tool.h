@@ -50,7 +50,7 @@ struct tool_command {
 extern const struct tool_command record_command, report_command, dump_command, convert_command,
 	annotate_command, diff_command, merge_command, run_command, check_command,
 	flamegraph_command, top_command, snapshot_command, web_command, browse_command,
-	changes_command;
+	changes_command, why_command;
 
 /* The prefix of each line on standard error. */
 #define TOOL_PREFIX "profiltool: "

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# profiltool why: chains of waits through three processes, each node against what the program measured of itself.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+export TZ=UTC
+cd "$work" || exit
+
+record() {
+	begin services "$progs/services"
+	record_begin services record -a --chains -q -o x.pb.gz
+	send_line services go
+	wait "$pid"
+	kill -INT "$recorder"
+	wait "$recorder"
+}
+check "three processes and a lock are recorded" record
+
+# second NS: a time for --since
+second() {
+	printf '@%d.%09d' $(($1 / 1000000000)) $(($1 % 1000000000))
+}
+
+# chain EXPRESSION: a Python expression that is true of each request, whose tree is in $n.json, with these names:
+#   j      the thread in the JSON
+#   m      what the program measured: NAME: NS
+#   node(PARENT, STATE, NAME[, WAKER])  the sum of such children of a node, which is a list of nodes
+#   near(NS, MEASURED)   to 2 % or 1 ms
+chain() {
+	python3 -S -c '
+import json, sys
+def near(ns, measured):
+	return abs(ns - measured) <= max(0.02 * measured, 10**6)
+def node(parents, state, name, waker=None):
+	return [c for p in parents for c in p["parts"] if c["name"] == name and c.get("waker") == waker and
+		(c["kind"] == state or state == "waits" and "reason" in c)]
+def ns(nodes):
+	return sum(n["ns"] for n in nodes)
+requests = [l.split()[1:] for l in open("services.out") if l.startswith("request ")]
+right = len(requests) == 5
+for i, r in enumerate(requests):
+	m = {k: int(v) for k, v in (w.split("=") for w in r[2:])}
+	m["all"] = int(r[1]) - int(r[0])
+	j = json.load(open("%d.json" % i))["threads"][0]
+	path = [{"ns": j["ns"], "parts": []}]
+	for n in j["tree"]:
+		n["parts"] = []
+		del path[n["depth"] + 1:]
+		path[-1]["parts"].append(n)
+		path.append(n)
+	all = path[:1]
+	front = node(all, "waits", "client", "front")
+	back = node(front, "waits", "front", "back")
+	lock = node(back, "waits", "back", "holder")
+	value = eval(sys.argv[1].replace("\n", " "))
+	print(i, value, m)
+	right &= bool(value)
+sys.exit(not right)' "$1"
+}
+explain() {
+	local i=0 begin end
+	while read -r _ begin end _; do
+		"$profiltool" why -q --json --thread client --since "$(second "$begin")" --until "$(second "$end")" \
+			x.pb.gz >"$i.json" || return
+		i=$((i + 1))
+	done < <(grep ^request services.out)
+}
+check "why explains each request of the client" explain
+check "a tree is as long as its interval" chain 'ns(all) == m["all"]'
+check "each part is the sum of its parts" chain 'front and
+	not [n for n in all + j["tree"] if n["parts"] and n["ns"] != ns(n["parts"])]'
+check "what the client did itself" chain 'near(ns(node(all, "on_cpu", "client")), m["client"])'
+check "what the front end did itself" chain 'near(ns(node(front, "on_cpu", "front")), m["front"])'
+check "for how long it waited for the back end" chain 'near(ns(back), m["ask"])'
+check "what the back end did itself" chain 'near(ns(node(back, "on_cpu", "back")), m["back"])'
+check "for how long it waited for the lock" chain 'near(ns(lock), m["lock"])'
+check "for how long its holder slept" chain 'near(ns(node(lock, "waits", "holder", "interrupt: timer")), m["sleep"])'
+check "and computed" chain 'near(ns(node(lock, "on_cpu", "holder")), m["hold"])'
+check "98 % of the waiting ends in what is known" chain \
+	'sum(n["ns"] for n in j["tree"] if n["kind"] == "unknown") < 0.02 * m["all"]'
+
+# --- Options ---
+
+read -r _ begin end _ < <(grep ^request services.out)
+# shellcheck disable=SC2154 # set by sourced code
+interval=(--since "$(second "$begin")" --until "$(second "$end")")
+check "the same as text" exits 0 "$profiltool" why -q -t client "${interval[@]}" x.pb.gz
+check "with a line for each part" grep -qE '^ +[0-9.]+ +[0-9.]+      front \([0-9]+\) [a-z]+: socket, woken by back' out
+tid=$(sed -nE 's/.* woken by holder \(([0-9]+)\).*/\1/p' out | head -n 1)
+check "a thread has a number" exits 0 "$profiltool" why -q --thread "$tid" "${interval[@]}" x.pb.gz
+check "which is its own" grep -qE "^ +[0-9.]+ +100.00  holder \\($tid\\), from" out
+check "what has less than --percent is one line" exits 0 "$profiltool" why -q -t client --percent 100 "${interval[@]}" x.pb.gz
+check "and nothing else" grep -qE '^ +[0-9.]+ +100.00    \.\.\. [0-9]+ more$' out
+check "all threads of a process" exits 0 "$profiltool" why -q -p back "${interval[@]}" x.pb.gz
+check "those that did something" grep -cE '^ +[0-9.]+ +100.00  (back|holder) \([0-9]+\), from' out
+check "a thread that is not there" exits 1 "$profiltool" why -q --thread nobody x.pb.gz
+check "no thread" exits 2 "$profiltool" why x.pb.gz
+check "two kinds of them" exits 2 "$profiltool" why --thread client -p client x.pb.gz
+no_waits() {
+	"$profiltool" convert -q --no-times x.pb.gz none.pb.gz && exits 1 "$profiltool" why -q --thread client none.pb.gz
+}
+check "a file without times of waits" no_waits
+check "says what to record" grep -q -- 'record -a --chains' err
+
+finish

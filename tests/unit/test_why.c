@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Chains of waits, made of recorded events: each node is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/thread_state.h"
+#include "report/why/chain.h"
+#include "report/why/why.h"
+#include "util/clock.h"
+
+/* When recordings begin, and how long they are. */
+#define BEGIN_NS    1000000000000000000ULL
+#define DURATION_MS 1000
+
+static uint32_t location_of(struct profile *p, const char *name)
+{
+	struct profile_function f = { name, name, "", 0 };
+	struct profile_line line = { 0 };
+	uint32_t location;
+
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &location), 0);
+	return location;
+}
+
+static uint64_t time_of(double ms)
+{
+	return BEGIN_NS + (uint64_t)(ms * 1e6 + 0.5);
+}
+
+/*
+ * Adds an event, in one line. Threads have names of one letter, whose code is the TID.
+ *
+ *	A 10+20 blocked lock@f B	from 10 ms on A was blocked for 20 ms, in f, until B woke it
+ *	A 10+20 blocked poll timer	an interrupt woke it; -: nobody is known
+ *	A 30+5 runnable 1		it then got CPU 1; -: unknown
+ *	A 12 tick burn			at 12 ms it was in burn
+ *	A wall 100 40			it lived for 100 ms, of which it was on a CPU for 40
+ *	lost				times of some waits are missing
+ */
+static void add_event(struct profile *p, const char *event)
+{
+	char thread[16], what[32], state[32] = "", reason[64] = "-", waker[32] = "-";
+	char leaf[128], name[64];
+	struct profile_tag tags[2];
+	struct profile_labels labels = { .pid = 1, .tag_count = 0, .tags = tags };
+	double since, length = 0;
+	uint32_t frames[2], depth = 1, sample, number;
+	int64_t values[3] = { 0 };
+	char *place;
+
+	if (strcmp(event, "lost") == 0) {
+		p->totals.wait_times_lost = 1;
+		return;
+	}
+	assert_true(sscanf(event, "%15s %31s %31s %63s %31s", thread, what, state, reason, waker) >=
+		    4);
+	labels.tid = (unsigned char)*thread;
+	labels.comm = thread;
+	if (strcmp(what, "wall") == 0) {
+		struct profile_wall wall = { .threads = 1 };
+
+		wall.wall_ns = strtoull(state, NULL, 10) * NS_PER_MS;
+		wall.ran_ns = strtoull(reason, NULL, 10) * NS_PER_MS;
+		wall.blocked_ns = wall.wall_ns - wall.ran_ns;
+		assert_int_equal(profile_add_labels(p, &labels, &wall.labels), 0);
+		assert_int_equal(profile_add_wall(p, &wall), 0);
+		return;
+	}
+	assert_true(sscanf(what, "%lf+%lf", &since, &length) >= 1);
+	if (strcmp(state, "tick") == 0) {
+		frames[0] = location_of(p, reason);
+		assert_int_equal(profile_add_labels(p, &labels, &number), 0);
+		assert_int_equal(profile_sample(p, frames, 1, number, &sample), 0);
+		assert_int_equal(tick_list_add(&p->ticks, sample, time_of(since)), 0);
+		return;
+	}
+	place = strchr(reason, '@');
+	if (place) {
+		*place = '\0';
+		frames[depth++] = location_of(p, place + 1);
+	}
+	if (strcmp(state, "runnable") == 0)
+		thread_state_frame(THREAD_RUNNABLE, NULL, leaf);
+	else
+		snprintf(leaf, sizeof(leaf), "[%s: %s]", state, reason);
+	frames[0] = location_of(p, leaf);
+	if (strlen(waker) > 1) {
+		snprintf(name, sizeof(name), "interrupt: %s", waker);
+		tags[labels.tag_count++] = (struct profile_tag){ "waker", name, 0, "" };
+	} else if (*waker != '-') {
+		snprintf(name, sizeof(name), "%d", *waker);
+		tags[labels.tag_count++] = (struct profile_tag){ "waker", waker, 0, "" };
+		tags[labels.tag_count++] = (struct profile_tag){ "waker_tid", name, 0, "" };
+	}
+	assert_int_equal(profile_add_labels(p, &labels, &number), 0);
+	assert_int_equal(profile_sample(p, frames, depth, number, &sample), 0);
+	values[2] = (int64_t)(length * 1e6);
+	profile_add_values(p, sample, values);
+	assert_int_equal(wait_list_add(&p->waits, sample, time_of(since), (uint64_t)(length * 1e6),
+				       strcmp(state, "runnable") == 0 && *reason != '-'
+					       ? (uint32_t)atoi(reason)
+					       : WAIT_NO_CPU),
+			 0);
+}
+
+/* A recording of events, up to NULL. */
+static struct profile *record(const char *const *events)
+{
+	struct profile *p = profile_new();
+
+	p->time_ns = BEGIN_NS;
+	p->duration_ns = DURATION_MS * NS_PER_MS;
+	p->waits.complete = true;
+	assert_int_equal(profile_add_clock(p, NS_PER_MS), 0);
+	assert_int_equal(profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds"), 0);
+	while (*events)
+		add_event(p, *events++);
+	return p;
+}
+
+/* Each parent is the sum of its children. */
+static void check_sums(const struct segments *s, uint32_t thread,
+		       const struct time_interval *interval)
+{
+	struct chain c;
+
+	assert_int_equal(chain_begin(&c, s, false), 0);
+	assert_int_equal(chain_add(&c, thread, interval), 0);
+	assert_int_equal(chain_end(&c, 0), 0);
+	assert_int_equal(c.nodes[0].ns[0], interval->until_ns - interval->since_ns);
+	for (size_t i = 0; i < c.count; i++) {
+		uint64_t sum = 0;
+
+		for (uint32_t k = c.nodes[i].first_child; k != CHAIN_NONE; k = c.nodes[k].next)
+			sum += c.nodes[k].ns[0];
+		if (c.nodes[i].first_child != CHAIN_NONE)
+			assert_int_equal(sum, c.nodes[i].ns[0]);
+	}
+	chain_free(&c);
+}
+
+/*
+ * Compares the tree of what A did in an interval of ms: for each line of it, two blanks for each
+ * level above, the text and the milliseconds.
+ */
+static void check_chain(double since, double until, const char *expected, const char *const *events)
+{
+	const struct time_interval interval = { time_of(since), time_of(until) };
+	const struct why_options options = { .percent = 0 };
+	struct profile *p = record(events);
+	struct why_threads threads;
+	struct segments s;
+	char *text = NULL, *all = NULL, *line, *rest;
+	size_t size, all_size;
+	FILE *out = open_memstream(&text, &size), *compact = open_memstream(&all, &all_size);
+
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "A", false, &threads), 0);
+	assert_int_equal(threads.count, 1);
+	check_sums(&s, threads.list[0], &interval);
+	assert_int_equal(why_print_interval(&s, &threads, &interval, &options, out), 0);
+	fclose(out);
+	strtok_r(text, "\n", &rest); /* titles, and the whole */
+	strtok_r(NULL, "\n", &rest);
+	while ((line = strtok_r(NULL, "\n", &rest)))
+		fprintf(compact, "%s %g\n", line + 23, atof(line));
+	fclose(compact);
+	assert_string_equal(all, expected);
+	free(text);
+	free(all);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
+}
+
+#define CHECK(since, until, expected, ...) \
+	check_chain(since, until, expected, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_lock(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock, woken by B (66) 60\n"
+	      "  B (66) on CPU 40\n"
+	      "    hold 30\n"
+	      "    look 10\n"
+	      "  B (66) blocked: disk, woken by interrupt: disk 20\n"
+	      "A (65) on CPU 38\n"
+	      "  work 38\n"
+	      "A (65) runnable (no free CPU) 2\n"
+	      "  unknown: which CPU it got 2\n",
+	      "A 10+60 blocked lock B", "A 70+2 runnable -", "A 80 tick work",
+	      "B 0+5 blocked pipe -", "B 30+20 blocked disk disk", "B 12 tick hold",
+	      "B 15 tick look", "B 55 tick hold", "B 60 tick hold");
+}
+
+static void test_three_deep(void **state)
+{
+	(void)state;
+	CHECK(100, 200,
+	      "A (65) blocked: socket, woken by F (70) 98\n"
+	      "  F (70) blocked: socket, woken by B (66) 80\n"
+	      "    B (66) blocked: lock, woken by H (72) 60\n"
+	      "      H (72) runnable (no free CPU) 40\n"
+	      "        meanwhile on that CPU: X (88) 40\n"
+	      "          spin 40\n"
+	      "      H (72) on CPU 20\n"
+	      "    B (66) on CPU 19\n"
+	      "    B (66) runnable (no free CPU) 1\n"
+	      "      meanwhile on that CPU: nothing that was recorded 1\n"
+	      "  F (70) on CPU 18\n"
+	      "A (65) on CPU 1\n"
+	      "A (65) runnable (no free CPU) 1\n"
+	      "  meanwhile on that CPU: nothing that was recorded 1\n",
+	      /* F and B wait for work until the request comes. */
+	      "A 101+98 blocked socket F", "A 199+1 runnable 0", "F 0+100.5 idle socket A",
+	      "F 110+80 blocked socket B", "B 0+109 idle socket F", "B 120+60 blocked lock H",
+	      "B 180+1 runnable 0", "B 191+500 idle socket F", "H 130+40 runnable 1",
+	      "X 0+90 idle sleep timer", "X 90+1 runnable 1", "X 170+10 runnable 1",
+	      "X 150 tick spin");
+}
+
+/* A process that begins and ends in the middle, and one that waits for it. */
+static void test_child(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: child, woken by C (67) 90\n"
+	      "  C (67) on CPU 50\n"
+	      "  C (67) idle: sleep, woken by interrupt: timer 30\n"
+	      "  unknown: it had not begun, or was exiting 8\n"
+	      "  C (67) runnable (no free CPU) 2\n"
+	      "    unknown: which CPU it got 2\n"
+	      "A (65) on CPU 10\n",
+	      "A 10+90 blocked child C", "C 15+2 runnable -", "C 30+30 idle sleep timer",
+	      "C wall 82 50", "A wall 1000 910");
+}
+
+/* The time limit of a poll is not the cause if it goes on; of a sleep it is. */
+static void test_timers(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: poll, woken by B (66) 78\n"
+	      "  B (66) on CPU 78\n"
+	      "A (65) blocked: sleep, woken by interrupt: timer 20\n"
+	      "A (65) on CPU 2\n",
+	      "A 0+49 blocked poll@f timer", "A 50+29 blocked poll@f B",
+	      "A 80+20 blocked sleep timer", "B 200+1 blocked pipe -");
+	CHECK(0, 100,
+	      "A (65) blocked: poll, woken by interrupt: timer 49\n"
+	      "A (65) blocked: poll, woken by B (66) 30\n"
+	      "  B (66) on CPU 30\n"
+	      "A (65) on CPU 21\n",
+	      "A 0+49 blocked poll@f timer", "A 50+30 blocked poll@g B", "B 200+1 blocked pipe -");
+}
+
+/* Woken, looked, and waited again: the wait is all of them. */
+static void test_false_wakeups(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock, woken by B (66) 99\n"
+	      "  B (66) on CPU 99\n"
+	      "A (65) on CPU 1\n",
+	      "A 0+50 blocked lock B", "A 51+49 blocked lock B", "B 200+1 blocked pipe -");
+}
+
+static void test_interrupts(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: socket, woken by interrupt: network 50\n"
+	      "A (65) blocked: socket, woken by Z (90) 20\n"
+	      "  unknown: what that thread did, which was not recorded 20\n"
+	      "A (65) on CPU 20\n"
+	      "A (65) blocked: pipe 10\n"
+	      "  unknown: who ended the wait 10\n",
+	      "A 0+50 blocked socket network", "A 50+20 blocked socket Z",
+	      "A 70+10 blocked pipe -");
+}
+
+/* B was idle when the wait began: C sent it to work. */
+static void test_idle_meanwhile(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: condition, woken by B (66) 100\n"
+	      "  B (66) idle: condition, woken by C (67) 60\n"
+	      "    C (67) on CPU 60\n"
+	      "  B (66) on CPU 40\n",
+	      "A 0+100 blocked condition B", "B 20+40 idle condition C", "C 200+1 blocked pipe -");
+	/* An interrupt did: what B did before was something else. */
+	CHECK(0, 100,
+	      "A (65) blocked: condition, woken by B (66) 100\n"
+	      "  B (66) idle: socket, woken by interrupt: network 40\n"
+	      "  B (66) on CPU 40\n"
+	      "  B (66) busy with something else before 20\n"
+	      "    B (66) on CPU 20\n",
+	      "A 0+100 blocked condition B", "B 20+40 idle socket network");
+}
+
+/* B served D, which waited in the same way, before it turned to A. */
+static void test_queue(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: socket, woken by B (66) 100\n"
+	      "  B (66) busy with something else before 70\n"
+	      "    B (66) on CPU 60\n"
+	      "      slow 60\n"
+	      "    B (66) blocked: disk, woken by interrupt: disk 10\n"
+	      "  B (66) on CPU 30\n"
+	      "    quick 30\n",
+	      "A 0+100 blocked socket B", "D 0+70 blocked socket B", "B 20+10 blocked disk disk",
+	      "B 50 tick slow", "B 90 tick quick", "B 200+1 blocked pipe -");
+}
+
+/* H holds a lock for 90 ms; B and C get it before A, for 2 ms each. */
+static void test_convoy(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock, woken by H (72) 86\n"
+	      "  H (72) on CPU 86\n"
+	      "A (65) on CPU 10\n"
+	      "A (65) blocked: lock, woken by C (67) 2\n"
+	      "  C (67) on CPU 2\n"
+	      "A (65) blocked: lock, woken by B (66) 2\n"
+	      "  B (66) on CPU 2\n",
+	      "A 4+90 blocked lock@f C", "B 1+89 blocked lock@f H", "C 2+90 blocked lock@f B",
+	      "H 200+1 blocked pipe -");
+}
+
+static void test_circle(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock, woken by B (66) 99\n"
+	      "  B (66) blocked: pipe, woken by A (65) 99\n"
+	      "    A (65) blocked: lock, woken by B (66) 99\n"
+	      "      unknown: threads wait for each other in a circle 99\n"
+	      "A (65) on CPU 1\n",
+	      "A 0+99 blocked lock B", "B 0+100 blocked pipe A");
+}
+
+/* Waits that overlap, or go back, are cut; a recording without all waits is not sure of the rest.
+ */
+static void test_hostile(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock 40\n"
+	      "  unknown: who ended the wait 40\n"
+	      "A (65) blocked: pipe 30\n"
+	      "  unknown: who ended the wait 30\n"
+	      "A (65) on CPU 30\n",
+	      "A 20+50 blocked pipe -", "A 0+40 blocked lock -", "A 10+20 blocked disk -");
+	CHECK(0, 1000, "unknown: times of waits were lost 750\nA (65) on CPU 250\n",
+	      "A wall 1000 250", "A 1000+1 blocked pipe -", "lost");
+	/* Where none were lost, interrupts and the host had the rest. */
+	CHECK(0, 1000, "A (65) on CPU 1000\n", "A wall 1000 250", "A 1000+1 blocked pipe -");
+}
+
+/* Turns are between idle waits. The slowest has a wait for a disk that the others have not. */
+static void test_turns(void **state)
+{
+	static const char *const events[] = {
+		"A 0+10 idle socket network",
+		"A 20+10 idle socket network",
+		"A 31+9 idle socket network",
+		"A 41+9 idle socket network",
+		"A 60+50 blocked disk disk",
+		"A 120+10 idle socket network",
+		"A 200+10 blocked pipe -",
+		"A 150 tick work",
+		NULL,
+	};
+	const struct why_options options = { .percent = 1, .limit = 2 };
+	struct profile *p = record(events);
+	struct why_threads threads;
+	struct segments s;
+	size_t size, count;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "1", true, &threads), 0);
+	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
+	fclose(out);
+	assert_int_equal(count, 4);
+	assert_string_equal(text, "4 turns: median 1.000 ms, 90 % 70.000 ms, 99 % 70.000 ms, 99.9 "
+				  "% 70.000 ms, longest 70.000 ms\n"
+				  "\n"
+				  "         ms  from                         thread\n"
+				  "     70.000  2001-09-09 01:46:40.050 UTC  A (65)\n"
+				  "     10.000  2001-09-09 01:46:40.010 UTC  A (65)\n"
+				  "\n"
+				  "    slowest     1 %    all turns        \n"
+				  "         ms       %           ms       %\n"
+				  "     70.000  100.00       20.500  100.00  a turn, on average\n"
+				  "     50.000   71.43       12.500   60.98    A blocked: disk, "
+				  "woken by interrupt: disk\n"
+				  "     20.000   28.57        8.000   39.02    A on CPU\n");
+	free(text);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
+}
+
+/*
+ * A million waits of threads that wake each other at random, as nothing true does: the work is
+ * bounded, and sums stay right.
+ */
+static void test_many(void **state)
+{
+	const struct time_interval all = { time_of(0), time_of(DURATION_MS) };
+	struct profile *p = record((const char *const[]){
+		"A 0+1 blocked lock B", "B 0+1 blocked lock C", "C 0+1 blocked socket A",
+		"D 0+1 idle pipe A", "D 0+1 blocked pipe C", NULL });
+	struct segments s;
+	struct chain c;
+
+	(void)state;
+	srand48(1);
+	for (int i = 0; i < 1000000; i++)
+		assert_int_equal(wait_list_add(&p->waits, (uint32_t)(lrand48() % 5),
+					       time_of(drand48() * DURATION_MS),
+					       (uint64_t)(lrand48() % 3000), 0),
+				 0);
+	assert_int_equal(segments_make(p, &s), 0);
+	for (uint32_t i = 0; i < s.thread_count; i++)
+		check_sums(&s, i, &all);
+	assert_int_equal(chain_begin(&c, &s, true), 0);
+	for (uint32_t i = 0; i < s.thread_count; i++)
+		assert_int_equal(chain_add(&c, i, &all), 0);
+	assert_true(c.steps < 100000000);
+	chain_free(&c);
+	segments_free(&s);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lock),	       cmocka_unit_test(test_three_deep),
+		cmocka_unit_test(test_child),	       cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_false_wakeups),  cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_idle_meanwhile), cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_convoy),	       cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/why/why.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/pc_name.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "report/time_slot.h"
+#include "report/why/chain.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/number.h"
+
+#define SLOW 1 /* the sum of the slowest turns */
+
+int why_select(const struct segments *s, const char *text, bool processes,
+	       struct why_threads *threads)
+{
+	uint64_t number = 0;
+
+	number_parse(text, 1, UINT32_MAX, &number);
+	*threads = (struct why_threads){ calloc(s->thread_count + 1, sizeof(*threads->list)), 0 };
+	if (!threads->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->thread_count; i++) {
+		const struct segment_thread *t = &s->threads[i];
+
+		if (number ? number == (processes ? t->pid : t->tid)
+			   : strcmp(processes ? t->process : t->comm, text) == 0)
+			threads->list[threads->count++] = i;
+	}
+	return 0;
+}
+
+/* --- Text --- */
+
+static const char *const kind_names[] = {
+	[CHAIN_WHOLE] = "whole",       [CHAIN_RAN] = "on_cpu",
+	[CHAIN_FUNCTION] = "function", [CHAIN_RUNNABLE] = "runnable",
+	[CHAIN_OTHER] = "other_ran",   [CHAIN_UNRECORDED] = "unrecorded",
+	[CHAIN_EARLIER] = "earlier",   [CHAIN_UNKNOWN] = "unknown",
+};
+
+static const char *const unknown_texts[CHAIN_UNKNOWNS] = {
+	[CHAIN_NO_WAKER] = "who ended the wait",
+	[CHAIN_NOT_SEEN] = "what that thread did, which was not recorded",
+	[CHAIN_NOT_ALIVE] = "it had not begun, or was exiting",
+	[CHAIN_LOST] = "times of waits were lost",
+	[CHAIN_NO_CPU] = "which CPU it got",
+	[CHAIN_CIRCLE] = "threads wait for each other in a circle",
+	[CHAIN_TOO_LONG] = "more than is followed",
+};
+
+#define NAME_SIZE 64
+
+static const char *thread_name(const struct chain *c, uint32_t thread, char name[NAME_SIZE])
+{
+	const struct segment_thread *t = &c->s->threads[thread];
+
+	if (c->by_name)
+		snprintf(name, NAME_SIZE, "%s", *t->comm ? t->comm : "[no name]");
+	else
+		snprintf(name, NAME_SIZE, "%s (%" PRIu32 ")", t->comm, t->tid);
+	return name;
+}
+
+/* The name of a function, in memory of the caller's; NULL: there is no memory. */
+static char *function_name(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l;
+	const struct profile_image *image;
+
+	if (location == PROFILE_NONE)
+		return strdup("[no tick]");
+	l = &p->locations[location];
+	if (l->line_count)
+		return strdup(p->functions[p->lines[l->first_line].function].name);
+	image = profile_location_image(p, location);
+	return profile_pc_name(image ? image->path : "", l->image_address);
+}
+
+/* What a node is, in memory of the caller's; NULL: there is no memory. */
+static char *describe(const struct chain *c, const struct chain_node *n)
+{
+	const struct segment_kind *kind;
+	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *text = NULL;
+
+	thread_name(c, n->thread, name);
+	switch (n->kind) {
+	case CHAIN_FUNCTION:
+		return function_name(c->s->p, n->what);
+	case CHAIN_RAN:
+		return asprintf(&text, "%s on CPU", name) < 0 ? NULL : text;
+	case CHAIN_RUNNABLE:
+		return asprintf(&text, "%s runnable (no free CPU)", name) < 0 ? NULL : text;
+	case CHAIN_OTHER:
+		return asprintf(&text, "meanwhile on that CPU: %s", name) < 0 ? NULL : text;
+	case CHAIN_UNRECORDED:
+		return strdup("meanwhile on that CPU: nothing that was recorded");
+	case CHAIN_EARLIER:
+		return asprintf(&text, "%s busy with something else before", name) < 0 ? NULL
+										       : text;
+	case CHAIN_UNKNOWN:
+		return asprintf(&text, "unknown: %s", unknown_texts[n->what]) < 0 ? NULL : text;
+	case CHAIN_WHOLE:
+	case CHAIN_SLEPT:
+		break;
+	}
+	kind = &c->s->kinds[n->what];
+	if (kind->waker && kind->waker_tid && !c->by_name)
+		snprintf(waker, sizeof(waker), ", woken by %s (%" PRIu32 ")", kind->waker,
+			 kind->waker_tid);
+	else if (kind->waker)
+		snprintf(waker, sizeof(waker), ", woken by %s", kind->waker);
+	return asprintf(&text, "%s %s: %.*s%s", name, thread_state_names[kind->state],
+			(int)kind->reason_size, kind->reason, waker) < 0
+		       ? NULL
+		       : text;
+}
+
+struct printer {
+	const struct chain *c;
+	const struct why_options *o;
+	FILE *out;
+	int sums;		  /* 1, or 2: that of the slowest turns first */
+	double units[CHAIN_SUMS]; /* numbers are divided by it: turns */
+	int err;
+};
+
+static void print_line(struct printer *p, const uint64_t ns[CHAIN_SUMS], unsigned int depth,
+		       char *text)
+{
+	const uint64_t *whole = p->c->nodes[0].ns;
+	char number[TEXT_PERCENT_SIZE], percent[TEXT_PERCENT_SIZE];
+	size_t before = 0;
+
+	for (int i = p->sums - 1; i >= 0; i--) {
+		text_percent(percent, (double)ns[i], (double)whole[i]);
+		before += fprintf(p->out, "%11s  %6s  ",
+				  text_number(number, (double)ns[i] / 1e6 / p->units[i], 3, false),
+				  percent);
+	}
+	before += fprintf(p->out, "%*s", (int)(2 * depth), "");
+	if (text && p->o->width)
+		text_shorten_line(text, p->o->width > before + 20 ? p->o->width - before : 20);
+	fprintf(p->out, "%s\n", text ?: "");
+	p->err = text ? p->err : -ENOMEM;
+}
+
+static void print_tree(struct printer *p, uint32_t number, unsigned int depth)
+{
+	const struct chain_node *nodes = p->c->nodes;
+	uint64_t rest[CHAIN_SUMS] = { 0 };
+	size_t rest_count = 0;
+	char *text, *visible;
+
+	for (uint32_t i = nodes[number].first_child; i != CHAIN_NONE; i = nodes[i].next) {
+		bool small = true;
+
+		for (int k = 0; k < p->sums; k++)
+			small &= (double)nodes[i].ns[k] * 100 <
+				 (double)nodes[0].ns[k] * p->o->percent;
+		if (small) {
+			rest_count++;
+			for (int k = 0; k < CHAIN_SUMS; k++)
+				add_u64(&rest[k], nodes[i].ns[k]);
+			continue;
+		}
+		text = describe(p->c, &nodes[i]);
+		visible = text ? text_visible(text) : NULL;
+		print_line(p, nodes[i].ns, depth, visible);
+		free(text);
+		free(visible);
+		print_tree(p, i, depth + 1);
+	}
+	if (rest_count && (rest[0] || rest[SLOW])) {
+		char more[64];
+
+		snprintf(more, sizeof(more), "... %zu more", rest_count);
+		print_line(p, rest, depth, more);
+	}
+}
+
+/* --- JSON --- */
+
+static struct json_object *node_object(const struct chain *c, const struct chain_node *n,
+				       unsigned int depth, int sums)
+{
+	const struct segment_thread *t = &c->s->threads[n->thread];
+	struct json_object *o = json_object_new_object();
+	int err = json_add(o, "depth", json_object_new_uint64(depth));
+
+	if (n->kind == CHAIN_SLEPT) {
+		const struct segment_kind *kind = &c->s->kinds[n->what];
+		char reason[THREAD_STATE_SIZE];
+
+		snprintf(reason, sizeof(reason), "%.*s", (int)kind->reason_size, kind->reason);
+		err = err ?: json_add(o, "kind", json_text(thread_state_names[kind->state]));
+		err = err ?: json_add(o, "reason", json_text(reason));
+		err = err ?: json_add_text(o, "waker", kind->waker);
+		if (!err && !c->by_name)
+			err = json_add_number(o, "waker_tid", kind->waker_tid);
+	} else {
+		err = err ?: json_add(o, "kind", json_text(kind_names[n->kind]));
+	}
+	err = err ?: json_add(o, "name", json_text(t->comm));
+	if (!err && !c->by_name)
+		err = json_add_number(o, "pid", t->pid) ?: json_add_number(o, "tid", t->tid);
+	if (!err && n->kind == CHAIN_FUNCTION) {
+		char *name = function_name(c->s->p, n->what);
+
+		err = name ? json_add(o, "function", json_text(name)) : -ENOMEM;
+		free(name);
+	} else if (!err && n->kind == CHAIN_UNKNOWN) {
+		err = json_add(o, "why", json_text(unknown_texts[n->what]));
+	}
+	err = err ?: json_add(o, "ns", json_object_new_uint64(n->ns[0]));
+	if (!err && sums > 1)
+		err = json_add(o, "slow_ns", json_object_new_uint64(n->ns[SLOW]));
+	return json_checked(o, err);
+}
+
+/* Appends a node and those below it to a list: readers limit how deep JSON may be. */
+static int append_tree(const struct chain *c, uint32_t number, unsigned int depth, int sums,
+		       struct json_object *list)
+{
+	int err = json_append(list, node_object(c, &c->nodes[number], depth, sums));
+
+	for (uint32_t i = c->nodes[number].first_child; i != CHAIN_NONE && !err;
+	     i = c->nodes[i].next)
+		err = append_tree(c, i, depth + 1, sums, list);
+	return err;
+}
+
+/* The parts of a whole: all nodes but the first. */
+static struct json_object *tree_list(const struct chain *c, int sums)
+{
+	struct json_object *list = json_object_new_array();
+	int err = list ? 0 : -ENOMEM;
+
+	for (uint32_t i = c->nodes[0].first_child; i != CHAIN_NONE && !err; i = c->nodes[i].next)
+		err = append_tree(c, i, 0, sums, list);
+	return json_checked(list, err);
+}
+
+static int add_when(struct json_object *o, const struct segment_thread *t,
+		    const struct time_interval *interval)
+{
+	char text[TABLE_CELL_SIZE];
+
+	return json_add(o, "name", json_text(t->comm))
+		       ?: json_add_number(o, "pid", t->pid)
+		       ?: json_add_number(o, "tid", t->tid)
+		       ?: json_add(o, "time",
+				   json_text(time_slot_text(interval->since_ns, NS_PER_MS, true,
+							    text)))
+		       ?: json_add(o, "since_ns", json_object_new_uint64(interval->since_ns))
+		       ?: json_add(o, "ns", json_object_new_uint64(interval->until_ns -
+								   interval->since_ns));
+}
+
+/* --- An interval --- */
+
+struct busy {
+	uint32_t thread;
+	uint64_t ns;
+};
+
+static int busiest_first(const void *left, const void *right)
+{
+	const struct busy *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* For how long a thread was there in an interval, and not idle. */
+static uint64_t busy_ns(const struct segments *s, uint32_t thread,
+			const struct time_interval *interval)
+{
+	const struct segment_thread *t = &s->threads[thread];
+	uint64_t since_ns = interval->since_ns, until_ns = interval->until_ns, ns;
+
+	since_ns = t->life.since_ns > since_ns ? t->life.since_ns : since_ns;
+	until_ns = t->life.until_ns < until_ns ? t->life.until_ns : until_ns;
+	ns = since_ns < until_ns ? until_ns - since_ns : 0;
+	for (size_t i = segments_after(s, thread, since_ns);
+	     i < t->first + t->count && s->all[i].since_ns < until_ns; i++) {
+		uint64_t from = s->all[i].since_ns > since_ns ? s->all[i].since_ns : since_ns;
+		uint64_t to = s->all[i].until_ns < until_ns ? s->all[i].until_ns : until_ns;
+
+		if (segment_kind(s, &s->all[i])->state == THREAD_IDLE)
+			ns -= to - from;
+	}
+	return ns;
+}
+
+static int explain_thread(const struct segments *s, uint32_t thread,
+			  const struct time_interval *interval, const struct why_options *o,
+			  struct json_writer *json, FILE *out)
+{
+	struct printer p = { .o = o, .out = out, .sums = 1, .units = { 1, 1 } };
+	char name[NAME_SIZE], time[TABLE_CELL_SIZE], *line = NULL, *visible;
+	struct chain c;
+	int err = chain_begin(&c, s, false);
+
+	err = err ?: chain_add(&c, thread, interval) ?: chain_end(&c, 0);
+	p.c = &c;
+	if (!err && json) {
+		struct json_object *object = json_object_new_object();
+
+		err = add_when(object, &s->threads[thread], interval)
+			      ?: json_add(object, "tree", tree_list(&c, 1));
+		json_element(json, json_checked(object, err));
+	} else if (!err) {
+		time_slot_text(interval->since_ns, NS_PER_MS, false, time);
+		if (asprintf(&line, "%s, from %s", thread_name(&c, thread, name), time) < 0)
+			line = NULL;
+		visible = line ? text_visible(line) : NULL;
+		fprintf(out, "%11s  %6s\n", "ms", "%");
+		print_line(&p, c.nodes[0].ns, 0, visible);
+		free(line);
+		free(visible);
+		print_tree(&p, 0, 1);
+		err = p.err;
+	}
+	chain_free(&c);
+	return err;
+}
+
+int why_print_interval(const struct segments *s, const struct why_threads *threads,
+		       const struct time_interval *interval, const struct why_options *o, FILE *out)
+{
+	struct busy *busy = calloc(threads->count + 1, sizeof(*busy));
+	struct json_writer json;
+	int err = busy ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < threads->count && !err; i++)
+		busy[i] = (struct busy){ threads->list[i], busy_ns(s, threads->list[i], interval) };
+	if (!err)
+		qsort(busy, threads->count, sizeof(*busy), busiest_first);
+	if (o->json) {
+		json_begin(&json, out);
+		json_begin_list(&json, "threads");
+	}
+	for (size_t i = 0; i < threads->count && !err && (!i || busy[i].ns); i++) {
+		if (i && !o->json)
+			fprintf(out, "\n");
+		err = explain_thread(s, busy[i].thread, interval, o, o->json ? &json : NULL, out);
+	}
+	if (o->json) {
+		json_end_list(&json);
+		err = json_end(&json) ?: err;
+	}
+	free(busy);
+	return err;
+}
+
+/* --- Turns --- */
+
+struct turn {
+	struct time_interval when;
+	uint32_t thread;
+};
+
+static uint64_t turn_ns(const struct turn *turn)
+{
+	return turn->when.until_ns - turn->when.since_ns;
+}
+
+static int longest_first(const void *left, const void *right)
+{
+	const struct turn *a = left, *b = right;
+	uint64_t x = turn_ns(a), y = turn_ns(b);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return (a->when.since_ns > b->when.since_ns) - (a->when.since_ns < b->when.since_ns);
+}
+
+static int list_turns(const struct segments *s, const struct why_threads *threads,
+		      struct turn **turns, size_t *count)
+{
+	size_t room = 0;
+
+	*turns = NULL;
+	*count = 0;
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct segment_thread *t = &s->threads[threads->list[i]];
+		uint64_t since_ns = 0;
+
+		for (size_t k = t->first; k < t->first + t->count; k++) {
+			const struct segment *segment = &s->all[k];
+
+			if (segment_kind(s, segment)->state != THREAD_IDLE)
+				continue;
+			if (since_ns && since_ns < segment->since_ns) {
+				if (array_reserve(turns, &room, *count + 1, sizeof(**turns)))
+					return -ENOMEM;
+				(*turns)[(*count)++] =
+					(struct turn){ { since_ns, segment->since_ns },
+						       threads->list[i] };
+			}
+			since_ns = segment->until_ns;
+		}
+	}
+	if (*count)
+		qsort(*turns, *count, sizeof(**turns), longest_first);
+	return 0;
+}
+
+/* The length that so many per mille of the turns do not exceed. */
+static uint64_t quantile_ns(const struct turn *turns, size_t count, unsigned int per_mille)
+{
+	return turn_ns(&turns[count - (count * per_mille + 999) / 1000]);
+}
+
+static const struct {
+	const char *name, *key;
+	unsigned int per_mille;
+} quantiles[] = {
+	{ "median", "median_ns", 500 }, { "90 %", "p90_ns", 900 },     { "99 %", "p99_ns", 990 },
+	{ "99.9 %", "p999_ns", 999 },	{ "longest", "max_ns", 1000 },
+};
+
+static int print_turns_json(const struct chain *c, const struct turn *turns, size_t count,
+			    size_t slow, const struct why_options *o, FILE *out)
+{
+	struct json_writer w;
+	size_t limit = o->limit && o->limit < count ? o->limit : count;
+
+	json_begin(&w, out);
+	json_member(&w, "turns", json_object_new_uint64(count));
+	json_member(&w, "slow_turns", json_object_new_uint64(slow));
+	json_member(&w, "turns_ns", json_object_new_uint64(c->nodes[0].ns[0]));
+	json_member(&w, "slow_turns_ns", json_object_new_uint64(c->nodes[0].ns[SLOW]));
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles) && count; i++)
+		json_member(
+			&w, quantiles[i].key,
+			json_object_new_uint64(quantile_ns(turns, count, quantiles[i].per_mille)));
+	json_begin_list(&w, "slowest");
+	for (size_t i = 0; i < limit; i++) {
+		struct json_object *object = json_object_new_object();
+
+		json_element(&w,
+			     json_checked(object, add_when(object, &c->s->threads[turns[i].thread],
+							   &turns[i].when)));
+	}
+	json_end_list(&w);
+	json_member(&w, "tree", tree_list(c, 2));
+	return json_end(&w);
+}
+
+static void print_turns(const struct chain *c, const struct turn *turns, size_t count, size_t limit,
+			FILE *out)
+{
+	char number[TEXT_PERCENT_SIZE], time[TABLE_CELL_SIZE], name[NAME_SIZE];
+
+	fprintf(out, "%zu turn%s", count, count == 1 ? "" : "s");
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++)
+		fprintf(out, "%s%s %s ms", i ? ", " : ": ", quantiles[i].name,
+			text_number(number,
+				    (double)quantile_ns(turns, count, quantiles[i].per_mille) / 1e6,
+				    3, false));
+	fprintf(out, "\n\n%11s  %-27s  thread\n", "ms", "from");
+	for (size_t i = 0; i < limit && i < count; i++) {
+		const struct segment_thread *t = &c->s->threads[turns[i].thread];
+
+		snprintf(name, sizeof(name), "%s (%" PRIu32 ")", t->comm, t->tid);
+		time_slot_text(turns[i].when.since_ns, NS_PER_MS, false, time);
+		fprintf(out, "%11s  %-27s  ",
+			text_number(number, (double)turn_ns(&turns[i]) / 1e6, 3, false), time);
+		text_print(name, out);
+		fprintf(out, "\n");
+	}
+}
+
+int why_print_turns(const struct segments *s, const struct why_threads *threads,
+		    const struct why_options *o, size_t *count, FILE *out)
+{
+	struct printer p = { .o = o, .out = out, .sums = 2 };
+	struct turn *turns;
+	struct chain c;
+	size_t slow;
+	int err = list_turns(s, threads, &turns, count);
+
+	err = chain_begin(&c, s, true) ?: err;
+	slow = *count < 100 ? *count > 0 : *count / 100;
+	for (size_t i = 0; i < *count && !err; i++) {
+		c.sums = i < slow ? 1U << 0 | 1U << SLOW : 1;
+		err = chain_add(&c, turns[i].thread, &turns[i].when);
+	}
+	err = err ?: chain_end(&c, SLOW);
+	if (!err && o->json) {
+		err = print_turns_json(&c, turns, *count, slow, o, out);
+	} else if (!err && *count) {
+		char title[64];
+
+		print_turns(&c, turns, *count, o->limit ?: *count, out);
+		fprintf(out, "\n%11s  %6s  %11s  %6s\n%11s  %6s  %11s  %6s\n", "slowest", "1 %",
+			"all turns", "", "ms", "%", "ms", "%");
+		p.c = &c;
+		p.units[0] = (double)*count;
+		p.units[SLOW] = (double)slow;
+		snprintf(title, sizeof(title), "a turn, on average");
+		print_line(&p, c.nodes[0].ns, 0, title);
+		print_tree(&p, 0, 1);
+		err = p.err;
+	}
+	chain_free(&c);
+	free(turns);
+	return err;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_WHY_H
+#define PROFIL_REPORT_WHY_H
+
+#include <stdio.h>
+
+#include "report/why/segments.h"
+
+/*
+ * Why threads took so long: chain.h as text or JSON (profiltool-json(5)). A node of the tree is a
+ * line, below it are its parts:
+ *
+ *           ms       %
+ *      300.000  100.00  client (9951), 2026-11-29 14:03:02.150 UTC
+ *      297.997   99.33    blocked: socket, woken by frontend (9952)
+ *      254.987   85.00      frontend (9952) blocked: socket, woken by b-worker (9954)
+ */
+struct why_options {
+	double percent; /* parts with less of the whole are one line */
+	size_t limit;	/* of the slowest turns */
+	unsigned int width;
+	bool json;
+};
+
+/* Numbers of threads, as of struct segments. */
+struct why_threads {
+	uint32_t *list;
+	size_t count;
+};
+
+/*
+ * Selects the threads with this TID or name, or those of the processes; text is a number or a name.
+ * The caller free()s threads->list. Returns 0 or -ENOMEM.
+ */
+int why_select(const struct segments *s, const char *text, bool processes,
+	       struct why_threads *threads);
+
+/*
+ * Prints what each thread did in an interval: those that were idle for the least of it first,
+ * without those that were idle all the time, if there are others.
+ */
+int why_print_interval(const struct segments *s, const struct why_threads *threads,
+		       const struct time_interval *interval, const struct why_options *o,
+		       FILE *out);
+
+/*
+ * Prints how long turns took, when the slowest were, and of what the slowest 1 % consist beside all
+ * of them. A turn is the time of a thread from the end of an idle wait to the begin of the next.
+ * *count receives how many there were; with 0, only JSON is printed.
+ */
+int why_print_turns(const struct segments *s, const struct why_threads *threads,
+		    const struct why_options *o, size_t *count, FILE *out);
+
+#endif
