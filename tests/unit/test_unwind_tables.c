@@ -545,16 +545,19 @@ static struct unwind make_machine(struct process_table *table)
 		.tick_ns = NS_PER_S / HZ,
 	};
 	struct unwind_tables *t = &u.tables;
-	const size_t pages = 16 * MIB_PAGES, rows = 16 * MIB_ROWS, rules = 16 * MIB_RULES;
 
 	file_count = 0;
 	assert_int_equal(unwind_tables_private(t), 0);
-	t->room.images = 4096;
-	t->room.pages = pages;
-	t->room.rows = rows;
-	t->room.rules = rules;
-	add_part(&t->users_room, 4096, pages, rows, rules, ROOM_OF_USERS);
-	add_part(&t->user_room, 4096, pages, rows, rules, ROOM_OF_USER);
+	t->room = (struct unwind_sizes){
+		.images = 4096,
+		.pages = 16 * MIB_PAGES,
+		.rows = 16 * MIB_ROWS,
+		.rules = 16 * MIB_RULES,
+	};
+	for (int kind = 0; kind < UNWIND_KINDS; kind++) {
+		t->users_room.of[kind] = t->room.of[kind] / ROOM_OF_USERS;
+		t->user_room.of[kind] = t->room.of[kind] / ROOM_OF_USER;
+	}
 	u.root_time = u.users_time = (struct unwind_time){ TIME_NS, test_now_ns };
 	assert_int_equal(process_add(table, getpid(), 0), 0);
 	return u;

@@ -589,10 +589,10 @@ static int limit_idle(struct unwind *u)
 	int err = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		rows += u->tables.extents[u->idle[i].number].rows.size;
+		rows += u->tables.extents[u->idle[i].number].of[UNWIND_KIND_ROWS].size;
 		if (!u->idle[i].owner)
 			continue;
-		users_rows += u->tables.extents[u->idle[i].number].rows.size;
+		users_rows += u->tables.extents[u->idle[i].number].of[UNWIND_KIND_ROWS].size;
 		users++;
 	}
 	for (size_t i = 0;
@@ -604,8 +604,8 @@ static int limit_idle(struct unwind *u)
 			i++;
 			continue;
 		}
-		rows -= u->tables.extents[number].rows.size;
-		users_rows -= is_users ? u->tables.extents[number].rows.size : 0;
+		rows -= u->tables.extents[number].of[UNWIND_KIND_ROWS].size;
+		users_rows -= is_users ? u->tables.extents[number].of[UNWIND_KIND_ROWS].size : 0;
 		users -= is_users;
 		count--;
 		err = remove_unmapped(u, number);
@@ -806,24 +806,19 @@ static int throw_out(struct unwind *u, const struct room *room, const struct unw
 			err = err ?: -ENOENT;
 			break;
 		}
-		free_sizes.pages += t->extents[all[end].number].pages.size;
-		free_sizes.rows += t->extents[all[end].number].rows.size;
-		free_sizes.rules += t->extents[all[end].number].rules.size;
+		unwind_add_extent(&free_sizes, &t->extents[all[end].number], 1);
 		end++;
 	} while (!unwind_is_enough(&free_sizes, need));
 	for (size_t i = 0; i < end && !err; i++) {
 		const struct unwind_extent *extent = &t->extents[all[i].number];
-		struct unwind_sizes without = {
-			.pages = free_sizes.pages - extent->pages.size,
-			.rows = free_sizes.rows - extent->rows.size,
-			.rules = free_sizes.rules - extent->rules.size,
-		};
+		struct unwind_sizes without = free_sizes;
 
+		unwind_add_extent(&without, extent, -1);
 		if (i + 1 < end && unwind_is_enough(&without, need)) {
 			free_sizes = without; /* small libraries that do not help stay */
 			continue;
 		}
-		u->evicted += extent->rows.size != 0;
+		u->evicted += unwind_tables_has_rows(t, all[i].number);
 		if (all[i].mapped) {
 			err = unwind_tables_empty(t, all[i].number);
 		} else {
@@ -1427,19 +1422,6 @@ static void *take_copies(void *argument)
 	return NULL;
 }
 
-/* Adds an image while a thread takes copies; making room for it may walk them. */
-static int add_image(struct unwind *u, size_t number, uint64_t until_ns, struct taker *taker)
-{
-	int nice = getpriority(PRIO_PROCESS, 0);
-	int err = unwind_read_image(u, number);
-
-	pthread_mutex_lock(&taker->lock);
-	err = err ?: unwind_add_image(u, number, until_ns);
-	pthread_mutex_unlock(&taker->lock);
-	setpriority(PRIO_PROCESS, 0, nice);
-	return err;
-}
-
 static bool has_moved_image(const struct unwind *u, const struct address_space *space)
 {
 	size_t count = space->count;
@@ -1487,7 +1469,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = want_removed(u) ?: want_new(u);
+	int err = want_removed(u) ?: want_new(u), nice = getpriority(PRIO_PROCESS, 0);
 	bool taking;
 
 	if (err || !u->wanted_count)
@@ -1499,7 +1481,12 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		uint32_t number = u->wanted[i];
 		const struct unwind_image_state before = u->images[number];
 
-		err = add_image(u, number, until_ns, &taker);
+		err = unwind_read_image(u, number);
+		/* Making room for it may walk copies. */
+		pthread_mutex_lock(&taker.lock);
+		err = err ?: unwind_add_image(u, number, until_ns);
+		pthread_mutex_unlock(&taker.lock);
+		setpriority(PRIO_PROCESS, 0, nice);
 		/*
 		 * Nothing that maps a new image is published. One that was deferred has its
 		 * number, but no segments.
@@ -1778,10 +1765,10 @@ void unwind_used(const struct unwind *u, struct capture_tables *tables)
 		tables->no_room += unwind_rows_state(u, i, &why) == CAPTURE_ROWS_NO_ROOM;
 	}
 	unwind_tables_free_sizes(&u->tables, &free);
-	sizes.pages = u->tables.room.pages - free.pages;
-	sizes.rules = u->tables.room.rules - free.rules;
-	sizes.rows = tables->rows = u->tables.room.rows - free.rows;
-	sizes.mappings = u->tables.room.mappings - free.mappings;
+	for (int kind = 0; kind < UNWIND_KINDS; kind++)
+		sizes.of[kind] = u->tables.room.of[kind] - free.of[kind];
+	sizes.images = u->tables.used.images;
+	tables->rows = sizes.rows;
 	tables->bytes = unwind_tables_bytes(&sizes);
 }
 

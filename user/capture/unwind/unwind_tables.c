@@ -79,28 +79,39 @@ static unsigned int page_shift(const struct unwind_rows *rows)
 	return shift;
 }
 
+void unwind_tables_image_sizes(const struct unwind_rows *rows, struct unwind_sizes *sizes)
+{
+	*sizes = (struct unwind_sizes){
+		.images = 1,
+		.pages = page_count(rows, page_shift(rows)),
+		.rows = rows->count + 1, /* and a gap before the first one */
+		.rules = rows->rule_count,
+	};
+}
+
 /* Adds the size of an image's rows. Returns false, and adds nothing, if that exceeds `room`. */
 static bool add_sizes(struct unwind_sizes *sizes, const struct unwind_rows *rows,
 		      const struct unwind_sizes *room)
 {
-	size_t pages = page_count(rows, page_shift(rows));
+	struct unwind_sizes sum;
 
-	if (byte_count(rows) >= IMAGE_BYTES_MAX || sizes->images + 1 > room->images ||
-	    sizes->pages + pages > room->pages || sizes->rows + rows->count + 1 > room->rows ||
-	    sizes->rules + rows->rule_count > room->rules)
+	unwind_tables_image_sizes(rows, &sum);
+	for (int kind = 0; kind < UNWIND_KINDS; kind++) {
+		sum.of[kind] += sizes->of[kind];
+		if (sum.of[kind] > room->of[kind])
+			return false;
+	}
+	if (byte_count(rows) >= IMAGE_BYTES_MAX)
 		return false;
-	sizes->images++;
-	sizes->pages += pages;
-	sizes->rows += rows->count + 1; /* and a gap before the first one */
-	sizes->rules += rows->rule_count;
+	*sizes = sum;
 	return true;
 }
 
 bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
 			const struct unwind_rows *rows, bool root_owned)
 {
-	static const struct unwind_sizes any = { UINT32_MAX / 2, UINT32_MAX / 2, UINT32_MAX / 2,
-						 UINT32_MAX / 2, UINT32_MAX / 2 };
+	static const struct unwind_sizes any = { .of = { [0 ... UNWIND_KINDS - 1] =
+								 UINT32_MAX / 2 } };
 
 	return (root_owned || add_sizes(users, rows, &users_max)) && add_sizes(need, rows, &any);
 }
@@ -112,22 +123,23 @@ static size_t chunk_count(size_t rows)
 
 /* A table in memory, and its parts: see bpf/unwind_maps.h. */
 static const struct table {
-	size_t bytes; /* of an element */
-	size_t part;  /* elements of a part */
-	size_t at;    /* the pointer's offset in struct unwind_tables */
+	enum unwind_kind kind; /* what it has, chunks of them */
+	size_t bytes;	       /* of an element */
+	size_t part;	       /* elements of a part */
+	size_t at;	       /* the pointer's offset in struct unwind_tables */
 } kinds[UNWIND_TABLES] = {
-	[UNWIND_IMAGES] = { sizeof(struct unwind_image), UNWIND_PART_IMAGES,
-			    offsetof(struct unwind_tables, images) },
-	[UNWIND_LANGUAGES] = { sizeof(struct language_image), UNWIND_PART_IMAGES,
-			       offsetof(struct unwind_tables, languages) },
-	[UNWIND_PAGES] = { sizeof(struct unwind_page), UNWIND_PART_PAGES,
-			   offsetof(struct unwind_tables, pages) },
-	[UNWIND_CHUNKS] = { sizeof(struct unwind_chunk), UNWIND_PART_CHUNKS,
-			    offsetof(struct unwind_tables, chunks) },
-	[UNWIND_RULES] = { sizeof(struct unwind_rule), UNWIND_PART_RULES,
-			   offsetof(struct unwind_tables, rules) },
-	[UNWIND_MAPPINGS] = { sizeof(struct unwind_mapping), UNWIND_PART_MAPPINGS,
-			      offsetof(struct unwind_tables, mappings) },
+#define TABLE(name, type, kind, part)                                        \
+	{                                                                    \
+		UNWIND_KIND_##kind, sizeof(struct type), UNWIND_PART_##part, \
+			offsetof(struct unwind_tables, name)                 \
+	}
+	[UNWIND_IMAGES] = TABLE(images, unwind_image, IMAGES, IMAGES),
+	[UNWIND_LANGUAGES] = TABLE(languages, language_image, IMAGES, IMAGES),
+	[UNWIND_PAGES] = TABLE(pages, unwind_page, PAGES, PAGES),
+	[UNWIND_CHUNKS] = TABLE(chunks, unwind_chunk, ROWS, CHUNKS),
+	[UNWIND_RULES] = TABLE(rules, unwind_rule, RULES, RULES),
+	[UNWIND_MAPPINGS] = TABLE(mappings, unwind_mapping, MAPPINGS, MAPPINGS),
+#undef TABLE
 };
 
 struct table_maps {
@@ -153,18 +165,9 @@ static void **memory_of(struct unwind_tables *t, enum unwind_table which)
 
 static size_t elements_of(const struct unwind_sizes *sizes, enum unwind_table which)
 {
-	switch (which) {
-	case UNWIND_PAGES:
-		return sizes->pages;
-	case UNWIND_CHUNKS:
-		return chunk_count(sizes->rows);
-	case UNWIND_RULES:
-		return sizes->rules;
-	case UNWIND_MAPPINGS:
-		return sizes->mappings;
-	default:
-		return sizes->images;
-	}
+	size_t count = sizes->of[kinds[which].kind];
+
+	return which == UNWIND_CHUNKS ? chunk_count(count) : count;
 }
 
 static size_t whole_parts(size_t count, enum unwind_table which)
@@ -203,34 +206,26 @@ static int extend(struct unwind_tables *t, enum unwind_table which, size_t count
 	return 0;
 }
 
-static void add_part(struct unwind_sizes *sizes, size_t images, size_t pages, size_t rows,
-		     size_t rules, size_t part)
-{
-	sizes->images += images / part;
-	sizes->pages += pages / part;
-	sizes->rows += rows / part;
-	sizes->rules += rules / part;
-}
-
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       const struct unwind_sizes *users, unsigned int spare_mib,
 		       struct sample_bpf *bpf)
 {
-	size_t rows = (size_t)spare_mib * MIB_ROWS, pages = (size_t)spare_mib * MIB_PAGES;
-	size_t rules = (size_t)spare_mib * MIB_RULES;
+	const struct unwind_sizes later = {
+		.images = LATER_IMAGES,
+		.pages = (size_t)spare_mib * MIB_PAGES,
+		.rows = (size_t)spare_mib * MIB_ROWS,
+		.rules = (size_t)spare_mib * MIB_RULES,
+	};
 	struct table_maps maps[UNWIND_TABLES];
 	int err = 0;
 
-	t->room = (struct unwind_sizes){
-		.images = need->images + LATER_IMAGES,
-		.pages = need->pages + pages,
-		.rows = chunk_count(need->rows + rows) * UNWIND_CHUNK_ROWS,
-		.rules = need->rules + rules,
-		.mappings = MAPPINGS_MAX,
-	};
-	t->users_room = t->user_room = *users;
-	add_part(&t->users_room, LATER_IMAGES, pages, rows, rules, ROOM_OF_USERS);
-	add_part(&t->user_room, LATER_IMAGES, pages, rows, rules, ROOM_OF_USER);
+	for (int kind = 0; kind < UNWIND_KINDS; kind++) {
+		t->room.of[kind] = need->of[kind] + later.of[kind];
+		t->users_room.of[kind] = users->of[kind] + later.of[kind] / ROOM_OF_USERS;
+		t->user_room.of[kind] = users->of[kind] + later.of[kind] / ROOM_OF_USER;
+	}
+	t->room.rows = chunk_count(t->room.rows) * UNWIND_CHUNK_ROWS;
+	t->room.mappings = MAPPINGS_MAX;
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
 	list_maps(bpf, maps);
 	for (int i = 0; i < UNWIND_TABLES && !err; i++) {
@@ -327,11 +322,8 @@ void unwind_tables_free(struct unwind_tables *t)
 	for (int i = 0; i < UNWIND_TABLES; i++)
 		if (*memory_of(t, i))
 			munmap(*memory_of(t, i), most_bytes(t, i));
-	free(t->free_images.free);
-	free(t->free_pages.free);
-	free(t->free_rows.free);
-	free(t->free_rules.free);
-	free(t->free_mappings.free);
+	for (int kind = 0; kind < UNWIND_KINDS; kind++)
+		free(t->free[kind].free);
 	free(t->extents);
 	free(t->emptied);
 	free(t->freed);
@@ -371,11 +363,23 @@ static int add_free(struct unwind_pool *pool, struct unwind_block block)
 	return 0;
 }
 
-/* Takes a free block, or else one behind the last that is in use; all have `room` elements. */
-static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_t count,
+/* The free elements behind those in use; *begin: the first of them. */
+static size_t free_at_end(const struct unwind_tables *t, enum unwind_kind kind, size_t *begin)
+{
+	const struct unwind_pool *pool = &t->free[kind];
+	const struct unwind_block *last = pool->count ? &pool->free[pool->count - 1] : NULL;
+
+	*begin = t->used.of[kind];
+	if (last && last->first + last->size == *begin)
+		*begin = last->first;
+	return t->room.of[kind] - *begin;
+}
+
+/* Takes a free block, or else one behind the last that is in use. */
+static int take_block(struct unwind_tables *t, enum unwind_kind kind, size_t count,
 		      struct unwind_block *block)
 {
-	const struct unwind_block *last;
+	struct unwind_pool *pool = &t->free[kind];
 	size_t begin;
 
 	*block = (struct unwind_block){ .size = count };
@@ -392,15 +396,15 @@ static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_
 		return 0;
 	}
 	/* A free block at the end is continued there. */
-	last = count && pool->count ? &pool->free[pool->count - 1] : NULL;
-	begin = last && last->first + last->size == *used ? last->first : *used;
-	if (begin + count > room) {
+	if (count > free_at_end(t, kind, &begin)) {
 		block->size = 0;
 		return -ENOSPC;
 	}
-	pool->count -= begin < *used;
+	if (!count)
+		return 0;
+	pool->count -= begin < t->used.of[kind];
 	block->first = begin;
-	*used = begin + count;
+	t->used.of[kind] = begin + count;
 	return 0;
 }
 
@@ -413,16 +417,17 @@ static int give_back(struct unwind_pool *pool, struct unwind_block *block)
 }
 
 /* Takes a block of a table, which grows for it. Returns 0, -ENOSPC or -ENOMEM. */
-static int take_of_table(struct unwind_tables *t, enum unwind_table which, struct unwind_pool *pool,
-			 size_t *used, size_t room, size_t count, struct unwind_block *block)
+static int take_of_table(struct unwind_tables *t, enum unwind_table which, size_t count,
+			 struct unwind_block *block)
 {
-	int err = take_block(pool, used, room, count, block);
+	enum unwind_kind kind = kinds[which].kind;
+	int err = take_block(t, kind, count, block);
 	size_t end = block->first + block->size;
 
 	if (err)
 		return err;
 	err = extend(t, which, which == UNWIND_CHUNKS ? chunk_count(end) : end);
-	return err && give_back(pool, block) ? -ENOMEM : err;
+	return err && give_back(&t->free[kind], block) ? -ENOMEM : err;
 }
 
 /* --- Images --- */
@@ -456,46 +461,37 @@ static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows,
 
 static int give_extent_back(struct unwind_tables *t, struct unwind_extent *extent)
 {
-	int err = give_back(&t->free_pages, &extent->pages);
+	int err = 0;
 
-	err = give_back(&t->free_rows, &extent->rows) ?: err;
-	return give_back(&t->free_rules, &extent->rules) ?: err;
+	for (int kind = 0; kind < UNWIND_IMAGE_KINDS; kind++)
+		err = give_back(&t->free[kind], &extent->of[kind]) ?: err;
+	return err;
 }
 
-static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
+static int take_extent(struct unwind_tables *t, const struct unwind_sizes *need,
 		       struct unwind_extent *extent)
 {
-	int err = take_of_table(t, UNWIND_PAGES, &t->free_pages, &t->used.pages, t->room.pages,
-				page_count(rows, page_shift(rows)), &extent->pages);
+	static const enum unwind_table tables[] = { UNWIND_PAGES, UNWIND_CHUNKS, UNWIND_RULES };
+	int err = 0;
 
-	if (!err)
-		err = take_of_table(t, UNWIND_CHUNKS, &t->free_rows, &t->used.rows, t->room.rows,
-				    rows->count + 1, &extent->rows);
-	if (!err)
-		err = take_of_table(t, UNWIND_RULES, &t->free_rules, &t->used.rules, t->room.rules,
-				    rows->rule_count, &extent->rules);
+	for (int kind = 0; kind < UNWIND_IMAGE_KINDS && !err; kind++)
+		err = take_of_table(t, tables[kind], need->of[kind], &extent->of[kind]);
 	if (err && give_extent_back(t, extent))
 		return -ENOMEM;
 	return err;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t left_of(const struct unwind_sizes *room, const struct unwind_sizes *used, int kind)
 {
-	return a < b ? a : b;
-}
-
-static size_t left_of(size_t room, size_t used)
-{
-	return room > used ? room - used : 0;
+	return room->of[kind] > used->of[kind] ? room->of[kind] - used->of[kind] : 0;
 }
 
 void unwind_tables_share(const struct unwind_tables *t, uid_t owner, struct unwind_sizes *left,
 			 bool *own)
 {
-	const struct unwind_sizes *users = &t->users_used, *most = &t->users_room;
 	struct unwind_sizes its = { 0 };
 
-	*own = false;
+	*own = owner != 0;
 	*left = t->room;
 	if (!owner)
 		return;
@@ -505,22 +501,17 @@ void unwind_tables_share(const struct unwind_tables *t, uid_t owner, struct unwi
 		if (extent->owner != owner)
 			continue;
 		its.images++;
-		its.pages += extent->pages.size;
-		its.rows += extent->rows.size;
-		its.rules += extent->rules.size;
+		unwind_add_extent(&its, extent, 1);
 	}
-	its = (struct unwind_sizes){
-		.images = left_of(t->user_room.images, its.images),
-		.pages = left_of(t->user_room.pages, its.pages),
-		.rows = left_of(t->user_room.rows, its.rows),
-		.rules = left_of(t->user_room.rules, its.rules),
-	};
-	left->images = least(its.images, left_of(most->images, users->images));
-	left->pages = least(its.pages, left_of(most->pages, users->pages));
-	left->rows = least(its.rows, left_of(most->rows, users->rows));
-	left->rules = least(its.rules, left_of(most->rules, users->rules));
-	*own = left->images == its.images && left->pages == its.pages && left->rows == its.rows &&
-	       left->rules == its.rules;
+	for (int kind = 0; kind <= UNWIND_KIND_IMAGES; kind++) {
+		size_t of_users = left_of(&t->users_room, &t->users_used, kind);
+
+		left->of[kind] = left_of(&t->user_room, &its, kind);
+		if (of_users < left->of[kind]) {
+			left->of[kind] = of_users;
+			*own = false;
+		}
+	}
 }
 
 int unwind_tables_reserve(struct unwind_tables *t, uid_t owner, uint32_t *image)
@@ -533,12 +524,11 @@ int unwind_tables_reserve(struct unwind_tables *t, uid_t owner, uint32_t *image)
 	unwind_tables_share(t, owner, &left, &own);
 	if (!left.images)
 		return -EDQUOT;
-	err = take_of_table(t, UNWIND_IMAGES, &t->free_images, &t->used.images, t->room.images, 1,
-			    &number);
+	err = take_of_table(t, UNWIND_IMAGES, 1, &number);
 	if (err)
 		return err;
 	if (extend(t, UNWIND_LANGUAGES, number.first + 1))
-		return give_back(&t->free_images, &number) ?: -ENOSPC;
+		return give_back(&t->free[UNWIND_KIND_IMAGES], &number) ?: -ENOSPC;
 	if (array_reserve(&t->extents, &t->extent_room, number.first + 1, sizeof(*t->extents)))
 		return -ENOMEM;
 	*image = number.first;
@@ -566,11 +556,8 @@ static int end_grace_of_rows(struct unwind_tables *t)
 /* Charges users for what an image takes, or gives it back. */
 static void charge(struct unwind_tables *t, const struct unwind_extent *extent, int sign)
 {
-	if (!extent->owner)
-		return;
-	t->users_used.pages += sign * (ptrdiff_t)extent->pages.size;
-	t->users_used.rows += sign * (ptrdiff_t)extent->rows.size;
-	t->users_used.rules += sign * (ptrdiff_t)extent->rules.size;
+	if (extent->owner)
+		unwind_add_extent(&t->users_used, extent, sign);
 }
 
 int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
@@ -589,23 +576,23 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	unwind_tables_image_sizes(rows, &need);
 	if (!unwind_is_enough(&left, &need))
 		return -EDQUOT;
-	err = end_grace_of_rows(t) ?: take_extent(t, rows, extent);
+	err = end_grace_of_rows(t) ?: take_extent(t, &need, extent);
 	if (err)
 		return err;
 	t->users_used.images += (owner != 0) - (extent->owner != 0);
 	extent->owner = owner;
 	charge(t, extent, 1);
 	entry->begin = rows->rows[0].address;
-	entry->first_page = extent->pages.first;
-	entry->first_rule = extent->rules.first;
+	entry->first_page = extent->of[UNWIND_KIND_PAGES].first;
+	entry->first_rule = extent->of[UNWIND_KIND_RULES].first;
 	entry->page_shift = page_shift(rows);
 	t->languages[image] = rows->language;
 	if (rows->rule_count)
-		memcpy(&t->rules[extent->rules.first], rows->rules,
+		memcpy(&t->rules[entry->first_rule], rows->rules,
 		       rows->rule_count * sizeof(*rows->rules));
-	write_rows(t, rows, entry, extent->pages.size, extent->rows.first);
+	write_rows(t, rows, entry, need.pages, extent->of[UNWIND_KIND_ROWS].first);
 	/* Last: ticks may come to the image meanwhile, and find it without rows until then. */
-	__atomic_store_n(&entry->page_count, extent->pages.size, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->page_count, need.pages, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -637,63 +624,42 @@ int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
 
 bool unwind_tables_has_rows(const struct unwind_tables *t, uint32_t image)
 {
-	return image != UNWIND_NO_IMAGE && t->extents[image].rows.size;
+	return image != UNWIND_NO_IMAGE && t->extents[image].of[UNWIND_KIND_ROWS].size;
 }
 
-void unwind_tables_image_sizes(const struct unwind_rows *rows, struct unwind_sizes *sizes)
+static bool has_block(const struct unwind_tables *t, enum unwind_kind kind, size_t count)
 {
-	*sizes = (struct unwind_sizes){
-		.images = 1,
-		.pages = page_count(rows, page_shift(rows)),
-		.rows = rows->count + 1,
-		.rules = rows->rule_count,
-	};
-}
-
-static bool has_block(const struct unwind_pool *pool, size_t used, size_t room, size_t count)
-{
-	const struct unwind_block *last = pool->count ? &pool->free[pool->count - 1] : NULL;
+	const struct unwind_pool *pool = &t->free[kind];
+	size_t begin;
 
 	for (size_t i = 0; i < pool->count; i++)
 		if (pool->free[i].size >= count)
 			return true;
-	return (last && last->first + last->size == used ? last->size : 0) + room - used >= count;
+	return free_at_end(t, kind, &begin) >= count;
 }
 
 bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, uid_t owner)
 {
 	struct unwind_sizes left;
-	bool own;
+	bool fit;
 
-	unwind_tables_share(t, owner, &left, &own);
-	if (end_grace_of_rows(t) || !unwind_is_enough(&left, sizes))
-		return false;
-	return has_block(&t->free_pages, t->used.pages, t->room.pages, sizes->pages) &&
-	       has_block(&t->free_rows, t->used.rows, t->room.rows, sizes->rows) &&
-	       has_block(&t->free_rules, t->used.rules, t->room.rules, sizes->rules);
-}
-
-static size_t free_size(const struct unwind_pool *pool, size_t used, size_t room)
-{
-	size_t size = room - used;
-
-	for (size_t i = 0; i < pool->count; i++)
-		size += pool->free[i].size;
-	return size;
+	unwind_tables_share(t, owner, &left, &fit);
+	fit = !end_grace_of_rows(t) && unwind_is_enough(&left, sizes);
+	for (int kind = 0; kind < UNWIND_IMAGE_KINDS; kind++)
+		fit = fit && has_block(t, kind, sizes->of[kind]);
+	return fit;
 }
 
 void unwind_tables_free_sizes(const struct unwind_tables *t, struct unwind_sizes *sizes)
 {
-	sizes->pages = free_size(&t->free_pages, t->used.pages, t->room.pages);
-	sizes->rows = free_size(&t->free_rows, t->used.rows, t->room.rows);
-	sizes->rules = free_size(&t->free_rules, t->used.rules, t->room.rules);
-	sizes->mappings = t->freed_mappings +
-			  free_size(&t->free_mappings, t->used.mappings, t->room.mappings);
-	for (size_t i = 0; i < t->emptied_count; i++) {
-		sizes->pages += t->emptied[i].extent.pages.size;
-		sizes->rows += t->emptied[i].extent.rows.size;
-		sizes->rules += t->emptied[i].extent.rules.size;
+	for (int kind = 0; kind < UNWIND_KINDS; kind++) {
+		sizes->of[kind] = t->room.of[kind] - t->used.of[kind];
+		for (size_t i = 0; i < t->free[kind].count; i++)
+			sizes->of[kind] += t->free[kind].free[i].size;
 	}
+	sizes->mappings += t->freed_mappings;
+	for (size_t i = 0; i < t->emptied_count; i++)
+		unwind_add_extent(sizes, &t->emptied[i].extent, 1);
 }
 
 int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
@@ -704,7 +670,7 @@ int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
 	charge(t, extent, -1);
 	t->users_used.images -= extent->owner != 0;
 	t->images[image] = (struct unwind_image){ 0 };
-	return give_extent_back(t, extent) ?: give_back(&t->free_images, &number);
+	return give_extent_back(t, extent) ?: give_back(&t->free[UNWIND_KIND_IMAGES], &number);
 }
 
 /* --- Processes --- */
@@ -720,7 +686,7 @@ static int end_grace(struct unwind_tables *t)
 		struct unwind_block block = t->freed[t->freed_begin++].block;
 
 		t->freed_mappings -= block.size;
-		err = add_free(&t->free_mappings, block);
+		err = add_free(&t->free[UNWIND_KIND_MAPPINGS], block);
 	}
 	return err;
 }
@@ -756,8 +722,7 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	    t->freed_mappings + count > room / (count > MANY_MAPPINGS ? 4 : 2))
 		err = -EAGAIN;
 	if (!err)
-		err = take_of_table(t, UNWIND_MAPPINGS, &t->free_mappings, &t->used.mappings,
-				    t->room.mappings, count ?: 1, &fresh);
+		err = take_of_table(t, UNWIND_MAPPINGS, count ?: 1, &fresh);
 	if (err)
 		return err;
 	entry.first = fresh.first;

@@ -25,9 +25,25 @@ struct sample_bpf;
  */
 #define UNWIND_SPARE_MIB 64
 
+/* What the tables have elements of; an image has a block of each of the first ones. */
+enum unwind_kind {
+	UNWIND_KIND_PAGES,
+	UNWIND_KIND_ROWS,
+	UNWIND_KIND_RULES,
+	UNWIND_IMAGE_KINDS,
+	UNWIND_KIND_IMAGES = UNWIND_IMAGE_KINDS,
+	UNWIND_KIND_MAPPINGS,
+	UNWIND_KINDS
+};
+
 /* Numbers of elements. */
 struct unwind_sizes {
-	size_t images, pages, rows, rules, mappings;
+	union {
+		struct {
+			size_t pages, rows, rules, images, mappings;
+		};
+		size_t of[UNWIND_KINDS];
+	};
 };
 
 /* A process's mappings in the table of mappings. Zero-initialised is none. */
@@ -43,7 +59,7 @@ struct unwind_pool {
 
 /* What an image takes. */
 struct unwind_extent {
-	struct unwind_block pages, rows, rules;
+	struct unwind_block of[UNWIND_IMAGE_KINDS];
 	uid_t owner; /* of its file; 0: root */
 };
 
@@ -83,7 +99,7 @@ struct unwind_tables {
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;
 	struct unwind_mapping *mappings;
-	struct unwind_pool free_images, free_pages, free_rows, free_rules, free_mappings;
+	struct unwind_pool free[UNWIND_KINDS];
 	struct unwind_extent *extents; /* by the number of the image */
 	size_t extent_room;
 	struct unwind_emptied *emptied; /* the oldest first */
@@ -162,6 +178,14 @@ static inline bool unwind_is_enough(const struct unwind_sizes *left,
 				    const struct unwind_sizes *need)
 {
 	return left->pages >= need->pages && left->rows >= need->rows && left->rules >= need->rules;
+}
+
+/* Adds what an image takes, without its number; sign -1: subtracts it. */
+static inline void unwind_add_extent(struct unwind_sizes *sizes, const struct unwind_extent *extent,
+				     int sign)
+{
+	for (int kind = 0; kind < UNWIND_IMAGE_KINDS; kind++)
+		sizes->of[kind] += sign * (ptrdiff_t)extent->of[kind].size;
 }
 
 /* Sets *sizes to what an image takes, or would take. */
