@@ -187,6 +187,9 @@ static __always_inline bool is_code_wanted(struct script_walk *script, __u64 add
 static __always_inline bool put_code(struct script_walk *script, struct language_code *code,
 				     __u64 size, bool last);
 
+/* Copies an object from the process's memory. Returns 0, or below 0: it cannot be read. */
+#define READ_USER(object, address) bpf_probe_read_user(&(object), sizeof(object), (void *)(address))
+
 /* Reads up to `size` bytes of an object that may end at the end of a mapping. Returns how many. */
 static __always_inline __u32 read_object(void *to, __u32 size, __u64 from)
 {
@@ -239,16 +242,14 @@ static __always_inline __u64 thread_specific_data(const struct walk *walk, __u64
 	__u64 at, block = 0, data = 0;
 	__u32 key = 0;
 
-	if (!walk->process.thread_specific ||
-	    bpf_probe_read_user(&key, sizeof(key), (void *)key_address))
+	if (!walk->process.thread_specific || READ_USER(key, key_address))
 		return 0;
 	/*
 	 * Blocks of 32 pairs, of a sequence number and a value. A key that is not made yet is 0,
 	 * and has no value.
 	 */
 	at = walk_thread_pointer(walk) + walk->process.thread_specific + key / 32 * 8ULL;
-	if (bpf_probe_read_user(&block, sizeof(block), (void *)at) || !block ||
-	    bpf_probe_read_user(&data, sizeof(data), (void *)(block + key % 32 * 16ULL + 8)))
+	if (READ_USER(block, at) || !block || READ_USER(data, block + key % 32 * 16ULL + 8))
 		return 0;
 	return data;
 }

@@ -56,8 +56,7 @@ static __always_inline void read_perl_statement(struct perl_walk *perl)
 	 */
 	bool compiles = perl->cop - perl->interpreter < PERL_INTERPRETER_BYTES;
 
-	if ((compiles && perl->compiles) ||
-	    bpf_probe_read_user(&perl->statement, sizeof(perl->statement), (void *)perl->cop))
+	if ((compiles && perl->compiles) || READ_USER(perl->statement, perl->cop))
 		perl->statement = (struct perl_cop){ 0 };
 	perl->compiles |= compiles;
 }
@@ -89,8 +88,8 @@ static __always_inline void send_perl_sub(struct script_walk *script, __u64 numb
 	if (!(perl->cv.flags & PERL_CV_NAMED)) {
 		struct perl_gv gv = { 0 };
 
-		bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)name);
-		bpf_probe_read_user(&gv, sizeof(gv), (void *)(perl->sv.any + PERL_GV_BODY));
+		READ_USER(perl->sv, name);
+		READ_USER(gv, perl->sv.any + PERL_GV_BODY);
 		name = gv.name;
 		package = gv.stash;
 	}
@@ -99,12 +98,11 @@ static __always_inline void send_perl_sub(struct script_walk *script, __u64 numb
 	} else {
 		struct perl_stash stash = { 0 };
 
-		bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)package);
-		bpf_probe_read_user(&stash, sizeof(stash),
-				    (void *)(perl->sv.any + PERL_STASH_BODY));
+		READ_USER(perl->sv, package);
+		READ_USER(stash, perl->sv.any + PERL_STASH_BODY);
 		package = stash.name;
 		if (stash.name_count)
-			bpf_probe_read_user(&package, sizeof(package), (void *)package);
+			READ_USER(package, package);
 	}
 	__builtin_memset(code->name, 0, sizeof(code->name));
 	if (package)
@@ -129,10 +127,9 @@ WALK_FUNCTION int read_perl_sub(struct script_walk *script)
 	perl = &script->perl;
 	inner = perl->inner;
 	perl->inner = false;
-	if (bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)perl->context.cv) ||
-	    PERL_SV_TYPE(perl->sv.flags) < PERL_SV_CV ||
+	if (READ_USER(perl->sv, perl->context.cv) || PERL_SV_TYPE(perl->sv.flags) < PERL_SV_CV ||
 	    PERL_SV_TYPE(perl->sv.flags) > PERL_SV_FORMAT ||
-	    bpf_probe_read_user(&perl->cv, sizeof(perl->cv), (void *)(perl->sv.any + PERL_CV_BODY)))
+	    READ_USER(perl->cv, perl->sv.any + PERL_CV_BODY))
 		return 0;
 	/* A call that is under way, before the function's first statement: it has no line yet. */
 	if (inner && perl->context.oldcop == perl->cop &&
@@ -140,7 +137,7 @@ WALK_FUNCTION int read_perl_sub(struct script_walk *script)
 		perl->begins = true;
 		return 0;
 	}
-	if (bpf_probe_read_user(&perl->start, sizeof(perl->start), (void *)perl->cv.start))
+	if (READ_USER(perl->start, perl->cv.start))
 		perl->start = (struct perl_cop){ 0 };
 	operation = PERL_OP_TYPE(perl->start.type);
 	if (operation - script->image.perl.nextstate > 1)
@@ -173,7 +170,7 @@ WALK_FUNCTION int read_perl_file(struct script_walk *script, __u32 kind)
 	read_perl_statement(perl);
 	file = perl->statement.file;
 	if (kind == PERL_REQUIRE) {
-		bpf_probe_read_user(&perl->sv, sizeof(perl->sv), (void *)perl->context.old_namesv);
+		READ_USER(perl->sv, perl->context.old_namesv);
 		name = perl->sv.u;
 	}
 	__builtin_memset(perl->text, 0, sizeof(perl->text));
@@ -216,8 +213,7 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 	perl->contexts_left--;
 	if (perl->index < 0) {
 		/* Of the code that called back */
-		if (perl->stack.prev && bpf_probe_read_user(&perl->stack, sizeof(perl->stack),
-							    (void *)perl->stack.prev) == 0) {
+		if (perl->stack.prev && READ_USER(perl->stack, perl->stack.prev) == 0) {
 			perl->index = perl->stack.last;
 			return true;
 		}
@@ -226,8 +222,7 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 		read_perl_file(script, PERL_PROGRAM);
 		return false;
 	}
-	if (bpf_probe_read_user(context, sizeof(*context),
-				(void *)(perl->stack.contexts + perl->index * sizeof(*context)))) {
+	if (READ_USER(*context, perl->stack.contexts + perl->index * sizeof(*context))) {
 		perl->contexts_left = 0;
 		return false;
 	}
@@ -263,9 +258,7 @@ WALK_FUNCTION int read_perl_context(struct script_walk *script)
 	perl->group = type & PERL_CONTEXT_MULTICALL ? PERL_OTHER : PERL_CALLED;
 	/* What a block of those that have no operation to return to calls last has none either. */
 	if (perl->index >= 0 && perl->group == PERL_CALLED &&
-	    bpf_probe_read_user(&outer, sizeof(outer),
-				(void *)(perl->stack.contexts + perl->index * sizeof(*context))) ==
-		    0)
+	    READ_USER(outer, perl->stack.contexts + perl->index * sizeof(*context)) == 0)
 		perl->is_last = PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_NULL ||
 				PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_DEFER ||
 				(PERL_CONTEXT_TYPE(outer) == PERL_CONTEXT_SUB &&
@@ -311,17 +304,13 @@ WALK_FUNCTION int begin_perl(struct walk *walk, struct script_walk *script)
 		return false;
 	perl = &script->perl;
 	perl->interpreter = thread_specific_data(walk, script->bias + script->image.perl.key);
-	if (!perl->interpreter ||
-	    bpf_probe_read_user(&perl->op, sizeof(perl->op),
-				(void *)(perl->interpreter + PERL_INTERPRETER_OP)) ||
-	    bpf_probe_read_user(&perl->cop, sizeof(perl->cop),
-				(void *)(perl->interpreter + PERL_INTERPRETER_COP)) ||
-	    bpf_probe_read_user(&stack, sizeof(stack),
-				(void *)(perl->interpreter + PERL_INTERPRETER_STACK)) ||
-	    bpf_probe_read_user(&perl->stack, sizeof(perl->stack), (void *)stack))
+	if (!perl->interpreter || READ_USER(perl->op, perl->interpreter + PERL_INTERPRETER_OP) ||
+	    READ_USER(perl->cop, perl->interpreter + PERL_INTERPRETER_COP) ||
+	    READ_USER(stack, perl->interpreter + PERL_INTERPRETER_STACK) ||
+	    READ_USER(perl->stack, stack))
 		return false;
 	perl->next = ~0ULL;
-	bpf_probe_read_user(&perl->next, sizeof(perl->next), (void *)perl->op);
+	READ_USER(perl->next, perl->op);
 	perl->index = perl->stack.last;
 	perl->contexts_left = PERL_CONTEXTS_MAX;
 	perl->inner = true;

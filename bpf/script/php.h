@@ -68,8 +68,7 @@ WALK_FUNCTION int send_php_code(struct script_walk *script, __u64 address, __u64
 		code->line = php_field(&script->php, script->image.php.file + 8);
 	}
 	if (function->scope)
-		bpf_probe_read_user(&name, sizeof(name),
-				    (void *)(function->scope + PHP_CLASS_NAME));
+		READ_USER(name, function->scope + PHP_CLASS_NAME);
 	code->name_bytes = read_php_string(code->name, LANGUAGE_NAME_BYTES, function->name);
 	code->file_bytes = read_php_string(code->file, LANGUAGE_FILE_BYTES, file);
 	code->lines_at = 0;
@@ -122,23 +121,18 @@ static __always_inline __u32 read_php_instruction(struct script_walk *script, __
 	struct php_instruction instruction = { 0 };
 	__u64 functions = 0, function = 0;
 
-	if (bpf_probe_read_user(&instruction, sizeof(instruction),
-				(void *)(address + PHP_INSTRUCTION_RESULT)))
+	if (READ_USER(instruction, address + PHP_INSTRUCTION_RESULT))
 		return 0;
 	/* An exception was thrown: this instruction of no function is in place of the one that did.
 	 */
 	if (instruction.opcode == PHP_HANDLE_EXCEPTION &&
-	    (bpf_probe_read_user(&address, sizeof(address),
-				 (void *)(script->bias + script->image.php.globals +
-					  script->image.php.thrower)) ||
-	     bpf_probe_read_user(&instruction, sizeof(instruction),
-				 (void *)(address + PHP_INSTRUCTION_RESULT))))
+	    (READ_USER(address,
+		       script->bias + script->image.php.globals + script->image.php.thrower) ||
+	     READ_USER(instruction, address + PHP_INSTRUCTION_RESULT)))
 		return 0;
 	if (script->image.php.frameless && (__u8)(instruction.opcode - PHP_FRAMELESS_CALL) < 4) {
-		bpf_probe_read_user(&functions, sizeof(functions),
-				    (void *)(script->bias + script->image.php.frameless));
-		bpf_probe_read_user(&function, sizeof(function),
-				    (void *)(functions + instruction.extended_value * 8ULL));
+		READ_USER(functions, script->bias + script->image.php.frameless);
+		READ_USER(function, functions + instruction.extended_value * 8ULL);
 		if (bpf_probe_read_user(script->php.function, sizeof(struct php_function),
 					(void *)function) == 0 &&
 		    script->php.function[0] == PHP_INTERNAL_FUNCTION)
@@ -163,20 +157,16 @@ WALK_FUNCTION int read_php_generators(struct script_walk *script)
 	php = &script->php;
 	generator = php->frame_read.object;
 	if ((php->frame_read.call_info & 0xff) != PHP_OBJECT ||
-	    bpf_probe_read_user(&class, sizeof(class), (void *)(generator + PHP_OBJECT_CLASS)) ||
-	    bpf_probe_read_user(&expected, sizeof(expected),
-				(void *)(script->bias + script->image.php.generator)) ||
-	    class != expected)
+	    READ_USER(class, generator + PHP_OBJECT_CLASS) ||
+	    READ_USER(expected, script->bias + script->image.php.generator) || class != expected)
 		return 0;
 	for (int i = 0; i < PHP_GENERATORS_MAX; i++) {
 		__u64 count = php->generator_count;
 
 		asm("" : "+r"(count));
-		if (bpf_probe_read_user(&parent, sizeof(parent),
-					(void *)(generator + PHP_GENERATOR_PARENT)) ||
-		    !parent || count >= PHP_GENERATORS_MAX ||
-		    bpf_probe_read_user(&frame, sizeof(frame),
-					(void *)(generator + PHP_GENERATOR_FRAME)))
+		if (READ_USER(parent, generator + PHP_GENERATOR_PARENT) || !parent ||
+		    count >= PHP_GENERATORS_MAX ||
+		    READ_USER(frame, generator + PHP_GENERATOR_FRAME))
 			break;
 		php->generators[count] = frame;
 		php->generator_count = count + 1;
@@ -208,7 +198,7 @@ WALK_FUNCTION int read_php_frame(struct script_walk *script)
 	asm("" : "+r"(last)); /* makes the compiler use the register that it checks */
 	delegates = last < PHP_GENERATORS_MAX;
 	address = last < PHP_GENERATORS_MAX ? php->generators[last] : php->frame;
-	if (!address || bpf_probe_read_user(frame, sizeof(*frame), (void *)address) ||
+	if (!address || READ_USER(*frame, address) ||
 	    (frame->function && read_object(php->function, PHP_FUNCTION_BYTES, frame->function) <
 					sizeof(struct php_function))) {
 		php->frame = php->generator_count = 0;
@@ -272,9 +262,7 @@ WALK_FUNCTION int begin_php(struct walk *walk, struct script_walk *script)
 	php->file = php->file_hash = 0;
 	php->running = walk->registers[14];
 	php->opline = walk->registers[15];
-	bpf_probe_read_user(
-		&php->frame, sizeof(php->frame),
-		(void *)(script->bias + script->image.php.globals + script->image.php.current));
+	READ_USER(php->frame, script->bias + script->image.php.globals + script->image.php.current);
 	return php->frame != 0;
 }
 

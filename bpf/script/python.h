@@ -17,29 +17,32 @@ static __always_inline __u64 python_field(const __u8 *bytes, __u32 offset, __u32
 	return *(const __u64 *)(bytes + offset);
 }
 
+/* A field of the code object that was read. */
+static __always_inline __u64 code_field(const struct script_walk *script, __u32 offset)
+{
+	return python_field(script->python.code_bytes, offset, PYTHON_CODE_BYTES);
+}
+
 /* Reads what names a code object, but for its line table: python->code_bytes is of it. */
 WALK_FUNCTION int read_python_code(struct script_walk *script)
 {
 	const struct python_layout *layout;
 	struct language_code *code;
-	const __u8 *bytes;
 	__u64 table, size = 0;
 
 	if (!script)
 		return 0;
 	layout = &script->image.python;
 	code = &script->code;
-	bytes = script->python.code_bytes;
-	table = python_field(bytes, layout->code_table, PYTHON_CODE_BYTES);
-
+	table = code_field(script, layout->code_table);
 	code->kind = 0;
-	code->line = python_field(bytes, layout->code_line, PYTHON_CODE_BYTES);
-	code->name_bytes = read_object(code->name, LANGUAGE_NAME_BYTES,
-				       python_field(bytes, layout->code_name, PYTHON_CODE_BYTES));
-	code->file_bytes = read_object(code->file, LANGUAGE_FILE_BYTES,
-				       python_field(bytes, layout->code_file, PYTHON_CODE_BYTES));
+	code->line = code_field(script, layout->code_line);
+	code->name_bytes =
+		read_object(code->name, LANGUAGE_NAME_BYTES, code_field(script, layout->code_name));
+	code->file_bytes =
+		read_object(code->file, LANGUAGE_FILE_BYTES, code_field(script, layout->code_file));
 	/* A bytes object: its size is after the reference count and the type, its text last. */
-	if (bpf_probe_read_user(&size, sizeof(size), (void *)(table + 16)))
+	if (READ_USER(size, table + 16))
 		size = 0;
 	script->python.lines = table + 32;
 	script->python.lines_size = size;
@@ -101,7 +104,6 @@ WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 {
 	const struct python_layout *layout;
 	__u64 mark = 0, file;
-	const __u8 *bytes;
 
 	if (!script)
 		return false;
@@ -116,16 +118,14 @@ WALK_FUNCTION int note_python_code(struct script_walk *script, __u64 address)
 		if (mark && is_code_known(script, address, mark))
 			return true;
 	}
-	bytes = script->python.code_bytes;
 	if (bpf_probe_read_user(script->python.code_bytes, PYTHON_CODE_BYTES, (void *)address) ||
-	    python_field(bytes, 8, PYTHON_CODE_BYTES) != script->bias + layout->code_type)
+	    code_field(script, 8) != script->bias + layout->code_type)
 		return false;
 	if (!mark) {
-		mark = python_field(bytes, layout->code_table, PYTHON_CODE_BYTES) << 32 ^
-		       (__u32)python_field(bytes, layout->code_line, PYTHON_CODE_BYTES);
-		mark = hash_string(script,
-				   python_field(bytes, layout->code_name, PYTHON_CODE_BYTES), mark);
-		file = python_field(bytes, layout->code_file, PYTHON_CODE_BYTES);
+		mark = code_field(script, layout->code_table) << 32 ^
+		       (__u32)code_field(script, layout->code_line);
+		mark = hash_string(script, code_field(script, layout->code_name), mark);
+		file = code_field(script, layout->code_file);
 		if (file != script->python.file) { /* else it is its caller's */
 			script->python.file = file;
 			script->python.file_hash = hash_string(script, file, 0);
@@ -261,9 +261,8 @@ static __always_inline void read_python_frames(struct script_walk *script)
 		;
 	if (script->image.python.cframe) {
 		script->entry = python->cframe;
-		if (bpf_probe_read_user(
-			    &python->cframe, sizeof(python->cframe),
-			    (void *)(python->cframe + script->image.python.cframe_previous)))
+		if (READ_USER(python->cframe,
+			      python->cframe + script->image.python.cframe_previous))
 			python->cframe = 0;
 	}
 	choose_python_list(script);
@@ -278,17 +277,16 @@ static __always_inline void add_python_list(struct walk *walk, struct script_wal
 	struct python_list list = { 0 };
 	__u64 id = 0, number = python->list_count;
 
-	bpf_probe_read_user(&id, sizeof(id), (void *)(thread + layout->thread_id));
+	READ_USER(id, thread + layout->thread_id);
 	if (id != walk_thread_pointer(walk))
 		return;
 	if (layout->cframe) {
-		bpf_probe_read_user(&list.cframe, sizeof(list.cframe),
-				    (void *)(thread + layout->cframe));
+		READ_USER(list.cframe, thread + layout->cframe);
 		thread = list.cframe + layout->cframe_frame;
 	} else {
 		thread += layout->frame;
 	}
-	bpf_probe_read_user(&list.frame, sizeof(list.frame), (void *)thread);
+	READ_USER(list.frame, thread);
 	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
 	if (!list.frame || number >= PYTHON_LISTS)
 		return;
@@ -305,28 +303,21 @@ WALK_FUNCTION int find_python_lists(struct walk *walk, struct script_walk *scrip
 	if (!walk || !script || !script->image.python.interpreters)
 		return 0;
 	layout = &script->image.python;
-	bpf_probe_read_user(&interpreter, sizeof(interpreter),
-			    (void *)(script->bias + layout->runtime + layout->interpreters));
-	if (bpf_probe_read_user(&next, sizeof(next),
-				(void *)(interpreter + layout->interpreter_next)) ||
-	    !next)
+	READ_USER(interpreter, script->bias + layout->runtime + layout->interpreters);
+	if (READ_USER(next, interpreter + layout->interpreter_next) || !next)
 		return 0; /* it is the only one, as in most processes */
-	bpf_probe_read_user(&thread, sizeof(thread),
-			    (void *)(interpreter + layout->interpreter_threads));
+	READ_USER(thread, interpreter + layout->interpreter_threads);
 	for (int i = 0; i < PYTHON_THREADS_MAX; i++) {
 		if (thread) {
 			if (thread != added)
 				add_python_list(walk, script, thread);
-			if (bpf_probe_read_user(&thread, sizeof(thread),
-						(void *)(thread + layout->thread_next)))
+			if (READ_USER(thread, thread + layout->thread_next))
 				thread = 0;
 		} else {
-			if (bpf_probe_read_user(&interpreter, sizeof(interpreter),
-						(void *)(interpreter + layout->interpreter_next)) ||
+			if (READ_USER(interpreter, interpreter + layout->interpreter_next) ||
 			    !interpreter)
 				break;
-			bpf_probe_read_user(&thread, sizeof(thread),
-					    (void *)(interpreter + layout->interpreter_threads));
+			READ_USER(thread, interpreter + layout->interpreter_threads);
 		}
 	}
 	return 0;
