@@ -14,10 +14,14 @@ struct language_symbol {
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size);
 
 /*
- * Appends a code point in UTF-8 at text[used], control characters as "?". Returns what is used
- * then: up to 4 bytes more.
+ * Appends a code point in UTF-8 at text[used], control characters as "?"; *used grows by up to 4.
+ * Where there may be no room for more, appends "..." and returns false.
  */
-size_t language_put_utf8(char *text, size_t used, uint32_t c);
+bool language_put_utf8(char text[static LANGUAGE_TEXT_SIZE], size_t *used, uint32_t c);
+
+/* Appends a text, in UTF-8 or Latin-1, likewise, and a NUL. Returns what is used then. */
+size_t language_append(char text[static LANGUAGE_TEXT_SIZE], size_t used, const char *from,
+		       bool utf8);
 
 /* Dynamic symbols by which a language is known. Bound: size. */
 #define LANGUAGE_SYMBOLS_MAX 8
@@ -31,6 +35,7 @@ struct language_description {
 	/* As language_name(), language_trim() and language_line(). */
 	void (*name)(const struct language_code *code, char *name, char *file);
 	void (*trim)(struct language_code *code);
+	/* NULL: instructions are counted by their lines. */
 	uint32_t (*line)(const struct language_code *code, uint32_t instruction);
 	/* Writes the interpreter's name and version, whether it is known or not; may be NULL. */
 	void (*version)(const struct elf_file *file, const struct language_symbol *symbols,

@@ -8,6 +8,7 @@
 #include "script/description.h"
 #include "symbol/symbol_table.h"
 #include "util/clock.h"
+#include "util/utf8.h"
 
 static const struct language_description *const languages[LANGUAGES] = {
 #define LANGUAGE_DESCRIPTION(number, name) [LANGUAGE_##number] = &language_##name,
@@ -145,9 +146,10 @@ uint32_t language_line(const struct language_code *code, uint32_t instruction)
 {
 	if (instruction == LANGUAGE_INSTRUCTION_UNKNOWN)
 		return code->line;
-	return code->language > LANGUAGE_NONE && code->language < LANGUAGES
-		       ? languages[code->language]->line(code, instruction)
-		       : 0;
+	if (code->language == LANGUAGE_NONE || code->language >= LANGUAGES)
+		return 0;
+	return languages[code->language]->line ? languages[code->language]->line(code, instruction)
+					       : instruction;
 }
 
 const char *language_label(unsigned int language)
@@ -160,25 +162,37 @@ const struct interpreter *language_interpreter(enum language language)
 	return &languages[language]->interpreter;
 }
 
-size_t language_put_utf8(char *text, size_t used, uint32_t c)
+bool language_put_utf8(char text[static LANGUAGE_TEXT_SIZE], size_t *used, uint32_t c)
 {
+	unsigned int size;
+
+	if (*used + 8 > LANGUAGE_TEXT_SIZE) {
+		memcpy(text + *used, "...", 3);
+		*used += 3;
+		return false;
+	}
 	if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0) || (c >= 0xd800 && c < 0xe000) ||
 	    c > 0x10ffff)
 		c = '?';
-	if (c < 0x80) {
-		text[used++] = c;
-	} else if (c < 0x800) {
-		text[used++] = 0xc0 | c >> 6;
-		text[used++] = 0x80 | (c & 0x3f);
-	} else if (c < 0x10000) {
-		text[used++] = 0xe0 | c >> 12;
-		text[used++] = 0x80 | (c >> 6 & 0x3f);
-		text[used++] = 0x80 | (c & 0x3f);
-	} else {
-		text[used++] = 0xf0 | c >> 18;
-		text[used++] = 0x80 | (c >> 12 & 0x3f);
-		text[used++] = 0x80 | (c >> 6 & 0x3f);
-		text[used++] = 0x80 | (c & 0x3f);
+	size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	/* As many ones as bytes, a zero, and the code's upper bits. */
+	text[(*used)++] = size == 1 ? c : 0xf00 >> size | c >> 6 * (size - 1);
+	while (--size)
+		text[(*used)++] = 0x80 | (c >> 6 * (size - 1) & 0x3f);
+	return true;
+}
+
+size_t language_append(char text[static LANGUAGE_TEXT_SIZE], size_t used, const char *from,
+		       bool utf8)
+{
+	while (*from) {
+		uint32_t code = (uint8_t)*from;
+		size_t size = utf8 ? utf8_decode(from, &code) : 1;
+
+		if (!language_put_utf8(text, &used, size ? code : '?'))
+			break;
+		from += size ?: 1;
 	}
+	text[used] = '\0';
 	return used;
 }

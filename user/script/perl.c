@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "script/perl_versions.h"
-#include "util/utf8.h"
 
 /* Those of PERL_SYMBOLS */
 enum {
@@ -86,27 +85,6 @@ static void perl_version(const struct elf_file *file, const struct language_symb
 		snprintf(text, LANGUAGE_VERSION_SIZE, "this Perl");
 }
 
-/* Appends a text, in UTF-8 or Latin-1. Returns what is used then. */
-static size_t append(char *text, size_t used, const char *from, bool utf8)
-{
-	while (*from) {
-		uint32_t code = (uint8_t)*from;
-		size_t size = utf8 ? utf8_decode(from, &code) : 1;
-
-		if (used + 8 > LANGUAGE_TEXT_SIZE) {
-			memcpy(text + used, "...", 3);
-			used += 3;
-			break;
-		}
-		if (!size)
-			code = '?';
-		from += size ?: 1;
-		used = language_put_utf8(text, used, code);
-	}
-	text[used] = '\0';
-	return used;
-}
-
 /* Appends the text of a name key. */
 static size_t append_key(char *text, size_t used, const uint8_t *key)
 {
@@ -125,7 +103,7 @@ static size_t append_key(char *text, size_t used, const uint8_t *key)
 		memcpy(copy, key, room);
 		strcpy(copy + strlen(copy), "...");
 	}
-	return append(text, used, copy, utf8);
+	return language_append(text, used, copy, utf8);
 }
 
 /* Clears the hash of a name key, and what follows its flags. */
@@ -168,7 +146,7 @@ static void perl_name(const struct language_code *code, char *name, char *file)
 			break;
 		used = append_key(name, 0, code->name);
 		if (used && used + 8 < LANGUAGE_TEXT_SIZE)
-			used = append(name, used, "::", false);
+			used = language_append(name, used, "::", false);
 		append_key(name, used, code->name + PERL_NAME_BYTES);
 		break;
 	case PERL_EVAL:
@@ -176,7 +154,7 @@ static void perl_name(const struct language_code *code, char *name, char *file)
 		break;
 	case PERL_REQUIRE:
 		copy_text(text, sizeof(text), code->name, code->name_bytes);
-		append(name, append(name, 0, "require ", false), text, true);
+		language_append(name, language_append(name, 0, "require ", false), text, true);
 		break;
 	case PERL_PROGRAM:
 		strcpy(name, "{main}");
@@ -184,13 +162,7 @@ static void perl_name(const struct language_code *code, char *name, char *file)
 	}
 	copy_text(text, sizeof(text), code->file, code->file_bytes);
 	/* A string that is evaluated has a number, another one each time. */
-	append(file, 0, strncmp(text, "(eval ", 6) == 0 ? "(eval)" : text, true);
-}
-
-static uint32_t perl_line(const struct language_code *code, uint32_t instruction)
-{
-	(void)code;
-	return instruction;
+	language_append(file, 0, strncmp(text, "(eval ", 6) == 0 ? "(eval)" : text, true);
 }
 
 /* Perl 5.36 to 5.42, built with threads. */
@@ -203,7 +175,6 @@ const struct language_description language_perl = {
 	.find = perl_find,
 	.name = perl_name,
 	.trim = perl_trim,
-	.line = perl_line,
 	.version = perl_version,
 	.interpreter = {
 		.images = { "perl", "perl5*", "libperl.so*" },

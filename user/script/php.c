@@ -7,7 +7,6 @@
 
 #include "script/php_layouts.h"
 #include "symbol/cfi/cfi.h"
-#include "util/utf8.h"
 
 /*
  * Far more than any PHP has.
@@ -130,35 +129,16 @@ static void php_version(const struct elf_file *file, const struct language_symbo
  */
 static size_t put_string(const uint8_t *object, size_t size, char *text, size_t used)
 {
-	char bytes[LANGUAGE_FILE_BYTES];
+	char bytes[LANGUAGE_FILE_BYTES + sizeof("...")];
 	uint64_t length;
-	bool cut_off;
-	uint32_t c;
 
 	if (size < PHP_STRING_TEXT || size > LANGUAGE_FILE_BYTES)
 		return used;
 	memcpy(&length, object + PHP_STRING_HASH + 8, sizeof(length));
 	size -= PHP_STRING_TEXT;
-	cut_off = length > size;
-	if (!cut_off)
-		size = length;
-	memcpy(bytes, object + PHP_STRING_TEXT, size);
-	bytes[size] = '\0';
-	for (const char *at = bytes; *at;) {
-		size_t step = utf8_decode(at, &c);
-
-		cut_off |= used + 8 > LANGUAGE_TEXT_SIZE;
-		if (used + 8 > LANGUAGE_TEXT_SIZE)
-			break;
-		used = language_put_utf8(text, used, step ? c : '?');
-		at += step ? step : 1;
-	}
-	if (cut_off && strlen(bytes) == size) {
-		memcpy(text + used, "...", 3);
-		used += 3;
-	}
-	text[used] = '\0';
-	return used;
+	memcpy(bytes, object + PHP_STRING_TEXT, length < size ? length : size);
+	strcpy(bytes + (length < size ? length : size), length > size ? "..." : "");
+	return language_append(text, used, bytes, true);
 }
 
 /* Leaves the length of a string, and its text. Returns how many bytes these have. */
@@ -214,13 +194,6 @@ static void php_name(const struct language_code *code, char *name, char *file)
 	put_string(code->name, code->name_bytes, name, used);
 }
 
-/* Instructions are counted by their lines. */
-static uint32_t php_line(const struct language_code *code, uint32_t instruction)
-{
-	(void)code;
-	return instruction;
-}
-
 /* PHP 8.1 to 8.5, without threads (NTS). */
 const struct language_description language_php = {
 	.label = "php",
@@ -228,7 +201,6 @@ const struct language_description language_php = {
 	.find = php_find,
 	.name = php_name,
 	.trim = php_trim,
-	.line = php_line,
 	.version = php_version,
 	.interpreter = {
 		.images = { "php", "php[0-9]*", "php-*", "libphp*.so" },

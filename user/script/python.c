@@ -103,14 +103,14 @@ static void read_text(unsigned int version, const uint8_t *object, size_t size, 
 	if (!find_text(version, object, size, &s))
 		return;
 	for (uint64_t i = 0; i < s.length; i++, s.at += s.kind) {
-		if (s.at + s.kind > size || used + 8 > LANGUAGE_TEXT_SIZE) {
-			memcpy(text + used, "...", 3);
-			used += 3;
-			break;
+		if (s.at + s.kind > size) {
+			language_append(text, used, "...", false);
+			return;
 		}
 		c = 0;
 		memcpy(&c, object + s.at, s.kind);
-		used = language_put_utf8(text, used, c);
+		if (!language_put_utf8(text, &used, c))
+			break;
 	}
 	text[used] = '\0';
 }

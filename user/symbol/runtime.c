@@ -45,58 +45,46 @@ static const struct runtime {
 	const char *frames;    /* how to make its code keep frame pointers; NULL: it does */
 } runtimes[] = {
 	/* Before Java, for it also has a libjvm.so. */
-	{ "OpenJ9",
-	  { "libj9vm*.so", "libj9jit*.so" },
-	  "start it with java -XX:+PerfTool",
-	  false,
-	  NULL },
-	{ "Java",
-	  { "libjvm.so", "java" },
-	  "run jcmd " PID " Compiler.perfmap while it is recorded, or record it with "
-	  "--ask-runtimes (both: Java 17 or later), or start it with "
-	  "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
-	  true,
-	  "code made at run time needs frame pointers: Java keeps them with "
-	  "-XX:+PreserveFramePointer" },
-	{ "Node.js",
-	  { "node", "nodejs", "libnode.so*" },
-	  "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof",
-	  false,
-	  NULL },
-	{ ".NET",
-	  { "libcoreclr.so", "libclrjit.so", "dotnet" },
-	  "start it with DOTNET_PerfMapEnabled=1 in its environment",
-	  false,
-	  NULL },
-	{ "Mono",
-	  { "mono", "mono-sgen", "libmonosgen-*.so*", "libmono-*.so*" },
-	  "start it with mono --jitmap",
-	  false,
-	  NULL },
-	{ "PHP",
-	  { "php", "php[0-9]*", "php-*", "libphp*.so" },
-	  "start it with -d opcache.jit_debug=16 (regular expressions: their code gets no names, "
-	  "-d pcre.jit=0 interprets them)",
-	  false,
-	  NULL },
-	{ "Ruby",
-	  { "ruby", "ruby[0-9]*", "libruby*.so*" },
-	  "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later, before it writes no names)",
-	  false,
-	  NULL },
-	{ "Erlang", { "beam.smp" }, "start it with erl +JPperf true", false, NULL },
-	{ "wasmtime", { "wasmtime" }, "start it with wasmtime --profile=perfmap", false, NULL },
-	{ "PostgreSQL",
-	  { "postgres", "llvmjit.so" },
-	  "start the session with PGOPTIONS='-c jit_profiling_support=on', as a superuser",
-	  false,
-	  NULL },
-	{ "LuaJIT",
-	  { "luajit", "luajit-*", "libluajit*.so*" },
-	  "it writes names only when built with -DLUAJIT_USE_PERFTOOLS; luajit -jp is its own "
-	  "profiler",
-	  false,
-	  NULL },
+	{ .name = "OpenJ9",
+	  .images = { "libj9vm*.so", "libj9jit*.so" },
+	  .hint = "start it with java -XX:+PerfTool" },
+	{ .name = "Java",
+	  .images = { "libjvm.so", "java" },
+	  .hint = "run jcmd " PID " Compiler.perfmap while it is recorded, or record it with "
+		  "--ask-runtimes (both: Java 17 or later), or start it with "
+		  "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+	  .snapshot = true,
+	  .frames = "code made at run time needs frame pointers: Java keeps them with "
+		    "-XX:+PreserveFramePointer" },
+	{ .name = "Node.js",
+	  .images = { "node", "nodejs", "libnode.so*" },
+	  .hint = "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof" },
+	{ .name = ".NET",
+	  .images = { "libcoreclr.so", "libclrjit.so", "dotnet" },
+	  .hint = "start it with DOTNET_PerfMapEnabled=1 in its environment" },
+	{ .name = "Mono",
+	  .images = { "mono", "mono-sgen", "libmonosgen-*.so*", "libmono-*.so*" },
+	  .hint = "start it with mono --jitmap" },
+	{ .name = "PHP",
+	  .images = { "php", "php[0-9]*", "php-*", "libphp*.so" },
+	  .hint = "start it with -d opcache.jit_debug=16 (regular expressions: their code gets no "
+		  "names, -d pcre.jit=0 interprets them)" },
+	{ .name = "Ruby",
+	  .images = { "ruby", "ruby[0-9]*", "libruby*.so*" },
+	  .hint = "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later, before it writes no "
+		  "names)" },
+	{ .name = "Erlang", .images = { "beam.smp" }, .hint = "start it with erl +JPperf true" },
+	{ .name = "wasmtime",
+	  .images = { "wasmtime" },
+	  .hint = "start it with wasmtime --profile=perfmap" },
+	{ .name = "PostgreSQL",
+	  .images = { "postgres", "llvmjit.so" },
+	  .hint = "start the session with PGOPTIONS='-c jit_profiling_support=on', as a "
+		  "superuser" },
+	{ .name = "LuaJIT",
+	  .images = { "luajit", "luajit-*", "libluajit*.so*" },
+	  .hint = "it writes names only when built with -DLUAJIT_USE_PERFTOOLS; luajit -jp is its "
+		  "own profiler" },
 };
 
 #define RUNTIME_COUNT (sizeof(runtimes) / sizeof(*runtimes))
