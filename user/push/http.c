@@ -31,7 +31,7 @@
 struct http {
 	const struct push_options *options;
 	CURL *curl;
-	struct curl_slist *headers; /* but for the token */
+	struct curl_slist *headers;
 	char *url;
 	bool token_in_clear; /* http:// with a token: connects to loopback addresses only */
 	/* Bound: state. */
@@ -379,6 +379,9 @@ static CURLcode set_options(struct http *h)
 		SET(CURLOPT_SSLCERT, o->certificate);
 		SET(CURLOPT_SSLKEY, o->key);
 	}
+	SET(CURLOPT_HTTPHEADER, h->headers);
+	if (o->token_file)
+		SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
 	SET(CURLOPT_URL, h->url);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_USERAGENT, "profild/" PROFIL_VERSION);
@@ -397,39 +400,33 @@ static CURLcode set_options(struct http *h)
 	return code;
 }
 
-/* Whether a URL of this size has the last part of the protocol's path, and so all of a path. */
-static bool is_exact(const char *url, size_t size, const struct push_protocol *protocol)
-{
-	const char *last = strrchr(protocol->path, '/');
-	size_t length = strlen(last);
-
-	return size >= length && memcmp(url + size - length, last, length) == 0;
-}
-
-static bool add_header(struct curl_slist **list, const char *header)
-{
-	struct curl_slist *longer = header ? lib.slist_append(*list, header) : *list;
-
-	*list = longer ?: *list;
-	return longer;
-}
-
 static bool add_headers(struct http *h, const struct push_protocol *protocol)
 {
 	char type[128], tenant[TENANT_MAX + 32];
+	/* Empty: libcurl does not wait for a 100 before it sends large bodies. */
+	const char *const headers[] = { "Expect:", type, protocol->header,
+					h->options->tenant ? tenant : NULL };
 
 	snprintf(type, sizeof(type), "Content-Type: %s", protocol->content_type);
 	snprintf(tenant, sizeof(tenant), "X-Scope-OrgID: %s", h->options->tenant ?: "");
-	/* Empty: libcurl does not wait for a 100 before it sends large bodies. */
-	return add_header(&h->headers, "Expect:") && add_header(&h->headers, type) &&
-	       add_header(&h->headers, protocol->header) &&
-	       add_header(&h->headers, h->options->tenant ? tenant : NULL);
+	for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++) {
+		struct curl_slist *longer = h->headers;
+
+		if (headers[i])
+			longer = lib.slist_append(h->headers, headers[i]);
+		if (!longer)
+			return false;
+		h->headers = longer;
+	}
+	return true;
 }
 
 int http_new(const struct push_options *options, const struct push_protocol *protocol,
 	     struct http **result, struct error *e)
 {
-	int size = strlen(options->url), err = load_library(e);
+	const char *last = strrchr(protocol->path, '/');
+	int size = strlen(options->url), length = strlen(last), err = load_library(e);
+	bool is_exact; /* the URL has the last part of the protocol's path, and so all of a path */
 	struct http *h;
 	CURLcode code;
 
@@ -446,8 +443,8 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 	h->curl = lib.easy_init();
 	while (size && options->url[size - 1] == '/')
 		size--;
-	if (asprintf(&h->url, "%.*s%s", size, options->url,
-		     is_exact(options->url, size, protocol) ? "" : protocol->path) < 0)
+	is_exact = size >= length && memcmp(options->url + size - length, last, length) == 0;
+	if (asprintf(&h->url, "%.*s%s", size, options->url, is_exact ? "" : protocol->path) < 0)
 		h->url = NULL;
 	h->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
 	if (!h->curl || !h->url || !add_headers(h, protocol)) {
@@ -481,18 +478,14 @@ const char *http_url(const struct http *h)
 }
 
 /* The token is read for each request, because others replace it before it expires. */
-static int add_token(struct http *h, struct curl_slist **headers, struct error *e)
+static int set_token(struct http *h, struct error *e)
 {
-	char token[TOKEN_MAX + 1], header[TOKEN_MAX + 64];
+	char token[TOKEN_MAX + 1];
 	bool exposed = false;
 	int err = read_token(h->options->token_file, token, &exposed, e);
 
-	if (!err) {
-		snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
-		if (!add_header(headers, header))
-			err = error_no_memory(e);
-		explicit_bzero(header, sizeof(header));
-	}
+	if (!err && lib.easy_setopt(h->curl, CURLOPT_XOAUTH2_BEARER, token))
+		err = error_no_memory(e);
 	explicit_bzero(token, sizeof(token));
 	if (exposed && !h->reported_exposed) {
 		struct error exposed_e;
@@ -529,48 +522,32 @@ static int set_curl_error(const struct http *h, CURLcode code, struct error *e)
 int http_post(struct http *h, const struct message_bytes *body, struct http_reply *reply,
 	      struct error *e)
 {
-	struct curl_slist *headers = NULL;
+	const char *type = NULL, *location = NULL;
+	curl_off_t retry_after = 0;
 	CURLcode code;
-	int err = 0;
 
-	for (struct curl_slist *i = h->headers; i && !err; i = i->next)
-		if (!add_header(&headers, i->data))
-			err = error_no_memory(e);
-	if (!err && h->options->token_file)
-		err = add_token(h, &headers, e);
-	reply->problem = err;
-	if (!err) {
-		const char *type = NULL, *location = NULL;
-		curl_off_t retry_after = 0;
-
-		*h->message = '\0';
-		h->refused_address = false;
-		reply->status = 0;
-		reply->size = 0;
-		reply->too_long = false;
-		code = lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
-		if (!code)
-			code = lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-					       (curl_off_t)body->size);
-		code = code ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at);
-		code = code ?: lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply);
-		code = code ?: lib.easy_perform(h->curl);
-		lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &reply->status);
-		lib.easy_getinfo(h->curl, CURLINFO_CONTENT_TYPE, &type);
-		lib.easy_getinfo(h->curl, CURLINFO_REDIRECT_URL, &location);
-		lib.easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &retry_after);
-		snprintf(reply->type, sizeof(reply->type), "%.*s",
-			 type ? (int)strcspn(type, "; \t") : 0, type ?: "");
-		for (char *c = reply->type; *c; c++)
-			*c = tolower((unsigned char)*c);
-		snprintf(reply->location, sizeof(reply->location), "%s", location ?: "");
-		reply->retry_after_s = retry_after > 0 ? retry_after : 0;
-		reply->problem = PROBLEM_CURL - (int)code;
-		if (code && !reply->too_long)
-			err = set_curl_error(h, code, e);
-	}
-	for (struct curl_slist *i = headers; i; i = i->next)
-		explicit_bzero(i->data, strlen(i->data));
-	lib.slist_free_all(headers);
-	return err;
+	reply->problem = h->options->token_file ? set_token(h, e) : 0;
+	if (reply->problem)
+		return reply->problem;
+	*h->message = '\0';
+	h->refused_address = false;
+	reply->status = 0;
+	reply->size = 0;
+	reply->too_long = false;
+	code = lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->size);
+	code = code ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at);
+	code = code ?: lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply);
+	code = code ?: lib.easy_perform(h->curl);
+	lib.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	lib.easy_getinfo(h->curl, CURLINFO_CONTENT_TYPE, &type);
+	lib.easy_getinfo(h->curl, CURLINFO_REDIRECT_URL, &location);
+	lib.easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &retry_after);
+	snprintf(reply->type, sizeof(reply->type), "%.*s", type ? (int)strcspn(type, "; \t") : 0,
+		 type ?: "");
+	for (char *c = reply->type; *c; c++)
+		*c = tolower((unsigned char)*c);
+	snprintf(reply->location, sizeof(reply->location), "%s", location ?: "");
+	reply->retry_after_s = retry_after > 0 ? retry_after : 0;
+	reply->problem = PROBLEM_CURL - (int)code;
+	return code && !reply->too_long ? set_curl_error(h, code, e) : 0;
 }
