@@ -259,6 +259,7 @@ static int bpf_start(struct profil_session *s)
 	};
 	size_t pages = profil_pages(s->plan.range_count, s->plan.cell_count);
 	struct bpf_counts counts;
+	struct histogram *h;
 	char why[ERROR_SIZE];
 	int err;
 
@@ -268,11 +269,12 @@ static int bpf_start(struct profil_session *s)
 		return profil__error(ENOTSUP, "%s", load_error ? load_error : "no module");
 	if (fork_socket.out >= 0)
 		request.inherited = copy_descriptor(fork_socket.out);
-	err = module->start(&request, &s->handle, &counts, why, sizeof(why));
+	err = module->start(&request, &h, &counts, why, sizeof(why));
 	if (request.inherited >= 0)
 		close(request.inherited);
 	if (err)
 		return profil__error(-err, "%s", why);
+	s->handle = h;
 	/* The memory is the module's: a forked child must not count in it. */
 	if (madvise(counts.state, pages * PROFIL_PAGE_BYTES, MADV_DONTFORK)) {
 		err = profil__system_error("cannot keep the counts from forked children");

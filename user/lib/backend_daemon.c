@@ -65,16 +65,6 @@ static int connect_to(const char *path)
 	return err;
 }
 
-/* Returns the error that profild has sent, with its message of this size. */
-static int sent_error(int code, char *message, size_t size)
-{
-	message[size - 1] = '\0';
-	for (char *c = message; *c; c++) /* it may go to a terminal */
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	return profil__error(code, "%s", message);
-}
-
 /*
  * Receives a reply in this version, or the first message. On success *map is the descriptor that
  * came with it, which the caller closes (-1: none). Returns 0, the reply's error, or another
@@ -120,8 +110,13 @@ static int receive_reply(int fd, uint32_t version, int *map, struct profild_repl
 	else if (size != sizeof(*reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
 		 reply->error < 0)
 		err = profil__error(EPROTO, "unexpected message from profild");
-	else if (reply->error)
-		err = sent_error(reply->error, reply->message, sizeof(reply->message));
+	if (!err && reply->error) {
+		reply->message[sizeof(reply->message) - 1] = '\0';
+		for (char *c = reply->message; *c; c++) /* it may go to a terminal */
+			if (*c < ' ' || *c > '~')
+				*c = '?';
+		err = profil__error(reply->error, "%s", reply->message);
+	}
 	if (err && *map >= 0)
 		close(*map);
 	return err;

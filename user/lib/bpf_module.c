@@ -102,8 +102,8 @@ static void close_all(void)
 	close_unused(UINT64_MAX);
 }
 
-static int start_histogram(const struct bpf_request *request, void **out, struct bpf_counts *counts,
-			   char *why, size_t size)
+static int start_histogram(const struct bpf_request *request, struct histogram **h,
+			   struct bpf_counts *counts, char *why, size_t size)
 {
 	struct histogram_options options = {
 		.pid = request->pid,
@@ -113,19 +113,18 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 		.range_count = request->range_count,
 		.cell_count = request->cell_count,
 	};
-	struct histogram *h;
 	struct error e = { 0 };
 	struct set *set;
 	int err = find_set(request->inherited, request->frequency, &set, &e);
 
 	if (!err) {
 		options.all = set->all;
-		err = histogram_start(&options, &h, &e);
+		err = histogram_start(&options, h, &e);
 	}
 	if (!err) {
-		err = histogram_enable(h);
+		err = histogram_enable(*h);
 		if (err) {
-			histogram_free(h);
+			histogram_free(*h);
 			error_set(&e, -err, "cannot profile process %d", request->pid);
 		}
 	}
@@ -135,9 +134,8 @@ static int start_histogram(const struct bpf_request *request, void **out, struct
 		return err;
 	}
 	set->unused_ns = 0;
-	*out = h;
-	*counts =
-		(struct bpf_counts){ histogram_state(h), histogram_cells(h), histogram_tick_ns(h) };
+	*counts = (struct bpf_counts){ histogram_state(*h), histogram_cells(*h),
+				       histogram_tick_ns(*h) };
 	return 0;
 }
 
@@ -147,19 +145,9 @@ static int share_all(int socket)
 	return is_open() ? histograms_send(sets->all, socket) : -ENOENT;
 }
 
-static void stop_histogram(void *histogram)
+static void free_histogram(struct histogram *h)
 {
-	histogram_stop(histogram);
-}
-
-static bool is_counting(const void *histogram)
-{
-	return histogram_counts(histogram);
-}
-
-static void free_histogram(void *histogram)
-{
-	histogram_free(histogram);
+	histogram_free(h);
 	for (struct set *set = sets; set; set = set->next)
 		if (!set->unused_ns && !histograms_count(set->all))
 			set->unused_ns = now_ns();
@@ -182,8 +170,8 @@ static void look_at_all(void)
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
 	.start = start_histogram,
 	.share = share_all,
-	.stop = stop_histogram,
-	.counts = is_counting,
+	.stop = histogram_stop,
+	.counts = histogram_counts,
 	.free = free_histogram,
 	.look = look_at_all,
 	.is_open = is_open,

@@ -15,6 +15,8 @@
 
 #define PROFIL_BPF_MODULE profil_bpf_module_4
 
+struct histogram;
+
 struct bpf_request {
 	pid_t pid;
 	pid_t except; /* a thread that is not counted; 0: none */
@@ -37,22 +39,22 @@ struct bpf_module {
 	 * Starts to count. The caller releases *histogram by free() below. Returns 0, or a negative
 	 * errno and the reason in `why`, which has `size` bytes.
 	 */
-	int (*start)(const struct bpf_request *request, void **histogram, struct bpf_counts *counts,
-		     char *why, size_t size);
+	int (*start)(const struct bpf_request *request, struct histogram **histogram,
+		     struct bpf_counts *counts, char *why, size_t size);
 	/*
 	 * Sends the BPF program and the clocks through `socket` to a child that is about to be
 	 * forked. Returns 0 or a negative errno.
 	 */
 	int (*share)(int socket);
 	/* Stops counting: the counts do not change any more. */
-	void (*stop)(void *histogram);
+	void (*stop)(struct histogram *h);
 	/* Whether it counts; not after its process has called exec or ended. */
-	bool (*counts)(const void *histogram);
+	bool (*counts)(const struct histogram *h);
 	/*
 	 * Frees the histogram and its counts. The BPF program and the clocks are kept for a second,
 	 * so that the next start does not have to load them.
 	 */
-	void (*free)(void *histogram);
+	void (*free)(struct histogram *h);
 	/*
 	 * To be called about once a second while is_open(): starts ticks on CPUs that have come
 	 * online, and closes what has not been used for a second.
