@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ struct work {
 	int root;
 	const char *image;
 	struct place *places; /* by address of the batch */
+	uint64_t unit;	      /* offset of the one whose ranges are read */
 	struct frame *frames;
 	size_t frame_count, frame_room;
 	struct dwarf_names names;
@@ -104,7 +106,8 @@ static int count_visit(struct work *w)
 	return w->visits++ / VISITS_MAX > w->b->count + VISITS_LEAST / VISITS_MAX ? -EINVAL : 0;
 }
 
-static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
+/* The addresses in the range are w->unit's, unless they are another's. */
+static int claim(void *context, uint64_t start, uint64_t limit)
 {
 	struct work *w = context;
 
@@ -117,30 +120,19 @@ static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
 		if (count_visit(w))
 			return -EINVAL;
 		if (w->places[i].unit == UINT64_MAX)
-			w->places[i].unit = unit;
+			w->places[i].unit = w->unit;
 	}
 	return 0;
 }
 
-struct claim {
-	struct work *w;
-	uint64_t unit;
-};
-
-static int claim_range(void *context, uint64_t start, uint64_t limit)
-{
-	struct claim *c = context;
-
-	return claim(c->w, start, limit, c->unit);
-}
-
 static int claim_unit(void *context, const struct dwarf_unit *unit)
 {
-	struct claim c = { context, unit->offset };
+	struct work *w = context;
 
-	if (batch_stopped(c.w->b))
+	if (batch_stopped(w->b))
 		return -ECANCELED;
-	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim_range, &c);
+	w->unit = unit->offset;
+	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim, w);
 }
 
 /* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
@@ -148,7 +140,7 @@ static int find_units(struct work *w)
 {
 	struct elf_range plt[8]; /* no unit has it */
 	size_t count = elf_plt_ranges(w->file.elf.elf, plt, sizeof(plt) / sizeof(*plt));
-	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, claim, w));
+	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, &w->unit, claim, w));
 
 	for (size_t i = 0; !err && i < w->b->count; i++) {
 		uint64_t address = w->b->addresses[i].address;
@@ -497,38 +489,34 @@ static int set_all_lines(struct work *w)
 static int warn_of_missing(const struct work *w)
 {
 	struct profile *p = w->b->p;
-	const char *path = p->images[w->b->image].path;
+	char missing[128];
+	const struct {
+		bool is_so;
+		const char *what;
+	} warnings[] = {
+		{ w->corrupt, "its debug information is corrupt: source lines and inlined "
+			      "functions may be missing" },
+		{ w->no_zstd, "its debug information is compressed with zstd, and there is no "
+			      "libzstd.so.1: source lines and inlined functions may be missing "
+			      "(install libzstd1 (Debian) or libzstd (Fedora))" },
+		{ w->too_large, "its debug information is compressed with zstd, and larger than an "
+				"eighth of the available memory: source lines and inlined "
+				"functions may be missing (objcopy --decompress-debug-sections "
+				"decompresses it)" },
+		{ w->missing, missing },
+		{ w->no_alternate, "the file of dwz(1) with part of its debug information is "
+				   "missing: inlined functions may be missing" },
+	};
 	int err = 0;
 
-	if (w->corrupt)
-		err = profile_warn(p,
-				   "%s: its debug information is corrupt: source lines and "
-				   "inlined functions may be missing",
-				   path);
-	if (!err && w->no_zstd)
-		err = profile_warn(
-			p,
-			"%s: its debug information is compressed with zstd, and there is "
-			"no libzstd.so.1: source lines and inlined functions may be "
-			"missing (install libzstd1 (Debian) or libzstd (Fedora))",
-			path);
-	if (!err && w->too_large)
-		err = profile_warn(p,
-				   "%s: its debug information is compressed with zstd, and larger "
-				   "than an eighth of the available memory: source lines and "
-				   "inlined functions may be missing (objcopy "
-				   "--decompress-debug-sections decompresses it)",
-				   path);
-	if (!err && w->missing)
-		err = profile_warn(p,
-				   "%s: %zu .dwo files with its debug information are missing: "
-				   "so are the functions inlined there",
-				   path, w->missing);
-	if (!err && w->no_alternate)
-		err = profile_warn(p,
-				   "%s: the file of dwz(1) with part of its debug information is "
-				   "missing: inlined functions may be missing",
-				   path);
+	snprintf(missing, sizeof(missing),
+		 "%zu .dwo files with its debug information are missing: so are the functions "
+		 "inlined there",
+		 w->missing);
+	for (size_t i = 0; i < sizeof(warnings) / sizeof(*warnings) && !err; i++)
+		if (warnings[i].is_so)
+			err = profile_warn(p, "%s: %s", p->images[w->b->image].path,
+					   warnings[i].what);
 	return err;
 }
 

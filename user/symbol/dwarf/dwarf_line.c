@@ -102,65 +102,16 @@ struct format {
 	uint64_t content, form;
 };
 
-/* Reads a field into *number or *text. Returns false for an unknown form. */
-static bool read_field(struct stream *s, uint64_t form, uint64_t *number, struct dwarf_text *text)
-{
-	struct dwarf_file *file = s->t->unit->file;
-	struct dwarf_value index = { .class = CLASS_STRING_INDEX };
-
-	switch (form) {
-	case DW_FORM_string:
-		*text = read_string(s);
-		return true;
-	case DW_FORM_line_strp:
-	case DW_FORM_strp:
-		text->section = &file->sections[form == DW_FORM_strp ? DWARF_STR : DWARF_LINE_STR];
-		text->offset = dwarf_number(&s->c, s->t->offset_size);
-		return true;
-	case DW_FORM_strx:
-	case DW_FORM_strx1:
-	case DW_FORM_strx2:
-	case DW_FORM_strx3:
-	case DW_FORM_strx4:
-		if (form == DW_FORM_strx)
-			index.number = dwarf_uleb(&s->c);
-		else
-			index.number = dwarf_number(&s->c, form - DW_FORM_strx1 + 1);
-		*text = dwarf_text(s->t->unit, &index);
-		return true;
-	case DW_FORM_udata:
-		*number = dwarf_uleb(&s->c);
-		return true;
-	case DW_FORM_data1:
-		*number = dwarf_number(&s->c, 1);
-		return true;
-	case DW_FORM_data2:
-		*number = dwarf_number(&s->c, 2);
-		return true;
-	case DW_FORM_data4:
-		*number = dwarf_number(&s->c, 4);
-		return true;
-	case DW_FORM_data8:
-		*number = dwarf_number(&s->c, 8);
-		return true;
-	case DW_FORM_data16:
-		dwarf_skip(&s->c, 16);
-		return true;
-	case DW_FORM_block:
-		dwarf_skip(&s->c, dwarf_uleb(&s->c));
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* DWARF 5: tables define the format of their entries. files: the file table, else directories. */
 static int read_table(struct dwarf_lines *t, struct stream *s, bool files)
 {
+	struct dwarf_section *section = &t->unit->file->sections[DWARF_LINE];
+	struct dwarf_unit unit = *t->unit;
 	struct format formats[FORMATS_MAX];
 	uint64_t count, format_count = dwarf_number(&s->c, 1);
 	int err = 0;
 
+	unit.offset_size = t->offset_size;
 	if (format_count > FORMATS_MAX)
 		return -EINVAL;
 	for (uint64_t i = 0; i < format_count; i++) {
@@ -171,17 +122,22 @@ static int read_table(struct dwarf_lines *t, struct stream *s, bool files)
 	if (!format_count && count)
 		return -EINVAL;
 	for (uint64_t i = 0; !err && i < count; i++) {
-		struct dwarf_text name = { 0 }, other;
-		uint64_t directory = 0, number = 0;
+		struct dwarf_text name = { 0 };
+		uint64_t directory = 0;
 
 		look_ahead(s);
 		for (uint64_t j = 0; j < format_count && !s->c.bad; j++) {
-			bool is_name = formats[j].content == DW_LNCT_path;
-			bool is_directory = formats[j].content == DW_LNCT_directory_index;
+			struct dwarf_value v;
 
-			if (!read_field(s, formats[j].form, is_directory ? &directory : &number,
-					is_name ? &name : &other))
+			if (!dwarf_read_value(&unit, formats[j].form, &s->c, position(s), &v))
 				return -EINVAL;
+			if (formats[j].content == DW_LNCT_directory_index)
+				directory = v.number;
+			if (formats[j].content != DW_LNCT_path)
+				continue;
+			if (formats[j].form == DW_FORM_string) /* it is in this section */
+				v.strings = section;
+			name = dwarf_text(t->unit, &v);
 		}
 		if (s->c.bad)
 			return -EINVAL;

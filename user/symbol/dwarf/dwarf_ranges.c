@@ -205,9 +205,7 @@ static bool read_set(struct dwarf_section *section, uint64_t offset, struct set 
 	return true;
 }
 
-int dwarf_unit_ranges(struct dwarf_file *file,
-		      int (*visit)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
-		      void *context)
+int dwarf_unit_ranges(struct dwarf_file *file, uint64_t *unit, dwarf_range *visit, void *context)
 {
 	struct dwarf_section *section = &file->sections[DWARF_ARANGES];
 	uint64_t offset = 0;
@@ -227,7 +225,8 @@ int dwarf_unit_ranges(struct dwarf_file *file,
 			if (!start && !size)
 				break;
 			set.at += 2 * set.address_size;
-			err = size ? visit(context, start, start + size, set.unit) : 0;
+			*unit = set.unit;
+			err = size ? visit(context, start, start + size) : 0;
 			if (err)
 				return err;
 		}

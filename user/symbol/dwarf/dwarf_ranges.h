@@ -15,9 +15,7 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 		 const struct dwarf_value *high, const struct dwarf_value *ranges,
 		 dwarf_range *visit, void *context);
 
-/* The same for each range in .debug_aranges. unit: the offset of the range's unit. */
-int dwarf_unit_ranges(struct dwarf_file *file,
-		      int (*visit)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
-		      void *context);
+/* The same for each range in .debug_aranges, after it has set *unit to its unit's offset. */
+int dwarf_unit_ranges(struct dwarf_file *file, uint64_t *unit, dwarf_range *visit, void *context);
 
 #endif

@@ -90,24 +90,13 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	return dwarf_file_open(file->alternate);
 }
 
-/* The section of an index column's number, in version 2 (GNU's, for DWARF 4) or 5. */
-static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
-{
-	switch (number) {
-	case 1:
-		return DWARF_INFO;
-	case 3:
-		return DWARF_ABBREV;
-	case 4:
-		return DWARF_LINE;
-	case 6:
-		return DWARF_STR_OFFSETS;
-	case 8:
-		return version == 5 ? DWARF_RNGLISTS : DWARF_SECTIONS;
-	default:
-		return DWARF_SECTIONS;
-	}
-}
+/* The sections of an index's columns, by their numbers, where it is another one than DWARF_INFO. */
+static const enum dwarf_section_kind columns[] = {
+	[3] = DWARF_ABBREV,
+	[4] = DWARF_LINE,
+	[6] = DWARF_STR_OFFSETS,
+	[8] = DWARF_RNGLISTS, /* in version 5; version 2 is GNU's, for DWARF 4 */
+};
 
 /* The index of a .dwp file, which is many .dwo files in one, by their IDs. */
 struct package_index {
@@ -157,14 +146,12 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 	found = row > 0;
 	for (uint64_t i = 0; found && i < x.columns; i++) {
 		uint64_t table = 16 + 12 * x.slots, number, offset;
-		enum dwarf_section_kind kind;
-
 		found = dwarf_section_number(&x.section, table + 4 * i, 4, &number) &&
 			dwarf_section_number(&x.section, table + 4 * (row * x.columns + i), 4,
 					     &offset);
-		kind = column_kind(x.version, number);
-		if (found && kind < DWARF_SECTIONS)
-			file->part[kind] = offset;
+		if (found && number < sizeof(columns) / sizeof(*columns) &&
+		    (number == 1 || columns[number]) && (number != 8 || x.version == 5))
+			file->part[columns[number]] = offset;
 	}
 	dwarf_section_close(&x.section);
 	return found;

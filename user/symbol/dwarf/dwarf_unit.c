@@ -38,13 +38,13 @@ enum form_size {
 	SIZE_ULEB,
 	SIZE_SLEB,
 	SIZE_STRING,
-	SIZE_BLOCK1,
-	SIZE_BLOCK2,
-	SIZE_BLOCK4,
-	SIZE_BLOCK,
 	SIZE_IMPLICIT,
 	SIZE_INDIRECT,
-	SIZE_UNKNOWN
+	SIZE_UNKNOWN,
+	SIZE_BLOCK, /* its size comes first: a ULEB, or a number of 1, 2 or 4 bytes */
+	SIZE_BLOCK1 = SIZE_BLOCK + 1,
+	SIZE_BLOCK2 = SIZE_BLOCK + 2,
+	SIZE_BLOCK4 = SIZE_BLOCK + 4,
 };
 
 struct form {
@@ -175,15 +175,15 @@ static void free_abbreviations(struct dwarf_abbreviations *a)
 }
 
 /* The size of a form's values; UINT32_MAX: variable. */
-static uint32_t fixed_size(const struct dwarf_abbreviations *a, unsigned int size)
+static uint32_t fixed_size(const struct dwarf_unit *unit, unsigned int size)
 {
 	switch (size) {
 	case SIZE_ADDRESS:
-		return a->address_size;
+		return unit->address_size;
 	case SIZE_OFFSET:
-		return a->offset_size;
+		return unit->offset_size;
 	case SIZE_REF_ADDR:
-		return a->version == 2 ? a->address_size : a->offset_size;
+		return unit->version == 2 ? unit->address_size : unit->offset_size;
 	case SIZE_IMPLICIT:
 		return 0;
 	default:
@@ -192,7 +192,8 @@ static uint32_t fixed_size(const struct dwarf_abbreviations *a, unsigned int siz
 }
 
 /* Reads all abbreviations up to the table's end. Returns 0, -EINVAL or -ENOMEM. */
-static int read_abbreviations(struct dwarf_abbreviations *a, struct dwarf_cursor *c)
+static int read_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbreviations *a,
+			      struct dwarf_cursor *c)
 {
 	uint64_t code;
 
@@ -204,7 +205,7 @@ static int read_abbreviations(struct dwarf_abbreviations *a, struct dwarf_cursor
 		while (!c->bad) {
 			uint64_t name = dwarf_uleb(c), form = dwarf_uleb(c);
 			struct dwarf_spec spec = { find_form(form), ATTR_COUNT, 0 };
-			uint32_t size = fixed_size(a, spec.form.size);
+			uint32_t size = fixed_size(unit, spec.form.size);
 
 			if (!name && !form)
 				break;
@@ -239,9 +240,9 @@ static int by_code(const void *x, const void *y)
 	return (a->code > b->code) - (a->code < b->code);
 }
 
-static int read_abbreviation_table(struct dwarf_file *file, struct dwarf_abbreviations *a)
+static int read_abbreviation_table(const struct dwarf_unit *unit, struct dwarf_abbreviations *a)
 {
-	struct dwarf_section *section = &file->sections[DWARF_ABBREV];
+	struct dwarf_section *section = &unit->file->sections[DWARF_ABBREV];
 	int err = -EINVAL;
 
 	/* Only its end says how long the table is. */
@@ -250,7 +251,7 @@ static int read_abbreviation_table(struct dwarf_file *file, struct dwarf_abbrevi
 		const uint8_t *start = c.at;
 
 		a->count = a->spec_count = 0;
-		err = read_abbreviations(a, &c);
+		err = read_abbreviations(unit, a, &c);
 		if (!dwarf_section_use(section, c.at - start))
 			return -EINVAL;
 		if (err != -EINVAL || !start || (size_t)(c.end - start) < want)
@@ -278,7 +279,7 @@ static int find_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbrev
 		a->version = unit->version;
 		a->offset_size = unit->offset_size;
 		a->address_size = unit->address_size;
-		err = read_abbreviation_table(file, a);
+		err = read_abbreviation_table(unit, a);
 		if (err) {
 			free_abbreviations(a);
 			file->abbreviations = NULL;
@@ -289,23 +290,13 @@ static int find_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbrev
 	return 0;
 }
 
-/* Compilers number abbreviations from 1 on. */
-static const struct dwarf_abbreviation *find_abbreviation(const struct dwarf_abbreviations *a,
-							  uint64_t code)
-{
-	struct dwarf_abbreviation key = { .code = code };
-
-	if (code && code <= a->count && a->entries[code - 1].code == code)
-		return &a->entries[code - 1];
-	return a->count ? bsearch(&key, a->entries, a->count, sizeof(*a->entries), by_code) : NULL;
-}
-
 /* position: the cursor's offset in .debug_info. Returns false for invalid values. */
 static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *spec,
 		       struct dwarf_cursor *c, uint64_t position, struct dwarf_value *v)
 {
 	struct dwarf_file *file = unit->file;
 	struct form form = spec->form;
+	uint32_t size;
 
 	if (form.size == SIZE_INDIRECT) { /* the value begins with its form */
 		const uint8_t *start = c->at;
@@ -317,18 +308,14 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 	}
 	*v = (struct dwarf_value){ .class = form.class };
 	switch (form.size) {
-	case SIZE_BLOCK1:
-		dwarf_skip(c, dwarf_number(c, 1));
-		return !c->bad;
-	case SIZE_BLOCK2:
-		dwarf_skip(c, dwarf_number(c, 2));
-		return !c->bad;
-	case SIZE_BLOCK4:
-		dwarf_skip(c, dwarf_number(c, 4));
-		return !c->bad;
 	case SIZE_BLOCK:
 		dwarf_skip(c, dwarf_uleb(c));
-		return !c->bad;
+		break;
+	case SIZE_BLOCK1:
+	case SIZE_BLOCK2:
+	case SIZE_BLOCK4:
+		dwarf_skip(c, dwarf_number(c, form.size - SIZE_BLOCK));
+		break;
 	case SIZE_STRING:
 		v->number = position;
 		v->strings = &file->sections[DWARF_INFO];
@@ -343,25 +330,14 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 	case SIZE_IMPLICIT:
 		v->number = spec->implicit;
 		break;
-	case SIZE_ADDRESS:
-		v->number = dwarf_number(c, unit->address_size);
-		break;
-	case SIZE_OFFSET:
-		v->number = dwarf_number(c, unit->offset_size);
-		break;
-	case SIZE_REF_ADDR:
-		if (unit->version == 2)
-			v->number = dwarf_number(c, unit->address_size);
-		else
-			v->number = dwarf_number(c, unit->offset_size);
-		break;
 	case SIZE_UNKNOWN:
 		return false;
 	default:
-		if (form.size > 8)
-			dwarf_skip(c, form.size);
+		size = fixed_size(unit, form.size);
+		if (size > 8)
+			dwarf_skip(c, size);
 		else
-			v->number = dwarf_number(c, form.size);
+			v->number = dwarf_number(c, size);
 	}
 	/* Makes a reference an offset in .debug_info, and sets the section of a string. */
 	if (v->class == CLASS_REFERENCE && form.code != DW_FORM_ref_addr)
@@ -375,6 +351,15 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 	else
 		v->strings = &file->sections[DWARF_STR];
 	return !c->bad;
+}
+
+bool dwarf_read_value(const struct dwarf_unit *unit, uint64_t form, struct dwarf_cursor *c,
+		      uint64_t position, struct dwarf_value *v)
+{
+	const struct dwarf_spec spec = { .form = find_form(form) };
+
+	return spec.form.size && spec.form.size != SIZE_IMPLICIT &&
+	       read_value(unit, &spec, c, position, v);
 }
 
 /*
@@ -408,15 +393,19 @@ static int read_die(const struct dwarf_unit *unit, const struct dwarf_abbreviati
 		    struct dwarf_cursor *c, enum dwarf_wanted wanted, struct dwarf_die *die)
 {
 	const uint8_t *start = c->at;
-	const struct dwarf_abbreviation *entry;
-	uint64_t code = dwarf_uleb(c);
+	const struct dwarf_abbreviation *entry = NULL;
+	struct dwarf_abbreviation key = { .code = dwarf_uleb(c) };
 
 	die->tag = die->have = 0;
 	die->children = false;
 	die->next = die->offset + (c->at - start);
-	if (!code)
+	if (!key.code)
 		return c->bad ? -EINVAL : 0;
-	entry = find_abbreviation(a, code);
+	/* Compilers number abbreviations from 1 on. */
+	if (key.code <= a->count && a->entries[key.code - 1].code == key.code)
+		entry = &a->entries[key.code - 1];
+	else if (a->count)
+		entry = bsearch(&key, a->entries, a->count, sizeof(key), by_code);
 	if (!entry || !entry->tag)
 		return -EINVAL;
 	die->tag = entry->tag;

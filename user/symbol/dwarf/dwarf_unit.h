@@ -207,6 +207,13 @@ static inline void dwarf_skip_children(struct dwarf_die *die)
 	die->children = false;
 }
 
+/*
+ * Reads a value of this form from another section; position: the cursor's offset there. Returns
+ * false for a form that is unknown, or takes no bytes.
+ */
+bool dwarf_read_value(const struct dwarf_unit *unit, uint64_t form, struct dwarf_cursor *c,
+		      uint64_t position, struct dwarf_value *v);
+
 /* The value of an attribute that is a constant, else 0. */
 uint64_t dwarf_constant(const struct dwarf_die *die, enum dwarf_attribute attribute);
 
