@@ -48,28 +48,23 @@ static struct part make_part(const struct text *t, size_t most)
 	return part;
 }
 
-/* The last part of the image's path. */
-static struct text base_of(const struct dcpi_header *h)
-{
-	struct text path = h->fields[DCPI_PATH].text;
-	const char *slash = last_of(&path, '/');
-
-	if (slash && slash + 1 < path.end)
-		path.at = slash + 1;
-	return is_empty(&path) ? text_of("unnamed") : path;
-}
-
 /*
  * IMAGE[-CHECKSUM][-NUMBER]. The checksum is that of a name that was cleaned or truncated: it
  * depends on the image alone, so that the image has the same file each time.
  */
 static struct part name_image(const struct dcpi_header *h, uint32_t number, size_t most)
 {
-	struct text base = base_of(h);
-	struct part part = make_part(&base, most);
+	struct text base = h->fields[DCPI_PATH].text;
+	const char *slash = last_of(&base, '/');
 	char suffix[32] = "";
+	struct part part;
 	size_t size = 0;
 
+	if (slash && slash + 1 < base.end)
+		base.at = slash + 1;
+	if (is_empty(&base))
+		base = text_of("unnamed");
+	part = make_part(&base, most);
 	if (!text_is(&base, part.text))
 		size = snprintf(suffix, sizeof(suffix), "-%08" PRIx32,
 				dcpi_checksum(base.at, base.end - base.at));
@@ -152,18 +147,20 @@ static int name_files(struct writer *w, struct error *e)
 
 /* --- Files --- */
 
-static int overflow_error(const struct dcpi_header *h, const struct dcpi_file *file,
-			  struct error *e)
+static int check_counts(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
 {
 	const struct text *path = &h->fields[DCPI_PATH].text;
 	int size = path->end - path->at < 512 ? path->end - path->at : 512;
 	uint64_t start = h->fields[DCPI_TSTART].number;
+	uint64_t total = dcpi_body_total(file->counts, file->count);
 	size_t bad = dcpi_body_check(file->counts, file->count, start);
 	int err;
 
+	if (bad == file->count && total <= UINT32_MAX)
+		return 0;
 	if (bad == file->count)
 		err = error_set(e, EOVERFLOW, "%.*s: %" PRIu64 " samples in all", size, path->at,
-				dcpi_body_total(file->counts, file->count));
+				total);
 	else if (file->counts[bad].count > UINT32_MAX)
 		err = error_set(e, EOVERFLOW, "%.*s: %" PRIu64 " samples at address 0x%" PRIx64,
 				size, path->at, file->counts[bad].count, file->counts[bad].address);
@@ -174,16 +171,6 @@ static int overflow_error(const struct dcpi_header *h, const struct dcpi_file *f
 				size, path->at, file->counts[bad].address, start);
 	error_hint(e, "a DCPI file counts in 32 bits: write another format, or more often");
 	return err;
-}
-
-static int check_counts(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
-{
-	uint64_t start = h->fields[DCPI_TSTART].number;
-
-	if (dcpi_body_check(file->counts, file->count, start) < file->count ||
-	    dcpi_body_total(file->counts, file->count) > UINT32_MAX)
-		return overflow_error(h, file, e);
-	return 0;
 }
 
 static int append_count(const struct dcpi_count *c, void *context)

@@ -92,25 +92,10 @@ static bool parse_seconds(struct text t, uint64_t *ns)
 	return !__builtin_add_overflow(*ns, fraction, ns);
 }
 
-static bool parse_hex_digits(struct text t)
-{
-	while (t.at < t.end && digit_value(*t.at) < 16)
-		t.at++;
-	return is_empty(&t);
-}
-
 bool dcpi_version_parse(struct text t, uint64_t *major, uint64_t *minor)
 {
 	return take(&t, "pdb-") && take_number(&t, 10, major) && take(&t, ".") &&
 	       take_number(&t, 10, minor) && is_empty(&t);
-}
-
-static bool parse_addresses(const struct text *t, uint64_t *number)
-{
-	for (*number = DCPI_OWN; *number <= DCPI_MEMORY; ++*number)
-		if (text_is(t, address_names[*number]))
-			return true;
-	return false;
 }
 
 static bool parse_number(struct text t, int base, uint64_t *number)
@@ -120,13 +105,16 @@ static bool parse_number(struct text t, int base, uint64_t *number)
 
 bool dcpi_value_parse(enum dcpi_kind kind, struct dcpi_field *f)
 {
+	struct text t = f->text;
 	uint64_t major;
 
 	switch (kind) {
 	case DCPI_KIND_VERSION:
 		return dcpi_version_parse(f->text, &major, &f->number) && major == 0;
 	case DCPI_KIND_HEX_DIGITS:
-		return parse_hex_digits(f->text);
+		while (t.at < t.end && digit_value(*t.at) < 16)
+			t.at++;
+		return is_empty(&t);
 	case DCPI_KIND_TEXT:
 		return true;
 	case DCPI_KIND_EPOCH:
@@ -138,17 +126,15 @@ bool dcpi_value_parse(enum dcpi_kind kind, struct dcpi_field *f)
 	case DCPI_KIND_SECONDS:
 		return parse_seconds(f->text, &f->number);
 	case DCPI_KIND_ADDRESSES:
-		return parse_addresses(&f->text, &f->number);
+		for (f->number = DCPI_OWN; f->number <= DCPI_MEMORY; f->number++)
+			if (text_is(&t, address_names[f->number]))
+				return true;
+		return false;
 	case DCPI_KIND_LOST:
 		return take_number(&f->text, 10, &f->number) &&
 		       (take_blanks(&f->text) || is_empty(&f->text));
 	}
 	return false;
-}
-
-static bool is_text(enum dcpi_kind kind)
-{
-	return kind == DCPI_KIND_TEXT || kind == DCPI_KIND_HEX_DIGITS;
 }
 
 bool dcpi_value_same(enum dcpi_kind kind, const struct dcpi_field *a, const struct dcpi_field *b)
@@ -198,7 +184,7 @@ static int format_value(enum dcpi_kind kind, const struct dcpi_field *f,
 struct text dcpi_value_text(enum dcpi_kind kind, const struct dcpi_field *f,
 			    char buffer[static DCPI_VALUE_SIZE])
 {
-	if (is_text(kind))
+	if (kind == DCPI_KIND_TEXT || kind == DCPI_KIND_HEX_DIGITS)
 		return f->text;
 	return (struct text){ buffer, buffer + format_value(kind, f, buffer) };
 }

@@ -160,13 +160,6 @@ static int make_part(struct part *part, const struct profile *samples, const str
 	return write_file(samples, p, s, service, kind, &part->sample.raw_profile, e);
 }
 
-static void free_part(struct part *part)
-{
-	for (size_t i = 0; i < part->series.n_labels; i++)
-		free(part->labels[i].value);
-	free(part->sample.raw_profile.data);
-}
-
 /*
  * The profile as the engine is to see it: without its comments, account and most labels, and with
  * names that are UTF-8. It has its own arrays of all that differs; texts that were replaced are
@@ -287,8 +280,11 @@ static int encode_pyroscope(const struct profile *p, struct message_bytes *body,
 	else
 		err = error_no_memory(e);
 out:
-	for (size_t i = 0; i < made; i++)
-		free_part(&parts[i]);
+	for (size_t i = 0; i < made; i++) {
+		for (size_t k = 0; k < parts[i].series.n_labels; k++)
+			free(parts[i].labels[k].value);
+		free(parts[i].sample.raw_profile.data);
+	}
 	free(parts);
 	free(request.series);
 	free_view(&view);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/build_id.h"
 #include "util/elf_header.h"
 #include "util/file.h"
 
@@ -319,14 +320,13 @@ void elf_file_close(struct elf_file *f)
 int elf_open_cached(const uint8_t *id, size_t size)
 {
 	const char *home = secure_getenv("HOME");
-	char text[2 * PROFILE_BUILD_ID_MAX + 1], path[PATH_MAX];
+	char text[BUILD_ID_TEXT_SIZE], path[PATH_MAX];
 	struct stat status;
 	int fd;
 
 	if (!home || size < 2)
 		return -ENOENT;
-	for (size_t i = 0; i < size; i++)
-		sprintf(text + 2 * i, "%02x", id[i]);
+	build_id_format(id, size, text);
 	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, text, text + 2) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -385,12 +385,13 @@ int elf_open_vdso(void)
 
 bool elf_debug_path(const uint8_t *id, size_t size, char path[ELF_DEBUG_PATH_SIZE])
 {
-	char *end = stpcpy(path, ELF_DEBUG_ROOT "/.build-id/");
+	char text[BUILD_ID_TEXT_SIZE];
 
-	for (size_t i = 0; i < size; i++)
-		end += sprintf(end, i == 1 ? "/%02x" : "%02x", id[i]);
-	strcpy(end, ".debug");
-	return size > 1;
+	if (size < 2)
+		return false;
+	build_id_format(id, size, text);
+	sprintf(path, ELF_DEBUG_ROOT "/.build-id/%.2s/%s.debug", text, text + 2);
+	return true;
 }
 
 static const char *section_name(Elf *elf, const GElf_Shdr *section)

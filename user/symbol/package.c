@@ -154,19 +154,6 @@ static bool copy_word(char to[PACKAGE_WORD_SIZE], const char *word)
 	return true;
 }
 
-/*
- * dpkg has files of /usr where packages had them: in /lib or /bin. Returns the other path that a
- * file may have; the caller frees it. NULL: no memory.
- */
-static char *other_path(const char *path)
-{
-	char *other;
-
-	if (strncmp(path, "/usr/", strlen("/usr/")) == 0)
-		return strdup(path + strlen("/usr"));
-	return asprintf(&other, "/usr%s", path) < 0 ? NULL : other;
-}
-
 /* Takes "zlib1g:amd64: /lib/..."; messages have blanks before the path. */
 static void take_owner(const struct question *q, char *line, char *const *others)
 {
@@ -197,10 +184,18 @@ static bool ask_dpkg(const struct question *q)
 	bool answered = true;
 
 	for (size_t i = 0; i < q->count; i++) {
-		others[i] = is_here(q->images[i]) ? other_path(q->images[i]->path) : NULL;
+		const char *path = q->images[i]->path;
+
+		if (!is_here(q->images[i]))
+			continue;
+		/* dpkg has files of /usr where packages had them: in /lib or /bin. */
+		if (strncmp(path, "/usr/", strlen("/usr/")) == 0)
+			others[i] = strdup(path + strlen("/usr"));
+		else if (asprintf(&others[i], "/usr%s", path) < 0)
+			others[i] = NULL;
 		if (!others[i])
 			continue;
-		arguments[count++] = q->images[i]->path;
+		arguments[count++] = path;
 		arguments[count++] = others[i];
 	}
 	arguments[count] = NULL;

@@ -365,15 +365,6 @@ int names_answer(struct unpack *u, struct names_session *session, int fd, struct
 	return err;
 }
 
-/* Whether a text can be part of a message: of one line, without what acts on a terminal. */
-static bool is_plain(const char *text)
-{
-	for (size_t i = 0; text[i]; i++)
-		if (utf8_is_hidden_at(text, i))
-			return false;
-	return true;
-}
-
 /* Reads the locations of an answer. p: they are set there; NULL: they are checked alone. */
 static int unpack_locations(struct unpack *u, const struct functions *f, const struct batch *b,
 			    struct profile *p)
@@ -404,9 +395,11 @@ int names_unpack_answer(struct unpack *u, struct batch *b)
 	unpack_bytes(u, &head, sizeof(head));
 	why = unpack_text(u, WHY_MAX);
 	u->failed |= head.warning_count > WARNINGS_MAX ||
-		     head.build_id_size > sizeof(head.build_id) || !is_plain(why) ||
+		     head.build_id_size > sizeof(head.build_id) ||
 		     (head.bits != 0 && head.bits != 32 && head.bits != 64) ||
 		     head.text_start + head.text_size < head.text_start;
+	for (size_t i = 0; why[i]; i++) /* one line, without what acts on a terminal */
+		u->failed |= utf8_is_hidden_at(why, i);
 	for (uint64_t i = 0; i < head.warning_count && !u->failed; i++)
 		warnings[i] = unpack_text(u, TEXT_MAX);
 	unpack_functions(u, &functions);

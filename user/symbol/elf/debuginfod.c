@@ -25,7 +25,7 @@
 #define TOTAL_NS (60 * NS_PER_S)
 
 /* Bound: pace. */
-#define WAIT_NS (100 * NS_PER_MS) /* of one join_thread() */
+#define WAIT_NS (100 * NS_PER_MS)
 
 /* The time that a stopped download has to end: watch() is called once a second. Bound: pace. */
 #define END_NS (3 * NS_PER_S / 2)
@@ -195,24 +195,13 @@ static struct download *begin_download(const struct debuginfod *d,
 	return NULL;
 }
 
-/* Waits up to WAIT_NS. Returns whether the thread has ended. */
-static bool join_thread(pthread_t thread)
-{
-	uint64_t until_ns = now_ns() + WAIT_NS;
-	const struct timespec until = {
-		.tv_sec = until_ns / NS_PER_S,
-		.tv_nsec = until_ns % NS_PER_S,
-	};
-
-	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
-}
-
 /* Downloads within a time. Returns a descriptor or a negative errno. */
 static int download_file(struct debuginfod *d, struct batch *b, const struct profile_image *image,
 			 uint64_t time_ns)
 {
 	uint64_t until_ns = now_ns() + time_ns, end_ns = 0, now;
 	struct download *download;
+	struct timespec wait;
 	pthread_t thread;
 	char what[256];
 	int fd;
@@ -222,7 +211,11 @@ static int download_file(struct debuginfod *d, struct batch *b, const struct pro
 	download = d->client ? begin_download(d, image, &thread) : NULL;
 	if (!download)
 		return -ENOMEM;
-	while (!join_thread(thread)) {
+	for (;;) {
+		now = now_ns() + WAIT_NS;
+		wait = (struct timespec){ now / NS_PER_S, now % NS_PER_S };
+		if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &wait) == 0)
+			break;
 		snprintf(what, sizeof(what), "debuginfod: %.200s, %lu MB",
 			 profile_basename(b->p->images[b->image].path), download->bytes / 1000000);
 		batch_progress(b, 0, what);
