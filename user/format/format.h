@@ -52,6 +52,7 @@ struct format_options {
 	const char *value; /* to be shown, or kept where there is room for one: profile_value() */
 	bool instr_positions; /* Callgrind: instruction addresses beside source lines */
 	bool no_times;	      /* pprof: without the times of ticks */
+	bool utf8;	      /* pprof: texts have a replacement character for what is not UTF-8 */
 };
 
 /* Samples that a format with a file for each image cannot hold. */

@@ -13,7 +13,6 @@
 #include "profile/service.h"
 #include "push/request.h"
 #include "pyroscope.pb-c.h"
-#include "util/array.h"
 
 /* Bound: size. */
 #define LABELS_MAX 4
@@ -84,7 +83,7 @@ static bool has_value(const struct profile *p, enum kind kind, size_t value)
 static int write_file(const struct profile *part, const struct profile *p, const struct services *s,
 		      size_t service, enum kind kind, ProtobufCBinaryData *file, struct error *e)
 {
-	const struct format_options options = { 0 };
+	const struct format_options options = { .utf8 = true };
 	struct profile copy = *part;
 	char *bytes = NULL;
 	FILE *out;
@@ -161,91 +160,34 @@ static int make_part(struct part *part, const struct profile *samples, const str
 }
 
 /*
- * The profile as the engine is to see it: without its comments, account and most labels, and with
- * names that are UTF-8. It has its own arrays of all that differs; texts that were replaced are
- * `owned`.
+ * Makes the profile as the engine is to see it: without its comments, account and most labels. It
+ * has its own arrays of all that differs, which free_view() frees. Returns 0 or -ENOMEM.
  */
-struct view {
-	struct profile p;
-	char **owned;
-	size_t owned_count, owned_room;
-};
-
-/* Replaces a text that is not UTF-8. Returns 0 or -ENOMEM. */
-static int clean_text(struct view *v, const char **text)
+static int make_view(struct profile *p, const struct profile *from)
 {
-	char *copy;
-
-	if (message_is_utf8(*text))
-		return 0;
-	if (array_reserve(&v->owned, &v->owned_room, v->owned_count + 1, sizeof(*v->owned)))
-		return -ENOMEM;
-	copy = message_text(*text);
-	if (!copy)
-		return -ENOMEM;
-	*text = v->owned[v->owned_count++] = copy;
-	return 0;
-}
-
-static void *copy_array(const void *array, size_t count, size_t size)
-{
-	void *copy = calloc(count + 1, size);
-
-	return copy && count ? memcpy(copy, array, count * size) : copy;
-}
-
-static int make_view(struct view *v, const struct profile *from)
-{
-	struct profile *p = &v->p;
-	int err = 0;
-
-	*v = (struct view){ .p = *from };
+	*p = *from;
 	p->samples = calloc(from->sample_count + 1, sizeof(*p->samples));
 	p->values = calloc(from->sample_count * from->value_type_count + 1, sizeof(*p->values));
 	p->value_types = calloc(from->value_type_count + 1, sizeof(*p->value_types));
-	p->labels = copy_array(from->labels, from->label_count, sizeof(*p->labels));
-	p->images = copy_array(from->images, from->image_count, sizeof(*p->images));
-	p->functions = copy_array(from->functions, from->function_count, sizeof(*p->functions));
-	p->lines = copy_array(from->lines, from->line_count, sizeof(*p->lines));
+	p->labels = calloc(from->label_count + 1, sizeof(*p->labels));
 	p->totals = (struct profile_totals){ 0 };
 	p->comment_count = 0;
 	p->extra_count = 0;
 	p->wall_count = 0;
 	p->ticks.count = p->waits.count = 0; /* parts have other numbers of samples */
-	if (!p->samples || !p->values || !p->value_types || !p->labels || !p->images ||
-	    !p->functions || !p->lines)
+	if (!p->samples || !p->values || !p->value_types || !p->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->label_count && !err; i++) {
-		p->labels[i] = (struct profile_labels){ .comm = p->labels[i].comm };
-		err = clean_text(v, &p->labels[i].comm);
-	}
-	for (size_t i = 0; i < p->image_count && !err; i++)
-		err = clean_text(v, &p->images[i].path);
-	for (size_t i = 0; i < p->function_count && !err; i++) {
-		struct profile_function *f = &p->functions[i];
-
-		err = clean_text(v, &f->name);
-		err = err ?: clean_text(v, &f->system_name);
-		err = err ?: clean_text(v, &f->file);
-	}
-	for (size_t i = 0; i < p->line_count && !err; i++)
-		if (p->lines[i].file)
-			err = clean_text(v, &p->lines[i].file);
-	return err;
+	for (size_t i = 0; i < p->label_count; i++)
+		p->labels[i].comm = from->labels[i].comm;
+	return 0;
 }
 
-static void free_view(struct view *v)
+static void free_view(struct profile *p)
 {
-	free(v->p.samples);
-	free(v->p.values);
-	free(v->p.value_types);
-	free(v->p.labels);
-	free(v->p.images);
-	free(v->p.functions);
-	free(v->p.lines);
-	for (size_t i = 0; i < v->owned_count; i++)
-		free(v->owned[i]);
-	free(v->owned);
+	free(p->samples);
+	free(p->values);
+	free(p->value_types);
+	free(p->labels);
 }
 
 static int encode_pyroscope(const struct profile *p, struct message_bytes *body, struct error *e)
@@ -253,7 +195,7 @@ static int encode_pyroscope(const struct profile *p, struct message_bytes *body,
 	Profil__Pyroscope__PushRequest request = PROFIL__PYROSCOPE__PUSH_REQUEST__INIT;
 	struct services s = { 0 };
 	struct part *parts = NULL;
-	struct view view = { 0 };
+	struct profile view = { 0 };
 	size_t made = 0;
 	int err = services_find(p, profile_value(p, NULL), &s, e);
 
@@ -266,7 +208,7 @@ static int encode_pyroscope(const struct profile *p, struct message_bytes *body,
 		goto out;
 	}
 	for (size_t i = 0; i < KINDS * s.count && !err; i++) {
-		err = make_part(&parts[i], &view.p, p, &s, i / KINDS, i % KINDS, e);
+		err = make_part(&parts[i], &view, p, &s, i / KINDS, i % KINDS, e);
 		made++;
 		if (parts[i].sample.raw_profile.len)
 			request.series[request.n_series++] = &parts[i].series;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/gzip.h"
+#include "format/message.h"
 #include "format/pprof/pprof.h"
 #include "format/wire.h"
 #include "profile/build_id.h"
@@ -823,12 +824,16 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 		if (!w->err)
 			write_locations(w);
 		for (size_t i = 0; i < w->strings.count && !w->err; i++) {
-			size_t size = strlen(w->strings.all[i]);
+			char *clean = options->utf8 ? message_text(w->strings.all[i]) : NULL;
+			const char *text = clean ?: w->strings.all[i];
 			uint8_t *to = reserve(w, HEAD_MAX);
 
+			if (options->utf8 && !clean)
+				fail(w, error_no_memory(e));
 			if (to)
-				written(w, put_head(to, PPROF_STRING_TABLE, size));
-			emit_raw(w, w->strings.all[i], size);
+				written(w, put_head(to, PPROF_STRING_TABLE, strlen(text)));
+			emit_raw(w, text, strlen(text));
+			free(clean);
 		}
 		if (!w->err)
 			fail(w, gzip_write(&w->gzip, w->buffer, w->size, e));
