@@ -3,21 +3,24 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "archive/archive.h"
+#include "archive/tree.h"
 #include "format/format.h"
-#include "push/cursor.h"
 #include "push/http.h"
 #include "push/reply.h"
 #include "push/request.h"
 #include "util/clock.h"
 #include "util/directory.h"
+#include "util/number.h"
 
 /* How long a call sends one window after another. Bound: pace. */
 #define STEP_NS (5 * NS_PER_S)
@@ -76,6 +79,102 @@ static void note(struct push *p, const char *format, ...)
 
 static const struct push_protocol *const protocols[] = { &push_otlp, &push_pyroscope };
 
+/* --- Up to where windows were sent to a URL: DIRECTORY/HOST/.pushed, a line each for both --- */
+
+#define CURSOR	     ".pushed"
+#define URL_PREFIX   "url "
+#define UNTIL_PREFIX "until_ns "
+
+/* Reads a line that begins with this prefix, and returns what follows in it, or NULL. */
+static char *read_line(FILE *in, char **line, size_t *room, const char *prefix)
+{
+	ssize_t size = getline(line, room, in);
+
+	if (size <= 0 || (*line)[size - 1] != '\n' || strncmp(*line, prefix, strlen(prefix)) != 0)
+		return NULL;
+	(*line)[size - 1] = '\0';
+	return *line + strlen(prefix);
+}
+
+/* Returns 0, -ENOENT: nothing was sent to this URL yet, or -EINVAL: it is corrupt. */
+static int parse_cursor(FILE *in, const char *url, uint64_t *until_ns)
+{
+	char *line = NULL, *rest;
+	size_t room = 0;
+	int err = -EINVAL;
+
+	rest = read_line(in, &line, &room, URL_PREFIX);
+	if (rest && strcmp(rest, url) != 0)
+		err = -ENOENT;
+	else if (rest && (rest = read_line(in, &line, &room, UNTIL_PREFIX)) &&
+		 number_parse(rest, 0, UINT64_MAX, until_ns) == 0)
+		err = 0;
+	free(line);
+	return err;
+}
+
+/*
+ * Sets p->until_ns to the start of the last window that was sent, or dropped. Returns as
+ * parse_cursor(), or -errno; with e set.
+ */
+static int read_cursor(struct push *p, struct error *e)
+{
+	struct tree t;
+	int err = tree_open(&t, p->options.directory, p->options.host, false, e), fd = -1;
+	FILE *in = NULL;
+
+	if (err)
+		goto out;
+	fd = directory_open_file(t.fd, CURSOR);
+	in = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!in) {
+		err = error_set(e, fd < 0 ? -fd : errno, "cannot read %s/" CURSOR, t.path);
+		if (fd == -ELOOP) /* somebody put a link there: as if it were corrupt */
+			err = -EINVAL;
+		goto out;
+	}
+	err = parse_cursor(in, http_url(p->http), &p->until_ns);
+	if (err == -EINVAL) {
+		error_set(e, 0, "%s/" CURSOR " is corrupt", t.path);
+		error_hint(e, "windows that waited are not sent; it is written anew");
+	} else if (err) {
+		error_set(e, -err, "%s/" CURSOR, t.path);
+	}
+out:
+	if (in)
+		fclose(in);
+	else if (fd >= 0)
+		close(fd);
+	tree_close(&t);
+	return err;
+}
+
+static int print_cursor(FILE *out, void *context, struct error *e)
+{
+	const struct push *p = context;
+
+	(void)e;
+	fprintf(out, URL_PREFIX "%s\n" UNTIL_PREFIX "%" PRIu64 "\n", http_url(p->http),
+		p->until_ns);
+	return 0;
+}
+
+/* Writes p->until_ns, durably and whole or not at all. Returns 0 or -errno with e set. */
+static int write_cursor(struct push *p, struct error *e)
+{
+	char path[PATH_MAX];
+	struct tree t;
+	int err = tree_open(&t, p->options.directory, p->options.host, false, e);
+
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/" CURSOR, t.path);
+		err = directory_write_file(t.fd, CURSOR, path, DIRECTORY_DURABLE, print_cursor, p,
+					   e);
+	}
+	tree_close(&t);
+	return err;
+}
+
 /* Returns the pattern by which archive_list() finds the host, or NULL. The caller frees it. */
 static char *pattern_of_host(const char *host)
 {
@@ -126,7 +225,7 @@ int push_new(const struct push_options *options, struct push **result, struct er
 		err = error_no_memory(e);
 		goto out;
 	}
-	err = cursor_read(options->directory, options->host, http_url(p->http), &p->until_ns, e);
+	err = read_cursor(p, e);
 	if (err) {
 		/*
 		 * Windows are named by whole seconds: one that began at 12:00:00.7 is not before
@@ -213,8 +312,7 @@ static int drop_oldest(struct push *p, struct queue *q, struct error *e)
 		return 0;
 	p->counters.dropped += dropped;
 	p->server_failures = 0;
-	err = cursor_write(p->options.directory, p->options.host, http_url(p->http), p->until_ns,
-			   e);
+	err = write_cursor(p, e);
 	if (!p->dropping) {
 		p->dropping = true;
 		note(p, "more than %" PRIu64 " bytes wait for %s: the oldest windows are not sent",
@@ -387,8 +485,7 @@ int push_step(struct push *p, uint64_t *next_ms, struct error *e)
 		q.bytes -= w->bytes;
 		p->until_ns = w->start_ns;
 		p->server_failures = 0;
-		err = cursor_write(p->options.directory, p->options.host, http_url(p->http),
-				   p->until_ns, e);
+		err = write_cursor(p, e);
 	}
 	p->counters.waiting = q.count - q.at;
 	p->counters.waiting_bytes = q.bytes;
