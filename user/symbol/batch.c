@@ -38,18 +38,18 @@
 
 int batch_open(const struct batch *b, uid_t user, int root, const char *path, struct stat *status)
 {
-	return b->open ? b->open(user, root, path, status, b->context)
-		       : file_open_regular(root, path, status);
+	return b->o.open ? b->o.open(user, root, path, status, b->o.context)
+			 : file_open_regular(root, path, status);
 }
 
 bool batch_stopped(struct batch *b)
 {
 	uint64_t begin_ns;
 
-	if (b->stopped || !b->stop)
+	if (b->stopped || !b->o.stop)
 		return b->stopped;
 	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	b->stopped = b->stop(b->context);
+	b->stopped = b->o.stop(b->o.context);
 	if (b->budget) /* what the caller does meanwhile is not the file's cost */
 		b->budget->until_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return b->stopped;
@@ -61,7 +61,7 @@ bool batch_begin_reading(struct batch *b, int fd)
 	struct stat status;
 	struct file_key key;
 
-	if ((!b->limits && !b->cache) || fstat(fd, &status))
+	if ((!b->limits && !b->o.cache) || fstat(fd, &status))
 		return true; /* without a status reading will fail, too */
 	key = (struct file_key){
 		.device = status.st_dev,
@@ -73,8 +73,8 @@ bool batch_begin_reading(struct batch *b, int fd)
 							      : status.st_uid,
 	};
 	b->user = key.user;
-	if (b->cache)
-		b->kept = file_cache_get(symbol_cache_files(b->cache), &key);
+	if (b->o.cache)
+		b->kept = file_cache_get(symbol_cache_files(b->o.cache), &key);
 	if (b->limits && b->kept && b->kept->is_refused) {
 		error_set(&b->why, 0, "%s", b->kept->why);
 		b->is_unread = true;
@@ -104,7 +104,7 @@ int batch_end_reading(struct batch *b)
 			  b->limits->given.ns / 1e9, b->limits->given.bytes >> 20);
 		/* With symbols it was the call frame information: from now on it has none. */
 		if (b->kept && b->kept->has_symbols)
-			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, NULL);
+			file_cache_keep_functions(symbol_cache_files(b->o.cache), b->kept, NULL);
 		else if (b->kept)
 			file_cache_refuse(b->kept);
 		if (b->kept)
@@ -112,10 +112,16 @@ int batch_end_reading(struct batch *b)
 	}
 	b->budget = NULL;
 	if (b->is_unread)
-		b->unwritten = false;
-	if (b->is_unread && b->unread)
-		b->unread(b->p->images[b->image].path, b->why.what, b->context);
+		batch_note_unread(b);
 	return err;
+}
+
+void batch_note_unread(struct batch *b)
+{
+	b->is_unread = true;
+	b->unwritten = false;
+	if (b->o.unread)
+		b->o.unread(b->p->images[b->image].path, b->why.what, b->o.context);
 }
 
 void batch_progress(const struct batch *b, size_t done, const char *what)
@@ -124,8 +130,8 @@ void batch_progress(const struct batch *b, size_t done, const char *what)
 		what = "the kernel";
 	else if (!what)
 		what = profile_basename(b->p->images[b->image].path);
-	if (b->progress)
-		b->progress(b->done + done, b->total, what, b->context);
+	if (b->o.progress)
+		b->o.progress(b->done + done, b->total, what, b->o.context);
 }
 
 static int by_address(const void *x, const void *y)

@@ -28,19 +28,12 @@ struct batch {
 	struct batch_address *addresses; /* the reader may reorder them */
 	size_t count;			 /* the reader may lower it, to drop addresses */
 	struct symbol_extent *extents;	 /* by location: set these instead of names; or NULL */
-	bool lines;			 /* also resolve source lines and inlined functions */
-	bool (*stop)(void *context);	 /* may be NULL */
-	int (*open)(uid_t user, int root, const char *path, struct stat *status, void *context);
-	void *context; /* of both, and of: */
-	void (*progress)(size_t done, size_t count, const char *what, void *context); /* or NULL */
-	size_t done, total;	    /* addresses in the batches before; in all batches */
-	struct file_limits *limits; /* of all batches; NULL: none */
-	void (*unread)(const char *path, const char *why, void *context); /* or NULL */
-	struct debuginfod *debuginfod; /* NULL: do not ask servers for this image */
-	struct symbol_cache *cache;    /* NULL: keep nothing */
-	struct parser *parser;	       /* the process that reads files; NULL: this one */
-	uint64_t *checksum_bytes;      /* debug_file_find(): of all batches; only elf.c needs it */
-	const uint32_t *same_code;     /* build_id_circles(); NULL: look at no other image */
+	struct symbol_options o;	 /* the callers' */
+	size_t done, total;		 /* addresses in the batches before; in all batches */
+	struct file_limits *limits;	 /* of all batches; NULL: none */
+	struct debuginfod *debuginfod;	 /* NULL: do not ask servers for this image */
+	uint64_t *checksum_bytes;  /* debug_file_find(): of all batches; only elf.c needs it */
+	const uint32_t *same_code; /* build_id_circles(); NULL: look at no other image */
 	/*
 	 * Of the kernel: where it had the symbol _text when the profile was recorded, which may
 	 * have been in another boot; 0: this is the recording.
@@ -96,7 +89,7 @@ size_t kallsyms_build_id(uint8_t bytes[static PROFILE_BUILD_ID_MAX]);
 /* For tests: the same from another file than /proc/kallsyms; NULL: that. */
 int kallsyms_resolve_from(struct batch *b, const char *path);
 
-/* As file_open_regular(), by b->open where there is one. user: who may have provided the file. */
+/* As file_open_regular(), by b->o.open where there is one. user: who may have provided the file. */
 int batch_open(const struct batch *b, uid_t user, int root, const char *path, struct stat *status);
 
 /* Whether to stop; once true it stays true. */
@@ -114,6 +107,9 @@ bool batch_begin_reading(struct batch *b, int fd);
  * -ENOMEM.
  */
 int batch_end_reading(struct batch *b);
+
+/* Notes and reports an image whose file was not read, because of limits. */
+void batch_note_unread(struct batch *b);
 
 /* Reports that `done` of the batch's addresses are resolved. what: NULL for the image's name. */
 void batch_progress(const struct batch *b, size_t done, const char *what);

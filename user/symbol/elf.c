@@ -271,7 +271,7 @@ static int translate_addresses(struct batch *b, Elf *elf)
 		l->image_address = offset - s->offset + s->address;
 		/* It has a name, and its lines if they are wanted. */
 		if (!b->extents && profile_is_named(b->p, swap.location) &&
-		    (!b->lines || l->line_count > 1 || b->p->lines[l->first_line].line))
+		    (!b->o.lines || l->line_count > 1 || b->p->lines[l->first_line].line))
 			continue;
 		b->addresses[i] = b->addresses[kept];
 		b->addresses[kept] = swap;
@@ -339,7 +339,7 @@ static int offer_kept(struct batch *b, struct cover *c, struct sources *s, const
 	b->recording = b->kept && !b->kept->has_symbols ? &symbols : NULL;
 	err = offer_symbols(b, c, s, path);
 	if (!err && b->recording && !b->stopped && !(b->budget && b->budget->exceeded)) {
-		file_cache_keep_symbols(symbol_cache_files(b->cache), b->kept, &symbols);
+		file_cache_keep_symbols(symbol_cache_files(b->o.cache), b->kept, &symbols);
 		b->kept->exports_only = b->exports_only;
 		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
 	}
@@ -377,7 +377,7 @@ static int find_described(const struct batch *b, struct described *d, uint64_t a
 static void end_described(const struct batch *b, struct described *d)
 {
 	if (b->kept && d->were_read && !(b->budget && b->budget->exceeded))
-		file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, &d->functions);
+		file_cache_keep_functions(symbol_cache_files(b->o.cache), b->kept, &d->functions);
 	cfi_functions_free(&d->functions);
 }
 
@@ -442,7 +442,7 @@ static int drop_unproven(struct batch *b, const struct cover *c)
 {
 	size_t kept = 0, count = b->count;
 
-	if (!b->lines || b->proven)
+	if (!b->o.lines || b->proven)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_location *l = &b->p->locations[b->addresses[i].location];
@@ -475,7 +475,7 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 
 	if (err)
 		return err;
-	go_table_open(&s->go, &s->main, b->lines);
+	go_table_open(&s->go, &s->main, b->o.lines);
 	err = go_table_offer(&s->go, b, &c, &all);
 	b->excluded_start = s->go.start;
 	b->excluded_limit = s->go.limit;
@@ -523,7 +523,7 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 	}
 	batch_sort(b);
 	err = resolve_symbols(b, s, path);
-	if (err || !b->lines || b->stopped)
+	if (err || !b->o.lines || b->stopped)
 		return err;
 	if (dwarf_is_in(&s->main))
 		err = dwarf_resolve(b, &s->main, root, path);
@@ -579,7 +579,7 @@ int elf_resolve(struct batch *b)
 	}
 	fd = image_fd(b, image, on_disk);
 	/* Only this process asks servers. Recordings, alone, have no linked mapping. */
-	if (fd >= 0 && b->parser && !b->debuginfod && !b->extents &&
+	if (fd >= 0 && b->o.parser && !b->debuginfod && !b->extents &&
 	    !b->p->mappings[b->p->locations[b->addresses[0].location].mapping].linked) {
 		err = parser_resolve(b, fd, false);
 		close(fd);

@@ -546,5 +546,5 @@ int jit_resolve(struct batch *b)
 		return 0;
 	b->unwritten = true;
 	error_set(&b->why, 0, "its file of names, perf-PID.map or jit-PID.dump, has none for it");
-	return b->parser ? parser_resolve(b, image->fd, true) : jit_resolve_from(b, image->fd);
+	return b->o.parser ? parser_resolve(b, image->fd, true) : jit_resolve_from(b, image->fd);
 }

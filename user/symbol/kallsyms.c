@@ -276,7 +276,7 @@ int kallsyms_resolve_from(struct batch *b, const char *path)
 	/*
 	 * Windows do not share them: they would be too old, and take 20 MB until the next window.
 	 */
-	struct symbol_cache own = { 0 }, *k = b->cache && !b->limits ? b->cache : &own;
+	struct symbol_cache own = { 0 }, *k = b->o.cache && !b->limits ? b->o.cache : &own;
 	int err = 0;
 
 	if (!k->readable || now_ns() - k->read_ns > KEEP_NS)

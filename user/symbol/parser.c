@@ -596,7 +596,7 @@ void parser_rest(struct parser *p)
 int parser_resolve(struct batch *b, int fd, bool is_jit)
 {
 	const struct profile_image *image = &b->p->images[b->image];
-	struct parser *p = b->parser;
+	struct parser *p = b->o.parser;
 	const struct subject s = {
 		.file = hash_bytes(image->path, strlen(image->path),
 				   hash_bytes(image->build_id, image->build_id_size,
@@ -626,10 +626,7 @@ int parser_resolve(struct batch *b, int fd, bool is_jit)
 	free(reply.bytes);
 	if (err == -ENOMEM || err == -ECANCELED)
 		return err == -ENOMEM ? err : 0;
-	b->is_unread |= err;
-	if (b->is_unread)
-		b->unwritten = false;
-	if (b->is_unread && b->unread)
-		b->unread(image->path, b->why.what, b->context);
+	if (err || b->is_unread)
+		batch_note_unread(b);
 	return 0;
 }

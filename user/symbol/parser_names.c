@@ -227,7 +227,7 @@ void names_pack_request(struct pack *k, const struct batch *b, uint64_t session,
 	head.build_id_size = image->build_id_size;
 	memcpy(head.build_id, image->build_id, image->build_id_size);
 	head.is_jit = is_jit;
-	head.lines = b->lines;
+	head.lines = b->o.lines;
 	head.has_root = image->root >= 0;
 	head.is_unopened = image->unopened;
 	k->failed |= !mappings;
@@ -346,8 +346,8 @@ int names_answer(struct unpack *u, struct names_session *session, int fd, struct
 		file_limits_init(&session->limits, head.window_ns);
 	}
 	b.count = head.count;
-	b.lines = head.lines;
-	b.cache = head.window_ns ? session->cache : NULL;
+	b.o.lines = head.lines;
+	b.o.cache = head.window_ns ? session->cache : NULL;
 	b.limits = head.window_ns ? &session->limits : NULL;
 	err = unpack_part(u, &head, p, b.addresses);
 	p->string_bytes += head.string_bytes;

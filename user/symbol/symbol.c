@@ -253,19 +253,12 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.p = w->p,
 			.addresses = w->addresses + first,
 			.extents = w->extents,
-			.lines = o->lines,
-			.cache = o->cache,
-			.parser = o->parser,
+			.o = *o,
 			.same_code = w->same_code,
 			.checksum_bytes = &w->checksum_bytes,
 			.limits = o->window_ns ? &w->limits : NULL,
-			.unread = o->unread,
-			.stop = o->stop,
-			.progress = o->progress,
-			.open = o->open,
 			.done = first,
 			.total = w->count,
-			.context = o->context,
 		};
 
 		for (next = first; next < w->count; next++)
