@@ -75,11 +75,7 @@
  */
 enum {
 	MODULE_HEADER = 0,
-	MODULE_NAMES = 1, /* slices: address, length, capacity */
-	MODULE_UNITS = 4,
-	MODULE_FILES = 7,
-	MODULE_PROGRAMS = 10,
-	MODULE_INFOS = 13,
+	MODULE_PARTS = 1, /* slices: address, length, capacity */
 	MODULE_INDEX = 16,
 	MODULE_MIN_PC = 20,
 	MODULE_MAX_PC = 21,
@@ -93,11 +89,6 @@ enum {
 #define PCDATA_INLINED	 2
 #define FUNCDATA_INLINED 3
 #define NO_FUNCDATA	 UINT32_MAX
-
-/* The offsets of the header's parts, in the order in which they stand there and in the table. */
-struct parts {
-	uint64_t names, units, files, programs, infos;
-};
 
 /* What the table says about a function. */
 struct function {
@@ -246,6 +237,12 @@ static void note_relocation(void *context, uint64_t place, uint64_t address)
 		s->found[s->count++] = place;
 }
 
+/* Words of the index: the start of a function, and where it is described, for each; the end. */
+static bool index_word(struct go_table *t, uint64_t number, uint64_t *value)
+{
+	return dwarf_section_element(&t->parts[GO_INDEX], 0, number, t->field, value);
+}
+
 /* --- The module, for where code and inlined calls are --- */
 
 struct module {
@@ -267,7 +264,7 @@ static void relocate_word(void *context, uint64_t place, uint64_t address)
  * Reads the module at an address. Only the right one has the addresses of all parts of the table.
  * Sets the start of code, and where inlined calls are. Returns whether it is the module.
  */
-static bool read_module(struct go_table *t, const struct parts *parts, uint64_t address)
+static bool read_module(struct go_table *t, const uint64_t *parts, uint64_t address)
 {
 	struct module m = { .address = address, .word = t->pointer };
 	uint8_t bytes[MODULE_WORDS * 8];
@@ -282,16 +279,13 @@ static bool read_module(struct go_table *t, const struct parts *parts, uint64_t 
 	for (size_t i = 0; i < got / t->pointer; i++)
 		m.words[i] = dwarf_number(&c, t->pointer);
 	each_relocation(t, relocate_word, &m);
+	for (size_t i = 0; i < GO_HEADER_PARTS; i++)
+		if (m.words[MODULE_PARTS + 3 * i] != t->address + parts[i])
+			return false;
 	if (m.words[MODULE_HEADER] != t->address ||
-	    m.words[MODULE_NAMES] != t->address + parts->names ||
-	    m.words[MODULE_UNITS] != t->address + parts->units ||
-	    m.words[MODULE_FILES] != t->address + parts->files ||
-	    m.words[MODULE_PROGRAMS] != t->address + parts->programs ||
-	    m.words[MODULE_INFOS] != t->address + parts->infos ||
-	    m.words[MODULE_INDEX] != t->address + parts->infos ||
-	    m.words[MODULE_INDEX + 1] != t->count + 1 ||
-	    !dwarf_section_number(&t->index, 0, t->field, &first) ||
-	    !dwarf_section_number(&t->index, t->count * 2 * t->field, t->field, &last) ||
+	    m.words[MODULE_INDEX] != t->address + parts[GO_INFOS] ||
+	    m.words[MODULE_INDEX + 1] != t->count + 1 || !index_word(t, 0, &first) ||
+	    !index_word(t, 2 * t->count, &last) ||
 	    m.words[MODULE_MIN_PC] != m.words[MODULE_TEXT] + first ||
 	    m.words[MODULE_MAX_PC] != m.words[MODULE_TEXT] + last)
 		return false;
@@ -319,7 +313,7 @@ static bool read_module(struct go_table *t, const struct parts *parts, uint64_t 
 }
 
 /* Finds the module: it begins with the table's address. Returns whether it was found. */
-static bool find_module(struct go_table *t, const struct parts *parts)
+static bool find_module(struct go_table *t, const uint64_t *parts)
 {
 	struct search s = { .number = t->address, .size = t->pointer, .left = SEARCH_MAX };
 	Elf_Scn *scn = NULL;
@@ -345,12 +339,6 @@ static bool find_module(struct go_table *t, const struct parts *parts)
 
 /* --- Opening --- */
 
-static void open_part(struct go_table *t, struct dwarf_section *part, uint64_t offset,
-		      uint64_t from, uint64_t to)
-{
-	dwarf_section_open_at(part, t->file, offset + from, to - from);
-}
-
 /*
  * Opens the table of `size` bytes at an offset of the file, which is in memory at t->address.
  * Returns 0, or -EINVAL and sets t->why.
@@ -361,9 +349,9 @@ static int open_table(struct go_table *t, uint64_t offset, bool lines)
 	uint8_t bytes[HEADER_MAX];
 	size_t got = elf_source_read(&t->file->source, bytes, sizeof(bytes), offset), layout = 0;
 	struct dwarf_cursor c = cursor_of(t, bytes, got);
-	struct parts parts = { 0 };
+	uint64_t parts[GO_HEADER_PARTS + 1] = { 0 }; /* offsets, in this order; and the end */
 	uint64_t index = HEADER_START + t->pointer, first, last, calls_at, size;
-	uint32_t magic = dwarf_number(&c, 4), files_at;
+	uint32_t magic = dwarf_number(&c, 4);
 	GElf_Shdr section;
 	GElf_Ehdr header;
 	bool is_split;
@@ -384,62 +372,54 @@ static int open_table(struct go_table *t, uint64_t offset, bool lines)
 		dwarf_skip(&c, t->pointer); /* the number of files */
 		if (t->layout >= GO_1_18)
 			t->text = dwarf_number(&c, t->pointer);
-		parts.names = dwarf_number(&c, t->pointer);
-		parts.units = dwarf_number(&c, t->pointer);
-		parts.files = dwarf_number(&c, t->pointer);
-		parts.programs = dwarf_number(&c, t->pointer);
-		parts.infos = dwarf_number(&c, t->pointer);
-		if (parts.names > parts.units || parts.units > parts.files ||
-		    parts.files > parts.programs || parts.programs > parts.infos)
-			return error_set(&t->why, 0, "its .gopclntab is corrupt: its parts");
-		index = parts.infos;
+		for (size_t i = 0; i < GO_HEADER_PARTS; i++) {
+			parts[i] = dwarf_number(&c, t->pointer);
+			if (i && parts[i] < parts[i - 1])
+				return error_set(&t->why, 0,
+						 "its .gopclntab is corrupt: its parts");
+		}
+		index = parts[GO_INFOS];
 	}
 	if (c.bad || index > t->size || t->size - index < (2 * t->count + 1) * t->field)
 		return error_set(&t->why, 0, "its .gopclntab is corrupt: it is too short");
-	open_part(t, &t->index, offset, index, index + (2 * t->count + 1) * t->field);
-	open_part(t, &t->infos, offset, parts.infos, t->size);
-	if (t->layout >= GO_1_16) {
-		open_part(t, &t->names, offset, parts.names, parts.units);
-		open_part(t, &t->units, offset, parts.units, parts.files);
-		open_part(t, &t->files, offset, parts.files, parts.programs);
-		open_part(t, &t->programs, offset, parts.programs, parts.infos);
-	} else {
-		uint64_t at = index + (2 * t->count + 1) * t->field;
-
-		got = elf_source_read(&t->file->source, bytes, 4, offset + at);
+	size = (2 * t->count + 1) * t->field;
+	dwarf_section_open_at(&t->parts[GO_INDEX], t->file, offset + index, size);
+	if (t->layout < GO_1_16) {
+		got = elf_source_read(&t->file->source, bytes, 4, offset + index + size);
 		c = cursor_of(t, bytes, got);
-		files_at = dwarf_number(&c, 4);
-		if (c.bad || files_at > t->size)
+		parts[GO_UNITS] = dwarf_number(&c, 4);
+		if (c.bad || parts[GO_UNITS] > t->size)
 			return error_set(&t->why, 0, "its .gopclntab is corrupt: its files");
-		open_part(t, &t->names, offset, 0, t->size);
-		open_part(t, &t->units, offset, files_at, t->size);
-		open_part(t, &t->files, offset, 0, t->size);
-		open_part(t, &t->programs, offset, 0, t->size);
 	}
+	parts[GO_HEADER_PARTS] = t->size;
+	for (size_t i = 0; i < GO_HEADER_PARTS; i++)
+		dwarf_section_open_at(&t->parts[i], t->file, offset + parts[i],
+				      parts[t->layout < GO_1_16 ? GO_HEADER_PARTS : i + 1] -
+					      parts[i]);
 	/* Of large programs code is in sections, with gaps between them. */
 	is_split = gelf_getehdr(t->file->elf, &header) &&
 		   (header.e_machine == EM_PPC64 || header.e_machine == EM_ARM);
 	/* Since 1.26 the header lacks the start of code; relocations may set it before. */
-	if (t->layout >= GO_1_18 && (lines || !t->text || is_split) && !find_module(t, &parts) &&
+	if (t->layout >= GO_1_18 && (lines || !t->text || is_split) && !find_module(t, parts) &&
 	    !t->text)
 		return error_set(&t->why, 0,
 				 "its .gopclntab does not say where its code is, and its "
 				 "runtime.firstmoduledata cannot be found");
 	if (t->layout >= GO_1_18 && is_split && !t->calls_address)
 		return error_set(&t->why, 0, "its .gopclntab is of code in several sections");
-	if (!dwarf_section_number(&t->index, 0, t->field, &first) ||
-	    !dwarf_section_number(&t->index, t->count * 2 * t->field, t->field, &last) ||
+	if (!index_word(t, 0, &first) || !index_word(t, 2 * t->count, &last) ||
 	    __builtin_add_overflow(first, t->text, &first) ||
 	    __builtin_add_overflow(last, t->text, &last) || !is_code(t->file->elf, first, last))
 		return error_set(&t->why, 0, "the functions of its .gopclntab are not in its code");
 	if (t->layout == GO_1_16 && elf_find_section(t->file->elf, ".rodata", &section)) {
 		/* The table has the addresses of inlined calls. */
 		t->calls_address = section.sh_addr;
-		dwarf_section_open_at(&t->calls, t->file, section.sh_offset, section.sh_size);
+		dwarf_section_open_at(&t->parts[GO_CALLS], t->file, section.sh_offset,
+				      section.sh_size);
 	} else if (t->calls_address) {
 		size = elf_address_bytes(t->file->elf, t->calls_address, &calls_at);
 		if (size)
-			dwarf_section_open_at(&t->calls, t->file, calls_at, size);
+			dwarf_section_open_at(&t->parts[GO_CALLS], t->file, calls_at, size);
 	}
 	t->start = first;
 	t->limit = last;
@@ -448,13 +428,8 @@ static int open_table(struct go_table *t, uint64_t offset, bool lines)
 
 static void close_parts(struct go_table *t)
 {
-	dwarf_section_close(&t->index);
-	dwarf_section_close(&t->infos);
-	dwarf_section_close(&t->names);
-	dwarf_section_close(&t->units);
-	dwarf_section_close(&t->files);
-	dwarf_section_close(&t->programs);
-	dwarf_section_close(&t->calls);
+	for (size_t i = 0; i < GO_PARTS; i++)
+		dwarf_section_close(&t->parts[i]);
 }
 
 static int open_section(struct go_table *t, const GElf_Shdr *section, uint64_t address, bool lines)
@@ -538,7 +513,7 @@ static bool next_step(struct program *p)
 		if (!read_budget_take(t->file->source.budget, 0))
 			return false;
 		p->at += p->window ? p->c.at - p->window : 0;
-		p->c = dwarf_section_cursor(&t->programs, p->at, PROGRAM_STEP);
+		p->c = dwarf_section_cursor(&t->parts[GO_PROGRAMS], p->at, PROGRAM_STEP);
 		p->window = p->c.at;
 	}
 	step = p->c.at;
@@ -577,14 +552,12 @@ static bool read_function(struct go_table *t, uint64_t number, struct function *
 	struct dwarf_cursor c;
 	uint32_t programs, functions;
 
-	if (!dwarf_section_element(&t->index, 0, 2 * number, t->field, &start) ||
-	    !dwarf_section_element(&t->index, 0, 2 * number + 1, t->field, &at) ||
-	    !dwarf_section_element(&t->index, 0, 2 * number + 2, t->field, &limit) ||
-	    start >= limit || limit > t->limit - t->text)
+	if (!index_word(t, 2 * number, &start) || !index_word(t, 2 * number + 1, &at) ||
+	    !index_word(t, 2 * number + 2, &limit) || start >= limit || limit > t->limit - t->text)
 		return false;
 	*f = (struct function){ .start = start + t->text, .limit = limit + t->text };
 	/* struct _func: runtime/runtime2.go */
-	c = dwarf_section_cursor(&t->infos, at, INFO_MAX);
+	c = dwarf_section_cursor(&t->parts[GO_INFOS], at, INFO_MAX);
 	if (dwarf_number(&c, t->field) != start)
 		return false;
 	f->name = dwarf_number(&c, 4);
@@ -603,16 +576,17 @@ static bool read_function(struct go_table *t, uint64_t number, struct function *
 	functions = dwarf_number(&c, 1);
 	if (c.bad || f->start_line > INT32_MAX)
 		return false;
-	if (programs <= PCDATA_INLINED || functions <= FUNCDATA_INLINED || !t->calls.size)
+	if (programs <= PCDATA_INLINED || functions <= FUNCDATA_INLINED || !t->parts[GO_CALLS].size)
 		return true;
 	/* Before 1.18 the second array is one of addresses, which are aligned. */
 	at += t->field + (t->layout >= GO_1_20 ? 10 : 9) * 4;
-	if (dwarf_section_element(&t->infos, at, PCDATA_INLINED, 4, &unused))
+	if (dwarf_section_element(&t->parts[GO_INFOS], at, PCDATA_INLINED, 4, &unused))
 		f->inlined = unused;
 	at += (uint64_t)programs * 4;
 	if (t->layout < GO_1_18)
 		at = (at + t->pointer - 1) / t->pointer * t->pointer;
-	if (!dwarf_section_element(&t->infos, at, FUNCDATA_INLINED, t->field, &f->calls) ||
+	if (!dwarf_section_element(&t->parts[GO_INFOS], at, FUNCDATA_INLINED, t->field,
+				   &f->calls) ||
 	    f->calls == (t->layout < GO_1_18 ? 0 : NO_FUNCDATA))
 		f->inlined = 0;
 	else if (t->layout < GO_1_18)
@@ -628,12 +602,12 @@ static bool find_function(struct go_table *t, uint64_t address, struct function 
 	if (address < t->start || address >= t->limit)
 		return false;
 	/* Addresses are sorted: most are in the last one's function, or after it. */
-	if (dwarf_section_element(&t->index, 0, 2 * t->last, t->field, &start) && start <= code)
+	if (index_word(t, 2 * t->last, &start) && start <= code)
 		low = t->last;
 	while (low + 1 < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (!dwarf_section_element(&t->index, 0, 2 * middle, t->field, &start))
+		if (!index_word(t, 2 * middle, &start))
 			return false;
 		if (start <= code)
 			low = middle;
@@ -646,7 +620,7 @@ static bool find_function(struct go_table *t, uint64_t address, struct function 
 
 static const char *find_name(struct go_table *t, uint32_t name)
 {
-	const char *text = dwarf_section_string(&t->names, name);
+	const char *text = dwarf_section_string(&t->parts[GO_NAMES], name);
 
 	return text && *text ? text : NULL;
 }
@@ -704,10 +678,11 @@ static const char *find_file(struct go_table *t, const struct function *f, uint6
 	const char *path;
 
 	if (number < 0 ||
-	    !dwarf_section_element(&t->units, 0, (uint64_t)f->unit + number, 4, &offset) ||
+	    !dwarf_section_element(&t->parts[GO_UNITS], 0, (uint64_t)f->unit + number, 4,
+				   &offset) ||
 	    offset == UINT32_MAX)
 		return NULL;
-	path = dwarf_section_string(&t->files, offset);
+	path = dwarf_section_string(&t->parts[GO_FILES], offset);
 	return path && *path ? path : NULL;
 }
 
@@ -742,7 +717,7 @@ static bool find_call(struct go_table *t, const struct function *f, int32_t numb
 
 	if (number < 0 || __builtin_add_overflow(f->calls, size * number, &at))
 		return false;
-	c = dwarf_section_cursor(&t->calls, at, size);
+	c = dwarf_section_cursor(&t->parts[GO_CALLS], at, size);
 	dwarf_skip(&c, t->layout >= GO_1_20 ? 4 : 12);
 	call->name = dwarf_number(&c, 4);
 	call->caller = f->start + dwarf_number(&c, 4);
@@ -751,7 +726,7 @@ static bool find_call(struct go_table *t, const struct function *f, int32_t numb
 		return false;
 	/* It must be the start of a name. */
 	return !call->name ||
-	       (dwarf_section_number(&t->names, call->name - 1, 1, &before) && !before);
+	       (dwarf_section_number(&t->parts[GO_NAMES], call->name - 1, 1, &before) && !before);
 }
 
 /* lines: an array of DEPTH_MAX lines. */

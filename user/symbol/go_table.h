@@ -24,6 +24,19 @@ enum go_layout {
 	GO_1_20, /* and later */
 };
 
+/* Parts of the table: those that the header has, in its order and the table's; and others. */
+enum go_part {
+	GO_NAMES,
+	GO_UNITS,
+	GO_FILES,
+	GO_PROGRAMS,
+	GO_INFOS,
+	GO_HEADER_PARTS,
+	GO_INDEX = GO_HEADER_PARTS,
+	GO_CALLS, /* inlined calls, and what follows in memory */
+	GO_PARTS
+};
+
 struct go_table {
 	uint64_t start, limit; /* ELF virtual addresses of Go's code; both 0: no table */
 	/*
@@ -42,13 +55,11 @@ struct go_table {
 	uint64_t count;	    /* of functions */
 	unsigned int field; /* the size of each of the two numbers of an index entry */
 	uint64_t last;	    /* the entry that was found last */
-	/* Parts of the table; names and infos of Go before 1.16 are the whole table. */
-	struct dwarf_section index, infos, names, units, files, programs;
-	struct dwarf_section calls; /* inlined calls, and what follows in memory */
-	uint64_t calls_address;	    /* 0: unknown */
-	uint64_t work_left;	    /* bytes that may be read repeatedly */
-	size_t frames_left;	    /* lines that may be set */
-	char **copies;		    /* of names, for the cover */
+	struct dwarf_section parts[GO_PARTS]; /* Go before 1.16: names and infos are all of it */
+	uint64_t calls_address;		      /* 0: unknown */
+	uint64_t work_left;		      /* bytes that may be read repeatedly */
+	size_t frames_left;		      /* lines that may be set */
+	char **copies;			      /* of names, for the cover */
 	size_t copy_count, copy_room, copy_bytes;
 };
 
