@@ -2,7 +2,6 @@
 /* Writes counts as a CPU profile of gperftools: words, then the mappings as text. */
 #include "lib/profil.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,6 +15,7 @@
 #include "lib/export.h"
 #include "lib/proc.h"
 #include "lib/samples.h"
+#include "util/elf_header.h"
 #include "util/file.h"
 #include "util/proc_maps.h"
 
@@ -64,20 +64,17 @@ static int add_counts(struct bytes *out, size_t width, const struct samples *sam
 /* Returns the size of an address of the process, in bytes. */
 static size_t word_width(pid_t pid)
 {
-	unsigned char ident[EI_NIDENT] = { 0 };
 	char path[PROC_PATH_SIZE];
-	ssize_t size;
+	unsigned int bits;
 	int fd;
 
-	if (!pid)
-		return sizeof(void *);
 	profil__proc_path(path, pid, "exe");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = pid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return sizeof(void *);
-	size = read(fd, ident, sizeof(ident));
+	bits = elf_bits(fd);
 	close(fd);
-	return size == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32 ? 4 : 8;
+	return bits == 32 ? 4 : 8;
 }
 
 /* Adds the lines of /proc/PID/maps that are code of the executable, or the others. */

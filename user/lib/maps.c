@@ -75,22 +75,19 @@ void profil__maps_free(struct maps *maps)
 	*maps = (struct maps){ 0 };
 }
 
+static int compare_map(const void *address, const void *map)
+{
+	const struct proc_map *m = map;
+	uint64_t at = *(const uint64_t *)address;
+
+	return at < m->start ? -1 : at >= m->limit;
+}
+
 const struct proc_map *profil__maps_find(const struct maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct proc_map *map = &maps->all[middle];
-
-		if (address < map->start)
-			high = middle;
-		else if (address >= map->limit)
-			low = middle + 1;
-		else
-			return map;
-	}
-	return NULL;
+	if (!maps->count)
+		return NULL;
+	return bsearch(&address, maps->all, maps->count, sizeof(*maps->all), compare_map);
 }
 
 /*

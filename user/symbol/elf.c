@@ -194,40 +194,26 @@ struct segment {
 	bool executable;
 };
 
-/* Finds the PT_LOAD segments, executable ones first, to be free()d. Returns 0 or -ENOMEM. */
-static int find_segments(Elf *elf, struct segment **segments, size_t *count)
-{
-	GElf_Phdr header;
-
-	*count = 0;
-	*segments = calloc(SEGMENTS_MAX, sizeof(**segments));
-	if (!*segments)
-		return -ENOMEM;
-	for (int executable = 1; executable >= 0; executable--)
-		for (size_t i = 0;
-		     *count < SEGMENTS_MAX && elf_next_segment(elf, &i, PT_LOAD, &header);)
-			if (!!(header.p_flags & PF_X) == executable)
-				(*segments)[(*count)++] =
-					(struct segment){ header.p_offset, header.p_filesz,
-							  header.p_vaddr, executable };
-	return 0;
-}
-
 /*
  * Translates addresses in memory to ELF virtual addresses, by the offset in the file: that is right
  * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
- * those that need no more. Sets the image's class and text. Returns 0 or -ENOMEM.
+ * those that need no more. Sets the image's class and text.
  */
-static int translate_addresses(struct batch *b, Elf *elf)
+static void translate_addresses(struct batch *b, Elf *elf)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	uint64_t text_start = UINT64_MAX, text_limit = 0;
-	struct segment *segments;
-	size_t segment_count, kept = 0;
-	int err = find_segments(elf, &segments, &segment_count);
+	struct segment segments[SEGMENTS_MAX]; /* the PT_LOAD ones, executable ones first */
+	size_t segment_count = 0, kept = 0;
+	GElf_Phdr header;
 
-	if (err)
-		return err;
+	for (int executable = 1; executable >= 0; executable--)
+		for (size_t i = 0;
+		     segment_count < SEGMENTS_MAX && elf_next_segment(elf, &i, PT_LOAD, &header);)
+			if (!!(header.p_flags & PF_X) == executable)
+				segments[segment_count++] =
+					(struct segment){ header.p_offset, header.p_filesz,
+							  header.p_vaddr, executable };
 	image->bits = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
 	for (size_t i = 0; i < segment_count && segments[i].executable; i++) {
 		uint64_t limit = segments[i].address + segments[i].size;
@@ -278,8 +264,6 @@ static int translate_addresses(struct batch *b, Elf *elf)
 		b->addresses[kept++].address = l->image_address;
 	}
 	b->count = kept;
-	free(segments);
-	return 0;
 }
 
 /*
@@ -512,11 +496,9 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 
 static int resolve_from(struct batch *b, struct sources *s, const char *path)
 {
-	int root = b->p->images[b->image].root;
-	int err = translate_addresses(b, s->main.elf);
+	int root = b->p->images[b->image].root, err;
 
-	if (err)
-		return err;
+	translate_addresses(b, s->main.elf);
 	if (!b->count) {
 		error_set(&b->why, 0, "no symbol covers it");
 		return 0;

@@ -28,12 +28,6 @@
  */
 #define MEMORY_FACTOR 8
 
-/*
- * Linkers make one or two executable segments.
- * Bound: files: executable segments; then: functions in others are ignored; seen: not seen.
- */
-#define CODE_MAX 64
-
 struct dwarf_cursor cfi_cursor(const struct cfi_frames *f, const struct cfi_section *s,
 			       uint32_t offset, uint32_t size)
 {
@@ -392,11 +386,8 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 	uint64_t start = UINT64_MAX, limit = 0;
 	GElf_Phdr segment;
 
-	f->code = calloc(CODE_MAX, sizeof(*f->code));
-	if (!f->code)
-		return error_no_memory(e);
 	for (size_t i = 0;
-	     f->code_count < CODE_MAX && elf_next_segment(elf, &i, PT_LOAD, &segment);) {
+	     f->code_count < CFI_CODE_MAX && elf_next_segment(elf, &i, PT_LOAD, &segment);) {
 		struct elf_range *code = &f->code[f->code_count];
 
 		if (!(segment.p_flags & PF_X) ||
@@ -496,6 +487,5 @@ void cfi_frames_free(struct cfi_frames *f)
 	dwarf_section_close(&f->sections[1].file);
 	free(f->fdes);
 	free(f->cies);
-	free(f->code);
 	*f = (struct cfi_frames){ 0 };
 }

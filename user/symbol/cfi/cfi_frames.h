@@ -47,6 +47,12 @@ struct cfi_fde {
 	uint32_t instructions, size; /* in the section */
 };
 
+/*
+ * Linkers make one or two executable segments.
+ * Bound: files: executable segments; then: functions in others are ignored; seen: not seen.
+ */
+#define CFI_CODE_MAX 64
+
 struct cfi_frames {
 	struct cfi_fde *fdes; /* sorted by start, then by position in the file; they may overlap */
 	size_t fde_count, fde_room;
@@ -56,7 +62,7 @@ struct cfi_frames {
 	/* private to cfi_frames.c */
 	struct cfi_section sections[2];
 	uint64_t room; /* for compressed sections */
-	struct elf_range *code;
+	struct elf_range code[CFI_CODE_MAX];
 	size_t code_count, last_code;
 	size_t first_cie; /* of the section being read */
 	bool big_endian, wide;

@@ -132,7 +132,7 @@ static int claim_unit(void *context, const struct dwarf_unit *unit)
 	if (batch_stopped(w->b))
 		return -ECANCELED;
 	w->unit = unit->offset;
-	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim, w);
+	return dwarf_ranges(unit, &unit->code, claim, w);
 }
 
 /* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
@@ -236,13 +236,11 @@ static int visit_entry(struct scan *s, bool *end)
 	bool is_function = dwarf_is_function(die->tag);
 
 	if (is_function) {
-		struct dwarf_value low = dwarf_value(die, ATTR_LOW_PC),
-				   high = dwarf_value(die, ATTR_HIGH_PC),
-				   ranges = dwarf_value(die, ATTR_RANGES);
+		const struct dwarf_code code = dwarf_code(die);
 		int err;
 
 		s->covers = false;
-		err = dwarf_ranges(s->unit, &low, &high, &ranges, cover_range, s);
+		err = dwarf_ranges(s->unit, &code, cover_range, s);
 		if (err)
 			return err;
 		/* Code inlined into this code is within its ranges. */
@@ -266,25 +264,19 @@ static int visit_entry(struct scan *s, bool *end)
 
 static int scan_entries(struct work *w, const struct dwarf_unit *unit)
 {
-	struct scan *s = calloc(1, sizeof(*s));
+	struct scan s = { .w = w, .unit = unit, .around = UINT64_MAX };
 	uint64_t at = unit->first;
 	enum dwarf_wanted wanted;
 	bool end = false;
 	int err = 0;
 
-	if (!s)
-		return -ENOMEM;
-	s->w = w;
-	s->unit = unit;
-	s->around = UINT64_MAX;
-	for (size_t n = 1; !err && !end; n++, at = s->die.next) {
+	for (size_t n = 1; !err && !end; n++, at = s.die.next) {
 		if (n % ASK_STOP == 0 && batch_stopped(w->b))
 			err = -ECANCELED;
-		wanted = s->around == UINT64_MAX ? DWARF_CODE : DWARF_CODE_OF_FUNCTION;
-		err = err ?: dwarf_die_read(unit, at, wanted, &s->die);
-		err = err ?: visit_entry(s, &end);
+		wanted = s.around == UINT64_MAX ? DWARF_CODE : DWARF_CODE_OF_FUNCTION;
+		err = err ?: dwarf_die_read(unit, at, wanted, &s.die);
+		err = err ?: visit_entry(&s, &end);
 	}
-	free(s);
 	return err;
 }
 

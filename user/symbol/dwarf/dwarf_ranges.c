@@ -132,10 +132,10 @@ static bool find_address(const struct dwarf_unit *unit, const struct dwarf_value
 	return v->class == CLASS_ADDRESS;
 }
 
-int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
-		 const struct dwarf_value *high, const struct dwarf_value *ranges,
-		 dwarf_range *visit, void *context)
+int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_code *code, dwarf_range *visit,
+		 void *context)
 {
+	const struct dwarf_value *ranges = &code->ranges, *high = &code->high;
 	const struct dwarf_unit *main = unit->file->skeleton;
 	struct list l = { .unit = unit,
 			  .kind = DWARF_RNGLISTS,
@@ -166,7 +166,7 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 	}
 	if (high->class == CLASS_OTHER)
 		return 0;
-	if (!find_address(unit, low, &start))
+	if (!find_address(unit, &code->low, &start))
 		return -EINVAL;
 	if (high->class == CLASS_CONSTANT)
 		limit = start + high->number;

@@ -8,12 +8,11 @@
 typedef int dwarf_range(void *context, uint64_t start, uint64_t limit);
 
 /*
- * Calls visit() for each range of an entry. low, high, ranges: its attributes, of class CLASS_OTHER
- * if missing. Returns 0, -EINVAL if the ranges are corrupt, or visit()'s error.
+ * Calls visit() for each range of an entry's code. Returns 0, -EINVAL if the ranges are corrupt, or
+ * visit()'s error.
  */
-int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
-		 const struct dwarf_value *high, const struct dwarf_value *ranges,
-		 dwarf_range *visit, void *context);
+int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_code *code, dwarf_range *visit,
+		 void *context);
 
 /* The same for each range in .debug_aranges, after it has set *unit to its unit's offset. */
 int dwarf_unit_ranges(struct dwarf_file *file, uint64_t *unit, dwarf_range *visit, void *context);

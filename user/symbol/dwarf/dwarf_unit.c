@@ -606,12 +606,10 @@ int dwarf_unit_read(struct dwarf_file *file, uint64_t offset, struct dwarf_unit 
 	unit->language = dwarf_constant(&die, ATTR_LANGUAGE);
 	unit->has_lines = dwarf_has(&die, ATTR_STMT_LIST);
 	unit->lines = dwarf_value(&die, ATTR_STMT_LIST).number;
-	unit->low = dwarf_value(&die, ATTR_LOW_PC);
-	unit->high = dwarf_value(&die, ATTR_HIGH_PC);
-	unit->ranges = dwarf_value(&die, ATTR_RANGES);
-	unit->low_pc = unit->low.number;
-	if (unit->low.class == CLASS_ADDRESS_INDEX)
-		dwarf_address(unit, unit->low.number, &unit->low_pc);
+	unit->code = dwarf_code(&die);
+	unit->low_pc = unit->code.low.number;
+	if (unit->code.low.class == CLASS_ADDRESS_INDEX)
+		dwarf_address(unit, unit->low_pc, &unit->low_pc);
 	unit->name = dwarf_text_of(unit, &die, ATTR_NAME);
 	unit->directory = dwarf_text_of(unit, &die, ATTR_COMP_DIR);
 	unit->dwo_name = dwarf_text_of(unit, &die, ATTR_DWO_NAME);

@@ -84,6 +84,11 @@ struct dwarf_value {
 	struct dwarf_section *strings; /* CLASS_STRING */
 };
 
+/* The attributes of an entry that say where its code is, of CLASS_OTHER if missing. */
+struct dwarf_code {
+	struct dwarf_value low, high, ranges;
+};
+
 /* A file with debug information. Set elf, owned, split and room for dwarf_file_open(). */
 struct dwarf_file {
 	struct elf_file elf;
@@ -121,7 +126,7 @@ struct dwarf_unit {
 	uint64_t str_offsets_base, addr_base, ranges_base;
 	bool has_lines;
 	uint64_t lines; /* offset in .debug_line */
-	struct dwarf_value low, high, ranges;
+	struct dwarf_code code;
 	struct dwarf_text name, directory, dwo_name;
 };
 
@@ -194,6 +199,12 @@ static inline struct dwarf_value dwarf_value(const struct dwarf_die *die,
 					     enum dwarf_attribute attribute)
 {
 	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
+}
+
+static inline struct dwarf_code dwarf_code(const struct dwarf_die *die)
+{
+	return (struct dwarf_code){ dwarf_value(die, ATTR_LOW_PC), dwarf_value(die, ATTR_HIGH_PC),
+				    dwarf_value(die, ATTR_RANGES) };
 }
 
 /*
