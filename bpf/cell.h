@@ -26,6 +26,12 @@ static inline unsigned long long cell_index(unsigned long long delta, unsigned i
 	return byte >> 1;
 }
 
+/* Returns the smallest delta that is counted in a cell, whose number is below 2^46. */
+static inline unsigned long long cell_first_delta(unsigned long long cell, unsigned int scale)
+{
+	return ((cell << 17) + scale - 1) / scale;
+}
+
 /*
  * Returns the largest delta that is counted in one of the first `cells` cells. `cells` and scale
  * are not 0.

@@ -5,6 +5,7 @@
 #ifndef PROFIL_BPF_COUNT_H
 #define PROFIL_BPF_COUNT_H
 
+#include "cell.h"
 #include "members.h"
 #include "order.h"
 #include "sample.h"
@@ -21,6 +22,7 @@ const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's h
 const volatile __u32 banks = 1;			      /* of each table; or SAMPLE_BANKS */
 const volatile bool notes_cpu = false;		      /* samples of different CPUs differ */
 const volatile __u32 victims = SAMPLE_ALL_VICTIMS;    /* enum sample_victims */
+const volatile struct sample_cells cells = { 0 };
 
 /* Written by user space at any time: the bank in which ticks count. */
 volatile __u32 bank_in_use SEC(".data.banks");
@@ -138,6 +140,26 @@ static __u64 entering_pc(struct task_struct *task)
 }
 
 /*
+ * Moves a tick to the cell of its pc: both that and its sample ID. Returns false if it does not
+ * count there.
+ */
+static __always_inline bool find_cell(__u64 *pc, __u64 *id)
+{
+	struct sample_counters *counter;
+
+	if (*pc < cells.first || *pc > cells.last) {
+		counter = cpu_counters(current_bank());
+		if (counter)
+			counter->out_of_range++;
+		return false;
+	}
+	*pc = cells.offset +
+	      cell_first_delta(cell_index(*pc - cells.offset, cells.scale), cells.scale);
+	*id = sample_id_make(0, cells.process, 0) | (*id & SAMPLE_ID_KERNEL);
+	return true;
+}
+
+/*
  * Whether the kernel has what threads_waiting() reads: CONFIG_FAIR_GROUP_SCHED. Other ways to a
  * CPU's run queue need CONFIG_KALLSYMS_ALL, or a lock.
  */
@@ -160,7 +182,7 @@ static __always_inline __u32 threads_waiting(struct task_struct *task)
 	struct cfs_rq *cfs;
 	struct rq *rq;
 
-	if (!has_run_queue())
+	if (!has_run_queue() || cells.scale)
 		return 0;
 	if (victims) { /* count_victims() has counted them */
 		own = bpf_map_lookup_elem(&times, &cpu);
@@ -194,7 +216,7 @@ static __always_inline void note_tick(__u64 now, __u32 bucket, int place, __u64 
 
 	if (waiting)
 		__sync_fetch_and_add(sum, waiting);
-	if (!own)
+	if (!own || cells.scale) /* which have no times */
 		return;
 	written = own->written;
 	if (written - *(volatile __u64 *)&own->read >= SAMPLE_TIMES) {

@@ -87,11 +87,9 @@ static __noinline __u32 search_ranges(void *pages, __u64 pc, __u32 count)
 
 /* A tick, as all clients of its process see it. */
 struct tick {
-	__u64 pc;	/* in user space */
-	__u64 clock;	/* as in struct profil_client_entry */
-	__u64 start_ns; /* 0: its run time is not measured */
+	__u64 pc;    /* in user space */
+	__u64 clock; /* as in struct profil_client_entry */
 	__u32 process, thread;
-	__u64 kernel; /* 1: it interrupted the kernel */
 };
 
 static void count_in_cell(struct profil_state *state, void *pages, const struct tick *tick,
@@ -119,8 +117,6 @@ static void count_in_cell(struct profil_state *state, void *pages, const struct 
 		return;
 	}
 	add_and_order(&page->cells[cell % PROFIL_PAGE_CELLS], 1); /* before the dirty bit */
-	if (tick->kernel)
-		__sync_fetch_and_add(&state->kernel, 1);
 	bit = cell >> (state->dirty_shift & 31);
 	word = &state->dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
 	mask = 1ULL << (bit & 63);
@@ -144,10 +140,6 @@ static void count_for(__u32 client, const struct tick *tick)
 		return;
 	}
 	count_in_cell(state, pages, tick, range_count);
-	if (tick->start_ns) {
-		__sync_fetch_and_add(&state->timed, 1);
-		__sync_fetch_and_add(&state->timed_ns, bpf_ktime_get_ns() - tick->start_ns);
-	}
 	add_and_order(&state->done, 1);
 }
 
@@ -157,17 +149,16 @@ __noinline int offer(const struct tick *tick, __u32 client)
 	const struct profil_client_entry *entry = bpf_map_lookup_elem(&entries, &client);
 
 	/* The number may have been given to another process's client meanwhile. */
-	if (!tick || !entry || (entry->process && entry->process != tick->process))
+	if (!tick || !entry || entry->process != tick->process)
 		return 0;
-	if ((entry->clock == PROFIL_ANY_CLOCK || entry->clock == tick->clock) &&
-	    (!entry->except || entry->except != tick->thread))
+	if (entry->clock == tick->clock && (!entry->except || entry->except != tick->thread))
 		count_for(client, tick);
 	return entry->next;
 }
 
 static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool kernel, __u64 clock)
 {
-	struct tick tick = { .pc = pc, .clock = clock, .kernel = kernel };
+	struct tick tick = { .pc = pc, .clock = clock };
 	const struct member *member;
 	__u32 client;
 
@@ -183,8 +174,6 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 				  ->PC_REGISTER; /* where it left user mode */
 	}
 	tick.thread = tid_of(task);
-	if (bpf_jiffies64() % 8 == 0) /* see begin_timing() in count.h */
-		tick.start_ns = bpf_ktime_get_ns();
 	client = member->client;
 	for (int i = 0; i < PROFIL_CLIENTS_OF_PROCESS; i++) {
 		client = offer(&tick, client);
@@ -198,7 +187,6 @@ int profil(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	charge_exits_on_tick();
 	if (may_be_member(task)) /* first: strangers' ticks cost little */
 		count_tick(task, ctx->regs.PC_REGISTER, in_kernel(ctx), ctx->sample_period);
 	return 0; /* no perf ring buffer record */
@@ -212,7 +200,6 @@ int profil_tick(const __u64 *ctx)
 
 	if (!is_tick(ctx, task, &at))
 		return 0;
-	charge_exits_on_tick();
 	if (may_be_member(task))
 		count_tick(task, at.pc, at.kernel, PROFIL_SCHEDULER_TICK);
 	return 0;

@@ -57,10 +57,7 @@ struct profil_state {
 	unsigned long long dirty[PROFIL_DIRTY_WORDS];
 
 	unsigned long long out_of_range;
-	unsigned long long lost;     /* ticks whose cell is beyond the map */
-	unsigned long long kernel;   /* of the ticks in cells: those in the kernel */
-	unsigned long long timed;    /* ticks whose run time was measured */
-	unsigned long long timed_ns; /* the sum of their run times */
+	unsigned long long lost; /* ticks whose cell is beyond the map */
 };
 
 /*
@@ -78,14 +75,13 @@ struct profil_state {
  */
 #define PROFIL_CLIENTS_OF_PROCESS 32
 
-/* The clock of a client: the period of its perf events in nanoseconds, or one of these. */
-#define PROFIL_ANY_CLOCK      0
+/* The clock of a client: the period of its perf events in nanoseconds, or this. */
 #define PROFIL_SCHEDULER_TICK 1
 
 /* A client as the program sees it; the client itself cannot write it. */
 struct profil_client_entry {
 	unsigned long long clock; /* whose ticks it counts */
-	unsigned int process;	  /* whose ticks are counted; 0: of all members of this client */
+	unsigned int process;	  /* whose ticks are counted */
 	unsigned int except;	  /* a thread whose ticks are ignored; 0: none */
 	unsigned int next;	  /* the next client of the process; 0: none */
 	unsigned int unused;

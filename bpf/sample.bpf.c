@@ -19,7 +19,12 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 		return;
 	if (notes_cpu) /* too high a number becomes 0: unknown */
 		id |= ((__u64)bpf_get_smp_processor_id() + 1) << SAMPLE_CPU_SHIFT & SAMPLE_CPU_MASK;
-	count_pc((kernel ? entering_pc(task) : 0) ?: pc, id, threads_waiting(task));
+	pc = (kernel ? entering_pc(task) : 0) ?: pc;
+	/* During exec the user pc is already the new program's, which has not run yet. */
+	if (cells.scale && kernel && BPF_CORE_READ_BITFIELD(task, in_execve))
+		return;
+	if (!cells.scale || find_cell(&pc, &id))
+		count_pc(pc, id, threads_waiting(task));
 	if (start)
 		count_time(start);
 }

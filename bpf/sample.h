@@ -216,12 +216,13 @@ struct sample_times {
 
 /* Rare events of a CPU. 64 bytes, so that no two CPUs share a cache line. */
 struct sample_counters {
-	unsigned long long excluded;  /* ticks in a mode that is not recorded: in no bucket */
-	unsigned long long ring;      /* samples sent through the ring buffer */
-	unsigned long long ring_full; /* lost: table and ring buffer full */
-	unsigned long long timed;     /* ticks whose run time was measured */
-	unsigned long long timed_ns;  /* the sum of their run times */
-	unsigned long long unused[3];
+	unsigned long long excluded;	 /* ticks in a mode that is not recorded: in no bucket */
+	unsigned long long out_of_range; /* at a pc that no cell has: in no bucket */
+	unsigned long long ring;	 /* samples sent through the ring buffer */
+	unsigned long long ring_full;	 /* lost: table and ring buffer full */
+	unsigned long long timed;	 /* ticks whose run time was measured */
+	unsigned long long timed_ns;	 /* the sum of their run times */
+	unsigned long long unused[2];
 };
 
 /* Whose waits count: of a process, of threads of one name, or in a control group. */
@@ -233,6 +234,17 @@ enum sample_victims {
 };
 
 #define SAMPLE_COMM_SIZE 16
+
+/*
+ * The cells of profil(2) in which ticks count instead of at their pcs: all as those of one process,
+ * each at the first address of its cell.
+ */
+struct sample_cells {
+	unsigned long long first, last; /* pcs, both inclusive; others are out of range */
+	unsigned long long offset;	/* profil(2)'s, at most `first` */
+	unsigned int scale;		/* profil(2)'s; 0: there are none */
+	unsigned int process;
+};
 
 /* Which ticks are counted. */
 #define SAMPLE_USER   1 /* in user mode */

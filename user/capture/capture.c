@@ -22,7 +22,6 @@
 #include "capture/members.h"
 #include "capture/owner.h"
 #include "capture/process.h"
-#include "capture/profil_program.h"
 #include "capture/resolve.h"
 #include "capture/sample_program.h"
 #include "capture/sideband.h"
@@ -54,12 +53,9 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	struct sample_program sample; /* in use, or else profil */
-	struct unwind unwind;	      /* of sample, for call stacks */
-	struct profil_program profil;
-	struct profil_client histogram; /* of profil */
-	struct profil_range range;	/* of the histogram */
-	struct event_set events;	/* in use, or else tick */
+	struct sample_program sample;
+	struct unwind unwind;	 /* of sample, for call stacks */
+	struct event_set events; /* in use, or else tick */
 	struct tick tick;
 	struct wall wall;
 	struct members members; /* whose ticks count, unless everyone's do */
@@ -92,13 +88,8 @@ struct capture {
 	struct account account; /* of the window; what nothing else counts */
 	uint64_t records_lost_before, children_lost_before;
 	struct refusals refusals; /* of the window */
-	bool target_execed;	  /* the target of a histogram has called exec */
+	bool target_execed;	  /* the target whose cells count has called exec */
 };
-
-static bool has_histogram(const struct capture *c)
-{
-	return c->options.scale != 0;
-}
 
 static bool has_tick(const struct capture *c)
 {
@@ -175,7 +166,7 @@ static int add_children(struct capture *c, const struct member *member, struct e
 	if (!pids || target_list_children(pids, c->target_count, &children, &count))
 		err = error_no_memory(e);
 	for (size_t i = 0; i < count && !err; i++) {
-		if (member && members_has(&c->members, children[i].pid, member->client))
+		if (member && members_has(&c->members, children[i].pid))
 			continue;
 		err = add_target(c, children[i].pid, e);
 		if (err == -ESRCH) /* it has just ended */
@@ -227,14 +218,10 @@ static int add_member(struct capture *c, const struct target *target, const stru
 /* Makes the targets members: their forks are followed from here on. */
 static int begin_members(struct capture *c, struct error *e)
 {
-	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
-						     : sample_program_object(&c->sample);
 	const struct member member = {
-		.state = (c->options.target == CAPTURE_COMMAND || c->options.from_exec) &&
-					 !has_histogram(c)
+		.state = c->options.target == CAPTURE_COMMAND || c->options.from_exec
 				 ? MEMBER_FROM_EXEC
 				 : MEMBER_COUNTS,
-		.client = c->histogram.number,
 	};
 	size_t added = 0, before = 0;
 	int err;
@@ -242,7 +229,7 @@ static int begin_members(struct capture *c, struct error *e)
 	if (counts_everyone(c))
 		return 0;
 	c->members.one_thread = c->options.target == CAPTURE_THREAD;
-	err = members_begin(&c->members, object, true, e);
+	err = members_begin(&c->members, sample_program_object(&c->sample), true, e);
 	err = err ?: watch(c, members_fd(&c->members), e);
 	/* Children that were forked before their parent was a member are found by listing again. */
 	while (before < c->target_count && !err) {
@@ -269,8 +256,7 @@ static int open_wall(struct capture *c, struct error *e)
 	const struct wall_settings settings = {
 		.everyone = counts_everyone(c),
 		.one_thread = c->options.target == CAPTURE_THREAD,
-		.members = has_histogram(c) ? profil_program_object(&c->profil)
-					    : sample_program_object(&c->sample),
+		.members = sample_program_object(&c->sample),
 		.whom = c->whom,
 	};
 	int err = wall_open(&c->wall, &settings, e);
@@ -280,8 +266,7 @@ static int open_wall(struct capture *c, struct error *e)
 
 static int begin_ticks(struct capture *c, struct error *e)
 {
-	const struct bpf_program *program = has_histogram(c) ? profil_program_on_tick(&c->profil)
-							     : sample_program_on_tick(&c->sample);
+	const struct bpf_program *program = sample_program_on_tick(&c->sample);
 
 	if (has_tick(c))
 		return tick_begin(&c->tick, program, e);
@@ -335,12 +320,12 @@ static int watch_sideband(struct capture *c, size_t first, struct error *e)
 	return err;
 }
 
-/* A histogram ends at its target's exec: records of the target from then on are ignored. */
+/* Cells end at their target's exec: records of the target from then on are ignored. */
 static int take_record(const struct sideband_record *record, void *context)
 {
 	struct capture *c = context;
 
-	if (has_histogram(c) && record->pid == c->targets[0].pid) {
+	if (c->options.scale && record->pid == c->targets[0].pid) {
 		if (record->type == SIDEBAND_EXEC)
 			c->target_execed = true;
 		if (c->target_execed)
@@ -415,9 +400,10 @@ static const struct address_space *first_space(const struct capture *c)
 static int load_sample_as_asked(struct capture *c, struct error *e)
 {
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
+	struct sample_cells cells = { .scale = c->options.scale };
 	struct member_owner owner;
 	int err = c->options.owned ? owner_find(&owner, &c->sample.types, e) : 0;
-	const struct sample_settings settings = {
+	struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
 			 (kernel ? SAMPLE_KERNEL_PC : 0),
 		.stacks = c->options.stacks,
@@ -447,6 +433,11 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = &c->gathered;
 	c->unwind.waits = &c->sample.waits;
+	if (cells.scale && !err) {
+		cells.process = c->targets[0].pid;
+		err = cells_find(first_space(c), c->options.offset, c->options.bufsiz, &cells, e);
+		settings.cells = &cells;
+	}
 	err = err ?: sample_program_load(&c->sample, &settings, &c->gathered, e);
 	if (!err && c->victim.kind && !c->sample.knows_waiting) {
 		err = error_set_kind(e, ERROR_KERNEL_LACKS, EOPNOTSUPP,
@@ -576,24 +567,6 @@ static int choose_stacks(struct capture *c, struct error *e)
 	return 0;
 }
 
-/* Needs the target's mappings, to know where its program is. */
-static int load_profil(struct capture *c, struct error *e)
-{
-	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
-			      c->options.scale, &c->range, &c->histogram.cell_count, e);
-
-	c->histogram.number = c->histogram.range_count = 1;
-	c->profil.inherit = c->options.inherit;
-	c->profil.account = true;
-	c->profil.tick = has_tick(c) ? &c->tick : NULL;
-	kernel_types_close(&c->sample.types);
-	err = err ?: profil_program_load(&c->profil, e);
-	err = err ?: profil_client_add(&c->profil, &c->histogram, &c->range, e);
-	if (!err)
-		profil_client_enable(&c->histogram);
-	return err;
-}
-
 /* --- Recording --- */
 
 int capture_start(const struct capture_options *options, struct capture **out, struct error *e)
@@ -619,7 +592,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	    (c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_COMMAND))
 		c->options.stacks = CAPTURE_NO_STACKS;
 	wants_mappings =
-		has_histogram(c) || has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
+		c->options.scale || has_unwind(c) || c->options.stacks == CAPTURE_STACKS_SCRIPTS;
 	if (options->target == CAPTURE_USER)
 		c->whom = (struct whom){ .by_user = true, .uid = options->uid };
 	if (!err)
@@ -640,7 +613,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		err = err ?: take_snapshot(c, e);
 		if (!err && c->options.stacks == CAPTURE_STACKS_SCRIPTS)
 			err = choose_stacks(c, e);
-		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
+		err = err ?: load_sample(c, e);
 	}
 	if (c->options.stacks)
 		stack_account_begin(&c->stacks);
@@ -692,7 +665,7 @@ int capture_handle(struct capture *c, struct error *e)
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
 		; /* clears the events; all sources are read below */
-	err = has_histogram(c) ? 0 : sample_program_read(&c->sample);
+	err = sample_program_read(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	err = c->options.wall ? wall_handle(&c->wall, e) : 0;
@@ -736,8 +709,7 @@ bool capture_ended(const struct capture *c)
 	/* A target that executed a program with other credentials is no member any more. */
 	for (size_t i = 0; i < c->target_count; i++)
 		if (!has_ended(&c->targets[i]) &&
-		    (!c->options.owned ||
-		     members_has(&c->members, c->targets[i].pid, c->histogram.number)))
+		    (!c->options.owned || members_has(&c->members, c->targets[i].pid)))
 			return false;
 	return c->target_count > 0;
 }
@@ -791,9 +763,6 @@ static int take_window(struct capture *c)
 	counts_free(&c->counts);
 	c->counts = c->gathered;
 	c->gathered = (struct counts){ 0 };
-	if (has_histogram(c))
-		return cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
-				 &c->counts);
 	for (size_t i = 0; i < c->wall.row_count; i++)
 		blocked_ns += c->wall.rows[i].blocked_ns;
 	if (c->stopped && c->options.waits)
@@ -840,7 +809,7 @@ int capture_cut(struct capture *c, struct error *e)
 		c->stop_ns = now_ns();
 	c->next_start_ns = c->stop_ns;
 	c->next_start_time_ns = time_of_day_ns(c->next_start_ns);
-	err = has_histogram(c) ? 0 : sample_program_switch(&c->sample);
+	err = sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
 	err = read_cpu_time(c, &ns, e);
@@ -939,8 +908,6 @@ void capture_free(struct capture *c)
 	members_free(&c->members);
 	sample_program_free(&c->sample);
 	unwind_free(&c->unwind);
-	profil_client_free(&c->histogram);
-	profil_program_free(&c->profil);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
@@ -963,14 +930,13 @@ void capture_free(struct capture *c)
 
 uint64_t capture_ticks(const struct capture *c)
 {
-	if (has_histogram(c))
-		return profil_client_state(&c->histogram)->ticks;
 	return sample_program_ticks(&c->sample);
 }
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
 	size_t cpus = has_tick(c) ? (size_t)sysconf(_SC_NPROCESSORS_ONLN) : c->events.count;
+	const struct sample_counters *sum = &c->window.counters;
 	uint64_t kernel;
 
 	*totals = (struct capture_totals){
@@ -1014,28 +980,17 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		totals->wakers_lost = waits.wakes_lost;
 		totals->wait_times_lost = waits.records_lost;
 	}
-	if (has_histogram(c)) {
-		const struct profil_state *state = profil_client_state(&c->histogram);
+	totals->kernel = kernel;
+	totals->excluded = sum->excluded;
+	totals->out_of_range = sum->out_of_range;
+	totals->ring_full = sum->ring_full;
+	totals->ring = sum->ring;
+	totals->bpf_ns_per_tick = sum->timed ? sum->timed_ns / sum->timed : 0;
+	for (size_t i = 0; i < c->counts.count; i++) {
+		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
 
-		totals->ticks = state->ticks;
-		totals->kernel = state->kernel;
-		totals->out_of_range = state->out_of_range;
-		totals->no_cell = state->lost;
-		totals->bpf_ns_per_tick = state->timed ? state->timed_ns / state->timed : 0;
-	} else {
-		const struct sample_counters sum = c->window.counters;
-
-		totals->kernel = kernel;
-		totals->excluded = sum.excluded;
-		totals->ring_full = sum.ring_full;
-		totals->ring = sum.ring;
-		totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
-		for (size_t i = 0; i < c->counts.count; i++) {
-			uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
-
-			if (!totals->first_tick_ns || after < totals->first_tick_ns)
-				totals->first_tick_ns = after;
-		}
+		if (!totals->first_tick_ns || after < totals->first_tick_ns)
+			totals->first_tick_ns = after;
 	}
 }
 
@@ -1110,6 +1065,11 @@ bool capture_has_cpus(const struct capture *c)
 bool capture_is_owned(const struct capture *c)
 {
 	return c->options.owned;
+}
+
+bool capture_has_cells(const struct capture *c)
+{
+	return c->options.scale;
 }
 
 bool capture_is_native(const struct capture *c)

@@ -113,7 +113,7 @@ struct capture_options {
 	void (*trim_code)(struct language_code *code); /* see struct scripts; NULL: nothing */
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool native;		 /* keep the frames of interpreters: capture_is_native() */
-	bool windows;		 /* capture_cut() will be called; no histogram */
+	bool windows;		 /* capture_cut() will be called; no cells */
 	size_t window_bytes;	 /* of memory: capture_is_full(); 0: a part of what is available */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;	 /* also of threads, by stack and reason; with stacks, without windows */
@@ -130,8 +130,8 @@ struct capture_options {
 	bool always_on; /* little memory and CPU time, at some 100 Hz; implies both but the title */
 	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
-	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
-	 * the user pc, until it calls exec. With bufsiz 0 it covers the program's own text.
+	 * Not 0: count in cells of profil(2) with this scale, not at exact pcs; for one process, at
+	 * the user pc, until it calls exec. With bufsiz 0 they cover the program's own text.
 	 */
 	uint32_t scale;
 	uint64_t offset, bufsiz;
@@ -205,7 +205,6 @@ uint64_t capture_ticks(const struct capture *c);
 struct capture_totals {
 	ACCOUNT_MEMBERS;
 	uint64_t ring_full;	 /* ticks lost: no room in the ring buffer */
-	uint64_t no_cell;	 /* ticks lost: the cell is beyond the map */
 	uint64_t ring;		 /* of the counted: through the ring buffer */
 	uint64_t waits_refused;	 /* of waits_no_room: of the one user who has the most */
 	uid_t waits_refused_uid; /* that user */
@@ -259,6 +258,9 @@ const struct refusals *capture_refusals(const struct capture *c);
 
 /* Whether samples have their CPU. */
 bool capture_has_cpus(const struct capture *c);
+
+/* Whether samples are cells: they have no threads, no times and no mode. */
+bool capture_has_cells(const struct capture *c);
 
 /* Whether it has options.owned. */
 bool capture_is_owned(const struct capture *c);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "bpf/cell.h"
+#include "bpf/profil.h"
 
 /* Sets [*start, *limit) to the program's own executable mappings. Returns 0 or -ENOENT. */
 static int find_text(const struct address_space *space, uint64_t *start, uint64_t *limit)
@@ -38,10 +39,11 @@ static int check_size(uint64_t cells, uint64_t bufsiz, struct error *e)
 	return -EINVAL;
 }
 
-int cells_range(const struct address_space *space, uint64_t offset, uint64_t bufsiz, uint32_t scale,
-		struct profil_range *range, size_t *cell_count, struct error *e)
+int cells_find(const struct address_space *space, uint64_t offset, uint64_t bufsiz,
+	       struct sample_cells *range, struct error *e)
 {
 	uint64_t cells = bufsiz / 2, limit, last;
+	uint32_t scale = range->scale;
 
 	if (!bufsiz) {
 		if (find_text(space, &offset, &limit)) {
@@ -56,34 +58,7 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 	last = cell_last_delta(cells, scale);
 	if (last > UINT64_MAX - offset)
 		last = UINT64_MAX - offset; /* the end of the address space */
-	*range = (struct profil_range){
-		.first = offset,
-		.last = offset + last,
-		.offset = offset,
-		.scale = scale,
-	};
-	*cell_count = cells;
+	range->first = range->offset = offset;
+	range->last = offset + last;
 	return 0;
-}
-
-int cells_add(const struct profil_client *client, const struct profil_range *range, pid_t pid,
-	      uint64_t time_ns, struct counts *counts)
-{
-	struct counted sample = {
-		.id = sample_id_make(0, pid, 0),
-		.first_ns = time_ns,
-		.user_depth = 1,
-	};
-	const uint64_t *cells = profil_client_cells(client);
-	uint32_t number;
-	int err = 0;
-
-	for (size_t i = 0; i < client->cell_count && !err; i++) {
-		uint64_t pc = range->offset + (i ? cell_last_delta(i, range->scale) + 1 : 0);
-
-		sample.count = cells[i];
-		if (sample.count)
-			err = counts_add(counts, &sample, &pc, &number);
-	}
-	return err;
 }

@@ -162,11 +162,11 @@ int members_change(struct members *members, pid_t pid, const struct member *to)
 	return bpf_map_update_elem(members->map, &number, &member, BPF_EXIST) ? -ESRCH : 0;
 }
 
-bool members_has(const struct members *members, pid_t pid, uint32_t client)
+bool members_has(const struct members *members, pid_t pid)
 {
 	struct member member;
 
-	return find_member(members, pid, &member) && member.client == client;
+	return find_member(members, pid, &member);
 }
 
 void members_remove(struct members *members, pid_t pid)

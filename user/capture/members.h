@@ -59,8 +59,8 @@ int members_add(struct members *members, pid_t number, const struct member *memb
 /* Sets a member's state and client. Returns 0, or -ESRCH: it is no member (any more). */
 int members_change(struct members *members, pid_t number, const struct member *to);
 
-/* Whether it is a member with this client. */
-bool members_has(const struct members *members, pid_t number, uint32_t client);
+/* Whether it is a member. */
+bool members_has(const struct members *members, pid_t number);
 
 void members_remove(struct members *members, pid_t number);
 

@@ -38,22 +38,18 @@ static int load_profil(void *object)
 	if (!bpf)
 		return -errno;
 	profil->bpf = bpf;
-	bpf->rodata->inherit = profil->inherit;
 	bpf->rodata->ends_at_exec = true;
-	bpf->rodata->has_account = profil->account;
-	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	if (profil->tick) {
 		bpf->rodata->tick_cpu_sched = profil->tick->timer_distance;
 		bpf->rodata->irq_regs = profil->tick->regs_distance;
 	}
-	if (profil->max_clients)
-		bpf_map__set_max_entries(bpf->maps.members, profil->max_clients);
-	bpf_map__set_max_entries(bpf->maps.entries, profil->max_clients ?: 1);
-	bpf_map__set_max_entries(bpf->maps.clients, profil->max_clients ?: 1);
+	bpf_map__set_max_entries(bpf->maps.members, profil->max_clients);
+	bpf_map__set_max_entries(bpf->maps.entries, profil->max_clients);
+	bpf_map__set_max_entries(bpf->maps.clients, profil->max_clients);
 	bpf_program__set_autoload(bpf->progs.profil, false);
 	bpf_program__set_autoload(profil_program_on_tick(profil), true);
-	members_choose(bpf->obj, profil->account);
+	members_choose(bpf->obj, false);
 	err = profil_bpf__load(bpf);
 	if (err) {
 		profil_bpf__destroy(bpf);
@@ -139,22 +135,6 @@ int profil_client_make(struct profil_client *client, const struct profil_range *
 		       sizeof(*ranges));
 	}
 	return 0;
-}
-
-int profil_client_add(const struct profil_program *profil, struct profil_client *client,
-		      const struct profil_range *ranges, struct error *e)
-{
-	const struct profil_client_entry entry = { .clock = PROFIL_ANY_CLOCK };
-	int err = profil_client_make(client, ranges, e);
-
-	if (err)
-		return err;
-	err = bpf_map_update_elem(profil->entries, &client->number, &entry, BPF_ANY);
-	err = err ?: bpf_map_update_elem(profil->clients, &client->number, &client->map, BPF_ANY);
-	if (!err)
-		return 0;
-	profil_client_free(client);
-	return error_set(e, -err, "cannot publish the map for the counts");
 }
 
 void profil_client_enable(struct profil_client *client)

@@ -19,11 +19,9 @@ struct bpf_program;
  */
 struct profil_program {
 	struct profil_bpf *bpf;
-	const struct tick *tick;  /* runs at the scheduler's tick; NULL: at perf events */
-	bool inherit;		  /* children of members become members of the same client */
-	bool account;		  /* members' CPU time will be read */
-	unsigned int max_clients; /* 0: one */
-	int entries, clients;	  /* descriptors of its maps */
+	const struct tick *tick; /* runs at the scheduler's tick; NULL: at perf events */
+	unsigned int max_clients;
+	int entries, clients; /* descriptors of its maps */
 };
 
 /* Loads the program with the settings above; at exec, a member is removed. Returns 0 or -errno. */
@@ -46,10 +44,6 @@ struct profil_client {
 /* Creates a client's map for these ranges (bpf/profil.h); the caller has set the counts above. */
 int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
 		       struct error *e);
-
-/* Creates and publishes a program's only client, which counts the ticks of all its members. */
-int profil_client_add(const struct profil_program *profil, struct profil_client *client,
-		      const struct profil_range *ranges, struct error *e);
 
 /* Starts to count. */
 void profil_client_enable(struct profil_client *client);

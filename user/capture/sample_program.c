@@ -229,6 +229,10 @@ static int choose_maps(struct sample_program *sample)
 		*(struct member_owner *)&bpf->rodata->owner = *settings->owner;
 	}
 	bpf->rodata->inherit = settings->inherit;
+	if (settings->cells) {
+		bpf->rodata->ends_at_exec = true;
+		*(struct sample_cells *)&bpf->rodata->cells = *settings->cells;
+	}
 	bpf->rodata->has_account = !settings->everyone;
 	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
@@ -332,7 +336,7 @@ static int load_sample(void *object)
 	err = err
 		      ?: bpf_prog_test_run_opts(bpf_program__fd(sample->bpf->progs.knows_waiting),
 						&run);
-	sample->knows_waiting = run.retval;
+	sample->knows_waiting = run.retval && !sample->settings.cells;
 	if (err) {
 		sample_bpf__destroy(sample->bpf);
 		sample->bpf = NULL;
@@ -517,13 +521,15 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 		struct sample_counters *cpu = &sample->counters[i];
 
 		window->counters.excluded += cpu->excluded;
+		window->counters.out_of_range += cpu->out_of_range;
 		window->counters.ring += cpu->ring;
 		window->counters.ring_full += cpu->ring_full;
 		window->counters.timed += cpu->timed;
 		window->counters.timed_ns += cpu->timed_ns;
 		*cpu = (struct sample_counters){ 0 };
 	}
-	window->ticks = window->counters.excluded + bucket_ticks(sample, first, sample->buckets);
+	window->ticks = window->counters.excluded + window->counters.out_of_range +
+			bucket_ticks(sample, first, sample->buckets);
 	if (!sample->settings.stacks) {
 		struct sample_bucket *table = sample->table + first;
 
@@ -548,6 +554,6 @@ uint64_t sample_program_ticks(const struct sample_program *sample)
 	uint64_t ticks = bucket_ticks(sample, 0, bucket_count(sample));
 
 	for (size_t i = 0; i < counter_count(sample); i++)
-		ticks += sample->counters[i].excluded;
+		ticks += sample->counters[i].excluded + sample->counters[i].out_of_range;
 	return ticks;
 }

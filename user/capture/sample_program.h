@@ -35,6 +35,7 @@ struct sample_settings {
 	bool every_wait; /* and the time of each */
 	unsigned int waits_percent; /* see struct capture_options */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
+	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */
 	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */
 };
 

@@ -372,7 +372,8 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
-	struct profile_labels labels = { .kernel = sample->kernel, .tags = tags };
+	struct profile_labels labels = { .kernel = sample->kernel && !capture_has_cells(b->c),
+					 .tags = tags };
 
 	if (b->is_window) {
 		/* Processes that began in it get no PID, so that many short ones share a label. */
@@ -613,8 +614,7 @@ static int add_account(struct profile *p, const struct capture *c)
 	t->account = from.account;
 	p->time_ns = from.start_time_ns;
 	p->duration_ns = from.duration_ns;
-	if ((from.no_cell && profile_add_lost(p, "no_cell", from.no_cell)) ||
-	    profile_add_lost(p, "ring_full", from.ring_full))
+	if (profile_add_lost(p, "ring_full", from.ring_full))
 		return -ENOMEM;
 	throttled = capture_throttled(c, &count);
 	for (size_t i = 0; i < count; i++) {

@@ -110,7 +110,7 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	fputc('\n', out);
 }
 
-/* Prints "12 (ring_full 10, no_cell 2)". */
+/* Prints "12 (ring_full 12)". */
 static void print_lost(const struct profile *p, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;

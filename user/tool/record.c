@@ -364,10 +364,8 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 	if (totals.first_tick_ns && capture_tick_ns(c))
 		tool_warn("the first tick came %.1f ms after the start",
 			  totals.first_tick_ns / 1e6);
-	if (!o->scale)
-		tool_warn("%" PRIu64
-			  " samples came through the ring buffer, the rest through the table",
-			  totals.ring);
+	tool_warn("%" PRIu64 " samples came through the ring buffer, the rest through the table",
+		  totals.ring);
 }
 
 /* Warns of a runtime that did not write the names of its code; with -v, prints what asking took. */

@@ -183,7 +183,7 @@ static void update_status(struct watch *w, const struct account *account, uint64
 
 static void update_from_capture(struct watch *w, const struct capture_totals *from)
 {
-	update_status(w, &from->account, from->ring_full + from->no_cell, from->duration_ns);
+	update_status(w, &from->account, from->ring_full, from->duration_ns);
 }
 
 /* Takes a window from profild. Dropped samples and names go as in watch_update(). */

@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/member.h" /* of the skeleton */
+#include "bpf/member.h" /* of the skeleton, as is the next */
+#include "bpf/sample.h"
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
