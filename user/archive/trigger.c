@@ -41,21 +41,24 @@ static void forget_rest(struct profile *p)
 				      .throttled_room = t->throttled_room };
 }
 
-/* Leaves the ticks of an interval. Returns 0 or -ENOMEM. */
-static int cut(struct profile *p, const struct archive_trigger *trigger)
+/* Writes the file of a trigger or change, under the name of the next second that is free. */
+static int write_free(const struct tree *t, const struct profile *p, struct window_name *name,
+		      struct error *e)
 {
-	const struct time_interval interval = { trigger->since_ns, trigger->until_ns };
+	int err = tree_write(t, p, name, false, e);
 
-	if (profile_filter_times(p, &interval, false))
-		return -ENOMEM;
-	forget_rest(p);
-	return 0;
+	for (int steps = 0; err == -EEXIST && steps < MOST_STEPS; steps++) {
+		name->start_s++;
+		err = tree_write(t, p, name, false, e);
+	}
+	return err;
 }
 
 /* Adds what the windows have of the interval. */
 static int add_windows(const struct tree *t, const struct archive_trigger *trigger,
 		       struct profile *sum, struct error *e)
 {
+	const struct time_interval interval = { trigger->since_ns, trigger->until_ns };
 	uint64_t since_s = trigger->since_ns / NS_PER_S;
 	size_t first = 0;
 	int err = 0;
@@ -83,9 +86,9 @@ static int add_windows(const struct tree *t, const struct archive_trigger *trigg
 			break;
 		/* One that has lost its times has no part in it; one that was idle has. */
 		if (p->ticks.count) {
-			if (cut(p, trigger))
-				err = error_no_memory(e);
-			else if (p->duration_ns)
+			err = profile_filter_times(p, &interval, false) ? error_no_memory(e) : 0;
+			forget_rest(p);
+			if (!err && p->duration_ns)
 				err = profile_merge(sum, p, NULL, e);
 		}
 		profile_free(p);
@@ -115,14 +118,11 @@ int archive_write_trigger(const char *directory, const char *host, struct archiv
 	snprintf(comment, sizeof(comment), "trigger=%s", trigger->what);
 	if (!err && profile_add_comment(sum, comment))
 		err = error_no_memory(e);
-	for (int steps = 0; !err; steps++, trigger->time_ns += NS_PER_S) {
-		name.start_s = trigger->time_ns / NS_PER_S;
+	name.start_s = trigger->time_ns / NS_PER_S;
+	err = err ?: write_free(&tree, sum, &name, e);
+	trigger->time_ns += (name.start_s - trigger->time_ns / NS_PER_S) * NS_PER_S;
+	if (!err)
 		tree_path(&tree, &name, path, size);
-		err = tree_write(&tree, sum, &name, false, e);
-		if (err != -EEXIST || steps == MOST_STEPS)
-			break;
-		err = 0;
-	}
 	tree_close(&tree);
 	profile_free(sum);
 	return err;
@@ -205,12 +205,7 @@ int archive_write_change(const char *directory, const char *host,
 	err = err ?: window_sum_finish(&sums[0], &profiles[0], e);
 	err = err ?: window_sum_finish(&sums[1], &profiles[1], e);
 	before.start_s = change->time_ns / NS_PER_S;
-	for (int steps = 0; !err; steps++, before.start_s++) {
-		err = tree_write(&tree, profiles[0], &before, false, e);
-		if (err != -EEXIST || steps == MOST_STEPS)
-			break;
-		err = 0;
-	}
+	err = err ?: write_free(&tree, profiles[0], &before, e);
 	/* One without the other is left of a process that was killed. */
 	after.start_s = before.start_s;
 	err = err ?: tree_write(&tree, profiles[1], &after, true, e);

@@ -10,6 +10,7 @@
 #include "profile/tags.h"
 #include "util/clock.h"
 #include "util/share_out.h"
+#include "util/sum.h"
 #include "util/table.h"
 
 /* What these take on disk, compressed, where nothing repeats: measured. Bound: pace. */
@@ -54,16 +55,15 @@ static int by_weight(const void *one, const void *other, void *context)
 	int64_t x = s->p->values[*a * s->p->value_type_count + s->value];
 	int64_t y = s->p->values[*b * s->p->value_type_count + s->value];
 
-	return x != y ? (x < y) - (x > y) : (*a > *b) - (*a < *b);
+	return (x < y) - (x > y) ?: compare_u64(*a, *b);
 }
 
 static int by_time(const void *one, const void *other, void *context)
 {
 	const uint32_t *a = one, *b = other;
-	const struct sharing *s = context;
-	uint64_t x = s->p->walls[*a].ran_ns, y = s->p->walls[*b].ran_ns;
+	const struct profile_wall *walls = ((const struct sharing *)context)->p->walls;
 
-	return x != y ? (x < y) - (x > y) : (*a > *b) - (*a < *b);
+	return compare_u64(walls[*b].ran_ns, walls[*a].ran_ns) ?: compare_u64(*a, *b);
 }
 
 static void clear_seen(const struct sharing *s)

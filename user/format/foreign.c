@@ -119,20 +119,7 @@ static const struct {
 	  "dh_view.html of Valgrind shows it" } },
 };
 
-/* --- What a Go server prints of its goroutines with debug=2, or a program that crashes --- */
-
-static const struct foreign goroutines = {
-	"the text of Go's goroutines, not a profile",
-	"of a Go server, ask for it without debug=2"
-};
-
-#define GOROUTINES_LINE "^goroutine [0-9]+ \\[[^]]*\\]:$"
-
-/* --- What gprof prints --- */
-
-static const struct foreign gprof_text = {
-	"the text that gprof prints", "give gprof's input: gmon.out, with --executable"
-};
+/* --- Text --- */
 
 /*
  * The first line of a table with its banner or without, of sources (-A), or of counts (-C). None
@@ -144,33 +131,26 @@ static const struct foreign gprof_text = {
 	"% +cumulative +self[a-z ]*|index +% time +self +children +called +name|"                \
 	"[*]{3} File /.*:|[^ ]+:[0-9]+: \\([^ ]+:0x[0-9a-f]+\\) [0-9]+ executions)[[:space:]]*$"
 
-/* --- What jemalloc writes with MALLOC_CONF=prof:true --- */
-
-static const struct foreign jemalloc = {
-	"a heap profile of jemalloc",
-	"jeprof, with the program, converts it: jeprof --collapsed PROGRAM %s >x.folded"
-};
-
-#define JEMALLOC_LINE "^heap_v2/[0-9]+$"
-
-/* --- What is drawn from a profile --- */
-
-static const struct foreign page = { "a page for a browser (HTML)",
-	"give the profile that it was made from" };
-static const struct foreign picture = { "a picture (SVG)",
-	"give the profile that it was drawn from" };
-
 /* Names of Rust begin with '<', too: "<html::Node as Clone>::clone" is none of these. */
 #define PAGE_LINE    "^<(!DOCTYPE|!doctype) html|^<html( lang=.*)?>"
 #define PICTURE_LINE "^<([?]xml |!DOCTYPE svg|svg .*xmlns)"
-
-/* --- What other programs print --- */
 
 static const struct {
 	const char *line; /* the first one, as an extended regular expression */
 	const char *word; /* which the file has, too */
 	struct foreign foreign;
 } texts[] = {
+	/* What a Go server prints with debug=2, or a program that crashes */
+	{ "^goroutine [0-9]+ \\[[^]]*\\]:$", "", { "the text of Go's goroutines, not a profile",
+	  "of a Go server, ask for it without debug=2" } },
+	{ GPROF_LINE, "",
+	  { "the text that gprof prints", "give gprof's input: gmon.out, with --executable" } },
+	/* with MALLOC_CONF=prof:true */
+	{ "^heap_v2/[0-9]+$", "", { "a heap profile of jemalloc",
+	  "jeprof, with the program, converts it: jeprof --collapsed PROGRAM %s >x.folded" } },
+	{ PAGE_LINE, "",
+	  { "a page for a browser (HTML)", "give the profile that it was made from" } },
+	{ PICTURE_LINE, "<svg", { "a picture (SVG)", "give the profile that it was drawn from" } },
 	{ "^(Attaching [0-9]+ probes?[.]{3}|@[A-Za-z0-9_]*\\[)$", "@", { "what bpftrace prints",
 	  "of a map of stacks, FlameGraph's script makes a profile: "
 	  "stackcollapse-bpftrace.pl %s >x.folded" } },
@@ -295,16 +275,6 @@ const struct foreign *foreign_detect(const struct input *in)
 	json = detect_json(in);
 	if (json)
 		return json;
-	if (first_line_is(in, GOROUTINES_LINE))
-		return &goroutines;
-	if (first_line_is(in, GPROF_LINE))
-		return &gprof_text;
-	if (first_line_is(in, JEMALLOC_LINE))
-		return &jemalloc;
-	if (first_line_is(in, PAGE_LINE))
-		return &page;
-	if (has_word(in, "<svg") && first_line_is(in, PICTURE_LINE))
-		return &picture;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (has_word(in, texts[i].word) && first_line_is(in, texts[i].line))
 			return &texts[i].foreign;

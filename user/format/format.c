@@ -3,17 +3,7 @@
 
 #include <string.h>
 
-#include "format/callgrind/callgrind.h"
-#include "format/dcpi/dcpi.h"
-#include "format/firefox/firefox.h"
-#include "format/folded/folded.h"
 #include "format/foreign.h"
-#include "format/gmon/gmon.h"
-#include "format/gperftools/gperftools.h"
-#include "format/otlp/otlp.h"
-#include "format/perf/perf.h"
-#include "format/pprof/pprof.h"
-#include "format/speedscope/speedscope.h"
 
 /* Formats with a magic number come before those that are recognised by what they look like. */
 /* clang-format off */

@@ -11,37 +11,45 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
-/* What a profile can hold besides counts; each format keeps some of it. */
+/*
+ * What a profile can hold besides counts; each format keeps some of it. X(ASPECT, what it is called
+ * where a format does not keep it)
+ */
+#define FORMAT_ASPECTS(X)                                                                     \
+	X(ADDRESSES, "addresses")	/* pcs, at least as addresses in their image */       \
+	X(STACKS, "call stacks")	/* frames beyond the leaf */                          \
+	X(NAMES, "names")		/* function names */                                  \
+	X(LINES, "source lines")	/* source files and line numbers */                   \
+	X(INLINED, "inlined functions") /* inlined functions */                               \
+	X(IMAGES, "images")		/* the image of each pc */                            \
+	X(MAPPINGS, "mappings")		/* the address range of each image in memory */       \
+	X(BUILD_IDS, "build IDs")                                                             \
+	X(THREADS, "processes and threads") /* PIDs, TIDs and thread names */                 \
+	X(MODE, "the CPU mode of ticks")    /* kernel or user mode of each sample */          \
+	X(LABEL, "the label")		    /* the text of PROFILE_LABEL_KEY */               \
+	X(TAGS, "labels")		    /* other labels */                                \
+	X(VALUES, "more than one value")    /* several values for each sample */              \
+	X(DELAY, "the delay")	/* beside them: for how long threads waited for the CPU */    \
+	X(CALLS, "call counts") /* call counts of caller and callee */                        \
+	X(COSTS, "inclusive costs of calls") /* inclusive costs of calls */                   \
+	X(JUMPS, "jumps")                                                                     \
+	X(EVENT, "the event")			/* name of the clock or event */              \
+	X(PERIOD, "the period")			/* as time */                                 \
+	X(EVENT_PERIOD, "the period in events") /* as a number of events */                   \
+	X(TIME, "the start time")		/* start of the recording */                  \
+	X(TICK_TIMES, "the times of ticks and waits")                                         \
+	X(DURATION, "the duration")                                                           \
+	X(HOST, "the host")                                                                   \
+	X(COMMAND, "the command")                                                             \
+	X(WALL, "wall times")		       /* the wall times of threads */                \
+	X(ACCOUNT, "the account of ticks")     /* totals: ticks by outcome, lost ones too */  \
+	X(COUNTERS, "the rest of the account") /* of the account: those that are not basic */ \
+	X(COMMENTS, "comments")
+
 enum format_aspect {
-	ASPECT_ADDRESSES, /* pcs, at least as addresses in their image */
-	ASPECT_STACKS,	  /* frames beyond the leaf */
-	ASPECT_NAMES,	  /* function names */
-	ASPECT_LINES,	  /* source files and line numbers */
-	ASPECT_INLINED,	  /* inlined functions */
-	ASPECT_IMAGES,	  /* the image of each pc */
-	ASPECT_MAPPINGS,  /* the address range of each image in memory */
-	ASPECT_BUILD_IDS,
-	ASPECT_THREADS, /* PIDs, TIDs and thread names */
-	ASPECT_MODE,	/* kernel or user mode of each sample */
-	ASPECT_LABEL,	/* the text of PROFILE_LABEL_KEY */
-	ASPECT_TAGS,	/* other labels */
-	ASPECT_VALUES,	/* several values for each sample */
-	ASPECT_DELAY,	/* beside them: for how long threads waited for the CPU */
-	ASPECT_CALLS,	/* call counts of caller and callee */
-	ASPECT_COSTS,	/* inclusive costs of calls */
-	ASPECT_JUMPS,
-	ASPECT_EVENT,	     /* name of the clock or event */
-	ASPECT_PERIOD,	     /* as time */
-	ASPECT_EVENT_PERIOD, /* as a number of events */
-	ASPECT_TIME,	     /* start of the recording */
-	ASPECT_TICK_TIMES,
-	ASPECT_DURATION,
-	ASPECT_HOST,
-	ASPECT_COMMAND,
-	ASPECT_WALL,	 /* the wall times of threads */
-	ASPECT_ACCOUNT,	 /* totals: ticks by outcome, lost ones too */
-	ASPECT_COUNTERS, /* of the account: those that are not basic */
-	ASPECT_COMMENTS,
+#define ASPECT_NUMBER(aspect, name) ASPECT_##aspect,
+	FORMAT_ASPECTS(ASPECT_NUMBER)
+#undef ASPECT_NUMBER
 	ASPECT_COUNT
 };
 
@@ -161,6 +169,9 @@ bool format_matches_path(const struct format *format, const char *path);
 
 /* All formats, for help texts; ends with NULL. */
 extern const struct format *const format_all[];
+extern const struct format format_callgrind, format_dcpi, format_firefox, format_folded,
+	format_gmon, format_gperftools, format_otlp, format_perf, format_perf_script, format_pprof,
+	format_speedscope;
 
 /*
  * read.c: reads a profile of any format, found by content; "-" is standard input. Inflates gzip.

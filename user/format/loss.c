@@ -5,35 +5,9 @@
 #include <string.h>
 
 static const char *const names[ASPECT_COUNT] = {
-	[ASPECT_ADDRESSES] = "addresses",
-	[ASPECT_STACKS] = "call stacks",
-	[ASPECT_NAMES] = "names",
-	[ASPECT_LINES] = "source lines",
-	[ASPECT_INLINED] = "inlined functions",
-	[ASPECT_IMAGES] = "images",
-	[ASPECT_MAPPINGS] = "mappings",
-	[ASPECT_BUILD_IDS] = "build IDs",
-	[ASPECT_THREADS] = "processes and threads",
-	[ASPECT_MODE] = "the CPU mode of ticks",
-	[ASPECT_LABEL] = "the label",
-	[ASPECT_TAGS] = "labels",
-	[ASPECT_VALUES] = "more than one value",
-	[ASPECT_DELAY] = "the delay",
-	[ASPECT_CALLS] = "call counts",
-	[ASPECT_COSTS] = "inclusive costs of calls",
-	[ASPECT_JUMPS] = "jumps",
-	[ASPECT_EVENT] = "the event",
-	[ASPECT_PERIOD] = "the period",
-	[ASPECT_EVENT_PERIOD] = "the period in events",
-	[ASPECT_TIME] = "the start time",
-	[ASPECT_TICK_TIMES] = "the times of ticks and waits",
-	[ASPECT_DURATION] = "the duration",
-	[ASPECT_HOST] = "the host",
-	[ASPECT_COMMAND] = "the command",
-	[ASPECT_WALL] = "wall times",
-	[ASPECT_ACCOUNT] = "the account of ticks",
-	[ASPECT_COUNTERS] = "the rest of the account",
-	[ASPECT_COMMENTS] = "comments",
+#define ASPECT_NAME(aspect, name) name,
+	FORMAT_ASPECTS(ASPECT_NAME)
+#undef ASPECT_NAME
 };
 
 const char *aspect_name(enum format_aspect aspect)

@@ -67,4 +67,10 @@ static inline uint8_t *wire_put_varint(uint8_t *to, uint64_t value)
 	return to;
 }
 
+/* The same of the tag and the length before a field of bytes, at most two numbers. */
+static inline uint8_t *wire_put_head(uint8_t *to, unsigned int field, size_t size)
+{
+	return wire_put_varint(wire_put_varint(to, field << 3 | WIRE_BYTES), size);
+}
+
 #endif

@@ -238,6 +238,28 @@ static void note_all(struct profile *p)
 	p->all_cpu_ns = all.cpu_ns;
 }
 
+/*
+ * Keeps sample i as sample numbers[i], if that is not TICK_REMOVED, and its ticks and waits;
+ * numbers are in the order of the samples.
+ */
+static void keep_samples(struct profile *p, const uint32_t *numbers)
+{
+	size_t kept = 0, width = p->value_type_count;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (numbers[i] == TICK_REMOVED)
+			continue;
+		p->samples[kept] = p->samples[i];
+		memmove(p->values + kept++ * width, p->values + i * width,
+			width * sizeof(*p->values));
+	}
+	p->sample_count = kept;
+	tick_list_renumber(&p->ticks, numbers);
+	wait_list_renumber(&p->waits, numbers);
+	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+}
+
 static bool is_in_state(const struct profile *p, const struct profile_sample *sample,
 			const struct profile_filter *filter)
 {
@@ -283,9 +305,7 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 
 		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore)) &&
 		    is_in_state(p, s, filter)) {
-			numbers[i] = kept;
-			p->samples[kept] = *s;
-			memmove(p->values + kept++ * width, values, width * sizeof(*values));
+			numbers[i] = kept++;
 			continue;
 		}
 		numbers[i] = TICK_REMOVED;
@@ -295,14 +315,10 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		for (size_t j = 0; j < width && (!has_base || profile_is_base(p, s)); j++)
 			filtered->values[j] += magnitude(values[j]);
 	}
-	p->sample_count = kept;
-	tick_list_renumber(&p->ticks, numbers);
-	wait_list_renumber(&p->waits, numbers);
+	keep_samples(p, numbers);
 	for (size_t i = 0; i < p->arc_count; i++)
 		filtered->calls |= p->arcs[i].kind == PROFILE_CALL;
 	p->arc_count = 0;
-	index_free(&p->sample_index);
-	index_free(&p->arc_index);
 out:
 	free(numbers);
 	free(focus);
@@ -644,18 +660,9 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	if (profile_label_filter_is_empty(filter))
 		goto out;
 	note_all(p);
-	for (size_t i = 0; i < p->sample_count; i++) {
-		numbers[i] = TICK_REMOVED;
-		if (!kept[p->samples[i].labels])
-			continue;
-		numbers[i] = count;
-		p->samples[count] = p->samples[i];
-		memmove(p->values + count++ * width, p->values + i * width,
-			width * sizeof(*p->values));
-	}
-	p->sample_count = count;
-	tick_list_renumber(&p->ticks, numbers);
-	wait_list_renumber(&p->waits, numbers);
+	for (size_t i = 0; i < p->sample_count; i++)
+		numbers[i] = kept[p->samples[i].labels] ? count++ : TICK_REMOVED;
+	keep_samples(p, numbers);
 	count = 0;
 	for (size_t i = 0; i < p->arc_count; i++) {
 		if (!kept[p->arcs[i].labels])
@@ -670,8 +677,6 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		if (kept[p->walls[i].labels])
 			p->walls[count++] = p->walls[i];
 	p->wall_count = count;
-	index_free(&p->sample_index);
-	index_free(&p->arc_index);
 	index_free(&p->wall_index);
 out:
 	free(numbers);
@@ -885,12 +890,10 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 		bool empty = !left[i].ticks && !left[i].waited_ns;
 		int64_t all_ticks;
 
-		numbers[i] = empty ? TICK_REMOVED : kept;
+		numbers[i] = empty ? TICK_REMOVED : kept++;
 		if (empty)
 			continue;
-		p->samples[kept] = p->samples[i];
-		values = memmove(p->values + kept++ * width, p->values + i * width,
-				 width * sizeof(*values));
+		values = p->values + i * width;
 		all_ticks = values[PROFILE_SAMPLES];
 		if (delay < width)
 			keep_part(&values[delay], left[i].ticks, all_ticks);
@@ -901,12 +904,8 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 		}
 		profile_set_ticks(p, left[i].ticks, values);
 	}
-	p->sample_count = kept;
-	tick_list_renumber(ticks, numbers);
-	wait_list_renumber(&p->waits, numbers);
+	keep_samples(p, numbers);
 	p->arc_count = 0;
-	index_free(&p->sample_index);
-	index_free(&p->arc_index);
 	err = cut_walls(p);
 
 	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;

@@ -10,6 +10,7 @@
 #include "profile/pc_name.h"
 #include "util/array.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /*
  * What a mapping holds. offset: in its file; for memory without a file, and for images in their own
@@ -614,24 +615,13 @@ static int merge_header(struct merge *m)
 	return merge_totals(to, &from->totals, m->first);
 }
 
-static bool same_text(const void *array, uint32_t id, const void *text)
-{
-	const char *const *texts = array;
-
-	return texts[id] == text;
-}
-
-static uint64_t text_hash(const char *text)
-{
-	return hash_u64((uintptr_t)text, 0);
-}
-
 /* Merges extras, warnings and comments: each text once. */
 static int merge_texts(struct merge *m)
 {
 	struct profile *to = m->to;
 	const struct profile *from = m->from;
-	struct index comments = { 0 };
+	TABLE(const char *) comments = { 0 }; /* by pointer: they are interned */
+	uint32_t id;
 	int err = 0;
 
 	for (size_t i = 0; i < from->extra_count; i++) {
@@ -649,18 +639,17 @@ static int merge_texts(struct merge *m)
 			     "for different times"))
 		return -ENOMEM;
 	for (size_t i = 0; i < to->comment_count && !err; i++)
-		err = index_add(&comments, text_hash(to->comments[i]), i);
+		err = table_add(&comments, &to->comments[i], sizeof(*to->comments), &id);
 	for (size_t i = 0; i < from->comment_count && !err; i++) {
+		size_t before = comments.count;
 		const char *text;
 
-		err = profile_string(to, from->comments[i], &text);
-		if (err || index_find(&comments, text_hash(text), same_text, to->comments, text) !=
-				   INDEX_NONE)
-			continue;
-		err = profile_add_comment(to, text);
-		err = err ?: index_add(&comments, text_hash(text), to->comment_count - 1);
+		err = profile_string(to, from->comments[i], &text)
+			      ?: table_add(&comments, &text, sizeof(text), &id);
+		if (!err && comments.count > before)
+			err = profile_add_comment(to, text);
 	}
-	index_free(&comments);
+	table_free(&comments);
 	return err;
 }
 

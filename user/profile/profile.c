@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/tags.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -27,6 +28,29 @@ static int reserve(struct profile *p, void *array, size_t *room, size_t need, si
 
 #define RESERVE(p, array, room, need) \
 	reserve(p, &(p)->array, &(p)->room, (need), sizeof(*(p)->array))
+
+/* Finds the element of an array of the profile that equals `entry`, or appends that. */
+static int find_or_add(struct profile *p, struct index *index, uint64_t hash, index_equal *equal,
+		       void *array, size_t *count, size_t *room, size_t size, const void *entry,
+		       uint32_t *id)
+{
+	char *elements;
+
+	memcpy(&elements, array, sizeof(elements));
+	*id = index_find(index, hash, equal, elements, entry);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (reserve(p, array, room, *count + 1, size) || index_add(index, hash, *count))
+		return -ENOMEM;
+	memcpy(&elements, array, sizeof(elements));
+	memcpy(elements + *count * size, entry, size);
+	*id = (*count)++;
+	return 0;
+}
+
+#define FIND_OR_ADD(p, one, many, hash, entry, id)                                          \
+	find_or_add(p, &(p)->one##_index, hash, one##_equal, &(p)->many, &(p)->one##_count, \
+		    &(p)->one##_room, sizeof(*(p)->many), entry, id)
 
 int profile_charge(struct profile *p, size_t bytes)
 {
@@ -416,15 +440,7 @@ int profile_add_image_like(struct profile *p, const struct profile_image *image,
 	if (profile_string(p, image->path, &entry.path))
 		return -ENOMEM;
 	hash = hash_bytes(entry.build_id, entry.build_id_size, (uintptr_t)entry.path);
-	*id = index_find(&p->image_index, hash, image_equal, p->images, &entry);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (RESERVE(p, images, image_room, p->image_count + 1) ||
-	    index_add(&p->image_index, hash, p->image_count))
-		return -ENOMEM;
-	*id = p->image_count++;
-	p->images[*id] = entry;
-	return 0;
+	return FIND_OR_ADD(p, image, images, hash, &entry, id);
 }
 
 uint64_t profile_file_id(uint64_t device, uint64_t inode, uint64_t size, struct timespec modified)
@@ -468,15 +484,7 @@ int profile_add_function(struct profile *p, const struct profile_function *f, ui
 		return -ENOMEM;
 	hash = hash_u64((uintptr_t)entry.name, (uintptr_t)entry.file);
 	hash = hash_u64((uintptr_t)entry.system_name, hash + entry.start_line);
-	*id = index_find(&p->function_index, hash, function_equal, p->functions, &entry);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (RESERVE(p, functions, function_room, p->function_count + 1) ||
-	    index_add(&p->function_index, hash, p->function_count))
-		return -ENOMEM;
-	*id = p->function_count++;
-	p->functions[*id] = entry;
-	return 0;
+	return FIND_OR_ADD(p, function, functions, hash, &entry, id);
 }
 
 static bool location_equal(const void *array, uint32_t id, const void *key)
@@ -684,7 +692,7 @@ static int intern_tags(struct profile *p, const struct tags *tags, const struct 
 	return 0;
 }
 
-static bool labels_equal(const void *array, uint32_t id, const void *key)
+static bool label_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
 
@@ -703,15 +711,7 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 	hash = hash_u64((uint64_t)entry.pid << 32 | entry.tid,
 			(uintptr_t)entry.comm + entry.kernel);
 	hash = hash_u64((uintptr_t)entry.tags + entry.generation, hash);
-	*id = index_find(&p->label_index, hash, labels_equal, p->labels, &entry);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (RESERVE(p, labels, label_room, p->label_count + 1) ||
-	    index_add(&p->label_index, hash, p->label_count))
-		return -ENOMEM;
-	*id = p->label_count++;
-	p->labels[*id] = entry;
-	return 0;
+	return FIND_OR_ADD(p, label, labels, hash, &entry, id);
 }
 
 int profile_tag_labels(struct profile *p, uint32_t number, const struct profile_tag *tags,
@@ -817,18 +817,16 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->arc_values);
 	uint64_t hash = hash_u64((uint64_t)arc->from << 32 | arc->to,
 				 (uint64_t)arc->labels << 2 | arc->kind);
-	uint32_t id = index_find(&p->arc_index, hash, arc_equal, p->arcs, arc);
+	struct profile_arc none = *arc;
+	size_t before = p->arc_count;
+	uint32_t id;
 
-	if (id == INDEX_NONE) {
-		if (RESERVE(p, arcs, arc_room, p->arc_count + 1) ||
-		    reserve(p, &p->arc_values, &p->arc_value_room, p->arc_count + 1, value_size) ||
-		    index_add(&p->arc_index, hash, p->arc_count))
-			return -ENOMEM;
-		id = p->arc_count++;
-		p->arcs[id] = *arc;
-		p->arcs[id].count = p->arcs[id].executed = 0;
+	none.count = none.executed = 0;
+	if (reserve(p, &p->arc_values, &p->arc_value_room, before + 1, value_size) ||
+	    FIND_OR_ADD(p, arc, arcs, hash, &none, &id))
+		return -ENOMEM;
+	if (id == before)
 		memset(p->arc_values + id * p->value_type_count, 0, value_size);
-	}
 	add_u64(&p->arcs[id].count, arc->count);
 	add_u64(&p->arcs[id].executed, arc->executed);
 	for (size_t i = 0; values && i < p->value_type_count; i++)
@@ -838,7 +836,8 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 
 static bool wall_equal(const void *array, uint32_t id, const void *key)
 {
-	return ((const struct profile_wall *)array)[id].labels == *(const uint32_t *)key;
+	return ((const struct profile_wall *)array)[id].labels ==
+	       ((const struct profile_wall *)key)->labels;
 }
 
 void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from)
@@ -853,16 +852,11 @@ void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from)
 
 int profile_add_wall(struct profile *p, const struct profile_wall *wall)
 {
-	uint64_t hash = hash_u64(wall->labels, 0);
-	uint32_t id = index_find(&p->wall_index, hash, wall_equal, p->walls, &wall->labels);
+	const struct profile_wall none = { .labels = wall->labels };
+	uint32_t id;
 
-	if (id == INDEX_NONE) {
-		if (RESERVE(p, walls, wall_room, p->wall_count + 1) ||
-		    index_add(&p->wall_index, hash, p->wall_count))
-			return -ENOMEM;
-		id = p->wall_count++;
-		p->walls[id] = (struct profile_wall){ .labels = wall->labels };
-	}
+	if (FIND_OR_ADD(p, wall, walls, hash_u64(wall->labels, 0), &none, &id))
+		return -ENOMEM;
 	profile_sum_wall(&p->walls[id], wall);
 	return 0;
 }
@@ -1112,10 +1106,7 @@ struct profile_amount profile_amount_before(const struct profile *p)
 /* pprof labels samples that it has subtracted. */
 static bool is_of_base(const struct profile_labels *labels)
 {
-	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, "pprof::base") == 0)
-			return true;
-	return false;
+	return profile_find_tag(labels, "pprof::base");
 }
 
 bool profile_has_base(const struct profile *p)

@@ -1424,13 +1424,10 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 	return err ?: finish_err;
 }
 
-static const char *const extensions[] = { ".callgrind", NULL };
-static const char *const files[] = { "callgrind.out", "cachegrind.out", NULL };
-
 const struct format format_callgrind = {
 	.name = CALLGRIND_NAME,
-	.extensions = extensions,
-	.files = files,
+	.extensions = (const char *const[]){ ".callgrind", NULL },
+	.files = (const char *const[]){ "callgrind.out", "cachegrind.out", NULL },
 	.is_signed = true,
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
 		 KEEPS(DELAY) | KEEPS(CALLS) | KEEPS(COSTS) | KEEPS(JUMPS) | KEEPS(EVENT) |

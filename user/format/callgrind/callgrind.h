@@ -8,7 +8,6 @@
  * The text format of valgrind's callgrind and cachegrind. A cost line becomes a sample of one
  * frame, a call or jump an arc.
  */
-extern const struct format format_callgrind;
 #define CALLGRIND_NAME "callgrind"
 
 /* callgrind_write.c */

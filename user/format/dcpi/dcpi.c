@@ -235,23 +235,16 @@ static int dcpi_read(struct input *in, struct profile *p, struct error *e)
 	for (size_t i = 0; i < r.header.other_count && !add_err; i++)
 		add_err = add_extra(&r, &r.header.others[i]);
 	add_err = add_err ?: add_warnings(&r);
-	if (add_err) {
-		err = error_no_memory(e);
-		goto out;
-	}
-	err = dcpi_body_read(in, &r.header, add_count, &r, e);
-	if (!err && read_account(&r))
-		err = error_no_memory(e);
+	err = add_err ?: dcpi_body_read(in, &r.header, add_count, &r, e);
+	err = err ?: read_account(&r);
 out:
 	dcpi_header_free(&r.header);
 	return err;
 }
 
-static const char *const extensions[] = { ".dcpi", NULL };
-
 const struct format format_dcpi = {
 	.name = DCPI_NAME,
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".dcpi", NULL },
 	.directory_variable = "DCPIDB",
 	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |
 		 KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * JSON of the Firefox Profiler, only written: its "processed profile format" of version 61
+ * (docs-developer/CHANGELOG-formats.md and src/types/profile.ts of its sources), whose tables of
+ * stacks, frames and functions all threads share. It opens files of older versions, too.
+ *
  * A table is an object of columns, which are arrays of the same length. Frames are numbered as the
  * lines of locations are, the outermost of inlined functions first; a location without lines has
  * one frame.
  */
-#include "format/firefox/firefox.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/format.h"
 #include "format/json_text.h"
 #include "format/pieces.h"
 #include "profile/build_id.h"
@@ -623,11 +626,9 @@ static int firefox_write(const struct profile *p, const struct format_options *o
 	return err;
 }
 
-static const char *const extensions[] = { ".firefox.json", NULL };
-
 const struct format format_firefox = {
 	.name = "firefox",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".firefox.json", NULL },
 	.keeps = KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) | KEEPS(IMAGES) |
 		 KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(PERIOD) | KEEPS(TIME) |
 		 KEEPS(TICK_TIMES) | KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND),

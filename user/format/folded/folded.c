@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "util/array.h"
-#include "util/index.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /* Detection accepts one malformed line for so many good ones. Bound: pace. */
 #define BAD_SHARE 10
@@ -25,7 +25,6 @@
 /* A frame's name, and its location. */
 struct name {
 	const char *text; /* a string of the profile */
-	size_t size;
 	uint32_t location;
 };
 
@@ -35,9 +34,7 @@ struct reader {
 	struct error *e;
 	bool pairs; /* two counts on each line: before and after */
 	uint32_t labels;
-	struct name *names;
-	size_t name_count, name_room;
-	struct index name_index;
+	TABLE(struct name) names;
 	/* Buffers for one line */
 	uint32_t *frames;
 	size_t frame_room;
@@ -103,34 +100,25 @@ static bool folded_detect(const struct input *in)
 	return !l.binary && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
 }
 
-static bool name_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct name *a = (const struct name *)array + id, *b = key;
-
-	return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
-}
-
 static int find_location(struct reader *r, const char *text, size_t size, uint32_t *location)
 {
-	struct name key = { text, size, 0 };
+	struct name key = { 0 };
 	struct profile_function function = { .file = "" };
 	struct profile_line line = { 0 };
-	uint64_t hash = hash_bytes(text, size, 0);
-	uint32_t id = index_find(&r->name_index, hash, name_equal, r->names, &key);
+	uint32_t id;
 
-	if (id != INDEX_NONE) {
-		*location = r->names[id].location;
-		return 0;
-	}
 	if (profile_string_n(r->p, text, size, &key.text))
 		return -ENOMEM;
+	id = table_find(&r->names, &key.text, sizeof(key.text));
+	if (id != INDEX_NONE) {
+		*location = r->names.all[id].location;
+		return 0;
+	}
 	function.name = function.system_name = key.text;
 	if (profile_add_function(r->p, &function, &line.function) ||
 	    profile_add_line_location(r->p, 0, PROFILE_NONE, &line, 1, &key.location) ||
-	    array_reserve(&r->names, &r->name_room, r->name_count + 1, sizeof(*r->names)) ||
-	    index_add(&r->name_index, hash, r->name_count))
+	    table_add(&r->names, &key, sizeof(key.text), &id))
 		return -ENOMEM;
-	r->names[r->name_count++] = key;
 	*location = key.location;
 	return 0;
 }
@@ -153,19 +141,6 @@ static int read_frame(struct reader *r, const struct text *frame, uint32_t *dept
 		name = r->unescaped;
 	}
 	return find_location(r, name, size, &r->frames[(*depth)++]);
-}
-
-/* Reads the frames from the end of the line, where the leaf is. */
-static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
-{
-	const char *semicolon;
-	int err = 0;
-
-	while (!err && (semicolon = last_of(&stack, ';'))) {
-		err = read_frame(r, &(struct text){ semicolon + 1, stack.end }, depth);
-		stack.end = semicolon;
-	}
-	return err ?: read_frame(r, &stack, depth);
 }
 
 /* Adds to a value, the whole part of a sum; the fractions of the sum are kept beside it. */
@@ -228,12 +203,21 @@ static int read_line(struct reader *r, struct text line)
 	if (taken == FOLDED_TOO_LARGE)
 		return corrupt_line(r, "the count has more than 63 bits");
 	r->good_lines++;
-	if ((!text_is(&line, FOLDED_NO_PC) && read_stack(r, line, &depth)) ||
-	    profile_sample(r->p, r->frames, depth, r->labels, &id))
-		return error_no_memory(r->e);
+	/* From the end of the line, where the leaf is. */
+	for (bool more = !text_is(&line, FOLDED_NO_PC); more;) {
+		const char *semicolon = last_of(&line, ';');
+		const struct text frame = { semicolon ? semicolon + 1 : line.at, line.end };
+
+		if (read_frame(r, &frame, &depth))
+			return -ENOMEM;
+		more = semicolon;
+		line.end = semicolon;
+	}
+	if (profile_sample(r->p, r->frames, depth, r->labels, &id))
+		return -ENOMEM;
 	for (size_t i = 0; i < r->p->value_type_count; i++)
 		if (add_count(r, id * r->p->value_type_count + i, &counts[i]))
-			return error_no_memory(r->e);
+			return -ENOMEM;
 	return 0;
 }
 
@@ -399,7 +383,7 @@ static int round_sums(struct reader *r)
 static int folded_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = begin_profile(&r) ? error_no_memory(e) : read_lines(&r), warn_err;
+	int err = begin_profile(&r) ?: read_lines(&r), warn_err;
 
 	/* After an error, too: what was read may be salvaged. */
 	if (err != -ENOMEM) {
@@ -412,22 +396,18 @@ static int folded_read(struct input *in, struct profile *p, struct error *e)
 		if (!warn_err && r.empty_frames)
 			warn_err = profile_warn(p, "%" PRIu64 " empty frame(s) were dropped",
 						r.empty_frames);
-		if (warn_err)
-			err = error_no_memory(e);
+		err = warn_err ?: err;
 	}
-	index_free(&r.name_index);
-	free(r.names);
+	table_free(&r.names);
 	free(r.frames);
 	free(r.unescaped);
 	free(r.fractions);
 	return err;
 }
 
-static const char *const extensions[] = { ".folded", ".collapsed", NULL };
-
 const struct format format_folded = {
 	.name = "folded",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".folded", ".collapsed", NULL },
 	.is_signed = true,
 	.keeps = KEEPS(STACKS) | KEEPS(NAMES),
 	.is_text = true,

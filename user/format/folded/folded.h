@@ -6,7 +6,6 @@
 #include "util/scan.h"
 
 /* Folded stacks: a line for each stack, root first, with its count: "main;work;leaf 42". */
-extern const struct format format_folded;
 
 /* Replaces the stack of samples without one. */
 #define FOLDED_NO_PC "[no pc]"

@@ -466,7 +466,7 @@ static int read_records(struct reader *r)
 				r->blocks += record.count;
 		}
 		if (err)
-			return error_no_memory(r->e);
+			return err;
 		if (reason)
 			return input_error(r->in, start - r->in->bytes, r->e, "%s", reason);
 	}
@@ -475,19 +475,17 @@ static int read_records(struct reader *r)
 
 static int add_warnings(struct reader *r)
 {
-	if (r->survey.layout.padded_counts &&
-	    profile_warn(r->p, "counts of calls were read as 4 bytes with padding, as in files of "
-			       "MinGW-w64: with 8 bytes there would be too many calls"))
-		return error_no_memory(r->e);
-	if (r->blocks &&
-	    profile_warn(r->p, "%" PRIu64 " counts of basic blocks were ignored", r->blocks))
-		return error_no_memory(r->e);
-	if (r->other_rates &&
-	    profile_warn(r->p,
-			 "%" PRIu64 " histogram(s) have another rate than the first, whose rate "
-			 "is used for all",
-			 r->other_rates))
-		return error_no_memory(r->e);
+	if ((r->survey.layout.padded_counts &&
+	     profile_warn(r->p, "counts of calls were read as 4 bytes with padding, as in files of "
+				"MinGW-w64: with 8 bytes there would be too many calls")) ||
+	    (r->blocks &&
+	     profile_warn(r->p, "%" PRIu64 " counts of basic blocks were ignored", r->blocks)) ||
+	    (r->other_rates &&
+	     profile_warn(r->p,
+			  "%" PRIu64 " histogram(s) have another rate than the first, whose rate "
+			  "is used for all",
+			  r->other_rates)))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -505,21 +503,15 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 	} else {
 		err = error_set(e, 0, "%s is not a gmon.out file", in->path);
 	}
-	if (err)
-		return err;
-	if (begin_profile(&r))
-		return error_no_memory(e);
-	err = read_records(&r);
+	err = err ?: begin_profile(&r);
+	err = err ?: read_records(&r);
 	return err ?: add_warnings(&r);
 }
 
-static const char *const extensions[] = { ".gmon", NULL };
-static const char *const files[] = { "gmon.out", "gmon.sum", NULL };
-
 const struct format format_gmon = {
 	.name = "gmon",
-	.extensions = extensions,
-	.files = files,
+	.extensions = (const char *const[]){ ".gmon", NULL },
+	.files = (const char *const[]){ "gmon.out", "gmon.sum", NULL },
 	.keeps = KEEPS(ADDRESSES) | KEEPS(CALLS) | KEEPS(PERIOD),
 	.cell = GMON_BIN_SIZE,
 	.detect = gmon_detect,

@@ -5,7 +5,6 @@
 #include "format/format.h"
 
 /* gmon.out, as programs built with `gcc -pg` write it on glibc and BSD: one file per image. */
-extern const struct format format_gmon;
 
 /*
  * <sys/gmon_out.h>: "gmon", a version of 4 bytes, 12 spare bytes; then records without padding,

@@ -11,8 +11,8 @@
 #include "profile/pc_name.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/index.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /*
  * A histogram is written in pieces that begin at multiples of this, without those that have no
@@ -68,7 +68,7 @@ struct writer {
 	struct arc *arcs; /* in order */
 	size_t arc_count;
 	struct file *files;
-	char **names;
+	TABLE(char *) names;
 	size_t file_count;
 };
 
@@ -239,49 +239,29 @@ static int check_files(const struct writer *w, struct error *e)
 
 /* --- File names --- */
 
-static bool name_equal(const void *array, uint32_t id, const void *key)
-{
-	char *const *names = array;
-
-	return strcmp(names[id], key) == 0;
-}
-
-/* Names a file prog.gmon, or if another file has that name, prog.N.gmon: the Nth file. */
-static int name_file(struct writer *w, struct index *taken, size_t file)
-{
-	const char *path = w->p->images[w->files[file].image].path;
-	char name[NAME_MAX_SIZE + 1], **result = &w->names[file];
-	uint64_t hash;
-
-	snprintf(name, sizeof(name), "%s", *path ? profile_basename(path) : "unknown");
-	directory_clean_name(name);
-	for (size_t i = 1;; i = i == 1 ? file + 1 : i + w->file_count) {
-		int size = i == 1 ? asprintf(result, "%s.gmon", name)
-				  : asprintf(result, "%s.%zu.gmon", name, i);
-
-		if (size < 0) {
-			*result = NULL;
-			return -ENOMEM;
-		}
-		hash = hash_bytes(*result, size, 0);
-		if (index_find(taken, hash, name_equal, w->names, *result) == INDEX_NONE)
-			return index_add(taken, hash, file);
-		free(*result);
-	}
-}
-
+/* Names files prog.gmon, or if another file has that name, prog.N.gmon: the Nth file. */
 static int name_files(struct writer *w)
 {
-	struct index taken = { 0 };
-	int err = 0;
+	for (size_t file = 0; file < w->file_count; file++) {
+		const char *path = w->p->images[w->files[file].image].path;
+		char name[NAME_MAX_SIZE + 1], *full;
 
-	w->names = calloc(w->file_count + 1, sizeof(*w->names));
-	if (!w->names)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->file_count && !err; i++)
-		err = name_file(w, &taken, i);
-	index_free(&taken);
-	return err;
+		snprintf(name, sizeof(name), "%s", *path ? profile_basename(path) : "unknown");
+		directory_clean_name(name);
+		for (size_t i = 1; w->names.count == file;
+		     i = i == 1 ? file + 1 : i + w->file_count) {
+			int size = i == 1 ? asprintf(&full, "%s.gmon", name)
+					  : asprintf(&full, "%s.%zu.gmon", name, i);
+			uint32_t id = 0;
+			int err = size < 0 ? -ENOMEM : table_add(&w->names, &full, TABLE_TEXT, &id);
+
+			if (size >= 0 && (err || id < file))
+				free(full);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
 }
 
 /* --- Writing --- */
@@ -371,7 +351,7 @@ static int write_file(FILE *stream, size_t number, int old, void *context, struc
 			put_number(&out, part, 4);
 		}
 	}
-	return ferror(stream) ? error_set(e, errno, "cannot write %s", w->names[number]) : 0;
+	return ferror(stream) ? error_set(e, errno, "cannot write %s", w->names.all[number]) : 0;
 }
 
 /*
@@ -442,7 +422,7 @@ int gmon_write_directory(const struct profile *p, const struct format_options *o
 	if (err)
 		goto out;
 	if (!format_names_file(&format_gmon, path)) {
-		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
+		err = directory_write(path, w.names.all, w.file_count, write_file, &w, e);
 	} else if (w.file_count == 1) {
 		err = file_write(path, FILE_LIKE_SHELL, write_only, &w, e);
 	} else {
@@ -452,9 +432,9 @@ int gmon_write_directory(const struct profile *p, const struct format_options *o
 		err = -EINVAL;
 	}
 out:
-	for (size_t i = 0; w.names && i < w.file_count; i++)
-		free(w.names[i]);
-	free(w.names);
+	for (size_t i = 0; i < w.names.count; i++)
+		free(w.names.all[i]);
+	table_free(&w.names);
 	free(w.files);
 	free(w.bins);
 	free(w.arcs);

@@ -126,10 +126,9 @@ static int read_header(struct reader *r)
 	if (!err && words > HEADER_WORDS_MIN)
 		err = profile_warn(p, "the header has %" PRIu64 " unknown words",
 				   words - HEADER_WORDS_MIN);
-	if (err)
-		return error_no_memory(r->e);
-	input_skip(r->in, size);
-	return 0;
+	if (!err)
+		input_skip(r->in, size);
+	return err;
 }
 
 /*
@@ -192,7 +191,7 @@ static int add_record(struct reader *r, const struct record *record)
 	       slot_at(r, (3 + (size_t)copies) * r->slot) == slot_at(r, 2 * r->slot))
 		copies++;
 	if (array_reserve(&r->frames, &r->frame_room, record->depth + 1, sizeof(*r->frames)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	for (uint32_t i = 0; i < record->depth - copies; i++) {
 		uint64_t address = slot_at(r, (2 + (size_t)copies + i) * r->slot);
 
@@ -213,29 +212,22 @@ static int add_record(struct reader *r, const struct record *record)
 			address -= is_return;
 		}
 		if (profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]))
-			return error_no_memory(r->e);
+			return -ENOMEM;
 	}
 	r->zero_counts += record->count == 0;
 	r->no_pcs += record->depth == 0;
 	profile_set_ticks(r->p, record->count, values);
-	if (profile_add_sample(r->p, r->frames, record->depth - copies, r->labels, values))
-		return error_no_memory(r->e);
-	return 0;
+	return profile_add_sample(r->p, r->frames, record->depth - copies, r->labels, values);
 }
 
 static int read_records(struct reader *r)
 {
 	struct record record = { 0 };
 	bool more;
-	int err = next_record(r, &record, &more);
+	int err;
 
-	while (!err && more) {
-		err = add_record(r, &record);
-		if (err)
-			break;
+	while (!(err = next_record(r, &record, &more)) && more && !(err = add_record(r, &record)))
 		input_skip(r->in, record.size);
-		err = next_record(r, &record, &more);
-	}
 	return err;
 }
 
@@ -333,7 +325,7 @@ static int add_warnings(struct reader *r)
 	     profile_warn(p, "%" PRIu64 " record(s) have a count but no pc", r->no_pcs)) ||
 	    (p->mapping_count == 0 && p->return_addresses &&
 	     profile_warn(p, "the file has no memory map: addresses cannot be resolved to names")))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	return 0;
 }
 
@@ -358,18 +350,16 @@ static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 		if (gperftools_read_maps(in, p) ||
 		    (r.version == VERSION_JAVA && gperftools_read_names(in, p)) ||
 		    place_locations(&r))
-			err = error_no_memory(e);
+			err = -ENOMEM;
 	}
 	err = err ?: add_warnings(&r);
 	free(r.frames);
 	return err;
 }
 
-static const char *const extensions[] = { ".prof", NULL };
-
 const struct format format_gperftools = {
 	.name = "gperftools",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".prof", NULL },
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(PERIOD),
 	.depth_max = GPERFTOOLS_DEPTH_MAX,
 	.streams = true,

@@ -8,7 +8,6 @@
  * The CPU profile of gperftools: slots as wide as a pointer (header, records, trailer), then the
  * memory map as text. In a symbolized profile, by google-pprof --raw, names as text come first.
  */
-extern const struct format format_gperftools;
 
 /*
  * gperftools records no deeper stacks. Deeper ones are truncated at the root's end.

@@ -74,7 +74,7 @@ static int next_marker(struct symbols *s, struct text *line)
 			return err;
 		if (profile_string_n(s->p, line->at, line->end - line->at, &command) ||
 		    profile_add_comment(s->p, command))
-			return error_no_memory(s->e);
+			return -ENOMEM;
 	}
 }
 
@@ -175,7 +175,7 @@ static int read_table(struct symbols *s)
 			err = profile_warn(s->p, "a line of the symbol table is invalid and is "
 						 "ignored");
 		if (err)
-			return error_no_memory(s->e);
+			return -ENOMEM;
 	}
 }
 

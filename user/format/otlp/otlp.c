@@ -119,12 +119,6 @@ static uint8_t *reserve(struct writer *w, struct message_bytes *b, size_t size)
 	return b->at + b->size;
 }
 
-static uint8_t *put_head(uint8_t *to, unsigned int field, size_t size)
-{
-	*to++ = field << 3 | WIRE_BYTES;
-	return wire_put_varint(to, size);
-}
-
 static void put_bytes(struct writer *w, struct message_bytes *b, unsigned int field,
 		      const void *bytes, size_t size)
 {
@@ -132,7 +126,7 @@ static void put_bytes(struct writer *w, struct message_bytes *b, unsigned int fi
 
 	if (!to)
 		return;
-	to = put_head(to, field, size);
+	to = wire_put_head(to, field, size);
 	if (size)
 		memcpy(to, bytes, size);
 	b->size = to + size - b->at;
@@ -146,7 +140,7 @@ static void put_message(struct writer *w, struct message_bytes *b, unsigned int 
 
 	if (!to)
 		return;
-	to = put_head(to, field, size);
+	to = wire_put_head(to, field, size);
 	b->size = to + protobuf_c_message_pack(message, to) - b->at;
 }
 
@@ -734,11 +728,9 @@ static int otlp_write(const struct profile *p, const struct format_options *opti
 	return err;
 }
 
-static const char *const extensions[] = { ".otlp", NULL };
-
 const struct format format_otlp = {
 	.name = "otlp",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".otlp", NULL },
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) |
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(DELAY) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) |

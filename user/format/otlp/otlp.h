@@ -17,7 +17,4 @@
 int otlp_encode(const struct profile *p, const char *type, struct message_bytes *message,
 		struct error *e);
 
-/* Files of one ProfilesData. */
-extern const struct format format_otlp;
-
 #endif

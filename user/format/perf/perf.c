@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/perf/perf.h"
-
+/*
+ * What perf record writes: perf.data, as a file or to a pipe. Described by the kernel's
+ * tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/format.h"
 #include "format/perf/perf_file.h"
 #include "format/perf/perf_tasks.h"
 #include "format/perf/perf_values.h"
@@ -853,8 +856,7 @@ static int read_entries(struct reader *r)
 		}
 	}
 	err = err ?: warn_of_unread(r);
-	err = err ?: add_account(r);
-	return err ? error_no_memory(r->e) : 0;
+	return err ?: add_account(r);
 }
 
 static int perf_read(struct input *in, struct profile *p, struct error *e)
@@ -883,19 +885,15 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 	while (r.pc_count < CACHED_PCS_MAX && r.pc_count < r.file.entry_count)
 		r.pc_count *= 2;
 	r.pcs = calloc(r.pc_count, sizeof(*r.pcs));
-	if (!r.events || !r.pcs) {
-		read_err = error_no_memory(e);
-		goto out;
-	}
-	if (begin_profile(&r)) {
-		read_err = error_no_memory(e);
+	if (!r.events || !r.pcs || begin_profile(&r)) {
+		read_err = -ENOMEM;
 		goto out;
 	}
 	if (err)
 		r.e = &ignored; /* the first error is the one to report */
 	read_err = read_entries(&r);
 	if (read_err != -ENOMEM && perf_values_end(&r.values, p))
-		read_err = error_no_memory(e);
+		read_err = -ENOMEM;
 out:
 	perf_file_free(&r.file);
 	perf_tasks_free(&r.tasks);
@@ -913,13 +911,10 @@ static bool perf_detect(const struct input *in)
 	return in->size >= 16 && memcmp(in->bytes, magic, strlen(magic)) == 0;
 }
 
-static const char *const extensions[] = { ".perf.data", NULL };
-static const char *const files[] = { "perf.data", NULL };
-
 const struct format format_perf = {
 	.name = "perf",
-	.extensions = extensions,
-	.files = files,
+	.extensions = (const char *const[]){ ".perf.data", NULL },
+	.files = (const char *const[]){ "perf.data", NULL },
 	.detect = perf_detect,
 	.read = perf_read,
 };

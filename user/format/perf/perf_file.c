@@ -72,7 +72,7 @@ static int add_ids(struct perf_file *f, struct perf_bytes ids)
 		const struct perf_id id = { perf_take_u64(&ids), f->attr_count - 1 };
 
 		if (table_add(&f->ids, &id, sizeof(id.id), &number))
-			return error_no_memory(f->e);
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -117,7 +117,7 @@ static int read_attrs(struct perf_file *f, struct perf_bytes attrs, uint64_t ent
 		section.end = attrs.at + entry_size;
 		attrs.at = section.end;
 		if (add_attr(f, (struct perf_bytes){ section.at, section.end - 16 }))
-			return error_no_memory(f->e);
+			return -ENOMEM;
 		section.at = section.end - 16;
 		reason = take_section(f, &section, &ids);
 		if (reason)
@@ -149,10 +149,8 @@ static int read_build_id(struct perf_file *f, uint16_t misc, struct perf_bytes b
 	memcpy(id.bytes, bytes, sizeof(id.bytes));
 	if (misc & MISC_BUILD_ID_SIZE && bytes[20] < id.size)
 		id.size = bytes[20];
-	if (perf_string(f->p, &b, &id.path) ||
-	    table_add(&f->build_ids, &id, sizeof(id.path), &number))
-		return error_no_memory(f->e);
-	return 0;
+	return perf_string(f->p, &b, &id.path)
+		       ?: table_add(&f->build_ids, &id, sizeof(id.path), &number);
 }
 
 /* Takes a string with its length before it. False: it is truncated. */
@@ -295,7 +293,7 @@ static int read_features(struct perf_file *f, const uint8_t *bits, struct perf_b
 	for (unsigned int i = 1; i < FEATURES && !err; i++)
 		if (sections[i].at)
 			err = read_feature(f, i, sections[i]);
-	return err ? error_no_memory(f->e) : 0;
+	return err;
 }
 
 /* --- Records --- */
@@ -380,7 +378,7 @@ static void take_sample_id(const struct perf_file *f, struct perf_bytes *b, uint
 static int add_entry(struct perf_file *f, uint64_t at, uint64_t time, uint32_t attr)
 {
 	if (array_reserve(&f->entries, &f->entry_room, f->entry_count + 1, sizeof(*f->entries)))
-		return error_no_memory(f->e);
+		return -ENOMEM;
 	f->entries[f->entry_count++] = (struct perf_entry){ time, at, attr };
 	return 0;
 }
@@ -398,14 +396,12 @@ static int inflate_records(struct perf_file *f, struct perf_bytes b, uint64_t *n
 		error_set(f->e, 0, "%s is compressed with zstd, whose library is missing",
 			  f->in->path);
 		error_hint(f->e, "install libzstd.so.1, or record without -z");
-	} else if (err) {
-		error_no_memory(f->e);
 	}
 	f->deflated_size += in.size;
 	do {
-		if (!err && array_reserve(&f->inflated, &f->inflated_room,
-					  f->inflated_size + INFLATE_PART, 1))
-			err = error_no_memory(f->e);
+		err = err
+			      ?: array_reserve(&f->inflated, &f->inflated_room,
+					       f->inflated_size + INFLATE_PART, 1);
 		if (err)
 			return err;
 		out = (struct zstd_out){ f->inflated + f->inflated_size,
@@ -487,23 +483,17 @@ static int read_record(struct perf_file *f, uint64_t at, const struct perf_event
 		name = b;
 		if (perf_left(&b) < ATTR_SIZE_MIN || size < ATTR_SIZE_MIN || !perf_skip(&b, size))
 			return fail(f, "an event's attributes are truncated");
-		if (add_attr(f, (struct perf_bytes){ name.at, b.at }))
-			return error_no_memory(f->e);
-		return add_ids(f, b);
+		return add_attr(f, (struct perf_bytes){ name.at, b.at }) ?: add_ids(f, b);
 	case PERF_DATA_EVENT_UPDATE:
 		if (perf_take_u64(&b) != EVENT_UPDATE_NAME)
 			return 0;
 		attr = find_attr(f, perf_take_u64(&b));
-		if (attr < f->attr_count && perf_string(f->p, &b, &f->attrs[attr].name))
-			return error_no_memory(f->e);
-		return 0;
+		return attr < f->attr_count ? perf_string(f->p, &b, &f->attrs[attr].name) : 0;
 	case PERF_DATA_BUILD_ID:
 		return read_build_id(f, h->misc, b);
 	case PERF_DATA_FEATURE:
 		id = perf_take_u64(&b);
-		if (id < FEATURES && read_feature(f, id, b))
-			return error_no_memory(f->e);
-		return 0;
+		return id < FEATURES ? read_feature(f, id, b) : 0;
 	default: /* what does not concern samples */
 		return 0;
 	}
@@ -571,7 +561,7 @@ int perf_file_read(struct perf_file *f)
 
 	/* Most records are samples of 64 bytes and more: pages that stay unused take no memory. */
 	if (array_reserve(&f->entries, &f->entry_room, f->in->size / 64, sizeof(*f->entries)))
-		return error_no_memory(f->e);
+		return -ENOMEM;
 	perf_skip(&header, 8); /* the magic number */
 	header_size = perf_take_u64(&header);
 	at = header_size;

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "format/perf/perf.h"
+#include "format/format.h"
 #include "format/perf/perf_values.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/index.h"
 #include "util/scan.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /*
  * perf script prints a line for each sample, and below it its stack, leaf first, up to an empty
@@ -41,7 +41,6 @@
 /* A frame, as it is printed but for its address. */
 struct name {
 	const char *text; /* a string of the profile */
-	size_t size;
 	uint32_t location;
 	bool in_kernel;
 };
@@ -67,9 +66,7 @@ struct reader {
 	struct input *in;
 	struct profile *p;
 	struct error *e;
-	struct name *names;
-	size_t name_count, name_room;
-	struct index name_index;
+	TABLE(struct name) names;
 	struct image_mapping {
 		uint32_t image, mapping;
 	} * mappings;
@@ -208,13 +205,6 @@ static bool is_frame(struct text line)
 
 /* --- Frames --- */
 
-static bool name_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct name *a = (const struct name *)array + id, *b = key;
-
-	return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
-}
-
 /* A mapping of all of an image: its addresses in memory are not known. */
 static int image_mapping(struct reader *r, struct text path, uint32_t *mapping)
 {
@@ -278,39 +268,37 @@ static void split_frame(struct text frame, struct text *symbol, struct text *ima
 /* Adds the frame's location to the stack. */
 static int add_frame(struct reader *r, struct text frame)
 {
-	struct name key = { frame.at, frame.end - frame.at, 0, false };
+	size_t size = frame.end - frame.at;
+	struct name key = { 0 };
 	struct profile_function function = { .file = "" };
 	struct profile_line line = { 0 };
-	uint64_t hash = hash_bytes(key.text, key.size, 0);
-	uint32_t id = index_find(&r->name_index, hash, name_equal, r->names, &key), mapping;
 	struct text symbol, image;
+	uint32_t id, mapping;
 
-	if (array_reserve(&r->frames, &r->frame_room, r->depth + 1, sizeof(*r->frames)))
+	if (profile_string_n(r->p, frame.at, size, &key.text) ||
+	    array_reserve(&r->frames, &r->frame_room, r->depth + 1, sizeof(*r->frames)))
 		return -ENOMEM;
+	id = table_find(&r->names, &key.text, sizeof(key.text));
 	if (id == INDEX_NONE) {
 		split_frame(frame, &symbol, &image);
 		if (is_empty(&symbol))
 			symbol = text_of(UNKNOWN);
-		if (profile_string_n(r->p, frame.at, key.size, &key.text) ||
-		    profile_string_n(r->p, symbol.at, symbol.end - symbol.at, &function.name) ||
+		if (profile_string_n(r->p, symbol.at, symbol.end - symbol.at, &function.name) ||
 		    image_mapping(r, image, &mapping))
 			return -ENOMEM;
 		function.system_name = function.name;
 		key.in_kernel =
 			mapping != PROFILE_NONE &&
 			(image_is_in_kernel(r->p->images[r->p->mappings[mapping].image].path) ||
-			 memmem(frame.at, key.size, ".ko)", 4));
+			 memmem(frame.at, size, ".ko)", 4));
 		if (profile_add_function(r->p, &function, &line.function) ||
 		    profile_add_line_location(r->p, 0, mapping, &line, 1, &key.location) ||
-		    array_reserve(&r->names, &r->name_room, r->name_count + 1, sizeof(*r->names)) ||
-		    index_add(&r->name_index, hash, r->name_count))
+		    table_add(&r->names, &key, sizeof(key.text), &id))
 			return -ENOMEM;
-		id = r->name_count;
-		r->names[r->name_count++] = key;
 	}
 	if (!r->depth)
-		r->in_kernel = r->names[id].in_kernel;
-	r->frames[r->depth++] = r->names[id].location;
+		r->in_kernel = r->names.all[id].in_kernel;
+	r->frames[r->depth++] = r->names.all[id].location;
 	return 0;
 }
 
@@ -506,15 +494,13 @@ static int end_profile(struct reader *r)
 		t->ticks = t->counted = e->samples;
 		t->kernel = r->kernel_samples[lead];
 	}
-	if (add_ticks(r, lead) || perf_values_end(&r->values, p))
-		return -ENOMEM;
-	if (r->others && profile_warn(p, PERF_OTHERS_WARNING, r->others))
-		return -ENOMEM;
-	if (r->bad_lines &&
-	    profile_warn(p,
-			 "%" PRIu64 " line(s) were skipped, the first is line %" PRIu64 ": it is "
-			 "neither a sample nor a frame",
-			 r->bad_lines, r->first_bad))
+	if (add_ticks(r, lead) || perf_values_end(&r->values, p) ||
+	    (r->others && profile_warn(p, PERF_OTHERS_WARNING, r->others)) ||
+	    (r->bad_lines &&
+	     profile_warn(p,
+			  "%" PRIu64 " line(s) were skipped, the first is line %" PRIu64 ": it is "
+			  "neither a sample nor a frame",
+			  r->bad_lines, r->first_bad)))
 		return -ENOMEM;
 	return 0;
 }
@@ -527,12 +513,10 @@ static int perf_script_read(struct input *in, struct profile *p, struct error *e
 	int err = 0;
 
 	while (!err && !(err = input_line(in, &line, &size, e)) && line)
-		if (read_line(&r, (struct text){ line, line + size }))
-			err = error_no_memory(e);
+		err = read_line(&r, (struct text){ line, line + size });
 	if (err != -ENOMEM && end_profile(&r))
-		err = error_no_memory(e);
-	free(r.names);
-	index_free(&r.name_index);
+		err = -ENOMEM;
+	table_free(&r.names);
 	free(r.mappings);
 	free(r.frames);
 	free(r.ticks);
@@ -560,11 +544,9 @@ static bool perf_script_detect(const struct input *in)
 	return false;
 }
 
-static const char *const extensions[] = { NULL };
-
 const struct format format_perf_script = {
 	.name = "perf-script",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ NULL },
 	.is_text = true,
 	.streams = true,
 	.detect = perf_script_detect,

@@ -1461,11 +1461,9 @@ static int pprof_read(struct input *in, struct profile *p, struct error *e)
 	return err;
 }
 
-static const char *const extensions[] = { ".pb.gz", ".pb", ".pprof", NULL };
-
 const struct format format_pprof = {
 	.name = PPROF_NAME,
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".pb.gz", ".pb", ".pprof", NULL },
 	.is_gzip = true,
 	.is_signed = true,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |

@@ -5,7 +5,6 @@
 #include "format/format.h"
 
 /* pprof's profile.proto, gzipped: profile.proto describes the messages. */
-extern const struct format format_pprof;
 #define PPROF_NAME "pprof"
 
 /* Field numbers of the message Profile, whose fields are read and written one by one. */

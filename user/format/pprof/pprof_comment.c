@@ -172,40 +172,27 @@ static int read_member(struct profile *p, void *base, const struct member *m, st
 	return 0;
 }
 
-/* CAUSE=COUNT; the cause may contain a "=". */
-static int read_lost(struct profile *p, struct text rest, bool *taken)
+/* CAUSE=COUNT, where the cause may contain a "="; or, of a stack's end, CAUSE=COUNT IMAGE. */
+static int read_cause(struct profile *p, struct text rest, bool is_end, bool *taken)
 {
-	const char *equals = last_of(&rest, '='), *cause;
+	const char *equals =
+		is_end ? memchr(rest.at, '=', rest.end - rest.at) : last_of(&rest, '=');
 	struct text number = { equals ? equals + 1 : rest.end, rest.end };
+	const char *cause, *image;
 	uint64_t count;
 
-	*taken = equals && equals > rest.at && p->totals.lost_count < LOST_MAX &&
-		 take_number(&number, 10, &count) && is_empty(&number);
+	*taken = equals && equals > rest.at && take_number(&number, 10, &count) &&
+		 (is_end ? p->totals.stack_end_count < STACK_ENDS_MAX && take(&number, " ")
+			 : p->totals.lost_count < LOST_MAX && is_empty(&number));
 	if (!*taken)
 		return 0;
-	if (profile_string_n(p, rest.at, equals - rest.at, &cause) ||
-	    profile_add_lost(p, cause, count))
+	if (profile_string_n(p, rest.at, equals - rest.at, &cause))
 		return -ENOMEM;
+	if (is_end)
+		return profile_string_n(p, number.at, number.end - number.at, &image)
+			       ?: profile_add_stack_end(p, cause, image, count);
 	p->totals.known = true;
-	return 0;
-}
-
-/* CAUSE=COUNT IMAGE */
-static int read_stack_end(struct profile *p, struct text rest, bool *taken)
-{
-	const char *equals = memchr(rest.at, '=', rest.end - rest.at), *cause, *image;
-	struct text number = { equals ? equals + 1 : rest.end, rest.end };
-	uint64_t count;
-
-	*taken = equals && equals > rest.at && p->totals.stack_end_count < STACK_ENDS_MAX &&
-		 take_number(&number, 10, &count) && take(&number, " ");
-	if (!*taken)
-		return 0;
-	if (profile_string_n(p, rest.at, equals - rest.at, &cause) ||
-	    profile_string_n(p, number.at, number.end - number.at, &image) ||
-	    profile_add_stack_end(p, cause, image, count))
-		return -ENOMEM;
-	return 0;
+	return profile_add_lost(p, cause, count);
 }
 
 /* NS THROTTLED_PERIODS PERIODS QUOTA PERIOD PATH */
@@ -240,9 +227,9 @@ int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 	if (!*taken)
 		return 0;
 	if (take(&rest, LOST))
-		return read_lost(p, rest, taken);
+		return read_cause(p, rest, false, taken);
 	if (take(&rest, STACK_END))
-		return read_stack_end(p, rest, taken);
+		return read_cause(p, rest, true, taken);
 	if (take(&rest, THROTTLED))
 		return read_throttled(p, rest, taken);
 	if (strcmp(rest.at, "bits=32") == 0) {

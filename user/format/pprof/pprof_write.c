@@ -137,12 +137,6 @@ static uint8_t *put_number(uint8_t *to, unsigned int field, uint64_t value)
 	return wire_put_varint(to, value);
 }
 
-static uint8_t *put_head(uint8_t *to, unsigned int field, size_t size)
-{
-	*to++ = field << 3 | WIRE_BYTES;
-	return wire_put_varint(to, size);
-}
-
 static void emit_number(struct writer *w, enum pprof_field field, uint64_t value)
 {
 	uint8_t *to = value ? reserve(w, HEAD_MAX) : NULL;
@@ -166,7 +160,7 @@ static void emit_message(struct writer *w, enum pprof_field field, const Protobu
 
 	if (!to)
 		return;
-	to = put_head(to, field, size);
+	to = wire_put_head(to, field, size);
 	written(w, to + protobuf_c_message_pack(message, to));
 }
 
@@ -321,7 +315,7 @@ static void add_label(struct writer *w, const struct profile_tag *t)
 			end = put_number(end, i + 1, numbers[i]);
 	if (!RESERVE(w, labels, label_room, w->label_size + LABEL_MAX))
 		return;
-	to = put_head(w->labels + w->label_size, 3, end - label);
+	to = wire_put_head(w->labels + w->label_size, 3, end - label);
 	memcpy(to, label, end - label);
 	w->label_size = to + (end - label) - w->labels;
 }
@@ -369,11 +363,11 @@ static void write_sample(struct writer *w, size_t i)
 	to = reserve(w, HEAD_MAX + size);
 	if (!to)
 		return;
-	to = put_head(to, PPROF_SAMPLE, size);
-	to = put_head(to, 1, id_size);
+	to = wire_put_head(to, PPROF_SAMPLE, size);
+	to = wire_put_head(to, 1, id_size);
 	for (uint32_t j = 0; j < sample->depth; j++)
 		to = wire_put_varint(to, (uint64_t)frames[j] + 1);
-	to = put_head(to, 2, value_size);
+	to = wire_put_head(to, 2, value_size);
 	for (size_t j = 0; j < p->value_type_count; j++)
 		to = wire_put_varint(to, values[j]);
 	if (w->label_size)
@@ -393,8 +387,7 @@ static void write_walls(struct writer *w)
 	for (size_t i = 0; i < p->wall_count && !w->err; i++) {
 		const struct profile_wall *wall = &p->walls[i];
 		uint8_t fields[WALL_FIELDS_MAX], *end = fields, *to;
-		uint8_t tag[WIRE_VARINT_MAX];
-		size_t size, tag_size;
+		size_t size;
 
 		set_labels(w, &p->labels[wall->labels]);
 		w->label_number = wall->labels;
@@ -404,12 +397,10 @@ static void write_walls(struct writer *w)
 		end = put_number(end, 5, wall->blocked_ns);
 		end = put_number(end, 6, wall->unknown_ns);
 		size = end - fields + w->label_size;
-		tag_size = wire_put_varint(tag, PPROF_WALL << 3 | WIRE_BYTES) - tag;
-		to = reserve(w, tag_size + WIRE_VARINT_MAX + size);
+		to = reserve(w, 2 * WIRE_VARINT_MAX + size);
 		if (!to)
 			return;
-		memcpy(to, tag, tag_size);
-		to = wire_put_varint(to + tag_size, size);
+		to = wire_put_head(to, PPROF_WALL, size);
 		memcpy(to, fields, end - fields);
 		to += end - fields;
 		if (w->label_size)
@@ -516,8 +507,7 @@ static void write_ticks(struct writer *w)
 	to = reserve(w, 5 * WIRE_VARINT_MAX);
 	if (!to)
 		return;
-	to = wire_put_varint(to, PPROF_TICKS << 3 | WIRE_BYTES);
-	to = wire_put_varint(to, size);
+	to = wire_put_head(to, PPROF_TICKS, size);
 	to = wire_put_varint(to, TIME_UNIT_NS);
 	to = wire_put_varint(to, last);
 	written(w, wire_put_varint(to, w->tick_count));
@@ -592,8 +582,7 @@ static void write_waits(struct writer *w)
 	to = reserve(w, 5 * WIRE_VARINT_MAX);
 	if (!to)
 		goto out;
-	to = wire_put_varint(to, PPROF_WAITS << 3 | WIRE_BYTES);
-	to = wire_put_varint(to, size);
+	to = wire_put_head(to, PPROF_WAITS, size);
 	to = wire_put_varint(to, unit_ns);
 	to = wire_put_varint(to, last);
 	written(w, wire_put_varint(to, count));
@@ -831,7 +820,7 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 			if (options->utf8 && !clean)
 				fail(w, error_no_memory(e));
 			if (to)
-				written(w, put_head(to, PPROF_STRING_TABLE, strlen(text)));
+				written(w, wire_put_head(to, PPROF_STRING_TABLE, strlen(text)));
 			emit_raw(w, text, strlen(text));
 			free(clean);
 		}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/speedscope/speedscope.h"
-
+/*
+ * JSON of www.speedscope.app (file-format-schema.json of its sources), only written: a profile of
+ * the kind "sampled" for each thread, its stacks in the order of time where that is known.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/format.h"
 #include "format/json_text.h"
 #include "format/pieces.h"
 #include "profile/pc_name.h"
@@ -229,11 +232,9 @@ static int speedscope_write(const struct profile *p, const struct format_options
 	return err ? error_no_memory(e) : 0;
 }
 
-static const char *const extensions[] = { ".speedscope.json", ".speedscope", NULL };
-
 const struct format format_speedscope = {
 	.name = "speedscope",
-	.extensions = extensions,
+	.extensions = (const char *const[]){ ".speedscope.json", ".speedscope", NULL },
 	.keeps = KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(INLINED) | KEEPS(THREADS) | KEEPS(COMMAND),
 	.is_text = true,
 	.write = speedscope_write,
