@@ -10,10 +10,9 @@ cd "$work" || exit
 
 record() {
 	begin services "$progs/services"
-	record_begin services record -a --chains -q -o x.pb.gz
+	record_begin services record --chains -q -o x.pb.gz -p "$(pgrep -P "$pid" -d ,),$pid"
 	send_line services go
 	wait "$pid"
-	kill -INT "$recorder"
 	wait "$recorder"
 }
 check "three processes and a lock are recorded" record
@@ -55,7 +54,9 @@ for i, r in enumerate(requests):
 	back = node(front, "waits", "front", "back")
 	lock = node(back, "waits", "back", "holder")
 	value = eval(sys.argv[1].replace("\n", " "))
-	print(i, value, m)
+	print(i, bool(value), m)
+	for n in j["tree"] if not value else []:
+		print(" " * n["depth"], *[n[k] for k in ("ns", "kind", "name", "reason", "waker", "why") if k in n])
 	right &= bool(value)
 sys.exit(not right)' "$1"
 }

@@ -36,8 +36,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int work[2], held[2]; /* pipes of back and holder */
 static uint64_t slept_ns, held_ns;
 
-/* A time in which this thread is not runnable without a CPU passes, from any begin on. */
-static uint64_t own_clock(void)
+/* For how long this thread was runnable without a CPU so far. */
+static unsigned long long delay_ns(void)
 {
 	FILE *in = fopen("/proc/thread-self/schedstat", "r");
 	unsigned long long delay;
@@ -45,7 +45,21 @@ static uint64_t own_clock(void)
 	if (!in || fscanf(in, "%*u %llu", &delay) != 1)
 		exit(2);
 	fclose(in);
-	return clock_ns(CLOCK_MONOTONIC) - delay;
+	return delay;
+}
+
+/* CLOCK_MONOTONIC without that time. */
+static uint64_t own_clock(void)
+{
+	unsigned long long before, after = delay_ns();
+	uint64_t now;
+
+	do {
+		before = after;
+		now = clock_ns(CLOCK_MONOTONIC);
+		after = delay_ns();
+	} while (before != after);
+	return now - before;
 }
 
 /* Returns once a thread waits: what is done then is all in its wait. */

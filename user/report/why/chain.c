@@ -389,7 +389,7 @@ static void add_work(struct walk *w, uint32_t parent, uint32_t thread, size_t fo
 		uint64_t from = since_ns;
 
 		w->c->steps++;
-		if (kind->state != THREAD_IDLE)
+		if (kind->state != THREAD_IDLE || is_for_holder(kind))
 			continue;
 		/* Without a thread that sent it to work, it was busy with something of its own. */
 		if (!kind->waker_tid ||

@@ -14,8 +14,8 @@
  * pace. */
 #define ROUNDING_NS 2000
 
-/* Clocks of the account and of waits agree no better. Bound: pace. */
-#define CERTAIN_SHARE 0.95
+/* Waits without times that are less of the time between others do not matter. Bound: pace. */
+#define CERTAIN_SHARE 0.01
 
 struct making {
 	struct segments *s;
@@ -60,6 +60,7 @@ static int find_thread(struct making *m, const struct profile_labels *labels, ui
 
 static int find_threads(struct making *m, const struct profile *p)
 {
+	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
 	struct segments *s = m->s;
 	uint32_t number;
 	int err = 0;
@@ -76,6 +77,12 @@ static int find_threads(struct making *m, const struct profile *p)
 		kind->waker = profile_tag_text(labels, TAG_WAKER);
 		if (tid && number_parse(tid, 1, UINT32_MAX, &waker) == 0)
 			kind->waker_tid = waker;
+		/* The first wait of a thread, for its creator, is before its life. */
+		if (!err && wall < p->value_type_count && kind->state != THREAD_RAN &&
+		    !(kind->reason_size == 5 && memcmp(kind->reason, "start", 5) == 0))
+			add_u64(labels->tid ? &s->threads[kind->thread].untimed_ns
+					    : &s->unattributed_ns,
+				magnitude(p->values[i * p->value_type_count + wall]));
 	}
 	for (size_t i = 0; i < p->wall_count && !err; i++) {
 		err = find_thread(m, &p->labels[p->walls[i].labels], &number);
@@ -125,7 +132,9 @@ static int group(struct segments *s, const struct profile *p)
 	}
 	for (size_t i = 0; i < p->waits.count; i++) {
 		const struct timed_wait *w = &p->waits.waits[i];
+		struct segment_thread *t = &s->threads[s->kinds[w->sample].thread];
 
+		t->untimed_ns -= w->length_ns < t->untimed_ns ? w->length_ns : t->untimed_ns;
 		s->all[first[s->kinds[w->sample].thread + 1]++] =
 			(struct segment){ w->since_ns, w->since_ns + w->length_ns, w->sample,
 					  w->cpu };
@@ -179,13 +188,6 @@ static void clean(struct segments *s, struct segment_thread *t)
 	t->count = kept;
 }
 
-static bool has_lost_times(const struct profile *p)
-{
-	const struct profile_totals *t = &p->totals;
-
-	return !p->waits.complete || t->wait_times_lost || t->waits_lost || t->waits_no_room;
-}
-
 /*
  * A thread that began in the recording has been runnable first; all others were there when that
  * began. How long it lived is in the account.
@@ -214,9 +216,15 @@ static void find_life(const struct segments *s, struct segment_thread *t)
 	for (const struct segment *segment = first; segment <= last; segment++)
 		slept_ns += segment->until_ns - segment->since_ns;
 	ran_ns = t->life.until_ns - t->life.since_ns - slept_ns;
-	if (t->wall_ns && has_lost_times(s->p) &&
-	    (double)t->ran_ns < CERTAIN_SHARE * (double)ran_ns)
-		t->certain = (double)t->ran_ns / (double)ran_ns;
+	/* The account of a thread has all its waits, but also what interrupts and the host took. */
+	if (s->unattributed_ns && t->wall_ns > t->ran_ns + slept_ns + t->untimed_ns) {
+		uint64_t missing_ns = t->wall_ns - t->ran_ns - slept_ns - t->untimed_ns;
+
+		t->untimed_ns += missing_ns < s->unattributed_ns ? missing_ns : s->unattributed_ns;
+	}
+	if (t->untimed_ns > CERTAIN_SHARE * (double)ran_ns)
+		t->certain =
+			t->untimed_ns < ran_ns ? 1 - (double)t->untimed_ns / (double)ran_ns : 0;
 }
 
 static int by_cpu(const void *left, const void *right)

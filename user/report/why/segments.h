@@ -30,10 +30,12 @@ struct segment_thread {
 	 * where that began.
 	 */
 	struct time_interval life;
-	uint64_t wall_ns, ran_ns; /* by the account; 0: unknown */
+	uint64_t wall_ns;    /* its life by the account; 0: unknown */
+	uint64_t ran_ns;     /* by the account */
+	uint64_t untimed_ns; /* of its waits, by their sums: it is unknown when these were */
 	/*
-	 * The part of the time between its waits in which it did run: less than 1 where times of
-	 * waits were lost.
+	 * The part of the time between its waits in which it did run: less than 1 where waits
+	 * have no times.
 	 */
 	double certain;
 };
@@ -59,7 +61,8 @@ struct segments {
 	struct time_interval recorded;
 	struct segment_thread *threads;
 	size_t thread_count;
-	struct segment *all; /* by thread and time */
+	uint64_t unattributed_ns; /* waits of which it is unknown whose they were */
+	struct segment *all;	  /* by thread and time */
 	size_t count;
 	struct segment_kind *kinds; /* by the number of the sample */
 	struct segment_tick {
