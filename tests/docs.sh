@@ -408,7 +408,7 @@ check "completion: lengths of slots of time" offers_only $'100ms\n10m\n10ms\n10s
 check "completion: lengths of slots of time, behind =" offers 100ms report --by = time :
 check "completion: fields of top, which has no host, time or waker" \
 	offers_only $'address\ncomm\ncontainer\ncpu\nfunction\nimage\nline\nprocess\nsource\nthread\ntitle\nunit\nuser' top --by ''
-check "completion: states of threads" offers_only $'blocked\nidle\nran\nrunnable\nundecided' report --state ''
+check "completion: states of threads" offers_only $'blocked\nidle\non-cpu\nrunnable' report --state ''
 check "completion: reasons of waits" offers_only $'signal\nsleep\nsocket\nstart\nstopped' report --reason s
 check "completion: values" offers_only $'wall\nwoke' flamegraph --value w
 check "completion: a short list of values" offers_only $'function\nprocess\nthread' flamegraph --by ''

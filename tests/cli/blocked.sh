@@ -84,7 +84,7 @@ check "a wait that is under way at both ends: recorded" wait "$recorder"
 # all_blocked NAME: it has one thread, which was blocked all the time. What lies between the begins of the account and of
 # the waits has no reason.
 all_blocked() {
-	json "(lambda w: w['threads'] == 1 and w['wall_ns'] >= 1e9 and w['ran_ns'] == 0 and
+	json "(lambda w: w['threads'] == 1 and w['wall_ns'] >= 1e9 and w['on_cpu_ns'] == 0 and
 		w['blocked_ns'] == w['wall_ns'] and
 		w['blocked_by']['pipe'] + w['blocked_by'].get('unknown', 0) >= w['blocked_ns'] and
 		w['blocked_by']['pipe'] > 0.5 * w['blocked_ns'])(j['wall'])" "$work/$1.json"
@@ -92,9 +92,9 @@ all_blocked() {
 check "a wait that is under way at both ends: its whole time, by its reason" all_blocked late
 check "its stack is whole" exits_0_and_prints "_IO_file_underflow" "$profiltool" report -q --value wall --tree "$work/late.pb.gz"
 check "its time is in seconds" exits_0_and_prints "^self s  *self%  *total s  *total%  " "$profiltool" report -q --value wall "$work/late.pb.gz"
-check "the image of what did not run is that" exits_0_and_prints "\[undecided: pipe\] *\[off CPU\]$" "$profiltool" report -q \
+check "the image of what did not run is that" exits_0_and_prints "\[blocked: pipe\] *\[off CPU\]$" "$profiltool" report -q \
 	--value wall "$work/late.pb.gz"
-check "which may be idle, or stuck" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --value wall "$work/late.pb.gz"
+check "what may be idle, or stuck, is blocked" exits_0_and_prints "\[blocked: pipe\]" "$profiltool" report -q --value wall "$work/late.pb.gz"
 
 if make_control_group; then
 	echo "$pid" >"$group/cgroup.procs"
@@ -155,8 +155,9 @@ cp "$work/out" "$work/switch.json"
 # rarely for that.
 check "what costs too much: stacks are left out, and nothing else" json "(lambda w:
 	(w['waits_spared'] > 0 or w['waits_cost_ns'] <= 10e6 + 0.01 * w['wall_ns']) and
-	w['waits_lost'] == 0 and w['blocked_by']['pipe'] > 0.9 * (w['blocked_ns'] - w['blocked_by'].get('child', 0)) > 0 and
-	w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'])(j['wall'])" "$work/switch.json"
+	w['waits_lost'] == 0 and w['blocked_by'].get('pipe', 0) + w['idle_by'].get('pipe', 0) >
+	0.9 * (w['blocked_ns'] + w['idle_ns'] - w['blocked_by'].get('child', 0)) > 0 and
+	w['wall_ns'] == w['on_cpu_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['idle_ns'] + w['unknown_ns'])(j['wall'])" "$work/switch.json"
 check "what costs too much: it is said" exits 0 "$profiltool" report "$work/switch.pb.gz"
 is_said() {
 	json "j['wall']['waits_spared'] == 0" "$work/switch.json" || says "have a reason, but no stack"
@@ -184,8 +185,9 @@ check "too many different stacks of waits: it is said how many have none" \
 	says "of the waits have a reason, but no stack: there was no room"
 cp "$work/out" "$work/places.json"
 check "too many different stacks of waits: their reason is right, and so is the account" json "(lambda w:
-	0 < w['waits_no_room'] < w['waits'] and w['blocked_by']['sleep'] > 0.9 * w['blocked_ns'] and
-	w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'])(j['wall'])" "$work/places.json"
+	0 < w['waits_no_room'] < w['waits'] and w['blocked_by'].get('sleep', 0) + w['idle_by'].get('sleep', 0) >
+	0.9 * (w['blocked_ns'] + w['idle_ns']) and
+	w['wall_ns'] == w['on_cpu_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['idle_ns'] + w['unknown_ns'])(j['wall'])" "$work/places.json"
 check "too many different stacks of waits: the file keeps the number" test \
 	"$(grep -o '"waits_no_room": *[0-9]*' <("$profiltool" report --json "$work/places.pb.gz" 2>/dev/null))" = \
 	"$(grep -o '"waits_no_room": *[0-9]*' "$work/places.json")"
@@ -204,18 +206,18 @@ check "new threads: all blocked time has a reason, or it is said" json "(lambda 
 state=$work/us1000.pb.gz
 check "--reason: waits for this alone" exits_0_and_prints "wait_lock" "$profiltool" report -q --reason lock "$state"
 check "--reason: no others" lacks "wait_pipe" "$work/printed"
-check "--state ran: no waits" exits_0_and_prints "blocked" "$profiltool" report -q --state ran "$state"
-check "--state ran: no waits" lacks ": pipe]" "$work/printed"
-check "--state with --idle=hide" exits_0_and_prints "\[undecided: pipe\]" "$profiltool" report -q --state undecided \
+check "--state on-cpu: no waits" exits_0_and_prints "blocked" "$profiltool" report -q --state on-cpu "$state"
+check "--state on-cpu: no waits" lacks ": pipe]" "$work/printed"
+check "--state with --idle=hide" exits_0_and_prints "\[blocked: pipe\]" "$profiltool" report -q --state blocked \
 	--idle=hide "$work/late.pb.gz"
-check "--idle=hide chooses no other states" exits 4 "$profiltool" report -q --state blocked --idle=hide "$work/late.pb.gz"
-check "what is kept is a share of the wall time" says "--state blocked --idle=hide keeps 0.00 % of the wall time"
+check "--idle=hide chooses no other states" exits 4 "$profiltool" report -q --state idle --idle=hide "$work/late.pb.gz"
+check "what is kept is a share of the wall time" says "--state idle --idle=hide keeps 0.00 % of the wall time"
 check "and if that is none, the states and reasons there are" says "; waits are for: "
 check_rows <<EOF
 NAME --state: what it takes
 RUN $profiltool report --state asleep $state
 STATUS 2
-EXPECT --state takes one of ran, runnable, blocked, idle, undecided, not "asleep"
+EXPECT --state takes one of on-cpu, runnable, blocked, idle, not "asleep"
 
 NAME --reason: an unknown one is refused, not without waits
 RUN $profiltool report --reason lokc $state

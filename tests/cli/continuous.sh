@@ -375,10 +375,10 @@ check "windows have the wall time of all threads, which --status adds up" python
 import json, sys
 status, report = (json.load(open(f)) for f in sys.argv[1:])
 wall = report["wall"]
-parts = ("ran", "runnable", "blocked", "unknown")
+parts = ("on_cpu", "runnable", "blocked", "unknown")
 right = all(wall[part + "_ns"] == status["wall_%s_nanoseconds_total" % part] for part in parts) and \
 	wall["wall_ns"] == sum(wall[part + "_ns"] for part in parts) and \
-	wall["ran_ns"] > 0 and 0 < status["wall_threads"] <= wall["threads"] and \
+	wall["on_cpu_ns"] > 0 and 0 < status["wall_threads"] <= wall["threads"] and \
 	wall["throttled_ns"] == sum(g["throttled_ns"] for g in wall["throttled"]) == status["wall_throttled_nanoseconds_total"]
 if not right:
 	print(wall, status)

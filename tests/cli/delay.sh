@@ -127,7 +127,7 @@ check "folded files have the value that is asked for: the sum" \
 	test "$(awk '{ sum += $NF } END { printf "%.0f", sum }' "$work/b.folded")" -eq "$all"
 check "report has columns of the delay" grep -qE '^ *self +self% +total +total% +delay s +delay% +function' \
 	<("$profiltool" report --delay "$batch" 2>/dev/null)
-check "a summary says for how long threads waited" grep -qE 'delay: threads waited [0-9.]+ s for a CPU' \
+check "a summary says for how long threads waited" grep -qE 'delay to others: they were runnable [0-9.]+ s' \
 	<("$profiltool" report "$batch" 2>&1)
 check "rows without a delay are left out" test -z \
 	"$("$profiltool" report -q --value delay "$batch" | awk 'NR > 1 && $1 == 0 && $2 == 0 && $4 == 0 && $3 == "0.000"' | grep -v more)"

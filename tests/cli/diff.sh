@@ -19,7 +19,7 @@ diff_of() {
 waits() {
 	{
 		[ $# -eq 1 ] || echo '0 1 30 17 17 sh main;loop'
-		echo "30 =${!#} 1 17 17 sh main;[undecided: sleep]"
+		echo "30 =${!#} 1 17 17 sh main;[blocked: sleep]"
 	} | "$build/tests/unit/times_make" "$work/wait-$1.pb.gz" 1795000000000000000 $((30 + ${!#})) one wall
 }
 waits one 200
@@ -27,11 +27,11 @@ waits two 400
 waits=("$work/wait-one.pb.gz" "$work/wait-two.pb.gz")
 check "diff compares the time of waits" exits 0 "$profiltool" diff --value wall --json --normalize time "${waits[@]}"
 check "a wait that became longer is a row" json \
-	"[(r['old_seconds'], r['new_seconds']) for r in j['rows'] if r['name'] == '[undecided: sleep]'] == [(0.2, 0.4)]" "$work/out"
+	"[(r['old_seconds'], r['new_seconds']) for r in j['rows'] if r['name'] == '[blocked: sleep]'] == [(0.2, 0.4)]" "$work/out"
 check "waits are compared by their rate" exits 0 "$profiltool" diff --value wall "${waits[@]}"
 check "their times are in seconds" grep -Eq '^ *old s +old ms/s +new s +new ms/s +diff ms/s ' "$work/out"
 check "in the summary, too" says ' s of wall time; '
-check "a row has the seconds of both" grep -Eq '^ *0\.200 +[0-9.]+ +0\.400 .*\[undecided: sleep\]' "$work/out"
+check "a row has the seconds of both" grep -Eq '^ *0\.200 +[0-9.]+ +0\.400 .*\[blocked: sleep\]' "$work/out"
 check "a diff of samples names the value of waits" exits 0 "$profiltool" diff "${waits[@]}"
 check "which compares them" says "both have waits: --value wall compares them"
 waits 100

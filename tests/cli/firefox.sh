@@ -116,17 +116,17 @@ check "functions, their files and lines" about lines.firefox.json '(lambda f: so
 
 # --- Waits ---
 
-printf '%s\n' '0 1 150 17 17 web main;serve' '200 =250 2 17 17 web main;poll;[undecided: sleep]' \
-	'700 =30 1 17 17 web main;serve;[blocked: disk]' '730 =4 1 17 17 web main;serve;[waiting for a CPU]' |
+printf '%s\n' '0 1 150 17 17 web main;serve' '200 =250 2 17 17 web main;poll;[idle: sleep]' \
+	'700 =30 1 17 17 web main;serve;[blocked: disk]' '730 =4 1 17 17 web main;serve;[runnable: no free CPU]' |
 	"$build/tests/unit/times_make" waits.pb.gz 1795000000000000000 1000 one wall
 check "waits are written" exits 0 "$profiltool" convert -q --value wall waits.pb.gz waits.firefox.json
 check "a wait has its time and its length" about waits.firefox.json '(lambda t:
-	[(s, at, w) for s, at, w in t if w != 1] == [(["main", "poll", "[undecided: sleep]"], 200, 250),
-	(["main", "poll", "[undecided: sleep]"], 450, 250), (["main", "serve", "[blocked: disk]"], 700, 30),
-	(["main", "serve", "[waiting for a CPU]"], 730, 4)] and
+	[(s, at, w) for s, at, w in t if w != 1] == [(["main", "poll", "[idle: sleep]"], 200, 250),
+	(["main", "poll", "[idle: sleep]"], 450, 250), (["main", "serve", "[blocked: disk]"], 700, 30),
+	(["main", "serve", "[runnable: no free CPU]"], 730, 4)] and
 	[at for s, at, w in t if w == 1] == list(range(150)))(threads["web", 17])'
 check "and its state as a category" about waits.firefox.json '(lambda categories: categories ==
-	["User", "Blocked or idle", "Blocked", "Waiting for a CPU"])([meta["categories"][frames["category"][stacks["frame"][s]]]["name"]
+	["User", "Idle", "Blocked", "Runnable (no free CPU)"])([meta["categories"][frames["category"][stacks["frame"][s]]]["name"]
 	for s in dict.fromkeys(s for t in j["threads"] for s in t["samples"]["stack"])])'
 
 finish

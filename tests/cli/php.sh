@@ -133,7 +133,7 @@ check "a flame graph has a script's functions" \
 options=(--wall)
 record_script waits waits
 options=()
-check "waits have a script's functions" grep -qE '\[(blocked|idle|undecided): sleep\];.*;usleep;sleep_here [^;]*;waits [^;]*;{main} ' \
+check "waits have a script's functions" grep -qE '\[(blocked|idle): sleep\];.*;usleep;sleep_here [^;]*;waits [^;]*;{main} ' \
 	<("$profiltool" dump waits.pb.gz)
 
 # --- A page of a server ---

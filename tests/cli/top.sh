@@ -260,7 +260,7 @@ check "Down scrolls no further than there is" key Down '^burn_sixty in '
 check "q: back" key q '^functions by self'
 check "c without stacks: what it needs" key c 'profiltool top -g'
 check "w: the states of threads" key w '^States of processes in '
-check "with their sums" shows '^2 threads, [0-9.]+ s = ran [0-9.]+ s \+ waited for a CPU [0-9.]+ s \+ blocked [0-9.]+ s'
+check "with their sums" shows '^2 threads, [0-9.]+ s = on CPU [0-9.]+ s \+ runnable [0-9.]+ s \+ blocked [0-9.]+ s \+ idle [0-9.]+ s'
 check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
 check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
 tm resize-window -x 80 -y 24

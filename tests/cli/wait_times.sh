@@ -78,18 +78,18 @@ rows() {
 		r) for r in j['rows']])" rows.json
 }
 check "report --by time has in each row the waits that were in it" rows \
-	"rows and all(r['runnable_ns'] == among(b, b + 10**7, 'waiting') and
-	r['runnable_ns'] + r['blocked_ns'] == among(b, b + 10**7) for b, r in rows)"
+	"rows and all(r['runnable_ns'] == among(b, b + 10**7, 'runnable') and
+	r['runnable_ns'] + r['blocked_ns'] + r['idle_ns'] == among(b, b + 10**7) for b, r in rows)"
 check "and in all rows together all waits" rows \
-	"sum(r['runnable_ns'] + r['blocked_ns'] for b, r in rows) == sum(w[1] for w in waits)"
+	"sum(r['runnable_ns'] + r['blocked_ns'] + r['idle_ns'] for b, r in rows) == sum(w[1] for w in waits)"
 check "a thread that computes is not blocked in these rows" rows \
-	"(lambda k: len(k) > 1 and all(r['blocked_ns'] == 0 for b, r in k))(
+	"(lambda k: len(k) > 1 and all(r['blocked_ns'] == r['idle_ns'] == 0 for b, r in k))(
 	[(b, r) for b, r in rows if phases['computes'][0] <= b and b + 10**7 <= phases['computes'][1]])" --comm computes
 check "--state and --reason choose what rows count" rows \
 	"all(r['blocked_ns'] == sum(max(0, min(w[0] + w[1], b + 10**7) - max(w[0], b)) for w in waits
 	if ': lock]' in w[2]) and r['runnable_ns'] == 0 and r['samples'] == 0 for b, r in rows)" --reason lock
 check "--by time prints seconds of both" exits 0 "$profiltool" report -q --by time:100ms phases.pb.gz
-check "with their titles" grep -qE '^samples +cpu s +CPUs +runnable s +blocked s +time$' out
+check "with their titles" grep -qE '^samples +cpu s +CPUs +runnable s +blocked s +idle s +time$' out
 check "what no thread did is no sample, and no other error" exits 4 "$profiltool" report -q --by time:100ms --comm nobody phases.pb.gz
 
 # --- A part of the recording ---
@@ -109,15 +109,15 @@ part() {
 read -r _ begin end < <(grep ^sleeps phases.out)
 read -r _ lock_begin _ < <(grep ^locks phases.out)
 check "a part in the middle of a sleep has the part of the sleep" part \
-	"sum(r['self'] for r in j['functions']) == sum(j['wall'][k] for k in ('ran_ns', 'runnable_ns', 'blocked_ns')) ==
-	j['wall']['wall_ns'] and j['wall']['blocked_ns'] + j['wall']['runnable_ns'] == among(b, e) > 0" \
+	"sum(r['self'] for r in j['functions']) == sum(j['wall'][k] for k in ('on_cpu_ns', 'runnable_ns', 'blocked_ns', 'idle_ns')) ==
+	j['wall']['wall_ns'] and j['wall']['blocked_ns'] + j['wall']['idle_ns'] + j['wall']['runnable_ns'] == among(b, e) > 0" \
 	$((begin + 100000000)) $((begin + 200000000)) --value wall
-check "and its reasons" part "j['wall']['blocked_by'].get('sleep', 0) == among(b, e, 'idle: sleep') +
-	among(b, e, 'blocked: sleep') + among(b, e, 'undecided: sleep') and sum(j['wall']['blocked_by'].values()) ==
+check "and its reasons" part "all(j['wall'][s + '_by'].get('sleep', 0) == among(b, e, s + ': sleep')
+	for s in ('blocked', 'idle')) and sum(j['wall']['blocked_by'].values()) ==
 	j['wall']['blocked_ns']" $((begin + 100000000)) $((end + 100000000))
 check "the threads of a part have their part of the wall time" part \
-	"sum(r['wall']['blocked_ns'] for r in j['rows']) == among(b, e) - among(b, e, 'waiting') and
-	all(r['wall']['wall_ns'] == sum(r['wall'][k] for k in ('ran_ns', 'runnable_ns', 'blocked_ns')) for r in j['rows'])" \
+	"sum(r['wall']['blocked_ns'] + r['wall']['idle_ns'] for r in j['rows']) == among(b, e) - among(b, e, 'runnable') and
+	all(r['wall']['wall_ns'] == sum(r['wall'][k] for k in ('on_cpu_ns', 'runnable_ns', 'blocked_ns', 'idle_ns')) for r in j['rows'])" \
 	"$begin" $((lock_begin + 100000000)) --by thread
 check "the part before the lock has no wait for it" part "not among(b, e, 'blocked: lock') or
 	j['wall']['blocked_by']['lock'] > 0" "$begin" "$end"

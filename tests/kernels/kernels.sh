@@ -25,14 +25,14 @@ found() {
 # closes: the account of wall time adds up, and there are waits.
 closes() {
 	cat "$results/wall.err"
-	ran wall && json "(lambda w: w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'] and
-		w['blocked_by']['kernel'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'])(j['wall'])" \
+	ran wall && json "(lambda w: w['wall_ns'] == w['on_cpu_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['idle_ns'] + w['unknown_ns'] and
+		w['idle_by']['kernel'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'])(j['wall'])" \
 		"$results/wall.json"
 }
 
 closes_without_reasons() {
 	complains wall 0 "without reasons and stacks of waits, which need Linux 5.18" &&
-		json "(lambda w: w['wall_ns'] == w['ran_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['unknown_ns'] and
+		json "(lambda w: w['wall_ns'] == w['on_cpu_ns'] + w['runnable_ns'] + w['blocked_ns'] + w['idle_ns'] + w['unknown_ns'] and
 			w['threads'] > 10 and w['blocked_ns'] > 0 and not any(w.get('blocked_by', {}).values()))(j['wall'])" \
 			"$results/wall.json"
 }
@@ -220,7 +220,7 @@ check_cycles() {
 check_owned() {
 	local k="$series: a user's own processes"
 
-	check "$k: by PID, with waits: shares" found owned "$(shares) and j['wall']['ran_ns'] > 0"
+	check "$k: by PID, with waits: shares" found owned "$(shares) and j['wall']['on_cpu_ns'] > 0"
 	check "$k: a command" found owned-command "samples('burn_*') > 100"
 	check "$k: root's is refused" complains owned-refused 5 "process 1 is closed to user 65534"
 }

@@ -5,7 +5,7 @@
  *
  *   tid
  *   since_ns, until_ns   CLOCK_MONOTONIC before and after the following were read
- *   ran_ns               its CPU time
+ *   on_cpu_ns               its CPU time
  *   waited_ns            for a CPU, without a wait that goes on: /proc/self/task/TID/schedstat
  *   blocked_ns           for how long it has slept at least
  *
@@ -109,7 +109,7 @@ static void print_thread(const struct waiting *w, const char *gap, unsigned int 
 	if (number > 1)
 		snprintf(of, sizeof(of), "%u", number);
 	printf("%s\"%s%s\": {\"tid\": %d, \"since_ns\": %" PRIu64 ", \"until_ns\": %" PRIu64
-	       ", \"ran_ns\": %" PRIu64 ", \"waited_ns\": %" PRIu64 ", \"blocked_ns\": %" PRIu64
+	       ", \"on_cpu_ns\": %" PRIu64 ", \"waited_ns\": %" PRIu64 ", \"blocked_ns\": %" PRIu64
 	       "}",
 	       gap, w->kind, of, w->tid, since, until, ran, waited, sleeps * 1000000);
 }

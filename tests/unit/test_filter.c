@@ -359,10 +359,10 @@ static void test_times_twice(void **state)
  */
 static struct profile *make_waits(void)
 {
-	static const char *const states[] = { "[blocked: lock]", "[waiting for a CPU]" };
+	static const char *const states[] = { "[blocked: lock]", "[runnable: no free CPU]" };
 	const int64_t values[][3] = { { 0, 0, 75 }, { 0, 0, 10 } };
 	struct profile_labels thread = { .pid = 7, .tid = 8, .comm = "web" };
-	struct profile_wall wall = { .threads = 1, .ran_ns = 1, .wall_ns = 1 };
+	struct profile_wall wall = { .threads = 1, .on_cpu_ns = 1, .wall_ns = 1 };
 	struct profile *p = make_times(false);
 	uint32_t labels, frame, sample[2];
 

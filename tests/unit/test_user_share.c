@@ -15,14 +15,14 @@
 
 /* Adds a process of a user, which ran for so long, with so many samples in a function of its own.
  */
-static void add_process(struct profile *p, const char *user, const char *name, uint64_t ran_ns,
+static void add_process(struct profile *p, const char *user, const char *name, uint64_t on_cpu_ns,
 			int64_t samples)
 {
 	struct profile_tag tags[] = { { "thread", name, 0, "" },
 				      { "unit", "web.service", 0, "" },
 				      { "user", user, 0, "" } };
 	struct profile_labels labels = { .comm = name, .tags = tags, .tag_count = 3 };
-	struct profile_wall wall = { .threads = 1, .wall_ns = ran_ns, .ran_ns = ran_ns };
+	struct profile_wall wall = { .threads = 1, .wall_ns = on_cpu_ns, .on_cpu_ns = on_cpu_ns };
 	struct profile_function function = { name, name, "", 0 };
 	struct profile_line line = { 0 };
 	uint32_t frame;
@@ -55,7 +55,7 @@ static struct profile *three_users(unsigned int crowd)
 }
 
 struct sums {
-	uint64_t walls, rows, ran_ns;
+	uint64_t walls, rows, on_cpu_ns;
 	int64_t samples;
 	size_t stacks, others; /* of which so many are of USER_SHARE_OTHERS */
 };
@@ -71,7 +71,7 @@ static struct sums sums_of(const struct profile *p, const char *user)
 			continue;
 		s.rows++;
 		s.walls += p->walls[i].threads;
-		s.ran_ns += p->walls[i].ran_ns;
+		s.on_cpu_ns += p->walls[i].on_cpu_ns;
 	}
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_labels *l = &p->labels[p->samples[i].labels];
@@ -96,7 +96,7 @@ static void check_limit(const struct user_share *share, struct sums *mallory)
 	assert_int_equal(user_share_limit(&p, share, &e), 0);
 	*mallory = sums_of(p, "mallory");
 	assert_int_equal(mallory->walls, 5000);
-	assert_int_equal(mallory->ran_ns, 5000 * 1000 + 5000ULL * 4999 / 2);
+	assert_int_equal(mallory->on_cpu_ns, 5000 * 1000 + 5000ULL * 4999 / 2);
 	assert_int_equal(mallory->samples, 2500);
 	for (int i = 0; i < 2; i++) {
 		struct sums s = sums_of(p, i ? "root" : "alice");

@@ -95,32 +95,32 @@ static void test_loop(void **state)
 	EXPECT("[idle: lock]", "WHLM", WAIT("fgLM", 1, WAIT_LOCK));
 }
 
-static void test_undecided(void **state)
+static void test_unclear(void **state)
 {
 	(void)state;
 	/* It never did anything else. */
-	EXPECT("[undecided: lock]", NULL, WAIT("fLM", 1, WAIT_LOCK));
-	EXPECT("[undecided: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
-	EXPECT("[undecided: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
+	EXPECT("[blocked: lock]", NULL, WAIT("fLM", 1, WAIT_LOCK));
+	EXPECT("[blocked: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
+	EXPECT("[blocked: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
 	EXPECT("[idle: accept]", NULL, WAIT("fLM", 1, WAIT_ACCEPT));
 	/* Its start waited once for its creator: that is no loop of requests. */
 	EXPECT("[idle: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT),
 	       { "fM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
 	EXPECT("[blocked: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT), WAIT("eM", 1, WAIT_POLL));
 	/* It came there once: that is no return. */
-	EXPECT("[undecided: lock]", "sHLM",
+	EXPECT("[blocked: lock]", "sHLM",
 	       { "fLM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
 	/* Two places are as low. */
-	EXPECT("[undecided: pipe]", "XYZM", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", "XYZM", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
 	/* What other threads do says nothing of it. */
-	EXPECT("[undecided: pipe]", NULL, WAIT("rAM", 1, WAIT_PIPE), WAIT("rBAM", 2, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", NULL, WAIT("rAM", 1, WAIT_PIPE), WAIT("rBAM", 2, WAIT_PIPE));
 	/* Its stack, or that of another wait, lacks its outer frames. */
-	EXPECT("[undecided: poll]", NULL, CUT_WAIT("eL", 1, WAIT_POLL, UNWIND_NO_ROWS),
+	EXPECT("[blocked: poll]", NULL, CUT_WAIT("eL", 1, WAIT_POLL, UNWIND_NO_ROWS),
 	       WAIT("rHLM", 1, WAIT_SOCKET));
 	EXPECT("[idle: poll]", NULL, WAIT("eLM", 1, WAIT_POLL),
 	       CUT_WAIT("e", 1, WAIT_POLL, UNWIND_UNREADABLE), WAIT("rHLM", 1, WAIT_SOCKET));
 	/* Without a stack. */
-	EXPECT("[undecided: pipe]", NULL, WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", NULL, WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
 }
 
 static void test_reasons(void **state)
@@ -129,14 +129,14 @@ static void test_reasons(void **state)
 	EXPECT("[blocked: disk]", NULL, WAIT("rM", 1, WAIT_DISK), WAIT("eLM", 1, WAIT_POLL));
 	EXPECT("[blocked: child]", NULL, WAIT("wM", 1, WAIT_CHILD));
 	EXPECT("[idle: kernel]", NULL, WAIT("", 1, WAIT_KERNEL));
-	EXPECT("[waiting for a CPU]", NULL, WAIT("rM", 1, WAIT_CPU));
+	EXPECT("[runnable: no free CPU]", NULL, WAIT("rM", 1, WAIT_CPU));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_undecided),
+		cmocka_unit_test(test_unclear),
 		cmocka_unit_test(test_reasons),
 	};
 

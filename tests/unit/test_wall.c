@@ -9,22 +9,23 @@
 
 /* Adds to the wall time of threads of this name. */
 static void add_wall(struct profile *p, const char *comm, uint64_t ran, uint64_t runnable,
-		     uint64_t blocked, uint64_t unknown)
+		     uint64_t blocked, uint64_t idle, uint64_t unknown)
 {
 	const struct profile_wall wall = {
 		.labels = add_labels(p, 7, 8, comm, false),
 		.threads = 1,
-		.wall_ns = ran + runnable + blocked + unknown,
-		.ran_ns = ran,
+		.wall_ns = ran + runnable + blocked + idle + unknown,
+		.on_cpu_ns = ran,
 		.runnable_ns = runnable,
 		.blocked_ns = blocked,
+		.idle_ns = idle,
 		.unknown_ns = unknown,
 	};
 
 	assert_int_equal(profile_add_wall(p, &wall), 0);
 }
 
-/* Its wall times: "NAME THREADS WALL = RAN + RUNNABLE + BLOCKED + UNKNOWN; ". */
+/* Its wall times: "NAME THREADS WALL = ON-CPU + RUNNABLE + BLOCKED + IDLE + UNKNOWN; ". */
 static void assert_walls(const struct profile *p, const char *expected)
 {
 	char text[512] = "";
@@ -35,9 +36,9 @@ static void assert_walls(const struct profile *p, const char *expected)
 
 		used += snprintf(text + used, sizeof(text) - used,
 				 "%s %" PRIu64 " %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64
-				 " + %" PRIu64 "; ",
-				 p->labels[w->labels].comm, w->threads, w->wall_ns, w->ran_ns,
-				 w->runnable_ns, w->blocked_ns, w->unknown_ns);
+				 " + %" PRIu64 " + %" PRIu64 "; ",
+				 p->labels[w->labels].comm, w->threads, w->wall_ns, w->on_cpu_ns,
+				 w->runnable_ns, w->blocked_ns, w->idle_ns, w->unknown_ns);
 	}
 	assert_string_equal(text, expected);
 }
@@ -46,13 +47,15 @@ static struct profile *make_profile(void)
 {
 	struct profile *p = empty_profile(1000);
 
-	add_wall(p, "postgres", 1, 20, 300, 0);
-	add_wall(p, "nginx", 5, 0, 0, UINT32_MAX);
-	add_wall(p, "postgres", 4, 50, 600, 7);
+	add_wall(p, "postgres", 1, 20, 300, 2000, 0);
+	add_wall(p, "nginx", 5, 0, 0, 0, UINT32_MAX);
+	add_wall(p, "postgres", 4, 50, 600, 3000, 7);
 	return p;
 }
 
-#define MADE "postgres 2 982 = 5 + 70 + 900 + 7; nginx 1 4294967300 = 5 + 0 + 0 + 4294967295; "
+#define MADE                                                                               \
+	"postgres 2 5982 = 5 + 70 + 900 + 5000 + 7; nginx 1 4294967300 = 5 + 0 + 0 + 0 + " \
+	"4294967295; "
 
 static void adds_up(void **state)
 {
@@ -63,16 +66,18 @@ static void adds_up(void **state)
 	(void)state;
 	assert_walls(p, MADE);
 	assert_int_equal(all.threads, 3);
-	assert_true(all.wall_ns == all.ran_ns + all.runnable_ns + all.blocked_ns + all.unknown_ns);
-	add_wall(other, "sshd", 1, 0, 0, 0);
+	assert_true(all.wall_ns == all.on_cpu_ns + all.runnable_ns + all.blocked_ns + all.idle_ns +
+					   all.unknown_ns);
+	add_wall(other, "sshd", 1, 0, 0, 0, 0);
 	p->totals.known = other->totals.known = true;
 	p->totals.wall_lost = 3;
 	other->totals.wall_lost = 4;
 	assert_int_equal(profile_merge(sum, p, NULL, &e), 0);
 	assert_int_equal(profile_merge(sum, other, NULL, &e), 0);
-	assert_walls(sum,
-		     "postgres 4 1964 = 10 + 140 + 1800 + 14; "
-		     "nginx 2 8589934600 = 10 + 0 + 0 + 8589934590; sshd 1 1 = 1 + 0 + 0 + 0; ");
+	assert_walls(
+		sum,
+		"postgres 4 11964 = 10 + 140 + 1800 + 10000 + 14; "
+		"nginx 2 8589934600 = 10 + 0 + 0 + 0 + 8589934590; sshd 1 1 = 1 + 0 + 0 + 0 + 0; ");
 	assert_int_equal(sum->totals.wall_lost, 7);
 	profile_free(p);
 	profile_free(other);
@@ -87,7 +92,7 @@ static void is_selected(void **state)
 
 	(void)state;
 	assert_int_equal(profile_filter_labels(p, &filter, NULL), 0);
-	assert_walls(p, "postgres 2 982 = 5 + 70 + 900 + 7; ");
+	assert_walls(p, "postgres 2 5982 = 5 + 70 + 900 + 5000 + 7; ");
 	/* It is not known when. */
 	assert_int_equal(profile_filter_times(p, &interval, false), 0);
 	assert_walls(p, "");

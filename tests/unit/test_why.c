@@ -64,8 +64,8 @@ static void add_event(struct profile *p, const char *event)
 		struct profile_wall wall = { .threads = 1 };
 
 		wall.wall_ns = strtoull(state, NULL, 10) * NS_PER_MS;
-		wall.ran_ns = strtoull(reason, NULL, 10) * NS_PER_MS;
-		wall.blocked_ns = wall.wall_ns - wall.ran_ns;
+		wall.on_cpu_ns = strtoull(reason, NULL, 10) * NS_PER_MS;
+		wall.blocked_ns = wall.wall_ns - wall.on_cpu_ns;
 		assert_int_equal(profile_add_labels(p, &labels, &wall.labels), 0);
 		assert_int_equal(profile_add_wall(p, &wall), 0);
 		return;

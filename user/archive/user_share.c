@@ -63,7 +63,7 @@ static int by_time(const void *one, const void *other, void *context)
 	const uint32_t *a = one, *b = other;
 	const struct profile_wall *walls = ((const struct sharing *)context)->p->walls;
 
-	return compare_u64(walls[*b].ran_ns, walls[*a].ran_ns) ?: compare_u64(*a, *b);
+	return compare_u64(walls[*b].on_cpu_ns, walls[*a].on_cpu_ns) ?: compare_u64(*a, *b);
 }
 
 static void clear_seen(const struct sharing *s)

@@ -441,7 +441,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	err = err ?: sample_program_load(&c->sample, &settings, &c->gathered, e);
 	if (!err && c->victim.kind && !c->sample.knows_waiting) {
 		err = error_set_kind(e, ERROR_KERNEL_LACKS, EOPNOTSUPP,
-				     "this kernel does not let ticks know who waits for a CPU");
+				     "this kernel does not let ticks know who is runnable");
 		error_hint(e, "it requires CONFIG_FAIR_GROUP_SCHED; or omit --victim");
 	}
 	return err;

@@ -420,7 +420,8 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 
 /*
  * The wall time of a thread in the window: from its start or the window's begin to its exit or the
- * window's end. wall_ns = ran_ns + runnable_ns + blocked_ns + unknown_ns, by the scheduler's clock.
+ * window's end. wall_ns = on_cpu_ns + runnable_ns + blocked_ns + unknown_ns, by the scheduler's
+ * clock.
  */
 struct capture_wall {
 	pid_t pid, tid;	       /* as in capture_sample */
@@ -432,9 +433,9 @@ struct capture_wall {
 	char title[PROCESS_TITLE_SIZE]; /* "": none */
 	bool is_older;
 	uint64_t wall_ns;
-	uint64_t ran_ns;      /* CPU time */
-	uint64_t runnable_ns; /* it waited for a CPU */
-	uint64_t blocked_ns;  /* it waited for something else, or was stopped */
+	uint64_t on_cpu_ns;   /* CPU time */
+	uint64_t runnable_ns; /* no CPU was free */
+	uint64_t blocked_ns;  /* it slept, idle or not, or was stopped */
 	uint64_t unknown_ns;  /* at most this long: its end was lost */
 };
 

@@ -123,7 +123,7 @@ static void try_wall(struct requirements *r)
 		return;
 	}
 	requirement_add(r, "wall time", REQUIREMENT_OK,
-			"record --wall works: how long each thread ran, waited for a CPU and was "
+			"record --wall works: how long each thread was on a CPU, runnable and "
 			"blocked");
 	if (capture_no_waits(c)) {
 		q = requirement_add(r, "waits", REQUIREMENT_LIMITED,

@@ -556,7 +556,7 @@ static void limit_starts(struct waits *w, const struct stack_chunk *arena, uint6
 int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns,
 	       struct counts *counts, struct counts *wakers)
 {
-	/* Of each entry: its first part, and the number of its sample that waited for a CPU. */
+	/* Of each entry: its first part, and the number of its sample that was runnable. */
 	struct entry_samples {
 		size_t first;
 		uint32_t runnable;

@@ -77,7 +77,7 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e);
 
 /*
  * Adds them to `counts`: the count of each is its nanoseconds, its `waiting` how many waits these
- * were, its cpu the reason (enum wait_reason). A stack whose thread then waited for a CPU has
+ * were, its cpu the reason (enum wait_reason). A stack whose thread then was runnable has
  * another one, with WAIT_CPU. When they were is in counts.waits; without room for that, a part of
  * it. Adds who ended them to `wakers`: the count of each is the nanoseconds of these waits, and its
  * cpu WAKER_THREAD and the like. The arena is still that of the waits. blocked_ns: how long all

@@ -511,11 +511,11 @@ static int add_row(struct wall *wall, struct process_table *table, struct wall_t
 		after->waited_ns = before->waited_ns;
 	may_have_blocked = !before || before->blocks != after->blocks ||
 			   before->state == WALL_BLOCKED || after->state == WALL_BLOCKED;
-	row->ran_ns = after->ran_ns - (before ? before->ran_ns : 0);
+	row->on_cpu_ns = after->ran_ns - (before ? before->ran_ns : 0);
 	row->runnable_ns = after->waited_ns - (before ? before->waited_ns : 0);
-	rest = row->wall_ns - row->ran_ns - row->runnable_ns;
+	rest = row->wall_ns - row->on_cpu_ns - row->runnable_ns;
 	if (rest < CLOCKS_NS && (rest < 0 || !may_have_blocked))
-		row->wall_ns = row->ran_ns + row->runnable_ns;
+		row->wall_ns = row->on_cpu_ns + row->runnable_ns;
 	else if (may_have_blocked)
 		row->blocked_ns = rest;
 	else

@@ -331,7 +331,7 @@ static void account_window(struct recorder *r, struct profile *p)
 	}
 	s->unknown_images += profile_count_unmapped(p);
 	s->wall_threads = wall.threads;
-	s->ran_ns += wall.ran_ns;
+	s->on_cpu_ns += wall.on_cpu_ns;
 	s->runnable_ns += wall.runnable_ns;
 	s->blocked_ns += wall.blocked_ns;
 	s->unknown_ns += wall.unknown_ns;

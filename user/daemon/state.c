@@ -95,11 +95,11 @@ static const struct field {
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
 	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window"),
-	COUNTER(ran_ns, "wall_ran_nanoseconds_total", "CPU time of all threads"),
+	COUNTER(on_cpu_ns, "wall_on_cpu_nanoseconds_total", "CPU time of all threads"),
 	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total",
-		"Time in which threads waited for a CPU"),
+		"Time in which threads were runnable (no free CPU)"),
 	COUNTER(blocked_ns, "wall_blocked_nanoseconds_total",
-		"Time in which threads waited for something else"),
+		"Time in which threads were blocked, or idle"),
 	COUNTER(unknown_ns, "wall_unknown_nanoseconds_total",
 		"Time of threads of which neither is known"),
 	COUNTER(throttled_ns, "wall_throttled_nanoseconds_total",
@@ -540,8 +540,8 @@ static void print_state(const struct state *s, enum state_health health, const c
 						     : 0);
 	if (s->wall_threads)
 		printf("%-16s %" PRIu64 " in the last window\n"
-		       "%-16s ran %.2f s, waited for a CPU %.2f s, since the start\n",
-		       "threads", s->wall_threads, "", s->ran_ns / 1e9, s->runnable_ns / 1e9);
+		       "%-16s on CPU %.2f s, runnable %.2f s, since the start\n",
+		       "threads", s->wall_threads, "", s->on_cpu_ns / 1e9, s->runnable_ns / 1e9);
 	if (s->throttled_ns)
 		printf("%-16s %.2f s, by quotas of control groups\n", "throttled",
 		       s->throttled_ns / 1e9);

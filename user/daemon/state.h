@@ -68,7 +68,7 @@ struct state {
 	uint64_t unwind_no_room, unwind_too_large, unwind_deferred, unwind_evicted;
 	struct refusals refusals; /* of which each has its last time */
 	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
-	uint64_t wall_threads, ran_ns, runnable_ns, blocked_ns, unknown_ns;
+	uint64_t wall_threads, on_cpu_ns, runnable_ns, blocked_ns, unknown_ns;
 	uint64_t throttled_ns;			   /* that quotas stopped control groups */
 	uint64_t triggers_refused;		   /* too many in an hour */
 	uint64_t looks, looks_failed, last_look_s; /* for changes, that have ended */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "profile/pc_name.h"
+#include "profile/thread_walls.h"
 #include "util/sum.h"
 
 /*
@@ -757,75 +758,6 @@ static void keep_part(int64_t *value, uint64_t part, int64_t all)
 	*value = all > 0 ? (__int128)*value * part / all : 0;
 }
 
-static uint64_t thread_hash(const struct profile_labels *l)
-{
-	return hash_u64((uint64_t)l->pid << 32 | l->generation, l->tid);
-}
-
-struct thread_walls {
-	const struct profile *p;
-	const struct profile_labels *labels; /* of the thread that is looked for */
-};
-
-static bool is_of_thread(const void *array, uint32_t number, const void *key)
-{
-	const struct thread_walls *w = key;
-	const struct profile_labels *a =
-		&w->p->labels[((const struct profile_wall *)array)[number].labels];
-
-	return a->tid == w->labels->tid && a->pid == w->labels->pid &&
-	       a->generation == w->labels->generation;
-}
-
-/*
- * Replaces the threads' account by what the samples that are left say of them: the time in which
- * they ran is that of their ticks. Drops it where the profile does not tell when they waited.
- */
-static int cut_walls(struct profile *p)
-{
-	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
-	size_t count = wall < width ? p->wall_count : 0, kept = 0;
-	struct index threads = { 0 };
-	int err = 0;
-
-	for (size_t i = 0; i < count && !err; i++) {
-		p->walls[i].wall_ns = p->walls[i].ran_ns = p->walls[i].runnable_ns = 0;
-		p->walls[i].blocked_ns = p->walls[i].unknown_ns = 0;
-		err = index_add(&threads, thread_hash(&p->labels[p->walls[i].labels]), i);
-	}
-	for (size_t i = 0; i < p->sample_count && count && !err; i++) {
-		const struct thread_walls key = { p, &p->labels[p->samples[i].labels] };
-		uint32_t number =
-			index_find(&threads, thread_hash(key.labels), is_of_thread, p->walls, &key);
-		uint64_t ns = magnitude(p->values[i * width + wall]), *to;
-		const char *reason;
-		size_t size;
-
-		if (number == INDEX_NONE)
-			continue;
-		switch (profile_sample_state(p, &p->samples[i], &reason, &size)) {
-		case THREAD_RAN:
-			to = &p->walls[number].ran_ns;
-			break;
-		case THREAD_RUNNABLE:
-			to = &p->walls[number].runnable_ns;
-			break;
-		default:
-			to = &p->walls[number].blocked_ns;
-			break;
-		}
-		add_u64(to, ns);
-		add_u64(&p->walls[number].wall_ns, ns);
-	}
-	for (size_t i = 0; i < count; i++)
-		if (p->walls[i].wall_ns)
-			p->walls[kept++] = p->walls[i];
-	p->wall_count = kept;
-	index_free(&threads);
-	index_free(&p->wall_index);
-	return err;
-}
-
 int profile_filter_times(struct profile *p, const struct time_interval *interval, bool outside)
 {
 	struct time_interval all = { p->time_ns, p->time_ns };
@@ -906,7 +838,7 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	}
 	keep_samples(p, numbers);
 	p->arc_count = 0;
-	err = cut_walls(p);
+	err = profile_cut_walls(p);
 
 	duration_ns = p->duration_ns ?: all.until_ns - all.since_ns;
 	p->all_duration_ns = p->all_duration_ns ?: duration_ns;

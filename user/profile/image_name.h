@@ -10,7 +10,7 @@
 
 /* The kernel's name as an image. Files add the symbol it is relocated by: "..._text". */
 #define IMAGE_KERNEL "[kernel.kallsyms]"
-/* Of what stands for a thread that does not run: [waiting for a CPU], [blocked: lock]. */
+/* Of what stands for a thread that does not run: [runnable: no free CPU], [blocked: lock]. */
 #define IMAGE_OFF_CPU "[off CPU]"
 
 enum image_kind {

@@ -844,9 +844,10 @@ void profile_sum_wall(struct profile_wall *to, const struct profile_wall *from)
 {
 	add_u64(&to->threads, from->threads);
 	add_u64(&to->wall_ns, from->wall_ns);
-	add_u64(&to->ran_ns, from->ran_ns);
+	add_u64(&to->on_cpu_ns, from->on_cpu_ns);
 	add_u64(&to->runnable_ns, from->runnable_ns);
 	add_u64(&to->blocked_ns, from->blocked_ns);
+	add_u64(&to->idle_ns, from->idle_ns);
 	add_u64(&to->unknown_ns, from->unknown_ns);
 }
 

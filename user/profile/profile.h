@@ -184,13 +184,14 @@ struct profile_extra {
 };
 
 /*
- * The wall time of the threads that share labels: wall_ns = ran_ns + runnable_ns + blocked_ns +
- * unknown_ns. runnable: they waited for a CPU; unknown: at most this long, as their end was lost.
+ * The wall time of the threads that share labels: wall_ns = on_cpu_ns + runnable_ns + blocked_ns +
+ * idle_ns + unknown_ns. runnable: no CPU was free; blocked: all other waits that are not known to
+ * be idle, see profile_split_idle(); unknown: at most this long, as their end was lost.
  */
 struct profile_wall {
 	uint32_t labels;
 	uint64_t threads;
-	uint64_t wall_ns, ran_ns, runnable_ns, blocked_ns, unknown_ns;
+	uint64_t wall_ns, on_cpu_ns, runnable_ns, blocked_ns, idle_ns, unknown_ns;
 };
 
 struct profile_lost {

@@ -5,11 +5,30 @@
 #include <string.h>
 
 const char *const thread_state_names[THREAD_STATES] = {
-	[THREAD_RAN] = "ran",	[THREAD_RUNNABLE] = "runnable",	  [THREAD_BLOCKED] = "blocked",
-	[THREAD_IDLE] = "idle", [THREAD_UNDECIDED] = "undecided",
+	[THREAD_ON_CPU] = "on CPU",
+	[THREAD_RUNNABLE] = "runnable",
+	[THREAD_BLOCKED] = "blocked",
+	[THREAD_IDLE] = "idle",
 };
 
-#define RUNNABLE_FRAME "[waiting for a CPU]"
+const char *const thread_state_options[THREAD_STATES] = {
+	[THREAD_ON_CPU] = "on-cpu",
+	[THREAD_RUNNABLE] = "runnable",
+	[THREAD_BLOCKED] = "blocked",
+	[THREAD_IDLE] = "idle",
+};
+
+#define RUNNABLE_FRAME "[runnable: no free CPU]"
+
+/* The begins of frames that have a reason. */
+static const struct {
+	const char *begin;
+	enum thread_state state;
+} frames[] = {
+	{ "[blocked: ", THREAD_BLOCKED },
+	{ "[idle: ", THREAD_IDLE },
+	{ "[undecided: ", THREAD_BLOCKED },
+};
 
 void thread_state_frame(enum thread_state state, const char *reason,
 			char text[static THREAD_STATE_SIZE])
@@ -26,20 +45,19 @@ enum thread_state thread_state_of(const char *name, const char **reason, size_t 
 
 	*reason = NULL;
 	if (*name != '[')
-		return THREAD_RAN;
-	if (strcmp(name, RUNNABLE_FRAME) == 0)
+		return THREAD_ON_CPU;
+	if (strcmp(name, RUNNABLE_FRAME) == 0 || strcmp(name, "[waiting for a CPU]") == 0)
 		return THREAD_RUNNABLE;
-	for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++) {
-		size_t length = strlen(thread_state_names[state]);
+	for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++) {
+		size_t length = strlen(frames[i].begin);
 
-		if (strncmp(name + 1, thread_state_names[state], length) != 0 ||
-		    strncmp(name + 1 + length, ": ", 2) != 0 || name[all - 1] != ']')
+		if (strncmp(name, frames[i].begin, length) != 0 || name[all - 1] != ']')
 			continue;
-		*reason = name + length + 3;
-		*size = all - length - 4;
-		return state;
+		*reason = name + length;
+		*size = all - length - 1;
+		return frames[i].state;
 	}
-	return THREAD_RAN;
+	return THREAD_ON_CPU;
 }
 
 enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,

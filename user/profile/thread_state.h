@@ -9,26 +9,29 @@
  * state and, in brackets with it, for what the thread waited: [blocked: lock].
  */
 enum thread_state {
-	THREAD_RAN,
-	THREAD_RUNNABLE,  /* it could run, and waited for a CPU */
-	THREAD_BLOCKED,	  /* in the middle of work */
-	THREAD_IDLE,	  /* it waited for work */
-	THREAD_UNDECIDED, /* one of these two: which is unknown */
+	THREAD_ON_CPU,
+	THREAD_RUNNABLE, /* no CPU was free */
+	THREAD_BLOCKED,	 /* in the middle of work, or it is unknown whether it was */
+	THREAD_IDLE,	 /* without work */
 	THREAD_STATES,
 };
 
-/* As --state has them: ran, runnable, blocked, idle, undecided. */
+/* on CPU, runnable, blocked, idle. */
 extern const char *const thread_state_names[THREAD_STATES];
+
+/* The same as --state has them: on-cpu, runnable, blocked, idle. */
+extern const char *const thread_state_options[THREAD_STATES];
 
 #define THREAD_STATE_SIZE 64
 
-/* Writes the text of a frame. Not for THREAD_RAN. */
+/* Writes the text of a frame. Not for THREAD_ON_CPU. */
 void thread_state_frame(enum thread_state state, const char *reason,
 			char text[static THREAD_STATE_SIZE]);
 
 /*
  * Returns the state that a frame of this name stands for. *reason: receives for what the thread
- * waited, `*size` bytes within the name; NULL: it did not, or waited for a CPU.
+ * waited, `*size` bytes within the name; NULL: it was on a CPU or runnable. Files of older versions
+ * have other names for runnable, and "undecided" for waits that are blocked.
  */
 enum thread_state thread_state_of(const char *name, const char **reason, size_t *size);
 

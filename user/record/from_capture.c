@@ -16,6 +16,7 @@
 #include "profile/tags.h"
 #include "record/cgroup_name.h"
 #include "record/kernel_frames.h"
+#include "profile/thread_walls.h"
 #include "record/wait_place.h"
 #include "record/waker.h"
 #include "script/language.h"
@@ -419,7 +420,7 @@ static int add_walls(struct capture_profile *b)
 		struct profile_wall wall = {
 			.threads = 1,
 			.wall_ns = from->wall_ns,
-			.ran_ns = from->ran_ns,
+			.on_cpu_ns = from->on_cpu_ns,
 			.runnable_ns = from->runnable_ns,
 			.blocked_ns = from->blocked_ns,
 			.unknown_ns = from->unknown_ns,
@@ -717,11 +718,12 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	    capture_each_sample(b->c, CAPTURE_TICKS, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
 	b->p->waits.complete = capture_has_every_wait(b->c);
-	if (b->wall && (capture_each_sample(b->c, CAPTURE_WAITS, note_wait, b) ||
-			capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||
-			kernel_frames_name_all(&b->kernel) ||
-			capture_each_sample(b->c, CAPTURE_WAKERS, add_waker, b) ||
-			capture_each_sample(b->c, CAPTURE_WAITS, add_wait, b)))
+	if (b->wall &&
+	    (capture_each_sample(b->c, CAPTURE_WAITS, note_wait, b) ||
+	     capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||
+	     kernel_frames_name_all(&b->kernel) ||
+	     capture_each_sample(b->c, CAPTURE_WAKERS, add_waker, b) ||
+	     capture_each_sample(b->c, CAPTURE_WAITS, add_wait, b) || profile_split_idle(b->p)))
 		return error_no_memory(e);
 	return 0;
 }

@@ -129,7 +129,7 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 #undef WAIT_NAME
 	};
 	enum wait_reason reason = wait->waits.reason;
-	enum thread_state state = THREAD_UNDECIDED;
+	enum thread_state state = THREAD_BLOCKED;
 	uint32_t number =
 		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);
 	uint64_t hash;

@@ -14,7 +14,7 @@
  * A wait is idle if the thread has no lower place, and no other one as low, has waited there twice,
  * and is seen above it, running or waiting, or waits for a connection; so is every wait of a kernel
  * thread. It is blocked if the thread has a lower place, and where no thread waits for work: for a
- * disk, a fault, a child. Of all others it is unknown: a thread that waits in one place all the
+ * disk, a fault, a child. All others are blocked, too: a thread that waits in one place all the
  * time, or once, may be idle, or stuck.
  *
  * Zero-initialised is empty.

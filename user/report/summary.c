@@ -163,13 +163,14 @@ static int compare_reasons(const void *a, const void *b, void *state)
 
 /*
  * Prints for what threads waited:
- * waits: blocked 1.2 s (child 1.1, disk 0.1); idle 20.0 s (poll 20.0); undecided 0.6 s (lock 0.6)
+ * waits: blocked 1.2 s (child 1.1, disk 0.1); idle 20.0 s (poll 20.0)
  * and what it cost to follow them.
  */
 static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
-	const uint64_t blocked_ns = profile_wall_sum(p).blocked_ns;
+	const struct profile_wall wall = profile_wall_sum(p);
+	const uint64_t slept_ns = wall.blocked_ns + wall.idle_ns;
 	struct thread_times times;
 	uint64_t told_ns = 0;
 	const char *before = "waits: ";
@@ -199,10 +200,10 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 	}
 	fputc('\n', out);
 	/* Of a selection it is not known. */
-	if (!p->all_samples && blocked_ns > told_ns && blocked_ns - told_ns > blocked_ns / 100) {
-		text_percent(percent, blocked_ns - told_ns, blocked_ns);
+	if (!p->all_samples && slept_ns > told_ns && slept_ns - told_ns > slept_ns / 100) {
+		text_percent(percent, slept_ns - told_ns, slept_ns);
 		fprintf(out,
-			"%s%s %% of the blocked time has no reason: it is in no wait that was "
+			"%s%s %% of the time asleep has no reason: it is in no wait that was "
 			"followed, or interrupts or the host of a virtual machine took it\n",
 			prefix, percent);
 	}
@@ -233,7 +234,7 @@ static void print_waits(const struct profile *p, const char *prefix, FILE *out)
 }
 
 /*
- * wall: 12 threads, 36.012 s = ran 10.000 s + waited for a CPU 1.000 s + blocked 25.012 s
+ * wall: 12 threads, 36.012 s = on CPU 10.000 s + runnable 1.000 s + blocked 5.012 s + idle 20.000 s
  * A part is of the sum that the samples before it are of: it has no prefix "in all".
  */
 static void print_wall(const struct profile *p, const char *prefix, FILE *out)
@@ -243,10 +244,11 @@ static void print_wall(const struct profile *p, const char *prefix, FILE *out)
 	if (!p->wall_count)
 		return;
 	fprintf(out,
-		"%swall: %" PRIu64 " thread%s, %.3f s = ran %.3f s + waited for a CPU %.3f s + "
-		"blocked %.3f s",
+		"%swall: %" PRIu64 " thread%s, %.3f s = on CPU %.3f s + runnable %.3f s + "
+		"blocked %.3f s + idle %.3f s",
 		prefix, sum.threads, sum.threads == 1 ? "" : "s", in_seconds(sum.wall_ns),
-		in_seconds(sum.ran_ns), in_seconds(sum.runnable_ns), in_seconds(sum.blocked_ns));
+		in_seconds(sum.on_cpu_ns), in_seconds(sum.runnable_ns), in_seconds(sum.blocked_ns),
+		in_seconds(sum.idle_ns));
 	if (sum.unknown_ns >= REPORT_UNKNOWN_NS)
 		fprintf(out, " + unknown %.3f s", in_seconds(sum.unknown_ns));
 	fputc('\n', out);
@@ -441,8 +443,8 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 	}
 	stack_ends_print(p, all, out);
 	if (profile_delay(p) < p->value_type_count && profile_total(p, PROFILE_DELAY_TYPE) > 0)
-		fprintf(out, "%sdelay: threads waited %.3f s for a CPU while this ran\n", prefix,
-			in_seconds(profile_total(p, PROFILE_DELAY_TYPE)));
+		fprintf(out, "%sdelay to others: they were runnable %.3f s while this ran\n",
+			prefix, in_seconds(profile_total(p, PROFILE_DELAY_TYPE)));
 	return print_values(p, value, prefix, out);
 }
 
@@ -982,7 +984,7 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 		/* A tenth of the program's own time is worth a line, after what can be fixed. */
 		if (waited_ns > 0 && (uint64_t)waited_ns >= t->cpu_ns / 10)
 			add_cause(c, CAUSE_SHARE, 1,
-				  "threads waited %.3f s for a CPU while this ran",
+				  "delay to others: they were runnable %.3f s while this ran",
 				  in_seconds(waited_ns));
 	}
 }
@@ -1086,11 +1088,12 @@ int report_brief(const struct profile *p, const struct rows_options *rows, const
 	}
 	if (lines < BRIEF_LINES && p->wall_count) {
 		fprintf(out,
-			"%s%" PRIu64 " thread%s, %.2f s = ran %.2f + waited for a CPU %.2f + "
-			"blocked %.2f",
+			"%s%" PRIu64 " thread%s, %.2f s = on CPU %.2f + runnable %.2f + "
+			"blocked %.2f + idle %.2f",
 			prefix, wall.threads, wall.threads == 1 ? "" : "s",
-			in_seconds(wall.wall_ns), in_seconds(wall.ran_ns),
-			in_seconds(wall.runnable_ns), in_seconds(wall.blocked_ns));
+			in_seconds(wall.wall_ns), in_seconds(wall.on_cpu_ns),
+			in_seconds(wall.runnable_ns), in_seconds(wall.blocked_ns),
+			in_seconds(wall.idle_ns));
 		if (wall.unknown_ns >= REPORT_UNKNOWN_NS)
 			fprintf(out, " + unknown %.2f", in_seconds(wall.unknown_ns));
 		fputc('\n', out);

@@ -111,10 +111,11 @@ void wall_columns(struct columns *c, const struct profile_wall *wall, bool has_s
 	COLUMN(c, NULL, "threads", 0, wall->threads);
 	COLUMN(c, "wall s", "wall_ns", COLUMN_NS | (has_samples ? 0 : COLUMN_OPTIONAL),
 	       wall->wall_ns);
-	COLUMN(c, "on CPU s", "ran_ns", COLUMN_NS | (has_samples ? COLUMN_OPTIONAL : 0),
-	       wall->ran_ns);
+	COLUMN(c, "on CPU s", "on_cpu_ns", COLUMN_NS | (has_samples ? COLUMN_OPTIONAL : 0),
+	       wall->on_cpu_ns);
 	COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, wall->runnable_ns);
 	COLUMN(c, "blocked s", "blocked_ns", COLUMN_NS, wall->blocked_ns);
+	COLUMN(c, "idle s", "idle_ns", COLUMN_NS, wall->idle_ns);
 	if (has_unknown)
 		COLUMN(c, "unknown s", "unknown_ns", COLUMN_NS, wall->unknown_ns);
 }
@@ -162,38 +163,43 @@ static int add_throttled(struct json_object *object, const struct profile_totals
 	return err ?: json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
 }
 
+/*
+ * Adds an object with the time that threads spent in a state by reason. What `all_ns` has beyond
+ * these is in the account, and in no wait: its reason is unknown.
+ */
+static int add_reasons(struct json_object *object, const char *key,
+		       const struct thread_times *times, enum thread_state state, uint64_t all_ns)
+{
+	struct json_object *by = json_object_new_object();
+	int err = 0;
+
+	for (size_t i = 0; i < times->reason_count && !err; i++) {
+		const struct thread_reason *r = &times->reasons[i];
+		char name[THREAD_STATE_SIZE];
+
+		if (!r->states[state])
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)r->size, r->name);
+		err = json_add(by, name, json_object_new_uint64(r->states[state]));
+	}
+	if (!err && all_ns > times->states[state])
+		err = json_add(by, "unknown",
+			       json_object_new_uint64(all_ns - times->states[state]));
+	return json_add(object, key, json_checked(by, err));
+}
+
 /* Adds for what threads waited, and the counters, to the account of wall time. */
 static int add_waits(struct json_object *object, const struct profile *p, uint64_t blocked_ns)
 {
 	const struct profile_totals *t = &p->totals;
-	struct json_object *by = json_object_new_object();
 	struct thread_times times;
-	uint64_t told = 0;
-	int err = 0;
+	int err;
 
-	if (!profile_thread_times(p, &times)) {
-		json_object_put(by);
+	if (!profile_thread_times(p, &times))
 		return add_counters(object, t, "wall", false);
-	}
-	for (size_t i = 0; i < times.reason_count && !err; i++) {
-		const struct thread_reason *r = &times.reasons[i];
-		char name[THREAD_STATE_SIZE];
-		uint64_t ns = 0;
-
-		for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++)
-			ns += r->states[state];
-		snprintf(name, sizeof(name), "%.*s", (int)r->size, r->name);
-		err = json_add(by, name, json_object_new_uint64(ns));
-		told += ns;
-	}
-	/* Where nothing was selected: what is in the account, and in no wait. */
-	if (!err && !p->all_samples && blocked_ns > told)
-		err = json_add(by, "unknown", json_object_new_uint64(blocked_ns - told));
-	err = json_add(object, "blocked_by", json_checked(by, err));
-	err = err ?: json_add(object, "idle_ns", json_object_new_uint64(times.states[THREAD_IDLE]));
-	err = err
-		      ?: json_add(object, "undecided_ns",
-				  json_object_new_uint64(times.states[THREAD_UNDECIDED]));
+	err = add_reasons(object, "blocked_by", &times, THREAD_BLOCKED,
+			  p->all_samples ? 0 : blocked_ns);
+	err = err ?: add_reasons(object, "idle_by", &times, THREAD_IDLE, 0);
 	return err ?: add_counters(object, t, "wall", true);
 }
 

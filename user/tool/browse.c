@@ -27,9 +27,8 @@ static int parse_kind(const char *value, void *member, struct error *e)
 static const struct option_spec options[] = {
 	{ "by", 0, "FIELD", "what rows are each at first (function)", parse_kind, 0 },
 	RECORDED_SORT_OPTION(0),
-	{ "states", 0, NULL,
-	  "show first for how long threads ran, waited for a CPU and were blocked", NULL,
-	  offsetof(struct recorded, states) },
+	{ "states", 0, NULL, "show first the states of threads: on CPU, runnable, blocked, idle",
+	  NULL, offsetof(struct recorded, states) },
 	TOOL_VALUE_OPTION(offsetof(struct recorded, value)),
 	TOOL_INPUT_OPTION(struct recorded, reading),
 	TOOL_QUERY_OPTIONS(struct recorded, reading.query),

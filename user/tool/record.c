@@ -141,7 +141,7 @@ static const struct option_spec options[] = {
 	  option_text, MEMBER(output) },
 	{ "format", 'f', "FORMAT", "what to write; else by FILE's name: x.pb.gz, x.prof, ...",
 	  option_text, MEMBER(format) },
-	{ "wall", 0, NULL, "account for each thread's time: ran, waited for a CPU, blocked", NULL,
+	{ "wall", 0, NULL, "account for each thread's time: on CPU, runnable, blocked, idle", NULL,
 	  MEMBER(wall) },
 	{ "chains", 0, NULL,
 	  "as --wall, and keep the time of each wait, for profiltool why: 4 to 8 bytes of FILE",

@@ -77,7 +77,7 @@ static const struct option_spec options[] = {
 	  offsetof(struct report_options, for_perf) },
 	{ "cpu-time", 0, NULL, "columns of CPU seconds and percent of a CPU, of functions, too",
 	  NULL, offsetof(struct report_options, view.cpu_time) },
-	{ "delay", 0, NULL, "columns of how long threads waited for a CPU meanwhile", NULL,
+	{ "delay", 0, NULL, "columns of how long others were runnable meanwhile", NULL,
 	  offsetof(struct report_options, view.rows.delay) },
 	TOOL_INPUT_OPTION(struct report_options, reading),
 	TOOL_QUERY_OPTIONS(struct report_options, reading.query),

@@ -148,7 +148,7 @@ static void list_states(char *text, size_t size)
 
 	for (int i = 0; i < THREAD_STATES && used < size; i++)
 		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "",
-				 thread_state_names[i]);
+				 thread_state_options[i]);
 }
 
 /* For what threads wait; not for a CPU, which is a state. */
@@ -316,7 +316,7 @@ void tool_show_wall(struct profile *p)
 		p->default_value = wall + 1;
 }
 
-/* Writes "ran 0.203 s, idle 1.627 s; waits are for: socket, lock". */
+/* Writes "on CPU 0.203 s, idle 1.627 s; waits are for: socket, lock". */
 static void describe_times(const struct profile *p, char *text, size_t size)
 {
 	struct thread_times times;
@@ -364,7 +364,7 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	for (int i = 0; i < THREAD_STATES && used < sizeof(what); i++)
 		if (filter->states & 1U << i)
 			used += snprintf(what + used, sizeof(what) - used, "%s--state %s",
-					 used ? " " : "", thread_state_names[i]);
+					 used ? " " : "", thread_state_options[i]);
 	if (filter->hide_idle && used < sizeof(what))
 		used += snprintf(what + used, sizeof(what) - used, "%s--idle=hide",
 				 used ? " " : "");
@@ -386,7 +386,7 @@ int tool_option_state(const char *value, void *member, struct error *e)
 	char list[TOOL_LIST_SIZE];
 
 	for (int i = 0; i < THREAD_STATES; i++)
-		if (strcmp(value, thread_state_names[i]) == 0) {
+		if (strcmp(value, thread_state_options[i]) == 0) {
 			*states |= 1U << i;
 			return 0;
 		}

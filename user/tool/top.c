@@ -94,8 +94,8 @@ static const struct option_spec options[] = {
 	RECORDED_SORT_OPTION(MEMBER(show)),
 	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL,
 	  MEMBER(show.reading.naming.lines) },
-	{ "states", 0, NULL, "show for how long threads ran, waited for a CPU and were blocked",
-	  NULL, MEMBER(show.states) },
+	{ "states", 0, NULL, "show the states of threads: on CPU, runnable, blocked, idle", NULL,
+	  MEMBER(show.states) },
 	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
 	  MEMBER(plain) },
 	{ "stdio", 0, NULL, "the same as --plain", NULL, MEMBER(plain) },
@@ -174,7 +174,7 @@ static int show_live(const struct top_options *o, int signals)
 	if (o->show.sort == LIVE_BY_DELAY &&
 	    profile_delay(w.live.p) == w.live.p->value_type_count) {
 		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
-			       "this kernel does not let ticks know who waits for a CPU");
+			       "this kernel does not let ticks know who is runnable");
 		error_hint(&e, "it requires CONFIG_FAIR_GROUP_SCHED; or use another --sort");
 		unrecorded_free(&unrecorded);
 		watch_free(&w);
@@ -248,11 +248,11 @@ static int check_ignored(const struct top_options *o, bool recorded, int first, 
 		{ !capture_is_clock(o->target.event), "what is no clock: top shows CPU time",
 		  "event", "profiltool record -e records it" },
 		{ o->show.states && o->show.sort != LIVE_BY_SELF && o->show.sort != LIVE_BY_WAIT,
-		  "--states, which has most waits for a CPU first", "sort", NULL },
+		  "--states, which has the longest runnable first", "sort", NULL },
 		{ o->show.states && of_code, "--states, whose rows are not code", "by",
 		  "--by process, thread, unit, ..." },
 		{ o->show.sort == LIVE_BY_WAIT && of_code, "rows of code", "sort",
-		  "--by thread or process has how long they waited for a CPU" },
+		  "--by thread or process has how long they were runnable" },
 	};
 
 	return tool_check_ignored(&top_command, ignored, sizeof(ignored) / sizeof(*ignored), first,

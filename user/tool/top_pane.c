@@ -45,14 +45,14 @@ static const char help_keys[] =
 	"  s            sort by: self, total (with stacks), name, image, wait, delay\n";
 
 static const char help_live[] =
-	"  w            what threads did since the last update: ran, waited for a CPU,\n"
-	"               or were blocked; there, t and P: of each thread, or process\n"
+	"  w            states of threads since the last update: on CPU, runnable (no free\n"
+	"               CPU), blocked, idle; there, t and P: of each thread, or process\n"
 	"  Space, f     freeze, and go on\n"
 	"  z            restart from zero\n";
 
 static const char help_recorded[] =
-	"  w            what threads did: ran, waited for a CPU, or were blocked and by\n"
-	"               what; there, t and P: of each thread, or process\n"
+	"  w            states of threads: on CPU, runnable (no free CPU), blocked and by\n"
+	"               what, idle; there, t and P: of each thread, or process\n"
 	"  o            over time: how many CPUs were busy; Enter there zooms into a slot\n"
 	"  v            what is counted: samples, wall, an event\n"
 	"  Space, f     a page on\n";

@@ -53,12 +53,11 @@ static const struct {
 	[CATEGORY_OTHER] = { "Other", "grey" },
 	[CATEGORY_USER] = { "User", "yellow" },
 	[CATEGORY_KERNEL] = { "Kernel", "orange" },
-	[CATEGORY_STATES + THREAD_RUNNABLE] = { "Waiting for a CPU", "red" },
+	[CATEGORY_STATES + THREAD_RUNNABLE] = { "Runnable (no free CPU)", "red" },
 	[CATEGORY_STATES + THREAD_BLOCKED] = { "Blocked", "purple" },
 	[CATEGORY_STATES + THREAD_IDLE] = { "Idle", "transparent" },
-	[CATEGORY_STATES + THREAD_UNDECIDED] = { "Blocked or idle", "lightblue" },
-	/* No frame has it; THREAD_RAN would else be a hole in the list. */
-	[CATEGORY_STATES + THREAD_RAN] = { "Ran", "green" },
+	/* No frame has it; THREAD_ON_CPU would else be a hole in the list. */
+	[CATEGORY_STATES + THREAD_ON_CPU] = { "On CPU", "green" },
 };
 
 #define CATEGORY_COUNT (sizeof(categories) / sizeof(*categories))
@@ -164,7 +163,7 @@ static enum category category_of(const struct profile *p, const struct profile_l
 	size_t size;
 	enum thread_state state = thread_state_of(name, &reason, &size);
 
-	if (state != THREAD_RAN)
+	if (state != THREAD_ON_CPU)
 		return CATEGORY_STATES + state;
 	if (l->mapping == PROFILE_NONE)
 		return CATEGORY_OTHER;
@@ -549,7 +548,7 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 			if (is_clock)
 				ns = profile_ticks_ns(p, ns);
 			if (is_wall && profile_sample_state(p, &p->samples[pieces[i].sample],
-							    &reason, &size) != THREAD_RAN)
+							    &reason, &size) != THREAD_ON_CPU)
 				ns = 0;
 			put_comma(i - first, out);
 			fprintf(out, "%" PRIu64, ns);

@@ -563,11 +563,12 @@ enum {
 	LABEL_NUM = 3,
 	LABEL_NUM_UNIT = 4,
 	WALL_THREADS = 1,
-	WALL_RAN = 2,
+	WALL_ON_CPU = 2,
 	WALL_LABEL = 3,
 	WALL_RUNNABLE = 4,
 	WALL_BLOCKED = 5,
-	WALL_UNKNOWN = 6
+	WALL_UNKNOWN = 6,
+	WALL_IDLE = 7
 };
 
 /* The field of a message that is not a number, but a message that `take` is to read. */
@@ -1180,27 +1181,29 @@ static int choose_stacks(struct reader *r)
 static int read_wall(struct reader *r, const struct wire_field *f)
 {
 	struct profile_labels labels = { .comm = "" };
-	uint64_t m[WALL_UNKNOWN + 1] = { 0 };
+	uint64_t m[WALL_IDLE + 1] = { 0 };
 	struct profile_wall wall;
 	int err;
 
 	r->tag_count = 0;
-	err = take_numbers(r, f->content, "wall time", m, WALL_UNKNOWN,
+	err = take_numbers(r, f->content, "wall time", m, WALL_IDLE,
 			   (struct nested){ WALL_LABEL, add_label, &labels });
 	if (err)
 		return err;
 	wall = (struct profile_wall){
 		.threads = m[WALL_THREADS],
-		.wall_ns = m[WALL_RAN],
-		.ran_ns = m[WALL_RAN],
+		.wall_ns = m[WALL_ON_CPU],
+		.on_cpu_ns = m[WALL_ON_CPU],
 		.runnable_ns = m[WALL_RUNNABLE],
 		.blocked_ns = m[WALL_BLOCKED],
+		.idle_ns = m[WALL_IDLE],
 		.unknown_ns = m[WALL_UNKNOWN],
 	};
 	if (!wall.threads)
 		return fail_at(r, f->start, "the wall time is of no thread");
 	if (__builtin_add_overflow(wall.wall_ns, wall.runnable_ns, &wall.wall_ns) ||
 	    __builtin_add_overflow(wall.wall_ns, wall.blocked_ns, &wall.wall_ns) ||
+	    __builtin_add_overflow(wall.wall_ns, wall.idle_ns, &wall.wall_ns) ||
 	    __builtin_add_overflow(wall.wall_ns, wall.unknown_ns, &wall.wall_ns) ||
 	    wall.wall_ns > INT64_MAX)
 		return fail_at(r, f->start, "the wall time is longer than all years");

@@ -378,7 +378,7 @@ static void write_sample(struct writer *w, size_t i)
 /* --- Wall times --- */
 
 /* The largest field of Wall but for its labels. Bound: format. */
-#define WALL_FIELDS_MAX (5 * (1 + WIRE_VARINT_MAX))
+#define WALL_FIELDS_MAX (6 * (1 + WIRE_VARINT_MAX))
 
 static void write_walls(struct writer *w)
 {
@@ -392,10 +392,11 @@ static void write_walls(struct writer *w)
 		set_labels(w, &p->labels[wall->labels]);
 		w->label_number = wall->labels;
 		end = put_number(end, 1, wall->threads);
-		end = put_number(end, 2, wall->ran_ns);
+		end = put_number(end, 2, wall->on_cpu_ns);
 		end = put_number(end, 4, wall->runnable_ns);
 		end = put_number(end, 5, wall->blocked_ns);
 		end = put_number(end, 6, wall->unknown_ns);
+		end = put_number(end, 7, wall->idle_ns);
 		size = end - fields + w->label_size;
 		to = reserve(w, 2 * WIRE_VARINT_MAX + size);
 		if (!to)

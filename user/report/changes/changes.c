@@ -722,7 +722,7 @@ static int note_build(const struct window *w, struct changes_service *s,
 
 static void add_waits(struct changes_waits *to, const struct changes_waits *from)
 {
-	add_u64(&to->ran_ns, from->ran_ns);
+	add_u64(&to->on_cpu_ns, from->on_cpu_ns);
 	add_u64(&to->waited_ns, from->waited_ns);
 	add_i64(&to->delay_ns, from->delay_ns);
 	add_i64(&to->delay_cpu_ns, from->delay_cpu_ns);
@@ -865,7 +865,7 @@ static int add_services(struct window *w)
 	return err;
 }
 
-/* Adds for how long threads of services ran, waited for a CPU and were blocked. */
+/* Adds for how long threads of services were in each state. */
 static int add_accounts(struct window *w)
 {
 	const struct profile *p = w->p;
@@ -873,7 +873,7 @@ static int add_accounts(struct window *w)
 
 	for (size_t i = 0; i < p->wall_count; i++) {
 		const struct profile_wall *wall = &p->walls[i];
-		const struct changes_waits waits = { wall->ran_ns, wall->runnable_ns, 0, 0 };
+		const struct changes_waits waits = { wall->on_cpu_ns, wall->runnable_ns, 0, 0 };
 		uint32_t number = w->services[wall->labels];
 		struct changes_account *account;
 

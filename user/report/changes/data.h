@@ -7,9 +7,9 @@
 
 /* What is kept of windows: private to user/report/changes/. */
 
-/* For how long threads ran, and waited for a CPU: in windows that have the account of that. */
+/* For how long threads were on a CPU, and runnable: in windows that have the account of that. */
 struct changes_waits {
-	uint64_t ran_ns, waited_ns;
+	uint64_t on_cpu_ns, waited_ns;
 	/* In windows in which delay was recorded: CPU time by ticks, too. */
 	int64_t delay_ns, delay_cpu_ns;
 };

@@ -740,7 +740,7 @@ static void add_measure(const struct change *change, enum change_measure_number 
 		break;
 	case MEASURE_WAITED:
 		*of += (double)account->waits.waited_ns;
-		*all += (double)account->waits.ran_ns;
+		*all += (double)account->waits.on_cpu_ns;
 		break;
 	case MEASURE_DELAY:
 		*of += (double)account->waits.delay_ns;
@@ -811,7 +811,7 @@ static void measure_elsewhere(const struct judge *j, struct change *change, enum
 		if (!side->parts[s->accounts[i].block])
 			continue;
 		waited += (double)(all->waited_ns - own.waited_ns);
-		ran += (double)(all->ran_ns - own.ran_ns);
+		ran += (double)(all->on_cpu_ns - own.on_cpu_ns);
 		delay += (double)all->delay_ns - (double)own.delay_ns;
 		delay_cpu += (double)all->delay_cpu_ns - (double)own.delay_cpu_ns;
 	}

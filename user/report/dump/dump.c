@@ -285,7 +285,7 @@ static int dump_waits(const struct profile *p, FILE *out)
 	return 0;
 }
 
-/* THREADS, then nanoseconds: of wall time = ran + waited for a CPU + blocked + unknown. */
+/* THREADS, then nanoseconds: of wall time = on CPU + runnable + blocked + idle + unknown. */
 static void dump_walls(const struct profile *p, FILE *out)
 {
 	if (p->wall_count)
@@ -295,9 +295,9 @@ static void dump_walls(const struct profile *p, FILE *out)
 
 		fprintf(out,
 			"%" PRIu64 " %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64
-			" + %" PRIu64,
-			w->threads, w->wall_ns, w->ran_ns, w->runnable_ns, w->blocked_ns,
-			w->unknown_ns);
+			" + %" PRIu64 " + %" PRIu64,
+			w->threads, w->wall_ns, w->on_cpu_ns, w->runnable_ns, w->blocked_ns,
+			w->idle_ns, w->unknown_ns);
 		dump_labels(&p->labels[w->labels], 0, out);
 		fputc('\n', out);
 	}

@@ -276,10 +276,11 @@ static void write_profile(struct json_dump *d)
 			json_next_element(w);
 			fprintf(w->out,
 				"{ \"threads\": %" PRIu64 ", \"wall_ns\": %" PRIu64
-				", \"ran_ns\": %" PRIu64 ", \"runnable_ns\": %" PRIu64
-				", \"blocked_ns\": %" PRIu64 ", \"unknown_ns\": %" PRIu64,
-				wall->threads, wall->wall_ns, wall->ran_ns, wall->runnable_ns,
-				wall->blocked_ns, wall->unknown_ns);
+				", \"on_cpu_ns\": %" PRIu64 ", \"runnable_ns\": %" PRIu64
+				", \"blocked_ns\": %" PRIu64 ", \"idle_ns\": %" PRIu64
+				", \"unknown_ns\": %" PRIu64,
+				wall->threads, wall->wall_ns, wall->on_cpu_ns, wall->runnable_ns,
+				wall->blocked_ns, wall->idle_ns, wall->unknown_ns);
 			write_labels(d, wall->labels);
 			fputs(" }", w->out);
 		}

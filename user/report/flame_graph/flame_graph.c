@@ -182,10 +182,8 @@ static size_t place_of(const struct picture *p, const char *name)
 /* Prints the colour of a frame: its image's, varied a little by the function's name. */
 static void print_color(const struct picture *p, uint32_t node)
 {
-	/* Red for what is blocked, orange for what waits for a CPU. */
-	static const unsigned int states[THREAD_STATES] = {
-		[THREAD_RUNNABLE] = 30, [THREAD_BLOCKED] = 0, [THREAD_UNDECIDED] = 300
-	};
+	/* Red for what is blocked, orange for what is runnable. */
+	static const unsigned int states[THREAD_STATES] = { [THREAD_RUNNABLE] = 30 };
 	const struct call_frame *f = frame_of(p, node);
 	unsigned int hue = stable_hash(f->name) % NEIGHBOURS, saturation = 68;
 	const char *reason;
@@ -200,7 +198,7 @@ static void print_color(const struct picture *p, uint32_t node)
 			(unsigned int)(95 - 36 * fabs(heat)));
 		return;
 	}
-	if (state != THREAD_RAN)
+	if (state != THREAD_ON_CPU)
 		hue += states[state];
 	else
 		hue += f->kernel ? KERNEL_HUE : hues[place_of(p, text_basename(f->image))];

@@ -15,7 +15,7 @@
 /* A sample that has faded to this part of a tick is dropped. */
 #define FADED (1.0 / 1024)
 
-/* Threads without samples have a row if they waited for a CPU for this part of the time. */
+/* Threads without samples have a row if they were runnable for this part of the time. */
 #define WAIT_LEAST 0.0005
 
 /*

@@ -213,13 +213,13 @@ struct live_table_options {
  * Without stacks self% is called %. In place of samples is what is counted, where that is not CPU
  * time. cpu% is of one CPU; delay% is of the time for which one thread
  * waits. samples is there if nothing fades, runnable% if rows are threads or processes: how many
- * of them waited for a CPU, in percent of one.
+ * of them were runnable, in percent of one.
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 
 /*
  * Prints what threads did since the last update: for how long those of each row of the view, which
- * is of threads or processes, ran, waited for a CPU and were blocked. Only those of the process and
+ * is of threads or processes, were in each state. Only those of the process and
  * thread that is shown. Two lines about all of them, a third if the profile has the reasons of
  * waits, and a table. count: rows at most.
  */

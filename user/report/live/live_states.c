@@ -29,7 +29,7 @@ static void states_columns(struct columns *c, const void *view, size_t number)
 	wall_columns(c, row ? row->wall : NULL, false, s->has_unknown);
 }
 
-/* By what waited longest for a CPU, then by what ran most. */
+/* By what was runnable longest, then by what was on a CPU most. */
 static int compare_states(const void *one, const void *other, void *context)
 {
 	const struct rows *rows = context;
@@ -37,7 +37,7 @@ static int compare_states(const void *one, const void *other, void *context)
 	const struct row *b = &rows->rows[*(const size_t *)other];
 	int order = compare_u64(b->wall->runnable_ns, a->wall->runnable_ns);
 
-	order = order ?: compare_u64(b->wall->ran_ns, a->wall->ran_ns);
+	order = order ?: compare_u64(b->wall->on_cpu_ns, a->wall->on_cpu_ns);
 	return order ?: rows_compare(a, b);
 }
 
@@ -61,18 +61,11 @@ __attribute__((format(printf, 3, 4))) static int print_line(unsigned int width, 
 	return 0;
 }
 
-static uint64_t blocked_ns(const struct thread_reason *reason)
-{
-	uint64_t ns = 0;
-
-	for (int state = THREAD_BLOCKED; state < THREAD_STATES; state++)
-		add_u64(&ns, reason->states[state]);
-	return ns;
-}
-
 static int compare_reasons(const void *one, const void *other)
 {
-	return compare_u64(blocked_ns(other), blocked_ns(one));
+	const struct thread_reason *a = one, *b = other;
+
+	return compare_u64(b->states[THREAD_BLOCKED], a->states[THREAD_BLOCKED]);
 }
 
 /* Prints the account of all rows, and for what they waited if that was recorded. */
@@ -90,19 +83,21 @@ static int print_sum(const struct live *l, const struct states *s, unsigned int 
 		snprintf(unknown, sizeof(unknown), " + unknown %.3f s",
 			 (double)sum.unknown_ns / 1e9);
 	err = print_line(width, out,
-			 "%" PRIu64 " thread%s, %.3f s = ran %.3f s + waited for a CPU %.3f s + "
-			 "blocked %.3f s%s",
+			 "%" PRIu64 " thread%s, %.3f s = on CPU %.3f s + runnable %.3f s + "
+			 "blocked %.3f s + idle %.3f s%s",
 			 sum.threads, sum.threads == 1 ? "" : "s", (double)sum.wall_ns / 1e9,
-			 (double)sum.ran_ns / 1e9, (double)sum.runnable_ns / 1e9,
-			 (double)sum.blocked_ns / 1e9, unknown);
+			 (double)sum.on_cpu_ns / 1e9, (double)sum.runnable_ns / 1e9,
+			 (double)sum.blocked_ns / 1e9, (double)sum.idle_ns / 1e9, unknown);
 	if (err || !profile_thread_times(l->p, &times))
 		return err;
 	qsort(times.reasons, times.reason_count, sizeof(*times.reasons), compare_reasons);
-	for (size_t i = 0; i < times.reason_count && used < sizeof(waits); i++)
+	for (size_t i = 0; i < times.reason_count && times.reasons[i].states[THREAD_BLOCKED] &&
+			   used < sizeof(waits);
+	     i++)
 		used += snprintf(waits + used, sizeof(waits) - used, "%s%.*s %.3f s",
 				 used ? ", " : "", (int)times.reasons[i].size,
 				 times.reasons[i].name,
-				 (double)blocked_ns(&times.reasons[i]) / 1e9);
+				 (double)times.reasons[i].states[THREAD_BLOCKED] / 1e9);
 	return print_line(width, out, "blocked by: %s", waits);
 }
 
@@ -140,7 +135,8 @@ int live_states(const struct live *l, const struct row_view *view, unsigned int 
 	}
 	if (!err) {
 		qsort_r(s.order, s.count, sizeof(*s.order), compare_states, &s.rows);
-		err = print_line(width, out, "States of %s in %.3f s, most waits for a CPU first",
+		err = print_line(width, out,
+				 "States of %s in %.3f s, longest runnable (no free CPU) first",
 				 view->plural, (double)l->wall_ns / 1e9);
 		err = err ?: print_sum(l, &s, width, out);
 	}

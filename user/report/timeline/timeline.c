@@ -18,9 +18,8 @@
 struct slot {
 	uint64_t start_ns;
 	uint64_t samples;
-	uint64_t recorded_ns; /* how much of it */
-	uint64_t runnable_ns; /* waits for a CPU, and */
-	uint64_t blocked_ns;  /* for something else */
+	uint64_t recorded_ns;		  /* how much of it */
+	uint64_t waits_ns[THREAD_STATES]; /* by state */
 };
 
 struct timeline {
@@ -80,7 +79,7 @@ static int add_waits(struct timeline *t)
 	uint64_t step_ns = t->o->step_ns, begin_ns = t->slots[0].start_ns;
 	uint64_t end_ns = begin_ns + t->count * step_ns;
 	struct {
-		int64_t runnable, blocked;
+		int64_t states[THREAD_STATES];
 	} *changes = calloc(t->count + 1, sizeof(*changes)), whole = { 0 };
 
 	if (!changes)
@@ -91,8 +90,8 @@ static int add_waits(struct timeline *t)
 		uint64_t first, last;
 		const char *reason;
 		size_t size;
-		bool runnable = profile_sample_state(p, &p->samples[wait->sample], &reason,
-						     &size) == THREAD_RUNNABLE;
+		enum thread_state state =
+			profile_sample_state(p, &p->samples[wait->sample], &reason, &size);
 
 		since_ns = since_ns > begin_ns ? since_ns : begin_ns;
 		until_ns = until_ns < end_ns ? until_ns : end_ns;
@@ -106,23 +105,28 @@ static int add_waits(struct timeline *t)
 			uint64_t to = slot->start_ns + step_ns;
 
 			to = to < until_ns ? to : until_ns;
-			add_u64(runnable ? &slot->runnable_ns : &slot->blocked_ns, to - from);
+			add_u64(&slot->waits_ns[state], to - from);
 		}
 		if (last > first) {
-			changes[first + 1].runnable += runnable;
-			changes[first + 1].blocked += !runnable;
-			changes[last].runnable -= runnable;
-			changes[last].blocked -= !runnable;
+			changes[first + 1].states[state]++;
+			changes[last].states[state]--;
 		}
 	}
-	for (size_t k = 0; k < t->count; k++) {
-		whole.runnable += changes[k].runnable;
-		whole.blocked += changes[k].blocked;
-		add_whole(&t->slots[k].runnable_ns, whole.runnable, step_ns);
-		add_whole(&t->slots[k].blocked_ns, whole.blocked, step_ns);
-	}
+	for (size_t k = 0; k < t->count; k++)
+		for (int state = 0; state < THREAD_STATES; state++) {
+			whole.states[state] += changes[k].states[state];
+			add_whole(&t->slots[k].waits_ns[state], whole.states[state], step_ns);
+		}
 	free(changes);
 	return 0;
+}
+
+static bool has_waits(const struct slot *slot)
+{
+	for (int state = 0; state < THREAD_STATES; state++)
+		if (slot->waits_ns[state])
+			return true;
+	return false;
 }
 
 static int make_slots(struct timeline *t)
@@ -158,8 +162,7 @@ static int make_slots(struct timeline *t)
 		count_ticks(t, t->p->ticks.times[i], 1);
 	err = count_untimed(t) ?: add_waits(t);
 	for (size_t i = 0; i < t->count; i++)
-		if (t->slots[i].samples || t->slots[i].recorded_ns || t->slots[i].runnable_ns ||
-		    t->slots[i].blocked_ns)
+		if (t->slots[i].samples || t->slots[i].recorded_ns || has_waits(&t->slots[i]))
 			t->slots[kept++] = t->slots[i];
 	t->all_count = kept;
 	t->count = o->limit && o->limit < kept ? o->limit : kept;
@@ -189,8 +192,9 @@ static void slot_columns(struct columns *c, const void *view, size_t number)
 		COLUMN(c, "CPUs", "cpus", 2, busy_cpus(t, slot));
 	}
 	if (t->p->waits.count) {
-		COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, slot->runnable_ns);
-		COLUMN(c, "blocked s", "blocked_ns", COLUMN_NS, slot->blocked_ns);
+		COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, slot->waits_ns[THREAD_RUNNABLE]);
+		COLUMN(c, "blocked s", "blocked_ns", COLUMN_NS, slot->waits_ns[THREAD_BLOCKED]);
+		COLUMN(c, "idle s", "idle_ns", COLUMN_NS, slot->waits_ns[THREAD_IDLE]);
 	}
 }
 

@@ -10,11 +10,11 @@
  *
  *     samples  cpu s  CPUs  time
  *
- * Where waits of threads have times, there are two more columns:
+ * Where waits of threads have times, there are three more columns:
  *
- *     samples  cpu s  CPUs  runnable s  blocked s  time
+ *     samples  cpu s  CPUs  runnable s  blocked s  idle s  time
  *
- * for how long all threads together waited for a CPU in it, or for something else.
+ * for how long all threads together were in these states in it.
  *
  * Ticks are counted where they came, waits in each slot that they last in; samples with TAG_TIME,
  * whose ticks have no times, in the slot of that time. CPUs: how many were busy, which is CPU time

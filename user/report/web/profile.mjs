@@ -7,7 +7,7 @@
 
 // Kinds of frames, as in web_data.c, between which are kernel, script and unnamed. States are KIND_STATE + RUNNABLE ...
 export const KIND_USER = 0, KIND_PROCESS = 4, KIND_STATE = 5;
-export const STATES = ["ran", "waited for a CPU", "blocked", "idle", "blocked or idle"];
+export const STATES = ["on CPU", "runnable", "blocked", "idle"];
 
 export let data; // as parsed
 export let nodeCount, parents, frames; // call paths; the first is that of all stacks

@@ -10,7 +10,7 @@ import { shownRows } from "./table.mjs";
 import { spread, valueHasStates, visitTimes } from "./time.mjs";
 
 /**
- * The states of each thread: when and how long it ran, waited for a CPU, was blocked. Without times
+ * The states of each thread: when and how long it was on a CPU, runnable, blocked or idle. Without times
  * a bar says how long.
  */
 export function drawStates(view) {

@@ -56,7 +56,7 @@ export function rowKey(by) {
 			return file && data.lines[i] ? file + ":" + data.lines[i] : nameOf(frame);
 		};
 	if (by === "state")
-		return (i) => states[i] ? nameOf(leaf(i)) : "[ran]";
+		return (i) => states[i] ? nameOf(leaf(i)) : "[on CPU]";
 	if (dimension)
 		return (i) => data.texts[dimension.of[i]] || "[none]";
 	return (i) => nameOf(leaf(i));

@@ -90,7 +90,7 @@ static int weigh_functions(const struct callgraph *g, const struct callgraph_pla
 		if (!candidates[i].total || candidates[i].total < least || !name ||
 		    ((g->nodes[i].key.image == row_unknown || !l->image_address) &&
 		     !*p->functions[p->lines[l->first_line + l->line_count - 1].function].file) ||
-		    thread_state_of(name, &reason, &size) != THREAD_RAN)
+		    thread_state_of(name, &reason, &size) != THREAD_ON_CPU)
 			continue;
 		/* What has few samples of its own comes behind all that have enough. */
 		if (candidates[i].self < least)

@@ -429,7 +429,7 @@ enum kind {
 	KIND_SCRIPT,
 	KIND_UNNAMED,
 	KIND_PROCESS,
-	KIND_STATE, /* and enum thread_state behind it: what a thread did that did not run */
+	KIND_STATE, /* and enum thread_state behind it: of a thread that is not on a CPU */
 };
 
 static int print_frames(struct builder *b)
@@ -460,8 +460,8 @@ static int print_frames(struct builder *b)
 		enum thread_state state;
 		size_t size;
 
-		state = name ? thread_state_of(name, &reason, &size) : THREAD_RAN;
-		if (state != THREAD_RAN)
+		state = name ? thread_state_of(name, &reason, &size) : THREAD_ON_CPU;
+		if (state != THREAD_ON_CPU)
 			kind = KIND_STATE + state;
 		else if (!name)
 			kind = KIND_UNNAMED;

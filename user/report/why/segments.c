@@ -89,7 +89,7 @@ static int find_threads(struct making *m, const struct profile *p)
 		if (err)
 			break;
 		add_u64(&s->threads[number].wall_ns, p->walls[i].wall_ns);
-		add_u64(&s->threads[number].ran_ns, p->walls[i].ran_ns);
+		add_u64(&s->threads[number].ran_ns, p->walls[i].on_cpu_ns);
 	}
 	return err;
 }
