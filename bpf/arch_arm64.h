@@ -42,15 +42,16 @@ static inline bool is_in_system_call(const struct pt_regs *regs)
 	return regs->syscallno >= 0;
 }
 
-/* The number of the system call; negative: an exception. And its first argument. */
+/* The number of the system call; negative: an exception. */
 static inline long system_call_number(const struct pt_regs *regs)
 {
 	return regs->syscallno;
 }
 
-static inline __u64 system_call_argument(const struct pt_regs *regs)
+/* Its first three arguments, from 0 on. */
+static inline __u64 system_call_argument(const struct pt_regs *regs, int number)
 {
-	return regs->orig_x0;
+	return number == 0 ? regs->orig_x0 : regs->regs[number];
 }
 
 /* The preempt count of the CPU that the current task runs on. */

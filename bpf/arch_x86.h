@@ -37,15 +37,16 @@ static inline bool is_in_system_call(const struct pt_regs *regs)
 	return (long)regs->orig_ax >= 0;
 }
 
-/* The number of the system call; negative: an exception. And its first argument. */
+/* The number of the system call; negative: an exception. */
 static inline long system_call_number(const struct pt_regs *regs)
 {
 	return regs->orig_ax;
 }
 
-static inline __u64 system_call_argument(const struct pt_regs *regs)
+/* Its first three arguments, from 0 on. */
+static inline __u64 system_call_argument(const struct pt_regs *regs, int number)
 {
-	return regs->di;
+	return number == 0 ? regs->di : number == 1 ? regs->si : regs->dx;
 }
 
 /*

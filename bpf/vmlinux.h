@@ -170,6 +170,28 @@ struct inode {
 
 struct file {
 	struct inode *f_inode;
+	void *private_data; /* of a socket: struct socket */
+};
+
+struct sock_common {
+	unsigned short skc_family;
+	unsigned char skc_state;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+	__u32 sk_max_ack_backlog;
+	unsigned char sk_userlocks : 4;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct unix_sock {
+	void *addr;
+	struct sock *peer;
 };
 
 struct fdtable {

@@ -9,25 +9,27 @@
  * For what a thread waits. X(NUMBER, name): the name is shown, and is the value of --reason.
  * WAIT_CPU is no block: the thread could run, and another one has its CPU.
  */
-#define WAIT_REASON_LIST(X)     \
-	X(OTHER, "other")       \
-	X(CPU, "cpu")           \
-	X(LOCK, "lock")         \
-	X(SLEEP, "sleep")       \
-	X(CHILD, "child")       \
-	X(SOCKET, "socket")     \
-	X(ACCEPT, "accept")     \
-	X(PIPE, "pipe")         \
-	X(TERMINAL, "terminal") \
-	X(FILE, "file")         \
-	X(EVENT, "event")       \
-	X(DISK, "disk")         \
-	X(FAULT, "fault")       \
-	X(POLL, "poll")         \
-	X(SIGNAL, "signal")     \
-	X(IPC, "ipc")           \
-	X(STOPPED, "stopped")   \
-	X(KERNEL, "kernel")     \
+#define WAIT_REASON_LIST(X)       \
+	X(OTHER, "other")         \
+	X(CPU, "cpu")             \
+	X(LOCK, "lock")           \
+	X(CONDITION, "condition") \
+	X(JOIN, "join")           \
+	X(SLEEP, "sleep")         \
+	X(CHILD, "child")         \
+	X(SOCKET, "socket")       \
+	X(ACCEPT, "accept")       \
+	X(PIPE, "pipe")           \
+	X(TERMINAL, "terminal")   \
+	X(FILE, "file")           \
+	X(EVENT, "event")         \
+	X(DISK, "disk")           \
+	X(FAULT, "fault")         \
+	X(POLL, "poll")           \
+	X(SIGNAL, "signal")       \
+	X(IPC, "ipc")             \
+	X(STOPPED, "stopped")     \
+	X(KERNEL, "kernel")       \
 	X(START, "start")
 
 enum wait_reason {
@@ -35,8 +37,24 @@ enum wait_reason {
 	WAIT_REASON_LIST(WAIT_ENUM)
 #undef WAIT_ENUM
 	WAIT_REASONS,
-	/* In the list of system calls: by the kind of the descriptor, the first argument. */
-	WAIT_BY_DESCRIPTOR = 0xff,
+	/*
+	 * In the list of system calls: what else decides. The kind of the descriptor, which is the
+	 * first argument, and from which the thread receives, or to which it sends; what poll()
+	 * waits for; the operation of a futex.
+	 */
+	WAIT_BY_DESCRIPTOR = 0xfc,
+	WAIT_BY_SENDING = 0xfd,
+	WAIT_BY_POLL = 0xfe,
+	WAIT_BY_FUTEX = 0xff,
+};
+
+/* What a thread does at the other end of what it waits for: facts by which a wait is idle or not.
+ */
+enum wait_role {
+	WAIT_NO_ROLE,
+	WAIT_SERVES, /* it waits for a client: a socket that was accepted, or listens */
+	WAIT_ASKS,   /* it waits for an answer: a socket that was connected */
+	WAIT_SENDS,  /* it waits until another one has read */
 };
 
 /* Who ended waits. Entries of their stacks have it in place of a reason. */
@@ -77,6 +95,9 @@ struct wait_entry {
  */
 #define WAIT_ENTRIES (1U << 15)
 #define WAIT_PROBES  32
+/* A prime, so that steps of any size come to all entries; the last few are not used. */
+#define WAIT_HASHED 32719U
+_Static_assert(WAIT_KINDS + WAIT_HASHED <= WAIT_ENTRIES, "entries have no room");
 
 /*
  * What one user's threads have of the entries and their stacks, and of the pairs of a wait and its
@@ -153,9 +174,23 @@ static inline unsigned long long wake_key(unsigned int wait, unsigned int waker)
 	return (unsigned long long)wait << 32 | waker;
 }
 
-/* Set in the reason of a stack: user space walks it. Its one frame makes the entry unlike others.
+/*
+ * A stack of a wait has in place of its CPU the reason, with the role, and a flag: user space walks
+ * it. Its one frame makes the entry unlike others.
  */
-#define WAIT_COPIED 0x100
+#define WAIT_COPIED	 0x100
+#define WAIT_ROLE_SHIFT	 9
+#define WAIT_REASON_MASK 0xff
+
+static inline unsigned short wait_with_role(unsigned short reason, enum wait_role role)
+{
+	return reason | role << WAIT_ROLE_SHIFT;
+}
+
+static inline enum wait_role wait_role_of(unsigned short reason)
+{
+	return (enum wait_role)(reason >> WAIT_ROLE_SHIFT & 3);
+}
 
 /* A thread that waited already when the recording began: what user space walks its stack with. */
 struct wait_before {

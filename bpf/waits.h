@@ -32,7 +32,8 @@ struct wait_place {
 	__u64 pc, sp;
 	__u64 file;		  /* the address, where the reason follows from it; else 0 */
 	__u32 slot;		  /* in `waits` */
-	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR */
+	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR and the like */
+	__u16 facts;		  /* the reason, with the role */
 	__u16 frames;		  /* 0: the place is free */
 	__u16 words[WAIT_FRAMES]; /* where each caller's return address is: words from sp on */
 };
@@ -197,13 +198,132 @@ static __always_inline __u16 reason_of_file(struct file *file)
 	}
 }
 
+#define AF_UNIX	      1
+#define AF_INET	      2
+#define AF_INET6      10
+#define SOCK_STREAM   1
+#define SOCK_DGRAM    2
+#define TCP_LISTEN    10 /* of unix sockets, too */
+#define BOUND_BY_CALL 8	 /* in sk_userlocks: bind() has set the port */
+#define TCP_CONNECTED 1	 /* of datagrams: connect() was called */
+
+/*
+ * Which end of a connection a socket is. One that was accepted has what it takes from its listener:
+ * of TCP the length of that one's queue, of unix sockets its address. The kernel has no address for
+ * the ends of a socketpair().
+ */
+static __noinline int role_of_socket(struct file *file)
+{
+	struct socket *socket = (struct socket *)BPF_CORE_READ(file, private_data);
+	struct sock *sock = BPF_CORE_READ(socket, sk);
+	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
+	__u8 state = BPF_CORE_READ(sock, __sk_common.skc_state);
+	__u16 type = BPF_CORE_READ(sock, sk_type);
+
+	if (state == TCP_LISTEN)
+		return WAIT_SERVES;
+	if (family == AF_UNIX && bpf_core_type_exists(struct unix_sock)) {
+		struct unix_sock *own = (struct unix_sock *)sock, *peer;
+
+		if (BPF_CORE_READ(own, addr))
+			return WAIT_SERVES;
+		peer = (struct unix_sock *)BPF_CORE_READ(own, peer);
+		return peer && BPF_CORE_READ(peer, addr) ? WAIT_ASKS : WAIT_NO_ROLE;
+	}
+	if (family != AF_INET && family != AF_INET6)
+		return WAIT_NO_ROLE;
+	if (type == SOCK_STREAM)
+		return BPF_CORE_READ(sock, sk_max_ack_backlog) ? WAIT_SERVES : WAIT_ASKS;
+	if (type != SOCK_DGRAM)
+		return WAIT_NO_ROLE;
+	return state != TCP_CONNECTED &&
+			       BPF_CORE_READ_BITFIELD_PROBED(sock, sk_userlocks) & BOUND_BY_CALL
+		       ? WAIT_SERVES
+		       : WAIT_ASKS;
+}
+
+struct poll_descriptor {
+	__s32 fd;
+	__s16 events, revents;
+};
+
+/*
+ * Of poll() for more descriptors than this, it is not known for what it waits.
+ * Bound: users: descriptors of one poll() whose roles are looked at; then: it has no role, and the
+ * place where the thread waits decides; again: never; share: each thread's own; seen: not seen.
+ */
+#define POLL_DESCRIPTORS 8
+
+/* The role of a thread in poll(): it asks if it waits for answers alone. */
+static __noinline int role_of_poll(struct task_struct *task, const struct pt_regs *regs)
+{
+	__u64 at = system_call_argument(regs, 0), count = system_call_argument(regs, 1);
+	bool asks = false;
+
+	if (count > POLL_DESCRIPTORS)
+		return WAIT_NO_ROLE;
+	for (__u32 i = 0; i < POLL_DESCRIPTORS && i < count; i++) {
+		struct poll_descriptor one;
+		struct file *file;
+
+		if (bpf_probe_read_user(&one, sizeof(one), (void *)(at + i * sizeof(one))))
+			return WAIT_NO_ROLE;
+		file = one.fd < 0 ? NULL : file_of(task, one.fd);
+		if (reason_of_file(file) != WAIT_SOCKET || role_of_socket(file) != WAIT_ASKS)
+			return WAIT_NO_ROLE;
+		asks = true;
+	}
+	return asks ? WAIT_ASKS : WAIT_NO_ROLE;
+}
+
+/* The TID of the process's first thread, as the process knows it. */
+static __always_inline __u32 first_number(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level), number = 0;
+
+	bpf_core_read(&number, sizeof(number), &pid->numbers[level].nr);
+	return number;
+}
+
+#define FUTEX_COMMAND	  0x7f
+#define FUTEX_PRIVATE	  0x80
+#define FUTEX_WAIT	  0
+#define FUTEX_LOCK_PI	  6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2	  13
+#define FUTEX_WAITERS	  0x80000000 /* in the value of a lock that has its owner's TID */
+#define FUTEX_CONTENDED	  2	     /* the value of a lock that others want, of glibc and Go */
+
+/*
+ * For what a thread waits by futex(): the operation, and the value that it expects. glibc waits for
+ * a thread's end until the kernel clears the thread's TID, which is no private futex; for all but
+ * these and its plain locks with FUTEX_WAIT_BITSET.
+ */
+static __always_inline __u16 reason_of_futex(struct task_struct *task, const struct pt_regs *regs)
+{
+	__u32 operation = system_call_argument(regs, 1), value = system_call_argument(regs, 2);
+	__u32 command = operation & FUTEX_COMMAND;
+
+	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2)
+		return WAIT_LOCK;
+	if (command == FUTEX_WAIT && (value == FUTEX_CONTENDED || value & FUTEX_WAITERS))
+		return WAIT_LOCK;
+	/* Counters in memory that is shared are smaller. */
+	if (command == FUTEX_WAIT_BITSET && !(operation & FUTEX_PRIVATE) &&
+	    value > first_number(task))
+		return WAIT_JOIN;
+	return WAIT_CONDITION;
+}
+
 #define TASK_STOPPED_OR_TRACED (4 | 8)
 
-/* Why a thread with this state leaves its CPU; perhaps WAIT_BY_DESCRIPTOR. */
+/* Why a thread with this state leaves its CPU; perhaps WAIT_BY_DESCRIPTOR and the like. */
 static __always_inline __u16 wait_reason(struct task_struct *task, const struct pt_regs *regs,
 					 __u32 state)
 {
 	long number = system_call_number(regs);
+	__u16 reason;
 
 	if (state & TASK_STOPPED_OR_TRACED)
 		return WAIT_STOPPED;
@@ -216,7 +336,51 @@ static __always_inline __u16 wait_reason(struct task_struct *task, const struct 
 	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
 	if ((unsigned long)number >= WAIT_SYSTEM_CALLS)
 		return WAIT_OTHER;
-	return wait_reasons[number];
+	reason = wait_reasons[number];
+	return reason == WAIT_BY_FUTEX ? reason_of_futex(task, regs) : reason;
+}
+
+/* The file on which the reason depends, perhaps NULL. is_current: its memory can be read. */
+static __always_inline struct file *wait_file(struct task_struct *task, const struct pt_regs *regs,
+					      __u16 reason, bool is_current)
+{
+	struct poll_descriptor one;
+
+	if (reason == WAIT_BY_DESCRIPTOR || reason == WAIT_BY_SENDING)
+		return file_of(task, system_call_argument(regs, 0));
+	if (reason != WAIT_BY_POLL || !is_current || system_call_argument(regs, 1) != 1 ||
+	    bpf_probe_read_user(&one, sizeof(one), (void *)system_call_argument(regs, 0)) ||
+	    one.fd < 0)
+		return NULL;
+	return file_of(task, one.fd);
+}
+
+/* The reason, with the role. file: as wait_file() has it. */
+static __always_inline __u16 reason_and_role(struct task_struct *task, const struct pt_regs *regs,
+					     __u16 reason, struct file *file, bool is_current)
+{
+	if (reason == WAIT_BY_POLL)
+		return wait_with_role(WAIT_POLL,
+				      is_current ? role_of_poll(task, regs) : WAIT_NO_ROLE);
+	if (reason == WAIT_BY_SENDING)
+		return wait_with_role(reason_of_file(file), WAIT_SENDS);
+	if (reason != WAIT_BY_DESCRIPTOR)
+		return reason;
+	reason = reason_of_file(file);
+	return reason == WAIT_SOCKET ? wait_with_role(reason, role_of_socket(file)) : reason;
+}
+
+/* Where the programs have taken too much time: the role of a file that the thread remembers. */
+static __always_inline __u16 reason_in_haste(const struct wait_task *wait, __u16 reason,
+					     struct file *file)
+{
+	for (int i = 0; file && i < WAIT_PLACES; i++)
+		if (wait->places[i].file == (__u64)file && wait->places[i].reason == reason)
+			return wait->places[i].facts;
+	if (reason == WAIT_BY_POLL)
+		return WAIT_POLL;
+	return reason == WAIT_BY_DESCRIPTOR || reason == WAIT_BY_SENDING ? reason_of_file(file)
+									 : reason;
 }
 
 /* --- Shares of users --- */
@@ -266,8 +430,7 @@ __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 	for (__u32 i = 0; i < WAIT_PROBES; i++) {
 		struct wait_entry *entry;
 
-		key = WAIT_KINDS +
-		      ((hash >> 32) + i * probe_step(hash)) % (WAIT_ENTRIES - WAIT_KINDS);
+		key = WAIT_KINDS + ((hash >> 32) + i * probe_step(hash)) % WAIT_HASHED;
 		entry = bpf_map_lookup_elem(&waits, &key);
 		if (!entry)
 			break;
@@ -555,7 +718,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->sp = regs->sp;
 	place->reason = reason;
 	place->file = (__u64)file;
-	stack->cpu = reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason;
+	place->facts = stack->cpu = reason_and_role(task, regs, reason, file, true);
 	place->slot = walk_wait(ctx, scratch, task, own->uid, regs, kernel_size, cfi);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
@@ -800,9 +963,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
 	struct wait_counters *counters = own_wait_counters();
-	struct file *file = NULL;
 	struct wait_task *wait;
 	struct stack *stack;
+	struct file *file;
 	long kernel_size = 0;
 	__u64 id;
 	__u16 reason;
@@ -837,13 +1000,11 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 		wait->since_ns = now;
 		return;
 	}
-	if (reason == WAIT_BY_DESCRIPTOR)
-		file = file_of(task, system_call_argument(regs));
+	file = wait_file(task, regs, reason, true);
 	if (is_over_budget(counters, now, wait_percent)) {
 		counters->spared++;
-		wait->slot = find_wait_without_stack(
-			stack, wait->uid, id,
-			reason == WAIT_BY_DESCRIPTOR ? reason_of_file(file) : reason);
+		wait->slot = find_wait_without_stack(stack, wait->uid, id,
+						     reason_in_haste(wait, reason, file));
 		wait->since_ns = now;
 		return;
 	}
@@ -1103,8 +1264,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	state = task->__state;
 	if (state)
 		reason = wait_reason(task, regs, state);
-	if (reason == WAIT_BY_DESCRIPTOR)
-		reason = reason_of_file(file_of(task, system_call_argument(regs)));
+	reason = reason_and_role(task, regs, reason, wait_file(task, regs, reason, false), false);
 	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	wait->runnable_ns = runnable_ns(task, now);
 	wait->ran_ns = task->se.sum_exec_runtime;

@@ -222,7 +222,7 @@ EXPECT --state takes one of on-cpu, runnable, blocked, idle, not "asleep"
 NAME --reason: an unknown one is refused, not without waits
 RUN $profiltool report --reason lokc $state
 STATUS 2
-EXPECT --reason takes one of other, lock, sleep, child, socket, accept, pipe, terminal, file, event, disk, fault, poll, signal, ipc, stopped, kernel, start, not "lokc"
+EXPECT --reason takes one of other, lock, condition, join, sleep, child, socket, accept, pipe, terminal, file, event, disk, fault, poll, signal, ipc, stopped, kernel, start, not "lokc"
 
 NAME --idle: what it takes
 RUN $profiltool report --idle=no $state

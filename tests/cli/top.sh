@@ -261,8 +261,8 @@ check "q: back" key q '^functions by self'
 check "c without stacks: what it needs" key c 'profiltool top -g'
 check "w: the states of threads" key w '^States of processes in '
 check "with their sums" shows '^2 threads, [0-9.]+ s = on CPU [0-9.]+ s \+ runnable [0-9.]+ s \+ blocked [0-9.]+ s \+ idle [0-9.]+ s'
-check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
-check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
+check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
+check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
 tm resize-window -x 80 -y 24
 check "states in 80 columns" shows '^wall s +on CPU s +runnable s +blocked s +pid +tid +name'
 tm resize-window -x 40 -y 10

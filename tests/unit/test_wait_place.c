@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which waits are for work, which in the middle of it, and which cannot be told. */
+/* Which waits are for work, and which in the middle of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,26 +25,34 @@ struct wait {
 	struct capture_frame frames[FRAMES_MAX];
 	enum unwind_end end;
 	bool once; /* or it waited there several times */
+	enum wait_role role;
 };
 
-#define CUT_WAIT(stack, tid, reason, end)                 \
-	{                                                 \
-		stack, tid, reason, { { 0 } }, end, false \
+#define CUT_WAIT(stack, tid, reason, end)                               \
+	{                                                               \
+		stack, tid, reason, { { 0 } }, end, false, WAIT_NO_ROLE \
 	}
 #define WAIT(stack, tid, reason) CUT_WAIT(stack, tid, reason, UNWIND_COMPLETE)
+#define ONCE(stack, reason)                                                      \
+	{                                                                        \
+		stack, 1, reason, { { 0 } }, UNWIND_COMPLETE, true, WAIT_NO_ROLE \
+	}
+#define ROLE(stack, reason, role)                                         \
+	{                                                                 \
+		stack, 1, reason, { { 0 } }, UNWIND_COMPLETE, false, role \
+	}
 
-static struct capture_sample sample_of(struct wait *wait, enum capture_kind kind)
+static struct capture_sample sample_of(struct wait *wait)
 {
 	struct capture_sample sample = {
 		.pid = 1,
 		.tid = wait->tid,
-		.kind = kind,
+		.kind = CAPTURE_WAITS,
 		.end = wait->end,
+		.waits = { .reason = wait->reason,
+			   .role = wait->role,
+			   .count = wait->once ? 1 : 2 },
 	};
-
-	if (kind == CAPTURE_WAITS)
-		sample.waits = (struct capture_waits){ .reason = wait->reason,
-						       .count = wait->once ? 1 : 2 };
 
 	for (const char *c = wait->stack; *c; c++)
 		wait->frames[sample.depth++] = (struct capture_frame){
@@ -56,80 +64,86 @@ static struct capture_sample sample_of(struct wait *wait, enum capture_kind kind
 	return sample;
 }
 
-/* Notes all waits, and a tick of a stack of the same thread as the first, and compares the first's
- * frame. */
-static void expect(const char *frame, const char *tick, struct wait *waits, size_t count)
+/* Notes all waits, and compares the first's frame. */
+static void expect(const char *frame, struct wait *waits, size_t count)
 {
-	struct wait ticked = { .stack = tick ?: "", .tid = waits[0].tid, .end = UNWIND_COMPLETE };
 	struct wait_places places = { 0 };
 	char text[THREAD_STATE_SIZE];
 	struct capture_sample sample;
 
 	for (size_t i = 0; i < count; i++) {
-		sample = sample_of(&waits[i], CAPTURE_WAITS);
+		sample = sample_of(&waits[i]);
 		assert_int_equal(wait_places_note(&places, &sample), 0);
 	}
-	sample = sample_of(&ticked, CAPTURE_TICKS);
-	assert_int_equal(wait_places_note(&places, &sample), 0);
-	sample = sample_of(&waits[0], CAPTURE_WAITS);
+	sample = sample_of(&waits[0]);
 	wait_places_frame(&places, &sample, text);
 	assert_string_equal(text, frame);
 	wait_places_free(&places);
 }
 
-#define EXPECT(frame, tick, ...)                                               \
-	do {                                                                   \
-		struct wait waits_[] = { __VA_ARGS__ };                        \
-		expect(frame, tick, waits_, sizeof(waits_) / sizeof(*waits_)); \
+#define EXPECT(frame, ...)                                               \
+	do {                                                             \
+		struct wait waits_[] = { __VA_ARGS__ };                  \
+		expect(frame, waits_, sizeof(waits_) / sizeof(*waits_)); \
 	} while (0)
 
 /* A loop that waits, and handles what comes: "el" waits in the library for the loop L of main M. */
 static void test_loop(void **state)
 {
 	(void)state;
-	EXPECT("[idle: poll]", NULL, WAIT("eLM", 1, WAIT_POLL), WAIT("rHLM", 1, WAIT_SOCKET));
-	EXPECT("[blocked: socket]", NULL, WAIT("rHLM", 1, WAIT_SOCKET), WAIT("eLM", 1, WAIT_POLL));
+	EXPECT("[idle: poll]", WAIT("eLM", 1, WAIT_POLL), WAIT("rHLM", 1, WAIT_SOCKET));
+	EXPECT("[blocked: socket]", WAIT("rHLM", 1, WAIT_SOCKET), WAIT("eLM", 1, WAIT_POLL));
 	/* How many frames of the library there are does not matter. */
-	EXPECT("[idle: lock]", NULL, WAIT("fgheLM", 1, WAIT_LOCK), WAIT("rHLM", 1, WAIT_LOCK));
-	/* A thread of a pool that only runs between its waits. */
-	EXPECT("[idle: lock]", "WHLM", WAIT("fgLM", 1, WAIT_LOCK));
+	EXPECT("[idle: condition]", WAIT("fgheLM", 1, WAIT_CONDITION),
+	       WAIT("rHLM", 1, WAIT_CONDITION));
+	/* A thread of a pool that does nothing else. */
+	EXPECT("[idle: condition]", WAIT("fLM", 1, WAIT_CONDITION));
+	/* What it did once at its start is no loop. */
+	EXPECT("[idle: condition]", WAIT("fLM", 1, WAIT_CONDITION), ONCE("sM", WAIT_SLEEP));
+	EXPECT("[blocked: sleep]", ONCE("sM", WAIT_SLEEP), WAIT("fLM", 1, WAIT_CONDITION));
 }
 
 static void test_unclear(void **state)
 {
 	(void)state;
-	/* It never did anything else. */
-	EXPECT("[blocked: lock]", NULL, WAIT("fLM", 1, WAIT_LOCK));
-	EXPECT("[blocked: lock]", "sLM", WAIT("fLM", 1, WAIT_LOCK));
-	EXPECT("[blocked: poll]", NULL, WAIT("fLM", 1, WAIT_POLL));
-	EXPECT("[idle: accept]", NULL, WAIT("fLM", 1, WAIT_ACCEPT));
-	/* Its start waited once for its creator: that is no loop of requests. */
-	EXPECT("[idle: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT),
-	       { "fM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
-	EXPECT("[blocked: accept]", NULL, WAIT("aLM", 1, WAIT_ACCEPT), WAIT("eM", 1, WAIT_POLL));
 	/* It came there once: that is no return. */
-	EXPECT("[blocked: lock]", "sHLM",
-	       { "fLM", 1, WAIT_LOCK, { { 0 } }, UNWIND_COMPLETE, true });
+	EXPECT("[blocked: condition]", ONCE("fLM", WAIT_CONDITION));
+	/* But nothing has come from outside. */
+	EXPECT("[idle: poll]", ONCE("fLM", WAIT_POLL));
+	EXPECT("[blocked: poll]", ONCE("fHLM", WAIT_POLL), WAIT("fLM", 1, WAIT_POLL));
 	/* Two places are as low. */
-	EXPECT("[blocked: pipe]", "XYZM", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", WAIT("rAM", 1, WAIT_PIPE), WAIT("wBM", 1, WAIT_PIPE));
 	/* What other threads do says nothing of it. */
-	EXPECT("[blocked: pipe]", NULL, WAIT("rAM", 1, WAIT_PIPE), WAIT("rBAM", 2, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", ONCE("rAM", WAIT_PIPE), WAIT("rBAM", 2, WAIT_PIPE));
 	/* Its stack, or that of another wait, lacks its outer frames. */
-	EXPECT("[blocked: poll]", NULL, CUT_WAIT("eL", 1, WAIT_POLL, UNWIND_NO_ROWS),
+	EXPECT("[blocked: poll]", CUT_WAIT("eL", 1, WAIT_POLL, UNWIND_NO_ROWS),
 	       WAIT("rHLM", 1, WAIT_SOCKET));
-	EXPECT("[idle: poll]", NULL, WAIT("eLM", 1, WAIT_POLL),
+	EXPECT("[idle: poll]", WAIT("eLM", 1, WAIT_POLL),
 	       CUT_WAIT("e", 1, WAIT_POLL, UNWIND_UNREADABLE), WAIT("rHLM", 1, WAIT_SOCKET));
 	/* Without a stack. */
-	EXPECT("[blocked: pipe]", NULL, WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
+	EXPECT("[blocked: pipe]", WAIT("", 1, WAIT_PIPE), WAIT("rBAM", 1, WAIT_PIPE));
 }
 
-static void test_reasons(void **state)
+static void test_facts(void **state)
 {
 	(void)state;
-	EXPECT("[blocked: disk]", NULL, WAIT("rM", 1, WAIT_DISK), WAIT("eLM", 1, WAIT_POLL));
-	EXPECT("[blocked: child]", NULL, WAIT("wM", 1, WAIT_CHILD));
-	EXPECT("[idle: kernel]", NULL, WAIT("", 1, WAIT_KERNEL));
-	EXPECT("[runnable: no free CPU]", NULL, WAIT("rM", 1, WAIT_CPU));
+	/* These are never waited for without work, wherever that is. */
+	EXPECT("[blocked: lock]", WAIT("fLM", 1, WAIT_LOCK), WAIT("rHLM", 1, WAIT_SOCKET));
+	EXPECT("[blocked: disk]", WAIT("rM", 1, WAIT_DISK), WAIT("eLM", 1, WAIT_POLL));
+	EXPECT("[blocked: child]", WAIT("wM", 1, WAIT_CHILD));
+	EXPECT("[blocked: join]", WAIT("wM", 1, WAIT_JOIN));
+	EXPECT("[blocked: fault]", WAIT("M", 1, WAIT_FAULT));
+	/* An answer, and one who is to read. */
+	EXPECT("[blocked: socket]", ROLE("rLM", WAIT_SOCKET, WAIT_ASKS));
+	EXPECT("[blocked: poll]", ROLE("rLM", WAIT_POLL, WAIT_ASKS));
+	EXPECT("[blocked: pipe]", ROLE("wLM", WAIT_PIPE, WAIT_SENDS));
+	/* They are no loop, either. */
+	EXPECT("[idle: pipe]", WAIT("rLM", 1, WAIT_PIPE), ROLE("wXM", WAIT_PIPE, WAIT_SENDS));
+	/* A client. */
+	EXPECT("[idle: socket]", ROLE("rHLM", WAIT_SOCKET, WAIT_SERVES), WAIT("eLM", 1, WAIT_POLL));
+	EXPECT("[idle: accept]", ONCE("aLM", WAIT_ACCEPT), WAIT("eM", 1, WAIT_POLL));
+	EXPECT("[idle: kernel]", WAIT("", 1, WAIT_KERNEL));
+	EXPECT("[runnable: no free CPU]", WAIT("rM", 1, WAIT_CPU));
 }
 
 int main(void)
@@ -137,7 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_unclear),
-		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_facts),
 	};
 
 	return cmocka_run_group_tests_name("wait_place", tests, NULL, NULL);

@@ -372,6 +372,7 @@ struct capture_ticks {
 
 struct capture_waits {
 	enum wait_reason reason;
+	enum wait_role role;
 	uint32_t waker;			/* the number of who ended them; 0: unknown */
 	uint64_t count, length_ns;	/* how many, and how long all of them took */
 	const struct timed_wait *timed; /* by CLOCK_MONOTONIC; may be a part of them, or NULL */

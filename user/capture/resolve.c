@@ -278,7 +278,8 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		break;
 	case CAPTURE_WAITS:
 		out.waits = (struct capture_waits){
-			.reason = sample->cpu,
+			.reason = sample->cpu & WAIT_REASON_MASK,
+			.role = wait_role_of(sample->cpu),
 			.waker = sample->waker,
 			.count = others,
 			.length_ns = amount,

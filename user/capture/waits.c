@@ -34,36 +34,36 @@ static const struct {
 	long number;
 	enum wait_reason reason;
 } system_calls[] = {
-	{ SYS_futex, WAIT_LOCK },
+	{ SYS_futex, WAIT_BY_FUTEX },
 	{ SYS_flock, WAIT_LOCK },
 	{ SYS_nanosleep, WAIT_SLEEP },
 	{ SYS_clock_nanosleep, WAIT_SLEEP },
 	{ SYS_wait4, WAIT_CHILD },
 	{ SYS_waitid, WAIT_CHILD },
 	{ SYS_clone, WAIT_CHILD }, /* as vfork() */
-	{ SYS_ppoll, WAIT_POLL },
+	{ SYS_ppoll, WAIT_BY_POLL },
 	{ SYS_pselect6, WAIT_POLL },
 	{ SYS_epoll_pwait, WAIT_POLL },
 	{ SYS_io_getevents, WAIT_POLL },
 	{ SYS_accept, WAIT_ACCEPT },
 	{ SYS_accept4, WAIT_ACCEPT },
-	{ SYS_connect, WAIT_SOCKET },
-	{ SYS_recvfrom, WAIT_SOCKET },
-	{ SYS_recvmsg, WAIT_SOCKET },
-	{ SYS_recvmmsg, WAIT_SOCKET },
-	{ SYS_sendto, WAIT_SOCKET },
-	{ SYS_sendmsg, WAIT_SOCKET },
-	{ SYS_sendmmsg, WAIT_SOCKET },
+	{ SYS_connect, WAIT_BY_SENDING },
+	{ SYS_recvfrom, WAIT_BY_DESCRIPTOR },
+	{ SYS_recvmsg, WAIT_BY_DESCRIPTOR },
+	{ SYS_recvmmsg, WAIT_BY_DESCRIPTOR },
+	{ SYS_sendto, WAIT_BY_SENDING },
+	{ SYS_sendmsg, WAIT_BY_SENDING },
+	{ SYS_sendmmsg, WAIT_BY_SENDING },
 	{ SYS_read, WAIT_BY_DESCRIPTOR },
 	{ SYS_readv, WAIT_BY_DESCRIPTOR },
 	{ SYS_pread64, WAIT_BY_DESCRIPTOR },
 	{ SYS_preadv, WAIT_BY_DESCRIPTOR },
 	{ SYS_preadv2, WAIT_BY_DESCRIPTOR },
-	{ SYS_write, WAIT_BY_DESCRIPTOR },
-	{ SYS_writev, WAIT_BY_DESCRIPTOR },
-	{ SYS_pwrite64, WAIT_BY_DESCRIPTOR },
-	{ SYS_pwritev, WAIT_BY_DESCRIPTOR },
-	{ SYS_pwritev2, WAIT_BY_DESCRIPTOR },
+	{ SYS_write, WAIT_BY_SENDING },
+	{ SYS_writev, WAIT_BY_SENDING },
+	{ SYS_pwrite64, WAIT_BY_SENDING },
+	{ SYS_pwritev, WAIT_BY_SENDING },
+	{ SYS_pwritev2, WAIT_BY_SENDING },
 	{ SYS_splice, WAIT_BY_DESCRIPTOR },
 	{ SYS_openat, WAIT_FILE }, /* a pipe with a name waits for its other end */
 	{ SYS_ioctl, WAIT_BY_DESCRIPTOR },
@@ -83,7 +83,7 @@ static const struct {
 	{ SYS_mq_timedreceive, WAIT_IPC },
 	{ SYS_mq_timedsend, WAIT_IPC },
 #ifdef SYS_poll /* arm64 has only the newer ones */
-	{ SYS_poll, WAIT_POLL },
+	{ SYS_poll, WAIT_BY_POLL },
 	{ SYS_select, WAIT_POLL },
 	{ SYS_epoll_wait, WAIT_POLL },
 	{ SYS_pause, WAIT_SIGNAL },
@@ -100,7 +100,7 @@ static const struct {
 	{ SYS_io_uring_enter, WAIT_POLL },
 #endif
 #ifdef SYS_futex_waitv
-	{ SYS_futex_waitv, WAIT_LOCK },
+	{ SYS_futex_waitv, WAIT_CONDITION },
 #endif
 };
 
@@ -528,7 +528,7 @@ static uint32_t reason_of_entry(const struct stack_chunk *arena, const struct wa
 	const struct stack *stack =
 		(const void *)&arena[at / STACK_CHUNK_WORDS].words[at % STACK_CHUNK_WORDS];
 
-	return at ? stack->cpu & ~WAIT_COPIED : number;
+	return at ? stack->cpu & WAIT_REASON_MASK : number;
 }
 
 /*
@@ -603,7 +603,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			       head.user_depth * sizeof(*pcs));
 			pcs = joined;
 		}
-		if (head.cpu >= WAKER_THREAD) {
+		if ((head.cpu & WAIT_REASON_MASK) >= WAKER_THREAD) {
 			err = add_entry(entry, left_ns, head.cpu, i, &head, pcs, wakers, &number);
 			continue;
 		}

@@ -560,15 +560,13 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	struct capture_profile *b = context;
 	int64_t values[VALUES_MAX] = { 0 };
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], depth, label, number;
-	int err = 0;
+	int err;
 
 	profile_set_ticks(b->p, ticks->count, values);
 	values[PROFILE_DELAY] = saturate_i64(profile_ticks_ns(b->p, ticks->runnable));
-	if (b->wall) {
+	if (b->wall)
 		values[b->wall] = values[PROFILE_CPU];
-		err = wait_places_note(&b->places, sample);
-	}
-	err = err ?: stack_locations(b, sample, 0, 0, locations, &depth);
+	err = stack_locations(b, sample, 0, 0, locations, &depth);
 	err = err ?: label_id(b, sample, (struct known_waker){ 0 }, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)

@@ -7,22 +7,27 @@
 #include "bpf/wait.h"
 #include "util/array.h"
 
+/* A place in which a thread may wait for work. */
+struct wait_place {
+	uint32_t thread;
+	uint64_t hash;	/* of its frames */
+	uint64_t waits; /* how many were there */
+};
+
 struct wait_thread {
 	pid_t pid, tid;
 	uint32_t generation;
-	uint32_t lowest;  /* the fewest frames of a place where it may have waited for work */
-	uint64_t hash;	  /* of that place */
-	uint64_t waits;	  /* how many were there */
-	uint32_t highest; /* the most frames of any stack */
-	bool has_place;
-	bool several; /* several places have as few frames */
+	/* The place to which it always returns, the lowest of those that it came to again. */
+	uint32_t frames; /* 0: it has returned to none */
+	uint64_t hash;
+	bool several; /* places have as few frames */
 };
 
-/* For these a thread may wait until there is work. */
-static bool may_be_idle(enum wait_reason reason)
+/* Reasons for which a thread may wait until there is work. Of all others it has work. */
+static bool may_be_idle(const struct capture_waits *wait)
 {
-	switch (reason) {
-	case WAIT_LOCK:
+	switch (wait->reason) {
+	case WAIT_CONDITION:
 	case WAIT_SLEEP:
 	case WAIT_SOCKET:
 	case WAIT_ACCEPT:
@@ -33,10 +38,26 @@ static bool may_be_idle(enum wait_reason reason)
 	case WAIT_SIGNAL:
 	case WAIT_IPC:
 	case WAIT_OTHER:
-		return true;
+		return wait->role != WAIT_ASKS && wait->role != WAIT_SENDS;
 	default:
 		return false;
 	}
+}
+
+/* A thread that does this has no work, wherever it is: clients come, or do not. */
+static bool serves(const struct capture_waits *wait)
+{
+	return wait->reason == WAIT_ACCEPT || wait->role == WAIT_SERVES;
+}
+
+/*
+ * What comes from outside: events, signals, what a person types. A thread that waits for it once,
+ * and nowhere lower, is idle, too: nothing came.
+ */
+static bool waits_for_events(const struct capture_waits *wait)
+{
+	return wait->reason == WAIT_POLL || wait->reason == WAIT_SIGNAL ||
+	       wait->reason == WAIT_TERMINAL;
 }
 
 static bool thread_equal(const void *array, uint32_t number, const void *key)
@@ -77,47 +98,86 @@ static bool has_place(const struct capture_sample *sample)
 	       (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL);
 }
 
-int wait_places_note(struct wait_places *places, const struct capture_sample *sample)
+static bool place_equal(const void *array, uint32_t number, const void *key)
 {
-	uint32_t number, frames;
+	const struct wait_place *a = (const struct wait_place *)array + number, *b = key;
+
+	return a->thread == b->thread && a->hash == b->hash;
+}
+
+static int find_or_add_thread(struct wait_places *places, const struct capture_sample *sample,
+			      uint32_t *number)
+{
+	*number = index_find(&places->index, thread_hash(sample), thread_equal, places->threads,
+			     sample);
+	if (*number != INDEX_NONE)
+		return 0;
+	*number = places->count;
+	if (array_reserve(&places->threads, &places->room, *number + 1, sizeof(*places->threads)) ||
+	    index_add(&places->index, thread_hash(sample), *number))
+		return -ENOMEM;
+	places->threads[places->count++] = (struct wait_thread){
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.generation = sample->generation,
+	};
+	return 0;
+}
+
+int wait_places_note(struct wait_places *places, const struct capture_sample *wait)
+{
+	struct wait_place key, *place;
 	struct wait_thread *thread;
+	uint32_t number, frames;
 	uint64_t hash;
 
-	if (!has_place(sample))
+	if (!has_place(wait) || !may_be_idle(&wait->waits))
 		return 0;
-	number = index_find(&places->index, thread_hash(sample), thread_equal, places->threads,
-			    sample);
+	if (find_or_add_thread(places, wait, &key.thread))
+		return -ENOMEM;
+	frames = place_of(wait, &key.hash);
+	hash = hash_u64(key.hash, key.thread);
+	number = index_find(&places->place_index, hash, place_equal, places->places, &key);
 	if (number == INDEX_NONE) {
-		number = places->count;
-		if (array_reserve(&places->threads, &places->room, number + 1,
-				  sizeof(*places->threads)))
+		number = places->place_count;
+		if (array_reserve(&places->places, &places->place_room, number + 1,
+				  sizeof(*places->places)) ||
+		    index_add(&places->place_index, hash, number))
 			return -ENOMEM;
-		places->threads[number] = (struct wait_thread){
-			.pid = sample->pid,
-			.tid = sample->tid,
-			.generation = sample->generation,
-		};
-		if (index_add(&places->index, thread_hash(sample), number))
-			return -ENOMEM;
-		places->count++;
+		places->places[places->place_count++] =
+			(struct wait_place){ key.thread, key.hash, 0 };
 	}
-	thread = &places->threads[number];
-	frames = place_of(sample, &hash);
-	if (frames > thread->highest)
-		thread->highest = frames;
-	if (sample->kind != CAPTURE_WAITS || !may_be_idle(sample->waits.reason))
+	place = &places->places[number];
+	place->waits += wait->waits.count;
+	thread = &places->threads[key.thread];
+	/* A thread's start may wait once, for what it needs: that is no loop. */
+	if (place->waits < 2 && !serves(&wait->waits))
 		return 0;
-	if (!thread->has_place || frames < thread->lowest) {
-		thread->has_place = true;
-		thread->lowest = frames;
-		thread->hash = hash;
-		thread->waits = sample->waits.count;
+	if (!thread->frames || frames < thread->frames) {
+		thread->frames = frames;
+		thread->hash = key.hash;
 		thread->several = false;
-	} else if (frames == thread->lowest) {
-		thread->waits += sample->waits.count;
-		thread->several |= hash != thread->hash;
+	} else if (frames == thread->frames) {
+		thread->several |= key.hash != thread->hash;
 	}
 	return 0;
+}
+
+static bool is_idle(const struct wait_places *places, const struct capture_sample *wait)
+{
+	uint32_t number =
+		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);
+	const struct wait_thread *thread;
+	uint64_t hash;
+
+	if (wait->waits.reason == WAIT_KERNEL || serves(&wait->waits))
+		return true;
+	if (!may_be_idle(&wait->waits) || !has_place(wait) || number == INDEX_NONE)
+		return false;
+	thread = &places->threads[number];
+	if (!thread->frames)
+		return waits_for_events(&wait->waits);
+	return place_of(wait, &hash) == thread->frames && hash == thread->hash && !thread->several;
 }
 
 void wait_places_frame(const struct wait_places *places, const struct capture_sample *wait,
@@ -130,36 +190,21 @@ void wait_places_frame(const struct wait_places *places, const struct capture_sa
 	};
 	enum wait_reason reason = wait->waits.reason;
 	enum thread_state state = THREAD_BLOCKED;
-	uint32_t number =
-		index_find(&places->index, thread_hash(wait), thread_equal, places->threads, wait);
-	uint64_t hash;
 
 	if (reason >= WAIT_REASONS)
 		reason = WAIT_OTHER;
-	if (reason == WAIT_CPU) {
+	if (reason == WAIT_CPU)
 		state = THREAD_RUNNABLE;
-	} else if (reason == WAIT_KERNEL) {
+	else if (is_idle(places, wait))
 		state = THREAD_IDLE;
-	} else if (!may_be_idle(reason)) {
-		state = THREAD_BLOCKED;
-	} else if (number != INDEX_NONE && has_place(wait)) {
-		const struct wait_thread *thread = &places->threads[number];
-
-		/* A thread's start may wait once, for a lock perhaps: that is no loop. */
-		if (place_of(wait, &hash) > thread->lowest &&
-		    !(reason == WAIT_ACCEPT && thread->waits == 1))
-			state = THREAD_BLOCKED;
-		else if (!thread->several &&
-			 ((thread->highest > thread->lowest && thread->waits > 1) ||
-			  reason == WAIT_ACCEPT))
-			state = THREAD_IDLE;
-	}
 	thread_state_frame(state, names[reason], text);
 }
 
 void wait_places_free(struct wait_places *places)
 {
 	free(places->threads);
+	free(places->places);
 	index_free(&places->index);
+	index_free(&places->place_index);
 	*places = (struct wait_places){ 0 };
 }

@@ -7,15 +7,19 @@
 #include "util/index.h"
 
 /*
- * Tells threads that wait for work from threads that wait in the middle of it, by where they wait:
- * a thread always returns to the place where it waits for work, and is called from there for all
- * else that it does. A place is the stack without the frames of the library that it waits in.
+ * Tells threads that wait for work from threads that wait in the middle of it.
  *
- * A wait is idle if the thread has no lower place, and no other one as low, has waited there twice,
- * and is seen above it, running or waiting, or waits for a connection; so is every wait of a kernel
- * thread. It is blocked if the thread has a lower place, and where no thread waits for work: for a
- * disk, a fault, a child. All others are blocked, too: a thread that waits in one place all the
- * time, or once, may be idle, or stuck.
+ * Facts decide first. A mutex, a disk, a fault, a file, a child, a thread's end are never waited
+ * for without work, nor is an answer (a socket that was connected), nor another one who is to read
+ * (a pipe or socket to which the thread writes). A thread that waits for a client (accept, a socket
+ * that was accepted) has none; a kernel thread's wait is idle.
+ *
+ * Of all others the place decides: a thread always returns to the place where it waits for work,
+ * and is called from there for all else that it does. A place is the stack without the frames of
+ * the library that it waits in. A wait is idle at the lowest place to which its thread has
+ * returned, if no other one is as low; one for events, signals or a terminal also if there is no
+ * such place. What stays unclear is blocked. wait_names.h then knows some waits by the names of
+ * functions.
  *
  * Zero-initialised is empty.
  */
@@ -23,10 +27,13 @@ struct wait_places {
 	struct wait_thread *threads;
 	size_t count, room;
 	struct index index;
+	struct wait_place *places;
+	size_t place_count, place_room;
+	struct index place_index;
 };
 
-/* Notes the stack of waits, or of ticks. Returns 0 or -ENOMEM. */
-int wait_places_note(struct wait_places *places, const struct capture_sample *sample);
+/* Notes the stack of waits. Returns 0 or -ENOMEM. */
+int wait_places_note(struct wait_places *places, const struct capture_sample *wait);
 
 /* When all are noted: writes the frame that stands for the state of a wait. */
 void wait_places_frame(const struct wait_places *places, const struct capture_sample *wait,

@@ -7,6 +7,7 @@
 #include "cli/capabilities.h"
 #include "profile/image_name.h"
 #include "report/text.h"
+#include "record/wait_names.h"
 #include "symbol/symbol.h"
 #include "tool/tool.h"
 #include "util/clock.h"
@@ -113,6 +114,8 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 		return err;
 	capabilities_raise_for_names();
 	err = symbol_resolve(p, &o, e);
+	if (!err && wait_names_apply(p))
+		err = error_no_memory(e);
 	capabilities_lower();
 	clear_progress(&n);
 	for (size_t i = known; !err && i < p->warning_count; i++)

@@ -1,0 +1,264 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The states of threads: of kinds of program, those that their authors would name.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+cd "$work" || exit 1
+
+# record NAME COMMAND...: NAME.pb.gz, and its waits in NAME.json
+record() {
+	local name=$1
+	shift
+	"$profiltool" record --wall --max-overhead 0 -q -o "$name.pb.gz" -- "$@" &&
+		"$profiltool" dump --json "$name.pb.gz" >"$name.json"
+}
+
+# in_state NAME STATE REASON THREAD...: whether each thread was in this state, for this reason (-: any), for nine tenths of
+# the time in which it slept.
+in_state() {
+	python3 - "$@" <<'EOF'
+import json, sys
+name, state, reason, *threads = sys.argv[1:]
+j = json.load(open(name + ".json"))
+wall = [v["type"] for v in j["values"]].index("wall")
+slept, wanted = {}, {}
+for s in j["stacks"]:
+	leaf = s["functions"][0][0] if s.get("functions") and s["functions"][0] else ""
+	comm = s["labels"]["comm"]
+	if leaf.startswith(("[blocked: ", "[idle: ")) and leaf != "[blocked: start]":
+		slept.setdefault(comm, {}).setdefault(leaf, 0)
+		slept[comm][leaf] += s["values"][wall]
+		if leaf.startswith("[" + state + ": ") and (reason == "-" or leaf.endswith(": " + reason + "]")):
+			wanted[comm] = wanted.get(comm, 0) + s["values"][wall]
+print(slept)
+sys.exit(not all(t in slept and wanted.get(t, 0) > 0.9 * sum(slept[t].values()) for t in threads))
+EOF
+}
+
+# --- C ---
+
+check "threads of many kinds: recorded" record kinds "$progs/states" 2
+while read -r what state reason threads; do
+	# shellcheck disable=SC2086 # several threads
+	check "${what//_/ }: $state" in_state kinds "$state" "$reason" $threads
+done <<'EOF'
+a_mutex_in_a_main_loop blocked lock b-mutex
+a_lock_for_readers blocked lock b-rwlock
+a_pool,_also_if_a_thread_slept_once idle condition i-pool i-pool-late
+a_worker_with_a_semaphore idle condition i-semaphore
+a_timer idle sleep i-timer
+a_server_that_accepts idle accept i-accept i-accept-slow i-accept-unix i-accept-proxy
+a_server's_thread_for_a_client idle socket i-served i-unix-served
+a_client blocked socket b-client
+a_client_that_polls blocked poll b-client-polls
+a_proxy blocked socket b-proxy b-client-proxy
+a_server_of_datagrams idle socket i-datagrams
+a_loop_of_events idle poll i-events
+a_pipeline_whose_reader_is_slow blocked pipe b-writer
+a_pipeline_whose_writer_is_slow idle pipe i-stage
+a_parent blocked child b-child
+a_thread_that_waits_for_another's_end blocked join b-join
+EOF
+hidden() {
+	"$profiltool" report -q --idle=hide --value wall --by comm kinds.pb.gz >out || return
+	cat out
+	awk '$NF == "b-mutex" { kept = $1 > 1e9 } $NF == "i-pool" { shown = $1 > 1e9 } END { exit !kept || shown }' out
+}
+check "--idle=hide keeps a thread that waits for a mutex" hidden
+check "the states add up" exits 0 "$profiltool" report -q --json kinds.pb.gz
+check "the states add up" json "(lambda w: w['wall_ns'] == sum(w[k + '_ns'] for k in
+	('on_cpu', 'runnable', 'blocked', 'idle', 'unknown')) and
+	sum(w['idle_by'].values()) >= w['idle_ns'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'] > 0)(j['wall'])" out
+
+# --- C++ ---
+
+cat >pool.cc <<'EOF'
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <future>
+#include <mutex>
+#include <queue>
+#include <sys/prctl.h>
+#include <thread>
+#include <vector>
+using namespace std::chrono_literals;
+
+static std::mutex lock, work_lock;
+static std::condition_variable there;
+static std::queue<int> jobs;
+
+static void worker()
+{
+	prctl(PR_SET_NAME, "i-worker");
+	while (true) {
+		std::unique_lock<std::mutex> l(work_lock);
+		there.wait(l, [] { return !jobs.empty(); });
+		jobs.pop();
+	}
+}
+
+static void contend(const char *name, std::chrono::microseconds hold)
+{
+	prctl(PR_SET_NAME, name);
+	while (true) {
+		{
+			std::lock_guard<std::mutex> l(lock);
+			std::this_thread::sleep_for(hold);
+		}
+		std::this_thread::sleep_for(50us);
+	}
+}
+
+int main()
+{
+	std::vector<std::thread> threads;
+	for (int i = 0; i < 3; i++)
+		threads.emplace_back(worker);
+	threads.emplace_back(contend, "holder", 20000us);
+	threads.emplace_back(contend, "b-contends", 1us);
+	for (int i = 0; i < 50; i++) {
+		std::this_thread::sleep_for(20ms);
+		std::lock_guard<std::mutex> l(work_lock);
+		jobs.push(i);
+		there.notify_all();
+	}
+	_Exit(0);
+}
+EOF
+if g++ -O1 -pthread -o pool pool.cc 2>err; then
+	check "C++: recorded" record cxx ./pool
+	check "C++: a pool: idle" in_state cxx idle condition i-worker
+	check "C++: a mutex: blocked" in_state cxx blocked lock b-contends
+else
+	skip "C++" "$(head -n 1 err)"
+fi
+
+# --- Go ---
+
+cat >server.go <<'EOF'
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+func main() {
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(c, c)
+		}
+	}()
+	c, _ := net.Dial("tcp", l.Addr().String())
+	b := make([]byte, 1)
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		c.Write(b)
+		c.Read(b)
+	}
+	os.Exit(0)
+}
+EOF
+if HOME=$work GOCACHE=$work/go GOFLAGS=-mod=mod go build -o gosrv server.go 2>err; then
+	check "Go: recorded" record go ./gosrv
+	check "Go: its threads wait for goroutines that can run: idle" in_state go idle - gosrv
+else
+	skip "Go" "$(head -n 1 err)"
+fi
+
+# --- Java ---
+
+cat >Idle.java <<'EOF'
+import java.util.concurrent.*;
+public class Idle {
+	static final Object lock = new Object();
+	static void name(String s) { Thread.currentThread().setName(s); }
+	public static void main(String[] a) throws Exception {
+		ExecutorService pool = Executors.newFixedThreadPool(3, r -> new Thread(r, "i-pool"));
+		for (int i = 0; i < 3; i++)
+			pool.submit(() -> 1).get();
+		Thread wants = new Thread(() -> { while (true) { synchronized (lock) { } } }, "b-wants");
+		wants.setDaemon(true);
+		synchronized (lock) {
+			wants.start();
+			for (int i = 0; i < 40; i++)
+				Thread.sleep(50);
+			Runtime.getRuntime().halt(0);
+		}
+	}
+}
+EOF
+if javac -d . Idle.java 2>err; then
+	check "Java: recorded" record java java -XX:+PreserveFramePointer -cp . Idle
+	check "Java: a pool without work: idle" in_state java idle condition i-pool
+	check "Java: a lock: blocked" in_state java blocked lock b-wants
+	check "Java: its own threads: idle" in_state java idle - "VM Thread" "GC Thread#0" "C1 CompilerThre" "Signal Dispatch" \
+		"Reference Handl" Finalizer "Common-Cleaner"
+	check "Java: Thread.sleep() is a sleep, and nothing waits for a lock but who does" exits 0 "$profiltool" report -q --json \
+		java.pb.gz
+	check "Java: Thread.sleep() is a sleep, and nothing waits for a lock but who does" json "(lambda w:
+		1.8e9 <= sum(w[s + '_by'].get('sleep', 0) for s in ('blocked', 'idle')) <= 2.6e9 and
+		1.8e9 <= w['blocked_by']['lock'] <= 2.7e9 and not w['idle_by'].get('lock'))(j['wall'])" out
+else
+	skip "Java" "$(head -n 1 err)"
+fi
+
+# --- Python ---
+
+cat >threads.py <<'EOF'
+import concurrent.futures, ctypes, os, queue, socket, threading, time
+libc = ctypes.CDLL(None)
+def named(name, run):
+	def start():
+		libc.prctl(15, name.encode())
+		run()
+	threading.Thread(target=start, daemon=True).start()
+jobs = queue.SimpleQueue()
+def work():
+	while True:
+		jobs.get()
+lock = threading.Lock()
+def contend():
+	while True:
+		with lock:
+			pass
+		time.sleep(0.001)
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+	one, _ = server.accept()
+	while one.recv(1):
+		time.sleep(0.02)
+		one.send(b"x")
+def ask():
+	s = socket.create_connection(server.getsockname())
+	s.settimeout(10)
+	while True:
+		s.send(b"x")
+		s.recv(1)
+for i in range(2):
+	named("i-worker", work)
+named("b-contends", contend)
+named("server", serve)
+named("b-client", ask)
+for i in range(60):
+	with lock:
+		time.sleep(0.02)
+	jobs.put(1)
+os._exit(0)
+EOF
+python=$(python3 -c 'import sys; print(sys.executable)')
+check "Python: recorded" record python "$python" threads.py
+check "Python: workers with a queue: idle" in_state python idle condition i-worker
+check "Python: a lock: blocked" in_state python blocked lock b-contends
+check "Python: a client: blocked" in_state python blocked - b-client
+finish

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/wait_names.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/thread_state.h"
+#include "profile/thread_walls.h"
+#include "util/index.h"
+
+/*
+ * What a function says of the waits below it. From the leaf on, frames are looked at as long as
+ * they have a rule that goes on, or are in the C library; the last rule that says something counts.
+ */
+enum verdict {
+	VERDICT_NONE,
+	GOES_ON, /* it waits for others: its caller knows more */
+	LOCK,
+	JOIN,
+	CONDITION, /* and has work */
+	SLEEP,	   /* with work or not */
+	IDLE,
+	POOL,	     /* idle if several threads wait there */
+	SCRIPT_LOCK, /* LOCK, if it waits for a condition: the interpreter's functions are folded */
+};
+
+struct rule {
+	const char *function; /* a pattern */
+	enum verdict verdict;
+	bool goes_on;
+	const char *file; /* the end of its path; NULL: any */
+};
+
+static const struct rule rules[] = {
+	/* glibc */
+	{ "pthread_mutex_timedlock", LOCK, false, NULL },
+	{ "pthread_mutex_clocklock", LOCK, false, NULL },
+	{ "pthread_rwlock_*", LOCK, false, NULL },
+	{ "pthread_once", LOCK, false, NULL },
+	{ "pthread_*join*", JOIN, true, NULL },
+	{ "pthread_barrier_wait", CONDITION, false, NULL },
+	{ "pthread_cond_*", GOES_ON, true, NULL },
+	{ "sem_*", GOES_ON, true, NULL },
+	/* C++ and Rust */
+	{ "std::condition_variable*", GOES_ON, true, NULL },
+	{ "std::timed_mutex::*", LOCK, false, NULL },
+	{ "*Mutex::lock_contended*", LOCK, false, NULL },
+	{ "*RwLock::*_contended*", LOCK, false, NULL },
+	/* Event loops */
+	{ "uv__io_poll", IDLE, false, NULL },
+	{ "epoll_dispatch", IDLE, false, NULL },
+	{ "ev_run", IDLE, false, NULL },
+	{ "epoll_poll", GOES_ON, true, NULL },
+	{ "g_main_context_iterate*", IDLE, false, NULL },
+	{ "g_main_context_poll*", IDLE, false, NULL },
+	{ "aeApiPoll", IDLE, false, NULL },
+	{ "ngx_epoll_process_events", IDLE, false, NULL },
+	{ "*asio::detail::epoll_reactor::run*", IDLE, false, NULL },
+	{ "*asio::detail::scheduler::do_run_one*", IDLE, false, NULL },
+	/* Go */
+	{ "runtime.futex*", GOES_ON, true, NULL },
+	{ "runtime.note*sleep*", GOES_ON, true, NULL },
+	{ "runtime.mPark*", GOES_ON, true, NULL },
+	{ "runtime.usleep*", GOES_ON, true, NULL },
+	{ "runtime.epollwait*", GOES_ON, true, NULL },
+	{ "runtime.lock*", LOCK, false, NULL },
+	{ "runtime.stopm", IDLE, false, NULL },
+	{ "runtime.stoplockedm", IDLE, false, NULL },
+	{ "runtime.netpoll", IDLE, false, NULL },
+	{ "runtime.sysmon", IDLE, false, NULL },
+	{ "runtime.templateThread", IDLE, false, NULL },
+	{ "os/signal.signal_recv", IDLE, false, NULL },
+	/* The Java virtual machine, */
+	{ "os::Platform*", GOES_ON, true, NULL },
+	{ "Monitor::wait*", GOES_ON, true, NULL },
+	{ "PosixSemaphore::*wait*", GOES_ON, true, NULL },
+	{ "Parker::park*", GOES_ON, true, NULL },
+	{ "JavaThread::sleep*", SLEEP, false, NULL },
+	{ "JVM_Sleep", SLEEP, false, NULL },
+	{ "Mutex::lock*", LOCK, false, NULL },
+	{ "ObjectMonitor::enter*", LOCK, false, NULL },
+	{ "ObjectMonitor::EnterI*", LOCK, false, NULL },
+	{ "ObjectMonitor::wait*", GOES_ON, true, NULL },
+	{ "ObjectSynchronizer::wait*", GOES_ON, true, NULL },
+	{ "JVM_MonitorWait", GOES_ON, true, NULL },
+	/* its own threads, */
+	{ "GangWorker::loop*", IDLE, false, NULL },
+	{ "WorkerThread::run*", IDLE, false, NULL },
+	{ "CompileQueue::get*", IDLE, false, NULL },
+	{ "VMThread::wait_for_operation*", IDLE, false, NULL },
+	{ "VMThread::loop*", IDLE, false, NULL },
+	{ "JVM_WaitForReferencePendingList", IDLE, false, NULL },
+	{ "*::run_service*", IDLE, false, NULL },
+	{ "*::sleep_before_next_cycle*", IDLE, false, NULL },
+	{ "*::wait_for_next_cycle*", IDLE, false, NULL },
+	{ "*::service_thread_entry*", IDLE, false, NULL },
+	{ "*::monitor_deflation_thread_entry*", IDLE, false, NULL },
+	{ "*::notification_thread_entry*", IDLE, false, NULL },
+	{ "NMethodSweeper::sweeper_loop*", IDLE, false, NULL },
+	{ "WatcherThread::sleep*", IDLE, false, NULL },
+	{ "os::signal_wait*", IDLE, false, NULL },
+	{ "CallJavaMainInNewThread", IDLE, false, NULL },
+	/* and what is written in Java: a pool's threads may run too little to have names. */
+	{ "Unsafe_Park", POOL, true, NULL },
+	{ "*Unsafe.park*", GOES_ON, true, NULL },
+	{ "*LockSupport.park*", GOES_ON, true, NULL },
+	{ "*ForkJoinPool.managedBlock*", GOES_ON, true, NULL },
+	{ "*ForkJoinPool.unmanagedBlock*", GOES_ON, true, NULL },
+	{ "*AbstractQueuedSynchronizer$ConditionNode.block*", GOES_ON, true, NULL },
+	{ "*AbstractQueuedSynchronizer$ConditionObject.await*", CONDITION, true, NULL },
+	{ "*AbstractQueuedSynchronizer.acquire*", LOCK, false, NULL },
+	{ "*FutureTask.awaitDone*", CONDITION, false, NULL },
+	{ "*CompletableFuture*", CONDITION, false, NULL },
+	{ "*java.lang.Object.wait*", GOES_ON, true, NULL },
+	{ "*BlockingQueue.take*", IDLE, false, NULL },
+	{ "*BlockingQueue.poll*", IDLE, false, NULL },
+	{ "*BlockingDeque.take*", IDLE, false, NULL },
+	{ "*BlockingDeque.poll*", IDLE, false, NULL },
+	{ "*DelayedWorkQueue.take*", IDLE, false, NULL },
+	{ "*DelayedWorkQueue.poll*", IDLE, false, NULL },
+	{ "*SynchronousQueue*.transfer*", GOES_ON, true, NULL },
+	{ "*SynchronousQueue.take*", IDLE, false, NULL },
+	{ "*SynchronousQueue.poll*", IDLE, false, NULL },
+	{ "*ThreadPoolExecutor.getTask*", IDLE, false, NULL },
+	{ "*ForkJoinPool.awaitWork*", IDLE, false, NULL },
+	{ "*ReferenceQueue.remove*", IDLE, false, NULL },
+	{ "*EPoll_wait*", IDLE, false, NULL },
+	{ "*EPoll.wait*", IDLE, false, NULL },
+	/* Python */
+	{ "PyThread_acquire_lock_timed*", GOES_ON, true, NULL },
+	{ "acquire_timed", GOES_ON, true, NULL },
+	{ "take_gil", LOCK, false, NULL },
+	{ "lock_PyThread_acquire_lock", LOCK, true, NULL },
+	{ "rlock_acquire", LOCK, false, NULL },
+	{ "_queue_SimpleQueue_get*", IDLE, false, NULL },
+	{ "pysleep", SLEEP, false, NULL },
+	{ "time_sleep", SLEEP, false, NULL },
+	{ "wait", CONDITION, true, "/threading.py" },
+	{ "_wait_for_tstate_lock", JOIN, false, "/threading.py" },
+	{ "join", JOIN, false, "/threading.py" },
+	{ "get", IDLE, false, "/queue.py" },
+	{ "_worker", IDLE, false, "/concurrent/futures/thread.py" },
+	{ "select_epoll_poll*", GOES_ON, true, NULL },
+	{ "select_poll_poll*", GOES_ON, true, NULL },
+	{ "select", GOES_ON, true, "/selectors.py" },
+	{ "_run_once", IDLE, false, "/asyncio/base_events.py" },
+	{ "serve_forever", IDLE, false, "/socketserver.py" },
+	{ "*", SCRIPT_LOCK, false, ".py" },
+};
+
+/* Threads of runtimes that only work when something is left to them, and then in interpreted code.
+ */
+static const char *const own_threads[] = { "Common-Cleaner", "Finalizer" };
+
+/* For these a thread waits by the same system calls for very different things. */
+static bool is_open(const char *reason, size_t size)
+{
+	static const char *const open[] = { "condition", "join",   "sleep", "poll",
+					    "event",	 "signal", "other" };
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++)
+		if (strlen(open[i]) == size && strncmp(open[i], reason, size) == 0)
+			return true;
+	return false;
+}
+
+static const struct rule *find_rule(const struct profile_function *f)
+{
+	size_t size = strlen(f->file);
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		size_t end = rules[i].file ? strlen(rules[i].file) : 0;
+
+		if (fnmatch(rules[i].function, f->name, 0) == 0 &&
+		    (!end || (size >= end && strcmp(f->file + size - end, rules[i].file) == 0)))
+			return &rules[i];
+	}
+	return NULL;
+}
+
+struct names {
+	struct profile *p;
+	const struct rule **rules; /* of each function */
+	struct index stacks;	   /* of samples whose verdict is POOL */
+};
+
+static const struct profile_location *location_of(const struct names *n,
+						  const struct profile_sample *s, uint32_t frame)
+{
+	return &n->p->locations[n->p->frames[s->first_frame + frame]];
+}
+
+/* Whether a frame is of a C library: all its functions wait for others. */
+static bool is_in_libc(const struct names *n, const struct profile_location *l)
+{
+	static const char *const libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-musl-*" };
+	const char *name = l->mapping == PROFILE_NONE
+				   ? ""
+				   : n->p->images[n->p->mappings[l->mapping].image].path;
+
+	if (strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (fnmatch(libraries[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* What the functions of a wait say; its first frame is its state. */
+static enum verdict judge(const struct names *n, const struct profile_sample *s)
+{
+	const struct profile *p = n->p;
+	const char *thread = p->labels[s->labels].comm;
+	enum verdict verdict = VERDICT_NONE;
+
+	for (size_t i = 0; i < sizeof(own_threads) / sizeof(*own_threads); i++)
+		if (strcmp(thread, own_threads[i]) == 0)
+			return IDLE;
+	for (uint32_t i = 1; i < s->depth; i++) {
+		const struct profile_location *l = location_of(n, s, i);
+		bool goes_on = is_in_libc(n, l);
+
+		for (uint32_t k = 0; k < l->line_count; k++) {
+			const struct rule *rule = n->rules[p->lines[l->first_line + k].function];
+
+			if (!rule)
+				continue;
+			goes_on = rule->goes_on;
+			if (rule->verdict != GOES_ON)
+				verdict = rule->verdict;
+			if (!goes_on)
+				return verdict;
+		}
+		if (!goes_on)
+			break;
+	}
+	return verdict;
+}
+
+static uint64_t stack_hash(const struct profile *p, const struct profile_sample *s)
+{
+	uint64_t hash = p->labels[s->labels].pid;
+
+	for (uint32_t i = 1; i < s->depth; i++)
+		hash = hash_u64(hash, p->frames[s->first_frame + i]);
+	return hash;
+}
+
+/* Whether another thread of the process waits with the same stack. */
+static bool is_stack_of_another(const void *array, uint32_t number, const void *key)
+{
+	const struct names *n = array;
+	const struct profile *p = n->p;
+	const struct profile_sample *a = &p->samples[number], *b = key;
+
+	return a->depth == b->depth && p->labels[a->labels].pid == p->labels[b->labels].pid &&
+	       p->labels[a->labels].tid != p->labels[b->labels].tid &&
+	       memcmp(&p->frames[a->first_frame + 1], &p->frames[b->first_frame + 1],
+		      (a->depth - 1) * sizeof(*p->frames)) == 0;
+}
+
+/* Sets the sample's first frame. Returns 0 or -ENOMEM. */
+static int set_state(struct profile *p, const struct profile_sample *s, enum thread_state state,
+		     const char *reason)
+{
+	const struct profile_location *old = &p->locations[p->frames[s->first_frame]];
+	char text[THREAD_STATE_SIZE];
+	struct profile_function function = { text, text, "", 0 };
+	struct profile_line line = { 0 };
+
+	thread_state_frame(state, reason, text);
+	return profile_add_function(p, &function, &line.function)
+		       ?: profile_add_line_location(p, 0, old->mapping, &line, 1,
+						    &p->frames[s->first_frame]);
+}
+
+static int apply(struct names *n, const struct profile_sample *s, enum verdict verdict,
+		 enum thread_state state, const char *reason, size_t size)
+{
+	char kept[THREAD_STATE_SIZE];
+
+	snprintf(kept, sizeof(kept), "%.*s", (int)size, reason);
+	switch (verdict) {
+	case LOCK:
+		return set_state(n->p, s, THREAD_BLOCKED, "lock");
+	case JOIN:
+		return set_state(n->p, s, THREAD_BLOCKED, "join");
+	case CONDITION:
+		return set_state(n->p, s, THREAD_BLOCKED, "condition");
+	case SCRIPT_LOCK:
+		return strcmp(kept, "condition") == 0 ? set_state(n->p, s, THREAD_BLOCKED, "lock")
+						      : 0;
+	case SLEEP:
+		return set_state(n->p, s, state, "sleep");
+	case IDLE:
+		return set_state(n->p, s, THREAD_IDLE, kept);
+	case POOL:
+		return index_find(&n->stacks, stack_hash(n->p, s), is_stack_of_another, n, s) ==
+				       INDEX_NONE
+			       ? 0
+			       : set_state(n->p, s, THREAD_IDLE, kept);
+	default:
+		return 0;
+	}
+}
+
+int wait_names_apply(struct profile *p)
+{
+	size_t functions = p->function_count;
+	enum verdict *verdicts = calloc(p->sample_count + 1, sizeof(*verdicts));
+	struct names n = { .p = p, .rules = calloc(functions + 1, sizeof(*n.rules)) };
+	int err = verdicts && n.rules ? 0 : -ENOMEM;
+	const char *reason;
+	bool any = false;
+	size_t size;
+
+	if (profile_find_value(p, PROFILE_WALL_TYPE) == p->value_type_count)
+		goto out;
+	for (size_t i = 0; i < functions && !err; i++)
+		n.rules[i] = find_rule(&p->functions[i]);
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		enum thread_state state = profile_sample_state(p, &p->samples[i], &reason, &size);
+
+		if ((state != THREAD_BLOCKED && state != THREAD_IDLE) || !is_open(reason, size))
+			continue;
+		verdicts[i] = judge(&n, &p->samples[i]);
+		any |= verdicts[i] != VERDICT_NONE;
+		if (verdicts[i] == POOL)
+			err = index_add(&n.stacks, stack_hash(p, &p->samples[i]), i);
+	}
+	for (size_t i = 0; any && i < p->sample_count && !err; i++) {
+		enum thread_state state = profile_sample_state(p, &p->samples[i], &reason, &size);
+
+		err = apply(&n, &p->samples[i], verdicts[i], state, reason, size);
+	}
+	if (any)
+		index_free(&p->sample_index);
+	err = err ?: profile_split_idle(p);
+out:
+	index_free(&n.stacks);
+	free(n.rules);
+	free(verdicts);
+	return err;
+}

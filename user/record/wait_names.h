@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_RECORD_WAIT_NAMES_H
+#define PROFIL_RECORD_WAIT_NAMES_H
+
+#include "profile/profile.h"
+
+/*
+ * Corrects the state and reason of waits, once functions have names: libraries and runtimes wait
+ * for all kinds of things by the same system call, and by their functions it is known for which: a
+ * sleeping thread of Java waits for a condition, Go's threads without work sleep on a futex. Also
+ * divides the account of wall time again. Returns 0 or -ENOMEM.
+ */
+int wait_names_apply(struct profile *p);
+
+#endif
