@@ -78,7 +78,7 @@ static int find_threads(struct making *m, const struct profile *p)
 		if (tid && number_parse(tid, 1, UINT32_MAX, &waker) == 0)
 			kind->waker_tid = waker;
 		/* The first wait of a thread, for its creator, is before its life. */
-		if (!err && wall < p->value_type_count && kind->state != THREAD_RAN &&
+		if (!err && wall < p->value_type_count && kind->state != THREAD_ON_CPU &&
 		    !(kind->reason_size == 5 && memcmp(kind->reason, "start", 5) == 0))
 			add_u64(labels->tid ? &s->threads[kind->thread].untimed_ns
 					    : &s->unattributed_ns,
