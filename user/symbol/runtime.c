@@ -12,9 +12,9 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "script/language.h"
-#include "util/index.h"
 #include "util/proc_maps.h"
 #include "util/sum.h"
+#include "util/table.h"
 
 /*
  * A function that interprets gets a hint if such functions have 1/this of all samples.
@@ -125,8 +125,7 @@ struct runtimes {
 	const struct profile *p;
 	size_t value;	    /* which of a sample's values counts */
 	runtime_set mapped; /* by any process */
-	struct process *processes;
-	size_t process_count;
+	TABLE(struct process) processes;
 	uint32_t *process_of; /* by number of labels */
 	uint64_t *leaves;     /* by image: samples with their leaf there */
 	size_t image_count;
@@ -163,7 +162,7 @@ static void add_samples(struct runtimes *r, runtime_set *of_image)
 	}
 	for (size_t i = 0; i < p->sample_count && r->mapped; i++) {
 		const struct profile_sample *sample = &p->samples[i];
-		struct process *process = &r->processes[r->process_of[sample->labels]];
+		struct process *process = &r->processes.all[r->process_of[sample->labels]];
 		const uint32_t *frames = p->frames + sample->first_frame;
 
 		for (uint32_t depth = 0; depth < sample->depth; depth++) {
@@ -179,35 +178,10 @@ static void add_samples(struct runtimes *r, runtime_set *of_image)
 	}
 }
 
-static bool pid_equal(const void *array, uint32_t id, const void *key)
-{
-	return ((const struct process *)array)[id].pid == *(const uint32_t *)key;
-}
-
-/* One process for all labels with one PID: each thread and mode has its own labels. */
-static int find_processes(struct runtimes *r, struct index *index)
-{
-	for (size_t i = 0; i < r->p->label_count; i++) {
-		uint32_t pid = r->p->labels[i].pid;
-		uint64_t hash = hash_u64(pid, 0);
-		uint32_t *id = &r->process_of[i];
-
-		*id = index_find(index, hash, pid_equal, r->processes, &pid);
-		if (*id != INDEX_NONE)
-			continue;
-		*id = r->process_count++;
-		r->processes[*id].pid = pid;
-		if (index_add(index, hash, *id))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 struct runtimes *runtimes_new(const struct profile *p)
 {
 	runtime_set *of_image = calloc(p->image_count + 1, sizeof(*of_image));
 	struct runtimes *r = calloc(1, sizeof(*r));
-	struct index index = { 0 };
 	int err = -ENOMEM;
 
 	if (!r || !of_image)
@@ -215,15 +189,18 @@ struct runtimes *runtimes_new(const struct profile *p)
 	r->p = p;
 	r->value = profile_value(p, NULL);
 	r->image_count = p->image_count;
-	r->processes = calloc(p->label_count + 1, sizeof(*r->processes));
 	r->process_of = calloc(p->label_count + 1, sizeof(*r->process_of));
 	r->leaves = calloc(p->image_count + 1, sizeof(*r->leaves));
-	if (r->processes && r->process_of && r->leaves)
-		err = find_processes(r, &index);
+	err = r->process_of && r->leaves ? 0 : -ENOMEM;
+	/* One process for all labels with one PID: each thread and mode has its own labels. */
+	for (size_t i = 0; i < p->label_count && !err; i++) {
+		const struct process process = { .pid = p->labels[i].pid };
+
+		err = table_add(&r->processes, &process, sizeof(process.pid), &r->process_of[i]);
+	}
 	if (!err)
 		add_samples(r, of_image);
 out:
-	index_free(&index);
 	free(of_image);
 	if (!err)
 		return r;
@@ -235,7 +212,7 @@ void runtimes_free(struct runtimes *r)
 {
 	if (!r)
 		return;
-	free(r->processes);
+	table_free(&r->processes);
 	free(r->process_of);
 	free(r->leaves);
 	free(r);
@@ -261,7 +238,7 @@ static void add_shares(const struct runtimes *r, runtime_set all, bool certain,
 		if (process->unnamed <= shares[i].most)
 			continue;
 		shares[i].most = process->unnamed;
-		shares[i].pid = certain || r->process_count == 1 ? process->pid : 0;
+		shares[i].pid = certain || r->processes.count == 1 ? process->pid : 0;
 	}
 }
 
@@ -275,8 +252,8 @@ static uint64_t attribute_samples(const struct runtimes *r, struct share *shares
 	runtime_set known = 0;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < r->process_count; i++) {
-		const struct process *process = &r->processes[i];
+	for (size_t i = 0; i < r->processes.count; i++) {
+		const struct process *process = &r->processes.all[i];
 		runtime_set first = process->runtimes & -process->runtimes;
 
 		sum += process->unnamed;
@@ -285,9 +262,9 @@ static uint64_t attribute_samples(const struct runtimes *r, struct share *shares
 		known |= first;
 		add_shares(r, first, true, process, shares);
 	}
-	for (size_t i = 0; i < r->process_count; i++)
-		if (r->processes[i].unnamed && !r->processes[i].runtimes)
-			add_shares(r, r->mapped & ~known, false, &r->processes[i], shares);
+	for (size_t i = 0; i < r->processes.count; i++)
+		if (r->processes.all[i].unnamed && !r->processes.all[i].runtimes)
+			add_shares(r, r->mapped & ~known, false, &r->processes.all[i], shares);
 	return sum;
 }
 
@@ -327,8 +304,8 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 		struct share shares[RUNTIME_COUNT] = { 0 };
 		uint64_t sum;
 
-		for (size_t i = 0; i < r->process_count; i++)
-			r->processes[i].unnamed = 0;
+		for (size_t i = 0; i < r->processes.count; i++)
+			r->processes.all[i].unnamed = 0;
 		for (size_t i = 0; i < p->sample_count; i++) {
 			const struct profile_sample *sample = &p->samples[i];
 			const struct profile_location *leaf;
@@ -337,7 +314,7 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 				continue;
 			leaf = &p->locations[p->frames[sample->first_frame]];
 			if (!leaf->line_count && image_at(p, leaf) == image)
-				r->processes[r->process_of[sample->labels]].unnamed +=
+				r->processes.all[r->process_of[sample->labels]].unnamed +=
 					value_of(r, i);
 		}
 		sum = attribute_samples(r, shares);

@@ -318,7 +318,7 @@ static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
  */
 static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
 {
-	size_t first = w->names.count;
+	size_t first = w->names.functions.count;
 	struct dwarf_file *file = calloc(1, sizeof(*file));
 	struct dwarf_unit unit;
 	int err;
@@ -341,7 +341,7 @@ static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
 /* Reads a unit's functions, those of their names that are in this unit, and its lines. */
 static int scan_unit(struct work *w, uint64_t offset)
 {
-	size_t first_frame = w->frame_count, first_name = w->names.count;
+	size_t first_frame = w->frame_count, first_name = w->names.functions.count;
 	struct rows r = { .w = w };
 	struct dwarf_unit unit;
 	int err = dwarf_unit_read(&w->file, offset, &unit);
@@ -400,7 +400,7 @@ static int find_function(struct work *w, const struct batch_address *address,
 			 const struct frame *frame, uint32_t *id)
 {
 	const struct profile_location *l = &w->b->p->locations[address->location];
-	const struct dwarf_function *known = &w->names.functions[frame->function];
+	const struct dwarf_function *known = &w->names.functions.all[frame->function];
 	struct profile_function f = {
 		.name = known->name,
 		.system_name = known->system_name,

@@ -34,41 +34,29 @@ struct reading {
 	bool lines_tried;
 };
 
-static bool is_function(const void *array, uint32_t id, const void *key)
-{
-	const struct dwarf_function *a = (const struct dwarf_function *)array + id, *b = key;
-
-	return a->where == b->where && a->entry == b->entry;
-}
-
 int dwarf_names_add(struct dwarf_names *n, struct dwarf_file *file, uint64_t entry, uint32_t *id)
 {
-	struct dwarf_function f = { .where = file, .entry = entry, .at = entry, .at_file = file };
-	uint64_t hash = hash_u64(entry, (uintptr_t)file);
+	const struct dwarf_function f = {
+		.where = file,
+		.entry = entry,
+		.at = entry,
+		.at_file = file,
+		.pending = true,
+	};
 
-	*id = index_find(&n->index, hash, is_function, n->functions, &f);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (array_reserve(&n->functions, &n->room, n->count + 1, sizeof(*n->functions)) ||
-	    index_add(&n->index, hash, n->count))
-		return -ENOMEM;
-	f.pending = true;
-	*id = n->count;
-	n->functions[n->count++] = f;
-	return 0;
+	return table_add(&n->functions, &f, offsetof(struct dwarf_function, name), id);
 }
 
 void dwarf_names_forget(struct dwarf_names *n)
 {
-	index_free(&n->index);
-	n->index = (struct index){ 0 };
+	index_free(&n->functions.index);
+	n->functions.index = (struct index){ 0 };
 }
 
 void dwarf_names_free(struct dwarf_names *n)
 {
-	free(n->functions);
+	table_free(&n->functions);
 	free(n->scopes);
-	index_free(&n->index);
 	*n = (struct dwarf_names){ 0 };
 }
 
@@ -164,9 +152,9 @@ static size_t sort_functions(struct dwarf_names *n, size_t from,
 {
 	size_t count = 0;
 
-	for (size_t i = from; i < n->count; i++)
-		if (wanted(&n->functions[i]))
-			sorted[count++] = &n->functions[i];
+	for (size_t i = from; i < n->functions.count; i++)
+		if (wanted(&n->functions.all[i]))
+			sorted[count++] = &n->functions.all[i];
 	qsort(sorted, count, sizeof(*sorted), by_place);
 	return count;
 }
@@ -306,13 +294,13 @@ static int name_function(struct dwarf_names *n, struct dwarf_function *f, const 
 /* Reads the strings of functions [from, count), in the order of the file, and sets their names. */
 static int name_functions(struct dwarf_names *n, size_t from)
 {
-	size_t count = 0, room = n->count - from + n->scope_count;
+	size_t count = 0, room = n->functions.count - from + n->scope_count;
 	struct wanted *wanted = calloc(room + 1, sizeof(*wanted));
 	const char **scopes = calloc(n->scope_count + 1, sizeof(*scopes));
 	int err = wanted && scopes ? 0 : -ENOMEM;
 
-	for (size_t i = from; !err && i < n->count; i++) {
-		struct dwarf_function *f = &n->functions[i];
+	for (size_t i = from; !err && i < n->functions.count; i++) {
+		struct dwarf_function *f = &n->functions.all[i];
 
 		if (f->done)
 			continue;
@@ -332,10 +320,10 @@ static int name_functions(struct dwarf_names *n, size_t from)
 		if (string)
 			err = profile_string(n->p, string, wanted[i].string);
 	}
-	for (size_t i = from; !err && i < n->count; i++) {
-		if (!n->functions[i].done)
-			err = name_function(n, &n->functions[i], scopes);
-		n->functions[i].done = true;
+	for (size_t i = from; !err && i < n->functions.count; i++) {
+		if (!n->functions.all[i].done)
+			err = name_function(n, &n->functions.all[i], scopes);
+		n->functions.all[i].done = true;
 	}
 	free(wanted);
 	free(scopes);
@@ -362,15 +350,15 @@ int dwarf_names_read(struct dwarf_names *n, const struct dwarf_unit *unit,
 
 	if (!dwarf_unit_is_small(unit))
 		return 0;
-	for (size_t i = from; !err && i < n->count; i++)
-		if (is_near(&r, &n->functions[i]))
-			err = visit_function(&r, &n->functions[i]);
+	for (size_t i = from; !err && i < n->functions.count; i++)
+		if (is_near(&r, &n->functions.all[i]))
+			err = visit_function(&r, &n->functions.all[i]);
 	return err;
 }
 
 int dwarf_names_resolve(struct dwarf_names *n, size_t from)
 {
-	struct dwarf_function **sorted = calloc(n->count - from + 1, sizeof(*sorted));
+	struct dwarf_function **sorted = calloc(n->functions.count - from + 1, sizeof(*sorted));
 	struct reading r = { .n = n };
 	size_t count = 1;
 	int err = sorted ? 0 : -ENOMEM;

@@ -5,7 +5,7 @@
 #include "profile/profile.h"
 #include "symbol/dwarf/dwarf_line.h"
 #include "symbol/dwarf/dwarf_unit.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /*
  * Names, files and lines of functions, given their entries in .debug_info. Functions are added
@@ -17,14 +17,16 @@
  * in the order of the file, so that each section is read once.
  */
 struct dwarf_function {
+	/* private to dwarf_names.c, the key: */
+	struct dwarf_file *where;
+	uint64_t entry;
+
 	const char *name;	 /* as shown; NULL: unknown */
 	const char *system_name; /* the linkage name; without one, as above */
 	const char *file;	 /* NULL: unknown */
 	uint32_t line;		 /* 0: unknown */
 
 	/* private to dwarf_names.c */
-	struct dwarf_file *where;
-	uint64_t entry;
 	uint64_t at; /* the entry to be read next */
 	struct dwarf_file *at_file;
 	bool pending, done;
@@ -35,11 +37,9 @@ struct dwarf_function {
 
 struct dwarf_names {
 	struct profile *p;
-	struct dwarf_function *functions;
-	size_t count, room;
+	TABLE(struct dwarf_function) functions;
 	struct dwarf_text *scopes; /* names of namespaces and types, outermost first */
 	size_t scope_count, scope_room;
-	struct index index;
 };
 
 /* Adds the function of an entry, unless it is known; sets its number. Returns 0 or -ENOMEM. */
