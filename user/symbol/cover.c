@@ -79,20 +79,11 @@ static bool better_name(const struct cover_symbol *a, const struct cover_symbol 
 	return strncmp(a->name, b->name, COMPARED_MAX) < 0;
 }
 
-/* Chooses the inner of two sized symbols that cover an address. */
-static bool better_cover(const struct cover_symbol *a, const struct cover_symbol *b)
-{
-	if (!b->name)
-		return true;
-	if (a->start != b->start)
-		return a->start > b->start;
-	if (a->limit != b->limit)
-		return a->limit < b->limit;
-	return better_name(a, b);
-}
-
-/* Chooses the nearer of two symbols before an address, of the same start the sized one. */
-static bool better_nearest(const struct cover_symbol *a, const struct cover_symbol *b)
+/*
+ * Chooses the inner of two symbols that cover an address, or the nearer of two before it; of the
+ * same start the sized one.
+ */
+static bool is_better(const struct cover_symbol *a, const struct cover_symbol *b)
 {
 	if (!b->name)
 		return true;
@@ -100,12 +91,14 @@ static bool better_nearest(const struct cover_symbol *a, const struct cover_symb
 		return a->start > b->start;
 	if (a->sized != b->sized)
 		return a->sized;
+	if (a->sized && a->limit != b->limit)
+		return a->limit < b->limit;
 	return better_name(a, b);
 }
 
 static void offer_node(struct cover_symbol *node, const struct cover_symbol *symbol)
 {
-	if (better_cover(symbol, node))
+	if (is_better(symbol, node))
 		*node = *symbol;
 }
 
@@ -117,7 +110,7 @@ void cover_offer(struct cover *c, const struct cover_symbol *symbol)
 		c->next[first - 1] = symbol->start;
 	if (first == c->count)
 		return;
-	if (better_nearest(symbol, &c->nearest[first]))
+	if (is_better(symbol, &c->nearest[first]))
 		c->nearest[first] = *symbol;
 	if (!symbol->sized || c->addresses[first].address >= symbol->limit)
 		return;
@@ -152,7 +145,7 @@ const struct cover_symbol *cover_find(const struct cover *c, size_t i)
 	const struct cover_symbol *best = NULL, *nearest = &c->nearest[i];
 
 	for (size_t node = i + c->count; node; node /= 2)
-		if (c->tree[node].name && (!best || better_cover(&c->tree[node], best)))
+		if (c->tree[node].name && (!best || is_better(&c->tree[node], best)))
 			best = &c->tree[node];
 	if (best)
 		return best;

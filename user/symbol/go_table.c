@@ -145,29 +145,27 @@ static void each_relocation(struct go_table *t,
 			    void (*found)(void *context, uint64_t place, uint64_t address),
 			    void *context)
 {
+	static const struct {
+		GElf_Half machine;
+		uint64_t type;
+	} relatives[] = {
+		{ EM_X86_64, R_X86_64_RELATIVE },
+		{ EM_AARCH64, R_AARCH64_RELATIVE },
+		{ EM_RISCV, R_RISCV_RELATIVE },
+		{ EM_S390, R_390_RELATIVE },
+	};
+	const size_t count = sizeof(relatives) / sizeof(*relatives);
 	GElf_Ehdr header;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr section;
-	uint64_t relative;
+	size_t i = 0;
 
 	if (!gelf_getehdr(t->file->elf, &header) || header.e_type != ET_DYN || t->pointer != 8)
 		return;
-	switch (header.e_machine) {
-	case EM_X86_64:
-		relative = R_X86_64_RELATIVE;
-		break;
-	case EM_AARCH64:
-		relative = R_AARCH64_RELATIVE;
-		break;
-	case EM_RISCV:
-		relative = R_RISCV_RELATIVE;
-		break;
-	case EM_S390:
-		relative = R_390_RELATIVE;
-		break;
-	default:
+	while (i < count && relatives[i].machine != header.e_machine)
+		i++;
+	if (i == count)
 		return;
-	}
 	while ((scn = elf_nextscn(t->file->elf, scn))) {
 		struct dwarf_section table;
 
@@ -187,7 +185,7 @@ static void each_relocation(struct go_table *t,
 					 address = dwarf_number(&c, 8);
 
 				at += sizeof(Elf64_Rela);
-				if (ELF64_R_TYPE(info) == relative)
+				if (ELF64_R_TYPE(info) == relatives[i].type)
 					found(context, place, address);
 			}
 		}

@@ -714,16 +714,6 @@ static int add_go_frame(void *context, const struct go_frame *frame)
 	return err;
 }
 
-/* Whether there is call frame information of Go's code: it is that of its own table. */
-static bool describes_go(const struct cfi_frames *f, const struct go_table *t)
-{
-	for (size_t i = 0; i < f->fde_count; i++)
-		if (f->fdes[i].start >= t->start && f->fdes[i].start < t->limit &&
-		    !f->cies[f->fdes[i].cie].section->eh)
-			return true;
-	return false;
-}
-
 /* table: Go's, which may have no code. */
 static int build_rows(struct builder *b, struct go_table *table)
 {
@@ -734,7 +724,7 @@ static int build_rows(struct builder *b, struct go_table *table)
 	 */
 	const size_t most = 1 << 20, rows = f->fde_count < most / 12 ? 12 * f->fde_count : most;
 	struct run *r = &b->run;
-	bool valid;
+	bool valid, is_described = false;
 	int err = 0;
 
 	if (!f->fde_count && !table->limit && !b->code->row_count)
@@ -755,7 +745,12 @@ static int build_rows(struct builder *b, struct go_table *table)
 		if (valid)
 			b->initial[i] = r->now;
 	}
-	if (!describes_go(f, table))
+	/* If there is call frame information of Go's code, it is that of its own table. */
+	for (size_t i = 0; i < f->fde_count && !is_described; i++)
+		is_described = f->fdes[i].start >= table->start &&
+			       f->fdes[i].start < table->limit &&
+			       !f->cies[f->fdes[i].cie].section->eh;
+	if (!is_described)
 		err = go_table_frames(table, add_go_frame, b);
 	while (!err && b->next_fde < f->fde_count)
 		err = add_fde(b, &f->fdes[b->next_fde++]);

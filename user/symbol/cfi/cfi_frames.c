@@ -38,46 +38,30 @@ struct dwarf_cursor cfi_cursor(const struct cfi_frames *f, const struct cfi_sect
 	};
 }
 
-static int64_t sign_extend(uint64_t value, size_t size)
-{
-	unsigned int unused = 64 - 8 * size;
-
-	return (int64_t)(value << unused) >> unused;
-}
-
 /* Reads a number by the format in an encoding. False: unknown format, or DW_EH_PE_omit. */
 static bool read_encoded(struct dwarf_cursor *c, uint8_t encoding, uint8_t address_size,
 			 uint64_t *value)
 {
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-		*value = dwarf_number(c, address_size);
-		return true;
-	case DW_EH_PE_uleb128:
+	static const uint8_t sizes[8] = {
+		[DW_EH_PE_udata2] = 2,
+		[DW_EH_PE_udata4] = 4,
+		[DW_EH_PE_udata8] = 8,
+	};
+	uint8_t format = encoding & 0x0f, size = sizes[format & 7];
+
+	if (format == DW_EH_PE_absptr)
+		size = address_size;
+	if (format == DW_EH_PE_uleb128)
 		*value = dwarf_uleb(c);
-		return true;
-	case DW_EH_PE_udata2:
-		*value = dwarf_number(c, 2);
-		return true;
-	case DW_EH_PE_udata4:
-		*value = dwarf_number(c, 4);
-		return true;
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		*value = dwarf_number(c, 8);
-		return true;
-	case DW_EH_PE_sleb128:
+	else if (format == DW_EH_PE_sleb128)
 		*value = dwarf_sleb(c);
-		return true;
-	case DW_EH_PE_sdata2:
-		*value = sign_extend(dwarf_number(c, 2), 2);
-		return true;
-	case DW_EH_PE_sdata4:
-		*value = sign_extend(dwarf_number(c, 4), 4);
-		return true;
-	default:
+	else if (size)
+		*value = dwarf_number(c, size);
+	else
 		return false;
-	}
+	if (size && format & DW_EH_PE_signed)
+		*value = (int64_t)(*value << (64 - 8 * size)) >> (64 - 8 * size);
+	return true;
 }
 
 /* Reads an address, which may be relative to its place in section s. 0 stays 0: no address. */

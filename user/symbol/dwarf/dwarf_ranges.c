@@ -15,46 +15,6 @@ struct list {
 	void *context;
 };
 
-static int visit_range(const struct list *l, uint64_t start, uint64_t limit)
-{
-	return start < limit ? l->visit(l->context, start, limit) : 0;
-}
-
-/* A cursor at the next entry; takes an entry's bytes from the section's budget. */
-static struct dwarf_cursor next_entry(struct list *l)
-{
-	struct dwarf_section *section = &l->unit->file->sections[l->kind];
-
-	if (!dwarf_section_use(section, ENTRY_MAX / 2))
-		return (struct dwarf_cursor){ .bad = true };
-	return dwarf_section_cursor(section, l->at, ENTRY_MAX);
-}
-
-/* .debug_ranges, up to DWARF 4 */
-static int read_old_list(struct list *l)
-{
-	unsigned int size = l->unit->address_size;
-	uint64_t highest = size == 8 ? UINT64_MAX : UINT32_MAX;
-
-	for (int err = 0; !err;) {
-		struct dwarf_cursor c = next_entry(l);
-		uint64_t start = dwarf_number(&c, size), limit = dwarf_number(&c, size);
-
-		if (c.bad)
-			return -EINVAL;
-		if (!start && !limit)
-			return 0;
-		l->at += 2 * size;
-		if (start == highest)
-			l->base = limit;
-		else
-			err = visit_range(l, start + l->base, limit + l->base);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 /* Reads an index into .debug_addr, and the address there. */
 static bool read_indexed(const struct list *l, struct dwarf_cursor *c, uint64_t *address)
 {
@@ -104,24 +64,47 @@ static bool read_entry(struct list *l, struct dwarf_cursor *c, uint64_t *start, 
 	return !c->bad;
 }
 
+/* Reads an entry of .debug_ranges, up to DWARF 4: likewise. */
+static bool read_old_entry(struct list *l, struct dwarf_cursor *c, uint64_t *start, uint64_t *limit,
+			   bool *end)
+{
+	unsigned int size = l->unit->address_size;
+
+	*start = dwarf_number(c, size);
+	*limit = dwarf_number(c, size);
+	*end = !*start && !*limit;
+	if (*start == (size == 8 ? UINT64_MAX : UINT32_MAX)) {
+		l->base = *limit;
+		*limit = 0;
+	} else if (!*end) {
+		*start += l->base;
+		*limit += l->base;
+	}
+	return !c->bad;
+}
+
 static int read_list(struct list *l)
 {
-	bool end = false;
+	struct dwarf_section *section = &l->unit->file->sections[l->kind];
+	bool end = false, valid;
+	int err = 0;
 
-	while (!end) {
-		struct dwarf_cursor c = next_entry(l);
+	while (!end && !err) {
+		struct dwarf_cursor c = dwarf_section_cursor(section, l->at, ENTRY_MAX);
 		const uint8_t *at = c.at;
 		uint64_t start, limit;
-		int err;
 
-		if (c.bad || !read_entry(l, &c, &start, &limit, &end))
+		if (c.bad || !dwarf_section_use(section, ENTRY_MAX / 2))
+			return -EINVAL;
+		valid = l->kind == DWARF_RANGES ? read_old_entry(l, &c, &start, &limit, &end)
+						: read_entry(l, &c, &start, &limit, &end);
+		if (!valid)
 			return -EINVAL;
 		l->at += c.at - at;
-		err = visit_range(l, start, limit);
-		if (err)
-			return err;
+		if (start < limit)
+			err = l->visit(l->context, start, limit);
 	}
-	return 0;
+	return err;
 }
 
 static bool find_address(const struct dwarf_unit *unit, const struct dwarf_value *v, uint64_t *a)
@@ -153,7 +136,7 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_code *code, d
 				l.unit = main;
 				l.at += main->ranges_base;
 			}
-			return read_old_list(&l);
+			return read_list(&l);
 		}
 		if (ranges->class == CLASS_LIST_INDEX) { /* in the table at the unit's base */
 			if (!dwarf_section_element(&unit->file->sections[DWARF_RNGLISTS],
