@@ -664,29 +664,42 @@ struct room {
 	bool *mapped; /* by the number in the tables: by a living process */
 };
 
+/* An address space with how many of its mappings count, and how many of them came before. */
+struct lineage {
+	const struct address_space *space;
+	size_t count, depth;
+};
+
+/* Goes on to the address space that it was forked from. False: there is none, or too many. */
+static bool next_ancestor(struct lineage *l)
+{
+	if (!l->space->parent || l->depth++ == UNWIND_ANCESTORS_MAX)
+		return false;
+	l->count = space_inherited(l->space);
+	l->space = l->space->parent;
+	return true;
+}
+
 /*
  * Marks the images that an address space maps, unless `mapped` is NULL. Returns whether they are
  * all read, as far as they can be.
  */
 static bool mark_mapped(const struct unwind *u, const struct address_space *space, bool *mapped)
 {
-	size_t count = space->count;
+	struct lineage l = { space, space->count, 0 };
 	bool all = true;
 
-	for (size_t depth = 0;; depth++) {
-		for (size_t i = 0; i < count; i++) {
-			uint32_t image = space->mappings[i].image;
+	do
+		for (size_t i = 0; i < l.count; i++) {
+			uint32_t image = l.space->mappings[i].image;
 
 			if (!is_known(u, image))
 				all = false;
 			else if (mapped)
 				mapped[u->images[image].number] = true;
 		}
-		if (!space->parent || depth == UNWIND_ANCESTORS_MAX)
-			return all;
-		count = space_inherited(space);
-		space = space->parent;
-	}
+	while (next_ancestor(&l));
+	return all;
 }
 
 /*
@@ -1083,18 +1096,12 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 			  const struct address_space *of)
 {
-	struct {
-		const struct address_space *space;
-		size_t count;
-	} ancestors[UNWIND_ANCESTORS_MAX];
+	struct lineage l = { .space = of }, ancestors[UNWIND_ANCESTORS_MAX];
 	size_t count = 0;
 	int err = 0;
 
-	for (; of->parent && count < UNWIND_ANCESTORS_MAX; count++) {
-		ancestors[count].count = space_inherited(of);
-		of = of->parent;
-		ancestors[count].space = of;
-	}
+	while (next_ancestor(&l))
+		ancestors[count++] = l;
 	while (count-- > 0 && !err)
 		err = list_mappings(u, list, ancestors[count].space, 0, ancestors[count].count);
 	return err;
@@ -1122,12 +1129,12 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
  */
 static bool is_over_budget(const struct unwind *u, const struct address_space *of)
 {
-	size_t count = of->count;
+	struct lineage l = { of, of->count, 0 };
+	size_t count = 0;
 
-	for (int i = 0; of->parent && i < UNWIND_ANCESTORS_MAX; i++) {
-		count += space_inherited(of);
-		of = of->parent;
-	}
+	do
+		count += l.count;
+	while (next_ancestor(&l));
 	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
 		count = UNWIND_PROCESS_MAPPINGS_MAX;
 	return count * sizeof(struct unwind_mapping) > process_budget(u->processes);
@@ -1424,17 +1431,14 @@ static void *take_copies(void *argument)
 
 static bool has_moved_image(const struct unwind *u, const struct address_space *space)
 {
-	size_t count = space->count;
+	struct lineage l = { space, space->count, 0 };
 
-	for (int depth = 0;; depth++) {
-		for (size_t i = 0; i < count; i++)
-			if (u->images[space->mappings[i].image].moved)
+	do
+		for (size_t i = 0; i < l.count; i++)
+			if (u->images[l.space->mappings[i].image].moved)
 				return true;
-		if (!space->parent || depth == UNWIND_ANCESTORS_MAX)
-			return false;
-		count = space_inherited(space);
-		space = space->parent;
-	}
+	while (next_ancestor(&l));
+	return false;
 }
 
 /*
