@@ -130,21 +130,6 @@ static int name_next(struct writer *w, struct index *index, size_t i)
 	}
 }
 
-static int name_files(struct writer *w, struct error *e)
-{
-	struct index index = { 0 };
-	int err = 0;
-
-	w->names = calloc(w->count ?: 1, sizeof(*w->names));
-	w->numbers = calloc(w->count ?: 1, sizeof(*w->numbers));
-	if (!w->names || !w->numbers)
-		return error_no_memory(e);
-	for (size_t i = 0; i < w->count && !err; i++)
-		err = name_next(w, &index, i);
-	index_free(&index);
-	return err ? error_no_memory(e) : 0;
-}
-
 /* --- Files --- */
 
 static int check_counts(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
@@ -277,8 +262,18 @@ static int write_file(FILE *out, size_t number, int old, void *context, struct e
 int dcpi_database_write(const char *path, struct dcpi_file *files, size_t count, struct error *e)
 {
 	struct writer w = { .path = path, .files = files, .count = count };
-	int err = name_files(&w, e);
+	struct index index = { 0 };
+	int err = 0;
 
+	w.names = calloc(count ?: 1, sizeof(*w.names));
+	w.numbers = calloc(count ?: 1, sizeof(*w.numbers));
+	if (!w.names || !w.numbers)
+		err = -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = name_next(&w, &index, i);
+	index_free(&index);
+	if (err)
+		error_no_memory(e);
 	err = err ?: directory_write(path, w.names, count, write_file, &w, e);
 	for (size_t i = 0; w.names && i < count; i++)
 		free(w.names[i]);

@@ -97,18 +97,6 @@ static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
 	return size - z->avail_out;
 }
 
-static int seek_zstd(struct dwarf_inflater *f, uint64_t offset)
-{
-	if (f->out <= offset)
-		return 0;
-	if (!zstd_restart(&f->zstd))
-		return -EINVAL;
-	f->zstd_in = (struct zstd_in){ 0 };
-	f->in = 0;
-	f->out = 0;
-	return 0;
-}
-
 static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
 {
 	struct zstd_out out = { to, size, 0 };
@@ -182,5 +170,14 @@ size_t dwarf_inflate(struct dwarf_inflater *f, uint8_t *to, size_t size)
 
 int dwarf_inflate_seek(struct dwarf_inflater *f, uint64_t offset)
 {
-	return f->packed.zstd ? seek_zstd(f, offset) : seek_zlib(f, offset);
+	if (!f->packed.zstd)
+		return seek_zlib(f, offset);
+	if (f->out <= offset)
+		return 0;
+	if (!zstd_restart(&f->zstd))
+		return -EINVAL;
+	f->zstd_in = (struct zstd_in){ 0 };
+	f->in = 0;
+	f->out = 0;
+	return 0;
 }
