@@ -84,10 +84,6 @@ static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, voi
 static int unwind_withdraw(struct unwind *u, size_t number);
 static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, uid_t owner,
 			    uint64_t until_ns);
-static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
-			      const struct unwind_sizes *need);
-static bool unwind_revive(struct unwind *u, const struct capture_image *image,
-			  struct unwind_image_state *state);
 
 /* --- Images --- */
 
@@ -106,14 +102,22 @@ static uid_t owner_of(const struct capture_image *image, int fd)
 	return status.st_uid ? image->provider ?: status.st_uid : 0;
 }
 
+struct wanted_contents {
+	const struct capture_image *image;
+	uid_t owner;
+};
+
 /*
- * Whether an image is the same as one that was read: it has the same build ID, or neither has one
- * and its open file is the same.
+ * Whether an image is the same as one of this owner that was read: it has the same build ID, or
+ * neither has one and its open file is the same.
  */
-static bool is_read_of(const struct unwind_image_state *state, const struct capture_image *image)
+static bool is_wanted(const struct unwind_image_state *state, const struct wanted_contents *wanted)
 {
+	const struct capture_image *image = wanted->image;
 	const struct unwind_rows *rows = &state->rows;
 
+	if (state->owner != wanted->owner || state->owner == UINT32_MAX)
+		return false;
 	if (rows->build_id_size || image->build_id_size)
 		return rows->build_id_size == image->build_id_size &&
 		       memcmp(rows->build_id, image->build_id, image->build_id_size) == 0;
@@ -121,17 +125,6 @@ static bool is_read_of(const struct unwind_image_state *state, const struct capt
 	       state->device == image->device && state->size == image->size &&
 	       state->changed.tv_sec == image->changed.tv_sec &&
 	       state->changed.tv_nsec == image->changed.tv_nsec;
-}
-
-struct wanted_contents {
-	const struct capture_image *image;
-	uid_t owner;
-};
-
-static bool is_wanted(const struct unwind_image_state *state, const struct wanted_contents *wanted)
-{
-	return state->owner == wanted->owner && state->owner != UINT32_MAX &&
-	       is_read_of(state, wanted->image);
 }
 
 static uint64_t hash_contents(const uint8_t *build_id, size_t size, uint64_t device, uint64_t inode)
@@ -412,6 +405,41 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	return err;
 }
 
+/* Those that no process maps stay in the order in which they became idle. */
+static void drop_idle(struct unwind *u, size_t i)
+{
+	memmove(u->idle + i, u->idle + i + 1, (--u->idle_count - i) * sizeof(*u->idle));
+}
+
+/* If there is an idle image with the same contents, moves it to *state. */
+static bool unwind_revive(struct unwind *u, const struct capture_image *image,
+			  struct unwind_image_state *state)
+{
+	const struct wanted_contents of_root = { image, 0 }, of_user = { image, image->provider };
+
+	for (size_t i = 0; i < u->idle_count; i++) {
+		if (!is_wanted(&u->idle[i], &of_root) && !is_wanted(&u->idle[i], &of_user))
+			continue;
+		*state = u->idle[i];
+		drop_idle(u, i);
+		return true;
+	}
+	return false;
+}
+
+/* Notes an image's number in the tables, and what it needs. Returns 0 or -ENOMEM. */
+static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
+			      const struct unwind_sizes *need)
+{
+	if (array_reserve(&u->demands, &u->demand_room, state->number + 1, sizeof(*u->demands)))
+		return -ENOMEM;
+	u->demands[state->number] = (struct unwind_demand){
+		.last = u->tables.images[state->number].used,
+		.need = *need,
+	};
+	return 0;
+}
+
 /* Gives an image the number and the segments of one with the same contents. */
 static void take_same(struct unwind *u, size_t number, const struct unwind_image_state *same)
 {
@@ -531,12 +559,6 @@ static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 
 /* --- Images that no process maps --- */
 
-/* They stay in the order in which they became idle. */
-static void drop_idle(struct unwind *u, size_t i)
-{
-	memmove(u->idle + i, u->idle + i + 1, (--u->idle_count - i) * sizeof(*u->idle));
-}
-
 /* Removes an image that no living process maps from the tables. Returns 0 or -ENOMEM. */
 static int remove_unmapped(struct unwind *u, uint32_t number)
 {
@@ -554,22 +576,6 @@ static int remove_unmapped(struct unwind *u, uint32_t number)
 	u->past.known = false;
 	/* No tick can read it any more: its blocks can be used again at once. */
 	return unwind_tables_remove(&u->tables, number);
-}
-
-/* If there is an idle image with the same contents, moves it to *state. */
-static bool unwind_revive(struct unwind *u, const struct capture_image *image,
-			  struct unwind_image_state *state)
-{
-	const struct wanted_contents of_root = { image, 0 }, of_user = { image, image->provider };
-
-	for (size_t i = 0; i < u->idle_count; i++) {
-		if (!is_wanted(&u->idle[i], &of_root) && !is_wanted(&u->idle[i], &of_user))
-			continue;
-		*state = u->idle[i];
-		drop_idle(u, i);
-		return true;
-	}
-	return false;
 }
 
 /*
@@ -863,19 +869,6 @@ static int unwind_make_room(struct unwind *u, const struct unwind_sizes *need, u
 #define DEMAND_DECAY 16
 /* How many of the images without rows, the most used first, are tried at each look. Bound: pace. */
 #define TRIES 8
-
-/* Notes an image's number in the tables, and what it needs. Returns 0 or -ENOMEM. */
-static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
-			      const struct unwind_sizes *need)
-{
-	if (array_reserve(&u->demands, &u->demand_room, state->number + 1, sizeof(*u->demands)))
-		return -ENOMEM;
-	u->demands[state->number] = (struct unwind_demand){
-		.last = u->tables.images[state->number].used,
-		.need = *need,
-	};
-	return 0;
-}
 
 /* Queues an image to be read; again: not for the first time, on a budget. Returns 0 or -ENOMEM. */
 static int want_image(struct unwind *u, uint32_t image, bool again)
