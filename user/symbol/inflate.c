@@ -40,20 +40,6 @@ static size_t fill_input(struct dwarf_inflater *f)
 	return n;
 }
 
-static void set_mark(struct dwarf_inflater *f)
-{
-	struct mark *m = &f->marks[f->mark_count];
-
-	if (!f->mark_distance || f->mark_count == MARKS ||
-	    f->out < (f->mark_count + 1) * f->mark_distance)
-		return;
-	if (inflateCopy(&m->state, &f->stream) != Z_OK)
-		return;
-	m->in = f->in - f->stream.avail_in;
-	m->out = f->out;
-	f->mark_count++;
-}
-
 /* Goes to the last mark at or before an offset, else to the beginning. */
 static int seek_zlib(struct dwarf_inflater *f, uint64_t offset)
 {
@@ -161,10 +147,17 @@ uint64_t dwarf_inflater_offset(const struct dwarf_inflater *f)
 
 size_t dwarf_inflate(struct dwarf_inflater *f, uint8_t *to, size_t size)
 {
+	struct mark *m = &f->marks[f->mark_count];
+
 	size = f->packed.zstd ? inflate_zstd(f, to, size) : inflate_zlib(f, to, size);
 	f->out += size;
-	if (!f->packed.zstd)
-		set_mark(f);
+	if (f->mark_distance && f->mark_count < MARKS &&
+	    f->out >= (f->mark_count + 1) * f->mark_distance &&
+	    inflateCopy(&m->state, &f->stream) == Z_OK) {
+		m->in = f->in - f->stream.avail_in;
+		m->out = f->out;
+		f->mark_count++;
+	}
 	return size;
 }
 

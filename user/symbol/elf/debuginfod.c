@@ -87,30 +87,6 @@ int debuginfod_check(struct error *e)
 	return 0;
 }
 
-/* After debuginfod_check() */
-static int find_functions(struct library *l, struct error *e)
-{
-	const struct {
-		const char *name;
-		void *function;
-	} functions[] = {
-		{ "debuginfod_begin", &l->begin },
-		{ "debuginfod_end", &l->end },
-		{ "debuginfod_find_debuginfo", &l->find },
-		{ "debuginfod_set_progressfn", &l->set_progress },
-		{ "debuginfod_set_user_data", &l->set_data },
-	};
-
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		void *symbol = dlsym(RTLD_DEFAULT, functions[i].name);
-
-		if (!symbol)
-			return error_set(e, 0, "--debuginfod: %s", dlerror());
-		memcpy(functions[i].function, &symbol, sizeof(symbol));
-	}
-	return 0;
-}
-
 /* Called by the library once a second, or more often. size: 0 if unknown. Returns 1 to stop. */
 static int watch(struct client *client, long done, long size)
 {
@@ -126,15 +102,35 @@ static int watch(struct client *client, long done, long size)
 int debuginfod_open(struct debuginfod **out, struct error *e)
 {
 	struct debuginfod *d = calloc(1, sizeof(*d));
+	struct library l;
+	const struct {
+		const char *name;
+		void *function;
+	} functions[] = {
+		{ "debuginfod_begin", &l.begin },
+		{ "debuginfod_end", &l.end },
+		{ "debuginfod_find_debuginfo", &l.find },
+		{ "debuginfod_set_progressfn", &l.set_progress },
+		{ "debuginfod_set_user_data", &l.set_data },
+	};
 	int err;
 
 	if (!d)
 		return error_no_memory(e);
 	d->left_ns = TOTAL_NS;
 	d->failed = PROFILE_NONE;
-	err = debuginfod_check(e) ?: find_functions(&d->library, e);
+	err = debuginfod_check(e);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions) && !err; i++) {
+		void *symbol = dlsym(RTLD_DEFAULT, functions[i].name);
+
+		if (symbol)
+			memcpy(functions[i].function, &symbol, sizeof(symbol));
+		else
+			err = error_set(e, 0, "--debuginfod: %s", dlerror());
+	}
 	if (!err) {
-		d->client = d->library.begin();
+		d->library = l;
+		d->client = l.begin();
 		err = d->client ? 0 : error_set(e, 0, "--debuginfod: libdebuginfod does not start");
 	}
 	if (err) {
