@@ -15,7 +15,7 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 	c->format = format;
 	c->key = key;
 	if (c->json)
-		return key && !c->err;
+		return key && c->object;
 	if (!title)
 		return false;
 	if (!c->list_room)
@@ -38,13 +38,13 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 
 void columns_json_value(struct columns *c, struct json_object *value)
 {
-	c->err = json_add(c->json, c->key, value);
+	json_add(&c->object, c->key, value);
 }
 
 void columns_text(struct columns *c, const char *raw)
 {
 	if (c->json)
-		c->err = json_add_text(c->json, c->key, raw);
+		json_add_text(&c->object, c->key, raw);
 	else
 		c->text = raw;
 }
@@ -88,12 +88,14 @@ void columns_integer(struct columns *c, __int128 value)
 struct json_object *columns_json(columns_function *describe, const void *view, size_t row)
 {
 	char buffer[TABLE_CELL_SIZE];
-	struct columns c = { .json = json_object_new_object(), .buffer = buffer };
+	struct columns c = {
+		.json = true,
+		.object = json_object_new_object(),
+		.buffer = buffer,
+	};
 
-	if (!c.json)
-		return NULL;
 	describe(&c, view, row);
-	return json_checked(c.json, c.err);
+	return c.object;
 }
 
 int columns_list(columns_function *describe, const void *view, struct table_column **list,

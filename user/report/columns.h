@@ -29,10 +29,11 @@
  * So which columns a table has depends on the view, not on the row.
  */
 struct columns {
-	struct json_object *json; /* the row is printed as JSON, into this; NULL: in a table */
-	char *buffer;		  /* of TABLE_CELL_SIZE, for a text of COLUMN() */
+	bool json;    /* the row is printed as JSON, not in a table */
+	char *buffer; /* of TABLE_CELL_SIZE, for a text of COLUMN() */
 
 	/* private to columns.c */
+	struct json_object *object;
 	struct table_column *list; /* gets the titles; NULL: a cell is printed */
 	size_t list_count, list_room;
 	size_t number, wanted; /* of the column among those that tables have */

@@ -168,48 +168,44 @@ struct json_object *json_percent(double part, double whole)
 	return json_object_new_double_s(whole > 0 ? part * 100 / whole : 0, text);
 }
 
-int json_add(struct json_object *object, const char *key, struct json_object *value)
+void json_add(struct json_object **object, const char *key, struct json_object *value)
 {
-	if (object && value && json_object_object_add(object, key, value) == 0)
-		return 0;
+	if (*object && value && json_object_object_add(*object, key, value) == 0)
+		return;
 	json_object_put(value);
-	return -ENOMEM;
+	json_object_put(*object);
+	*object = NULL;
 }
 
-int json_append(struct json_object *array, struct json_object *value)
+void json_append(struct json_object **array, struct json_object *value)
 {
-	if (array && value && json_object_array_add(array, value) == 0)
-		return 0;
+	if (*array && value && json_object_array_add(*array, value) == 0)
+		return;
 	json_object_put(value);
-	return -ENOMEM;
+	json_object_put(*array);
+	*array = NULL;
 }
 
-int json_add_named(struct json_object *object, const char *raw_key, struct json_object *value)
+void json_add_named(struct json_object **object, const char *raw_key, struct json_object *value)
 {
 	char *key = text_utf8(raw_key);
-	int err;
 
-	if (!key)
+	if (!key) {
 		json_object_put(value);
-	err = key ? json_add(object, key, value) : -ENOMEM;
+		value = NULL;
+	}
+	json_add(object, key, value);
 	free(key);
-	return err;
 }
 
-int json_add_text(struct json_object *object, const char *key, const char *raw)
+void json_add_text(struct json_object **object, const char *key, const char *raw)
 {
-	return raw && *raw ? json_add(object, key, json_text(raw)) : 0;
+	if (raw && *raw)
+		json_add(object, key, json_text(raw));
 }
 
-int json_add_number(struct json_object *object, const char *key, uint64_t number)
+void json_add_number(struct json_object **object, const char *key, uint64_t number)
 {
-	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
-}
-
-struct json_object *json_checked(struct json_object *value, int err)
-{
-	if (!err)
-		return value;
-	json_object_put(value);
-	return NULL;
+	if (number)
+		json_add(object, key, json_object_new_uint64(number));
 }

@@ -61,20 +61,18 @@ struct json_object *json_decimal(double value, int decimals);
 struct json_object *json_percent(double part, double whole); /* printed with two decimals */
 
 /*
- * Adds a value to an object or an array. Consumes the value; it and the object may be NULL when
- * memory ran out. Returns 0 or -ENOMEM.
+ * Adds a value to an object or an array. Consumes the value; when it or the object is NULL, memory
+ * ran out: then the object is released and becomes NULL, so that who makes one looks at it once, at
+ * the end.
  */
-int json_add(struct json_object *object, const char *key, struct json_object *value);
-int json_append(struct json_object *array, struct json_object *value);
+void json_add(struct json_object **object, const char *key, struct json_object *value);
+void json_append(struct json_object **array, struct json_object *value);
 
 /* json_add() with a key that comes from a profile, and may be no UTF-8. */
-int json_add_named(struct json_object *object, const char *raw_key, struct json_object *value);
+void json_add_named(struct json_object **object, const char *raw_key, struct json_object *value);
 
 /* json_add(), omitted when the text is NULL or "", or the number is 0. */
-int json_add_text(struct json_object *object, const char *key, const char *raw);
-int json_add_number(struct json_object *object, const char *key, uint64_t number);
-
-/* Returns the value when err is 0; else releases it and returns NULL. */
-struct json_object *json_checked(struct json_object *value, int err);
+void json_add_text(struct json_object **object, const char *key, const char *raw);
+void json_add_number(struct json_object **object, const char *key, uint64_t number);
 
 #endif

@@ -119,18 +119,17 @@ struct json_object *stack_ends_json(const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
 	struct json_object *array = json_object_new_array();
-	int err = 0;
 
-	for (size_t i = 0; i < t->stack_end_count && !err; i++) {
+	for (size_t i = 0; i < t->stack_end_count; i++) {
 		const struct profile_stack_end *end = &t->stack_ends[i];
 		const struct cause *cause = find_cause(end->cause);
 		struct json_object *object = json_object_new_object();
 
-		err = json_add(object, "cause", json_text(end->cause));
-		err = err ?: json_add(object, "image", json_text(end->image));
-		err = err ?: json_add(object, "count", json_object_new_uint64(end->count));
-		err = err ?: json_add(object, "hint", json_text(hint_of(p, cause, end->image)));
-		err = json_append(array, json_checked(object, err));
+		json_add(&object, "cause", json_text(end->cause));
+		json_add(&object, "image", json_text(end->image));
+		json_add(&object, "count", json_object_new_uint64(end->count));
+		json_add(&object, "hint", json_text(hint_of(p, cause, end->image)));
+		json_append(&array, object);
 	}
-	return json_checked(array, err);
+	return array;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/totals_json.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,70 +16,65 @@
 static struct json_object *lost_object(const struct profile_totals *t)
 {
 	struct json_object *object = json_object_new_object(), *known;
-	int err = 0;
 
-	for (size_t i = 0; i < t->lost_count && !err; i++) {
+	for (size_t i = 0; i < t->lost_count; i++) {
 		char *cause = text_utf8(t->lost[i].cause);
 		uint64_t count = t->lost[i].count;
 
 		if (cause && json_object_object_get_ex(object, cause, &known))
 			count += json_object_get_uint64(known);
-		err = cause ? json_add(object, cause, json_object_new_uint64(count)) : -ENOMEM;
+		json_add(&object, cause, cause ? json_object_new_uint64(count) : NULL);
 		free(cause);
 	}
-	return json_checked(object, err);
+	return object;
 }
 
 /* Adds the counters of a group. zeros: also those that are shown when they are 0. */
-static int add_counters(struct json_object *object, const struct profile_totals *t,
-			const char *group, bool zeros)
+static void add_counters(struct json_object **object, const struct profile_totals *t,
+			 const char *group, bool zeros)
 {
-	int err = 0;
-
-	for (int i = 0; i < ACCOUNT_COUNT && !err; i++) {
+	for (int i = 0; i < ACCOUNT_COUNT; i++) {
 		const struct account_counter *c = &account_counters[i];
 
 		if (c->group && strcmp(c->group, group) == 0 &&
 		    (t->account.values[i] || (zeros && c->zero)))
-			err = json_add(object, c->json ?: c->name,
-				       json_object_new_uint64(t->account.values[i]));
+			json_add(object, c->json ?: c->name,
+				 json_object_new_uint64(t->account.values[i]));
 	}
-	return err;
 }
 
 static struct json_object *cost_object(const struct profile *p)
 {
 	struct json_object *object = json_object_new_object();
-	int err = add_counters(object, &p->totals, "cost", false);
 	double percent;
 
-	if (!err && cost_cpu_percent(p, &percent))
-		err = json_add(object, "cpu_percent", json_decimal(percent, 2));
-	if (!err && p->totals.own_ns)
-		err = json_add(object, "own_s", json_decimal((double)p->totals.own_ns / 1e9, 3));
-	if (!err && cost_own_percent(p, &percent))
-		err = json_add(object, "own_percent", json_decimal(percent, 2));
-	if (!err && cost_machine_percent(p, &percent))
-		err = json_add(object, "machine_percent", json_decimal(percent, 2));
-	return json_checked(object, err);
+	add_counters(&object, &p->totals, "cost", false);
+	if (cost_cpu_percent(p, &percent))
+		json_add(&object, "cpu_percent", json_decimal(percent, 2));
+	if (p->totals.own_ns)
+		json_add(&object, "own_s", json_decimal((double)p->totals.own_ns / 1e9, 3));
+	if (cost_own_percent(p, &percent))
+		json_add(&object, "own_percent", json_decimal(percent, 2));
+	if (cost_machine_percent(p, &percent))
+		json_add(&object, "machine_percent", json_decimal(percent, 2));
+	return object;
 }
 
 static struct json_object *stacks_object(const struct profile *p)
 {
-	const struct profile_totals *t = &p->totals;
 	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "method", p->stacks);
 
-	err = err ?: add_counters(object, t, "stacks", true);
+	json_add_text(&object, "method", p->stacks);
+	add_counters(&object, &p->totals, "stacks", true);
 	/* How stacks end is unknown when the kernel walks them by frame pointers. */
-	if (!err && strcmp(p->stacks, "cfi") == 0) {
-		if (!t->stacks_complete)
-			err = json_add(object, "complete", json_object_new_uint64(0));
-		err = err ?: json_add(object, "ends", stack_ends_json(p));
-	} else {
+	if (strcmp(p->stacks, "cfi") != 0) {
 		json_object_object_del(object, "complete");
+		return object;
 	}
-	return json_checked(object, err);
+	if (!p->totals.stacks_complete)
+		json_add(&object, "complete", json_object_new_uint64(0));
+	json_add(&object, "ends", stack_ends_json(p));
+	return object;
 }
 
 /* The samples that were selected, by labels or functions, and their share of all. */
@@ -89,20 +83,18 @@ static struct json_object *selected_object(const struct profile *p)
 	struct profile_amount selected = profile_amount(p);
 	double percent = (double)selected.samples * 100 / (double)p->all_samples;
 	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "samples", json_object_new_uint64(selected.samples));
 
-	err = err ?: json_add(object, "of_samples", json_object_new_uint64(p->all_samples));
-	err = err ?: json_add(object, "percent", json_decimal(percent, 2));
-	if (!err && p->all_cpu_ns) {
-		err = json_add(object, "cpu_s", json_decimal((double)selected.cpu_ns / 1e9, 3));
-		if (!err)
-			err = json_add(object, "of_cpu_s",
-				       json_decimal((double)p->all_cpu_ns / 1e9, 3));
+	json_add(&object, "samples", json_object_new_uint64(selected.samples));
+	json_add(&object, "of_samples", json_object_new_uint64(p->all_samples));
+	json_add(&object, "percent", json_decimal(percent, 2));
+	if (p->all_cpu_ns) {
+		json_add(&object, "cpu_s", json_decimal((double)selected.cpu_ns / 1e9, 3));
+		json_add(&object, "of_cpu_s", json_decimal((double)p->all_cpu_ns / 1e9, 3));
 	}
-	if (!err && p->all_duration_ns)
-		err = json_add(object, "of_duration_s",
-			       json_decimal((double)p->all_duration_ns / 1e9, 3));
-	return json_checked(object, err);
+	if (p->all_duration_ns)
+		json_add(&object, "of_duration_s",
+			 json_decimal((double)p->all_duration_ns / 1e9, 3));
+	return object;
 }
 
 void wall_columns(struct columns *c, const struct profile_wall *wall, bool has_samples,
@@ -132,75 +124,63 @@ struct json_object *wall_json(const struct profile_wall *wall)
 }
 
 /* Adds what quotas of control groups did to the account of wall time. */
-static int add_throttled(struct json_object *object, const struct profile_totals *t)
+static void add_throttled(struct json_object **object, const struct profile_totals *t)
 {
 	struct json_object *list = json_object_new_array();
 	uint64_t sum_ns = 0;
-	int err = 0;
 
-	for (size_t i = 0; i < t->throttled_count && !err; i++) {
+	for (size_t i = 0; i < t->throttled_count; i++) {
 		const struct profile_throttled *g = &t->throttled[i];
 		struct json_object *group = json_object_new_object();
 
 		add_u64(&sum_ns, g->throttled_ns);
-		err = json_add(group, "cgroup", json_text(g->cgroup));
-		err = err
-			      ?: json_add(group, "quota_us",
-					  json_object_new_uint64(g->quota_ns / 1000));
-		err = err
-			      ?: json_add(group, "period_us",
-					  json_object_new_uint64(g->every_ns / 1000));
-		err = err ?: json_add(group, "periods", json_object_new_uint64(g->periods));
-		err = err
-			      ?: json_add(group, "throttled_periods",
-					  json_object_new_uint64(g->throttled_periods));
-		err = err
-			      ?: json_add(group, "throttled_ns",
-					  json_object_new_uint64(g->throttled_ns));
-		err = json_append(list, json_checked(group, err));
+		json_add(&group, "cgroup", json_text(g->cgroup));
+		json_add(&group, "quota_us", json_object_new_uint64(g->quota_ns / 1000));
+		json_add(&group, "period_us", json_object_new_uint64(g->every_ns / 1000));
+		json_add(&group, "periods", json_object_new_uint64(g->periods));
+		json_add(&group, "throttled_periods", json_object_new_uint64(g->throttled_periods));
+		json_add(&group, "throttled_ns", json_object_new_uint64(g->throttled_ns));
+		json_append(&list, group);
 	}
-	err = json_add(object, "throttled", json_checked(list, err));
-	return err ?: json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
+	json_add(object, "throttled", list);
+	json_add(object, "throttled_ns", json_object_new_uint64(sum_ns));
 }
 
 /*
  * Adds an object with the time that threads spent in a state by reason. What `all_ns` has beyond
  * these is in the account, and in no wait: its reason is unknown.
  */
-static int add_reasons(struct json_object *object, const char *key,
-		       const struct thread_times *times, enum thread_state state, uint64_t all_ns)
+static void add_reasons(struct json_object **object, const char *key,
+			const struct thread_times *times, enum thread_state state, uint64_t all_ns)
 {
 	struct json_object *by = json_object_new_object();
-	int err = 0;
 
-	for (size_t i = 0; i < times->reason_count && !err; i++) {
+	for (size_t i = 0; i < times->reason_count; i++) {
 		const struct thread_reason *r = &times->reasons[i];
 		char name[THREAD_STATE_SIZE];
 
 		if (!r->states[state])
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)r->size, r->name);
-		err = json_add(by, name, json_object_new_uint64(r->states[state]));
+		json_add(&by, name, json_object_new_uint64(r->states[state]));
 	}
-	if (!err && all_ns > times->states[state])
-		err = json_add(by, "unknown",
-			       json_object_new_uint64(all_ns - times->states[state]));
-	return json_add(object, key, json_checked(by, err));
+	if (all_ns > times->states[state])
+		json_add(&by, "unknown", json_object_new_uint64(all_ns - times->states[state]));
+	json_add(object, key, by);
 }
 
 /* Adds for what threads waited, and the counters, to the account of wall time. */
-static int add_waits(struct json_object *object, const struct profile *p, uint64_t blocked_ns)
+static void add_waits(struct json_object **object, const struct profile *p, uint64_t blocked_ns)
 {
-	const struct profile_totals *t = &p->totals;
 	struct thread_times times;
-	int err;
+	bool told = profile_thread_times(p, &times);
 
-	if (!profile_thread_times(p, &times))
-		return add_counters(object, t, "wall", false);
-	err = add_reasons(object, "blocked_by", &times, THREAD_BLOCKED,
-			  p->all_samples ? 0 : blocked_ns);
-	err = err ?: add_reasons(object, "idle_by", &times, THREAD_IDLE, 0);
-	return err ?: add_counters(object, t, "wall", true);
+	if (told) {
+		add_reasons(object, "blocked_by", &times, THREAD_BLOCKED,
+			    p->all_samples ? 0 : blocked_ns);
+		add_reasons(object, "idle_by", &times, THREAD_IDLE, 0);
+	}
+	add_counters(object, &p->totals, "wall", told);
 }
 
 void totals_json(struct json_writer *w, const struct profile *p, const char *stacks)
@@ -212,9 +192,10 @@ void totals_json(struct json_writer *w, const struct profile *p, const char *sta
 		json_member(w, "selected", selected_object(p));
 	if (p->wall_count || t->waits || t->wall_lost) {
 		struct json_object *object = wall_json(&wall);
-		int err = add_throttled(object, t) ?: add_waits(object, p, wall.blocked_ns);
 
-		json_member(w, "wall", json_checked(object, err));
+		add_throttled(&object, t);
+		add_waits(&object, p, wall.blocked_ns);
+		json_member(w, "wall", object);
 	}
 	if (profile_delay(p) < p->value_type_count)
 		json_member(w, "delay_ns",

@@ -482,33 +482,22 @@ static const struct {
 static int print_requirements_json(const struct requirements *r, struct error *e)
 {
 	struct json_object *list = json_object_new_array();
-	const char *text = NULL;
 
-	for (size_t i = 0; list && i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++) {
 		const struct requirement *q = &r->list[i];
 		struct json_object *object = json_object_new_object();
 
-		if (!object || json_add(object, "requirement", json_text(q->name)) ||
-		    json_add(object, "state", json_text(states[q->state].name)) ||
-		    json_add(object, "cause", json_text(q->finding.what)) ||
-		    json_add(object, "hint", json_text(q->finding.hint)) ||
-		    json_add(object, "better", json_text(q->better ?: "")) ||
-		    json_object_array_add(list, object)) {
-			json_object_put(object);
-			json_object_put(list);
-			return error_no_memory(e);
-		}
+		json_add(&object, "requirement", json_text(q->name));
+		json_add(&object, "state", json_text(states[q->state].name));
+		json_add(&object, "cause", json_text(q->finding.what));
+		json_add(&object, "hint", json_text(q->finding.hint));
+		json_add(&object, "better", json_text(q->better ?: ""));
+		json_append(&list, object);
 	}
-	if (list)
-		text = json_object_to_json_string_ext(list, JSON_C_TO_STRING_PRETTY |
-								    JSON_C_TO_STRING_SPACED |
-								    JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (text) {
-		json_print_text(text, stdout);
-		putchar('\n');
-	}
-	json_object_put(list);
-	return text ? 0 : error_no_memory(e);
+	if (json_print(list, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED, stdout))
+		return error_no_memory(e);
+	putchar('\n');
+	return 0;
 }
 
 /* The exit code is that of a recording. */

@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/annotate/annotate.h"
 
-#include <errno.h>
-
 #include "report/json_writer.h"
 
-static int add_counts(struct json_object *object, const struct annotation *a,
-		      const struct tallies *t, size_t number)
+static void add_counts(struct json_object **object, const struct annotation *a,
+		       const struct tallies *t, size_t number)
 {
 	const int64_t *self = &t->self[number * a->value_count];
-	int err = json_add(object, "self", json_object_new_int64(self[0]));
 	struct json_object *values;
 
-	if (!err && a->stacks)
-		err = json_add(object, "total", json_object_new_int64(t->total[number]));
-	if (err || a->value_count == 1)
-		return err;
+	json_add(object, "self", json_object_new_int64(self[0]));
+	if (a->stacks)
+		json_add(object, "total", json_object_new_int64(t->total[number]));
+	if (a->value_count == 1)
+		return;
 	values = json_object_new_object();
-	err = json_add(object, "values", values);
-	for (size_t i = 0; i < a->value_count && !err; i++)
-		err = json_add_named(values, a->titles[i], json_object_new_int64(self[i]));
-	return err;
+	for (size_t i = 0; i < a->value_count; i++)
+		json_add_named(&values, a->titles[i], json_object_new_int64(self[i]));
+	json_add(object, "values", values);
 }
 
-static int add_place(struct json_object *object, const struct source_line *s)
+static void add_place(struct json_object **object, const struct source_line *s)
 {
-	int err = json_add_text(object, "file", s->file);
-
-	err = err ?: json_add_number(object, "line", s->number);
+	json_add_text(object, "file", s->file);
+	json_add_number(object, "line", s->number);
 	if (!s->inlined)
-		return err;
-	err = err ?: json_add_text(object, "inlined", s->inlined);
-	err = err ?: json_add_text(object, "inlined_file", s->inlined_file);
-	return err ?: json_add_number(object, "inlined_line", s->inlined_number);
+		return;
+	json_add_text(object, "inlined", s->inlined);
+	json_add_text(object, "inlined_file", s->inlined_file);
+	json_add_number(object, "inlined_line", s->inlined_number);
 }
 
 int report_listing_json(struct annotation *a, FILE *out)
@@ -40,7 +36,6 @@ int report_listing_json(struct annotation *a, FILE *out)
 	const struct source_file *file = NULL;
 	struct json_object *object;
 	struct json_writer w;
-	int err;
 
 	json_begin(&w, out);
 	if (a->function)
@@ -63,12 +58,12 @@ int report_listing_json(struct annotation *a, FILE *out)
 		if (a->code_places)
 			s = source_line_inlined(a->code_places, i);
 		object = json_object_new_object();
-		err = json_add(object, "address", json_hex(instruction->address));
-		err = err ?: json_add(object, "target", json_object_new_boolean(is_target));
-		err = err ?: json_add(object, "instruction", json_text(instruction->text));
-		err = err ?: add_place(object, &s);
-		err = err ?: add_counts(object, a, &a->code_counts, i);
-		json_element(&w, json_checked(object, err));
+		json_add(&object, "address", json_hex(instruction->address));
+		json_add(&object, "target", json_object_new_boolean(is_target));
+		json_add(&object, "instruction", json_text(instruction->text));
+		add_place(&object, &s);
+		add_counts(&object, a, &a->code_counts, i);
+		json_element(&w, object);
 	}
 	json_end_list(&w);
 	json_begin_list(&w, "lines");
@@ -77,11 +72,13 @@ int report_listing_json(struct annotation *a, FILE *out)
 		uint32_t number = s->inlined ? s->inlined_number : s->number;
 
 		object = json_object_new_object();
-		err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
-		err = err ?: add_place(object, s);
-		err = err ?: json_add_text(object, "source", source_file_line(file, number));
-		err = err ?: add_counts(object, a, &a->line_counts, i);
-		json_element(&w, json_checked(object, err));
+		add_place(&object, s);
+		if (source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file))
+			json_add(&object, "source", NULL);
+		else
+			json_add_text(&object, "source", source_file_line(file, number));
+		add_counts(&object, a, &a->line_counts, i);
+		json_element(&w, object);
 	}
 	json_end_list(&w);
 	return json_end(&w);

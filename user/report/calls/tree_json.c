@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-
 #include "report/calls/call_view.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -13,29 +11,27 @@ static struct json_object *node_object(const struct call_view *v, uint32_t node,
 	const struct callgraph_cost *count = &t->counts[node];
 	const struct call_rest *rest = &v->rests[node];
 	struct json_object *o = json_object_new_object();
-	int err = json_add(o, "depth", json_object_new_uint64(depth));
 
-	err = err ?: json_add(o, "name", json_text(f->name));
-	err = err ?: json_add_text(o, "image", f->image);
-	if (!err && f->inlined)
-		err = json_add(o, "inlined", json_object_new_boolean(true));
-	if (!err && t->calls && node)
-		err = json_add(o, "calls", json_object_new_uint64(t->calls[node]));
-	if (!err && !t->counts_calls) {
-		err = json_add(o, "total", json_object_new_int64(count->total));
-		if (!err)
-			err = json_add(o, "total_percent",
-				       json_percent(count->total, t->samples[0]));
+	json_add(&o, "depth", json_object_new_uint64(depth));
+	json_add(&o, "name", json_text(f->name));
+	json_add_text(&o, "image", f->image);
+	if (f->inlined)
+		json_add(&o, "inlined", json_object_new_boolean(true));
+	if (t->calls && node)
+		json_add(&o, "calls", json_object_new_uint64(t->calls[node]));
+	if (!t->counts_calls) {
+		json_add(&o, "total", json_object_new_int64(count->total));
+		json_add(&o, "total_percent", json_percent(count->total, t->samples[0]));
 	}
-	if (!err && v->options.function)
-		err = json_add(o, "root_percent", json_percent(count->total, t->counts[0].weight));
-	if (!err && !v->options.callers && (!t->calls || (!node && !t->counts_calls)))
-		err = json_add(o, "self", json_object_new_int64(count->self));
-	if (!err && rest->count) {
-		err = json_add(o, "left_out", json_object_new_uint64(rest->count));
-		err = err ?: json_add(o, "left_out_total", json_object_new_int64(rest->total));
+	if (v->options.function)
+		json_add(&o, "root_percent", json_percent(count->total, t->counts[0].weight));
+	if (!v->options.callers && (!t->calls || (!node && !t->counts_calls)))
+		json_add(&o, "self", json_object_new_int64(count->self));
+	if (rest->count) {
+		json_add(&o, "left_out", json_object_new_uint64(rest->count));
+		json_add(&o, "left_out_total", json_object_new_int64(rest->total));
 	}
-	return json_checked(o, err);
+	return o;
 }
 
 /* The node after this one, depth first, or CALL_TREE_NONE. */

@@ -373,45 +373,29 @@ static struct json_object *json_time(uint64_t time_ns)
 static struct json_object *span_object(const struct change_span *span)
 {
 	struct json_object *object = json_object_new_object();
-	int err = 0;
 
-	if (span->parts) {
-		err = json_add(object, "since", json_time(span->since_ns));
-		err = err ?: json_add(object, "until", json_time(span->until_ns));
-		err = err
-			      ?: json_add(object, "recorded_s",
-					  json_decimal((double)span->recorded_ns / 1e9, 3));
-		err = err ?: json_add(object, "cpu_s", json_decimal(span->cpu_ns / 1e9, 3));
-		err = err ?: json_add(object, "samples", json_object_new_uint64(span->ticks));
-	}
-	return json_checked(object, err);
+	if (!span->parts)
+		return object;
+	json_add(&object, "since", json_time(span->since_ns));
+	json_add(&object, "until", json_time(span->until_ns));
+	json_add(&object, "recorded_s", json_decimal((double)span->recorded_ns / 1e9, 3));
+	json_add(&object, "cpu_s", json_decimal(span->cpu_ns / 1e9, 3));
+	json_add(&object, "samples", json_object_new_uint64(span->ticks));
+	return object;
 }
 
-static struct json_object *package_object(const struct archive_package *package)
+/* package: NULL: unknown. */
+static void add_package(struct json_object **object, const char *key,
+			const struct archive_package *package)
 {
-	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "name", package->name);
+	struct json_object *one;
 
-	err = err ?: json_add_text(object, "version", package->version);
-	return json_checked(object, err);
-}
-
-static struct json_object *image_object(const struct change_image *image)
-{
-	struct json_object *object = json_object_new_object();
-	int err = json_add_text(object, "image", image->name);
-
-	err = err ?: json_add_text(object, "before", image->builds[BEFORE]);
-	err = err ?: json_add_text(object, "after", image->builds[AFTER]);
-	if (image->packages[BEFORE])
-		err = err
-			      ?: json_add(object, "package_before",
-					  package_object(image->packages[BEFORE]));
-	if (image->packages[AFTER])
-		err = err
-			      ?: json_add(object, "package_after",
-					  package_object(image->packages[AFTER]));
-	return json_checked(object, err);
+	if (!package)
+		return;
+	one = json_object_new_object();
+	json_add_text(&one, "name", package->name);
+	json_add_text(&one, "version", package->version);
+	json_add(object, key, one);
 }
 
 static struct json_object *not_compared_object(const struct change *change)
@@ -427,12 +411,11 @@ static struct json_object *not_compared_object(const struct change *change)
 		{ change->lost_differ, "cpu_time" },
 	};
 	struct json_object *list = json_object_new_array();
-	int err = 0;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && !err; i++)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (parts[i].is)
-			err = json_append(list, json_text(parts[i].name));
-	return json_checked(list, err);
+			json_append(&list, json_text(parts[i].name));
+	return list;
 }
 
 static struct json_object *change_object(const struct change *change,
@@ -442,41 +425,44 @@ static struct json_object *change_object(const struct change *change,
 	struct json_object *images = json_object_new_array(), *rows = json_object_new_array();
 	struct json_object *measures = json_object_new_array();
 	size_t shown = rows_to_show(change, o);
-	int err = json_add_text(object, "host", change->host);
 
-	err = err
-		      ?: json_add_text(object, change->container ? "container" : "unit",
-				       change->service);
-	if (change->user)
-		err = err ?: json_add_text(object, "user", change->user);
-	err = err ?: json_add(object, "begin", json_time(change->begin_ns));
-	err = err ?: json_add(object, "end", json_time(change->end_ns));
-	err = err ?: json_add(object, "restarted", json_object_new_boolean(change->restarted));
-	for (size_t i = 0; i < change->image_count && !err; i++)
-		err = json_append(images, image_object(&change->images[i]));
-	err = err ?: json_add(object, "builds", json_object_get(images));
-	err = err ?: json_add(object, "before", span_object(&change->spans[BEFORE]));
-	err = err ?: json_add(object, "after", span_object(&change->spans[AFTER]));
-	err = err ?: json_add_text(object, "outcome", outcomes[change->outcome]);
+	json_add_text(&object, "host", change->host);
+	json_add_text(&object, change->container ? "container" : "unit", change->service);
+	json_add_text(&object, "user", change->user);
+	json_add(&object, "begin", json_time(change->begin_ns));
+	json_add(&object, "end", json_time(change->end_ns));
+	json_add(&object, "restarted", json_object_new_boolean(change->restarted));
+	for (size_t i = 0; i < change->image_count; i++) {
+		const struct change_image *image = &change->images[i];
+		struct json_object *one = json_object_new_object();
+
+		json_add_text(&one, "image", image->name);
+		json_add_text(&one, "before", image->builds[BEFORE]);
+		json_add_text(&one, "after", image->builds[AFTER]);
+		add_package(&one, "package_before", image->packages[BEFORE]);
+		add_package(&one, "package_after", image->packages[AFTER]);
+		json_append(&images, one);
+	}
+	json_add(&object, "builds", images);
+	json_add(&object, "before", span_object(&change->spans[BEFORE]));
+	json_add(&object, "after", span_object(&change->spans[AFTER]));
+	json_add_text(&object, "outcome", outcomes[change->outcome]);
 	if (change->outcome != CHANGE_TOO_EARLY)
-		err = err ?: json_add(object, "cost_percent", json_decimal(change->cost, 3));
-	err = err ?: json_add(object, "not_compared", not_compared_object(change));
-	for (int i = 0; i < CHANGE_MEASURES && !err; i++) {
+		json_add(&object, "cost_percent", json_decimal(change->cost, 3));
+	json_add(&object, "not_compared", not_compared_object(change));
+	for (int i = 0; i < CHANGE_MEASURES; i++) {
 		const struct measure_rows one = { .change = change, .numbers = { i } };
 
 		if (change->measures[i].known)
-			err = json_append(measures, columns_json(measure_columns, &one, 0));
+			json_append(&measures, columns_json(measure_columns, &one, 0));
 	}
-	err = err ?: json_add(object, "measures", json_object_get(measures));
-	err = err ?: json_add(object, "compared", json_object_new_uint64(change->compared));
-	for (size_t i = 0; i < shown && !err; i++)
-		err = json_append(rows, columns_json(change_columns, change, i));
-	err = err ?: json_add(object, "rows", json_object_get(rows));
-	err = err ?: json_add_number(object, "left_out", change->row_count - shown);
-	json_object_put(images);
-	json_object_put(measures);
-	json_object_put(rows);
-	return json_checked(object, err);
+	json_add(&object, "measures", measures);
+	json_add(&object, "compared", json_object_new_uint64(change->compared));
+	for (size_t i = 0; i < shown; i++)
+		json_append(&rows, columns_json(change_columns, change, i));
+	json_add(&object, "rows", rows);
+	json_add_number(&object, "left_out", change->row_count - shown);
+	return object;
 }
 
 int changes_json(const struct changes *c, const struct report_table_options *o, FILE *out)

@@ -233,15 +233,11 @@ int moment_json(const struct moment *m, const struct report_table_options *o, FI
 	for (int side = SIDES - 1; side >= 0; side--) {
 		const struct profile *p = m->profiles[side];
 		struct json_object *object = json_object_new_object();
-		int err = json_add(object, "start_ns", json_object_new_uint64(p->time_ns));
 
-		err = err
-			      ?: json_add(object, "duration_s",
-					  json_decimal((double)p->duration_ns / 1e9, 3));
-		err = err
-			      ?: json_add(object, "samples",
-					  json_object_new_uint64(profile_amount(p).samples));
-		json_member(&w, side == NEW ? "moment" : "other", json_checked(object, err));
+		json_add(&object, "start_ns", json_object_new_uint64(p->time_ns));
+		json_add(&object, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
+		json_add(&object, "samples", json_object_new_uint64(profile_amount(p).samples));
+		json_member(&w, side == NEW ? "moment" : "other", object);
 	}
 	json_member(&w, "tested", json_object_new_uint64(m->tested));
 	json_begin_list(&w, "rows");

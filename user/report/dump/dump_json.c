@@ -60,29 +60,27 @@ static void write_values(struct json_dump *d, const int64_t *row)
 static struct json_object *labels_object(const struct profile_labels *l)
 {
 	struct json_object *object = json_object_new_object(), *tags;
-	int err = object ? 0 : -ENOMEM;
 
-	if (!err && (l->pid || l->tid)) {
-		err = json_add(object, "pid", json_object_new_uint64(l->pid));
-		err = err ?: json_add(object, "tid", json_object_new_uint64(l->tid));
+	if (l->pid || l->tid) {
+		json_add(&object, "pid", json_object_new_uint64(l->pid));
+		json_add(&object, "tid", json_object_new_uint64(l->tid));
 	}
-	if (!err && l->generation)
-		err = json_add(object, "generation", json_object_new_uint64(l->generation));
-	err = err ?: json_add_text(object, "comm", l->comm);
-	if (!err && l->kernel)
-		err = json_add(object, "kernel", json_object_new_boolean(true));
-	if (err || !l->tag_count)
-		return json_checked(object, err);
+	json_add_number(&object, "generation", l->generation);
+	json_add_text(&object, "comm", l->comm);
+	if (l->kernel)
+		json_add(&object, "kernel", json_object_new_boolean(true));
+	if (!l->tag_count)
+		return object;
 	tags = json_object_new_object();
-	err = json_add(object, "tags", tags);
-	for (uint32_t i = 0; i < l->tag_count && !err; i++) {
+	for (uint32_t i = 0; i < l->tag_count; i++) {
 		const struct profile_tag *tag = &l->tags[i];
-		struct json_object *value;
 
-		value = tag->text ? json_text(tag->text) : json_object_new_int64(tag->number);
-		err = json_add_named(tags, tag->key, value);
+		json_add_named(&tags, tag->key,
+			       tag->text ? json_text(tag->text)
+					 : json_object_new_int64(tag->number));
 	}
-	return json_checked(object, err);
+	json_add(&object, "tags", tags);
+	return object;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -151,25 +149,23 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	const struct profile_image *image = &p->images[m->image];
 	struct json_object *object = json_object_new_object();
 	char build_id[BUILD_ID_TEXT_SIZE];
-	int err = json_add(object, "start", json_hex(m->start));
 
-	err = err ?: json_add(object, "limit", json_hex(m->limit));
-	err = err ?: json_add(object, "offset", json_hex(m->offset));
-	err = err ?: json_add(object, "path", json_text(image->path));
+	json_add(&object, "start", json_hex(m->start));
+	json_add(&object, "limit", json_hex(m->limit));
+	json_add(&object, "offset", json_hex(m->offset));
+	json_add(&object, "path", json_text(image->path));
 	build_id_format(image->build_id, image->build_id_size, build_id);
-	if (!err && image->build_id_size)
-		err = json_add(object, "build_id", json_object_new_string(build_id));
-	if (!err && image->text_size) {
-		err = json_add(object, "text_start", json_hex(image->text_start));
-		err = err ?: json_add(object, "text_size", json_hex(image->text_size));
+	json_add_text(&object, "build_id", build_id);
+	if (image->text_size) {
+		json_add(&object, "text_start", json_hex(image->text_start));
+		json_add(&object, "text_size", json_hex(image->text_size));
 	}
-	if (!err && image->provider)
-		err = json_add(object, "provider", json_object_new_int64(image->provider));
-	if (!err && image->file_id && !image->build_id_size)
-		err = json_add(object, "file", json_hex(image->file_id));
-	if (!err && m->linked)
-		err = json_add(object, "linked", json_object_new_boolean(true));
-	return json_checked(object, err);
+	json_add_number(&object, "provider", image->provider);
+	if (image->file_id && !image->build_id_size)
+		json_add(&object, "file", json_hex(image->file_id));
+	if (m->linked)
+		json_add(&object, "linked", json_object_new_boolean(true));
+	return object;
 }
 
 /* Of a sample: in ns since time_ns. */
@@ -208,7 +204,6 @@ static void write_profile(struct json_dump *d)
 	struct json_object *object;
 	struct tick_groups groups = { 0 };
 	struct wait_groups waits = { 0 };
-	int err;
 
 	if ((p->ticks.count && tick_list_group(&p->ticks, p->sample_count, &groups)) ||
 	    (p->waits.count && wait_list_group(&p->waits, p->sample_count, &waits)))
@@ -233,12 +228,12 @@ static void write_profile(struct json_dump *d)
 		const struct profile_value_type *t = &p->value_types[i];
 
 		object = json_object_new_object();
-		err = json_add(object, "type", json_text(t->type));
-		err = err ?: json_add(object, "unit", json_text(t->unit));
-		err = err ?: json_add_number(object, "period", t->period);
-		err = err ?: json_add_text(object, "title", t->title);
-		err = err ?: json_add_text(object, "formula", t->formula);
-		json_element(w, json_checked(object, err));
+		json_add(&object, "type", json_text(t->type));
+		json_add(&object, "unit", json_text(t->unit));
+		json_add_number(&object, "period", t->period);
+		json_add_text(&object, "title", t->title);
+		json_add_text(&object, "formula", t->formula);
+		json_element(w, object);
 	}
 	json_end_list(w);
 	json_begin_list(w, "stacks");
@@ -303,11 +298,11 @@ static void write_profile(struct json_dump *d)
 		const struct profile_extra *x = &p->extras[i];
 
 		object = json_object_new_object();
-		err = json_add(object, "format", json_text(x->format));
-		if (!err && x->image != PROFILE_NONE)
-			err = json_add(object, "path", json_text(p->images[x->image].path));
-		err = err ?: json_add(object, "text", json_text(x->bytes));
-		json_element(w, json_checked(object, err));
+		json_add(&object, "format", json_text(x->format));
+		if (x->image != PROFILE_NONE)
+			json_add(&object, "path", json_text(p->images[x->image].path));
+		json_add(&object, "text", json_text(x->bytes));
+		json_element(w, object);
 	}
 	json_end_list(w);
 }

@@ -242,31 +242,31 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 {
 	uint64_t kernel = l->kernel, sum = l->sum, period = profile_tick_ns(l->p) ?: 1;
 	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
-	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
+	int err;
 
-	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
-	err = err ?: json_add(object, "target", json_text(s->target));
-	err = err ?: json_add(object, "event", json_text(l->p->event));
-	err = err ?: json_add(object, "samples", json_object_new_uint64(sum / period));
-	err = err ?: json_add(object, "kernel", json_object_new_uint64(kernel / period));
-	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
-	err = err ?: json_add(object, "cpu_percent", json_decimal(cpu_percent(l, sum), 1));
-	if (!err && l->rows.delay) {
+	json_add(&object, "time", json_object_new_int64(time(NULL)));
+	json_add(&object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
+	json_add(&object, "target", json_text(s->target));
+	json_add(&object, "event", json_text(l->p->event));
+	json_add(&object, "samples", json_object_new_uint64(sum / period));
+	json_add(&object, "kernel", json_object_new_uint64(kernel / period));
+	json_add(&object, "lost", json_object_new_uint64(s->lost));
+	json_add(&object, "cpu_percent", json_decimal(cpu_percent(l, sum), 1));
+	if (l->rows.delay) {
 		double delay = l->rows.columns[l->rows.delay].samples;
 
-		err = json_add(object, "delay_percent",
-			       json_decimal(percent(delay, l->elapsed_ns), 1));
+		json_add(&object, "delay_percent", json_decimal(percent(delay, l->elapsed_ns), 1));
 	}
-	if (!err && l->p->wall_count) {
+	if (l->p->wall_count) {
 		const struct profile_wall wall = profile_wall_sum(l->p);
 
-		err = json_add(object, "wall", wall_json(&wall));
+		json_add(&object, "wall", wall_json(&wall));
 	}
-	err = err ?: json_add(object, "by", json_text(l->view->name));
-	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
-		err = json_append(rows, columns_json(live_columns, l, i));
-	err = json_add(object, "rows", json_checked(rows, err));
-	err = json_print(json_checked(object, err), JSON_C_TO_STRING_PLAIN, out);
+	json_add(&object, "by", json_text(l->view->name));
+	for (size_t i = 0; i < l->shown_count && i < count; i++)
+		json_append(&rows, columns_json(live_columns, l, i));
+	json_add(&object, "rows", rows);
+	err = json_print(object, JSON_C_TO_STRING_PLAIN, out);
 	if (!err)
 		fputc('\n', out);
 	return err;

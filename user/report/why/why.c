@@ -192,75 +192,73 @@ static struct json_object *node_object(const struct chain *c, const struct chain
 {
 	const struct segment_thread *t = &c->s->threads[n->thread];
 	struct json_object *o = json_object_new_object();
-	int err = json_add(o, "depth", json_object_new_uint64(depth));
 
+	json_add(&o, "depth", json_object_new_uint64(depth));
 	if (n->kind == CHAIN_SLEPT) {
 		const struct segment_kind *kind = &c->s->kinds[n->what];
 		char reason[THREAD_STATE_SIZE];
 
 		snprintf(reason, sizeof(reason), "%.*s", (int)kind->reason_size, kind->reason);
-		err = err ?: json_add(o, "kind", json_text(thread_state_names[kind->state]));
-		err = err ?: json_add(o, "reason", json_text(reason));
-		err = err ?: json_add_text(o, "waker", kind->waker);
-		if (!err && !c->by_name)
-			err = json_add_number(o, "waker_tid", kind->waker_tid);
+		json_add(&o, "kind", json_text(thread_state_names[kind->state]));
+		json_add(&o, "reason", json_text(reason));
+		json_add_text(&o, "waker", kind->waker);
+		if (!c->by_name)
+			json_add_number(&o, "waker_tid", kind->waker_tid);
 	} else {
-		err = err ?: json_add(o, "kind", json_text(kind_names[n->kind]));
+		json_add(&o, "kind", json_text(kind_names[n->kind]));
 	}
-	err = err ?: json_add(o, "name", json_text(t->comm));
-	if (!err && !c->by_name)
-		err = json_add_number(o, "pid", t->pid) ?: json_add_number(o, "tid", t->tid);
-	if (!err && n->kind == CHAIN_FUNCTION) {
+	json_add(&o, "name", json_text(t->comm));
+	if (!c->by_name) {
+		json_add_number(&o, "pid", t->pid);
+		json_add_number(&o, "tid", t->tid);
+	}
+	if (n->kind == CHAIN_FUNCTION) {
 		char *name = function_name(c->s->p, n->what);
 
-		err = name ? json_add(o, "function", json_text(name)) : -ENOMEM;
+		json_add(&o, "function", name ? json_text(name) : NULL);
 		free(name);
-	} else if (!err && n->kind == CHAIN_UNKNOWN) {
-		err = json_add(o, "why", json_text(unknown_texts[n->what]));
+	} else if (n->kind == CHAIN_UNKNOWN) {
+		json_add(&o, "why", json_text(unknown_texts[n->what]));
 	}
-	err = err ?: json_add(o, "ns", json_object_new_uint64(n->ns[0]));
-	if (!err && sums > 1)
-		err = json_add(o, "slow_ns", json_object_new_uint64(n->ns[SLOW]));
-	return json_checked(o, err);
+	json_add(&o, "ns", json_object_new_uint64(n->ns[0]));
+	if (sums > 1)
+		json_add(&o, "slow_ns", json_object_new_uint64(n->ns[SLOW]));
+	return o;
 }
 
-/* Appends a node and those below it to a list: readers limit how deep JSON may be. */
-static int append_tree(const struct chain *c, uint32_t number, unsigned int depth, int sums,
-		       struct json_object *list)
+/* Appends the nodes below one to a list: readers limit how deep JSON may be. */
+static void append_tree(const struct chain *c, uint32_t number, unsigned int depth, int sums,
+			struct json_object **list)
 {
-	int err = json_append(list, node_object(c, &c->nodes[number], depth, sums));
-
-	for (uint32_t i = c->nodes[number].first_child; i != CHAIN_NONE && !err;
-	     i = c->nodes[i].next)
-		err = append_tree(c, i, depth + 1, sums, list);
-	return err;
+	for (uint32_t i = c->nodes[number].first_child; i != CHAIN_NONE && *list;
+	     i = c->nodes[i].next) {
+		json_append(list, node_object(c, &c->nodes[i], depth, sums));
+		append_tree(c, i, depth + 1, sums, list);
+	}
 }
 
 /* The parts of a whole: all nodes but the first. */
 static struct json_object *tree_list(const struct chain *c, int sums)
 {
 	struct json_object *list = json_object_new_array();
-	int err = list ? 0 : -ENOMEM;
 
-	for (uint32_t i = c->nodes[0].first_child; i != CHAIN_NONE && !err; i = c->nodes[i].next)
-		err = append_tree(c, i, 0, sums, list);
-	return json_checked(list, err);
+	append_tree(c, 0, 0, sums, &list);
+	return list;
 }
 
-static int add_when(struct json_object *o, const struct segment_thread *t,
-		    const struct time_interval *interval)
+static struct json_object *when_object(const struct segment_thread *t,
+				       const struct time_interval *interval)
 {
+	struct json_object *o = json_object_new_object();
 	char text[TABLE_CELL_SIZE];
 
-	return json_add(o, "name", json_text(t->comm))
-		       ?: json_add_number(o, "pid", t->pid)
-		       ?: json_add_number(o, "tid", t->tid)
-		       ?: json_add(o, "time",
-				   json_text(time_slot_text(interval->since_ns, NS_PER_MS, true,
-							    text)))
-		       ?: json_add(o, "since_ns", json_object_new_uint64(interval->since_ns))
-		       ?: json_add(o, "ns", json_object_new_uint64(interval->until_ns -
-								   interval->since_ns));
+	json_add(&o, "name", json_text(t->comm));
+	json_add_number(&o, "pid", t->pid);
+	json_add_number(&o, "tid", t->tid);
+	json_add(&o, "time", json_text(time_slot_text(interval->since_ns, NS_PER_MS, true, text)));
+	json_add(&o, "since_ns", json_object_new_uint64(interval->since_ns));
+	json_add(&o, "ns", json_object_new_uint64(interval->until_ns - interval->since_ns));
+	return o;
 }
 
 /* --- An interval --- */
@@ -312,11 +310,10 @@ static int explain_thread(const struct segments *s, uint32_t thread,
 	err = err ?: chain_add(&c, thread, interval) ?: chain_end(&c, 0);
 	p.c = &c;
 	if (!err && json) {
-		struct json_object *object = json_object_new_object();
+		struct json_object *object = when_object(&s->threads[thread], interval);
 
-		err = add_when(object, &s->threads[thread], interval)
-			      ?: json_add(object, "tree", tree_list(&c, 1));
-		json_element(json, json_checked(object, err));
+		json_add(&object, "tree", tree_list(&c, 1));
+		json_element(json, object);
 	} else if (!err) {
 		time_slot_text(interval->since_ns, NS_PER_MS, false, time);
 		if (asprintf(&line, "%s, from %s", thread_name(&c, thread, name), time) < 0)
@@ -444,13 +441,8 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 			&w, quantiles[i].key,
 			json_object_new_uint64(quantile_ns(turns, count, quantiles[i].per_mille)));
 	json_begin_list(&w, "slowest");
-	for (size_t i = 0; i < limit; i++) {
-		struct json_object *object = json_object_new_object();
-
-		json_element(&w,
-			     json_checked(object, add_when(object, &c->s->threads[turns[i].thread],
-							   &turns[i].when)));
-	}
+	for (size_t i = 0; i < limit; i++)
+		json_element(&w, when_object(&c->s->threads[turns[i].thread], &turns[i].when));
 	json_end_list(&w);
 	json_member(&w, "tree", tree_list(c, 2));
 	return json_end(&w);
