@@ -87,11 +87,8 @@ static int run_annotate(int argc, char **argv)
 		error_hint(&e, "profiltool annotate [FUNCTION] FILE...");
 		return tool_fail(&e);
 	}
-	if (o.listing.source && o.what.no_sources) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       "--source-only and --no-source exclude each other");
-		return tool_fail(&e);
-	}
+	if (o.listing.source && o.what.no_sources)
+		return tool_misuse("", "--source-only and --no-source exclude each other");
 	ignored[0].applies = o.json;
 	ignored[1].applies = o.what.no_sources;
 	if (tool_check_ignored(&annotate_command, ignored, 2, first, argv, &e) ||

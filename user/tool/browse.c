@@ -50,15 +50,12 @@ static int run_browse(int argc, char **argv)
 		return code;
 	if (tool_find_input(&r.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
-	if (in.count && !terminal_is_fit()) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       "browse shows profiles on a whole terminal, and %s",
-			       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
-				       ? "this one cannot move the cursor"
-				       : "standard input or output is none");
-		error_hint(&e, "profiltool report prints tables");
-		return tool_fail(&e);
-	}
+	if (in.count && !terminal_is_fit())
+		return tool_misuse("profiltool report prints tables",
+				   "browse shows profiles on a whole terminal, and %s",
+				   isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+					   ? "this one cannot move the cursor"
+					   : "standard input or output is none");
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);

@@ -179,12 +179,11 @@ static int check_metrics(const struct changes *c, const struct changes_arguments
 			if (strcmp(first->service, change->service) == 0 &&
 			    strcmp(first->host, change->host) == 0)
 				continue;
-			error_set_kind(e, ERROR_USAGE, 0,
-				       "--per %s would be of %s on host %s and of %s on host %s",
-				       a->metrics.texts[i], first->service, first->host,
-				       change->service, change->host);
-			error_hint(e, "--per UNIT=FILE, --unit and --host choose one");
-			return -EINVAL;
+			return error_usage(
+				e, "--per UNIT=FILE, --unit and --host choose one",
+				"--per %s would be of %s on host %s and of %s on host %s",
+				a->metrics.texts[i], first->service, first->host, change->service,
+				change->host);
 		}
 		if (!first)
 			tool_warn("--per %s: nothing was deployed of what it counts",
@@ -228,11 +227,9 @@ static int run_changes(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (argc - first > 1) {
-		error_set_kind(&e, ERROR_USAGE, 0, "changes takes one archive");
-		error_hint(&e, "profiltool changes --since TIME [ARCHIVE]");
-		return tool_fail(&e);
-	}
+	if (argc - first > 1)
+		return tool_misuse("profiltool changes --since TIME [ARCHIVE]",
+				   "changes takes one archive");
 	ignored.applies = !a.metrics.count;
 	if (tool_check_ignored(&changes_command, &ignored, 1, first, argv, &e))
 		return tool_fail(&e);

@@ -513,11 +513,9 @@ static int run_check(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (first < argc) {
-		error_set_kind(&e, ERROR_USAGE, 0, "check takes no argument \"%s\"", argv[first]);
-		error_hint(&e, "profiltool check [-p PID]");
-		return tool_fail(&e);
-	}
+	if (first < argc)
+		return tool_misuse("profiltool check [-p PID]", "check takes no argument \"%s\"",
+				   argv[first]);
 	code = EXIT_DONE;
 	capabilities_raise();
 	requirements_gather(&facts);

@@ -48,20 +48,15 @@ static int run_convert(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	out = tool_output_place(o.format, argc - first == 1 ? NULL : argv[argc - 1]);
-	if (!out || argc - first < 1 || argc - first > 2) {
-		error_set_kind(&e, ERROR_USAGE, 0, "convert takes two files");
-		error_hint(&e, "profiltool convert [-f FORMAT] IN OUT");
-		return tool_fail(&e);
-	}
+	if (!out || argc - first < 1 || argc - first > 2)
+		return tool_misuse("profiltool convert [-f FORMAT] IN OUT",
+				   "convert takes two files");
 	format = tool_output_format(o.format, out, &e);
 	if (!format)
 		return tool_fail(&e);
-	if (o.positions.given && strcmp(format->name, "callgrind") != 0) {
-		error_set_kind(&e, ERROR_USAGE, 0, "--positions is for callgrind: %s has none",
-			       format->name);
-		error_hint(&e, "leave it out, or add -f callgrind");
-		return tool_fail(&e);
-	}
+	if (o.positions.given && strcmp(format->name, "callgrind") != 0)
+		return tool_misuse("leave it out, or add -f callgrind",
+				   "--positions is for callgrind: %s has none", format->name);
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = argv + first,
 		.count = 1,

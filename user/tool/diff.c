@@ -194,11 +194,9 @@ static int run_diff(int argc, char **argv)
 		wrong = "diff takes two profiles, or an interval of an archive or a profile";
 	else if (o.view.step_ns)
 		wrong = "--by time:DURATION is for report";
-	if (wrong) {
-		error_set_kind(&e, ERROR_USAGE, 0, "%s", wrong);
-		error_hint(&e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
-		return tool_fail(&e);
-	}
+	if (wrong)
+		return tool_misuse("profiltool diff OLD NEW, or profiltool diff --since TIME", "%s",
+				   wrong);
 	ignored.applies = o.view.rows.view && !(o.view.rows.view->fields & ROW_CODE);
 	if (tool_check_ignored(&diff_command, &ignored, 1, first, argv, &e))
 		return tool_fail(&e);

@@ -26,11 +26,8 @@ static int run_dump(int argc, char **argv)
 		return code;
 	o.reading.query.fine = o.reading.query.times = true;
 	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
-	if (!in.count) {
-		error_set_kind(&e, ERROR_USAGE, 0, "dump takes a profile file");
-		error_hint(&e, "profiltool dump FILE...");
-		return tool_fail(&e);
-	}
+	if (!in.count)
+		return tool_misuse("profiltool dump FILE...", "dump takes a profile file");
 	code = EXIT_DONE;
 	for (int i = 0; i < in.count; i++) {
 		bool interval = query_has_interval(&o.reading.query);

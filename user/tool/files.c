@@ -112,11 +112,9 @@ int tool_find_input(const struct tool_reading *reading, char *const *paths, int 
 		tool_find_inputs(paths, count, &reading->query, in);
 		return 0;
 	}
-	if (count) {
-		error_set_kind(e, ERROR_USAGE, 0, "-i %s, and %s besides", reading->file, paths[0]);
-		error_hint(e, "name all files without -i");
-		return -EINVAL;
-	}
+	if (count)
+		return error_usage(e, "name all files without -i", "-i %s, and %s besides",
+				   reading->file, paths[0]);
 	set_input(in, reading->file);
 	return 0;
 }
@@ -366,9 +364,8 @@ int tool_check_output(const struct format *format, const char *path, struct erro
 		return file_check_writable(path, e);
 	if (format->is_text || !isatty(STDOUT_FILENO))
 		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "a profile is binary: it does not go to a terminal");
-	error_hint(e, "give a file, or pipe it to a program");
-	return -EINVAL;
+	return error_usage(e, "give a file, or pipe it to a program",
+			   "a profile is binary: it does not go to a terminal");
 }
 
 const char *tool_find_in_output(char *const *paths, int count, const char *out)
@@ -528,9 +525,8 @@ int tool_check_no_times(const struct format *format, struct error *e)
 {
 	if (strcmp(format->name, "pprof") == 0)
 		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "--no-times is for pprof, not for %s", format->name);
-	error_hint(e, "leave it out, or add -f pprof");
-	return -EINVAL;
+	return error_usage(e, "leave it out, or add -f pprof",
+			   "--no-times is for pprof, not for %s", format->name);
 }
 
 int tool_rewrite(const struct tool_rewrite *r)

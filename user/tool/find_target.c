@@ -428,11 +428,9 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 
 	if (t->children && (t->no_inherit || !(names || pids || t->pgrep))) {
 		free(wanted);
-		error_set_kind(e, ERROR_USAGE, 0,
-			       t->no_inherit ? "--children and --no-inherit exclude each other"
-					     : "--children is for processes: -p or --pgrep");
-		error_hint(e, "profiltool -p PID --children");
-		return -EINVAL;
+		return error_usage(e, "profiltool -p PID --children",
+				   t->no_inherit ? "--children and --no-inherit exclude each other"
+						 : "--children is for processes: -p or --pgrep");
 	}
 	if (t->unit || t->container || t->cgroup || t->of_user) {
 		free(wanted);
@@ -445,12 +443,12 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 		if (code) {
 			regerror(code, &regex, why, sizeof(why));
 			free(wanted);
-			error_set_kind(e, ERROR_USAGE, 0,
-				       "--pgrep takes a regular expression, not \"%s\": %s",
-				       t->pgrep, why);
-			error_hint(e, "put a backslash before a character that stands for itself; "
-				      "see regex(7)");
-			return -EINVAL;
+			return error_usage(
+				e,
+				"put a backslash before a character that stands for itself; "
+				"see regex(7)",
+				"--pgrep takes a regular expression, not \"%s\": %s", t->pgrep,
+				why);
 		}
 		wanted[count++].regex = &regex;
 	}

@@ -129,12 +129,9 @@ static int read_profiles(char *const *paths, int count, const struct flamegraph_
 	int err;
 
 	if (o->earlier && is_interval(o->earlier)) {
-		if (count > 1) {
-			error_set_kind(e, ERROR_USAGE, 0, "--diff %s is for one profile",
-				       o->earlier);
-			error_hint(e, "profiltool merge makes one of several");
-			return -EINVAL;
-		}
+		if (count > 1)
+			return error_usage(e, "profiltool merge makes one of several",
+					   "--diff %s is for one profile", o->earlier);
 		err = tool_read_two(paths[0], &o->reading, o->earlier, "--diff", two, e);
 		g->p = two->p[1];
 		g->earlier = two->p[0];
@@ -185,12 +182,9 @@ static int check_output(char *const *paths, int count, struct flamegraph_options
 	int err = 0;
 
 	if (tool_find_in_output(paths, count, o->output) ||
-	    (earlier && tool_find_in_output(&earlier, 1, o->output))) {
-		error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read",
-			       o->output);
-		error_hint(e, "write the graph to another file: -o graph.svg");
-		return -EINVAL;
-	}
+	    (earlier && tool_find_in_output(&earlier, 1, o->output)))
+		return error_usage(e, "write the graph to another file: -o graph.svg",
+				   "-o %s is one of the profiles to read", o->output);
 	if (strcmp(o->output, "-") != 0)
 		err = file_check_writable(o->output, e);
 	if (err || o->form != FORM_BY_NAME)
@@ -221,11 +215,9 @@ static int run_flamegraph(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
-	if (!in.count || !o.output) {
-		error_set_kind(&e, ERROR_USAGE, 0, "flamegraph takes a profile, and -o OUT");
-		error_hint(&e, "profiltool flamegraph FILE... -o OUT.svg");
-		return tool_fail(&e);
-	}
+	if (!in.count || !o.output)
+		return tool_misuse("profiltool flamegraph FILE... -o OUT.svg",
+				   "flamegraph takes a profile, and -o OUT");
 	err = check_output(in.paths, in.count, &o, &e);
 	err = err ?: read_profiles(in.paths, in.count, &o, &g, &two, &e);
 	err = err ?: tool_filter(g.p, &o.filter, o.value, &g.filtered[0], &e);

@@ -22,18 +22,15 @@ static int run_merge(int argc, char **argv)
 {
 	struct merge_options o = { 0 };
 	struct tool_inputs in;
-	struct error e;
 	int first, code = tool_options(&merge_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, NULL, &in);
 	o.output = tool_output_place(o.format, o.output);
-	if (!in.count || !o.output) {
-		error_set_kind(&e, ERROR_USAGE, 0, "merge takes files, and -o OUT");
-		error_hint(&e, "profiltool merge [-f FORMAT] FILE... -o OUT");
-		return tool_fail(&e);
-	}
+	if (!in.count || !o.output)
+		return tool_misuse("profiltool merge [-f FORMAT] FILE... -o OUT",
+				   "merge takes files, and -o OUT");
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = in.paths,
 		.count = in.count,

@@ -90,9 +90,7 @@ static int parse_time(const char *option, const char *text, bool later,
 {
 	if (when_parse(text, clock, later, time_ns) == 0)
 		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "%s takes a time, not \"%s\"", option, text);
-	error_hint(e, WHEN_FORMS);
-	return -EINVAL;
+	return error_usage(e, WHEN_FORMS, "%s takes a time, not \"%s\"", option, text);
 }
 
 /* How --since, --until, --around and --for may go together. */

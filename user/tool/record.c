@@ -198,14 +198,12 @@ static int check_target(struct record_options *o, char **command, struct error *
 				   strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
 			return -EINVAL;
 		}
-	if (kinds != 1) {
-		error_set_kind(e, ERROR_USAGE, 0,
-			       kinds ? TARGET_KINDS ", and a command, exclude each other"
-				     : "nothing to profile is named");
-		error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
-			      "see profiltool record --help");
-		return -EINVAL;
-	}
+	if (kinds != 1)
+		return error_usage(e,
+				   "profiltool -p PID, or profiltool record -- COMMAND; "
+				   "see profiltool record --help",
+				   kinds ? TARGET_KINDS ", and a command, exclude each other"
+					 : "nothing to profile is named");
 	err = tool_find_target(&o->target, o->quiet, e);
 	if (err)
 		return err;
@@ -230,9 +228,9 @@ static int check_target(struct record_options *o, char **command, struct error *
 		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
 		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
-	error_hint(e, "profiltool record --scale 0x10000 -p PID; see profiltool record --help");
-	return -EINVAL;
+	return error_usage(e,
+			   "profiltool record --scale 0x10000 -p PID; see profiltool record --help",
+			   "%s", why);
 }
 
 /*
@@ -246,25 +244,19 @@ static int check_output(struct record_options *o, const struct format **format, 
 	*format = tool_output_format(o->format, o->output, e);
 	if (!*format)
 		return -EINVAL;
-	if (!o->output && o->format) {
-		error_set_kind(e, ERROR_USAGE, 0, "-f needs -o: nothing would be written");
-		error_hint(e, "see profiltool record --help");
-		return -EINVAL;
-	}
-	if (o->output && strcmp(o->output, "-") == 0 && o->json) {
-		error_set_kind(e, ERROR_USAGE, 0, "--json and -o - both want standard output");
-		error_hint(e, "write the profile to a file: -o FILE");
-		return -EINVAL;
-	}
+	if (!o->output && o->format)
+		return error_usage(e, "see profiltool record --help",
+				   "-f needs -o: nothing would be written");
+	if (o->output && strcmp(o->output, "-") == 0 && o->json)
+		return error_usage(e, "write the profile to a file: -o FILE",
+				   "--json and -o - both want standard output");
 	if (o->output)
 		err = tool_check_output(*format, o->output, e);
 	if (err)
 		return err;
-	if (o->naming.lines && o->no_inline) {
-		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
-		error_hint(e, "give only one of them");
-		return -EINVAL;
-	}
+	if (o->naming.lines && o->no_inline)
+		return error_usage(e, "give only one of them",
+				   "--inline and --no-inline exclude each other");
 	/* Without names, addresses of the interpreter are more than none. */
 	if (o->output && !((*format)->keeps & KEEPS(NAMES))) {
 		o->target.native = true;

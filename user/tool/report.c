@@ -261,11 +261,8 @@ static int run_report(int argc, char **argv)
 		return code;
 	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
-	if (!in.count) {
-		error_set_kind(&e, ERROR_USAGE, 0, "report takes a profile");
-		error_hint(&e, "profiltool report FILE...");
-		return tool_fail(&e);
-	}
+	if (!in.count)
+		return tool_misuse("profiltool report FILE...", "report takes a profile");
 	rows->filtered = &o.filtered;
 	o.reading.query.step_ns = o.view.step_ns;
 	of_code = is_tree(&o) || rows->image || o.filter.focus || o.filter.ignore ||
@@ -275,10 +272,8 @@ static int run_report(int argc, char **argv)
 		o.reading.naming.lines = true;
 	if (check_options(&o, first, argv, &e))
 		return tool_fail(&e);
-	if (o.against && in.count > 1) {
-		error_set_kind(&e, ERROR_USAGE, 0, "--against is for one profile");
-		return tool_fail(&e);
-	}
+	if (o.against && in.count > 1)
+		return tool_misuse("", "--against is for one profile");
 	if (o.against)
 		return report_moment(in.paths[0], &o);
 	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))

@@ -230,11 +230,9 @@ static int run_program(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (first == argc) {
-		error_set_kind(&e, ERROR_USAGE, 0, "run takes a command");
-		error_hint(&e, "profiltool run -- COMMAND; see profiltool run --help");
-		return tool_fail(&e);
-	}
+	if (first == argc)
+		return tool_misuse("profiltool run -- COMMAND; see profiltool run --help",
+				   "run takes a command");
 	command = argv + first;
 	err = check_variables(&o, &e);
 	err = err ?: executable_find(command[0], path, &e);

@@ -22,18 +22,15 @@ static int run_snapshot(int argc, char **argv)
 	struct snapshot_options o = { 0 };
 	struct tool_query *q = &o.reading.query;
 	struct tool_inputs in;
-	struct error e;
 	int first, code = tool_options(&snapshot_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, q, &in);
 	o.output = tool_output_place(o.format, o.output);
-	if (argc - first > 1 || !(q->since || q->around || (q->until && q->for_ns)) || !o.output) {
-		error_set_kind(&e, ERROR_USAGE, 0, "snapshot takes --since TIME, and -o OUT");
-		error_hint(&e, "profiltool snapshot --since TIME [--until TIME] -o OUT.pb.gz");
-		return tool_fail(&e);
-	}
+	if (argc - first > 1 || !(q->since || q->around || (q->until && q->for_ns)) || !o.output)
+		return tool_misuse("profiltool snapshot --since TIME [--until TIME] -o OUT.pb.gz",
+				   "snapshot takes --since TIME, and -o OUT");
 	q->by_host = q->fine = q->times = true;
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = in.paths,

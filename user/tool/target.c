@@ -230,12 +230,9 @@ int tool_start_capture(const struct capture_options *options, struct capture **c
 int tool_asker(const struct tool_target *t, struct runtime_asker **asker, struct error *e)
 {
 	*asker = NULL;
-	if (t->ask_runtimes && t->no_ask_runtimes) {
-		error_set_kind(e, ERROR_USAGE, 0,
-			       "--ask-runtimes and --no-ask-runtimes exclude each other");
-		error_hint(e, "give only one of them");
-		return -EINVAL;
-	}
+	if (t->ask_runtimes && t->no_ask_runtimes)
+		return error_usage(e, "give only one of them",
+				   "--ask-runtimes and --no-ask-runtimes exclude each other");
 	/* Processes that nobody has named, of all users, only if that is asked for. */
 	if (t->no_ask_runtimes || (!t->ask_runtimes && (t->all || t->group_count || t->of_user)))
 		return 0;

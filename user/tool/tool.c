@@ -85,6 +85,18 @@ int tool_fail(const struct error *e)
 	return tool_exit_code(e);
 }
 
+int tool_misuse(const char *hint, const char *format, ...)
+{
+	struct error e;
+	va_list arguments;
+
+	error_usage(&e, hint, "%s", "");
+	va_start(arguments, format);
+	vsnprintf(e.what, sizeof(e.what), format, arguments);
+	va_end(arguments);
+	return tool_fail(&e);
+}
+
 int tool_refuse(const struct error *e)
 {
 	struct requirement_facts facts;

@@ -61,6 +61,9 @@ int tool_exit_code(const struct error *e);
 /* Prints an error and its hint. Returns the exit code for it. */
 int tool_fail(const struct error *e);
 
+/* The same of a mistake in usage: what is wrong, and a hint, which is no format. */
+int tool_misuse(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Like tool_fail(), for a recording that could not begin; also prints unmet requirements. */
 int tool_refuse(const struct error *e);
 

@@ -285,18 +285,14 @@ static int run_top(int argc, char **argv)
 		o.target.of_user = NULL;
 	}
 	kinds = tool_target_kinds(&o.target);
-	if (kinds > 1 || (kinds && first < argc)) {
-		error_set_kind(&e, ERROR_USAGE, 0, "%s" TARGET_KINDS " exclude each other",
-			       first < argc ? "a FILE, " : "");
-		error_hint(&e, "profiltool top -p PID; see profiltool top --help");
-		return tool_fail(&e);
-	}
-	if (kinds && query_is_given(q)) {
-		error_set_kind(&e, ERROR_USAGE, 0, "the archive has all processes");
-		error_hint(&e, "select by --unit, --container, --comm or -u, without -p, -t, "
-			       "-a and --cgroup");
-		return tool_fail(&e);
-	}
+	if (kinds > 1 || (kinds && first < argc))
+		return tool_misuse("profiltool top -p PID; see profiltool top --help",
+				   "%s" TARGET_KINDS " exclude each other",
+				   first < argc ? "a FILE, " : "");
+	if (kinds && query_is_given(q))
+		return tool_misuse("select by --unit, --container, --comm or -u, without -p, -t, "
+				   "-a and --cgroup",
+				   "the archive has all processes");
 	recorded = first < argc || query_is_given(q);
 	if (check_ignored(&o, recorded, first, argv, &e))
 		return tool_fail(&e);

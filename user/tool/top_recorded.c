@@ -52,12 +52,11 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 
 	*w = (struct watch){ 0 };
 	tool_find_inputs(paths, count, &r->reading.query, &in);
-	if (!in.count) {
-		error_set_kind(e, ERROR_USAGE, 0, "browse takes a profile");
-		error_hint(e, "profiltool browse FILE...; or an interval of the archive: "
-			      "profiltool browse --since -1h");
-		return -EINVAL;
-	}
+	if (!in.count)
+		return error_usage(e,
+				   "profiltool browse FILE...; or an interval of the archive: "
+				   "profiltool browse --since -1h",
+				   "browse takes a profile");
 	/* Every view can be asked for later. */
 	query_set_rows(&r->reading.query, r->view, true);
 	r->reading.query.fine = true;

@@ -130,25 +130,18 @@ static int check_output(char *const *paths, int count, const struct web_command_
 {
 	const char *dot = strrchr(o->output, '.');
 
-	if (o->serving.wanted && strcmp(o->output, "-") == 0) {
-		error_set_kind(e, ERROR_USAGE, 0, "--serve prints an address, not the page");
-		error_hint(e, "write the page to a file as well: -o page.html");
-		return -EINVAL;
-	}
+	if (o->serving.wanted && strcmp(o->output, "-") == 0)
+		return error_usage(e, "write the page to a file as well: -o page.html",
+				   "--serve prints an address, not the page");
 	if (tool_find_in_output(paths, count, o->output) ||
-	    (o->earlier && tool_find_in_output((char *const *)&o->earlier, 1, o->output))) {
-		error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read",
-			       o->output);
-		error_hint(e, "write the page to another file: -o page.html");
-		return -EINVAL;
-	}
+	    (o->earlier && tool_find_in_output((char *const *)&o->earlier, 1, o->output)))
+		return error_usage(e, "write the page to another file: -o page.html",
+				   "-o %s is one of the profiles to read", o->output);
 	if (tool_is_unnamed(o->output))
 		return 0;
-	if (!dot || (strcasecmp(dot, ".html") != 0 && strcasecmp(dot, ".htm") != 0)) {
-		error_set_kind(e, ERROR_USAGE, 0, "the name %s is not that of a page", o->output);
-		error_hint(e, "end it in .html, so that browsers know what it is");
-		return -EINVAL;
-	}
+	if (!dot || (strcasecmp(dot, ".html") != 0 && strcasecmp(dot, ".htm") != 0))
+		return error_usage(e, "end it in .html, so that browsers know what it is",
+				   "the name %s is not that of a page", o->output);
 	return file_check_writable(o->output, e);
 }
 
@@ -174,11 +167,8 @@ static int run_web(int argc, char **argv)
 		o.output = "profile.html";
 	o.reading.query.times = o.reading.query.by_time = true;
 	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
-	if (!in.count) {
-		error_set_kind(&e, ERROR_USAGE, 0, "web takes a profile");
-		error_hint(&e, "profiltool web FILE... -o PAGE.html");
-		return tool_fail(&e);
-	}
+	if (!in.count)
+		return tool_misuse("profiltool web FILE... -o PAGE.html", "web takes a profile");
 	err = o.output ? check_output(in.paths, in.count, &o, &e) : 0;
 	err = err ?: tool_read_all(in.paths, in.count, &o.reading, &page.p, &e);
 	err = err ?: tool_check_value(page.p, o.value, &e);

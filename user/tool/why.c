@@ -84,14 +84,12 @@ static int run_why(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, NULL, &in);
-	if (in.count != 1 || !o.thread == !o.process) {
-		error_set_kind(&e, ERROR_USAGE, 0,
-			       in.count == 1 ? "why takes a thread, --thread, or a process, -p"
-					     : "why takes one profile");
-		error_hint(&e, "profiltool why FILE {--thread THREAD | -p PROCESS} [--around "
-			       "TIME --for DURATION]");
-		return tool_fail(&e);
-	}
+	if (in.count != 1 || !o.thread == !o.process)
+		return tool_misuse("profiltool why FILE {--thread THREAD | -p PROCESS} [--around "
+				   "TIME --for DURATION]",
+				   "%s",
+				   in.count == 1 ? "why takes a thread, --thread, or a process, -p"
+						 : "why takes one profile");
 	reading = o.reading; /* the causes of an interval may be before it */
 	query_clear_interval(&reading.query);
 	err = tool_read_all(in.paths, 1, &reading, &p, &e);

@@ -44,6 +44,18 @@ int error_set_kind(struct error *e, enum error_kind kind, int code, const char *
 	return err;
 }
 
+int error_usage(struct error *e, const char *hint, const char *format, ...)
+{
+	va_list arguments;
+	int err;
+
+	va_start(arguments, format);
+	err = error_fill(e, ERROR_USAGE, 0, format, arguments);
+	va_end(arguments);
+	error_hint(e, "%s", hint);
+	return err;
+}
+
 void error_hint(struct error *e, const char *format, ...)
 {
 	va_list arguments;

@@ -32,6 +32,10 @@ int error_set(struct error *e, int code, const char *format, ...)
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The same of a mistake in usage, with a hint, which is no format. Returns -EINVAL. */
+int error_usage(struct error *e, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* Sets the hint. */
 void error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
