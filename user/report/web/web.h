@@ -36,14 +36,24 @@ int web_print(struct profile *p, const struct profile *earlier, const struct web
 struct web_writer {
 	FILE *out;
 	bool in_list; /* a list is being printed, and has an element */
+	int err;      /* 0 or -ENOMEM: the first error */
 };
 
 void web_begin_list(struct web_writer *w, const char *key);
 void web_number(struct web_writer *w, int64_t number);
 
-/* Characters that would disturb the reader are printed as their numbers. Returns 0 or -ENOMEM. */
-int web_text(struct web_writer *w, const char *text);
+/* Characters that would disturb the reader are printed as their numbers. */
+void web_text(struct web_writer *w, const char *text);
 void web_end_list(struct web_writer *w);
+
+/* A list of an expression for each i from 0 to before count. print: web_number or web_text. */
+#define WEB_LIST(w, key, print, i, count, expression)             \
+	do {                                                      \
+		web_begin_list(w, key);                           \
+		for (size_t i = 0; i < (count) && !(w)->err; i++) \
+			print(w, expression);                     \
+		web_end_list(w);                                  \
+	} while (0)
 
 /* web_data.c: prints the data as JSON. Returns 0, -ENOMEM or -E2BIG. */
 struct web_code;

@@ -155,14 +155,6 @@ static int show_near(struct web_code *c, struct annotation *a, const char *name,
 	return show_lines(c, a, name, number > NEAR ? number - NEAR : 1, (uint64_t)number + NEAR);
 }
 
-static bool has_samples(const struct tallies *t, size_t value_count, size_t number)
-{
-	for (size_t i = 0; i < value_count; i++)
-		if (t->self[number * value_count + i])
-			return true;
-	return t->total[number] != 0;
-}
-
 /* The line of location `number` of a->line_places: that of an instruction, or of the profile. */
 static struct source_line line_at(const struct annotation *a, uint32_t number)
 {
@@ -187,7 +179,7 @@ static int show_function(struct web_code *c, struct web_function *f)
 
 		for (size_t near = i > NEAR ? i - NEAR : 0; near <= i + NEAR && near < count;
 		     near++)
-			shown |= has_samples(&a->code_counts, a->value_count, near);
+			shown |= !annotation_is_quiet(a, &a->code_counts, near);
 		/* There is room for twice as many where samples are. */
 		if (!shown || number == 2 * WHOLE_CODE)
 			continue;
@@ -307,14 +299,15 @@ void web_code_free(struct web_code *c)
 /* --- Printing --- */
 
 /* A line of text as it is shown: cut, without tabs. */
-static int print_line(struct web_writer *w, const char *text)
+static void print_line(struct web_writer *w, const char *text)
 {
 	char *expanded = text_expand_tabs(text);
 	size_t size = expanded ? strlen(expanded) : 0;
-	int err;
 
-	if (!expanded)
-		return -ENOMEM;
+	if (!expanded) {
+		w->err = -ENOMEM;
+		return;
+	}
 	if (size > TEXT_MAX) {
 		size = TEXT_MAX;
 		/* Not in a character. */
@@ -322,66 +315,31 @@ static int print_line(struct web_writer *w, const char *text)
 			size--;
 		strcpy(expanded + size, "...");
 	}
-	err = web_text(w, expanded);
+	web_text(w, expanded);
 	free(expanded);
-	return err;
 }
 
 static int print_notes(const struct web_function *f, struct web_writer *w)
 {
 	char *text = NULL, *next, *line;
 	size_t size;
-	FILE *out;
-	int err = 0;
+	FILE *out = open_memstream(&text, &size);
+	int err;
 
-	web_begin_list(w, "notes");
-	if (!f->has_code) {
-		err = web_text(w, f->why.what);
-		if (!err && f->why.hint[0])
-			err = web_text(w, f->why.hint);
-		web_end_list(w);
-		return err;
-	}
-	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
-	annotation_notes(&f->a, "", out);
+	if (f->has_code)
+		annotation_notes(&f->a, "", out);
+	else
+		fprintf(out, "%s\n%s", f->why.what, f->why.hint);
 	err = fclose(out) ? -ENOMEM : 0;
 	next = text;
+	web_begin_list(w, "notes");
 	while (!err && (line = strsep(&next, "\n")))
 		if (*line)
-			err = web_text(w, line);
+			web_text(w, line);
 	web_end_list(w);
 	free(text);
-	return err;
-}
-
-/* Lists that have an element for each line in which samples of a function can be. */
-static int print_lines(const struct annotation *a, struct web_writer *w, const uint32_t *numbers,
-		       size_t count)
-{
-	int err = 0;
-
-	web_begin_list(w, "line_files");
-	for (size_t i = 0; i < count && !err; i++)
-		err = web_text(w, line_at(a, numbers[i]).file);
-	web_end_list(w);
-	web_begin_list(w, "lines");
-	for (size_t i = 0; i < count; i++)
-		web_number(w, line_at(a, numbers[i]).number);
-	web_end_list(w);
-	web_begin_list(w, "inlined");
-	for (size_t i = 0; i < count && !err; i++)
-		err = web_text(w, line_at(a, numbers[i]).inlined ?: "");
-	web_end_list(w);
-	web_begin_list(w, "inlined_files");
-	for (size_t i = 0; i < count && !err; i++)
-		err = web_text(w, line_at(a, numbers[i]).inlined_file ?: "");
-	web_end_list(w);
-	web_begin_list(w, "inlined_lines");
-	for (size_t i = 0; i < count; i++)
-		web_number(w, line_at(a, numbers[i]).inlined_number);
-	web_end_list(w);
 	return err;
 }
 
@@ -408,16 +366,6 @@ struct printer {
 	struct web_writer *w;
 	struct place *of; /* of each location */
 };
-
-static bool is_in(const struct printer *r, const struct web_function *f, uint32_t location)
-{
-	uint64_t address = r->p->locations[location].image_address;
-
-	if (function_at(r->places, location) != function_at(r->places, f->location))
-		return false;
-	return !f->has_code || !f->a.extent.limit ||
-	       (address >= f->a.extent.start && address < f->a.extent.limit);
-}
 
 /*
  * Finds the line of instruction or location `number` among those before it, or adds it. Returns its
@@ -493,13 +441,16 @@ static int print_function(struct printer *r, uint32_t number)
 		if (f->shown[i])
 			line_of[i] = before = find_line(a, lines, &line_count, before, i);
 	for (uint32_t i = 0; i < r->p->location_count && !err; i++) {
+		uint64_t address = r->p->locations[i].image_address;
 		struct place *place = &r->of[i];
 		size_t at = SIZE_MAX;
 
-		if (!f->has_code || !is_in(r, f, i))
+		if (!f->has_code ||
+		    function_at(r->places, i) != function_at(r->places, f->location) ||
+		    (a->extent.limit && (address < a->extent.start || address >= a->extent.limit)))
 			continue;
 		if (count)
-			at = disassembly_find(&a->code, r->p->locations[i].image_address);
+			at = disassembly_find(&a->code, address);
 		*place = (struct place){ .function = number + 1 };
 		if (at != SIZE_MAX) {
 			place->instruction = f->shown[at];
@@ -524,16 +475,23 @@ static int print_function(struct printer *r, uint32_t number)
 	web_end_list(w);
 	print_instructions(f, w);
 	web_begin_list(w, "instructions");
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = 0; i < count && !w->err; i++)
 		if (f->shown[i])
-			err = print_line(w, a->code.instructions[i].text);
+			print_line(w, a->code.instructions[i].text);
 	web_end_list(w);
 	web_begin_list(w, "line_of"); /* of each instruction: the number + 1 of its line; 0: none */
 	for (uint32_t i = 0; i < count; i++)
 		if (f->shown[i])
 			web_number(w, line_of[i]);
 	web_end_list(w);
-	err = err ?: print_lines(a, w, lines, line_count);
+	/* Of each line in which samples of the function can be. */
+	WEB_LIST(w, "line_files", web_text, i, line_count, line_at(a, lines[i]).file);
+	WEB_LIST(w, "lines", web_number, i, line_count, line_at(a, lines[i]).number);
+	WEB_LIST(w, "inlined", web_text, i, line_count, line_at(a, lines[i]).inlined ?: "");
+	WEB_LIST(w, "inlined_files", web_text, i, line_count,
+		 line_at(a, lines[i]).inlined_file ?: "");
+	WEB_LIST(w, "inlined_lines", web_number, i, line_count,
+		 line_at(a, lines[i]).inlined_number);
 	putc('}', w->out);
 out:
 	free(lines);
@@ -636,7 +594,7 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 
 		fputs(i ? ",\n{\"file\":" : "{\"file\":", w->out);
 		w->in_list = false;
-		err = web_text(w, source->file->name);
+		web_text(w, source->file->name);
 		web_begin_list(w, "steps"); /* from line number to line number */
 		for (size_t j = 0; j < source->file->line_count; j++)
 			if (source->shown[j]) {
@@ -645,9 +603,9 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 			}
 		web_end_list(w);
 		web_begin_list(w, "lines");
-		for (size_t j = 0; j < source->file->line_count && !err; j++)
+		for (size_t j = 0; j < source->file->line_count && !w->err; j++)
 			if (source->shown[j])
-				err = print_line(w, source->file->lines[j]);
+				print_line(w, source->file->lines[j]);
 		web_end_list(w);
 		putc('}', w->out);
 	}
@@ -674,5 +632,5 @@ int web_code_print(const struct web_code *c, const struct profile *p,
 	web_end_list(w);
 	err = err ?: print_steps(&r);
 	free(r.of);
-	return err;
+	return err ?: w->err;
 }

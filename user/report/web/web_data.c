@@ -402,24 +402,23 @@ void web_end_list(struct web_writer *w)
 	putc(']', w->out);
 }
 
-int web_text(struct web_writer *w, const char *text)
+void web_text(struct web_writer *w, const char *text)
 {
 	char *visible = text_visible(text);
-	int err;
 
 	if (w->in_list)
 		putc(',', w->out);
 	w->in_list = true;
-	err = visible ? json_print(json_text(visible), JSON_C_TO_STRING_PLAIN, w->out) : -ENOMEM;
+	if (!visible || json_print(json_text(visible), JSON_C_TO_STRING_PLAIN, w->out))
+		w->err = -ENOMEM;
 	free(visible);
-	return err;
 }
 
-static int print_member(struct builder *b, const char *key, const char *text)
+static void print_member(struct builder *b, const char *key, const char *text)
 {
 	fprintf(b->w.out, ",\n\"%s\":", key);
 	b->w.in_list = false;
-	return web_text(&b->w, text);
+	web_text(&b->w, text);
 }
 
 /* Kinds of frames, by which they are coloured: as in the page's scripts. */
@@ -432,26 +431,27 @@ enum kind {
 	KIND_STATE, /* and enum thread_state behind it: of a thread that is not on a CPU */
 };
 
-static int print_frames(struct builder *b)
+static void print_frames(struct builder *b)
 {
 	const struct callgraph *g = &b->graph;
 	size_t count = g->node_count + b->process_count;
-	int err = 0;
 
 	web_begin_list(&b->w, "names");
-	for (size_t i = 0; i < g->node_count && !err; i++) {
+	for (size_t i = 0; i < g->node_count && !b->w.err; i++) {
 		const struct callgraph_key *key = &g->nodes[i].key;
 		const char *base = text_basename(key->image);
 		char *name = NULL;
 
 		if (!key->function &&
-		    asprintf(&name, image_is_bracketed(base) ? "%s" : "[%s]", base) < 0)
-			return -ENOMEM;
-		err = web_text(&b->w, name ?: key->function);
+		    asprintf(&name, image_is_bracketed(base) ? "%s" : "[%s]", base) < 0) {
+			b->w.err = -ENOMEM;
+			return;
+		}
+		web_text(&b->w, name ?: key->function);
 		free(name);
 	}
-	for (size_t i = 0; i < b->process_count && !err; i++)
-		err = web_text(&b->w, b->texts[b->processes[i]]);
+	for (size_t i = 0; i < b->process_count && !b->w.err; i++)
+		web_text(&b->w, b->texts[b->processes[i]]);
 	web_end_list(&b->w);
 	web_begin_list(&b->w, "kinds");
 	for (size_t i = 0; i < g->node_count; i++) {
@@ -474,19 +474,9 @@ static int print_frames(struct builder *b)
 	for (size_t i = 0; i < b->process_count; i++)
 		web_number(&b->w, KIND_PROCESS);
 	web_end_list(&b->w);
-	web_begin_list(&b->w, "inlined");
-	for (size_t i = 0; i < count; i++)
-		web_number(&b->w, b->frames[i].inlined);
-	web_end_list(&b->w);
-	web_begin_list(&b->w, "images");
-	for (size_t i = 0; i < count; i++)
-		web_number(&b->w, b->frames[i].image);
-	web_end_list(&b->w);
-	web_begin_list(&b->w, "files");
-	for (size_t i = 0; i < count; i++)
-		web_number(&b->w, b->frames[i].file);
-	web_end_list(&b->w);
-	return err;
+	WEB_LIST(&b->w, "inlined", web_number, i, count, b->frames[i].inlined);
+	WEB_LIST(&b->w, "images", web_number, i, count, b->frames[i].image);
+	WEB_LIST(&b->w, "files", web_number, i, count, b->frames[i].file);
 }
 
 /* A function that another one calls in some call path. */
@@ -515,10 +505,8 @@ static int print_nodes(struct builder *b)
 	struct index index = { 0 };
 	int err = found ? 0 : -ENOMEM;
 
-	web_begin_list(&b->w, "parents");
-	for (size_t i = 1; i < b->node_count; i++)
-		web_number(&b->w, i - b->nodes[i].parent);
-	web_end_list(&b->w);
+	WEB_LIST(&b->w, "parents", web_number, i, b->node_count - 1,
+		 i + 1 - b->nodes[i + 1].parent);
 	web_begin_list(&b->w, "frames");
 	for (size_t i = 1; i < b->node_count && !err; i++) {
 		uint32_t parent = b->nodes[b->nodes[i].parent].frame, id;
@@ -623,9 +611,8 @@ static int print_samples(struct builder *b, uint32_t *paths)
 
 		fputs(v ? ",\n{\"type\":" : "\n{\"type\":", b->w.out);
 		b->w.in_list = false;
-		err = web_text(&b->w, type->type) ?: print_member(b, "unit", type->unit);
-		if (err)
-			return err;
+		web_text(&b->w, type->type);
+		print_member(b, "unit", type->unit);
 		/* CPU time is a number of ticks: what divides all values is written once. */
 		for (size_t side = 0; side < b->side_count; side++) {
 			const struct profile *p = b->sides[side];
@@ -675,16 +662,6 @@ static int print_samples(struct builder *b, uint32_t *paths)
 }
 
 /* --- Times --- */
-
-/* The step of slots that are at most SLOTS_MAX in number; 10 ms or a multiple. */
-static uint64_t slot_length(const struct time_interval *recorded)
-{
-	uint64_t step_ns = 10 * NS_PER_MS;
-
-	while ((recorded->until_ns - recorded->since_ns) / step_ns >= SLOTS_MAX)
-		step_ns *= 2;
-	return step_ns;
-}
 
 /*
  * When the ticks came: for each sample how many slots have some, then for each of these how far it
@@ -739,18 +716,9 @@ static int print_ticks(struct builder *b, const struct time_interval *recorded, 
 	}
 	tick_groups_free(&groups);
 	if (!err) {
-		web_begin_list(&b->w, "tick_slots");
-		for (size_t i = 0; i < slots; i++)
-			web_number(&b->w, of[i]);
-		web_end_list(&b->w);
-		web_begin_list(&b->w, "tick_steps");
-		for (size_t i = 0; i < entries; i++)
-			web_number(&b->w, counts[2 * i]);
-		web_end_list(&b->w);
-		web_begin_list(&b->w, "tick_counts");
-		for (size_t i = 0; i < entries; i++)
-			web_number(&b->w, counts[2 * i + 1]);
-		web_end_list(&b->w);
+		WEB_LIST(&b->w, "tick_slots", web_number, i, slots, of[i]);
+		WEB_LIST(&b->w, "tick_steps", web_number, i, entries, counts[2 * i]);
+		WEB_LIST(&b->w, "tick_counts", web_number, i, entries, counts[2 * i + 1]);
 	}
 	free(counts);
 	free(of);
@@ -766,10 +734,8 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 
 	if (err)
 		return err;
-	web_begin_list(&b->w, "wait_counts");
-	for (size_t i = 0; i < p->sample_count; i++)
-		web_number(&b->w, groups.first[b->order[0][i] + 1] - groups.first[b->order[0][i]]);
-	web_end_list(&b->w);
+	WEB_LIST(&b->w, "wait_counts", web_number, i, p->sample_count,
+		 groups.first[b->order[0][i] + 1] - groups.first[b->order[0][i]]);
 	web_begin_list(&b->w, "wait_steps");
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t before = 0;
@@ -802,14 +768,14 @@ static int print_waits(struct builder *b, const struct time_interval *recorded)
 static int print_times(struct builder *b)
 {
 	const struct time_interval recorded = profile_recorded(b->sides[0]);
-	uint64_t slot_ns;
+	uint64_t length_ns = recorded.until_ns - recorded.since_ns, slot_ns = 10 * NS_PER_MS;
 
 	if (!recorded.since_ns || recorded.until_ns <= recorded.since_ns)
 		return 0;
-	slot_ns = slot_length(&recorded);
+	while (length_ns / slot_ns >= SLOTS_MAX)
+		slot_ns *= 2;
 	fprintf(b->w.out, ",\n\"begin_ms\":%.3f,\n\"slot_ms\":%.3f,\n\"slots\":%" PRIu64,
-		recorded.since_ns / 1e6, slot_ns / 1e6,
-		(recorded.until_ns - recorded.since_ns - 1) / slot_ns + 1);
+		recorded.since_ns / 1e6, slot_ns / 1e6, (length_ns - 1) / slot_ns + 1);
 	return print_ticks(b, &recorded, slot_ns) ?: print_waits(b, &recorded);
 }
 
@@ -874,18 +840,9 @@ static int print_calls_of(struct builder *b, size_t side)
 	}
 	if (err)
 		goto out;
-	web_begin_list(&b->w, "from");
-	for (size_t i = 0; i < call_count; i++)
-		web_number(&b->w, calls[i].from);
-	web_end_list(&b->w);
-	web_begin_list(&b->w, "to");
-	for (size_t i = 0; i < call_count; i++)
-		web_number(&b->w, calls[i].to);
-	web_end_list(&b->w);
-	web_begin_list(&b->w, "counts");
-	for (size_t i = 0; i < call_count; i++)
-		web_number(&b->w, costs[i * (count + 1)]);
-	web_end_list(&b->w);
+	WEB_LIST(&b->w, "from", web_number, i, call_count, calls[i].from);
+	WEB_LIST(&b->w, "to", web_number, i, call_count, calls[i].to);
+	WEB_LIST(&b->w, "counts", web_number, i, call_count, costs[i * (count + 1)]);
 	fputs(",\n\"values\":[", b->w.out);
 	for (size_t v = 0; v < first->value_type_count; v++) {
 		size_t value = profile_find_value(p, first->value_types[v].type);
@@ -968,23 +925,22 @@ static int print_all(struct builder *b)
 	if (err)
 		goto out;
 	fputs("{\"version\":1", b->w.out);
-	err = print_member(b, "title", b->o->title) ?: print_member(b, "host", p->host)
-	      ?: print_member(b, "event", p->event);
+	print_member(b, "title", b->o->title);
+	print_member(b, "host", p->host);
+	print_member(b, "event", p->event);
 	fprintf(b->w.out, ",\n\"duration_s\":%.6f", p->duration_ns / 1e9);
-	err = err ?: print_frames(b) ?: print_samples(b, paths);
+	print_frames(b);
+	err = print_samples(b, paths);
 	if (err)
 		goto out;
 	print_labels(b);
 	b->w.in_list = false;
 	err = print_calls(b) ?: print_times(b) ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w);
-	web_begin_list(&b->w, "texts");
-	for (size_t i = 0; i < b->text_count && !err; i++)
-		err = web_text(&b->w, b->texts[i]);
-	web_end_list(&b->w);
+	WEB_LIST(&b->w, "texts", web_text, i, b->text_count, b->texts[i]);
 	fputs("}\n", b->w.out);
 out:
 	free(paths);
-	return err;
+	return err ?: b->w.err;
 }
 
 int web_print_data(const struct profile *p, const struct profile *earlier,
