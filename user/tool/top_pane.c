@@ -131,20 +131,10 @@ static int print_calls(struct pane *pane, struct live *l, unsigned int width, FI
 	return err;
 }
 
-static int print_states(struct pane *pane, struct live *l, unsigned int width, FILE *out,
-			struct error *e)
-{
-	struct thread_times times;
-
-	if (live_select(l))
-		return error_no_memory(e);
-	pane->fixed = profile_thread_times(l->p, &times) ? 4 : 3;
-	return live_states(l, pane->view, width, true, SIZE_MAX, out) ? error_no_memory(e) : 0;
-}
-
 int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e)
 {
 	uint64_t start = now_ns(), now;
+	struct thread_times times;
 	char *text = NULL, *end;
 	size_t size;
 	FILE *out;
@@ -166,8 +156,11 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 		err = print_code(pane, l, width, out, e);
 	else if (pane->kind == PANE_CALLS)
 		err = print_calls(pane, l, width, out, e);
+	else if (pane->kind == PANE_STATES &&
+		 (live_select(l) || live_states(l, pane->view, width, true, SIZE_MAX, out)))
+		err = error_no_memory(e);
 	else if (pane->kind == PANE_STATES)
-		err = print_states(pane, l, width, out, e);
+		pane->fixed = profile_thread_times(l->p, &times) ? 4 : 3;
 	else
 		fprintf(out, "%s%s%s%s", help_keys, l->recorded ? help_recorded : help_live,
 			help_tree, l->recorded ? "" : help_live_notes);
@@ -250,14 +243,11 @@ void pane_close(struct pane *pane)
 
 int pane_search(struct pane *pane, const char *pattern, struct error *e)
 {
-	char why[128];
 	regex_t regex;
-	int code = regcomp(&regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	int err = live_compile(&regex, pattern, e);
 
-	if (code) {
-		regerror(code, &regex, why, sizeof(why));
-		return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
-	}
+	if (err)
+		return err;
 	if (pane->has_regex)
 		regfree(&pane->regex);
 	pane->regex = regex;

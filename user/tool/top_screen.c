@@ -93,37 +93,51 @@ static size_t room_for_rows(void)
 	return room > 0 ? room : 0;
 }
 
+/* Sets the first line that is shown so that the one at the cursor is. */
+static void scroll_to(size_t *first, size_t cursor, size_t room)
+{
+	if (cursor < *first)
+		*first = cursor;
+	if (cursor >= *first + room)
+		*first = room ? cursor - room + 1 : cursor;
+}
+
+/*
+ * Draws the lines of a text, which it free()s, and the chosen one in reverse. out: its stream; err:
+ * of printing to that; title: the attribute of the first line. Returns err or -ENOMEM.
+ */
+static int draw_text(FILE *out, char **text, int err, int chosen, attr_t title)
+{
+	int y = 0;
+
+	err = fclose(out) ? -ENOMEM : err;
+	for (char *line = *text, *end; !err && (end = strchr(line, '\n')) && y < LINES - 1;
+	     line = end + 1, y++)
+		draw_line(y, line, end - line, y == chosen ? A_REVERSE : y == 0 ? title : A_NORMAL);
+	move(y, 0);
+	clrtobot();
+	free(*text);
+	return err;
+}
+
 /* Returns 0 or -ENOMEM. */
 static int draw_table(struct screen *s)
 {
 	struct live *l = &s->w->live;
 	size_t room = room_for_rows(), size;
 	struct live_table_options o = { .width = COLS, .color = true, .count = room };
-	int header = header_lines(), err, y = 0, chosen;
-	char *text = NULL, *line, *end;
+	int header = header_lines(), err;
+	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return -ENOMEM;
-	/* Scroll to the cursor. */
-	if (l->cursor < s->first)
-		s->first = l->cursor;
-	if (l->cursor >= s->first + room)
-		s->first = l->cursor - room + 1;
+	scroll_to(&s->first, l->cursor, room);
 	o.first = s->first;
 	s->w->status.frozen = s->frozen;
 	err = live_header(l, &s->w->status, header, COLS, out);
 	err = err ?: live_table(l, &o, out);
-	err = fclose(out) ? -ENOMEM : err;
-	if (!err) {
-		chosen = header + 1 + (int)(l->cursor - s->first);
-		for (line = text; (end = strchr(line, '\n')) && y < LINES - 1; line = end + 1, y++)
-			draw_line(y, line, end - line, y == chosen ? A_REVERSE : A_NORMAL);
-		move(y, 0);
-		clrtobot();
-	}
-	free(text);
-	return err;
+	return draw_text(out, &text, err, header + 1 + (int)(l->cursor - s->first), A_NORMAL);
 }
 
 /* What is shown instead of the table, or NULL. */
@@ -159,32 +173,19 @@ static int draw_list(struct screen *s, struct pane *pane)
 	struct live *l = &s->w->live;
 	size_t cursor = pane->kind == PANE_TREE ? pane->tree.cursor : pane->time.cursor;
 	size_t room = pane_room(pane), size;
-	char *text = NULL, *line, *end;
+	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
-	int err, y = 0, chosen;
+	int err;
 
 	if (!out)
 		return -ENOMEM;
-	if (cursor < pane->top)
-		pane->top = cursor;
-	if (cursor >= pane->top + room)
-		pane->top = room ? cursor - room + 1 : cursor;
+	scroll_to(&pane->top, cursor, room);
 	set_pattern(s, &pane->tree);
 	if (pane->kind == PANE_TREE)
 		err = live_tree_print(&pane->tree, l, pane->top, room, COLS, out);
 	else
 		err = live_time_print(&pane->time, l, pane->top, room, COLS, out);
-	err = fclose(out) ? -ENOMEM : err;
-	chosen = 2 + (int)(cursor - pane->top);
-	for (line = text; !err && (end = strchr(line, '\n')) && y < LINES - 1; line = end + 1, y++)
-		draw_line(y, line, end - line,
-			  y == chosen ? A_REVERSE
-			  : y == 0    ? A_BOLD
-				      : A_NORMAL);
-	move(y, 0);
-	clrtobot();
-	free(text);
-	return err;
+	return draw_text(out, &text, err, 2 + (int)(cursor - pane->top), A_BOLD);
 }
 
 static int draw_pane(struct screen *s, struct pane *pane)
@@ -438,39 +439,14 @@ static int next_value(struct screen *s)
 	return suspend_panes(s) ?: live_collect(l);
 }
 
-/* Where a key moves to, of `count` lines of which `room` are shown. */
-static size_t move_to(int key, size_t at, size_t count, size_t room)
+/*
+ * Keys for views, and those that move *at, of `count` lines of which `room` are shown. Returns 0 or
+ * -ENOMEM.
+ */
+static int take_view_key(struct screen *s, int key, size_t *at, size_t count, size_t room)
 {
 	size_t last = count ? count - 1 : 0, page = room > 1 ? room - 1 : 1;
 
-	switch (key) {
-	case KEY_UP:
-	case 'k':
-		return at ? at - 1 : 0;
-	case KEY_DOWN:
-	case 'j':
-		return at < last ? at + 1 : last;
-	case KEY_PPAGE:
-		return at > page ? at - page : 0;
-	case KEY_NPAGE:
-		return at + page < last ? at + page : last;
-	case KEY_HOME:
-	case 'g':
-		return 0;
-	case KEY_END:
-	case 'G':
-		return last;
-	default:
-		return at;
-	}
-}
-
-/*
- * Keys for views, in the table and in trees. *taken: it is one of these. Returns 0 or -ENOMEM.
- */
-static int take_view_key(struct screen *s, int key, bool *taken)
-{
-	*taken = true;
 	switch (key) {
 	case '\t':
 		return show_rows(s, shown_pane(s) ? row_views : next_view(s));
@@ -496,8 +472,29 @@ static int take_view_key(struct screen *s, int key, bool *taken)
 		s->asking = true;
 		s->pattern[0] = '\0';
 		return 0;
+	case KEY_UP:
+	case 'k':
+		*at -= *at > 0;
+		return 0;
+	case KEY_DOWN:
+	case 'j':
+		*at = *at < last ? *at + 1 : last;
+		return 0;
+	case KEY_PPAGE:
+		*at = *at > page ? *at - page : 0;
+		return 0;
+	case KEY_NPAGE:
+		*at = *at + page < last ? *at + page : last;
+		return 0;
+	case KEY_HOME:
+	case 'g':
+		*at = 0;
+		return 0;
+	case KEY_END:
+	case 'G':
+		*at = last;
+		return 0;
 	default:
-		*taken = false;
 		return 0;
 	}
 }
@@ -508,23 +505,16 @@ static int take_table_key(struct screen *s, int key)
 	struct live *l = &s->w->live;
 	const struct row *row = live_row(l);
 	struct error e;
-	bool taken;
-	int err = take_view_key(s, key, &taken);
+	int err;
 
-	if (err || taken)
-		return err;
 	switch (key) {
 	case 'q':
 		s->quit = true;
 		return 0;
 	case ESCAPE:
-	case KEY_BACKSPACE:
-	case 127:
-	case '\b':
 		if (l->pattern)
 			return live_match(l, NULL, &e) ?: live_list(l);
 		return l->zoom_count ? end_zoom(s) : 0;
-	case '\r':
 	case KEY_ENTER:
 	case KEY_RIGHT:
 		if (!row)
@@ -556,8 +546,7 @@ static int take_table_key(struct screen *s, int key)
 		l->elapsed_ns = 0;
 		return live_collect(l);
 	default:
-		l->cursor = move_to(key, l->cursor, l->shown_count, room_for_rows());
-		return 0;
+		return take_view_key(s, key, &l->cursor, l->shown_count, room_for_rows());
 	}
 }
 
@@ -590,7 +579,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 	struct live_tree *t = &pane->tree;
 	const struct call_frame *frame = live_tree_frame(t);
 	const char *image = frame ? text_basename(frame->image) : NULL;
-	bool found, callees, taken;
+	bool found, callees;
 	struct error e;
 	int err;
 
@@ -598,11 +587,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 		image = NULL;
 	switch (key) {
 	case ESCAPE:
-	case KEY_BACKSPACE:
-	case 127:
-	case '\b':
 		return s->w->live.zoom_count > pane->zooms ? end_zoom(s) : go_back(s);
-	case '\r':
 	case KEY_ENTER:
 	case '+':
 		return live_tree_is_open(t) ? live_tree_close(t) : live_tree_open(t);
@@ -647,11 +632,7 @@ static int take_tree_key(struct screen *s, struct pane *pane, int key)
 			snprintf(s->message, sizeof(s->message), "no more matches");
 		return err;
 	default:
-		err = take_view_key(s, key, &taken);
-		if (err || taken)
-			return err;
-		t->cursor = move_to(key, t->cursor, t->line_count, pane_room(pane));
-		return 0;
+		return take_view_key(s, key, &t->cursor, t->line_count, pane_room(pane));
 	}
 }
 
@@ -664,19 +645,14 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 	char buffer[TABLE_CELL_SIZE], text[TABLE_CELL_SIZE + 16];
 	size_t zooms = pane->zooms;
 	struct error e;
-	bool taken;
 	int err;
 
 	switch (key) {
 	case ESCAPE:
-	case KEY_BACKSPACE:
-	case 127:
-	case '\b':
 		if (l->zoom_count == zooms)
 			return go_back(s);
 		err = end_zoom(s);
 		break;
-	case '\r':
 	case KEY_ENTER:
 	case KEY_RIGHT:
 	case '+':
@@ -693,11 +669,7 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 	case '/':
 		return 0;
 	default:
-		err = take_view_key(s, key, &taken);
-		if (err || taken)
-			return err;
-		t->cursor = move_to(key, t->cursor, t->count, pane_room(pane));
-		return 0;
+		return take_view_key(s, key, &t->cursor, t->count, pane_room(pane));
 	}
 	if (err)
 		return err;
@@ -714,15 +686,13 @@ static int take_time_key(struct screen *s, struct pane *pane, int key)
 /* Returns 0 or -ENOMEM. */
 static int take_text_key(struct screen *s, struct pane *pane, int key)
 {
-	size_t middle = pane_room(pane) / 2, line;
-	bool taken;
-	int err;
+	size_t room = pane_room(pane), middle = room / 2, line;
 
 	switch (key) {
 	case 't':
 	case 'P':
 		if (pane->kind != PANE_STATES)
-			return take_view_key(s, key, &taken);
+			break;
 		pane->view = row_view_by_name(key == 't' ? "thread" : "process");
 		pane->width = 0; /* the text is out of date */
 		return 0;
@@ -731,10 +701,6 @@ static int take_text_key(struct screen *s, struct pane *pane, int key)
 			pane->callees = !pane->callees;
 			pane->width = 0;
 		}
-		return 0;
-	case '/':
-		s->asking = true;
-		s->pattern[0] = '\0';
 		return 0;
 	case 'n':
 	case 'N':
@@ -751,13 +717,8 @@ static int take_text_key(struct screen *s, struct pane *pane, int key)
 		if (line != SIZE_MAX)
 			pane->top = line > middle ? line - middle : 0;
 		return 0;
-	default:
-		err = take_view_key(s, key, &taken);
-		if (err || taken)
-			return err;
-		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(pane));
-		return 0;
 	}
+	return take_view_key(s, key, &pane->top, pane->count - pane->fixed, room);
 }
 
 /* The pattern that was asked for is complete. */
@@ -810,10 +771,10 @@ static int take_pattern_key(struct screen *s, int key)
 
 	if (key == ESCAPE) {
 		s->asking = false;
-	} else if (key == '\r' || key == KEY_ENTER) {
+	} else if (key == KEY_ENTER) {
 		s->asking = false;
 		return take_pattern(s);
-	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
+	} else if (key == KEY_BACKSPACE) {
 		/* All bytes of a UTF-8 character. */
 		while (size && ((unsigned char)s->pattern[--size] & 0xc0) == 0x80)
 			;
@@ -832,8 +793,14 @@ static int take_key(struct screen *s, int key)
 	int err = 0;
 
 	s->message[0] = '\0';
+	if (key == '\r')
+		key = KEY_ENTER;
+	else if (key == 127 || key == '\b')
+		key = KEY_BACKSPACE;
 	if (s->asking)
 		return take_pattern_key(s, key);
+	if (key == KEY_BACKSPACE)
+		key = ESCAPE;
 	if (key == ' ' || key == 'f') {
 		if (!s->w->live.recorded) {
 			s->frozen = !s->frozen;
@@ -854,8 +821,7 @@ static int take_key(struct screen *s, int key)
 		err = take_tree_key(s, pane, key);
 	} else if (pane->kind == PANE_TIME) {
 		err = take_time_key(s, pane, key);
-	} else if (key == ESCAPE || key == KEY_LEFT || key == KEY_BACKSPACE || key == 127 ||
-		   key == '\b') {
+	} else if (key == ESCAPE || key == KEY_LEFT) {
 		err = go_back(s);
 	} else {
 		err = take_text_key(s, pane, key);

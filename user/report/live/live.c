@@ -247,17 +247,14 @@ int live_collect(struct live *l)
 
 int live_match(struct live *l, const char *pattern, struct error *e)
 {
-	char why[128];
 	regex_t regex;
 	char *copy = NULL;
-	int code = 0;
+	int err;
 
 	if (pattern && *pattern) {
-		code = regcomp(&regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
-		if (code) {
-			regerror(code, &regex, why, sizeof(why));
-			return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
-		}
+		err = live_compile(&regex, pattern, e);
+		if (err)
+			return err;
 		copy = strdup(pattern);
 		if (!copy) {
 			regfree(&regex);

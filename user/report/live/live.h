@@ -152,6 +152,9 @@ bool live_leave(struct live *l);
 /* Makes image, labels and weights, unless they are. Returns 0 or -ENOMEM. */
 int live_select(struct live *l);
 
+/* Compiles what a person searches for. Returns 0, or -EINVAL with e set. */
+int live_compile(regex_t *regex, const char *pattern, struct error *e);
+
 /* True if a text matches; of long ones only the beginning is looked at. text: may be NULL. */
 bool live_matches(const regex_t *regex, const char *text);
 

@@ -109,13 +109,11 @@ int live_enter_path(struct live *l, struct live_path *path, const char *text, st
 int live_enter_stack(struct live *l, const char *pattern, struct error *e)
 {
 	struct live_zoom zoom = { .kind = LIVE_STACK };
-	char why[128], *text;
-	int code = regcomp(&zoom.regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	int err = live_compile(&zoom.regex, pattern, e);
+	char *text;
 
-	if (code) {
-		regerror(code, &zoom.regex, why, sizeof(why));
-		return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
-	}
+	if (err)
+		return err;
 	zoom.has_regex = true;
 	return add_zoom(l, &zoom, asprintf(&text, "stacks with %s", pattern) < 0 ? NULL : text, e);
 }
@@ -143,6 +141,17 @@ bool live_leave(struct live *l)
 	l->zoom_count--;
 	l->selected = false;
 	return true;
+}
+
+int live_compile(regex_t *regex, const char *pattern, struct error *e)
+{
+	char why[128];
+	int code = regcomp(regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+
+	if (!code)
+		return 0;
+	regerror(code, regex, why, sizeof(why));
+	return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
 }
 
 bool live_matches(const regex_t *regex, const char *text)
@@ -247,12 +256,6 @@ static int keep_stacks(struct live *l, const regex_t *regex)
 	return err;
 }
 
-/* A part of a value, where the number of ticks that it belongs to is known. */
-static int64_t part_of(int64_t value, uint64_t ticks, uint64_t all)
-{
-	return all ? (int64_t)((double)value * ticks / all) : 0;
-}
-
 /*
  * Keeps what samples count of an interval: their ticks in it, or all where the window of an archive
  * that they are of begins in it; of waits the part that lies in it.
@@ -298,7 +301,8 @@ static int keep_time(struct live *l, const struct time_interval *interval)
 		if (wall && part->waited_ns)
 			l->weights[i] = l->weights[i] ? (int64_t)part->waited_ns : 0;
 		else
-			l->weights[i] = part_of(l->weights[i], part->inside, ticks);
+			l->weights[i] =
+				ticks ? (int64_t)((double)l->weights[i] * part->inside / ticks) : 0;
 	}
 	free(parts);
 	return 0;
