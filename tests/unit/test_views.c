@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/columns.h"
 #include "report/disassembly.h"
 #include "report/flat/flat.h"
 #include "report/report.h"
@@ -482,38 +483,22 @@ static void test_names_of_runs(void **state)
 
 /* ---- tables ---- */
 
-static const char *some_cell(const void *context, size_t row, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
+static void some_columns(struct columns *c, const void *view, size_t row)
 {
-	const char *const *cells = context;
+	const char *const *cells = view;
 
-	(void)buffer;
-	return cells[row * 4 + column];
-}
-
-static bool never(const void *context, size_t row)
-{
-	(void)context;
-	(void)row;
-	return false;
+	cells += row * 4;
+	COLUMN(c, "n", NULL, 0, cells[0]);
+	COLUMN(c, "more", NULL, COLUMN_OPTIONAL, cells[1]);
+	COLUMN(c, "name", NULL, COLUMN_TEXT, cells[2]);
+	COLUMN(c, "place", NULL, COLUMN_TEXT, cells[3]);
 }
 
 static void test_table_fits(void **state)
 {
-	static const struct table_column columns[] = {
-		{ .title = "n" },
-		{ .title = "more", .is_optional = true },
-		{ .title = "name", .is_text = true },
-		{ .title = "place", .is_text = true },
-	};
 	const char *cells[] = { "1", "2",     "a_name_that_goes_on_and_on", "x", "100",
 				"",  "short", "a_place_that_does, too" };
-	struct table t = { .columns = columns,
-			   .column_count = 4,
-			   .row_count = 2,
-			   .cell = some_cell,
-			   .is_hot = never,
-			   .context = cells };
+	struct table t = { .describe = some_columns, .context = cells, .row_count = 2 };
 	FILE *out = print_begin();
 
 	(void)state;

@@ -202,6 +202,14 @@ bool annotation_has_lines(const struct annotation *a)
 	return false;
 }
 
+bool annotation_is_quiet(const struct annotation *a, const struct tallies *t, size_t number)
+{
+	for (size_t i = 0; i < a->value_count; i++)
+		if (t->self[number * a->value_count + i])
+			return false;
+	return !t->total[number];
+}
+
 /* The instruction and lines that samples of a location are counted for. */
 struct place {
 	size_t instruction; /* or SIZE_MAX */

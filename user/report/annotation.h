@@ -70,6 +70,9 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		    struct error *e);
 void annotation_free(struct annotation *a);
 
+/* True if no sample of any value is of an instruction or a line, by its number in the tallies. */
+bool annotation_is_quiet(const struct annotation *a, const struct tallies *t, size_t number);
+
 /* Prints a line, begun by `prefix`, for each reason why code or source lines are missing. */
 void annotation_notes(const struct annotation *a, const char *prefix, FILE *out);
 

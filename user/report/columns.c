@@ -19,7 +19,7 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 	if (!title)
 		return false;
 	if (!c->list_room)
-		return c->number++ == c->wanted;
+		return c->number++ == c->wanted && !c->is_blank;
 	if (!c->err)
 		c->err =
 			array_reserve(&c->list, &c->list_room, c->list_count + 1, sizeof(*c->list));
@@ -117,6 +117,15 @@ int columns_list(columns_function *describe, const void *view, struct table_colu
 	*count = c.list_count;
 	free(c.list);
 	return c.err;
+}
+
+struct table_looks columns_looks(columns_function *describe, const void *view, size_t row)
+{
+	struct table_looks looks = { 0 };
+	struct columns c = { .looks = &looks, .wanted = SIZE_MAX };
+
+	describe(&c, view, row);
+	return looks;
 }
 
 const char *columns_cell(columns_function *describe, const void *view, size_t row,

@@ -31,9 +31,13 @@
 struct columns {
 	bool json;    /* the row is printed as JSON, not in a table */
 	char *buffer; /* of TABLE_CELL_SIZE, for a text of COLUMN() */
+	/* Set by the view: cells of a table are blank from here on; their values are not evaluated.
+	 */
+	bool is_blank;
 
 	/* private to columns.c */
 	struct json_object *object;
+	struct table_looks *looks; /* gets how the row looks; NULL: nobody asks */
 	struct table_column *list; /* gets the titles; NULL: a cell is printed */
 	size_t list_count, list_room;
 	size_t number, wanted; /* of the column among those that tables have */
@@ -94,6 +98,13 @@ static inline struct column_share column_share(double part, double whole)
 	} while (0)
 #endif
 
+/* Describes how a row looks in a table, by members of struct table_looks. */
+#define LOOKS(c, ...)                                                      \
+	do {                                                               \
+		if ((c)->looks)                                            \
+			*(c)->looks = (struct table_looks){ __VA_ARGS__ }; \
+	} while (0)
+
 /* For COLUMN(): true if the value is to be given to one of the others. */
 bool columns_next(struct columns *c, const char *title, const char *key, unsigned int format);
 void columns_integer(struct columns *c, __int128 value);
@@ -104,6 +115,8 @@ void columns_json_value(struct columns *c, struct json_object *value);
 
 /* A row as an object, or NULL: memory ran out. */
 struct json_object *columns_json(columns_function *describe, const void *view, size_t row);
+
+struct table_looks columns_looks(columns_function *describe, const void *view, size_t row);
 
 /* Stores the columns of a table, to be free()d. Returns 0 or -ENOMEM. */
 int columns_list(columns_function *describe, const void *view, struct table_column **list,

@@ -8,20 +8,17 @@ bool cost_has_interrupt(const struct profile *p)
 	return profile_has_clock(p) && strcmp(p->event, "tick") != 0;
 }
 
-static double per_tick_ns(const struct profile *p)
-{
-	return (double)p->totals.bpf_ns_per_tick +
-	       (profile_has_clock(p) ? (double)p->totals.interrupt_ns : 0);
-}
-
 bool cost_cpu_percent(const struct profile *p, double *percent)
 {
 	const struct profile_totals *t = &p->totals;
+	double per_tick_ns;
 
 	if (!t->known || !t->bpf_ns_per_tick || !t->cpu_ns ||
 	    (!t->interrupt_ns && cost_has_interrupt(p)))
 		return false;
-	*percent = (double)t->ticks * per_tick_ns(p) / (double)t->cpu_ns * 100;
+	per_tick_ns =
+		(double)t->bpf_ns_per_tick + (profile_has_clock(p) ? (double)t->interrupt_ns : 0);
+	*percent = (double)t->ticks * per_tick_ns / (double)t->cpu_ns * 100;
 	return true;
 }
 

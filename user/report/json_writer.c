@@ -147,10 +147,9 @@ struct json_object *json_text(const char *raw)
 
 struct json_object *json_hex(uint64_t value)
 {
-	char text[24];
+	char text[TEXT_PERCENT_SIZE];
 
-	snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	return json_object_new_string(text);
+	return json_object_new_string(text_hex(text, value));
 }
 
 struct json_object *json_decimal(double value, int decimals)

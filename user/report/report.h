@@ -34,6 +34,12 @@ struct report_table_options {
 	bool color;
 };
 
+/* How many of so many rows are printed. */
+static inline size_t report_rows(const struct report_table_options *o, size_t count)
+{
+	return o->limit && o->limit < count ? o->limit : count;
+}
+
 /*
  * Prints a few lines about the recording and the shown value, each begun by `prefix`; omits
  * unknown parts. value: as in profile_value(). target: the profiled program, or NULL. Returns 0 or

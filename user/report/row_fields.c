@@ -31,12 +31,6 @@ static const char *tag_text(const struct tag_kind *tag, const struct row *row, b
 	return tag->missing ?: row_unknown;
 }
 
-static const char *hex_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
-{
-	snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, number);
-	return buffer;
-}
-
 void row_columns(struct columns *c, const struct row_view *view, const struct row *row)
 {
 	const unsigned int fields = view->fields, text = COLUMN_NAMES | COLUMN_TEXT;
@@ -44,7 +38,7 @@ void row_columns(struct columns *c, const struct row_view *view, const struct ro
 
 	if (fields & ROW_ADDRESS)
 		COLUMN(c, "address", "address", COLUMN_NAMES,
-		       hex_text(row->key->address, c->buffer));
+		       text_hex(c->buffer, row->key->address));
 	COLUMN(c, fields & ROW_SOURCE ? "source" : NULL, "source", text | COLUMN_PATH,
 	       row->key->source);
 	COLUMN(c, fields & ROW_LINE ? "line" : NULL, "line", COLUMN_NAMES | COLUMN_KNOWN,

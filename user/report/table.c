@@ -18,6 +18,7 @@
 
 struct layout {
 	const struct table *t;
+	const struct table_column *columns;
 	size_t count;	/* of columns that are shown */
 	size_t *shown;	/* their numbers */
 	size_t *widths; /* of each column of t, shown or not */
@@ -35,7 +36,7 @@ static size_t min(size_t a, size_t b)
 
 static bool is_text(const struct layout *l, size_t i)
 {
-	return l->t->columns[l->shown[i]].is_text;
+	return l->columns[l->shown[i]].is_text;
 }
 
 /* The width of the table; with `least`, after all texts are shortened. */
@@ -60,7 +61,7 @@ static bool drop_column(struct layout *l)
 	size_t optional = l->count, text = l->count, number = l->count, texts = 0, i;
 
 	for (i = 0; i < l->count; i++) {
-		if (l->t->columns[l->shown[i]].is_optional)
+		if (l->columns[l->shown[i]].is_optional)
 			optional = i;
 		if (is_text(l, i) && texts++ > 0)
 			text = i;
@@ -122,15 +123,11 @@ static void print_blanks(size_t blanks, FILE *out)
 	fprintf(out, "%*s", (int)blanks, "");
 }
 
-/* How the cells of a row are printed. */
-struct looks {
-	bool red, is_line;
-};
-
-static int print_cell(const struct layout *l, size_t i, const char *raw, struct looks looks,
+static int print_cell(const struct layout *l, size_t i, const char *raw, struct table_looks looks,
 		      FILE *out)
 {
 	size_t width = l->widths[l->shown[i]], columns = text_columns(raw);
+	bool red = looks.hot && l->columns[l->shown[i]].is_hot;
 	char *visible = text_visible(raw);
 
 	if (!visible)
@@ -138,7 +135,7 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, struct 
 	if (l->t->width && is_text(l, i) && columns > width) {
 		if (looks.is_line)
 			text_shorten_line(visible, width);
-		else if (l->t->columns[l->shown[i]].is_path)
+		else if (l->columns[l->shown[i]].is_path)
 			text_shorten_path(visible, width);
 		else
 			text_shorten(visible, width);
@@ -146,7 +143,7 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, struct 
 	}
 	if (!is_text(l, i))
 		print_blanks(columns < width ? width - columns : 0, out);
-	fprintf(out, "%s%s%s", looks.red ? TEXT_RED : "", visible, looks.red ? TEXT_PLAIN : "");
+	fprintf(out, "%s%s%s", red ? TEXT_RED : "", visible, red ? TEXT_PLAIN : "");
 	if (is_text(l, i) && i + 1 < l->count)
 		print_blanks(columns < width ? width - columns : 0, out);
 	if (i + 1 < l->count)
@@ -160,42 +157,30 @@ bool table_is_hot(double part, double whole)
 	return whole > 0 && fabs(part) * 100 >= whole * TABLE_HOT_PERCENT;
 }
 
-static const char *cell_text(const struct table *t, size_t row, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
+int table_print(const struct table *t, FILE *out)
 {
-	if (t->describe)
-		return columns_cell(t->describe, t->context, row, &t->columns[column], buffer);
-	return t->cell(t->context, row, column, buffer);
-}
-
-int table_print(const struct table *table, FILE *out)
-{
-	struct table described = *table, *t = &described;
-	struct table_column *columns = NULL;
+	struct table_column *columns;
 	struct layout l = { .t = t };
 	char buffer[TABLE_CELL_SIZE];
-	int err = 0;
+	int err = columns_list(t->describe, t->context, &columns, &l.count);
+	size_t count = l.count;
 
-	if (t->describe) {
-		err = columns_list(t->describe, t->context, &columns, &t->column_count);
-		t->columns = columns;
-		if (err)
-			goto out;
-	}
-	l.count = t->column_count;
-	l.shown = calloc(t->column_count, sizeof(*l.shown));
-	l.widths = calloc(t->column_count, sizeof(*l.widths));
-	if (!l.shown || !l.widths) {
+	l.columns = columns;
+	l.shown = calloc(count + 1, sizeof(*l.shown));
+	l.widths = calloc(count + 1, sizeof(*l.widths));
+	if (err || !l.shown || !l.widths) {
 		err = -ENOMEM;
 		goto out;
 	}
 	/* All columns, each as wide as its header and rows need; then what fits. */
-	for (size_t i = 0; i < t->column_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		l.shown[i] = i;
-		l.widths[i] = max(text_columns(t->columns[i].title),
-				  t->is_live && !t->columns[i].rank ? NUMBER_WIDTH : 0);
+		l.widths[i] = max(text_columns(columns[i].title),
+				  t->is_live && !columns[i].rank ? NUMBER_WIDTH : 0);
 		for (size_t row = 0; row < t->row_count; row++)
-			l.widths[i] = max(l.widths[i], text_columns(cell_text(t, row, i, buffer)));
+			l.widths[i] = max(l.widths[i],
+					  text_columns(columns_cell(t->describe, t->context, row,
+								    &columns[i], buffer)));
 	}
 	if (t->is_live && t->width && l.count > 1 && is_text(&l, l.count - 2)) {
 		l.widths[l.count - 2] = max(l.widths[l.count - 2], t->width);
@@ -209,21 +194,20 @@ int table_print(const struct table *table, FILE *out)
 
 	fputs(t->color ? TEXT_BOLD : "", out);
 	for (size_t i = 0; i < l.count && !err; i++)
-		err = print_cell(&l, i, t->columns[l.shown[i]].title, (struct looks){ 0 }, out);
+		err = print_cell(&l, i, columns[l.shown[i]].title, (struct table_looks){ 0 }, out);
 	fputs(t->color ? TEXT_PLAIN "\n" : "\n", out);
 	for (size_t row = 0; row < t->row_count && !err; row++) {
-		bool hot = t->color && t->is_hot && t->is_hot(t->context, row);
-		bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
-		struct looks looks = { .is_line = t->is_line && t->is_line(t->context, row) };
+		struct table_looks looks = columns_looks(t->describe, t->context, row);
 
-		fputs(faint ? TEXT_FAINT : "", out);
-		for (size_t i = 0; i < l.count && !err; i++) {
-			size_t column = l.shown[i];
-
-			looks.red = hot && t->columns[column].is_hot;
-			err = print_cell(&l, i, cell_text(t, row, column, buffer), looks, out);
-		}
-		fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
+		looks.hot &= t->color;
+		looks.faint &= t->color;
+		fputs(looks.faint ? TEXT_FAINT : "", out);
+		for (size_t i = 0; i < l.count && !err; i++)
+			err = print_cell(&l, i,
+					 columns_cell(t->describe, t->context, row,
+						      &columns[l.shown[i]], buffer),
+					 looks, out);
+		fputs(looks.faint ? TEXT_PLAIN "\n" : "\n", out);
 	}
 out:
 	free(l.shown);

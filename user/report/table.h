@@ -25,32 +25,26 @@ struct table_column {
 	bool is_hot;	  /* red in hot rows */
 	bool is_optional; /* omitted before others */
 
-	/* Set by columns_list() */
 	unsigned int rank; /* 0: a number; else it identifies the row */
-	size_t number;
+	size_t number;	   /* as it is described */
 };
 
 struct columns;
 typedef void columns_function(struct columns *c, const void *view, size_t row);
 
 struct table {
-	columns_function *describe; /* of its context; or NULL, and the next two and `cell` */
-	const struct table_column *columns;
-	size_t column_count;
-	size_t row_count;
-	/* Returns the raw text of a cell: `buffer`, or a string that outlives table_print(). */
-	const char *(*cell)(const void *context, size_t row, size_t column,
-			    char buffer[TABLE_CELL_SIZE]);
-	bool (*is_hot)(const void *context, size_t row);   /* NULL: no row is */
-	bool (*is_faint)(const void *context, size_t row); /* NULL: no row is */
-	/*
-	 * True if the row's texts are lines, whose beginnings are kept, not names. NULL: none are
-	 */
-	bool (*is_line)(const void *context, size_t row);
+	columns_function *describe; /* of its context: what cells hold outlives table_print() */
 	const void *context;
+	size_t row_count;
 	unsigned int width; /* columns of the terminal; 0: shorten nothing, the output is a pipe */
 	bool is_live;	    /* printed again and again: columns are to stay where they are */
 	bool color;
+};
+
+/* How a row looks: LOOKS() of columns.h. */
+struct table_looks {
+	bool hot, faint;
+	bool is_line; /* its texts are lines, whose beginnings are kept, not names */
 };
 
 /* True if `part` of `whole` is hot; false if `whole` is 0. */

@@ -196,6 +196,12 @@ const char *text_number(char text[TEXT_PERCENT_SIZE], double value, int decimals
 	return text;
 }
 
+const char *text_hex(char text[TEXT_PERCENT_SIZE], uint64_t number)
+{
+	snprintf(text, TEXT_PERCENT_SIZE, "0x%" PRIx64, number);
+	return text;
+}
+
 /*
  * Names of C++ and Rust carry template arguments and parameters that are longer than the rest and
  * the same for many functions. So the contents of brackets are replaced first, from the innermost.

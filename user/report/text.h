@@ -73,4 +73,7 @@ void text_decimal(char text[TEXT_PERCENT_SIZE], double value);
  * `text`. */
 const char *text_number(char text[TEXT_PERCENT_SIZE], double value, int decimals, bool is_signed);
 
+/* Writes 0xNUMBER. Returns `text`. */
+const char *text_hex(char text[TEXT_PERCENT_SIZE], uint64_t number);
+
 #endif

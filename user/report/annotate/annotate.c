@@ -17,40 +17,28 @@
  */
 #define NEAR 2
 
-/* Columns after the counts. */
-enum {
-	ADDRESS,
-	TARGET,
-	INSTRUCTION,
-	COLUMNS
-};
+/* ":" if another instruction jumps to it, and the loops that it is in. */
+static const char *target_text(const struct code_loops *loops, size_t number, bool is_target,
+			       char buffer[TABLE_CELL_SIZE])
+{
+	if (loops->depth)
+		snprintf(buffer, TABLE_CELL_SIZE, "%c %s", is_target ? ':' : ' ',
+			 loops->marks[number]);
+	else
+		snprintf(buffer, TABLE_CELL_SIZE, "%s", is_target ? ":" : "");
+	return buffer;
+}
 
-static const struct table_column columns[COLUMNS] = {
-	[ADDRESS] = { .title = "address" },
-	[TARGET] = { .title = "B" },
-	[INSTRUCTION] = { .title = "instruction", .is_text = true, .is_hot = true },
-};
-
-static const char *instruction_cell(const struct listing *l, const struct listing_line *line,
-				    size_t column, char buffer[TABLE_CELL_SIZE])
+static void instruction_columns(struct columns *c, const struct listing *l,
+				const struct listing_line *line)
 {
 	const struct instruction *i = &l->a->code.instructions[line->number];
-	const struct code_loops *loops = l->context;
 
-	switch (column) {
-	case ADDRESS:
-		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, i->address);
-		return buffer;
-	case TARGET:
-		if (loops->depth)
-			snprintf(buffer, TABLE_CELL_SIZE, "%c %s", i->is_target ? ':' : ' ',
-				 loops->marks[line->number]);
-		else
-			snprintf(buffer, TABLE_CELL_SIZE, "%s", i->is_target ? ":" : "");
-		return buffer;
-	default:
-		return i->text;
-	}
+	c->is_blank = line->kind == LISTING_TEXT;
+	COLUMN(c, "address", NULL, 0, text_hex(c->buffer, i->address));
+	COLUMN(c, "B", NULL, 0, target_text(l->context, line->number, i->is_target, c->buffer));
+	c->is_blank = false;
+	COLUMN(c, "instruction", NULL, COLUMN_TEXT | COLUMN_HOT, line->text ?: i->text);
 }
 
 /* "x.c:12  text", or "x.h:12 (inlined f)  text". */
@@ -97,9 +85,7 @@ int report_listing(struct annotation *a, const struct report_listing_options *o,
 	struct listing l = {
 		.a = a,
 		.tallies = &a->code_counts,
-		.columns = columns,
-		.column_count = COLUMNS,
-		.cell = instruction_cell,
+		.describe = instruction_columns,
 		.context = &loops,
 	};
 	int err;
@@ -113,7 +99,7 @@ int report_listing(struct annotation *a, const struct report_listing_options *o,
 
 		for (size_t near = i > NEAR ? i - NEAR : 0; near <= i + NEAR && near < count;
 		     near++)
-			is_shown |= !listing_is_quiet(&l, near);
+			is_shown |= !annotation_is_quiet(a, &a->code_counts, near);
 		if (!is_shown) {
 			omitted++;
 			continue;

@@ -17,37 +17,17 @@
  */
 #define FUNCTION_MAX 100000
 
-/* Columns after the counts. */
-enum {
-	LINE,
-	SOURCE,
-	COLUMNS
-};
-
-static const struct table_column columns[COLUMNS] = {
-	[LINE] = { .title = "line" },
-	[SOURCE] = { .title = "source", .is_text = true, .is_hot = true },
-};
-
 /* listing_line.number: an index of a->lines if counted, else the line number. */
-static const char *source_cell(const struct listing *l, const struct listing_line *line,
-			       size_t column, char buffer[TABLE_CELL_SIZE])
+static void source_columns(struct columns *c, const struct listing *l,
+			   const struct listing_line *line)
 {
-	uint64_t number = line->number;
+	const struct source_line *s =
+		line->kind == LISTING_COUNTED ? &l->a->lines.lines[line->number] : NULL;
 
-	if (line->kind == LISTING_COUNTED) {
-		const struct source_line *s = &l->a->lines.lines[line->number];
-
-		if (s->inlined)
-			return "";
-		number = s->number;
-	}
-	if (column != LINE)
-		return "";
-	if (!number)
-		return "-";
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, number);
-	return buffer;
+	c->is_blank = line->kind == LISTING_TEXT || (s && s->inlined);
+	COLUMN(c, "line", NULL, COLUMN_KNOWN, (uint64_t)(s ? s->number : line->number));
+	c->is_blank = false;
+	COLUMN(c, "source", NULL, COLUMN_TEXT | COLUMN_HOT, line->text ?: "");
 }
 
 /* The text of a line, "" if it is unknown; to be free()d, or NULL. */
@@ -89,18 +69,6 @@ static int add_counted(struct listing *l, struct part *part, size_t number)
 	return n < 0 ? -ENOMEM : listing_add(l, LISTING_COUNTED, number, whole);
 }
 
-static bool is_near(const struct part *part, size_t next, uint64_t number)
-{
-	const struct source_line *lines = part->a->lines.lines;
-
-	if (number == part->start)
-		return true;
-	if (next < part->to && lines[next].number - number <= NEAR)
-		return true;
-	return next > part->from && lines[next - 1].number &&
-	       number - lines[next - 1].number <= NEAR;
-}
-
 static int add_plain(struct listing *l, const struct part *part, uint64_t number)
 {
 	char *text = line_text(part->file, number);
@@ -123,11 +91,17 @@ static int add_omitted(struct listing *l, const struct part *part, uint64_t next
 static int add_gap(struct listing *l, const struct part *part, size_t next, uint64_t number,
 		   uint64_t end, bool all)
 {
+	const struct source_line *lines = part->a->lines.lines;
 	size_t omitted = 0;
 	int err = 0;
 
 	for (; number < end && !err; number++) {
-		if (!all && !is_near(part, next, number)) {
+		bool is_near = number == part->start ||
+			       (next < part->to && lines[next].number - number <= NEAR) ||
+			       (next > part->from && lines[next - 1].number &&
+				number - lines[next - 1].number <= NEAR);
+
+		if (!all && !is_near) {
 			omitted++;
 			continue;
 		}
@@ -195,9 +169,7 @@ int annotate_source(struct annotation *a, const struct report_listing_options *o
 	struct listing l = {
 		.a = a,
 		.tallies = &a->line_counts,
-		.columns = columns,
-		.column_count = COLUMNS,
-		.cell = source_cell,
+		.describe = source_columns,
 	};
 	size_t from = 0, to, line_count;
 	uint64_t number, limit;

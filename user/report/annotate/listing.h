@@ -4,7 +4,7 @@
 
 #include "report/annotation.h"
 #include "report/annotate/annotate.h"
-#include "report/table.h"
+#include "report/columns.h"
 
 /* What listings of instructions and of source lines share: columns of counts, then of texts. */
 
@@ -14,19 +14,17 @@ struct listing_line {
 		LISTING_PLAIN, /* without counts */
 		LISTING_TEXT,  /* only `text` */
 	} kind;
-	size_t number; /* COUNTED: index of tallies; PLAIN: for `cell` */
-	char *text;    /* of the last column; NULL: from `cell` */
+	size_t number; /* COUNTED: index of tallies; PLAIN: for `describe` */
+	char *text;    /* of the last column; NULL: by `describe` */
 };
 
 struct listing {
 	const struct annotation *a;
 	const struct tallies *tallies;
-	/* The columns after the counts; the last is a text. */
-	const struct table_column *columns;
-	size_t column_count;
-	const char *(*cell)(const struct listing *l, const struct listing_line *line, size_t column,
-			    char buffer[TABLE_CELL_SIZE]);
-	const void *context; /* for `cell` */
+	/* Describes the columns after the counts. */
+	void (*describe)(struct columns *c, const struct listing *l,
+			 const struct listing_line *line);
+	const void *context; /* for `describe` */
 
 	struct listing_line *lines;
 	size_t count, room;
@@ -41,9 +39,6 @@ int listing_add_omitted(struct listing *l, size_t count, const char *what);
 /* Returns 0 or -ENOMEM. */
 int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out);
 void listing_free(struct listing *l);
-
-/* True if it has no count of any value. number: index of tallies. */
-bool listing_is_quiet(const struct listing *l, size_t number);
 
 /* annotate_source.c: report_listing() of source lines. */
 int annotate_source(struct annotation *a, const struct report_listing_options *o, FILE *out);

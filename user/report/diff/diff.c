@@ -46,6 +46,11 @@ static void diff_columns(struct columns *c, const void *view, size_t number)
 	const struct compared *row = number < d->c->count ? &d->c->compared[number] : NULL;
 	const unsigned int decimals = amount == AMOUNT_SHARE ? 2 : 3;
 
+	/* Without significance, a change by so many percentage points. */
+	LOOKS(c,
+	      .hot = d->c->has_p ? row->chance.p <= CHANCE_LEVEL
+				 : fabs(row->difference) >= TABLE_HOT_PERCENT,
+	      .faint = d->c->has_p && row->chance.p > CHANCE_LEVEL);
 	row_columns(c, d->c->rows.view, row ? row->row : NULL);
 	for (enum comparison_side side = OLD; side < SIDES; side++) {
 		/* Times would be there twice. */
@@ -68,28 +73,6 @@ static void diff_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, NULL, "significant", 0, json_object_new_boolean(row->chance.p <= CHANCE_LEVEL));
 }
 
-static bool is_row_hot(const void *context, size_t number)
-{
-	const struct comparison *c = ((const struct diff *)context)->c;
-	const struct compared *row = &c->compared[number];
-
-	/* Without significance, a change by so many percentage points. */
-	return c->has_p ? row->chance.p <= CHANCE_LEVEL
-			: fabs(row->difference) >= TABLE_HOT_PERCENT;
-}
-
-static bool is_row_faint(const void *context, size_t number)
-{
-	const struct comparison *c = ((const struct diff *)context)->c;
-
-	return c->has_p && c->compared[number].chance.p > CHANCE_LEVEL;
-}
-
-static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
-{
-	return o->limit && o->limit < c->count ? o->limit : c->count;
-}
-
 int report_diff(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
 	const struct diff d = {
@@ -99,9 +82,7 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	};
 	struct table t = {
 		.describe = diff_columns,
-		.row_count = rows_to_show(c, o),
-		.is_hot = is_row_hot,
-		.is_faint = is_row_faint,
+		.row_count = report_rows(o, c->count),
 		.context = &d,
 		.width = o->width,
 		.color = o->color,
@@ -217,7 +198,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 		[AMOUNT_RATE] = "rate",
 	};
 	const struct diff d = { .c = c };
-	size_t shown = rows_to_show(c, o), omitted = c->count - shown + c->omitted;
+	size_t shown = report_rows(o, c->count), omitted = c->count - shown + c->omitted;
 	struct json_writer w;
 
 	json_begin(&w, out);

@@ -160,6 +160,7 @@ static void difference_columns(struct columns *c, const void *view, size_t numbe
 	const unsigned int text = COLUMN_NAMES | COLUMN_TEXT;
 	const char *amount = d->total ? "total" : "self";
 
+	LOOKS(c, .hot = d->percent[NEW] > d->percent[OLD]);
 	COLUMN(c, NULL, "what", 0, d->view->name);
 	COLUMN(c, NULL, is_function ? "amount" : NULL, 0, amount);
 	COLUMN(c, "what", NULL, text,
@@ -184,19 +185,6 @@ static void difference_columns(struct columns *c, const void *view, size_t numbe
 	COLUMN(c, NULL, "p", 6, d->chance.p);
 }
 
-static bool is_difference_hot(const void *context, size_t number)
-{
-	const struct moment_table *t = context;
-	const struct moment_difference *d = &t->m->differences[number];
-
-	return d->percent[NEW] > d->percent[OLD];
-}
-
-static size_t differences_shown(const struct moment *m, const struct report_table_options *o)
-{
-	return o->limit && o->limit < m->count ? o->limit : m->count;
-}
-
 int moment_print(const struct moment *m, const char *name_of_other,
 		 const struct report_table_options *o, FILE *out)
 {
@@ -204,8 +192,7 @@ int moment_print(const struct moment *m, const char *name_of_other,
 	const struct moment_table shown = { m, title };
 	struct table t = {
 		.describe = difference_columns,
-		.row_count = differences_shown(m, o),
-		.is_hot = is_difference_hot,
+		.row_count = report_rows(o, m->count),
 		.context = &shown,
 		.width = o->width,
 		.color = o->color,
@@ -226,7 +213,7 @@ int moment_print(const struct moment *m, const char *name_of_other,
 int moment_json(const struct moment *m, const struct report_table_options *o, FILE *out)
 {
 	const struct moment_table t = { .m = m };
-	size_t shown = differences_shown(m, o);
+	size_t shown = report_rows(o, m->count);
 	struct json_writer w;
 
 	json_begin(&w, out);

@@ -285,24 +285,6 @@ static int dump_waits(const struct profile *p, FILE *out)
 	return 0;
 }
 
-/* THREADS, then nanoseconds: of wall time = on CPU + runnable + blocked + idle + unknown. */
-static void dump_walls(const struct profile *p, FILE *out)
-{
-	if (p->wall_count)
-		fputs("walls:\n", out);
-	for (size_t i = 0; i < p->wall_count; i++) {
-		const struct profile_wall *w = &p->walls[i];
-
-		fprintf(out,
-			"%" PRIu64 " %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64
-			" + %" PRIu64 " + %" PRIu64,
-			w->threads, w->wall_ns, w->on_cpu_ns, w->runnable_ns, w->blocked_ns,
-			w->idle_ns, w->unknown_ns);
-		dump_labels(&p->labels[w->labels], 0, out);
-		fputc('\n', out);
-	}
-}
-
 int report_dump(const struct profile *p, FILE *out)
 {
 	bool has_delay = profile_has_delay(p) && has_one_value(p);
@@ -346,7 +328,20 @@ int report_dump(const struct profile *p, FILE *out)
 	}
 	if (dump_times(p, out) || dump_waits(p, out))
 		return -ENOMEM;
-	dump_walls(p, out);
+	/* THREADS, then nanoseconds: of wall time = on CPU + runnable + blocked + idle + unknown.
+	 */
+	fputs(p->wall_count ? "walls:\n" : "", out);
+	for (size_t i = 0; i < p->wall_count; i++) {
+		const struct profile_wall *w = &p->walls[i];
+
+		fprintf(out,
+			"%" PRIu64 " %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64
+			" + %" PRIu64 " + %" PRIu64,
+			w->threads, w->wall_ns, w->on_cpu_ns, w->runnable_ns, w->blocked_ns,
+			w->idle_ns, w->unknown_ns);
+		dump_labels(&p->labels[w->labels], 0, out);
+		fputc('\n', out);
+	}
 	dump_arcs(p, true, out);
 	dump_arcs(p, false, out);
 	if (p->extra_count)

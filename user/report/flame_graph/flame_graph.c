@@ -107,22 +107,6 @@ static double change_of(const struct picture *p, uint32_t node)
 	return share[NEW] - share[OLD];
 }
 
-/*
- * The same as a colour, from -1 to 1: relative to p->scale; without an earlier profile, and with
- * negative values, what is left of the samples of a node where growth and reduction cancel out.
- */
-static double heat_of(const struct picture *p, uint32_t node)
-{
-	double change, heat;
-
-	if (!p->compared)
-		return (double)total_of(p, node, NEW) / (double)(weight_of(p, node, NEW) ?: 1);
-	change = change_of(p, node);
-	heat = sqrt(fmin(1, fabs(change) / p->scale)); /* makes small changes visible */
-
-	return change < 0 ? -heat : heat;
-}
-
 /* Siblings are ordered by width: after one without a width, none has one. */
 static bool is_wide(const struct picture *p, uint32_t node)
 {
@@ -191,8 +175,19 @@ static void print_color(const struct picture *p, uint32_t node)
 	enum thread_state state = thread_state_of(f->name, &reason, &size);
 
 	if (p->compared || p->has_negative) {
-		double heat = heat_of(p, node);
+		/*
+		 * From -1 to 1: the change relative to p->scale; without an earlier profile, and
+		 * with negative values, what is left where growth and reduction cancel out.
+		 */
+		double change = p->compared ? change_of(p, node) : 0;
+		double heat =
+			sqrt(fmin(1, fabs(change) / p->scale)); /* makes small changes visible */
 
+		if (!p->compared)
+			heat = (double)total_of(p, node, NEW) /
+			       (double)(weight_of(p, node, NEW) ?: 1);
+		else if (change < 0)
+			heat = -heat;
 		fprintf(p->out, "hsl(%d,%u%%,%u%%)", heat > 0 ? 12 : 215,
 			(unsigned int)(88 * fmin(1, 8 * fabs(heat))),
 			(unsigned int)(95 - 36 * fabs(heat)));
@@ -452,34 +447,6 @@ static int make_notes(struct picture *p, const struct profile *profile)
 
 /* --- The file --- */
 
-/* SVG is XML: CDATA keeps the script from being parsed as markup. */
-static int print_svg(struct picture *p)
-{
-	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", p->out);
-	if (print_picture(p))
-		return -ENOMEM;
-	fprintf(p->out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
-	return 0;
-}
-
-/* The policy keeps the page from any network access, and allows this script alone. */
-static int print_html(struct picture *p)
-{
-	fprintf(p->out,
-		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"script-src 'sha256-%s'; base-uri 'none'; form-action 'none'\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
-		script_hash);
-	if (print_xml(p->o->title, p->out))
-		return -ENOMEM;
-	fputs("</title>\n</head>\n<body>\n", p->out);
-	if (print_picture(p))
-		return -ENOMEM;
-	fprintf(p->out, "</svg>\n<script>%s</script>\n</body>\n</html>\n", script);
-	return 0;
-}
-
 int flame_graph_print(const struct profile *profile, const struct profile *earlier,
 		      const struct flame_graph_options *o, FILE *out)
 {
@@ -517,7 +484,27 @@ int flame_graph_print(const struct profile *profile, const struct profile *earli
 			p.scale = fmax(p.scale, fabs(change_of(&p, node)));
 	}
 	err = make_notes(&p, profile);
-	err = err ?: o->html ? print_html(&p) : print_svg(&p);
+	if (o->html) /* The policy keeps it from any network access, and allows this script alone.
+		      */
+		fprintf(out,
+			"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+			"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+			"'none'; "
+			"script-src 'sha256-%s'; base-uri 'none'; form-action 'none'\">\n"
+			"<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+			script_hash);
+	else
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+	if (o->html && !err) {
+		err = print_xml(o->title, out);
+		fputs("</title>\n</head>\n<body>\n", out);
+	}
+	err = err ?: print_picture(&p);
+	/* SVG is XML: CDATA keeps the script from being parsed as markup. */
+	fprintf(out,
+		o->html ? "</svg>\n<script>%s</script>\n</body>\n</html>\n"
+			: "<script><![CDATA[\n%s]]></script>\n</svg>\n",
+		script);
 out:
 	free(p.left);
 	free(p.next);

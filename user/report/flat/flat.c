@@ -47,6 +47,7 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	const double all = r->columns->samples, duration_s = f->duration_s;
 	const bool has_cpu = f->cpu_seconds > 0, has_percent = has_cpu && duration_s > 0;
 
+	LOOKS(c, .hot = table_is_hot(row->counts->self, all));
 	row_columns(c, r->view, row);
 	COLUMN(c,
 	       !r->stacks     ? r->columns->title
@@ -103,49 +104,20 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 		COLUMN(c, NULL, "values", 0, values_json(r, row));
 }
 
-static bool is_row_hot(const void *context, size_t number)
-{
-	const struct rows *r = ((const struct flat *)context)->r;
-
-	return table_is_hot(r->rows[number].counts->self, r->columns->samples);
-}
-
 /* Samples of the first `shown` rows. */
 static int64_t shown_samples(const struct rows *r, size_t shown)
 {
 	return shown ? r->rows[shown - 1].cumulative : 0;
 }
 
-/*
- * Whether a value is the wall time, the woken time or the delay of a recording, of which a
- * millisecond is little. Other files may have times of a few nanoseconds.
- */
-static bool is_recorded_time(const struct profile *p, size_t value)
-{
-	return profile_is_recording(p) &&
-	       (value == profile_delay(p) || value == profile_find_value(p, PROFILE_WALL_TYPE) ||
-		value == profile_find_value(p, PROFILE_WOKE_TYPE));
-}
-
-/* Whether 1 % or more is in doubt. Less, as of the first ticks, is in the summary and in JSON. */
-static bool is_doubt_shown(const struct rows *r)
-{
-	magnitude_sum all = 0, doubt = 0;
-
-	for (size_t i = 0; i < r->count; i++) {
-		all += magnitude(r->rows[i].counts[0].self);
-		doubt += magnitude(r->rows[i].counts[r->doubt].self);
-	}
-	return doubt && doubt * 100 >= all;
-}
-
 int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
+	size_t value = profile_value(p, o->rows.value);
+	magnitude_sum all = 0, doubt = 0;
 	struct rows r;
 	struct flat f = { .r = &r };
 	struct table t = {
 		.describe = flat_columns,
-		.is_hot = is_row_hot,
 		.context = &f,
 		.width = o->width,
 		.color = o->color,
@@ -157,12 +129,20 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	/* The account of threads has the CPU time that they really used. */
 	if ((o->cpu_time || (r.view->fields & (ROW_COMM | ROW_TAGS))) && !r.walls &&
 	    !rows_count_calls(p, &o->rows)) {
-		f.cpu_seconds = (double)profile_value_ns(p, profile_value(p, o->rows.value)) / 1e9;
+		f.cpu_seconds = (double)profile_value_ns(p, value) / 1e9;
 		f.duration_s = row_duration(&r, p);
 		f.is_narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
-	f.is_time = is_recorded_time(p, profile_value(p, o->rows.value));
-	f.has_doubt = r.doubt && is_doubt_shown(&r);
+	/* Of which a millisecond is little. Other files may have times of a few nanoseconds. */
+	f.is_time = profile_is_recording(p) && (value == profile_delay(p) ||
+						value == profile_find_value(p, PROFILE_WALL_TYPE) ||
+						value == profile_find_value(p, PROFILE_WOKE_TYPE));
+	/* From 1 % on. Less, as of the first ticks, is in the summary and in JSON. */
+	for (size_t i = 0; i < r.count && r.doubt; i++) {
+		all += magnitude(r.rows[i].counts[0].self);
+		doubt += magnitude(r.rows[i].counts[r.doubt].self);
+	}
+	f.has_doubt = doubt && doubt * 100 >= all;
 	f.has_unknown = r.walls && profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS;
 	if (o->rows.value)
 		rows_drop_zero(&r);

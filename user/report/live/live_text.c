@@ -172,6 +172,7 @@ static void live_columns(struct columns *c, const void *view, size_t number)
 	const struct row *row = row_at(l, number);
 	const struct row_column *all = l->rows.columns;
 
+	LOOKS(c, .hot = table_is_hot(row->counts->self, all->samples));
 	row_columns(c, l->view, row);
 	if (!l->half_life_ns)
 		COLUMN(c, live_title(l), NULL, 0, live_number(l, row->counts->self, c->buffer));
@@ -204,14 +205,6 @@ static void live_row_columns(struct columns *c, const void *view, size_t number)
 	live_columns(c, rows->l, rows->first + number);
 }
 
-static bool is_row_hot(const void *context, size_t number)
-{
-	const struct live_rows *rows = context;
-
-	return table_is_hot(row_at(rows->l, rows->first + number)->counts->self,
-			    rows->l->rows.columns->samples);
-}
-
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
 {
 	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
@@ -220,7 +213,6 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	struct table t = {
 		.describe = live_row_columns,
 		.row_count = count,
-		.is_hot = is_row_hot,
 		.context = &rows,
 		.width = o->width,
 		.is_live = true,

@@ -169,32 +169,31 @@ int live_tree_make(struct live_tree *t, const struct live *l, const char *functi
 	return err ? error_no_memory(e) : 0;
 }
 
-static int save_node(struct live_tree *t, uint32_t node)
-{
-	const struct call_frame *frame = &t->tree.frames[t->tree.nodes[node].frame];
-	struct live_tree_saved *s;
-
-	if (array_reserve(&t->saved, &t->saved_room, t->saved_count + 1, sizeof(*t->saved)))
-		return -ENOMEM;
-	s = &t->saved[t->saved_count++];
-	*s = (struct live_tree_saved){
-		.frame = { strdup(frame->name), strdup(frame->image) },
-		.depth = t->tree.nodes[node].depth,
-		.open = t->open[node],
-		.cursor = node == node_at_cursor(t),
-	};
-	return s->frame.name && s->frame.image ? 0 : -ENOMEM;
-}
-
 int live_tree_save(struct live_tree *t)
 {
 	int err = 0;
 
 	free_saved(t);
 	/* The root is always open; what is closed below others is not remembered. */
-	for (size_t i = 0; i < t->line_count && !err; i++)
-		if (t->lines[i] && (t->open[t->lines[i]] || i == t->cursor))
-			err = save_node(t, t->lines[i]);
+	for (size_t i = 0; i < t->line_count && !err; i++) {
+		const struct call_node *node = &t->tree.nodes[t->lines[i]];
+		const struct call_frame *frame = &t->tree.frames[node->frame];
+		struct live_tree_saved *s;
+
+		if (!t->lines[i] || (!t->open[t->lines[i]] && i != t->cursor))
+			continue;
+		err = array_reserve(&t->saved, &t->saved_room, t->saved_count + 1, sizeof(*s));
+		if (err)
+			break;
+		s = &t->saved[t->saved_count++];
+		*s = (struct live_tree_saved){
+			.frame = { strdup(frame->name), strdup(frame->image) },
+			.depth = node->depth,
+			.open = t->open[t->lines[i]],
+			.cursor = i == t->cursor,
+		};
+		err = s->frame.name && s->frame.image ? 0 : -ENOMEM;
+	}
 	free_made(t);
 	return err;
 }
@@ -396,21 +395,6 @@ int live_tree_path(const struct live_tree *t, struct live_path *path)
 	return 0;
 }
 
-/* How many ancestors of a node, those without a line excluded, have several children. */
-static uint32_t level_of(const struct live_tree *t, uint32_t node)
-{
-	const struct call_node *nodes = t->tree.nodes;
-	uint32_t level = 0;
-
-	for (; nodes[node].parent != CALL_TREE_NONE; node = nodes[node].parent) {
-		uint32_t first = nodes[nodes[node].parent].first_child;
-
-		level += nodes[first].next_sibling != CALL_TREE_NONE &&
-			 (nodes[node].parent || t->path.function);
-	}
-	return level;
-}
-
 /* Prints a text in `room` columns at most, 0: any. Returns its columns, or -ENOMEM. */
 static int print_text(const char *raw, size_t room, FILE *out)
 {
@@ -435,12 +419,17 @@ static int print_node(const struct live_tree *t, const struct live *l, uint32_t 
 	const struct callgraph_cost *count = &t->tree.counts[node];
 	const char *image = frame->named && frame->image[0] ? text_basename(frame->image) : NULL;
 	const char *mark = n->first_child == CALL_TREE_NONE ? "  " : t->open[node] ? "- " : "+ ";
-	uint32_t level = level_of(t, node), most;
+	const struct call_node *nodes = t->tree.nodes;
+	uint32_t level = 0, most;
 	bool hot = table_is_hot(count->self, t->tree.samples[0]);
 	size_t used = t->path.inverted ? 8 + 2 : 2 * 8 + 2, image_room;
 	char total[TEXT_PERCENT_SIZE], self[TEXT_PERCENT_SIZE] = "";
 	int columns;
 
+	/* How many ancestors, those without a line excluded, have several children. */
+	for (uint32_t i = node; nodes[i].parent != CALL_TREE_NONE; i = nodes[i].parent)
+		level += nodes[nodes[nodes[i].parent].first_child].next_sibling != CALL_TREE_NONE &&
+			 (nodes[i].parent || t->path.function);
 	text_percent(total, count->total, t->tree.samples[0]);
 	if (count->self)
 		text_percent(self, count->self, t->tree.samples[0]);

@@ -174,11 +174,6 @@ static double cpu_s(const struct timeline *t, const struct slot *slot)
 	return (double)profile_ticks_ns(t->p, slot->samples) / 1e9;
 }
 
-static double busy_cpus(const struct timeline *t, const struct slot *slot)
-{
-	return cpu_s(t, slot) * 1e9 / (double)(slot->recorded_ns ?: t->o->step_ns);
-}
-
 static void slot_columns(struct columns *c, const void *view, size_t number)
 {
 	const struct timeline *t = view;
@@ -189,7 +184,8 @@ static void slot_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, "samples", "samples", 0, slot->samples);
 	if (profile_tick_ns(t->p)) {
 		COLUMN(c, "cpu s", "cpu_s", 3, cpu_s(t, slot));
-		COLUMN(c, "CPUs", "cpus", 2, busy_cpus(t, slot));
+		COLUMN(c, "CPUs", "cpus", 2,
+		       cpu_s(t, slot) * 1e9 / (double)(slot->recorded_ns ?: t->o->step_ns));
 	}
 	if (t->p->waits.count) {
 		COLUMN(c, "runnable s", "runnable_ns", COLUMN_NS, slot->waits_ns[THREAD_RUNNABLE]);
