@@ -72,14 +72,6 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static bool is_wanted_host(const struct changes_arguments *a, const char *host)
-{
-	for (size_t i = 0; i < a->query.host_count; i++)
-		if (fnmatch(a->query.hosts[i], host, 0) == 0)
-			return true;
-	return !a->query.host_count;
-}
-
 /* Adds one window, or skips it if it is damaged or gone. */
 static int add_window(struct changes *c, const struct changes_arguments *a,
 		      const struct archive_window *w, bool *damaged, struct error *e)
@@ -120,7 +112,11 @@ static int add_windows(struct changes *c, const struct changes_arguments *a, con
 	if (err)
 		return err;
 	for (size_t i = 0; i < count && !err; i++) {
-		if (!is_wanted_host(a, windows[i].host))
+		bool is_wanted = !a->query.host_count;
+
+		for (size_t k = 0; k < a->query.host_count && !is_wanted; k++)
+			is_wanted = fnmatch(a->query.hosts[k], windows[i].host, 0) == 0;
+		if (!is_wanted)
 			continue;
 		if ((!host_added || strcmp(host_added, windows[i].host) != 0) &&
 		    packages_read(packages, directory, windows[i].host))

@@ -122,47 +122,6 @@ out:
 	return code;
 }
 
-/* Compares two profiles. Returns an exit code. */
-static int diff_files(char *const *paths, const struct diff_options *o)
-{
-	struct profile *earlier, *later;
-	struct error e;
-	int code;
-
-	if (tool_read_all(paths, 1, &o->reading, &earlier, &e))
-		return tool_fail(&e);
-	if (tool_read_all(paths + 1, 1, &o->reading, &later, &e)) {
-		code = tool_fail(&e);
-	} else {
-		code = diff_profiles(earlier, later, (const char *const *)paths, o);
-		profile_free(later);
-	}
-	profile_free(earlier);
-	return code;
-}
-
-/*
- * Compares an interval of an archive or a profile with that of --before, or else with the one of
- * equal length before it. Returns an exit code.
- */
-static int diff_intervals(char *path, struct diff_options *o)
-{
-	struct tool_two two;
-	struct error e;
-	int code;
-
-	if (tool_read_two(path, &o->reading, o->before ?: "before", "--before", &two, &e))
-		return tool_fail(&e);
-	/* Of two moments, how much CPU time each took says more than shares of it. */
-	if (o->amount == AMOUNT_AUTO)
-		o->amount = AMOUNT_RATE;
-	code = diff_profiles(two.p[OLD], two.p[NEW],
-			     (const char *const[]){ two.names[OLD], two.names[NEW] }, o);
-	profile_free(two.p[OLD]);
-	profile_free(two.p[NEW]);
-	return code;
-}
-
 static int run_diff(int argc, char **argv)
 {
 	struct diff_options o = { .view.limit = -1 };
@@ -171,11 +130,12 @@ static int run_diff(int argc, char **argv)
 		.what = "rows that are no code: they call nothing",
 		.options = "children",
 	};
-	const char *wrong = NULL;
+	const char *wrong = NULL, *names[SIDES];
+	struct tool_two two = { 0 };
 	char **paths;
 	struct error e;
 	bool intervals;
-	int count;
+	int count, err = 0;
 	int first, code = tool_options(&diff_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -200,9 +160,26 @@ static int run_diff(int argc, char **argv)
 	ignored.applies = o.view.rows.view && !(o.view.rows.view->fields & ROW_CODE);
 	if (tool_check_ignored(&diff_command, &ignored, 1, first, argv, &e))
 		return tool_fail(&e);
-	if (intervals)
-		return diff_intervals(count ? paths[0] : (char *)query_archive(), &o);
-	return diff_files(paths, &o);
+	if (intervals) {
+		/* With that of --before, or else with the one of equal length before it. */
+		if (tool_read_two(count ? paths[0] : (char *)query_archive(), &o.reading,
+				  o.before ?: "before", "--before", &two, &e))
+			return tool_fail(&e);
+		names[OLD] = two.names[OLD];
+		names[NEW] = two.names[NEW];
+		/* Of two moments, how much CPU time each took says more than shares of it. */
+		if (o.amount == AMOUNT_AUTO)
+			o.amount = AMOUNT_RATE;
+	} else {
+		for (size_t side = 0; side < SIDES && !err; side++) {
+			err = tool_read_all(&paths[side], 1, &o.reading, &two.p[side], &e);
+			names[side] = paths[side];
+		}
+	}
+	code = err ? tool_fail(&e) : diff_profiles(two.p[OLD], two.p[NEW], names, &o);
+	profile_free(two.p[OLD]);
+	profile_free(two.p[NEW]);
+	return code;
 }
 
 static const struct option_group groups[] = {

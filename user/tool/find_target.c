@@ -95,20 +95,6 @@ static bool has_name(const struct candidate *c, const char *name)
 	       (first == size || (first == size + 1 && base[size] == ':'));
 }
 
-/* This program and those that have started it: sudo and shells have its command line in theirs. */
-static size_t list_ancestors(pid_t *pids, size_t max)
-{
-	struct proc_stat stat = { .parent = getpid() };
-	size_t count = 0;
-
-	while (stat.parent > 0 && count < max) {
-		pids[count++] = stat.parent;
-		if (proc_read_stat(stat.parent, &stat))
-			break;
-	}
-	return count;
-}
-
 /* What names processes, and what was found. */
 struct wanted {
 	char *name;	      /* NULL: the pattern */
@@ -122,23 +108,6 @@ struct wanted {
 	bool several; /* there are several of these */
 	char pids[16 * MOST_PRINTED];
 };
-
-static int take_candidate(struct tool_target *t, const struct candidate *c, struct wanted *wanted,
-			  struct error *e)
-{
-	size_t used = strlen(wanted->pids);
-
-	wanted->found++;
-	if (wanted->found <= MOST_PRINTED)
-		snprintf(wanted->pids + used, sizeof(wanted->pids) - used, "%s%d", used ? ", " : "",
-			 c->pid);
-	if (wanted->is_pid || tool_is_target(t, c->pid))
-		return 0;
-	if (t->pid_count == TARGET_MOST_PIDS)
-		return error_set(e, 0, "more than %d processes are meant", TARGET_MOST_PIDS);
-	t->pids[t->pid_count++] = c->pid;
-	return 0;
-}
 
 /* True for php-fpm8.2 and php-fpm, gcc-12 and gcc. */
 static bool is_version_of(const char *comm, const char *name)
@@ -168,7 +137,19 @@ static int look_at(struct tool_target *t, const struct candidate *c, struct want
 				: !is_ancestor && regexec(w->regex, of_kernel, 0, NULL, 0) == 0;
 
 		if (takes) {
-			err = take_candidate(t, c, w, e);
+			size_t used = strlen(w->pids);
+
+			w->found++;
+			if (w->found <= MOST_PRINTED)
+				snprintf(w->pids + used, sizeof(w->pids) - used, "%s%d",
+					 used ? ", " : "", c->pid);
+			if (w->is_pid || tool_is_target(t, c->pid))
+				continue;
+			if (t->pid_count == TARGET_MOST_PIDS)
+				err = error_set(e, 0, "more than %d processes are meant",
+						TARGET_MOST_PIDS);
+			else
+				t->pids[t->pid_count++] = c->pid;
 		} else if (w->name && !w->is_pid) {
 			if (is_version_of(c->comm, w->name)) {
 				w->several |= *w->versioned && strcmp(w->versioned, c->comm) != 0;
@@ -188,10 +169,18 @@ static int look_at_all(struct tool_target *t, struct wanted *wanted, size_t coun
 {
 	struct candidate *c = malloc(sizeof(*c));
 	DIR *directory = opendir("/proc");
+	/* This program and those that have started it: sudo and shells have its command line in
+	 * theirs. */
+	struct proc_stat stat = { .parent = getpid() };
 	pid_t ancestors[64];
-	size_t ancestor_count = list_ancestors(ancestors, 64);
+	size_t ancestor_count = 0;
 	int err = 0;
 
+	while (stat.parent > 0 && ancestor_count < 64) {
+		ancestors[ancestor_count++] = stat.parent;
+		if (proc_read_stat(stat.parent, &stat))
+			break;
+	}
 	if (!c)
 		err = error_no_memory(e);
 	else if (!directory)
@@ -226,18 +215,6 @@ static int find_none(const struct wanted *w, const struct tool_target *t, struct
 	else
 		error_hint(e, "list command lines with: ps -ef");
 	return -ESRCH;
-}
-
-/* What a name is found by, and its processes. */
-static void report_found(const struct wanted *w, const struct tool_target *t)
-{
-	const char *what = w->name ?: t->pgrep;
-
-	if (w->found == 1)
-		tool_warn("\"%s\" is process %s", what, w->pids);
-	else
-		tool_warn("\"%s\" is %zu processes: %s%s", what, w->found, w->pids,
-			  w->found > MOST_PRINTED ? ", ..." : "");
 }
 
 static int add_group(struct tool_target *t, const char *path, struct error *e)
@@ -496,7 +473,13 @@ int tool_find_target(struct tool_target *t, bool quiet, struct error *e)
 		} else if (!w->is_pid && !w->found) {
 			err = find_none(w, t, e);
 		} else if (!w->is_pid && !quiet) {
-			report_found(w, t);
+			const char *what = w->name ?: t->pgrep;
+
+			if (w->found == 1)
+				tool_warn("\"%s\" is process %s", what, w->pids);
+			else
+				tool_warn("\"%s\" is %zu processes: %s%s", what, w->found, w->pids,
+					  w->found > MOST_PRINTED ? ", ..." : "");
 		}
 	}
 	for (size_t i = 0; i < count; i++)

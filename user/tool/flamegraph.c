@@ -38,36 +38,24 @@ struct flamegraph_options {
 	struct tool_reading reading;
 };
 
-/* Stores the number of a word in a list that ends with NULL, counted from 1. */
-static int parse_word(const char *option, const char *value, const char *const *words, int *member,
-		      struct error *e)
-{
-	char names[64] = "";
-	size_t used = 0;
-
-	for (int i = 0; words[i]; i++) {
-		if (strcmp(value, words[i]) == 0) {
-			*member = i + 1;
-			return 0;
-		}
-		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-				 words[i]);
-	}
-	return error_set(e, 0, "%s takes one of %s, not \"%s\"", option, names, value);
-}
-
 static int parse_format(const char *value, void *member, struct error *e)
 {
-	static const char *const words[] = { "svg", "html", NULL };
+	static const char *const words[] = { [FORM_SVG] = "svg", [FORM_HTML] = "html" };
+	int form = tool_find_word("--format", value, words, sizeof(words) / sizeof(*words), e);
 
-	return parse_word("--format", value, words, member, e);
+	*(enum form *)member = form < 0 ? FORM_BY_NAME : (enum form)form;
+	return form < 0 ? form : 0;
 }
 
 static int parse_by(const char *value, void *member, struct error *e)
 {
-	static const char *const words[] = { "function", "process", "thread", NULL };
+	static const char *const words[] = { [ROOTS_FUNCTIONS] = "function",
+					     [ROOTS_PROCESSES] = "process",
+					     [ROOTS_THREADS] = "thread" };
+	int by = tool_find_word("--by", value, words, sizeof(words) / sizeof(*words), e);
 
-	return parse_word("--by", value, words, member, e);
+	*(enum roots *)member = by < 0 ? ROOTS_BY_PROFILE : (enum roots)by;
+	return by < 0 ? by : 0;
 }
 
 /* clang-format off */

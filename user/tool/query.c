@@ -93,30 +93,20 @@ static int parse_time(const char *option, const char *text, bool later,
 	return error_usage(e, WHEN_FORMS, "%s takes a time, not \"%s\"", option, text);
 }
 
-/* How --since, --until, --around and --for may go together. */
-static int check_options(const struct tool_query *q, struct error *e)
-{
-	if (q->around && (q->since || q->until))
-		error_set_kind(e, ERROR_USAGE, 0, "--around excludes --since and --until");
-	else if (q->for_ns && q->since && q->until)
-		error_set_kind(e, ERROR_USAGE, 0, "--for, --since and --until are one too many");
-	else if (q->for_ns && !q->since && !q->until && !q->around)
-		error_set_kind(e, ERROR_USAGE, 0, "--for needs --around, --since or --until");
-	else
-		return 0;
-	error_hint(e, "--around 14:03:02.3 --for 200ms, or --since 14:03 --for 10s");
-	return -EINVAL;
-}
-
 /* Sets *i, which is all that there is, to the times that are asked for. */
 static int find_interval(const struct tool_query *q, const struct when_clock *clock,
 			 struct time_interval *i, struct error *e)
 {
+	static const char hint[] = "--around 14:03:02.3 --for 200ms, or --since 14:03 --for 10s";
 	uint64_t middle_ns, length_ns = q->for_ns ?: NS_PER_S;
-	int err = check_options(q, e);
+	int err = 0;
 
-	if (err)
-		return err;
+	if (q->around && (q->since || q->until))
+		return error_usage(e, hint, "--around excludes --since and --until");
+	if (q->for_ns && q->since && q->until)
+		return error_usage(e, hint, "--for, --since and --until are one too many");
+	if (q->for_ns && !q->since && !q->until && !q->around)
+		return error_usage(e, hint, "--for needs --around, --since or --until");
 	if (q->around) {
 		err = parse_time("--around", q->around, false, clock, &middle_ns, e);
 		if (err)

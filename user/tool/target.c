@@ -91,26 +91,20 @@ int tool_option_frequency(const char *value, void *member, struct error *e)
 
 void tool_list_events(char *text, size_t size)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < CAPTURE_EVENTS && used < size; i++)
-		used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-				 capture_event_names[i]);
+	tool_list_words(capture_event_names, CAPTURE_EVENTS, text, size);
 }
 
 int tool_option_event(const char *value, void *member, struct error *e)
 {
-	char names[TOOL_LIST_SIZE];
+	int event;
 
 	if (strcmp(value, "task-clock") == 0) /* perf's, which ticks for one thread */
 		value = capture_event_names[CAPTURE_CPU_CLOCK];
-	for (size_t i = 0; i < CAPTURE_EVENTS; i++)
-		if (strcmp(value, capture_event_names[i]) == 0) {
-			*(enum capture_event *)member = i;
-			return 0;
-		}
-	tool_list_events(names, sizeof(names));
-	return error_set(e, 0, "-e takes one of %s, not \"%s\"", names, value);
+	event = tool_find_word("-e", value, capture_event_names, CAPTURE_EVENTS, e);
+	if (event < 0)
+		return event;
+	*(enum capture_event *)member = event;
+	return 0;
 }
 
 int tool_option_call_graph(const char *value, void *member, struct error *e)

@@ -154,13 +154,31 @@ void tool_list_kinds(char *text, size_t size)
 	snprintf(text + used, size - used, ", container, cpu, title, unit, user");
 }
 
-static void list_states(char *text, size_t size)
+void tool_list_words(const char *const *words, size_t count, char *text, size_t size)
 {
 	size_t used = 0;
 
-	for (int i = 0; i < THREAD_STATES && used < size; i++)
-		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "",
-				 thread_state_options[i]);
+	for (size_t i = 0; i < count && used < size; i++)
+		if (words[i])
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 words[i]);
+}
+
+int tool_find_word(const char *option, const char *value, const char *const *words, size_t count,
+		   struct error *e)
+{
+	char list[TOOL_LIST_SIZE];
+
+	for (size_t i = 0; i < count; i++)
+		if (words[i] && strcmp(value, words[i]) == 0)
+			return i;
+	tool_list_words(words, count, list, sizeof(list));
+	return error_set(e, 0, "%s takes one of %s, not \"%s\"", option, list, value);
+}
+
+static void list_states(char *text, size_t size)
+{
+	tool_list_words(thread_state_options, THREAD_STATES, text, size);
 }
 
 /* For what threads wait; not for a CPU, which is a state. */
@@ -172,12 +190,7 @@ static const char *const reasons[] = {
 
 static void list_reasons(char *text, size_t size)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < WAIT_REASONS && used < size; i++)
-		if (reasons[i])
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 reasons[i]);
+	tool_list_words(reasons, WAIT_REASONS, text, size);
 }
 
 /* What --help prints below the options, where the completion finds it. */
@@ -394,29 +407,20 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 
 int tool_option_state(const char *value, void *member, struct error *e)
 {
-	unsigned int *states = member;
-	char list[TOOL_LIST_SIZE];
+	int state = tool_find_word("--state", value, thread_state_options, THREAD_STATES, e);
 
-	for (int i = 0; i < THREAD_STATES; i++)
-		if (strcmp(value, thread_state_options[i]) == 0) {
-			*states |= 1U << i;
-			return 0;
-		}
-	list_states(list, sizeof(list));
-	return error_set(e, 0, "--state takes one of %s, not \"%s\"", list, value);
+	if (state < 0)
+		return state;
+	*(unsigned int *)member |= 1U << state;
+	return 0;
 }
 
 int tool_option_reason(const char *value, void *member, struct error *e)
 {
-	char list[TOOL_LIST_SIZE];
+	int reason = tool_find_word("--reason", value, reasons, WAIT_REASONS, e);
 
-	for (size_t i = 0; i < WAIT_REASONS; i++)
-		if (reasons[i] && strcmp(value, reasons[i]) == 0) {
-			*(const char **)member = value;
-			return 0;
-		}
-	list_reasons(list, sizeof(list));
-	return error_set(e, 0, "--reason takes one of %s, not \"%s\"", list, value);
+	*(const char **)member = value;
+	return reason < 0 ? reason : 0;
 }
 
 int tool_option_idle(const char *value, void *member, struct error *e)

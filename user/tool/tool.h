@@ -198,6 +198,13 @@ int tool_read_two(char *path, const struct tool_reading *reading, const char *ot
 
 #define TOOL_LIST_SIZE 256 /* of texts that list the words of an option */
 
+/* Writes words, of which some may be NULL: "on, off". */
+void tool_list_words(const char *const *words, size_t count, char *text, size_t size);
+
+/* Returns the number of the word that an option has as its value, or -EINVAL with e set. */
+int tool_find_word(const char *option, const char *value, const char *const *words, size_t count,
+		   struct error *e);
+
 /* Writes the names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
 void tool_list_kinds(char *text, size_t size); /* of rows of top */

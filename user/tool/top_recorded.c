@@ -26,21 +26,6 @@ int recorded_option_sort(const char *value, void *member, struct error *e)
 			 value);
 }
 
-/* --value delay, and a table sorted by it, need a profile that has it. */
-static int check_profile(const struct recorded *r, const struct profile *p, const char *name,
-			 struct error *e)
-{
-	int err = tool_check_value(p, r->value, e) ?: tool_check_tag(p, r->view, e);
-
-	if (!err && r->sort == LIVE_BY_DELAY)
-		err = tool_check_value(p, PROFILE_DELAY_TYPE, e);
-	if (!err && r->states && !p->wall_count) {
-		err = error_set(e, 0, "%s: it has no states of threads", name);
-		error_hint(e, "profiltool record --wall records them");
-	}
-	return err;
-}
-
 int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int count,
 		  struct error *e)
 {
@@ -77,7 +62,13 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 	else
 		snprintf(name, sizeof(name), "%s%s%s", tool_input_name(in.paths[0]),
 			 *when ? ", " : "", when);
-	err = check_profile(r, p, name, e);
+	err = tool_check_value(p, r->value, e) ?: tool_check_tag(p, r->view, e);
+	if (!err && r->sort == LIVE_BY_DELAY)
+		err = tool_check_value(p, PROFILE_DELAY_TYPE, e);
+	if (!err && r->states && !p->wall_count) {
+		err = error_set(e, 0, "%s: it has no states of threads", name);
+		error_hint(e, "profiltool record --wall records them");
+	}
 	err = err ?: tool_filter(p, &r->filter, r->value, &r->filtered, e);
 	if (err) {
 		profile_free(p);

@@ -359,34 +359,33 @@ static int note_stack(void *context, const struct profile_labels *l, uint32_t nu
 	return 0;
 }
 
-/* Sets how many locations each owner may have, by how many frames there are. */
-static void limit_locations(struct changes_reading *r)
-{
-	uint64_t *sizes = calloc(r->count + 1, sizeof(*sizes)), most = OTHERS_LOCATIONS / r->count;
-	size_t count = 0;
-
-	for (size_t i = 0; i < r->count && sizes; i++)
-		if (r->owners[i].name.text)
-			sizes[count++] = r->owners[i].limit;
-	if (sizes)
-		most = share_out(sizes, count, OTHERS_LOCATIONS);
-	free(sizes);
-	for (size_t i = 0; i < r->count; i++) {
-		struct reading_owner *o = &r->owners[i];
-		uint64_t own = o->name.is_container ? CONTAINER_LOCATIONS : USER_LOCATIONS;
-
-		o->limit = !o->name.text ? SYSTEM_LOCATIONS : most < own ? most : own;
-	}
-	r->has_limits = true;
-}
-
 static bool keep_stack(void *context, uint32_t number, size_t locations)
 {
 	struct changes_reading *r = context;
 	struct reading_owner *o = &r->owners[r->of_labels[number] - 1];
 
-	if (!r->has_limits)
-		limit_locations(r);
+	if (!r->has_limits) {
+		/* How many locations each owner may have, by how many frames there are. */
+		uint64_t *sizes = calloc(r->count + 1, sizeof(*sizes));
+		uint64_t most = OTHERS_LOCATIONS / r->count;
+		size_t count = 0;
+
+		for (size_t i = 0; i < r->count && sizes; i++)
+			if (r->owners[i].name.text)
+				sizes[count++] = r->owners[i].limit;
+		if (sizes)
+			most = share_out(sizes, count, OTHERS_LOCATIONS);
+		free(sizes);
+		for (size_t i = 0; i < r->count; i++) {
+			const struct name *name = &r->owners[i].name;
+			uint64_t own = name->is_container ? CONTAINER_LOCATIONS : USER_LOCATIONS;
+
+			r->owners[i].limit = !name->text  ? SYSTEM_LOCATIONS
+					     : most < own ? most
+							  : own;
+		}
+		r->has_limits = true;
+	}
 	if (o->kept + locations > o->limit && locations)
 		return false;
 	o->kept += locations;
@@ -570,7 +569,7 @@ static bool process_equal(const void *array, uint32_t number, const void *key)
 	return ((const struct changes_process *)array)[number].pid == *(const uint32_t *)key;
 }
 
-static int compare_processes(const void *one, const void *other)
+int changes_compare_processes(const void *one, const void *other)
 {
 	const struct changes_process *a = one, *b = other;
 
@@ -587,7 +586,7 @@ static int join_processes(const struct window *w, struct changes_service *s)
 	size_t kept = 0;
 	int err = 0;
 
-	qsort(s->processes, s->process_count, sizeof(*s->processes), compare_processes);
+	qsort(s->processes, s->process_count, sizeof(*s->processes), changes_compare_processes);
 	for (size_t i = 0; i < s->process_count; i++) {
 		struct changes_process p = s->processes[i];
 
@@ -736,17 +735,6 @@ static int64_t ticks_ns(const struct window *w, int64_t ticks)
 	return ticks < 0 ? -ns : ns;
 }
 
-/* Whether a sample's function has no name of its own, but one like [python] or [others]. */
-static bool is_nameless(const struct profile *p, const struct profile_sample *sample)
-{
-	const struct profile_location *l;
-
-	if (!sample->depth)
-		return true;
-	l = &p->locations[p->frames[sample->first_frame]];
-	return l->line_count && *p->functions[p->lines[l->first_line].function].name == '[';
-}
-
 /* What is added up of one service in a window. */
 struct image_ticks {
 	uint64_t *ticks;   /* of each image: with it in their stacks */
@@ -791,6 +779,7 @@ static int add_service(struct window *w, const uint32_t *samples, size_t count,
 		const int64_t *values = &p->values[samples[i] * p->value_type_count];
 		const struct profile_labels *l =
 			sample->labels < p->label_count ? &p->labels[sample->labels] : NULL;
+		const struct profile_location *leaf;
 		int64_t ticks = values[w->samples];
 
 		if (ticks <= 0)
@@ -802,7 +791,10 @@ static int add_service(struct window *w, const uint32_t *samples, size_t count,
 		add_u64(&cell->ticks, ticks);
 		if (l && profile_tag_text(l, TAG_INCOMPLETE))
 			add_u64(&cell->cut, ticks);
-		if (is_nameless(p, sample))
+		/* Or its function has no name of its own, but one like [python] or [others]. */
+		leaf = sample->depth ? &p->locations[p->frames[sample->first_frame]] : NULL;
+		if (!leaf || (leaf->line_count &&
+			      *p->functions[p->lines[leaf->first_line].function].name == '['))
 			add_u64(&cell->nameless, ticks);
 		/* As of stacks that were not read. */
 		w->c->data->owners[s->owner].left_out |= !sample->depth;
@@ -1068,33 +1060,6 @@ static bool is_forgotten(const struct window *w, const struct changes_function *
 		f->cells.cells[f->cells.count - 1].block != w->block);
 }
 
-/* How much memory these functions take that would be kept. */
-static size_t bytes_kept(const struct window *w, const uint32_t *functions, size_t count,
-			 int64_t few)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct changes_function *f = &w->c->data->functions[functions[i]];
-
-		bytes += is_forgotten(w, f, few) ? 0 : function_bytes(f);
-	}
-	return bytes;
-}
-
-/* Removes the callers that have no new number, and numbers the others anew. */
-static void renumber_callers(struct changes_function *f, const uint32_t *numbers)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < f->caller_count; i++) {
-		f->callers[kept] = f->callers[i];
-		f->callers[kept].number = numbers[f->callers[i].number];
-		kept += f->callers[kept].number != INDEX_NONE;
-	}
-	f->caller_count = kept;
-}
-
 /* Sets how many bytes each owner of this host may keep, and returns whether one has more. */
 static bool set_limits(struct changes_data *d, uint64_t *sizes)
 {
@@ -1146,9 +1111,17 @@ static int set_few(const struct window *w, uint32_t *functions)
 
 		if (o->bytes <= o->limit)
 			continue;
-		for (o->few = 2; o->few < INT64_MAX / 4; o->few *= 2)
-			if (bytes_kept(w, functions + first, ends[i] - first, o->few) <= o->limit)
+		for (o->few = 2; o->few < INT64_MAX / 4; o->few *= 2) {
+			size_t kept = 0;
+
+			for (size_t k = first; k < ends[i]; k++) {
+				const struct changes_function *f = &d->functions[functions[k]];
+
+				kept += is_forgotten(w, f, o->few) ? 0 : function_bytes(f);
+			}
+			if (kept <= o->limit)
 				break;
+		}
 		o->left_out |= o->few > FEW_TICKS;
 	}
 	free(ends);
@@ -1190,8 +1163,14 @@ static int forget_rare(const struct window *w)
 	for (size_t i = 0; i < kept && !err; i++) {
 		struct changes_function *f = &d->functions[i];
 		const struct function_key key = { f->service, f->function, f->image };
+		size_t callers = 0;
 
-		renumber_callers(f, numbers);
+		for (size_t k = 0; k < f->caller_count; k++) {
+			f->callers[callers] = f->callers[k];
+			f->callers[callers].number = numbers[f->callers[k].number];
+			callers += f->callers[callers].number != INDEX_NONE;
+		}
+		f->caller_count = callers;
 		err = index_add(&d->function_index, function_hash(&key), i);
 	}
 out:
@@ -1271,21 +1250,6 @@ static const struct changes_metric *metric_of(const struct changes_service *s,
 	return NULL;
 }
 
-static bool is_on_both_sides(const struct changes_data *d, const struct changes_service *s,
-			     uint64_t at_ns)
-{
-	return s->cell_count && d->blocks[s->cells[0].block].start_ns < at_ns &&
-	       d->blocks[s->cells[s->cell_count - 1].block].limit_ns > at_ns;
-}
-
-static void name_packages(struct change *change, const struct archive_packages *packages)
-{
-	for (size_t i = 0; packages && i < change->image_count; i++)
-		for (int side = 0; side < CHANGE_SIDES; side++)
-			change->images[i].packages[side] =
-				packages_find(packages, change->images[i].builds[side]);
-}
-
 /* By service and image. */
 static int compare_functions(const void *one, const void *other, void *context)
 {
@@ -1358,6 +1322,7 @@ static int find_changes(struct changes *c, size_t *room, uint32_t number,
 {
 	struct changes_service *s = &c->data->services[number];
 	struct changes_owner *owner = &c->data->owners[s->owner];
+	const struct changes_block *blocks = c->data->blocks;
 	const struct changes_metric *metric = metric_of(s, o);
 	size_t first = c->count, most = SIZE_MAX;
 	int err = 0;
@@ -1370,7 +1335,8 @@ static int find_changes(struct changes *c, size_t *room, uint32_t number,
 	}
 	if (!o->at_ns) {
 		err = changes_find_deploys(c, room, number);
-	} else if (is_on_both_sides(c->data, s, o->at_ns)) {
+	} else if (s->cell_count && blocks[s->cells[0].block].start_ns < o->at_ns &&
+		   blocks[s->cells[s->cell_count - 1].block].limit_ns > o->at_ns) {
 		struct change *change = changes_append(c, room, number);
 
 		if (!change)
@@ -1389,8 +1355,13 @@ static int find_changes(struct changes *c, size_t *room, uint32_t number,
 	}
 	owner->change_count += c->count - first;
 	for (size_t k = first; k < c->count; k++) {
-		c->changes[k].metric = metric;
-		name_packages(&c->changes[k], o->packages);
+		struct change *change = &c->changes[k];
+
+		change->metric = metric;
+		for (size_t i = 0; o->packages && i < change->image_count; i++)
+			for (int side = 0; side < CHANGE_SIDES; side++)
+				change->images[i].packages[side] =
+					packages_find(o->packages, change->images[i].builds[side]);
 	}
 	return err;
 }

@@ -120,7 +120,7 @@ struct change {
 	bool asked; /* by the caller, not found */
 	bool restarted;
 	struct change_image *images;
-	size_t image_count;
+	size_t image_count, image_room;
 	struct change_span spans[CHANGE_SIDES];
 	/*
 	 * What is not compared, as it is not as complete on both sides: callers and all that is

@@ -156,6 +156,9 @@ static inline bool changes_is_system(const struct changes_data *d, const struct 
 	return !d->owners[s->owner].name;
 }
 
+/* By when they began, for qsort(3). */
+int changes_compare_processes(const void *one, const void *other);
+
 /* Appends a change of a service. Returns it, or NULL: no memory. */
 struct change *changes_append(struct changes *c, size_t *room, uint32_t service);
 

@@ -94,13 +94,6 @@ static int find_builds(const struct changes_service *s, struct replaced_list *l)
 	return err;
 }
 
-static int compare_processes(const void *one, const void *other)
-{
-	const struct changes_process *a = one, *b = other;
-
-	return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
-}
-
 /*
  * A service is restarted when all of its lasting processes are others than before. Both may have
  * ticks in the window in which that was, which is long when windows were merged.
@@ -111,7 +104,8 @@ static int find_restarts(struct changes_service *s, struct replaced_list *l)
 	int err = 0;
 
 	if (s->process_count)
-		qsort(s->processes, s->process_count, sizeof(*s->processes), compare_processes);
+		qsort(s->processes, s->process_count, sizeof(*s->processes),
+		      changes_compare_processes);
 	index_free(&s->process_index); /* of another order */
 	for (size_t i = 0; i < s->process_count && !err; i++) {
 		const struct changes_process *p = &s->processes[i];
@@ -142,23 +136,6 @@ static int compare_changes(const void *one, const void *other)
 	const struct change *a = one, *b = other;
 
 	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
-}
-
-static int add_image(struct change *change, const struct replaced *r)
-{
-	struct change_image *images =
-		realloc(change->images, (change->image_count + 1) * sizeof(*images));
-
-	if (!images)
-		return -ENOMEM;
-	change->images = images;
-	images += change->image_count++;
-	*images = (struct change_image){ .name = r->new->image };
-	images->part = fmax((double)r->old->ticks / (double)r->old->all,
-			    (double)r->new->ticks / (double)r->new->all);
-	strcpy(images->builds[BEFORE], r->old->id);
-	strcpy(images->builds[AFTER], r->new->id);
-	return 0;
 }
 
 int changes_find_deploys(struct changes *c, size_t *room, uint32_t service)
@@ -192,10 +169,22 @@ int changes_find_deploys(struct changes *c, size_t *room, uint32_t service)
 			change->begin_ns = r->begin_ns;
 		if (r->rolling && r->end_ns > change->end_ns)
 			change->end_ns = r->end_ns;
-		if (r->new)
-			err = add_image(change, r);
-		else
+		if (r->new) {
+			struct change_image *image;
+
+			err = array_reserve(&change->images, &change->image_room,
+					    change->image_count + 1, sizeof(*image));
+			if (err)
+				break;
+			image = &change->images[change->image_count++];
+			image->name = r->new->image;
+			image->part = fmax((double)r->old->ticks / (double)r->old->all,
+					   (double)r->new->ticks / (double)r->new->all);
+			strcpy(image->builds[BEFORE], r->old->id);
+			strcpy(image->builds[AFTER], r->new->id);
+		} else {
 			change->restarted = true;
+		}
 	}
 	if (c->count > first)
 		qsort(c->changes + first, c->count - first, sizeof(*c->changes), compare_changes);

@@ -591,16 +591,6 @@ static bool is_replaced(const struct changes *c, size_t number, const char *imag
 	return false;
 }
 
-static double sum_of(const struct changes_cells *c, const struct side *side)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < c->count; i++)
-		if (side->parts[c->cells[i].block])
-			sum += (double)c->cells[i].self;
-	return sum;
-}
-
 /*
  * Chooses the functions of a change that may be compared: not those of an image that another deploy
  * replaced meanwhile, nor of one whose functions have names on one side alone.
@@ -624,8 +614,12 @@ static void exclude(struct judge *j, size_t number, const struct side *sides)
 			if (strcmp(f->image, image) != 0)
 				break;
 			for (int k = 0; k < CHANGE_SIDES; k++) {
-				double sum = sum_of(&f->cells, &sides[k]) / sides[k].sum;
+				double sum = 0;
 
+				for (size_t i = 0; i < f->cells.count; i++)
+					if (sides[k].parts[f->cells.cells[i].block])
+						sum += (double)f->cells.cells[i].self;
+				sum /= sides[k].sum;
 				all[k] += sum;
 				nameless[k] += f->function ? 0 : sum;
 			}
@@ -783,18 +777,6 @@ static void measure_side(const struct judge *j, const struct change *change,
 		}
 }
 
-/* Joins parts that follow each other to REQUEST_PARTS. */
-static void join_parts(struct measure_parts *m)
-{
-	struct measure_parts joined = { .count = REQUEST_PARTS };
-
-	for (size_t i = 0; i < m->count; i++) {
-		joined.of[i * REQUEST_PARTS / m->count] += m->of[i];
-		joined.all[i * REQUEST_PARTS / m->count] += m->all[i];
-	}
-	*m = joined;
-}
-
 /* How long the rest of the system waited, and made wait, meanwhile: as of the measures. */
 static void measure_elsewhere(const struct judge *j, struct change *change, enum change_side number,
 			      const struct side *side)
@@ -891,10 +873,15 @@ static void measure_change(struct judge *j, struct change *change, const struct 
 				break;
 			s[k] = ratio_of(parts.of, parts.all, parts.count);
 			if (i == MEASURE_PER_REQUEST) {
+				double of[REQUEST_PARTS] = { 0 }, all[REQUEST_PARTS] = { 0 };
 				double last = s[k].last;
 
-				join_parts(&parts);
-				s[k] = ratio_of(parts.of, parts.all, parts.count);
+				/* Parts that follow each other are joined. */
+				for (size_t n = 0; n < parts.count; n++) {
+					of[n * REQUEST_PARTS / parts.count] += parts.of[n];
+					all[n * REQUEST_PARTS / parts.count] += parts.all[n];
+				}
+				s[k] = ratio_of(of, all, REQUEST_PARTS);
 				s[k].last = last;
 			}
 			/* What was waited is known exactly; CPU time by ticks is not. */
@@ -1055,24 +1042,6 @@ static void count_candidate(struct candidate *candidate, double difference, stru
 	*(difference > 0 ? &balance->more : &balance->less) += fabs(difference);
 }
 
-/*
- * Counts what the other functions of the same caller cost less, or more: where that is called more
- * often, or less, they may have given time to this one, or got it from this, and not differ in the
- * service's time by more than chance.
- */
-static void count_siblings(struct judge *j, const struct candidate *differs,
-			   struct balance *balance)
-{
-	for (size_t i = first_candidate(j, differs->change);
-	     i < j->ends[differs->change - j->first_change] && differs->caller; i++) {
-		struct candidate *one = &j->candidates[i];
-
-		if (!one->row.total && one->caller &&
-		    one->caller->number == differs->caller->number && !one->alike && !one->counted)
-			count_candidate(one, one->moved, balance);
-	}
-}
-
 /* Whether a deploy has added it to what its caller does, or removed it. */
 static bool is_addition(const struct candidate *candidate)
 {
@@ -1175,9 +1144,24 @@ static int conclude(struct judge *j, uint32_t number)
 			balance.after += row->percent[AFTER];
 		}
 	}
-	for (size_t i = first; i < end; i++)
-		if (j->candidates[i].differs && !j->candidates[i].row.total)
-			count_siblings(j, &j->candidates[i], &balance);
+	/*
+	 * Count what the other functions of the same caller cost less, or more: where that is
+	 * called more often, or less, they may have given time to this one, or got it from this,
+	 * and not differ in the service's time by more than chance.
+	 */
+	for (size_t i = first; i < end; i++) {
+		const struct changes_caller *caller = j->candidates[i].caller;
+
+		if (!j->candidates[i].differs || j->candidates[i].row.total || !caller)
+			continue;
+		for (size_t k = first; k < end; k++) {
+			struct candidate *one = &j->candidates[k];
+
+			if (!one->row.total && one->caller &&
+			    one->caller->number == caller->number && !one->alike && !one->counted)
+				count_candidate(one, one->moved, &balance);
+		}
+	}
 	if (rows) {
 		change->outcome = outcome(&balance, j->o->least_percent, scale_error);
 		/* Then all that differs is in totals, or alike. */

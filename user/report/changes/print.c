@@ -122,11 +122,6 @@ static void print_head(const struct change *change, FILE *out)
 	fputc('\n', out);
 }
 
-static double cpus(const struct change_span *span)
-{
-	return span->recorded_ns ? span->cpu_ns / (double)span->recorded_ns : 0;
-}
-
 static void print_span(const char *name, const struct change_span *span, FILE *out)
 {
 	char text[TEXT_PERCENT_SIZE];
@@ -137,7 +132,7 @@ static void print_span(const char *name, const struct change_span *span, FILE *o
 		return;
 	}
 	print_interval(span->since_ns, span->until_ns, out);
-	text_decimal(text, cpus(span));
+	text_decimal(text, span->recorded_ns ? span->cpu_ns / (double)span->recorded_ns : 0);
 	fprintf(out, ", %s CPUs", text);
 }
 
@@ -218,6 +213,7 @@ static void change_columns(struct columns *c, const void *view, size_t number)
 	const unsigned int names = COLUMN_NAMES | COLUMN_TEXT,
 			   decimals = 2 | COLUMN_JSON_DECIMALS(3);
 
+	LOOKS(c, .hot = row->difference > 0);
 	COLUMN(c, "what", NULL, names, row->total ? "total" : "self");
 	COLUMN(c, "function", "name", names, row->function ?: c->json ? NULL : row_unknown);
 	COLUMN(c, "image", "image", names, row->image);
@@ -229,22 +225,11 @@ static void change_columns(struct columns *c, const void *view, size_t number)
 	COLUMN(c, NULL, "p", 6, row->p);
 }
 
-static bool is_change_hot(const void *context, size_t number)
-{
-	return ((const struct change *)context)->rows[number].difference > 0;
-}
-
-static size_t rows_to_show(const struct change *change, const struct report_table_options *o)
-{
-	return o->limit && o->limit < change->row_count ? o->limit : change->row_count;
-}
-
 static int print_rows(const struct change *change, const struct report_table_options *o, FILE *out)
 {
 	struct table t = {
 		.describe = change_columns,
-		.row_count = rows_to_show(change, o),
-		.is_hot = is_change_hot,
+		.row_count = report_rows(o, change->row_count),
 		.context = change,
 		.width = o->width,
 		.color = o->color,
@@ -273,6 +258,8 @@ static void measure_columns(struct columns *c, const void *view, size_t number)
 	const unsigned int decimals = 2 | COLUMN_JSON_DECIMALS(6);
 	double percent = m->value[BEFORE] > 0 ? 100 / m->value[BEFORE] : 0;
 
+	LOOKS(c, .hot = rows->numbers[number] == MEASURE_PER_REQUEST && m->differs &&
+			m->difference > 0);
 	COLUMN(c, "what", NULL, COLUMN_NAMES | COLUMN_TEXT, rows->texts[number]);
 	COLUMN(c, NULL, "name", 0, text->name);
 	COLUMN(c, "before", "before", decimals, m->value[BEFORE] / text->unit);
@@ -291,15 +278,6 @@ static void measure_columns(struct columns *c, const void *view, size_t number)
 	}
 }
 
-static bool is_measure_hot(const void *context, size_t number)
-{
-	const struct measure_rows *rows = context;
-
-	return rows->numbers[number] == MEASURE_PER_REQUEST &&
-	       rows->change->measures[MEASURE_PER_REQUEST].differs &&
-	       rows->change->measures[MEASURE_PER_REQUEST].difference > 0;
-}
-
 /* Those that differ, and those of requests: who gave these wants to see them. */
 static int print_measures(const struct change *change, const struct report_table_options *o,
 			  FILE *out)
@@ -307,7 +285,6 @@ static int print_measures(const struct change *change, const struct report_table
 	struct measure_rows rows = { .change = change };
 	struct table t = {
 		.describe = measure_columns,
-		.is_hot = is_measure_hot,
 		.context = &rows,
 		.width = o->width,
 		.color = o->color,
@@ -424,7 +401,7 @@ static struct json_object *change_object(const struct change *change,
 	struct json_object *object = json_object_new_object();
 	struct json_object *images = json_object_new_array(), *rows = json_object_new_array();
 	struct json_object *measures = json_object_new_array();
-	size_t shown = rows_to_show(change, o);
+	size_t shown = report_rows(o, change->row_count);
 
 	json_add_text(&object, "host", change->host);
 	json_add_text(&object, change->container ? "container" : "unit", change->service);
