@@ -63,7 +63,7 @@ sys.exit(not right)' "$1"
 explain() {
 	local i=0 begin end
 	while read -r _ begin end _; do
-		"$profiltool" why -q --json --thread client --since "$(second "$begin")" --until "$(second "$end")" \
+		"$profiltool" why -q --json --without sleep --thread client --since "$(second "$begin")" --until "$(second "$end")" \
 			x.pb.gz >"$i.json" || return
 		i=$((i + 1))
 	done < <(grep ^request services.out)
@@ -79,6 +79,7 @@ check "what the back end did itself" chain 'near(ns(node(back, "on_cpu", "back")
 check "for how long it waited for the lock" chain 'near(ns(lock), m["lock"])'
 check "for how long its holder slept" chain 'near(ns(node(lock, "waits", "holder", "interrupt: timer")), m["sleep"])'
 check "and computed" chain 'near(ns(node(lock, "on_cpu", "holder")), m["hold"])'
+check "at best all would be shorter by what its holder slept" chain 'near(j["without_ns"], m["sleep"])'
 check "98 % of the waiting ends in what is known" chain \
 	'sum(n["ns"] for n in j["tree"] if n["kind"] == "unknown") < 0.02 * m["all"]'
 

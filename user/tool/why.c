@@ -10,7 +10,7 @@
 #define SLOWEST_TURNS 10
 
 struct why_command {
-	const char *thread, *process;
+	const char *thread, *process, *without;
 	struct tool_view view;
 	struct tool_reading reading;
 };
@@ -25,6 +25,9 @@ static const struct option_spec options[] = {
 	  offsetof(struct why_command, view.percent) },
 	{ "limit", 'E', "TURNS", "print the slowest TURNS turns (10); 0: all", tool_option_limit,
 	  offsetof(struct why_command, view.limit) },
+	{ "without", 0, "WHAT",
+	  "also what it would take at best without WHAT: runnable, a reason, a thread, a function",
+	  option_text, offsetof(struct why_command, without) },
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct why_command, view.json) },
 	TOOL_READING_OPTIONS(struct why_command, reading),
 	{ 0 },
@@ -38,6 +41,7 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 	const struct why_options why = {
 		.percent = o->view.percent,
 		.limit = o->view.limit,
+		.without = o->without,
 		.width = table.width,
 		.json = o->view.json,
 	};

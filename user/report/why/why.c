@@ -122,6 +122,50 @@ static char *describe(const struct chain *c, const struct chain_node *n)
 		       : text;
 }
 
+/* --- What if --- */
+
+/* Whether a part is what --without names, as far as it does not consist of others. */
+static bool is_named(const struct chain *c, const struct chain_node *n, const char *what)
+{
+	bool is_thread = strcmp(c->s->threads[n->thread].comm, what) == 0;
+	const struct segment_kind *kind;
+	char *name;
+	bool found;
+
+	switch (n->kind) {
+	case CHAIN_RAN:
+	case CHAIN_OTHER:
+		return is_thread;
+	case CHAIN_RUNNABLE:
+		return is_thread || strcmp(what, thread_state_names[THREAD_RUNNABLE]) == 0;
+	case CHAIN_SLEPT:
+		kind = &c->s->kinds[n->what];
+		return n->first_child == CHAIN_NONE &&
+		       (is_thread || (kind->reason_size == strlen(what) &&
+				      memcmp(kind->reason, what, kind->reason_size) == 0));
+	case CHAIN_FUNCTION:
+		name = function_name(c->s->p, n->what);
+		found = name && strcmp(name, what) == 0;
+		free(name);
+		return found;
+	default:
+		return false;
+	}
+}
+
+/* Adds the times of such parts below a node. */
+static void add_named(const struct chain *c, uint32_t number, const char *what,
+		      uint64_t ns[CHAIN_SUMS])
+{
+	for (uint32_t i = c->nodes[number].first_child; i != CHAIN_NONE; i = c->nodes[i].next)
+		if (is_named(c, &c->nodes[i], what)) {
+			for (int k = 0; k < CHAIN_SUMS; k++)
+				add_u64(&ns[k], c->nodes[i].ns[k]);
+		} else {
+			add_named(c, i, what, ns);
+		}
+}
+
 struct printer {
 	const struct chain *c;
 	const struct why_options *o;
@@ -183,6 +227,23 @@ static void print_tree(struct printer *p, uint32_t number, unsigned int depth)
 		snprintf(more, sizeof(more), "... %zu more", rest_count);
 		print_line(p, rest, depth, more);
 	}
+}
+
+static void print_without(struct printer *p)
+{
+	const struct chain_node *whole = &p->c->nodes[0];
+	uint64_t ns[CHAIN_SUMS] = { 0 };
+	char text[128], *visible;
+
+	if (!p->o->without)
+		return;
+	add_named(p->c, 0, p->o->without, ns);
+	for (int k = 0; k < CHAIN_SUMS; k++)
+		ns[k] = whole->ns[k] - ns[k];
+	snprintf(text, sizeof(text), "without %s, at best", p->o->without);
+	visible = text_visible(text);
+	print_line(p, ns, 0, visible);
+	free(visible);
 }
 
 /* --- JSON --- */
@@ -313,6 +374,12 @@ static int explain_thread(const struct segments *s, uint32_t thread,
 		struct json_object *object = when_object(&s->threads[thread], interval);
 
 		json_add(&object, "tree", tree_list(&c, 1));
+		if (o->without) {
+			uint64_t ns[CHAIN_SUMS] = { 0 };
+
+			add_named(&c, 0, o->without, ns);
+			json_add(&object, "without_ns", json_object_new_uint64(ns[0]));
+		}
 		json_element(json, object);
 	} else if (!err) {
 		time_slot_text(interval->since_ns, NS_PER_MS, false, time);
@@ -324,6 +391,7 @@ static int explain_thread(const struct segments *s, uint32_t thread,
 		free(line);
 		free(visible);
 		print_tree(&p, 0, 1);
+		print_without(&p);
 		err = p.err;
 	}
 	chain_free(&c);
@@ -445,6 +513,13 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 		json_element(&w, when_object(&c->s->threads[turns[i].thread], &turns[i].when));
 	json_end_list(&w);
 	json_member(&w, "tree", tree_list(c, 2));
+	if (o->without) {
+		uint64_t ns[CHAIN_SUMS] = { 0 };
+
+		add_named(c, 0, o->without, ns);
+		json_member(&w, "without_ns", json_object_new_uint64(ns[0]));
+		json_member(&w, "slow_without_ns", json_object_new_uint64(ns[SLOW]));
+	}
 	return json_end(&w);
 }
 
@@ -502,6 +577,7 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		snprintf(title, sizeof(title), "a turn, on average");
 		print_line(&p, c.nodes[0].ns, 0, title);
 		print_tree(&p, 0, 1);
+		print_without(&p);
 		err = p.err;
 	}
 	chain_free(&c);

@@ -18,6 +18,11 @@
 struct why_options {
 	double percent; /* parts with less of the whole are one line */
 	size_t limit;	/* of the slowest turns */
+	/*
+	 * Also say what is left at best without this: "runnable", a reason of waits, a thread or a
+	 * function; or NULL.
+	 */
+	const char *without;
 	unsigned int width;
 	bool json;
 };
