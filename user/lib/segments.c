@@ -59,13 +59,11 @@ static struct elf_segment *read_headers(const struct source *s, struct elf_heade
 	const uint8_t order = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 	uint8_t head[sizeof(Elf64_Ehdr)];
 	struct elf_segment *headers = NULL;
-	size_t size = sizeof(Elf32_Ehdr);
 	uint8_t *bytes;
+	size_t size;
 
-	if (!read_at(s, 0, head, size) || !elf_header_read(h, head, size))
-		return NULL;
-	size = elf_header_size(h);
-	if (!read_at(s, 0, head, size) || !elf_header_read(h, head, size))
+	/* The header of 32 bits is smaller, but not with the program headers that follow. */
+	if (!read_at(s, 0, head, sizeof(head)) || !elf_header_read(h, head, sizeof(head)))
 		return NULL;
 	size = elf_segment_size(h);
 	if (h->data != order || (h->class != ELFCLASS32 && h->class != ELFCLASS64) ||

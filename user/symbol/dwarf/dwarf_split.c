@@ -9,33 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* .gnu_debugaltlink: a name, a '\0', and a build ID. */
 struct link {
-	char name[PATH_MAX];
-	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+	const char *name;
+	const uint8_t *build_id;
 	size_t build_id_size;
 };
-
-/* .gnu_debugaltlink is a name, a '\0', and a build ID. */
-static bool read_link(const struct elf_file *elf, struct link *link)
-{
-	size_t size, length;
-	char *name = elf_section_bytes(elf, ".gnu_debugaltlink",
-				       sizeof(link->name) + sizeof(link->build_id), &size);
-	bool valid = false;
-
-	if (!name)
-		return false;
-	length = strnlen(name, size);
-	if (length && length < size && length < sizeof(link->name)) {
-		strcpy(link->name, name);
-		link->build_id_size = size - length - 1;
-		valid = link->build_id_size >= 2 && link->build_id_size <= sizeof(link->build_id);
-	}
-	if (valid)
-		memcpy(link->build_id, name + length + 1, link->build_id_size);
-	free(name);
-	return valid;
-}
 
 /* of: the file with the link */
 static bool open_link(const struct link *link, const struct elf_source *of, int root,
@@ -57,12 +36,21 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	const struct elf_source *source = &file->elf.source;
 	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
 	struct elf_file elf;
-	struct link link;
+	size_t size, length;
+	char *bytes = elf_section_bytes(&file->elf, ".gnu_debugaltlink",
+					PATH_MAX + PROFILE_BUILD_ID_MAX, &size);
+	struct link link = { .name = bytes };
 	bool found;
 	ssize_t n;
 
-	if (!read_link(&file->elf, &link))
+	length = bytes ? strnlen(bytes, size) : 0;
+	if (!length || length >= PATH_MAX || size < length + 3 ||
+	    size - length - 1 > PROFILE_BUILD_ID_MAX) {
+		free(bytes);
 		return 0;
+	}
+	link.build_id = (const uint8_t *)bytes + length + 1;
+	link.build_id_size = size - length - 1;
 	found = elf_debug_path(link.build_id, link.build_id_size, path) &&
 		open_link(&link, source, root, path, &elf);
 	if (!found && link.name[0] == '/') {
@@ -77,6 +65,7 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 			found = open_link(&link, source, root, path, &elf);
 		}
 	}
+	free(bytes);
 	if (!found)
 		return -ENOENT;
 	file->alternate = calloc(1, sizeof(*file->alternate));
