@@ -7,21 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/bytes.h"
-
-struct profil_session;
+#include "lib/session.h"
 
 /* A cell whose count is not 0. */
 struct sample {
 	uint64_t address; /* the first one of the cell */
 	uint64_t count;
 	uint64_t bucket; /* the bytes of code of the cell, rounded */
-};
-
-/* How ticks are counted. */
-struct counting {
-	uint64_t tick_ns;  /* the CPU time that a tick stands for: not exactly 1/hz */
-	uint64_t start_ns; /* when counting began, since 1970 */
 };
 
 /* The counts of one moment, to be written to a file. */

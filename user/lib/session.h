@@ -9,7 +9,12 @@
 
 #include "lib/bytes.h"
 #include "lib/region.h"
-#include "lib/samples.h"
+
+/* How ticks are counted. */
+struct counting {
+	uint64_t tick_ns;  /* the CPU time that a tick stands for: not exactly 1/hz */
+	uint64_t start_ns; /* when counting began, since 1970 */
+};
 
 /* Guarded by the lock. */
 struct profil_session {
