@@ -15,7 +15,7 @@
 #include "symbol/go_table.h"
 #include "symbol/symbol_table.h"
 #include "util/array.h"
-#include "util/index.h"
+#include "util/table.h"
 
 /*
  * The largest libraries have a tenth of the first limit, and a hundredth of the second.
@@ -518,38 +518,24 @@ static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 	return rule;
 }
 
-static bool is_rule(const void *rules, uint32_t number, const void *rule)
-{
-	return memcmp((const struct unwind_rule *)rules + number, rule,
-		      sizeof(struct unwind_rule)) == 0;
-}
-
 /* Sets *number to a rule's number, and adds the rule if it is new. The cache finds most. */
 static int number_rule(struct builder *b, const struct unwind_rule *rule, uint32_t *number)
 {
 	struct unwind_rows *rows = b->rows;
-	uint64_t bits, hash;
+	uint64_t bits;
 	size_t slot;
 
 	static_assert(sizeof(*rule) == sizeof(bits), "a rule is a word");
 	memcpy(&bits, rule, sizeof(bits));
 	slot = bits * 0x9e3779b97f4a7c15 >> (64 - RULE_CACHE_BITS);
 	if (!b->cache[slot].number || memcmp(&b->cache[slot].rule, rule, sizeof(*rule)) != 0) {
-		hash = hash_u64(bits, 0);
-		*number = index_find(&b->index, hash, is_rule, rows->rules, rule);
-		if (*number == INDEX_NONE) {
-			if (rows->rule_count == RULES_MAX)
-				return error_set(
-					b->e, 0,
-					"its call frame information has more than %d rules",
-					RULES_MAX);
-			if (array_reserve(&rows->rules, &rows->rule_room, rows->rule_count + 1,
-					  sizeof(*rows->rules)) ||
-			    index_add(&b->index, hash, rows->rule_count))
-				return error_no_memory(b->e);
-			*number = rows->rule_count++;
-			rows->rules[*number] = *rule;
-		}
+		if (table_add_element(&rows->rules, &rows->rule_count, &rows->rule_room, &b->index,
+				      sizeof(*rule), rule, sizeof(*rule), number))
+			return error_no_memory(b->e);
+		if (rows->rule_count > RULES_MAX)
+			return error_set(b->e, 0,
+					 "its call frame information has more than %d rules",
+					 RULES_MAX);
 		b->cache[slot].rule = *rule;
 		b->cache[slot].number = *number + 1;
 	}
