@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "lib/proc.h"
-#include "util/elf_header.h"
 
 /*
  * More than any real file has.
@@ -78,18 +77,6 @@ static struct elf_segment *read_headers(const struct source *s, struct elf_heade
 	return headers;
 }
 
-static void add_segments(struct image *image, const struct elf_segment *headers, size_t count,
-			 bool executable)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct elf_segment *h = &headers[i];
-
-		if (h->type == PT_LOAD && !!(h->flags & PF_X) == executable)
-			image->segments[image->segment_count++] =
-				(struct image_segment){ h->offset, h->size, h->address };
-	}
-}
-
 /* Searches the note segments, whose sizes are not trusted, for the build ID. */
 static int read_notes(struct image *image, const struct source *s, const struct elf_header *h,
 		      const struct elf_segment *headers)
@@ -126,15 +113,15 @@ static int read_elf(struct image *image, const struct source *s)
 
 	if (!headers)
 		return 0;
-	image->segments = calloc(h.segment_count, sizeof(*image->segments));
-	if (!image->segments) {
-		free(headers);
-		return -ENOMEM;
-	}
-	add_segments(image, headers, h.segment_count, true);
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *segment = &image->segments[i];
+	err = read_notes(image, s, &h, headers);
+	for (size_t i = 0; i < h.segment_count; i++) {
+		const struct elf_segment *segment = &headers[i];
 
+		if (segment->type != PT_LOAD)
+			continue;
+		headers[image->segment_count++] = *segment;
+		if (!(segment->flags & PF_X))
+			continue;
 		if (segment->address < start)
 			start = segment->address;
 		if (segment->address + segment->size > limit)
@@ -144,9 +131,8 @@ static int read_elf(struct image *image, const struct source *s)
 		image->text_start = start;
 		image->text_size = limit - start;
 	}
-	add_segments(image, headers, h.segment_count, false);
-	err = read_notes(image, s, &h, headers);
-	free(headers);
+	free(image->segments);
+	image->segments = headers;
 	return err;
 }
 
@@ -217,10 +203,11 @@ void profil__image_free(struct image *image)
 
 bool profil__image_address(const struct image *image, uint64_t offset, uint64_t *address)
 {
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct image_segment *s = &image->segments[i];
+	for (size_t i = 0; i < 2 * image->segment_count; i++) { /* executable ones first */
+		const struct elf_segment *s = &image->segments[i % image->segment_count];
 
-		if (offset >= s->offset && offset - s->offset < s->size) {
+		if (!(s->flags & PF_X) == (i >= image->segment_count) && offset >= s->offset &&
+		    offset - s->offset < s->size) {
 			*address = offset - s->offset + s->address;
 			return true;
 		}

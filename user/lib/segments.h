@@ -8,18 +8,14 @@
 #include <sys/types.h>
 
 #include "lib/maps.h"
+#include "util/elf_header.h"
 
 /* Bound: format. */
 #define IMAGE_ID_MAX 32 /* bytes of a build ID */
 
-struct image_segment {
-	uint64_t offset, size; /* in the file */
-	uint64_t address;
-};
-
 /* The fields of an image that DCPI files have. Zero-initialised: nothing is known. */
 struct image {
-	struct image_segment *segments; /* executable ones first */
+	struct elf_segment *segments; /* those that are loaded */
 	size_t segment_count;
 	uint64_t text_start,
 		text_size; /* from the first executable segment to the end of the last */
@@ -36,7 +32,10 @@ struct image {
 int profil__image_read(struct image *image, pid_t pid, const struct maps *maps, uint32_t number);
 void profil__image_free(struct image *image);
 
-/* Sets *address to the image's own address of an offset in its file. False: no segment has it. */
+/*
+ * Sets *address to the image's own address of an offset in its file, of an executable segment if it
+ * is in several. False: no segment has it.
+ */
 bool profil__image_address(const struct image *image, uint64_t offset, uint64_t *address);
 
 #endif
