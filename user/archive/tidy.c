@@ -421,15 +421,6 @@ static bool keep_most(const struct tidy *y)
 	return true;
 }
 
-/* Whether the windows next to number i, or at it, are of the day of `start_s`. */
-static bool has_day(const struct tree *t, size_t i, uint64_t start_s)
-{
-	const uint64_t day = start_s / WINDOW_DAY_S;
-
-	return (i > 0 && t->windows[i - 1].name.start_s / WINDOW_DAY_S == day) ||
-	       (i < t->count && t->windows[i].name.start_s / WINDOW_DAY_S == day);
-}
-
 static int measure_beside(struct tidy *y)
 {
 	y->beside_bytes = 0;
@@ -469,7 +460,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 
 	while (is_over(y)) {
 		struct tree_window w;
-		uint64_t first_ns, limit_ns;
+		uint64_t first_ns, limit_ns, day_number;
 		size_t i = 0;
 
 		if (drop_beside(y, reason))
@@ -480,6 +471,7 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		    t->windows[t->count - 1].name.start_s > y->clock_s + WINDOW_HOUR_S)
 			i = t->count - 1;
 		w = t->windows[i];
+		day_number = w.name.start_s / WINDOW_DAY_S;
 		first_ns = w.name.start_s * NS_PER_S;
 		limit_ns = first_ns + w.name.grain_s * NS_PER_S;
 		err = tree_remove(t, &w.name, y->e);
@@ -494,7 +486,10 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		dropped.bytes += w.bytes;
 		y->bytes -= w.bytes;
 		forget_window(t, i);
-		if (!has_day(t, i, w.name.start_s) && window_day_name(w.name.start_s, day))
+		/* The windows next to it are of other days. */
+		if ((i == 0 || t->windows[i - 1].name.start_s / WINDOW_DAY_S != day_number) &&
+		    (i == t->count || t->windows[i].name.start_s / WINDOW_DAY_S != day_number) &&
+		    window_day_name(w.name.start_s, day))
 			unlinkat(t->fd, day, AT_REMOVEDIR);
 	}
 	if (dropped.count || dropped.bytes)

@@ -253,16 +253,11 @@ static int rest_labels(struct sharing *s, uint32_t number, uint32_t *rest)
 static int drop_rest(struct sharing *s)
 {
 	struct profile *p = s->p;
-	struct profile_function function = { .name = USER_SHARE_OTHERS,
-					     .system_name = USER_SHARE_OTHERS,
-					     .file = "" };
-	struct profile_line line = { 0 };
 	uint32_t others;
 	int err;
 
 	clear_seen(s);
-	err = profile_add_function(p, &function, &line.function)
-		      ?: profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, &others);
+	err = profile_add_named_location(p, USER_SHARE_OTHERS, PROFILE_NONE, &others);
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		struct profile_sample *sample = &p->samples[s->samples[i]];
 		struct user *user = &s->users.all[s->of_label[sample->labels]];

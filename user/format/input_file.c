@@ -197,25 +197,18 @@ int input_need_all(struct input *in, struct error *e)
 	return err;
 }
 
-/*
- * The size of the line at the window's start, with its newline; its first `from` bytes have none.
- * Without a newline in the window: the window's size.
- */
-static size_t line_size(const struct input *in, size_t from)
-{
-	const uint8_t *newline = memchr(in->bytes + from, '\n', in->size - from);
-
-	return newline ? (size_t)(newline + 1 - in->bytes) : in->size;
-}
-
 int input_line(struct input *in, const char **line, size_t *size, struct error *e)
 {
 	size_t seen = 0, whole;
 	int err;
 
+	/* The first `seen` bytes have no newline. */
 	for (;;) {
-		whole = in->size ? line_size(in, seen) : 0;
-		if (whole && in->bytes[whole - 1] == '\n')
+		const uint8_t *newline =
+			in->size ? memchr(in->bytes + seen, '\n', in->size - seen) : NULL;
+
+		whole = newline ? (size_t)(newline + 1 - in->bytes) : in->size;
+		if (newline)
 			break;
 		seen = in->size;
 		if (seen > INPUT_LINE_MAX) {
@@ -317,27 +310,6 @@ static int fill_window(struct input *in, struct error *e)
 	return err;
 }
 
-static int open_input(const char *path, struct input *in, struct error *e)
-{
-	int err = open_path(path, in, e);
-
-	err = err ?: input_need(in, INPUT_WINDOW, e);
-	if (!err && gzip_detect(in->bytes, in->size))
-		err = begin_gzip(in, e);
-	if (!err && in->size >= strlen(BYTE_ORDER_MARK) &&
-	    memcmp(in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
-		input_skip(in, strlen(BYTE_ORDER_MARK));
-	err = err ?: fill_window(in, e);
-	/* Salvage what is there; the reader meets the error again when it needs more. */
-	if (err && in->size && in->options.salvage)
-		return 0;
-	if (err || in->size)
-		return err;
-	error_set(e, 0, "%s is empty", in->path);
-	error_hint(e, "record again: the program that wrote it was killed before it finished");
-	return -EINVAL;
-}
-
 int input_open(const char *path, const struct input_options *options, struct input *in,
 	       struct error *e)
 {
@@ -350,9 +322,23 @@ int input_open(const char *path, const struct input_options *options, struct inp
 	if (!in->source)
 		return error_no_memory(e);
 	in->source->fd = -1;
-	err = open_input(path, in, e);
-	if (err)
-		input_close(in);
+	err = open_path(path, in, e);
+	err = err ?: input_need(in, INPUT_WINDOW, e);
+	if (!err && gzip_detect(in->bytes, in->size))
+		err = begin_gzip(in, e);
+	if (!err && in->size >= strlen(BYTE_ORDER_MARK) &&
+	    memcmp(in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		input_skip(in, strlen(BYTE_ORDER_MARK));
+	err = err ?: fill_window(in, e);
+	/* Salvage what is there; the reader meets the error again when it needs more. */
+	if (in->size && (!err || in->options.salvage))
+		return 0;
+	if (!err) {
+		err = error_set(e, 0, "%s is empty", in->path);
+		error_hint(e,
+			   "record again: the program that wrote it was killed before it finished");
+	}
+	input_close(in);
 	return err;
 }
 

@@ -15,39 +15,27 @@ const char *aspect_name(enum format_aspect aspect)
 	return names[aspect];
 }
 
-static unsigned int location_aspects(const struct profile *p)
+unsigned int loss_aspects(const struct profile *p)
 {
 	unsigned int found = 0;
+	size_t width = p->value_type_count, delay = profile_delay(p);
 
 	for (size_t i = 0; i < p->location_count; i++) {
 		const struct profile_location *l = &p->locations[i];
 
-		if (l->address)
-			found |= KEEPS(ADDRESSES);
+		found |= l->address ? KEEPS(ADDRESSES) : 0;
 		if (l->mapping != PROFILE_NONE && *profile_location_image(p, i)->path)
 			found |= KEEPS(IMAGES);
-		if (l->line_count)
-			found |= KEEPS(NAMES);
-		if (l->line_count > 1)
-			found |= KEEPS(INLINED);
+		found |= l->line_count ? KEEPS(NAMES) : 0;
+		found |= l->line_count > 1 ? KEEPS(INLINED) : 0;
 		for (uint32_t j = 0; j < l->line_count; j++)
-			if (p->lines[l->first_line + j].line)
-				found |= KEEPS(LINES);
+			found |= p->lines[l->first_line + j].line ? KEEPS(LINES) : 0;
 	}
-	return found;
-}
-
-static unsigned int label_aspects(const struct profile *p)
-{
-	unsigned int found = 0;
-
 	for (size_t i = 0; i < p->label_count; i++) {
 		const struct profile_labels *l = &p->labels[i];
 
-		if (l->pid || l->tid || *l->comm)
-			found |= KEEPS(THREADS);
-		if (l->kernel)
-			found |= KEEPS(MODE);
+		found |= l->pid || l->tid || *l->comm ? KEEPS(THREADS) : 0;
+		found |= l->kernel ? KEEPS(MODE) : 0;
 		for (uint32_t j = 0; j < l->tag_count; j++) {
 			const struct profile_tag *tag = &l->tags[j];
 			bool is_label = tag->text && strcmp(tag->key, PROFILE_LABEL_KEY) == 0;
@@ -55,13 +43,6 @@ static unsigned int label_aspects(const struct profile *p)
 			found |= is_label ? KEEPS(LABEL) : KEEPS(TAGS);
 		}
 	}
-	return found;
-}
-
-unsigned int loss_aspects(const struct profile *p)
-{
-	unsigned int found = location_aspects(p) | label_aspects(p);
-	size_t width = p->value_type_count, delay = profile_delay(p);
 
 	for (size_t i = 0; i < p->sample_count && delay < width; i++)
 		if (p->values[i * width + delay])

@@ -261,15 +261,6 @@ static void cancel(struct projection *x, int64_t *values, size_t width, magnitud
 	}
 }
 
-/* True if a value is written beside the one that was chosen. */
-static bool is_written(const struct profile *p, const struct format *format, size_t value)
-{
-	if (!(format->keeps & KEEPS(VALUES)))
-		return format->keeps & KEEPS(DELAY) && value == profile_delay(p);
-	/* Formats without a sign that have several values count events, and no times. */
-	return format->is_signed || !profile_is_clock_time(p, value);
-}
-
 int projection_make(const struct profile *p, const struct format *format,
 		    const struct format_options *options, struct profile *view,
 		    magnitude_sum *below, struct error *e)
@@ -286,7 +277,16 @@ int projection_make(const struct profile *p, const struct format *format,
 		magnitude_sum all = 0, dropped = 0;
 		bool any = false;
 
-		if (value != shown && !is_written(p, format, value))
+		/*
+		 * Beside the one that was chosen. Formats without a sign that have several values
+		 * count events, and no times.
+		 */
+		bool is_written =
+			format->keeps & KEEPS(VALUES)
+				? format->is_signed || !profile_is_clock_time(p, value)
+				: format->keeps & KEEPS(DELAY) && value == profile_delay(p);
+
+		if (value != shown && !is_written)
 			continue;
 		for (size_t i = 0; i < p->sample_count && !format->is_signed && !any; i++)
 			any = p->values[i * width + value] < 0;

@@ -92,22 +92,6 @@ static int index_image(const struct profile *p, uint32_t id, struct image_indexe
 	return 0;
 }
 
-/*
- * Returns the image of p that is the same as `image`, whose path is interned in p; or INDEX_NONE.
- */
-static uint32_t find_image(const struct profile *p, const struct image_indexes *indexes,
-			   const struct profile_image *image)
-{
-	uint32_t id = INDEX_NONE;
-
-	if (image->build_id_size)
-		id = index_find(&indexes->by_build_id, build_id_hash(image), same_build_id,
-				p->images, image);
-	if (id != INDEX_NONE || !*image->path)
-		return id;
-	return index_find(&indexes->by_path, path_hash(image), may_be_same, p->images, image);
-}
-
 static int merge_images(struct merge *m)
 {
 	struct profile *to = m->to;
@@ -123,7 +107,13 @@ static int merge_images(struct merge *m)
 		err = profile_string(to, theirs.path, &theirs.path);
 		if (err)
 			break;
-		*id = find_image(to, &indexes, &theirs);
+		*id = INDEX_NONE;
+		if (theirs.build_id_size)
+			*id = index_find(&indexes.by_build_id, build_id_hash(&theirs),
+					 same_build_id, to->images, &theirs);
+		if (*id == INDEX_NONE && *theirs.path)
+			*id = index_find(&indexes.by_path, path_hash(&theirs), may_be_same,
+					 to->images, &theirs);
 		if (*id == INDEX_NONE) {
 			err = profile_add_image_like(to, &theirs, id);
 			err = err ?: index_image(to, *id, &indexes);
@@ -398,19 +388,6 @@ static size_t find_value_type(const struct profile *p, const char *type, const c
 					   strcmp(p->value_types[i].unit, unit) != 0))
 		i++;
 	return i;
-}
-
-/* True if the samples of `from` count another event than those of `to`; false if it is unknown. */
-static bool is_other_event(const struct merge *m)
-{
-	const struct profile *to = m->to, *from = m->from;
-
-	if (!*from->event)
-		return false;
-	if (*to->event)
-		return strcmp(to->event, from->event) != 0;
-	return find_value_type(to, "samples", "count") == to->value_type_count ||
-	       find_value_type(to, from->event, "count") < to->value_type_count;
 }
 
 static int merge_value_types(struct merge *m)
@@ -696,7 +673,13 @@ int profile_merge(struct profile *to, const struct profile *from, struct merge_c
 
 	if (err)
 		return err;
-	m.other_event = !m.first && is_other_event(&m);
+	/* If both are known. */
+	m.other_event =
+		!m.first && *from->event &&
+		(*to->event ? strcmp(to->event, from->event) != 0
+			    : find_value_type(to, "samples", "count") == to->value_type_count ||
+				      find_value_type(to, from->event, "count") <
+					      to->value_type_count);
 	m.images = calloc(from->image_count + 1, sizeof(*m.images));
 	m.mappings = calloc(from->mapping_count + 1, sizeof(*m.mappings));
 	m.functions = calloc(from->function_count + 1, sizeof(*m.functions));

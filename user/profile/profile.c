@@ -609,6 +609,15 @@ int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapp
 	return new_location(p, &key.location, id);
 }
 
+int profile_add_named_location(struct profile *p, const char *name, uint32_t mapping, uint32_t *id)
+{
+	const struct profile_function function = { name, name, "", 0 };
+	struct profile_line line = { 0 };
+
+	return profile_add_function(p, &function, &line.function)
+		       ?: profile_add_line_location(p, 0, mapping, &line, 1, id);
+}
+
 int profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
 		      uint32_t count)
 {
@@ -903,62 +912,62 @@ int profile_add_extra(struct profile *p, const char *format, uint32_t image, con
 	return 0;
 }
 
+/*
+ * Sets *to to the element of an array that has the same first bytes as `key`, an element with sums
+ * of 0, which is appended if there is none. For arrays of few elements.
+ */
+static int find_sum(void *array, size_t *count, size_t *room, size_t size, const void *key,
+		    size_t key_size, void *to)
+{
+	char *elements;
+	size_t i = 0;
+
+	if (array_reserve(array, room, *count + 1, size))
+		return -ENOMEM;
+	memcpy(&elements, array, sizeof(elements));
+	while (i < *count && memcmp(elements + i * size, key, key_size) != 0)
+		i++;
+	if (i == *count)
+		memcpy(elements + (*count)++ * size, key, size);
+	elements += i * size;
+	memcpy(to, &elements, sizeof(elements));
+	return 0;
+}
+
+#define FIND_SUM(t, one, many, key, key_size, to)                                          \
+	find_sum(&(t)->many, &(t)->one##_count, &(t)->one##_room, sizeof(*(t)->many), key, \
+		 key_size, to)
+
 int profile_add_lost(struct profile *p, const char *cause, uint64_t count)
 {
-	struct profile_totals *t = &p->totals;
-	struct profile_lost entry = { .count = count };
+	struct profile_lost key = { 0 }, *to;
 
-	if (profile_string(p, cause, &entry.cause))
+	if (profile_string(p, cause, &key.cause) ||
+	    FIND_SUM(&p->totals, lost, lost, &key, offsetof(struct profile_lost, count), &to))
 		return -ENOMEM;
-	for (size_t i = 0; i < t->lost_count; i++) {
-		if (t->lost[i].cause != entry.cause)
-			continue;
-		add_u64(&t->lost[i].count, count);
-		return 0;
-	}
-	if (array_reserve(&t->lost, &t->lost_room, t->lost_count + 1, sizeof(*t->lost)))
-		return -ENOMEM;
-	t->lost[t->lost_count++] = entry;
+	add_u64(&to->count, count);
 	return 0;
 }
 
 int profile_add_stack_end(struct profile *p, const char *cause, const char *image, uint64_t count)
 {
-	struct profile_totals *t = &p->totals;
-	struct profile_stack_end entry = { .count = count };
+	struct profile_stack_end key = { 0 }, *to;
 
-	if (profile_string(p, cause, &entry.cause) || profile_string(p, image, &entry.image))
+	if (profile_string(p, cause, &key.cause) || profile_string(p, image, &key.image) ||
+	    FIND_SUM(&p->totals, stack_end, stack_ends, &key,
+		     offsetof(struct profile_stack_end, count), &to))
 		return -ENOMEM;
-	for (size_t i = 0; i < t->stack_end_count; i++) {
-		if (t->stack_ends[i].cause != entry.cause || t->stack_ends[i].image != entry.image)
-			continue;
-		add_u64(&t->stack_ends[i].count, count);
-		return 0;
-	}
-	if (array_reserve(&t->stack_ends, &t->stack_end_room, t->stack_end_count + 1,
-			  sizeof(*t->stack_ends)))
-		return -ENOMEM;
-	t->stack_ends[t->stack_end_count++] = entry;
+	add_u64(&to->count, count);
 	return 0;
 }
 
 int profile_add_throttled(struct profile *p, const struct profile_throttled *throttled)
 {
-	struct profile_totals *t = &p->totals;
-	struct profile_throttled *to;
-	const char *cgroup;
-	size_t i = 0;
+	struct profile_throttled key = { 0 }, *to;
 
-	if (profile_string(p, throttled->cgroup, &cgroup))
+	if (profile_string(p, throttled->cgroup, &key.cgroup) ||
+	    FIND_SUM(&p->totals, throttled, throttled, &key, sizeof(key.cgroup), &to))
 		return -ENOMEM;
-	while (i < t->throttled_count && t->throttled[i].cgroup != cgroup)
-		i++;
-	if (i == t->throttled_count) {
-		if (array_reserve(&t->throttled, &t->throttled_room, i + 1, sizeof(*t->throttled)))
-			return -ENOMEM;
-		t->throttled[t->throttled_count++] = (struct profile_throttled){ .cgroup = cgroup };
-	}
-	to = &t->throttled[i];
 	to->quota_ns = throttled->quota_ns;
 	to->every_ns = throttled->every_ns;
 	add_u64(&to->periods, throttled->periods);

@@ -484,6 +484,9 @@ int profile_place_location(struct profile *p, uint32_t location, uint32_t mappin
 int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapping,
 			      const struct profile_line *lines, uint32_t count, uint32_t *id);
 
+/* The same of what has no address, but is called `name`, of which no file and line are known. */
+int profile_add_named_location(struct profile *p, const char *name, uint32_t mapping, uint32_t *id);
+
 /*
  * Replaces the lines of a location, innermost first. profile_add_line_location() no longer finds a
  * location whose lines were replaced.

@@ -248,24 +248,6 @@ static bool function_equal(const void *array, uint32_t id, const void *key)
 	return a->name == b->name && a->file == b->file;
 }
 
-/*
- * Sets place->id, unless it is set. Each call names its callee: an index by interned texts is
- * faster than profile_add_function().
- */
-static int find_function(struct reader *r, struct place *place)
-{
-	const struct profile_function f = { place->function, place->function, place->home, 0 };
-	uint64_t hash = hash_u64((uintptr_t)f.name, (uintptr_t)f.file);
-
-	if (place->id != PROFILE_NONE)
-		return 0;
-	place->id = index_find(&r->function_index, hash, function_equal, r->p->functions, &f);
-	if (place->id != INDEX_NONE)
-		return 0;
-	return profile_add_function(r->p, &f, &place->id)
-		       ?: index_add(&r->function_index, hash, place->id);
-}
-
 /* --- Events --- */
 
 /* Sets *event to the event with this name, which is added if it is new. */
@@ -754,8 +736,17 @@ static int add_location(struct reader *r, struct place *place, const struct posi
 {
 	uint64_t number = position->at[POSITION_LINE];
 	struct profile_line line = { .line = number <= UINT32_MAX ? number : 0 };
-	int err = find_function(r, place);
+	const struct profile_function f = { place->function, place->function, place->home, 0 };
+	uint64_t hash = hash_u64((uintptr_t)f.name, (uintptr_t)f.file);
+	int err = 0;
 
+	/* Each call names its callee: an index by interned texts is faster than the profile's. */
+	if (place->id == PROFILE_NONE)
+		place->id =
+			index_find(&r->function_index, hash, function_equal, r->p->functions, &f);
+	if (place->id == PROFILE_NONE)
+		err = profile_add_function(r->p, &f, &place->id)
+			      ?: index_add(&r->function_index, hash, place->id);
 	line.function = place->id;
 	if (place->file != place->home)
 		line.file = place->file;

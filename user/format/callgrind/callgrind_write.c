@@ -118,20 +118,6 @@ static void put_number(const struct writer *w, const char *key, uint64_t number,
 		fprintf(w->out, "%s: %" PRIu64 "%s\n", key, number, unit);
 }
 
-/* Returns the name of an event in the file: one word, which the caller frees; NULL: no memory. */
-static char *event_name(const struct profile_value_type *type)
-{
-	char *name;
-
-	if (strcmp(type->type, "cpu") == 0 && strcmp(type->unit, "nanoseconds") == 0)
-		return strdup("ns");
-	name = strdup(*type->type ? type->type : unknown);
-	for (char *c = name; c && *c; c++)
-		if ((unsigned char)*c <= ' ' || *c > '~')
-			*c = '_';
-	return name;
-}
-
 /* The lines "desc: Key: value", for which Callgrind has no lines of its own. */
 static void put_descriptions(const struct writer *w)
 {
@@ -487,9 +473,18 @@ static int make_graph(struct writer *w, bool addresses)
 	if (!w->event_names || !w->columns)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++) {
-		w->event_names[i] = event_name(&types[i]);
+		bool is_cpu = strcmp(types[i].type, "cpu") == 0 &&
+			      strcmp(types[i].unit, "nanoseconds") == 0;
+
+		/* One word */
+		w->event_names[i] = strdup(is_cpu	    ? "ns"
+					   : *types[i].type ? types[i].type
+							    : unknown);
 		if (!w->event_names[i])
 			return -ENOMEM;
+		for (char *c = w->event_names[i]; *c; c++)
+			if ((unsigned char)*c <= ' ' || *c > '~')
+				*c = '_';
 	}
 	/*
 	 * All value types that are not derived by a formula; if all are, all of them. The one to be

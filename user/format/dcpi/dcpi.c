@@ -70,27 +70,6 @@ static int read_recording(struct reader *r)
 	return 0;
 }
 
-static int read_account(struct reader *r)
-{
-	struct profile_totals *t = &r->p->totals;
-	int err = 0;
-
-	t->known = field(r, DCPI_TICKS)->given;
-	t->ticks = field(r, DCPI_TICKS)->number;
-	t->out_of_range = field(r, DCPI_OUT_OF_RANGE)->number;
-	t->excluded = field(r, DCPI_EXCLUDED)->number;
-	t->kernel = field(r, DCPI_KERNEL)->number;
-	t->cpu_ns = field(r, DCPI_CPU)->number;
-	for (size_t i = 0; i < r->header.lost_count && !err; i++) {
-		const struct dcpi_lost *lost = &r->header.lost[i];
-		const char *cause = "";
-
-		err = profile_string_n(r->p, lost->cause.at, size_of(&lost->cause), &cause);
-		err = err ?: profile_add_lost(r->p, cause, lost->count);
-	}
-	return err;
-}
-
 /* --- The image --- */
 
 /*
@@ -220,24 +199,42 @@ static int add_count(const struct dcpi_count *c, void *context)
 	return profile_add_sample(r->p, &location, 1, r->labels, values);
 }
 
+static int read_account(struct reader *r)
+{
+	struct profile_totals *t = &r->p->totals;
+	int err = 0;
+
+	t->known = field(r, DCPI_TICKS)->given;
+	t->ticks = field(r, DCPI_TICKS)->number;
+	t->out_of_range = field(r, DCPI_OUT_OF_RANGE)->number;
+	t->excluded = field(r, DCPI_EXCLUDED)->number;
+	t->kernel = field(r, DCPI_KERNEL)->number;
+	t->cpu_ns = field(r, DCPI_CPU)->number;
+	for (size_t i = 0; i < r->header.lost_count && !err; i++) {
+		const struct dcpi_lost *lost = &r->header.lost[i];
+		const char *cause = "";
+
+		err = profile_string_n(r->p, lost->cause.at, size_of(&lost->cause), &cause);
+		err = err ?: profile_add_lost(r->p, cause, lost->count);
+	}
+	return err;
+}
+
 static int dcpi_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = dcpi_header_read(in, &r.header, e), add_err;
+	int err = dcpi_header_read(in, &r.header, e);
 
-	if (err)
-		goto out;
-	add_err = read_recording(&r);
-	add_err = add_err ?: read_image(&r);
-	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !add_err; k++)
+	err = err ?: read_recording(&r);
+	err = err ?: read_image(&r);
+	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !err; k++)
 		if (field(&r, k)->given && k != DCPI_STRIDE && !is_represented(&r, k))
-			add_err = add_extra(&r, &field(&r, k)->line);
-	for (size_t i = 0; i < r.header.other_count && !add_err; i++)
-		add_err = add_extra(&r, &r.header.others[i]);
-	add_err = add_err ?: add_warnings(&r);
-	err = add_err ?: dcpi_body_read(in, &r.header, add_count, &r, e);
+			err = add_extra(&r, &field(&r, k)->line);
+	for (size_t i = 0; i < r.header.other_count && !err; i++)
+		err = add_extra(&r, &r.header.others[i]);
+	err = err ?: add_warnings(&r);
+	err = err ?: dcpi_body_read(in, &r.header, add_count, &r, e);
 	err = err ?: read_account(&r);
-out:
 	dcpi_header_free(&r.header);
 	return err;
 }

@@ -232,23 +232,6 @@ static struct dcpi_image image_of(const struct group *g, const struct profile_im
 	};
 }
 
-static int describe_image(struct writer *w, const struct group *g, struct dcpi_header *h)
-{
-	char *id;
-	int err;
-
-	if (g->image == PROFILE_NONE)
-		return dcpi_set_unattributed(&w->texts, h);
-	id = malloc(BUILD_ID_TEXT_SIZE);
-	err = dcpi_own_text(&w->texts, id);
-	if (!err) {
-		struct dcpi_image image = image_of(g, &w->p->images[g->image], id);
-
-		err = dcpi_set_image(&w->texts, h, &image);
-	}
-	return err;
-}
-
 /* --- The recording --- */
 
 /*
@@ -339,7 +322,18 @@ static int describe_file(struct writer *w, const struct group *g, struct dcpi_he
 	if (p->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, p->bucket);
 	err = err ?: describe_account(w, g, h);
-	err = err ?: describe_image(w, g, h);
+	if (g->image == PROFILE_NONE) {
+		err = err ?: dcpi_set_unattributed(&w->texts, h);
+	} else if (!err) {
+		char *hex = malloc(BUILD_ID_TEXT_SIZE);
+		struct dcpi_image image;
+
+		err = dcpi_own_text(&w->texts, hex);
+		if (!err) {
+			image = image_of(g, &p->images[g->image], hex);
+			err = dcpi_set_image(&w->texts, h, &image);
+		}
+	}
 	dcpi_set_number(h, DCPI_TSTART, g->start);
 	dcpi_set_number(h, DCPI_TSIZE, g->size);
 	for (uint32_t i = w->first_extra[list]; i != PROFILE_NONE && !err; i = w->next_extra[i]) {

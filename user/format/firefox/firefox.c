@@ -259,21 +259,6 @@ static uint64_t process_id(const struct profile_labels *l)
 	return (uint64_t)l->generation << 32 | l->pid;
 }
 
-/* A process is called as its main thread is. */
-static int find_processes(struct writer *w)
-{
-	for (size_t i = 0; i < w->p->label_count; i++) {
-		const struct profile_labels *l = &w->p->labels[i];
-		const struct process process = { process_id(l), l->comm };
-		uint32_t number;
-
-		if (l->pid && l->tid == l->pid &&
-		    table_add(&w->processes, &process, sizeof(process.id), &number))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Nanoseconds as milliseconds, with a point in every locale. */
 static void put_ms(uint64_t ns, FILE *out)
 {
@@ -564,7 +549,15 @@ static int put_file(struct writer *w)
 	FILE *out = w->out;
 	int err = find_frames(w) ?: find_stacks(w);
 
-	err = err ?: find_processes(w);
+	/* A process is called as its main thread is. */
+	for (size_t i = 0; i < w->p->label_count && !err; i++) {
+		const struct profile_labels *l = &w->p->labels[i];
+		const struct process process = { process_id(l), l->comm };
+		uint32_t number;
+
+		if (l->pid && l->tid == l->pid)
+			err = table_add(&w->processes, &process, sizeof(process.id), &number);
+	}
 	err = err ?: pieces_find(w->p, w->value, &w->pieces);
 	if (err)
 		return err;

@@ -100,33 +100,12 @@ static bool folded_detect(const struct input *in)
 	return !l.binary && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
 }
 
-static int find_location(struct reader *r, const char *text, size_t size, uint32_t *location)
-{
-	struct name key = { 0 };
-	struct profile_function function = { .file = "" };
-	struct profile_line line = { 0 };
-	uint32_t id;
-
-	if (profile_string_n(r->p, text, size, &key.text))
-		return -ENOMEM;
-	id = table_find(&r->names, &key.text, sizeof(key.text));
-	if (id != INDEX_NONE) {
-		*location = r->names.all[id].location;
-		return 0;
-	}
-	function.name = function.system_name = key.text;
-	if (profile_add_function(r->p, &function, &line.function) ||
-	    profile_add_line_location(r->p, 0, PROFILE_NONE, &line, 1, &key.location) ||
-	    table_add(&r->names, &key, sizeof(key.text), &id))
-		return -ENOMEM;
-	*location = key.location;
-	return 0;
-}
-
 static int read_frame(struct reader *r, const struct text *frame, uint32_t *depth)
 {
 	const char *name = frame->at;
 	size_t size = frame->end - frame->at;
+	struct name key = { 0 };
+	uint32_t id;
 
 	if (!size) {
 		r->empty_frames++;
@@ -140,7 +119,15 @@ static int read_frame(struct reader *r, const struct text *frame, uint32_t *dept
 		size = folded_unescape(frame->at, size, r->unescaped);
 		name = r->unescaped;
 	}
-	return find_location(r, name, size, &r->frames[(*depth)++]);
+	if (profile_string_n(r->p, name, size, &key.text))
+		return -ENOMEM;
+	id = table_find(&r->names, &key.text, sizeof(key.text));
+	if (id == INDEX_NONE &&
+	    (profile_add_named_location(r->p, key.text, PROFILE_NONE, &key.location) ||
+	     table_add(&r->names, &key, sizeof(key.text), &id)))
+		return -ENOMEM;
+	r->frames[(*depth)++] = r->names.all[id].location;
+	return 0;
 }
 
 /* Adds to a value, the whole part of a sum; the fractions of the sum are kept beside it. */
@@ -313,17 +300,6 @@ static int find_pairs(struct reader *r)
 	return err;
 }
 
-/* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
-static int begin_profile(struct reader *r)
-{
-	const struct profile_labels none = { .comm = "" };
-
-	if (find_pairs(r) || (r->pairs && profile_add_value_type(r->p, "before", "count")) ||
-	    profile_add_value_type(r->p, "samples", "count"))
-		return -ENOMEM;
-	return profile_add_labels(r->p, &none, &r->labels);
-}
-
 /* Returns the sum of value i, times scale, as a whole number. Adds the lost part to *lost. */
 static int64_t round_sum(const struct reader *r, size_t i, int64_t scale, double *lost)
 {
@@ -383,7 +359,15 @@ static int round_sums(struct reader *r)
 static int folded_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = begin_profile(&r) ?: read_lines(&r), warn_err;
+	const struct profile_labels none = { .comm = "" };
+	int err = find_pairs(&r), warn_err;
+
+	/* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
+	if (!err && r.pairs)
+		err = profile_add_value_type(p, "before", "count");
+	err = err ?: profile_add_value_type(p, "samples", "count");
+	err = err ?: profile_add_labels(p, &none, &r.labels);
+	err = err ?: read_lines(&r);
 
 	/* After an error, too: what was read may be salvaged. */
 	if (err != -ENOMEM) {

@@ -433,20 +433,6 @@ static int add_histogram(struct reader *r, const struct record *h)
 	return 0;
 }
 
-/*
- * Does not subtract 1 from the caller's address, a return address: glibc has rounded it down,
- * perhaps to the beginning of the function.
- */
-static int add_arc(struct reader *r, const struct record *a)
-{
-	struct profile_arc arc = { .labels = r->labels, .kind = PROFILE_CALL, .count = a->count };
-
-	if (profile_add_location(r->p, a->from, r->mapping, &arc.from) ||
-	    profile_add_location(r->p, a->to, r->mapping, &arc.to))
-		return -ENOMEM;
-	return profile_add_arc(r->p, &arc, NULL);
-}
-
 static int read_records(struct reader *r)
 {
 	struct cursor c = first_record(r->in, &r->survey.layout);
@@ -455,15 +441,22 @@ static int read_records(struct reader *r)
 		const uint8_t *start = c.at;
 		struct record record;
 		const char *reason = take_record(&c, r->in, &record);
+		struct profile_arc arc = { .labels = r->labels, .kind = PROFILE_CALL };
 		int err = 0;
 
-		if (!reason || record.bins) {
-			if (record.kind == GMON_HISTOGRAM)
-				err = add_histogram(r, &record);
-			else if (record.kind == GMON_ARC)
-				err = add_arc(r, &record);
-			else
-				r->blocks += record.count;
+		if ((!reason || record.bins) && record.kind == GMON_HISTOGRAM) {
+			err = add_histogram(r, &record);
+		} else if (!reason && record.kind == GMON_ARC) {
+			/*
+			 * 1 is not subtracted from the caller's address, a return address: glibc
+			 * has rounded it down, perhaps to the beginning of the function.
+			 */
+			arc.count = record.count;
+			err = profile_add_location(r->p, record.from, r->mapping, &arc.from)
+				      ?: profile_add_location(r->p, record.to, r->mapping, &arc.to);
+			err = err ?: profile_add_arc(r->p, &arc, NULL);
+		} else if (!reason) {
+			r->blocks += record.count;
 		}
 		if (err)
 			return err;

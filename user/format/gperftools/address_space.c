@@ -176,22 +176,6 @@ static int move_mappings(struct layout *l)
 	return 0;
 }
 
-static int lay_out(struct layout *l, unsigned int bits)
-{
-	struct address_space *s = l->s;
-	int err = keep_first_come(l, bits == 32 ? 1ULL << 32 : UINT64_MAX);
-
-	if (err)
-		return err;
-	err = move_mappings(l);
-	if (err == -ENOSPC && bits != 32)
-		err = 0;
-	qsort(s->taken, s->taken_count, sizeof(*s->taken), compare_ranges);
-	for (size_t i = 0; i < s->p->mapping_count; i++)
-		s->start[i] = s->start[s->home[i]];
-	return err;
-}
-
 int address_space_init(struct address_space *s, const struct profile *p, unsigned int bits)
 {
 	size_t count = p->mapping_count + 1;
@@ -200,15 +184,23 @@ int address_space_init(struct address_space *s, const struct profile *p, unsigne
 		.cursor = bits == 32 ? LOW_32 : LOW_64,
 		.high = bits == 32 ? HIGH_32 : HIGH_64,
 	};
-	int err = -ENOMEM;
+	int err;
 
 	*s = (struct address_space){ .p = p };
 	s->start = calloc(count, sizeof(*s->start));
 	s->home = calloc(count, sizeof(*s->home));
 	s->taken = calloc(count, sizeof(*s->taken));
 	l.moved = calloc(count, sizeof(*l.moved));
-	if (s->start && s->home && s->taken && l.moved)
-		err = lay_out(&l, bits);
+	err = s->start && s->home && s->taken && l.moved ? 0 : -ENOMEM;
+	err = err ?: keep_first_come(&l, bits == 32 ? 1ULL << 32 : UINT64_MAX);
+	if (!err) {
+		err = move_mappings(&l);
+		if (err == -ENOSPC && bits != 32)
+			err = 0;
+		qsort(s->taken, s->taken_count, sizeof(*s->taken), compare_ranges);
+		for (size_t i = 0; i < p->mapping_count; i++)
+			s->start[i] = s->start[s->home[i]];
+	}
 	free(l.moved);
 	index_free(&l.homes);
 	if (err)

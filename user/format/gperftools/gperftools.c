@@ -220,17 +220,6 @@ static int add_record(struct reader *r, const struct record *record)
 	return profile_add_sample(r->p, r->frames, record->depth - copies, r->labels, values);
 }
 
-static int read_records(struct reader *r)
-{
-	struct record record = { 0 };
-	bool more;
-	int err;
-
-	while (!(err = next_record(r, &record, &more)) && more && !(err = add_record(r, &record)))
-		input_skip(r->in, record.size);
-	return err;
-}
-
 /* --- Mappings --- */
 
 /* The mappings of a profile in the order of their addresses. */
@@ -294,22 +283,6 @@ static uint32_t mapping_index_find(const struct mapping_index *index, uint64_t a
 	return PROFILE_NONE;
 }
 
-static int place_locations(struct reader *r)
-{
-	struct profile *p = r->p;
-	struct mapping_index mappings;
-	int err = mapping_index_init(&mappings, p);
-
-	for (size_t i = 0; i < p->location_count && !err; i++) {
-		uint32_t mapping = mapping_index_find(&mappings, p->locations[i].address);
-
-		if (mapping != PROFILE_NONE)
-			err = profile_place_location(p, i, mapping);
-	}
-	free(mappings.entries);
-	return err;
-}
-
 static int add_warnings(struct reader *r)
 {
 	struct profile *p = r->p;
@@ -332,6 +305,9 @@ static int add_warnings(struct reader *r)
 static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
+	struct mapping_index mappings = { 0 };
+	struct record record = { 0 };
+	bool more = true;
 	int err = 0;
 
 	/* Names as text may precede the slots. */
@@ -343,14 +319,26 @@ static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 					  "no CPU profile follows the line \"--- profile\"");
 	}
 	err = err ?: read_header(&r);
-	err = err ?: read_records(&r);
+	while (!err && more) {
+		input_skip(in, record.size);
+		err = next_record(&r, &record, &more);
+		if (!err && more)
+			err = add_record(&r, &record);
+	}
 	if (!err) {
 		/* The text after the records; after an error, as much of it as there is. */
 		err = input_need_all(in, e);
 		if (gperftools_read_maps(in, p) ||
 		    (r.version == VERSION_JAVA && gperftools_read_names(in, p)) ||
-		    place_locations(&r))
+		    mapping_index_init(&mappings, p))
 			err = -ENOMEM;
+		for (size_t i = 0; i < p->location_count && err != -ENOMEM; i++) {
+			uint32_t mapping = mapping_index_find(&mappings, p->locations[i].address);
+
+			if (mapping != PROFILE_NONE && profile_place_location(p, i, mapping))
+				err = -ENOMEM;
+		}
+		free(mappings.entries);
 	}
 	err = err ?: add_warnings(&r);
 	free(r.frames);

@@ -94,45 +94,29 @@ static const char *name_end(const struct text *names)
 	return names->end;
 }
 
-/*
- * Removes the address by which google-pprof distinguishes functions of one name:
- * "f<00000000004011b0>".
- */
-static void strip_address(struct text *name)
-{
-	const char *open = last_of(name, '<');
-	struct text digits = { open ? open + 1 : NULL, name->end };
-	uint64_t address;
-	size_t size = digits.end - digits.at;
-
-	if (open && (size == 9 || size == 17) && take_number(&digits, 16, &address) &&
-	    take(&digits, ">"))
-		name->end = open;
-}
-
-/* True if it is a name: a function without one has "??" or its address. */
-static bool is_name(struct text name, uint64_t address)
-{
-	struct text rest = name;
-	uint64_t number;
-
-	if (is_empty(&name) || text_is(&name, "??"))
-		return false;
-	return !(take_hex(&rest, &number) && is_empty(&rest) && number == address);
-}
-
 static int add_symbol(struct symbols *s, uint64_t address, struct text names)
 {
 	uint32_t location, count = 0;
 
 	while (!is_empty(&names)) {
 		struct profile_function f = { .file = "" };
-		struct text name = { names.at, name_end(&names) };
+		struct text name = { names.at, name_end(&names) }, rest;
+		const char *open = last_of(&name, '<');
+		struct text digits = { open ? open + 1 : NULL, name.end };
+		size_t size = digits.end - digits.at;
+		uint64_t number;
 
 		names.at = name.end;
 		take(&names, "--");
-		strip_address(&name);
-		if (!is_name(name, address))
+		/* google-pprof distinguishes functions of one name by their address:
+		 * "f<00000000004011b0>". */
+		if (open && (size == 9 || size == 17) && take_number(&digits, 16, &number) &&
+		    take(&digits, ">"))
+			name.end = open;
+		/* A function without a name has "??" or its address. */
+		rest = name;
+		if (is_empty(&name) || text_is(&name, "??") ||
+		    (take_hex(&rest, &number) && is_empty(&rest) && number == address))
 			continue;
 		if (array_reserve(&s->lines, &s->line_room, count + 1, sizeof(*s->lines)) ||
 		    profile_string_n(s->p, name.at, name.end - name.at, &f.name))

@@ -516,35 +516,21 @@ enum part {
 	PARTS
 };
 
-/* What a Profile's values are. period 0: it has no period type. */
-struct value_kind {
-	const char *type, *unit, *period_type, *period_unit;
-	uint64_t period;
-};
-
 /*
- * A value that is no clock's has itself as its period's type: engines name a profile by this, and
- * its delay is not its "cpu". off_cpu has none: so it is known (OpenTelemetry, Pyroscope).
+ * Writes the fields of a Profile, except its samples. `number`: of no other in the request. A value
+ * that is no clock's has itself as its period's type: engines name a profile by this, and its delay
+ * is not its "cpu". off_cpu has none: so it is known (OpenTelemetry, Pyroscope).
  */
-static struct value_kind kind_of(const struct profile *p, enum part part, size_t value)
-{
-	const struct profile_value_type *t = &p->value_types[value];
-
-	if (part == PART_OFF_CPU)
-		return (struct value_kind){ "off_cpu", "nanoseconds", "", "", 0 };
-	if (profile_value_ns(p, value))
-		return (struct value_kind){ t->type, t->unit, "cpu", "nanoseconds",
-					    profile_tick_ns(p) };
-	return (struct value_kind){ t->type, t->unit, t->type, t->unit, t->period ?: 1 };
-}
-
-/* Writes the fields of a Profile, except its samples. `number`: of no other in the request. */
 static void put_profile_head(struct writer *w, struct message_bytes *to, size_t number,
-			     const struct value_kind *kind)
+			     enum part part, size_t value)
 {
 	const struct profile *p = w->p;
+	const struct profile_value_type *t = &p->value_types[value];
+	bool is_off_cpu = part == PART_OFF_CPU, is_clock = profile_value_ns(p, value);
 	Profil__Otlp__Profile message = PROFIL__OTLP__PROFILE__INIT;
-	Profil__Otlp__ValueType type = value_type(w, kind->type, kind->unit), period;
+	Profil__Otlp__ValueType type = value_type(w, is_off_cpu ? "off_cpu" : t->type,
+						  is_off_cpu ? "nanoseconds" : t->unit);
+	Profil__Otlp__ValueType period;
 	uint8_t id[MESSAGE_ID_SIZE], *end;
 	size_t size;
 
@@ -553,10 +539,10 @@ static void put_profile_head(struct writer *w, struct message_bytes *to, size_t 
 	message.time_unix_nano = p->time_ns;
 	message.duration_nano = p->duration_ns;
 	message.profile_id = (ProtobufCBinaryData){ sizeof(id), id };
-	if (kind->period) {
-		period = value_type(w, kind->period_type, kind->period_unit);
+	if (!is_off_cpu) {
+		period = is_clock ? value_type(w, "cpu", "nanoseconds") : type;
 		message.period_type = &period;
-		message.period = kind->period;
+		message.period = is_clock ? profile_tick_ns(p) : t->period ?: 1;
 	}
 	size = protobuf_c_message_get_packed_size(&message.base);
 	end = reserve(w, to, size);
@@ -676,14 +662,12 @@ int otlp_encode(const struct profile *p, const char *type, struct message_bytes 
 
 		for (size_t part = 0; part < PARTS; part++) {
 			struct message_bytes *to = &profiles[service][part];
-			struct value_kind kind;
 
 			if (parts[part] <= 0)
 				continue;
-			if (!to->size) {
-				kind = kind_of(p, part, part == PART_DELAY ? delay : value);
-				put_profile_head(&w, to, part * services.count + service, &kind);
-			}
+			if (!to->size)
+				put_profile_head(&w, to, part * services.count + service, part,
+						 part == PART_DELAY ? delay : value);
 			put_sample(&w, to, i, parts[part], part == PART_VALUE);
 		}
 	}

@@ -287,16 +287,6 @@ static int kernel_mapping(struct reader *r, uint64_t address, uint32_t *mapping)
 	return mapping_id(r, 0, r->kernel.start, 0, r->kernel_image, mapping);
 }
 
-/* A frame without an address: "[guest kernel]". */
-static int named_location(struct profile *p, const char *name, uint32_t *id)
-{
-	struct profile_function function = { .name = name, .system_name = name, .file = "" };
-	struct profile_line line = { 0 };
-
-	return profile_add_function(p, &function, &line.function)
-		       ?: profile_add_line_location(p, 0, PROFILE_NONE, &line, 1, id);
-}
-
 /* mode: PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER, ... */
 static int find_location(struct reader *r, const struct perf_space *space, uint64_t mode,
 			 uint64_t pc, uint32_t *location)
@@ -314,11 +304,11 @@ static int find_location(struct reader *r, const struct perf_space *space, uint6
 		break;
 	case PERF_CONTEXT_GUEST:
 	case PERF_CONTEXT_GUEST_KERNEL:
-		return named_location(r->p, "[guest kernel]", location);
+		return profile_add_named_location(r->p, "[guest kernel]", PROFILE_NONE, location);
 	case PERF_CONTEXT_GUEST_USER:
-		return named_location(r->p, "[guest]", location);
+		return profile_add_named_location(r->p, "[guest]", PROFILE_NONE, location);
 	default:
-		return named_location(r->p, "[hypervisor]", location);
+		return profile_add_named_location(r->p, "[hypervisor]", PROFILE_NONE, location);
 	}
 	if (cached->pc == pc && cached->stamp == stamp && cached->location) {
 		*location = cached->location - 1;
@@ -334,7 +324,8 @@ static int find_location(struct reader *r, const struct perf_space *space, uint6
 	 * code, and different in each stack.
 	 */
 	if (mapping == PROFILE_NONE) {
-		if (r->unknown == PROFILE_NONE && named_location(r->p, "[unknown]", &r->unknown))
+		if (r->unknown == PROFILE_NONE &&
+		    profile_add_named_location(r->p, "[unknown]", PROFILE_NONE, &r->unknown))
 			return -ENOMEM;
 		*location = r->unknown;
 		return 0;
@@ -841,24 +832,6 @@ static int add_account(struct reader *r)
 	return lost ? profile_add_lost(r->p, "ring_full", lost) : 0;
 }
 
-static int read_entries(struct reader *r)
-{
-	struct perf_file *f = &r->file;
-	int err = 0;
-
-	for (size_t i = 0; i < f->entry_count && !err; i++) {
-		err = read_entry(r, &f->entries[i]);
-		if (err == -EINVAL || err == -E2BIG) {
-			f->at = f->entries[i].at < f->in->size ? f->entries[i].at : f->in->size;
-			return input_error(f->in, f->at, r->e, "%s",
-					   err == -EINVAL ? "a sample is truncated"
-							  : "too many changes of mappings");
-		}
-	}
-	err = err ?: warn_of_unread(r);
-	return err ?: add_account(r);
-}
-
 static int perf_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = {
@@ -891,7 +864,17 @@ static int perf_read(struct input *in, struct profile *p, struct error *e)
 	}
 	if (err)
 		r.e = &ignored; /* the first error is the one to report */
-	read_err = read_entries(&r);
+	for (size_t i = 0; i < r.file.entry_count && !read_err; i++) {
+		read_err = read_entry(&r, &r.file.entries[i]);
+		if (read_err != -EINVAL && read_err != -E2BIG)
+			continue;
+		r.file.at = r.file.entries[i].at < in->size ? r.file.entries[i].at : in->size;
+		input_error(in, r.file.at, r.e, "%s",
+			    read_err == -EINVAL ? "a sample is truncated"
+						: "too many changes of mappings");
+		read_err = -EINVAL;
+	}
+	read_err = read_err ?: warn_of_unread(&r) ?: add_account(&r);
 	if (read_err != -ENOMEM && perf_values_end(&r.values, p))
 		read_err = -ENOMEM;
 out:

@@ -313,33 +313,6 @@ struct perf_bytes perf_record(const struct perf_file *f, uint64_t at,
 	return (struct perf_bytes){ bytes + sizeof(*header), bytes + header->size };
 }
 
-/* The number of the attribute of a sample, or attr_count. */
-static uint32_t attr_of_sample(const struct perf_file *f, struct perf_bytes b)
-{
-	uint64_t type = f->attr_count ? f->attrs[0].attr.sample_type : 0;
-
-	if (f->attr_count <= 1)
-		return 0;
-	if (!(type & PERF_SAMPLE_IDENTIFIER)) {
-		if (!(type & PERF_SAMPLE_ID))
-			return 0;
-		perf_skip(&b,
-			  8 * __builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-							   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
-	}
-	return find_attr(f, perf_take_u64(&b));
-}
-
-/* The time of a sample; 0: it has none. */
-static uint64_t time_of_sample(uint64_t type, struct perf_bytes b)
-{
-	if (!(type & PERF_SAMPLE_TIME))
-		return 0;
-	perf_skip(&b, 8 * __builtin_popcountll(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
-						       PERF_SAMPLE_TID)));
-	return perf_take_u64(&b);
-}
-
 /*
  * Takes what sample_id_all adds off the end of another record, and sets *time to its time, or 0;
  * and *attr to its attribute.
@@ -423,18 +396,29 @@ static int inflate_records(struct perf_file *f, struct perf_bytes b, uint64_t *n
 static int read_record(struct perf_file *f, uint64_t at, const struct perf_event_header *h,
 		       struct perf_bytes b, uint64_t *more)
 {
-	struct perf_bytes name;
-	uint64_t time, id;
+	struct perf_bytes rest;
+	uint64_t time, id, type;
 	uint32_t attr;
 	size_t size;
 
 	*more = 0;
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		attr = attr_of_sample(f, b);
+		attr = 0;
+		rest = b;
+		type = f->attr_count > 1 ? f->attrs[0].attr.sample_type : 0;
+		if (type & PERF_SAMPLE_ID && !(type & PERF_SAMPLE_IDENTIFIER))
+			perf_skip(&rest, 8 * __builtin_popcountll(
+						     type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+							     PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
+		if (type & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER))
+			attr = find_attr(f, perf_take_u64(&rest));
 		if (attr >= f->attr_count)
 			return fail(f, "a sample is of no event of the file");
-		time = time_of_sample(f->attrs[attr].attr.sample_type, b);
+		type = f->attrs[attr].attr.sample_type;
+		perf_skip(&b, 8 * __builtin_popcountll(type & (PERF_SAMPLE_IDENTIFIER |
+							       PERF_SAMPLE_IP | PERF_SAMPLE_TID)));
+		time = type & PERF_SAMPLE_TIME ? perf_take_u64(&b) : 0;
 		f->attrs[attr].samples++;
 		if (time && (!f->first_ns || time < f->first_ns))
 			f->first_ns = time;
@@ -480,10 +464,10 @@ static int read_record(struct perf_file *f, uint64_t at, const struct perf_event
 		perf_skip(&b, sizeof(uint32_t));
 		size = perf_take_u32(&b) ?: ATTR_SIZE_MIN;
 		b.at -= 2 * sizeof(uint32_t);
-		name = b;
+		rest = b;
 		if (perf_left(&b) < ATTR_SIZE_MIN || size < ATTR_SIZE_MIN || !perf_skip(&b, size))
 			return fail(f, "an event's attributes are truncated");
-		return add_attr(f, (struct perf_bytes){ name.at, b.at }) ?: add_ids(f, b);
+		return add_attr(f, (struct perf_bytes){ rest.at, b.at }) ?: add_ids(f, b);
 	case PERF_DATA_EVENT_UPDATE:
 		if (perf_take_u64(&b) != EVENT_UPDATE_NAME)
 			return 0;

@@ -270,9 +270,8 @@ static int add_frame(struct reader *r, struct text frame)
 {
 	size_t size = frame.end - frame.at;
 	struct name key = { 0 };
-	struct profile_function function = { .file = "" };
-	struct profile_line line = { 0 };
 	struct text symbol, image;
+	const char *function;
 	uint32_t id, mapping;
 
 	if (profile_string_n(r->p, frame.at, size, &key.text) ||
@@ -283,16 +282,14 @@ static int add_frame(struct reader *r, struct text frame)
 		split_frame(frame, &symbol, &image);
 		if (is_empty(&symbol))
 			symbol = text_of(UNKNOWN);
-		if (profile_string_n(r->p, symbol.at, symbol.end - symbol.at, &function.name) ||
+		if (profile_string_n(r->p, symbol.at, symbol.end - symbol.at, &function) ||
 		    image_mapping(r, image, &mapping))
 			return -ENOMEM;
-		function.system_name = function.name;
 		key.in_kernel =
 			mapping != PROFILE_NONE &&
 			(image_is_in_kernel(r->p->images[r->p->mappings[mapping].image].path) ||
 			 memmem(frame.at, size, ".ko)", 4));
-		if (profile_add_function(r->p, &function, &line.function) ||
-		    profile_add_line_location(r->p, 0, mapping, &line, 1, &key.location) ||
+		if (profile_add_named_location(r->p, function, mapping, &key.location) ||
 		    table_add(&r->names, &key, sizeof(key.text), &id))
 			return -ENOMEM;
 	}

@@ -172,24 +172,20 @@ static bool is_time_of(const struct profile *p, size_t time, size_t count)
 	return true;
 }
 
-/* Returns the last value that is not 0 in all samples; the last, if all are. */
-static size_t last_counted(const struct profile *p)
-{
-	for (size_t value = p->value_type_count; value-- > 0;)
-		for (size_t i = 0; i < p->sample_count; i++)
-			if (p->values[i * p->value_type_count + value])
-				return value;
-	return p->value_type_count - 1;
-}
-
 size_t pprof_default_value(const struct profile *p)
 {
-	size_t last;
+	size_t last = p->value_type_count - 1;
+	bool counted = false;
 
 	/* Only recordings of profiltool have these. */
 	if (*p->event || p->totals.known)
 		return profile_value(p, NULL);
-	last = last_counted(p);
+	/* The last that is not 0 in all samples; the last, if all are. */
+	for (size_t value = p->value_type_count; value-- > 0 && !counted;)
+		for (size_t i = 0; i < p->sample_count && !counted; i++) {
+			counted = p->values[i * p->value_type_count + value];
+			last = counted ? value : last;
+		}
 	for (size_t i = 0; i < last; i++)
 		if (is_time_of(p, last, i))
 			return i;
@@ -976,20 +972,6 @@ static bool same_bytes(const void *array, uint32_t entry, const void *key)
 	       memcmp(labels[entry].bytes.at, bytes->at, wire_left(bytes)) == 0;
 }
 
-/* Of the last sample: by the bytes of its frames, each of which takes two or three. */
-static int note_stack(struct reader *r, uint32_t labels, size_t frame_bytes)
-{
-	const struct stack_choice *choice = r->in->options.stacks;
-
-	if (array_reserve(&r->stacks, &r->stack_room, r->sample_count, sizeof(*r->stacks)))
-		return -ENOMEM;
-	r->stacks[r->sample_count - 1] = (struct stack_note){ labels, frame_bytes > 0 };
-	r->stack_count = r->sample_count;
-	return frame_bytes ? choice->note(choice->context, &r->p->labels[labels], labels,
-					  frame_bytes / 2)
-			   : 0;
-}
-
 /* Adds a Sample; all messages that it refers to have been read. */
 static int read_sample(struct reader *r, const struct wire_field *f)
 {
@@ -1096,8 +1078,18 @@ static int read_sample(struct reader *r, const struct wire_field *f)
 			return -ENOMEM;
 		r->labels[r->label_count++] = (struct label_bytes){ tail, number };
 	}
-	if (r->scans_stacks)
-		return note_stack(r, number, frame_bytes);
+	if (r->scans_stacks) {
+		const struct stack_choice *choice = r->in->options.stacks;
+
+		if (array_reserve(&r->stacks, &r->stack_room, r->sample_count, sizeof(*r->stacks)))
+			return -ENOMEM;
+		r->stacks[r->sample_count - 1] = (struct stack_note){ number, frame_bytes > 0 };
+		r->stack_count = r->sample_count;
+		/* Each frame takes two or three bytes. */
+		return frame_bytes ? choice->note(choice->context, &r->p->labels[number], number,
+						  frame_bytes / 2)
+				   : 0;
+	}
 	if (profile_sample(r->p, r->frames, r->frame_count, number, &number))
 		return -ENOMEM;
 	profile_add_values(r->p, number, r->values);

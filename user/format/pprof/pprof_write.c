@@ -69,6 +69,8 @@ struct writer {
 	size_t tick_count;
 	uint32_t *order;  /* samples, in the order in which they are written */
 	uint32_t *places; /* the reverse */
+	uint8_t *times;	  /* the numbers of a field of times */
+	size_t times_size, times_room;
 
 	Profil__Pprof__Line *lines;
 	size_t line_room;
@@ -469,56 +471,50 @@ static void sort_ticks(struct writer *w)
 		}
 }
 
-/* The number of a tick in its list: profile.proto. *seen: how many samples had ticks before. */
-static uint64_t sample_code(const struct writer *w, const struct writer_tick *tick, uint32_t *seen)
-{
-	uint32_t place = w->places[tick->sample];
-
-	if (place < *seen)
-		return place + 1;
-	++*seen;
-	return 0;
-}
-
+/* Appends a number to w->times. */
 static void put_time(struct writer *w, uint64_t number)
 {
-	uint8_t *to = reserve(w, WIRE_VARINT_MAX);
-
-	if (to)
-		written(w, wire_put_varint(to, number));
+	if (RESERVE(w, times, times_room, w->times_size + WIRE_VARINT_MAX))
+		w->times_size = wire_put_varint(w->times + w->times_size, number) - w->times;
 }
 
-/* Writes the field in two passes, the first of which finds its size. */
+/* Writes a field of times: what precedes them, and w->times, which is empty then. */
+static void emit_times(struct writer *w, enum pprof_field field, uint64_t unit_ns, uint64_t last,
+		       uint64_t count)
+{
+	uint8_t *to = reserve(w, 5 * WIRE_VARINT_MAX);
+
+	if (!to)
+		return;
+	to = wire_put_head(to, field,
+			   wire_varint_size(unit_ns) + wire_varint_size(last) +
+				   wire_varint_size(count) + w->times_size);
+	to = wire_put_varint(to, unit_ns);
+	to = wire_put_varint(to, last);
+	written(w, wire_put_varint(to, count));
+	emit_raw(w, w->times, w->times_size);
+	w->times_size = 0;
+}
+
 static void write_ticks(struct writer *w)
 {
-	uint64_t last = w->tick_count ? w->ticks[w->tick_count - 1].units : 0;
-	size_t size = wire_varint_size(TIME_UNIT_NS) + wire_varint_size(last) +
-		      wire_varint_size(w->tick_count);
-	uint32_t seen = 0;
 	uint64_t before = 0;
-	uint8_t *to;
+	uint32_t seen = 0; /* samples that had ticks before */
 
 	if (!w->tick_count)
 		return;
 	for (size_t i = 0; i < w->tick_count; i++) {
-		size += wire_varint_size(w->ticks[i].units - before) +
-			wire_varint_size(sample_code(w, &w->ticks[i], &seen));
-		before = w->ticks[i].units;
-	}
-	to = reserve(w, 5 * WIRE_VARINT_MAX);
-	if (!to)
-		return;
-	to = wire_put_head(to, PPROF_TICKS, size);
-	to = wire_put_varint(to, TIME_UNIT_NS);
-	to = wire_put_varint(to, last);
-	written(w, wire_put_varint(to, w->tick_count));
-	before = seen = 0;
-	for (size_t i = 0; i < w->tick_count; i++) {
 		put_time(w, w->ticks[i].units - before);
 		before = w->ticks[i].units;
 	}
-	for (size_t i = 0; i < w->tick_count; i++)
-		put_time(w, sample_code(w, &w->ticks[i], &seen));
+	/* The number of a sample in the order of their first ticks; 0: the next one. */
+	for (size_t i = 0; i < w->tick_count; i++) {
+		uint32_t place = w->places[w->ticks[i].sample];
+
+		put_time(w, place < seen ? place + 1 : 0);
+		seen += place >= seen;
+	}
+	emit_times(w, PPROF_TICKS, TIME_UNIT_NS, before, w->tick_count);
 }
 
 /* --- Times of waits --- */
@@ -544,12 +540,11 @@ static int earliest_wait_first(const void *left, const void *right)
 static void write_waits(struct writer *w)
 {
 	const struct profile *p = w->p;
-	size_t room = w->options->no_times ? 0 : p->waits.count, count = 0, size;
+	size_t room = w->options->no_times ? 0 : p->waits.count, count = 0;
 	struct writer_wait *waits = malloc((room + 1) * sizeof(*waits));
 	uint64_t *left_ns = calloc(p->sample_count + 1, sizeof(*left_ns));
 	const uint64_t unit_ns = p->waits.complete ? COMPLETE_WAIT_UNIT_NS : WAIT_UNIT_NS;
 	uint64_t before = 0, last = 0;
-	uint8_t *to;
 
 	if (!waits || !left_ns)
 		fail(w, error_no_memory(w->e));
@@ -571,23 +566,6 @@ static void write_waits(struct writer *w)
 	if (w->err || !count)
 		goto out;
 	qsort(waits, count, sizeof(*waits), earliest_wait_first);
-	size = wire_varint_size(unit_ns) + wire_varint_size(last) + wire_varint_size(count);
-	for (size_t i = 0; i < count; i++) {
-		size += wire_varint_size(waits[i].since - before) +
-			wire_varint_size(waits[i].length) +
-			wire_varint_size(w->places[waits[i].sample] + 1);
-		if (p->waits.complete)
-			size += wire_varint_size(waits[i].cpu);
-		before = waits[i].since;
-	}
-	to = reserve(w, 5 * WIRE_VARINT_MAX);
-	if (!to)
-		goto out;
-	to = wire_put_head(to, PPROF_WAITS, size);
-	to = wire_put_varint(to, unit_ns);
-	to = wire_put_varint(to, last);
-	written(w, wire_put_varint(to, count));
-	before = 0;
 	for (size_t i = 0; i < count; i++) {
 		put_time(w, waits[i].since - before);
 		before = waits[i].since;
@@ -598,6 +576,7 @@ static void write_waits(struct writer *w)
 		put_time(w, w->places[waits[i].sample] + 1);
 	for (size_t i = 0; i < count && p->waits.complete; i++)
 		put_time(w, waits[i].cpu);
+	emit_times(w, PPROF_WAITS, unit_ns, last, count);
 out:
 	free(waits);
 	free(left_ns);
@@ -843,6 +822,7 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 	free(w->ticks);
 	free(w->order);
 	free(w->places);
+	free(w->times);
 	free(w->lines);
 	free(w->line_pointers);
 	free(w);
