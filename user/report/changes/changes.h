@@ -27,6 +27,7 @@
  * degrees of freedom. What takes the same part of its caller's time as before, scaled like that
  * among all that the caller calls, did not change itself: the mixture of requests did, or the
  * caller. And as many functions are compared, they are corrected like all views: report/chance.h.
+ * Step by step: user/doc/judge.md.
  *
  * Services have owners: the system (units that are of no user and run as root), a user, or a
  * container. In a unit of the system, what another user runs is a service of its own. Functions and
