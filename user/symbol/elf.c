@@ -187,13 +187,6 @@ static bool open_image(struct batch *b, struct profile_image *image, int fd, str
 	return false;
 }
 
-struct segment {
-	uint64_t offset;
-	uint64_t size;
-	uint64_t address;
-	bool executable;
-};
-
 /*
  * Translates addresses in memory to ELF virtual addresses, by the offset in the file: that is right
  * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
@@ -203,7 +196,7 @@ static void translate_addresses(struct batch *b, Elf *elf)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	uint64_t text_start = UINT64_MAX, text_limit = 0;
-	struct segment segments[SEGMENTS_MAX]; /* the PT_LOAD ones, executable ones first */
+	GElf_Phdr segments[SEGMENTS_MAX]; /* the PT_LOAD ones, executable ones first */
 	size_t segment_count = 0, kept = 0;
 	GElf_Phdr header;
 
@@ -211,14 +204,12 @@ static void translate_addresses(struct batch *b, Elf *elf)
 		for (size_t i = 0;
 		     segment_count < SEGMENTS_MAX && elf_next_segment(elf, &i, PT_LOAD, &header);)
 			if (!!(header.p_flags & PF_X) == executable)
-				segments[segment_count++] =
-					(struct segment){ header.p_offset, header.p_filesz,
-							  header.p_vaddr, executable };
+				segments[segment_count++] = header;
 	image->bits = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
-	for (size_t i = 0; i < segment_count && segments[i].executable; i++) {
-		uint64_t limit = segments[i].address + segments[i].size;
+	for (size_t i = 0; i < segment_count && segments[i].p_flags & PF_X; i++) {
+		uint64_t start = segments[i].p_vaddr, limit = start + segments[i].p_filesz;
 
-		text_start = segments[i].address < text_start ? segments[i].address : text_start;
+		text_start = start < text_start ? start : text_start;
 		text_limit = limit > text_limit ? limit : text_limit;
 	}
 	if (text_start < text_limit) {
@@ -233,13 +224,13 @@ static void translate_addresses(struct batch *b, Elf *elf)
 		struct profile_mapping *m = &b->p->mappings[i];
 
 		for (size_t j = 0; j < segment_count && m->linked && m->image == b->image; j++) {
-			const struct segment *s = &segments[j];
+			const GElf_Phdr *s = &segments[j];
 
-			if (s->address >= m->limit || s->address + s->size <= m->start)
+			if (s->p_vaddr >= m->limit || s->p_vaddr + s->p_filesz <= m->start)
 				continue;
-			if (s->address > s->offset && m->start < s->address - s->offset)
-				m->start = s->address - s->offset; /* the file's beginning */
-			m->offset = m->start - (s->address - s->offset);
+			if (s->p_vaddr > s->p_offset && m->start < s->p_vaddr - s->p_offset)
+				m->start = s->p_vaddr - s->p_offset; /* the file's beginning */
+			m->offset = m->start - (s->p_vaddr - s->p_offset);
 			m->linked = false;
 		}
 	}
@@ -248,13 +239,13 @@ static void translate_addresses(struct batch *b, Elf *elf)
 		struct profile_location *l = &b->p->locations[swap.location];
 		const struct profile_mapping *m = &b->p->mappings[l->mapping];
 		uint64_t offset = l->address - m->start + m->offset;
-		const struct segment *s = segments, *end = segments + segment_count;
+		const GElf_Phdr *s = segments, *end = segments + segment_count;
 
-		while (s < end && (offset < s->offset || offset - s->offset >= s->size))
+		while (s < end && (offset < s->p_offset || offset - s->p_offset >= s->p_filesz))
 			s++;
 		if (s == end)
 			continue;
-		l->image_address = offset - s->offset + s->address;
+		l->image_address = offset - s->p_offset + s->p_vaddr;
 		/* It has a name, and its lines if they are wanted. */
 		if (!b->extents && profile_is_named(b->p, swap.location) &&
 		    (!b->o.lines || l->line_count > 1 || b->p->lines[l->first_line].line))

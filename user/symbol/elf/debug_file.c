@@ -26,9 +26,7 @@
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
 	const struct elf_file *stripped;
-	int root; /* the directory to resolve paths in; -1: the own root */
-	const uint8_t *build_id;
-	size_t build_id_size;
+	int root;     /* the directory to resolve paths in; -1: the own root */
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
 	uint64_t *checksum_bytes;
 };
@@ -61,8 +59,9 @@ static bool try_path(const char *path, const struct proof *proof, struct elf_fil
 	if (fd < 0 || elf_file_open(debug, fd, proof->stripped->source.budget, &ignored))
 		return false;
 	if (elf_find_type(debug->elf, SHT_SYMTAB, &section)) {
-		if (proof->build_id_size)
-			is_proven = elf_has_build_id(debug, proof->build_id, proof->build_id_size);
+		if (proof->stripped->build_id_size)
+			is_proven = elf_has_build_id(debug, proof->stripped->build_id,
+						     proof->stripped->build_id_size);
 		else
 			is_proven = checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
 	}
@@ -75,7 +74,7 @@ static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)
 {
 	char path[ELF_DEBUG_PATH_SIZE];
 
-	return elf_debug_path(proof->build_id, proof->build_id_size, path) &&
+	return elf_debug_path(proof->stripped->build_id, proof->stripped->build_id_size, path) &&
 	       try_path(path, proof, debug);
 }
 
@@ -142,8 +141,6 @@ bool debug_file_find(const struct elf_file *stripped, int root, const char *path
 	struct proof proof = {
 		.stripped = stripped,
 		.root = root,
-		.build_id = stripped->build_id,
-		.build_id_size = stripped->build_id_size,
 		.checksum_bytes = checksum_bytes,
 	};
 	char *link = debug_link(stripped, &proof.crc);
