@@ -173,13 +173,22 @@ struct file {
 	void *private_data; /* of a socket: struct socket */
 };
 
+struct in6_addr {
+	__u64 words[2];
+};
+
 struct sock_common {
 	unsigned short skc_family;
 	unsigned char skc_state;
+	__be32 skc_daddr, skc_rcv_saddr; /* the peer's address, and its own */
+	__be16 skc_dport;
+	__u16 skc_num; /* its own port */
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	struct pid *sk_peer_pid;
 	__u16 sk_type;
 	__u32 sk_max_ack_backlog;
 	unsigned char sk_userlocks : 4;

@@ -100,6 +100,19 @@ struct wait_entry {
 _Static_assert(WAIT_KINDS + WAIT_HASHED <= WAIT_ENTRIES, "entries have no room");
 
 /*
+ * Whom a wait is for: the other end of a socket, of each entry, so that there are no more of them.
+ * Addresses of IPv4 are as IPv6 maps them.
+ */
+struct wait_peer {
+	unsigned short family; /* AF_INET6 or AF_UNIX; 0: unknown */
+	unsigned short several;
+	unsigned short port, own_port; /* in the machine's order */
+	unsigned int pid;	       /* AF_UNIX: in the first PID namespace; 0: unknown */
+	unsigned int unused;
+	unsigned long long address[2], own_address[2];
+};
+
+/*
  * What one user's threads have of the entries and their stacks, and of the pairs of a wait and its
  * waker. Where everyone is recorded, nobody gets more than is still free: one user has at most
  * half, the next one a quarter. The wait of a stack that gets no entry is added to that of its

@@ -77,6 +77,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WAIT_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct wait_peer);
+} wait_peers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, WAKE_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct wake_entry);
@@ -240,6 +248,52 @@ static __noinline int role_of_socket(struct file *file)
 			       BPF_CORE_READ_BITFIELD_PROBED(sock, sk_userlocks) & BOUND_BY_CALL
 		       ? WAIT_SERVES
 		       : WAIT_ASKS;
+}
+
+static __always_inline void map_address(__u64 to[2], __be32 address)
+{
+	to[0] = 0;
+	to[1] = (__u64)address << 32 | 0xffff0000;
+}
+
+/* Notes whom a wait for this file is for. Of several, that they are several. */
+static __noinline int note_peer(struct file *file, __u32 slot)
+{
+	struct socket *socket = (struct socket *)BPF_CORE_READ(file, private_data);
+	struct sock *sock = BPF_CORE_READ(socket, sk);
+	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
+	struct wait_peer *known = bpf_map_lookup_elem(&wait_peers, &slot), peer = { 0 };
+	struct pid *pid;
+
+	if (!known || slot < WAIT_KINDS || BPF_CORE_READ(sock, __sk_common.skc_state) == TCP_LISTEN)
+		return 0;
+	peer.family = family == AF_INET ? AF_INET6 : family;
+	peer.port = __builtin_bswap16(BPF_CORE_READ(sock, __sk_common.skc_dport));
+	peer.own_port = BPF_CORE_READ(sock, __sk_common.skc_num);
+	if (family == AF_UNIX) {
+		peer.port = peer.own_port = 0;
+		pid = BPF_CORE_READ(sock, sk_peer_pid);
+		if (!pid)
+			return 0;
+		peer.pid = BPF_CORE_READ(pid, numbers[0].nr);
+	} else if (!peer.port) {
+		return 0;
+	} else if (family == AF_INET) {
+		map_address(peer.address, BPF_CORE_READ(sock, __sk_common.skc_daddr));
+		map_address(peer.own_address, BPF_CORE_READ(sock, __sk_common.skc_rcv_saddr));
+	} else if (family == AF_INET6 && bpf_core_field_exists(sock->__sk_common.skc_v6_daddr)) {
+		bpf_core_read(peer.address, sizeof(peer.address), &sock->__sk_common.skc_v6_daddr);
+		bpf_core_read(peer.own_address, sizeof(peer.own_address),
+			      &sock->__sk_common.skc_v6_rcv_saddr);
+	} else {
+		return 0;
+	}
+	if (!known->family)
+		*known = peer;
+	else if (known->pid != peer.pid || known->port != peer.port ||
+		 known->address[0] != peer.address[0] || known->address[1] != peer.address[1])
+		known->several = 1;
+	return 0;
 }
 
 struct poll_descriptor {
@@ -720,6 +774,8 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->file = (__u64)file;
 	place->facts = stack->cpu = reason_and_role(task, regs, reason, file, true);
 	place->slot = walk_wait(ctx, scratch, task, own->uid, regs, kernel_size, cfi);
+	if (file && reason_of_file(file) == WAIT_SOCKET)
+		note_peer(file, place->slot);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
 		own->next_place++;
@@ -1246,6 +1302,7 @@ int begin_waits(struct bpf_iter__task *ctx)
 	struct wait_before *before;
 	struct wait_begin *begin;
 	const struct pt_regs *regs;
+	struct file *file;
 	struct wait_task *wait;
 	__u64 now = bpf_ktime_get_ns() + wait_clock_offset;
 	__u32 zero = 0, state;
@@ -1264,7 +1321,8 @@ int begin_waits(struct bpf_iter__task *ctx)
 	state = task->__state;
 	if (state)
 		reason = wait_reason(task, regs, state);
-	reason = reason_and_role(task, regs, reason, wait_file(task, regs, reason, false), false);
+	file = wait_file(task, regs, reason, false);
+	reason = reason_and_role(task, regs, reason, file, false);
 	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	wait->runnable_ns = runnable_ns(task, now);
 	wait->ran_ns = task->se.sum_exec_runtime;
@@ -1285,6 +1343,8 @@ int begin_waits(struct bpf_iter__task *ctx)
 			begin->stack.kernel_depth = size / sizeof(__u64);
 	}
 	wait->slot = before->slot = find_copied_wait(&begin->stack, wait->uid);
+	if (file && (reason & WAIT_REASON_MASK) == WAIT_SOCKET)
+		note_peer(file, wait->slot);
 	wait->since_ns = now;
 	copy_registers(before->registers, regs);
 	before->registers[UNWIND_REGISTERS] = regs->PC_REGISTER;

@@ -261,4 +261,48 @@ check "Python: recorded" record python "$python" threads.py
 check "Python: workers with a queue: idle" in_state python idle condition i-worker
 check "Python: a lock: blocked" in_state python blocked lock b-contends
 check "Python: a client: blocked" in_state python blocked - b-client
+
+# --- Whom ---
+
+cat >ends.py <<'EOF'
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+tcp = socket.create_server(("127.0.0.1", 0))
+unix = socket.socket(socket.AF_UNIX)
+unix.bind(b"\0profil-%d" % os.getpid())
+unix.listen()
+libc.prctl(15, b"asked")
+def ask(name, family, to):
+	libc.prctl(1, 9) # until its parent ends
+	libc.prctl(15, name)
+	s = socket.socket(family)
+	s.connect(to)
+	s.recv(1)
+for name, family, to in (b"asks-tcp", socket.AF_INET, tcp.getsockname()), (b"asks-unix", socket.AF_UNIX, unix.getsockname()):
+	if os.fork() == 0:
+		ask(name, family, to)
+ends = tcp.accept()[0], unix.accept()[0]
+print("ready", tcp.getsockname()[1], flush=True)
+ends[0].recv(1)
+EOF
+begin ends "$python" -S ends.py
+port=$(sed -n 's/^ready //p' ends.out)
+check "sockets: recorded" exits 0 "$profiltool" record --wall -q -o ends.pb.gz -p "$pid" --children -d 1
+peer() {
+	"$profiltool" report -q --by peer "$@" ends.pb.gz >out || return
+	cat out
+}
+names_processes() {
+	peer && grep -qE " asked \($pid\)$" out && grep -qE " asks-tcp \([0-9]+\)$" out
+}
+check "--by peer: processes at the other ends of TCP and unix sockets, and their PIDs" names_processes
+both_ask() {
+	peer --json && json "[r['peer'] for r in j['rows'] if r['peer']].count('asked ($pid)') == 1" out
+}
+check "--by peer: two clients of one process are one row" both_ask
+check "one end: recorded" exits 0 "$profiltool" record --wall -q -o ends.pb.gz -p "$(pgrep -P "$pid" | head -n 1)" -d 1
+names_address() {
+	peer && grep -qE " 127\.0\.0\.1:$port$" out
+}
+check "--by peer: the address of a server that is not recorded" names_address
 finish

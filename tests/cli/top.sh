@@ -264,7 +264,7 @@ check "with their sums" shows '^2 threads, [0-9.]+ s = on CPU [0-9.]+ s \+ runna
 check "of each process" shows "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +shares"
 check "t there: of each thread" key t "^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +$shares +$burner +shares"
 tm resize-window -x 80 -y 24
-check "states in 80 columns" shows '^wall s +on CPU s +runnable s +blocked s +pid +tid +name'
+check "states in 80 columns" shows '^wall s +on CPU s +runnable s +blocked s +idle s +pid +tid +name'
 tm resize-window -x 40 -y 10
 check "states in 40 columns" shows '^on CPU s +runnable s'
 tm resize-window -x 100 -y 30

@@ -1150,6 +1150,14 @@ bool capture_has_every_wait(const struct capture *c)
 	return c->options.waits && c->options.every_wait;
 }
 
+const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait)
+{
+	const struct wait_peer *peers = c->sample.waits.peers;
+	const struct wait_peer *peer = peers ? &peers[wait->entry] : NULL;
+
+	return peer && peer->family && !peer->several ? peer : NULL;
+}
+
 bool capture_has_waits(const struct capture *c)
 {
 	return c->options.waits;

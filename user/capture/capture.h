@@ -373,6 +373,7 @@ struct capture_ticks {
 struct capture_waits {
 	enum wait_reason reason;
 	enum wait_role role;
+	uint32_t entry;			/* for capture_peer() */
 	uint32_t waker;			/* the number of who ended them; 0: unknown */
 	uint64_t count, length_ns;	/* how many, and how long all of them took */
 	const struct timed_wait *timed; /* by CLOCK_MONOTONIC; may be a part of them, or NULL */
@@ -418,6 +419,9 @@ struct capture_sample {
 int capture_each_sample(struct capture *c, enum capture_kind kind,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context);
+
+/* Whom a wait was for: the other end of its socket. NULL: unknown, or there were several. */
+const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait);
 
 /*
  * The wall time of a thread in the window: from its start or the window's begin to its exit or the

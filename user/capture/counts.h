@@ -25,6 +25,7 @@ struct counted {
 	uint8_t end, by_frame_pointer; /* as in struct stack */
 	uint16_t cpu;		       /* as in struct stack, or COUNTED_NO_CPU */
 	uint32_t waker; /* of a wait: the number of who ended it; of a waker: its own; else 0 */
+	uint32_t entry; /* of a wait: where it was added up; samples are equal without it */
 };
 
 /* All samples, summed by pcs, ID, CPU and waker. Zero-initialised is empty. */

@@ -280,6 +280,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		out.waits = (struct capture_waits){
 			.reason = sample->cpu & WAIT_REASON_MASK,
 			.role = wait_role_of(sample->cpu),
+			.entry = sample->entry,
 			.waker = sample->waker,
 			.count = others,
 			.length_ns = amount,

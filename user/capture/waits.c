@@ -114,6 +114,11 @@ static size_t wakes_size(void)
 	return whole_pages(WAKE_ENTRIES * sizeof(struct wake_entry));
 }
 
+static size_t peers_size(void)
+{
+	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_peer));
+}
+
 static size_t shares_size(void)
 {
 	return whole_pages(WAIT_SHARES * sizeof(struct wait_share));
@@ -334,6 +339,8 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			  bpf_map__fd(bpf->maps.waits), 0);
 	w->wakes = mmap(NULL, wakes_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 			bpf_map__fd(bpf->maps.wakes), 0);
+	w->peers = mmap(NULL, peers_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(bpf->maps.wait_peers), 0);
 	w->shares = mmap(NULL, shares_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 			 bpf_map__fd(bpf->maps.wait_shares), 0);
 	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -342,8 +349,9 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 			bpf_map__fd(bpf->maps.wait_rings), 0);
 	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
 	if (w->entries == MAP_FAILED || w->wakes == MAP_FAILED || w->counters == MAP_FAILED ||
-	    w->rings == MAP_FAILED || w->shares == MAP_FAILED) {
+	    w->rings == MAP_FAILED || w->shares == MAP_FAILED || w->peers == MAP_FAILED) {
 		err = errno;
+		w->peers = w->peers == MAP_FAILED ? NULL : w->peers;
 		w->shares = w->shares == MAP_FAILED ? NULL : w->shares;
 		w->rings = w->rings == MAP_FAILED ? NULL : w->rings;
 		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
@@ -420,10 +428,11 @@ int waits_read(struct waits *w, int64_t clock_offset)
  * Adds `ns` of waits to the samples. *number receives the sample's number; TICK_REMOVED if there
  * was none.
  */
-static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reason, uint32_t waker,
-		     const struct stack *stack, const uint64_t *pcs, struct counts *counts,
-		     uint32_t *number)
+static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t reason,
+		     uint32_t waker, const struct stack *stack, const uint64_t *pcs,
+		     struct counts *counts, uint32_t *number)
 {
+	const struct wait_entry *entry = &w->entries[slot];
 	struct counted wait = {
 		.id = stack->id,
 		.first_ns = entry->first_ns,
@@ -435,6 +444,7 @@ static int add_entry(const struct wait_entry *entry, uint64_t ns, uint16_t reaso
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = reason,
 		.waker = waker,
+		.entry = slot,
 	};
 
 	*number = TICK_REMOVED;
@@ -604,7 +614,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			pcs = joined;
 		}
 		if ((head.cpu & WAIT_REASON_MASK) >= WAKER_THREAD) {
-			err = add_entry(entry, left_ns, head.cpu, i, &head, pcs, wakers, &number);
+			err = add_entry(w, i, left_ns, head.cpu, i, &head, pcs, wakers, &number);
 			continue;
 		}
 		while (next_wake < WAKE_ENTRIES && w->wakes[next_wake].key < wake_key(i, 0))
@@ -620,7 +630,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 					wake->blocked_ns < left_ns ? wake->blocked_ns : left_ns;
 			}
 			left_ns -= part.left_ns;
-			err = add_entry(entry, part.left_ns, head.cpu, part.waker, &head, pcs,
+			err = add_entry(w, i, part.left_ns, head.cpu, part.waker, &head, pcs,
 					counts, &part.number);
 			if (!err &&
 			    array_reserve(&parts, &part_room, part_count + 1, sizeof(*parts)))
@@ -629,7 +639,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 				parts[part_count++] = part;
 		}
 		err = err
-			      ?: add_entry(entry, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
+			      ?: add_entry(w, i, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
 					   counts, &samples[i].runnable);
 		if (!err && kept.end_ns)
 			err = add_timed(w, &kept, WAIT_NO_CPU, *w->clock_offset);
@@ -699,6 +709,8 @@ void waits_free(struct waits *w)
 		munmap(w->entries, entries_size());
 	if (w->wakes)
 		munmap(w->wakes, wakes_size());
+	if (w->peers)
+		munmap(w->peers, peers_size());
 	if (w->shares)
 		munmap(w->shares, shares_size());
 	if (w->counters)

@@ -37,6 +37,7 @@ struct waits {
 	struct wake_entry *wakes;
 	struct wait_counters *counters;
 	struct wait_share *shares;
+	struct wait_peer *peers; /* of each entry */
 	size_t cpus;
 	struct waits_walked *walked; /* by slot, ascending, once it has ended */
 	size_t walked_count, walked_room;

@@ -28,6 +28,7 @@
 	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                            \
 	X(IN_DOUBT, "in_doubt", NULL, NULL, TAG_TEXT, false)                       \
 	X(INCOMPLETE, "incomplete", NULL, NULL, TAG_TEXT, false)                   \
+	X(PEER, "peer", "peers", "[no peer]", TAG_TEXT, true)                      \
 	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \
 	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
 	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \

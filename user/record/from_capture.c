@@ -14,9 +14,10 @@
 #include "bpf/wait.h"
 #include "profile/image_name.h"
 #include "profile/tags.h"
+#include "profile/thread_walls.h"
 #include "record/cgroup_name.h"
 #include "record/kernel_frames.h"
-#include "profile/thread_walls.h"
+#include "record/peer.h"
 #include "record/wait_place.h"
 #include "record/waker.h"
 #include "script/language.h"
@@ -47,6 +48,7 @@ struct capture_profile {
 	size_t wall;	  /* number of the value of wall times; 0: waits were not recorded */
 	size_t woke;	  /* number of the value of wakers */
 	struct wait_places places;   /* with waits */
+	struct peers peers;	     /* other ends of sockets */
 	struct kernel_frames kernel; /* with waits: kernel frames of theirs */
 	struct known_waker {
 		const char *name;
@@ -322,6 +324,7 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 			    char text[static CGROUP_NAME_SIZE])
 {
 	bool is_main = strcmp(sample->comm, sample->process_comm) == 0;
+	const struct wait_peer *peer;
 	const char *name;
 
 	switch (tag) {
@@ -347,6 +350,14 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 				       sample->end != UNWIND_NO_STACK
 			       ? "yes"
 			       : NULL;
+	case TAG_PEER:
+		peer = sample->kind == CAPTURE_WAITS && sample->waits.reason != WAIT_CPU &&
+				       !capture_is_owned(b->c)
+			       ? capture_peer(b->c, &sample->waits)
+			       : NULL;
+		if (peer)
+			peers_name(&b->peers, peer, sample, text);
+		return peer ? text : NULL;
 	case TAG_PROCESS:
 		return b->is_window || is_main ? NULL : sample->process_comm;
 	case TAG_THREAD:
@@ -548,7 +559,10 @@ static int add_waker(const struct capture_sample *from, void *context)
 static int note_wait(const struct capture_sample *wait, void *context)
 {
 	struct capture_profile *b = context;
+	const struct wait_peer *peer = capture_peer(b->c, &wait->waits);
 
+	if (peer && peers_note(&b->peers, peer, wait))
+		return -ENOMEM;
 	return wait_places_note(&b->places, wait)
 		       ?: capture_is_owned(b->c) ? 0
 						 : kernel_frames_note(&b->kernel, wait);
@@ -735,6 +749,7 @@ void capture_profile_end(struct capture_profile *b)
 	free(b->modules);
 	index_free(&b->mapping_index);
 	wait_places_free(&b->places);
+	peers_free(&b->peers);
 	kernel_frames_free(&b->kernel);
 	free(b->wakers);
 	origin_names_free(&b->own_names);

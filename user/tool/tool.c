@@ -454,6 +454,8 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 			      "--by unit, --by container");
 	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
 		error_hint(e, "profiltool record --wall records who ended waits");
+	else if (view->fields & ROW_OF_TAG(TAG_PEER))
+		error_hint(e, "profiltool record --wall records the other ends of sockets");
 	else if (view->fields & ROW_OF_TAG(TAG_CPU))
 		error_hint(e, "the windows of profild --continuous have it: --since TIME; or live: "
 			      "profiltool top --by cpu");
