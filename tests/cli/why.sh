@@ -77,11 +77,30 @@ check "what the front end did itself" chain 'near(ns(node(front, "on_cpu", "fron
 check "for how long it waited for the back end" chain 'near(ns(back), m["ask"])'
 check "what the back end did itself" chain 'near(ns(node(back, "on_cpu", "back")), m["back"])'
 check "for how long it waited for the lock" chain 'near(ns(lock), m["lock"])'
-check "for how long its holder slept" chain 'near(ns(node(lock, "waits", "holder", "interrupt: timer")), m["sleep"])'
+check "for how long its holder slept" chain \
+	'near(ns(n for p in lock for n in p["parts"] if n.get("reason") == "sleep"), m["sleep"])'
 check "and computed" chain 'near(ns(node(lock, "on_cpu", "holder")), m["hold"])'
 check "at best all would be shorter by what its holder slept" chain 'near(j["without_ns"], m["sleep"])'
 check "98 % of the waiting ends in what is known" chain \
 	'sum(n["ns"] for n in j["tree"] if n["kind"] == "unknown") < 0.02 * m["all"]'
+
+# --- Turns ---
+
+# A thread is idle while it waits for what comes by a connection that it accepted: of back each request is a turn,
+# but perhaps the last one, in which all end.
+turns() {
+	"$profiltool" why -q --json -t back x.pb.gz >turns.json && python3 -S -c '
+import json, sys
+j = json.load(open("turns.json"))
+whole = [n for n in j["tree"] if n["depth"] == 0]
+print({k: v for k, v in j.items() if k != "tree"})
+sys.exit(not (j["turns"] >= 4 and j["slow_turns"] == 1 and j["max_ns"] == j["slow_turns_ns"] == j["slowest"][0]["ns"] and
+	j["median_ns"] <= j["p90_ns"] <= j["max_ns"] and sum(n["ns"] for n in whole) == j["turns_ns"] and
+	sum(n["slow_ns"] for n in whole) == j["slow_turns_ns"]))'
+}
+check "turns have their lengths, and are the sum of their parts" turns
+check "--limit prints as many" exits 0 "$profiltool" why -q -t back --limit 2 x.pb.gz
+check "the slowest ones" grep -cE '^ +[0-9.]+  20[0-9-]+ [0-9:.]+ UTC  back \([0-9]+\)$' out
 
 # --- Options ---
 

@@ -500,7 +500,7 @@ static int compare_parts(const void *a, const void *b)
 /*
  * Adds when a thread was blocked to the parts of its entry, of which the last one has no waker and
  * the others are in the order of theirs: to that of the waker, and where that is unknown or has no
- * more, to the others.
+ * more, to the last one and then to the others.
  */
 static int add_blocked(struct counts *counts, const struct waits_timed *t, struct wait_part *parts,
 		       size_t count)
@@ -508,7 +508,7 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 	uint64_t since_ns = t->end_ns - t->runnable_ns - t->blocked_ns, left_ns = t->blocked_ns;
 	const struct wait_part key = { .waker = t->waker };
 	struct wait_part *part = NULL;
-	size_t next = 0;
+	size_t left = count; /* that were not tried, from the last one on */
 	int err = 0;
 
 	if (count && t->waker)
@@ -516,10 +516,10 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 	while (left_ns && !err) {
 		uint64_t ns;
 
-		if (!part && next == count)
+		if (!part && !left)
 			break;
 		if (!part)
-			part = &parts[next++];
+			part = &parts[--left];
 		ns = part->left_ns < left_ns ? part->left_ns : left_ns;
 		if (ns)
 			err = wait_list_add(&counts->waits, part->number, since_ns, ns, t->cpu);

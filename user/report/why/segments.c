@@ -354,83 +354,83 @@ void segments_free(struct segments *s)
 	*s = (struct segments){ 0 };
 }
 
-uint32_t segments_thread(const struct segments *s, uint32_t tid, uint64_t time_ns)
-{
-	size_t low = 0, high = s->thread_count;
+/* Whether element i of a sorted array is before a time, and of the same or a lower key. */
+typedef bool is_before(const struct segments *s, size_t i, uint32_t key, uint64_t time_ns);
 
+/* The first element of [low, high) that is not, or high. */
+static size_t find_first(const struct segments *s, size_t low, size_t high, is_before *before,
+			 uint32_t key, uint64_t time_ns)
+{
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct segment_thread *t = &s->threads[s->by_tid[middle]];
 
-		if (t->tid < tid || (t->tid == tid && t->life.since_ns <= time_ns))
+		if (before(s, middle, key, time_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low && s->threads[s->by_tid[low - 1]].tid == tid)
-		return s->by_tid[low - 1];
-	return low < s->thread_count && s->threads[s->by_tid[low]].tid == tid ? s->by_tid[low]
-									      : PROFILE_NONE;
+	return low;
+}
+
+static bool began(const struct segments *s, size_t i, uint32_t tid, uint64_t time_ns)
+{
+	const struct segment_thread *t = &s->threads[s->by_tid[i]];
+
+	return t->tid < tid || (t->tid == tid && t->life.since_ns <= time_ns);
+}
+
+static bool segment_ended(const struct segments *s, size_t i, uint32_t unused, uint64_t time_ns)
+{
+	(void)unused;
+	return s->all[i].until_ns <= time_ns;
+}
+
+static bool tick_came(const struct segments *s, size_t i, uint32_t unused, uint64_t time_ns)
+{
+	(void)unused;
+	return s->ticks[i].time_ns < time_ns;
+}
+
+static bool run_ended(const struct segments *s, size_t i, uint32_t cpu, uint64_t time_ns)
+{
+	return s->runs[i].cpu < cpu || (s->runs[i].cpu == cpu && s->runs[i].until_ns <= time_ns);
+}
+
+static bool woke(const struct segments *s, size_t i, uint32_t tid, uint64_t time_ns)
+{
+	return s->wakes[i].tid < tid || (s->wakes[i].tid == tid && s->wakes[i].time_ns < time_ns);
+}
+
+uint32_t segments_thread(const struct segments *s, uint32_t tid, uint64_t time_ns)
+{
+	size_t i = find_first(s, 0, s->thread_count, began, tid, time_ns);
+
+	if (i && s->threads[s->by_tid[i - 1]].tid == tid)
+		return s->by_tid[i - 1];
+	return i < s->thread_count && s->threads[s->by_tid[i]].tid == tid ? s->by_tid[i]
+									  : PROFILE_NONE;
 }
 
 size_t segments_after(const struct segments *s, uint32_t thread, uint64_t time_ns)
 {
-	size_t low = s->threads[thread].first, high = low + s->threads[thread].count;
+	const struct segment_thread *t = &s->threads[thread];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->all[middle].until_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return find_first(s, t->first, t->first + t->count, segment_ended, 0, time_ns);
 }
 
 size_t segments_tick_after(const struct segments *s, uint32_t thread, uint64_t time_ns)
 {
-	size_t low = s->threads[thread].first_tick, high = low + s->threads[thread].tick_count;
+	const struct segment_thread *t = &s->threads[thread];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->ticks[middle].time_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return find_first(s, t->first_tick, t->first_tick + t->tick_count, tick_came, 0, time_ns);
 }
 
 size_t segments_run_after(const struct segments *s, uint32_t cpu, uint64_t time_ns)
 {
-	size_t low = 0, high = s->run_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct segment_run *run = &s->runs[middle];
-
-		if (run->cpu < cpu || (run->cpu == cpu && run->until_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return find_first(s, 0, s->run_count, run_ended, cpu, time_ns);
 }
 
 size_t segments_wake_after(const struct segments *s, uint32_t tid, uint64_t time_ns)
 {
-	size_t low = 0, high = s->wake_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct segment_wake *wake = &s->wakes[middle];
-
-		if (wake->tid < tid || (wake->tid == tid && wake->time_ns < time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return find_first(s, 0, s->wake_count, woke, tid, time_ns);
 }
