@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "format/dcpi/dcpi.h"
 #include "format/foreign.h"
 
 /* Formats with a magic number come before those that are recognised by what they look like. */

@@ -169,8 +169,8 @@ bool format_matches_path(const struct format *format, const char *path);
 
 /* All formats, for help texts; ends with NULL. */
 extern const struct format *const format_all[];
-extern const struct format format_callgrind, format_dcpi, format_firefox, format_folded,
-	format_gmon, format_gperftools, format_otlp, format_perf, format_perf_script, format_pprof,
+extern const struct format format_callgrind, format_firefox, format_folded, format_gmon,
+	format_gperftools, format_otlp, format_perf, format_perf_script, format_pprof,
 	format_speedscope;
 
 /*

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/tags.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -1116,7 +1115,10 @@ struct profile_amount profile_amount_before(const struct profile *p)
 /* pprof labels samples that it has subtracted. */
 static bool is_of_base(const struct profile_labels *labels)
 {
-	return profile_find_tag(labels, "pprof::base");
+	for (uint32_t i = 0; i < labels->tag_count; i++)
+		if (strcmp(labels->tags[i].key, "pprof::base") == 0)
+			return true;
+	return false;
 }
 
 bool profile_has_base(const struct profile *p)

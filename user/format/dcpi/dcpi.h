@@ -5,6 +5,8 @@
 #include "format/format.h"
 
 /* dcpiformat(4), major version 0: one file for each image and event, in a database directory. */
+extern const struct format format_dcpi;
+
 #define DCPI_NAME "dcpi"
 
 /* dcpi_write.c */
