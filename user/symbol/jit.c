@@ -63,6 +63,21 @@ static size_t read_bytes(struct jit_file *f, uint64_t offset, size_t wanted, con
 }
 
 /*
+ * Counts the entry at an offset. False: reading ends there, because the budget is exceeded or the
+ * batch has stopped.
+ */
+static bool count_entry(struct batch *b, struct jit_file *f, uint64_t at)
+{
+	if (at >= f->limit)
+		return false;
+	if (f->entries++ < ENTRIES_MAX)
+		return f->entries % 65536 || !batch_stopped(b);
+	f->many_entries = true;
+	f->limit = at;
+	return false;
+}
+
+/*
  * Finds for each address the last entry of the file that covers it: the one with the highest
  * number. Numbers are above 0.
  */
@@ -269,6 +284,7 @@ static int resolve_map(struct batch *b, struct jit_file *f, struct jit_cover *c)
 
 enum record_id {
 	CODE_LOAD = 0,
+	CODE_MOVE = 1,
 	CODE_DEBUG_INFO = 2,
 	CODE_CLOSE = 3,
 };
@@ -289,6 +305,12 @@ struct load {
 	uint64_t vma, address, code_size, index; /* the name and the code follow */
 };
 
+struct move {
+	struct record record;
+	uint32_t pid, tid;
+	uint64_t vma, old_address, address, code_size, index;
+};
+
 struct debug_info {
 	struct record record;
 	uint64_t address, count; /* the lines follow */
@@ -297,6 +319,17 @@ struct debug_info {
 struct debug_line {
 	uint64_t address;
 	uint32_t line, discriminator; /* the file's name follows; "\xff": as before */
+};
+
+/* A moved function, whose name is in its load record. */
+struct moved {
+	uint64_t index; /* the function's number */
+	uint64_t load;	/* offset of its load record; 0: not found */
+};
+
+struct moves {
+	struct moved *moved; /* by index, each once */
+	size_t count;
 };
 
 /*
@@ -326,11 +359,70 @@ static bool read_record(struct jit_file *f, uint64_t offset, struct record *reco
 	       record->size >= sizeof(*record) && record->id != CODE_CLOSE;
 }
 
+static int by_index(const void *x, const void *y)
+{
+	const struct moved *a = x, *b = y;
+
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static struct moved *find_moved(const struct moves *moves, uint64_t index)
+{
+	struct moved key = { .index = index };
+
+	return bsearch(&key, moves->moved, moves->count, sizeof(key), by_index);
+}
+
+/* Collects the moves that cover an address, each function once. */
+static int collect_moves(struct jit_file *f, const struct jit_cover *c, struct moves *moves)
+{
+	size_t kept = 0;
+	struct move move;
+
+	moves->moved = calloc(c->count + 1, sizeof(*moves->moved));
+	if (!moves->moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->count; i++) {
+		uint64_t entry = find_entry(c, i);
+
+		if (entry && read_exactly(f, entry - 1, &move, sizeof(move)) &&
+		    move.record.id == CODE_MOVE)
+			moves->moved[moves->count++].index = move.index;
+	}
+	qsort(moves->moved, moves->count, sizeof(*moves->moved), by_index);
+	for (size_t i = 0; i < moves->count; i++)
+		if (!i || moves->moved[i].index != moves->moved[kept - 1].index)
+			moves->moved[kept++] = moves->moved[i];
+	moves->count = kept;
+	return 0;
+}
+
+static void find_loads(struct batch *b, struct jit_file *f, uint64_t first, struct moves *moves)
+{
+	struct record record;
+	struct load load;
+	size_t count = 0;
+
+	for (uint64_t at = first; moves->count && at < f->limit && read_record(f, at, &record);
+	     at += record.size) {
+		struct moved *moved;
+
+		if (++count % 65536 == 0 && batch_stopped(b))
+			break;
+		if (record.id != CODE_LOAD || !read_exactly(f, at, &load, sizeof(load)))
+			continue;
+		moved = find_moved(moves, load.index);
+		if (moved)
+			moved->load = at;
+	}
+}
+
 /*
  * The function named last. Addresses come sorted, so that its source lines are read once, however
  * many addresses it has.
  */
 struct function {
+	const struct moves *moves;
 	uint64_t entry; /* 0: none yet */
 	char *name;	/* NULL: none */
 	uint64_t at;	/* offset of the next source line */
@@ -368,38 +460,53 @@ static int find_line(struct jit_file *f, uint64_t address, struct function *func
 	return 0;
 }
 
+/* The offset of the load record for the entry at `at`; 0: none. */
+static uint64_t find_load(struct jit_file *f, uint64_t at, const struct moves *moves)
+{
+	const struct moved *moved;
+	struct record record;
+	struct move move;
+
+	for (int i = 0; i < RECORDS_BETWEEN && read_record(f, at, &record); i++) {
+		if (record.id == CODE_LOAD)
+			return at;
+		if (record.id == CODE_MOVE) {
+			moved = NULL;
+			if (read_exactly(f, at, &move, sizeof(move)))
+				moved = find_moved(moves, move.index);
+			return moved ? moved->load : 0;
+		}
+		at += record.size;
+	}
+	return 0;
+}
+
 static void end_function(struct function *function)
 {
 	free(function->name);
 	free(function->file);
-	*function = (struct function){ 0 };
+	*function = (struct function){ .moves = function->moves };
 }
 
-/* An entry is a load, or the source lines before a load. */
+/* An entry is a load, a move, or the source lines before a load. */
 static int begin_function(struct jit_file *f, uint64_t entry, struct function *function)
 {
-	uint64_t at = entry - 1;
+	uint64_t at = find_load(f, entry - 1, function->moves);
 	struct debug_info lines;
 	struct record record;
 	const char *text;
 	size_t size;
-	bool found = false;
 
 	end_function(function);
 	function->entry = entry;
-	for (int i = 0; i < RECORDS_BETWEEN && !found && read_record(f, at, &record); i++) {
-		found = record.id == CODE_LOAD;
-		at += found ? 0 : record.size;
-	}
-	if (!found)
-		return 0;
 	if (at > entry - 1 && read_exactly(f, entry - 1, &lines, sizeof(lines))) {
 		size = lines.record.size < LINES_MAX ? lines.record.size : LINES_MAX;
 		function->at = entry - 1 + sizeof(lines);
 		function->limit = entry - 1 + size;
 		function->left = lines.count;
 	}
-	if (record.size < sizeof(struct load))
+	if (!at || !read_record(f, at, &record) || record.id != CODE_LOAD ||
+	    record.size < sizeof(struct load))
 		return 0;
 	size = record.size - sizeof(struct load);
 	size = read_bytes(f, at + sizeof(struct load), size < JIT_WINDOW ? size : JIT_WINDOW,
@@ -429,10 +536,12 @@ static int find_dump_name(struct jit_file *f, uint64_t entry, uint64_t address, 
 static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c)
 {
 	struct file_header header;
-	struct function function = { 0 };
+	struct moves moves = { 0 };
+	struct function function = { .moves = &moves };
 	struct debug_info info;
 	struct record record;
 	struct load load;
+	struct move move;
 	uint64_t lines = 0; /* the entry of source lines for the next load; 0: none */
 	int err;
 
@@ -441,10 +550,8 @@ static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c
 		error_set(&b->why, 0, "its jit-PID.dump has no header of version %d", DUMP_VERSION);
 		return 0;
 	}
-	for (uint64_t at = header.size; at < f->limit && read_record(f, at, &record);
-	     at += record.size) {
-		f->many_entries = f->entries++ == ENTRIES_MAX;
-		if (f->many_entries || (f->entries % 65536 == 0 && batch_stopped(b)))
+	for (uint64_t at = header.size; read_record(f, at, &record); at += record.size) {
+		if (!count_entry(b, f, at))
 			break;
 		if (record.id == CODE_DEBUG_INFO) {
 			lines = at + 1;
@@ -454,10 +561,17 @@ static int resolve_dump(struct batch *b, struct jit_file *f, struct jit_cover *c
 				lines = 0;
 			offer_entry(c, load.address, load.code_size, lines ?: at + 1);
 			lines = 0;
+		} else if (record.id == CODE_MOVE && read_exactly(f, at, &move, sizeof(move))) {
+			offer_entry(c, move.address, move.code_size, at + 1);
 		}
 	}
-	err = name_addresses(b, f, c, find_dump_name, &function);
+	err = collect_moves(f, c, &moves);
+	if (!err) {
+		find_loads(b, f, header.size, &moves);
+		err = name_addresses(b, f, c, find_dump_name, &function);
+	}
 	end_function(&function);
+	free(moves.moved);
 	return err;
 }
 
