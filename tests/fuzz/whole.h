@@ -75,7 +75,7 @@ static inline void check_ticks(const struct profile *p)
 /* A sample has no longer waits than its value, and none is after all time. */
 static inline void check_waits(const struct profile *p)
 {
-	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t width = p->value_type_count, wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	uint64_t *sums = calloc(p->sample_count + 1, sizeof(*sums));
 
 	require(sums, "memory");

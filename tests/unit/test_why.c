@@ -118,7 +118,7 @@ static struct profile *record(const char *const *events)
 	p->duration_ns = DURATION_MS * NS_PER_MS;
 	p->waits.complete = true;
 	assert_int_equal(profile_add_clock(p, NS_PER_MS), 0);
-	assert_int_equal(profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds"), 0);
+	assert_int_equal(profile_add_sum(p, PROFILE_SUM_WALL), 0);
 	while (*events)
 		add_event(p, *events++);
 	return p;

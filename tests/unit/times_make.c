@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	      "no memory");
 	wall = argc > 5 && strcmp(argv[5], "wall") == 0;
 	if (argc > 5)
-		check(wall ? profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds")
+		check(wall ? profile_add_sum(p, PROFILE_SUM_WALL)
 			   : profile_add_value_type(p, "faults", "count"),
 		      "no memory");
 	check(profile_add_image(p, "/usr/bin/server", NULL, 0, &image) ||

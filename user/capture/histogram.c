@@ -59,7 +59,7 @@
 struct histogram_clock {
 	size_t histograms;  /* of this process, with this clock */
 	uint64_t unused_ns; /* since when there are none */
-	uint64_t tick_ns; /* 0: not open */
+	uint64_t tick_ns;   /* 0: not open */
 	uint64_t phase_ns;  /* what clients are still to wait for its first tick; 0: nothing */
 	uint64_t opened_ns;
 	struct event_set events;

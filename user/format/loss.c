@@ -18,7 +18,7 @@ const char *aspect_name(enum format_aspect aspect)
 unsigned int loss_aspects(const struct profile *p)
 {
 	unsigned int found = 0;
-	size_t width = p->value_type_count, delay = profile_delay(p);
+	size_t width = p->value_type_count, delay = profile_find_sum(p, PROFILE_SUM_DELAY);
 
 	for (size_t i = 0; i < p->location_count; i++) {
 		const struct profile_location *l = &p->locations[i];
@@ -93,7 +93,7 @@ bool loss_list(const struct profile *p, unsigned int aspects, const struct forma
 	if (lost & KEEPS(ACCOUNT))
 		lost &= ~KEEPS(COUNTERS);
 	if (lost & KEEPS(DELAY) && !(format->keeps & KEEPS(VALUES)) && p->value_type_count > 1 &&
-	    profile_value(p, options->value) == profile_delay(p))
+	    profile_value(p, options->value) == profile_find_sum(p, PROFILE_SUM_DELAY))
 		lost = (lost & ~values) | KEEPS(VALUES); /* the others are lost */
 	for (size_t i = 0; i < p->extra_count && !extras; i++)
 		if (strcmp(p->extras[i].format, format->name) != 0)

@@ -281,10 +281,10 @@ int projection_make(const struct profile *p, const struct format *format,
 		 * Beside the one that was chosen. Formats without a sign that have several values
 		 * count events, and no times.
 		 */
-		bool is_written =
-			format->keeps & KEEPS(VALUES)
-				? format->is_signed || !profile_is_clock_time(p, value)
-				: format->keeps & KEEPS(DELAY) && value == profile_delay(p);
+		bool is_written = format->keeps & KEEPS(VALUES)
+					  ? format->is_signed || !profile_is_clock_time(p, value)
+					  : format->keeps & KEEPS(DELAY) &&
+						    value == profile_find_sum(p, PROFILE_SUM_DELAY);
 
 		if (value != shown && !is_written)
 			continue;

@@ -709,7 +709,7 @@ struct time_interval profile_recorded(const struct profile *p)
  */
 static bool has_wall_times(const struct profile *p)
 {
-	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t width = p->value_type_count, wall = profile_find_sum(p, PROFILE_SUM_WALL);
 
 	if (wall == width || p->waits.count)
 		return wall < width;
@@ -723,7 +723,8 @@ static bool has_wall_times(const struct profile *p)
 static void drop_other_values(struct profile *p)
 {
 	size_t width = p->value_type_count, kept[4] = { PROFILE_SAMPLES }, count = 1;
-	size_t others[] = { profile_delay(p), profile_find_value(p, PROFILE_WALL_TYPE) };
+	size_t others[] = { profile_find_sum(p, PROFILE_SUM_DELAY),
+			    profile_find_sum(p, PROFILE_SUM_WALL) };
 	size_t clock, default_value = 0;
 	struct profile_value_type types[4] = { 0 };
 
@@ -778,8 +779,8 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	note_all(p);
 	drop_other_values(p);
 	width = p->value_type_count;
-	delay = profile_delay(p);
-	wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	delay = profile_find_sum(p, PROFILE_SUM_DELAY);
+	wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	add_u64(&all.until_ns, p->duration_ns);
 	for (size_t i = 0; i < ticks->count; i++) {
 		bool inside = ticks->times[i] >= since_ns && ticks->times[i] < until_ns;

@@ -399,14 +399,13 @@ static int merge_value_types(struct merge *m)
 	m->values = calloc(from->value_type_count + 1, sizeof(*m->values));
 	if (!m->values)
 		return -ENOMEM;
-	samples = find_value_type(to, "samples", "count");
+	samples = profile_find_sum(to, PROFILE_SUM_SAMPLES);
 	if (m->other_event && samples < to->value_type_count && *to->event &&
 	    profile_string(to, to->event, &to->value_types[samples].type))
 		return -ENOMEM;
 	for (size_t i = 0; i < from->value_type_count; i++) {
 		const struct profile_value_type *theirs = &from->value_types[i];
-		bool renamed = m->other_event && strcmp(theirs->type, "samples") == 0 &&
-			       strcmp(theirs->unit, "count") == 0;
+		bool renamed = m->other_event && profile_sum(from, i) == PROFILE_SUM_SAMPLES;
 		const char *type = renamed ? from->event : theirs->type;
 		size_t id = find_value_type(to, type, theirs->unit);
 		struct profile_value_type *ours;

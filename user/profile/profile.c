@@ -186,6 +186,45 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
 	return 0;
 }
 
+/* A value is such a sum, in any file, if it has this type and unit. */
+static const struct {
+	const char *type, *unit;
+} sums[] = {
+	[PROFILE_SUM_SAMPLES] = { "samples", "count" },
+	[PROFILE_SUM_CPU] = { "cpu", "nanoseconds" },
+	[PROFILE_SUM_DELAY] = { PROFILE_DELAY_TYPE, "nanoseconds" },
+	[PROFILE_SUM_WALL] = { PROFILE_WALL_TYPE, "nanoseconds" },
+	[PROFILE_SUM_WOKE] = { "woke", "nanoseconds" },
+};
+
+static bool is_sum(const struct profile_value_type *t, enum profile_sum sum)
+{
+	return strcmp(t->type, sums[sum].type) == 0 && strcmp(t->unit, sums[sum].unit) == 0;
+}
+
+enum profile_sum profile_sum(const struct profile *p, size_t value)
+{
+	enum profile_sum sum = sizeof(sums) / sizeof(*sums) - 1;
+
+	while (sum && !is_sum(&p->value_types[value], sum))
+		sum--;
+	return sum;
+}
+
+size_t profile_find_sum(const struct profile *p, enum profile_sum sum)
+{
+	size_t i = 0;
+
+	while (i < p->value_type_count && !is_sum(&p->value_types[i], sum))
+		i++;
+	return i;
+}
+
+int profile_add_sum(struct profile *p, enum profile_sum sum)
+{
+	return profile_add_value_type(p, sums[sum].type, sums[sum].unit);
+}
+
 int profile_add_value_like(struct profile *p, const struct profile_value_type *like)
 {
 	struct profile_value_type *entry;
@@ -201,10 +240,10 @@ int profile_add_value_like(struct profile *p, const struct profile_value_type *l
 
 int profile_add_clock(struct profile *p, uint64_t tick_ns)
 {
-	int err = profile_add_value_type(p, "samples", "count");
+	int err = profile_add_sum(p, PROFILE_SUM_SAMPLES);
 
 	if (!err && tick_ns)
-		err = profile_add_value_type(p, "cpu", "nanoseconds");
+		err = profile_add_sum(p, PROFILE_SUM_CPU);
 	if (!err)
 		profile_set_tick_ns(p, tick_ns);
 	return err;
@@ -212,7 +251,7 @@ int profile_add_clock(struct profile *p, uint64_t tick_ns)
 
 int profile_add_events(struct profile *p, uint64_t period)
 {
-	int err = profile_add_value_type(p, "samples", "count");
+	int err = profile_add_sum(p, PROFILE_SUM_SAMPLES);
 
 	if (!err)
 		p->value_types[p->value_type_count - 1].period = period;
@@ -224,13 +263,13 @@ static bool is_samples(const struct profile *p, size_t value)
 {
 	const struct profile_value_type *t = &p->value_types[value];
 
-	return strcmp(t->unit, "count") == 0 &&
-	       (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0);
+	return profile_sum(p, value) == PROFILE_SUM_SAMPLES ||
+	       (strcmp(t->unit, "count") == 0 && strcmp(t->type, p->event) == 0);
 }
 
 bool profile_has_clock(const struct profile *p)
 {
-	size_t samples = profile_find_value(p, "samples");
+	size_t samples = profile_find_sum(p, PROFILE_SUM_SAMPLES);
 
 	return samples == p->value_type_count || !p->value_types[samples].period;
 }
@@ -293,22 +332,13 @@ void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
 		values[PROFILE_CPU] = saturate_i64(profile_ticks_ns(p, ticks));
 }
 
-size_t profile_delay(const struct profile *p)
-{
-	size_t i = profile_find_value(p, PROFILE_DELAY_TYPE);
-
-	return i < p->value_type_count && strcmp(p->value_types[i].unit, "nanoseconds") == 0
-		       ? i
-		       : p->value_type_count;
-}
-
 int64_t profile_off_cpu(const struct profile *p, size_t sample)
 {
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	const int64_t *values = &p->values[sample * p->value_type_count];
 	int64_t cpu;
 
-	if (wall == p->value_type_count || strcmp(p->value_types[wall].unit, "nanoseconds") != 0)
+	if (wall == p->value_type_count)
 		return 0;
 	cpu = profile_is_clock_time(p, PROFILE_CPU) ? values[PROFILE_CPU] : 0;
 	return values[wall] > cpu && cpu >= 0 ? values[wall] - cpu : 0;
@@ -318,12 +348,10 @@ bool profile_is_recording(const struct profile *p)
 {
 	if ((!*p->event && !p->totals.known) || p->value_type_count <= PROFILE_CPU ||
 	    !profile_is_clock_time(p, PROFILE_CPU) ||
-	    strcmp(p->value_types[PROFILE_SAMPLES].type, "samples") != 0)
+	    profile_sum(p, PROFILE_SAMPLES) != PROFILE_SUM_SAMPLES)
 		return false;
 	for (size_t i = PROFILE_CPU + 1; i < p->value_type_count; i++)
-		if (strcmp(p->value_types[i].type, PROFILE_DELAY_TYPE) != 0 &&
-		    strcmp(p->value_types[i].type, PROFILE_WALL_TYPE) != 0 &&
-		    strcmp(p->value_types[i].type, PROFILE_WOKE_TYPE) != 0)
+		if (profile_sum(p, i) == PROFILE_SUM_OTHER)
 			return false;
 	return true;
 }
@@ -331,18 +359,15 @@ bool profile_is_recording(const struct profile *p)
 bool profile_has_delay(const struct profile *p)
 {
 	return profile_is_recording(p) && p->value_type_count == PROFILE_DELAY + 1 &&
-	       profile_delay(p) == PROFILE_DELAY;
+	       profile_sum(p, PROFILE_DELAY) == PROFILE_SUM_DELAY;
 }
 
 bool profile_is_clock_time(const struct profile *p, size_t value)
 {
-	const struct profile_value_type *t = p->value_types;
-
-	if (value >= p->value_type_count || strcmp(t[value].type, "cpu") != 0 ||
-	    strcmp(t[value].unit, "nanoseconds") != 0)
+	if (value >= p->value_type_count || profile_sum(p, value) != PROFILE_SUM_CPU)
 		return false;
 	for (size_t i = 0; i < p->value_type_count; i++)
-		if (strcmp(t[i].unit, "count") == 0)
+		if (strcmp(p->value_types[i].unit, "count") == 0)
 			return true;
 	return false;
 }
@@ -1092,13 +1117,12 @@ int64_t profile_total(const struct profile *p, const char *type)
 
 struct profile_amount profile_amount(const struct profile *p)
 {
-	size_t cpu = profile_find_value(p, "cpu");
 	struct profile_amount amount = { 0 };
 
 	if (profile_find_value(p, "samples") == p->value_type_count)
 		return amount;
 	amount.samples = magnitude_u64(profile_magnitude(p, "samples"));
-	if (cpu < p->value_type_count && strcmp(p->value_types[cpu].unit, "nanoseconds") == 0)
+	if (profile_find_sum(p, PROFILE_SUM_CPU) < p->value_type_count)
 		amount.cpu_ns = magnitude_u64(profile_magnitude(p, "cpu"));
 	else
 		amount.cpu_ns = profile_ticks_ns(p, amount.samples);

@@ -294,7 +294,7 @@ struct profile {
 	 */
 	struct tick_list ticks;
 	/*
-	 * When the waits were that the PROFILE_WALL_TYPE of samples sums up, by the same clock;
+	 * When the waits were that the PROFILE_SUM_WALL of samples sums up, by the same clock;
 	 * none of other samples. The lengths of a sample's are at most its value; when the rest was
 	 * is unknown.
 	 */
@@ -348,11 +348,28 @@ int profile_charge(struct profile *p, size_t bytes);
 int profile_string(struct profile *p, const char *text, const char **interned);
 int profile_string_n(struct profile *p, const char *text, size_t size, const char **interned);
 
+/* What a value sums up, as its type and unit say. */
+enum profile_sum {
+	PROFILE_SUM_OTHER, /* of another event, or of what a file has beside samples */
+	PROFILE_SUM_SAMPLES,
+	PROFILE_SUM_CPU,
+	PROFILE_SUM_DELAY,
+	PROFILE_SUM_WALL, /* the time of all states of threads */
+	PROFILE_SUM_WOKE, /* of who ended waits: how long these had been */
+};
+
+enum profile_sum profile_sum(const struct profile *p, size_t value);
+
+/* The number of the first value that is this sum, not OTHER, or value_type_count. */
+size_t profile_find_sum(const struct profile *p, enum profile_sum sum);
+
 /*
  * Before the first sample, or with profile_widen_values() behind it. What else it has is the
  * caller's to fill in.
  */
 int profile_add_value_type(struct profile *p, const char *type, const char *unit);
+
+int profile_add_sum(struct profile *p, enum profile_sum sum);
 
 /* The same, with all that a value of another profile has. */
 int profile_add_value_like(struct profile *p, const struct profile_value_type *like);
@@ -361,12 +378,11 @@ int profile_add_value_like(struct profile *p, const struct profile_value_type *l
 enum {
 	PROFILE_SAMPLES,
 	PROFILE_CPU,
-	PROFILE_DELAY /* where it was added behind the others; else see profile_delay() */
+	PROFILE_DELAY /* where it was added behind the others; else see profile_find_sum() */
 };
 
 #define PROFILE_DELAY_TYPE "delay"
-#define PROFILE_WALL_TYPE  "wall" /* the time of all states of threads: nanoseconds */
-#define PROFILE_WOKE_TYPE  "woke" /* of who ended waits: how long these had been, in nanoseconds */
+#define PROFILE_WALL_TYPE  "wall"
 
 /*
  * Adds the value types of a clock, as the first: samples/count and, if its period is known (not 0),
@@ -406,12 +422,6 @@ uint64_t profile_value_ns(const struct profile *p, size_t value);
 
 /* Sets the two values of a clock in a sample's row, for this number of ticks; they saturate. */
 void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values);
-
-/*
- * Returns the number of the value delay/nanoseconds, or value_type_count: in a merged profile it
- * may be any.
- */
-size_t profile_delay(const struct profile *p);
 
 /*
  * Of a recording, how long the threads of a sample were on no CPU, in nanoseconds: its wall time

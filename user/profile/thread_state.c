@@ -74,7 +74,7 @@ enum thread_state profile_sample_state(const struct profile *p, const struct pro
 
 bool profile_thread_times(const struct profile *p, struct thread_times *times)
 {
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 
 	*times = (struct thread_times){ 0 };
 	if (wall == p->value_type_count)

@@ -34,7 +34,7 @@ static bool is_of_thread(const void *array, uint32_t number, const void *key)
  */
 static int sum_samples(const struct profile *p, struct profile_wall **out)
 {
-	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t width = p->value_type_count, wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	struct profile_wall *sums = NULL;
 	struct index threads = { 0 };
 	int err = 0;

@@ -68,11 +68,10 @@ static int add_label(struct part *part, const char *name, const char *value)
 /* Whether a value of the profile is in files of this kind. off_cpu is none of its values. */
 static bool has_value(const struct profile *p, enum kind kind, size_t value)
 {
-	if (kind == KIND_CPU)
-		return value != profile_delay(p) &&
-		       value != profile_find_value(p, PROFILE_WALL_TYPE) &&
-		       value != profile_find_value(p, PROFILE_WOKE_TYPE);
-	return kind == KIND_DELAY && value == profile_delay(p);
+	enum profile_sum sum = profile_sum(p, value);
+
+	return kind == KIND_CPU ? sum < PROFILE_SUM_DELAY
+				: kind == KIND_DELAY && sum == PROFILE_SUM_DELAY;
 }
 
 /*

@@ -24,7 +24,7 @@
 #include "util/array.h"
 #include "util/file.h"
 
-/* Values of a sample: of a clock, PROFILE_WALL_TYPE and PROFILE_WOKE_TYPE. Bound: size. */
+/* Values of a sample: of a clock, and the sums of waits. Bound: size. */
 #define VALUES_MAX 5
 
 /* User addresses end below it, kernel addresses begin at or above it. */
@@ -683,15 +683,14 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		err = capture_tick_ns(c) ? profile_add_clock(p, capture_tick_ns(c))
 					 : profile_add_events(p, 1);
 		if (!err && profile_tick_ns(p) && capture_knows_waiting(c))
-			err = profile_add_value_type(p, PROFILE_DELAY_TYPE, "nanoseconds");
+			err = profile_add_sum(p, PROFILE_SUM_DELAY);
 	}
 	if (!err && capture_has_waits(c)) {
 		b->wall = p->value_type_count;
 		b->woke = b->wall + 1;
 		b->wakers = calloc(CAPTURE_WAKERS_MAX, sizeof(*b->wakers));
-		err = b->wakers ? profile_add_value_type(p, PROFILE_WALL_TYPE, "nanoseconds")
-				: -ENOMEM;
-		err = err ?: profile_add_value_type(p, PROFILE_WOKE_TYPE, "nanoseconds");
+		err = b->wakers ? profile_add_sum(p, PROFILE_SUM_WALL) : -ENOMEM;
+		err = err ?: profile_add_sum(p, PROFILE_SUM_WOKE);
 	}
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);

@@ -317,7 +317,7 @@ int wait_names_apply(struct profile *p)
 	bool any = false;
 	size_t size;
 
-	if (profile_find_value(p, PROFILE_WALL_TYPE) == p->value_type_count)
+	if (profile_find_sum(p, PROFILE_SUM_WALL) == p->value_type_count)
 		goto out;
 	for (size_t i = 0; i < functions && !err; i++)
 		n.rules[i] = find_rule(&p->functions[i]);

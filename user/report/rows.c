@@ -470,10 +470,11 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 	struct collector c = { .p = p, .o = o, .r = r, .values = values, .wants_walls = true };
 	int err;
 
-	if (o->delay && values && !calls && profile_delay(p) < p->value_type_count &&
-	    values[0] != profile_delay(p)) {
+	if (o->delay && values && !calls &&
+	    profile_find_sum(p, PROFILE_SUM_DELAY) < p->value_type_count &&
+	    values[0] != profile_find_sum(p, PROFILE_SUM_DELAY)) {
 		delay = count;
-		values[count++] = profile_delay(p);
+		values[count++] = profile_find_sum(p, PROFILE_SUM_DELAY);
 	}
 	c.count = count;
 	for (size_t i = 0; i < p->label_count && !calls && !c.doubt; i++)

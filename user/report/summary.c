@@ -442,7 +442,8 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 			t->stacks_truncated == 1 ? "its" : "their");
 	}
 	stack_ends_print(p, all, out);
-	if (profile_delay(p) < p->value_type_count && profile_total(p, PROFILE_DELAY_TYPE) > 0)
+	if (profile_find_sum(p, PROFILE_SUM_DELAY) < p->value_type_count &&
+	    profile_total(p, PROFILE_DELAY_TYPE) > 0)
 		fprintf(out, "%sdelay to others: they were runnable %.3f s while this ran\n",
 			prefix, in_seconds(profile_total(p, PROFILE_DELAY_TYPE)));
 	return print_values(p, value, prefix, out);
@@ -921,7 +922,7 @@ static void find_causes(struct causes *c, const struct profile *p, size_t value)
 {
 	const struct profile_totals *t = &p->totals;
 	const struct profile_throttled *most = NULL;
-	size_t delay = profile_delay(p);
+	size_t delay = profile_find_sum(p, PROFILE_SUM_DELAY);
 	uint64_t sum, missing, throttled_ns = 0;
 	struct unnamed *images = count_unnamed(p, value, &sum);
 	FILE *out;

@@ -197,7 +197,7 @@ void totals_json(struct json_writer *w, const struct profile *p, const char *sta
 		add_waits(&object, p, wall.blocked_ns);
 		json_member(w, "wall", object);
 	}
-	if (profile_delay(p) < p->value_type_count)
+	if (profile_find_sum(p, PROFILE_SUM_DELAY) < p->value_type_count)
 		json_member(w, "delay_ns",
 			    json_object_new_int64(profile_total(p, PROFILE_DELAY_TYPE)));
 	if (!t->known)

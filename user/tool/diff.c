@@ -91,7 +91,7 @@ static int diff_profiles(const struct profile *earlier, const struct profile *la
 	if (!err && !profile_magnitude(earlier, value) && !profile_magnitude(later, value)) {
 		if (earlier->arc_count || later->arc_count)
 			calls = "; profiltool report shows the calls that they have";
-		else if (profile_find_value(later, PROFILE_WALL_TYPE) < later->value_type_count)
+		else if (profile_find_sum(later, PROFILE_SUM_WALL) < later->value_type_count)
 			calls = "; --value wall compares their waits";
 		tool_warn("neither profile has samples to compare%s", calls);
 		return EXIT_NO_SAMPLES;

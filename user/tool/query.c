@@ -301,7 +301,7 @@ static void warn_of_lacking(const char *lacking)
 
 /* name: NULL: the archive. */
 /*
- * all_wall_ns: the sum of PROFILE_WALL_TYPE before; 0: it has none. Threads that only waited have
+ * all_wall_ns: the sum of PROFILE_SUM_WALL before; 0: it has none. Threads that only waited have
  * no samples.
  */
 static void print_selected(const char *name, const struct profile *p, int64_t all_wall_ns)
@@ -320,7 +320,7 @@ static void print_selected(const char *name, const struct profile *p, int64_t al
 /* The wall time of all samples; 0: the profile has no such value. */
 static int64_t all_wall_ns(const struct profile *p)
 {
-	bool has_wall = profile_find_value(p, PROFILE_WALL_TYPE) < p->value_type_count;
+	bool has_wall = profile_find_sum(p, PROFILE_SUM_WALL) < p->value_type_count;
 
 	return has_wall ? profile_total(p, PROFILE_WALL_TYPE) : 0;
 }
@@ -452,7 +452,7 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 int query_check_times(const char *path, uint64_t timed, const struct profile *p, struct error *e)
 {
 	uint64_t samples = profile_amount(p).samples, waits_ns = 0, untimed_ns = 0;
-	size_t width = p->value_type_count, wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t width = p->value_type_count, wall = profile_find_sum(p, PROFILE_SUM_WALL);
 
 	if (!timed && !p->waits.count) {
 		error_set(e, 0, "%s has no times of ticks", path);

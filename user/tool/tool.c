@@ -335,7 +335,7 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 
 void tool_show_wall(struct profile *p)
 {
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 
 	if (wall < p->value_type_count)
 		p->default_value = wall + 1;
@@ -363,7 +363,7 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 		struct profile_filtered *filtered, struct error *e)
 {
 	const bool waits = filter->states || filter->hide_idle || filter->reason;
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE), used = 0;
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL), used = 0;
 	char percent[TEXT_PERCENT_SIZE], what[512] = "", before[512];
 	double all, kept;
 	int err;

@@ -173,7 +173,7 @@ static int show_live(const struct top_options *o, int signals)
 	unrecorded_say(&unrecorded);
 	tool_warn_of_clock(&o->target);
 	if (o->show.sort == LIVE_BY_DELAY &&
-	    profile_delay(w.live.p) == w.live.p->value_type_count) {
+	    profile_find_sum(w.live.p, PROFILE_SUM_DELAY) == w.live.p->value_type_count) {
 		error_set_kind(&e, ERROR_KERNEL_LACKS, 0,
 			       "this kernel does not let ticks know who is runnable");
 		error_hint(&e, "it requires CONFIG_FAIR_GROUP_SCHED; or use another --sort");

@@ -64,7 +64,7 @@ static int read_recording(struct reader *r)
 		p->value_types[0].period = field(r, DCPI_PERIOD)->number;
 		return 0;
 	}
-	if (!other_unit && profile_add_value_type(p, "cpu", "nanoseconds"))
+	if (!other_unit && profile_add_sum(p, PROFILE_SUM_CPU))
 		return -ENOMEM;
 	profile_set_tick_ns(p, field(r, DCPI_PERIOD)->number);
 	return 0;

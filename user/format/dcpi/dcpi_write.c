@@ -172,11 +172,10 @@ static int add_empty(struct writer *w, uint32_t image)
 /* True if a value is a time that is beside the samples, which is no event that a file counts. */
 static bool is_time(const struct profile *p, size_t value)
 {
-	const char *type = p->value_types[value].type;
+	enum profile_sum sum = profile_sum(p, value);
 
-	return profile_is_clock_time(p, value) || value == profile_delay(p) ||
-	       (profile_is_recording(p) &&
-		(strcmp(type, PROFILE_WALL_TYPE) == 0 || strcmp(type, PROFILE_WOKE_TYPE) == 0));
+	return profile_is_clock_time(p, value) || sum == PROFILE_SUM_DELAY ||
+	       (profile_is_recording(p) && sum > PROFILE_SUM_DELAY);
 }
 
 /* Makes the groups of all samples, at least one. Returns 0 or -ENOMEM. */

@@ -461,8 +461,8 @@ static void put_thread(const struct writer *w, size_t first, size_t end)
 	uint32_t process;
 	bool is_time = strcmp(type->unit, "nanoseconds") == 0;
 	bool is_bytes = strcmp(type->unit, "bytes") == 0;
-	bool is_wall = is_time && strcmp(type->type, PROFILE_WALL_TYPE) == 0;
-	bool is_clock = profile_tick_ns(p) && strcmp(type->type, "samples") == 0;
+	bool is_wall = profile_sum(p, w->value) == PROFILE_SUM_WALL;
+	bool is_clock = profile_tick_ns(p) && profile_sum(p, w->value) == PROFILE_SUM_SAMPLES;
 	size_t last = end - 1;
 	FILE *out = w->out;
 

@@ -365,7 +365,7 @@ static int folded_read(struct input *in, struct profile *p, struct error *e)
 	/* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
 	if (!err && r.pairs)
 		err = profile_add_value_type(p, "before", "count");
-	err = err ?: profile_add_value_type(p, "samples", "count");
+	err = err ?: profile_add_sum(p, PROFILE_SUM_SAMPLES);
 	err = err ?: profile_add_labels(p, &none, &r.labels);
 	err = err ?: read_lines(&r);
 

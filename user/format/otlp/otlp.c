@@ -632,7 +632,7 @@ static void begin_dictionary(struct writer *w)
 int otlp_encode(const struct profile *p, const char *type, struct message_bytes *request,
 		struct error *e)
 {
-	size_t value = profile_value(p, type), delay = profile_delay(p);
+	size_t value = profile_value(p, type), delay = profile_find_sum(p, PROFILE_SUM_DELAY);
 	struct services services = { 0 };
 	struct writer w = { .p = p, .e = e };
 	struct message_bytes(*profiles)[PARTS] = NULL; /* of each service */

@@ -71,14 +71,14 @@ int perf_values_end(const struct perf_values *v, struct profile *p)
 
 	p->value_type_count = 0;
 	if (number == PROFILE_NONE)
-		return profile_add_value_type(p, "samples", "count");
+		return profile_add_sum(p, PROFILE_SUM_SAMPLES);
 	lead = &v->events[number];
 	p->event = lead->name;
 	is_clock = lead->kind == PERF_EVENT_CLOCK || !lead->has_periods;
 	if (is_clock) {
 		err = profile_add_clock(p, lead->kind == PERF_EVENT_CLOCK ? lead->period : 0);
 	} else {
-		err = profile_add_value_type(p, "samples", "count")
+		err = profile_add_sum(p, PROFILE_SUM_SAMPLES)
 			      ?: profile_add_value_type(p, lead->name, "count");
 		p->value_types[PROFILE_SAMPLES].period = lead->period;
 		p->default_value = 2; /* what perf's percentages are of */

@@ -1241,7 +1241,7 @@ static int skip_numbers(struct reader *r, struct wire *w, uint64_t count, const 
 static int read_waits(struct reader *r, const struct times_head *head)
 {
 	struct profile *p = r->p;
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	struct wire begins = head->rest, lengths = begins, numbers, cpus;
 	uint64_t later, length, number, since = 0, cpu = 0;
 	uint64_t *left; /* of each sample of the profile: how much of its value has no time */
@@ -1380,7 +1380,7 @@ static int finish_profile(struct reader *r)
 	    (r->unknown_inside && profile_warn(p, "unknown fields inside messages are lost")) ||
 	    (r->unknown_size &&
 	     profile_add_extra(p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size)) ||
-	    (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count")))
+	    (p->value_type_count == 0 && profile_add_sum(p, PROFILE_SUM_SAMPLES)))
 		return -ENOMEM;
 	/* As write_default_type() writes it for others. */
 	if (type && profile_is_recording(p) && p->value_type_count > PROFILE_CPU + 1 &&

@@ -1196,7 +1196,7 @@ int changes_add(struct changes *c, const char *host, uint64_t start_ns, uint64_t
 		.start_ns = start_ns,
 		.limit_ns = limit_ns,
 		.samples = profile_find_value(p, "samples"),
-		.delay = profile_delay(p),
+		.delay = profile_find_sum(p, PROFILE_SUM_DELAY),
 	};
 	int err;
 

@@ -137,16 +137,12 @@ static int compare_effects(const void *one, const void *other)
 
 bool comparison_is_of_times(const struct comparison *c)
 {
-	static const char *const types[] = { PROFILE_WALL_TYPE, PROFILE_DELAY_TYPE };
-
 	for (size_t side = 0; side < SIDES; side++) {
 		const struct profile *p = c->profiles[side];
 		size_t value = profile_value(p, c->value);
 
-		if (value >= p->value_type_count ||
-		    strcmp(p->value_types[value].unit, "nanoseconds") != 0 ||
-		    (strcmp(p->value_types[value].type, types[0]) != 0 &&
-		     strcmp(p->value_types[value].type, types[1]) != 0))
+		if (value >= p->value_type_count || (profile_sum(p, value) != PROFILE_SUM_WALL &&
+						     profile_sum(p, value) != PROFILE_SUM_DELAY))
 			return false;
 	}
 	return true;

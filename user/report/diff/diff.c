@@ -164,7 +164,7 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 			fputs("; --normalize rate compares that", out);
 		fputc('\n', out);
 	}
-	while (side < SIDES && profile_find_value(c->profiles[side], PROFILE_WALL_TYPE) <
+	while (side < SIDES && profile_find_sum(c->profiles[side], PROFILE_SUM_WALL) <
 				       c->profiles[side]->value_type_count)
 		side++;
 	if (side == SIDES && !is_of_times)

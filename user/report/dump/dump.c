@@ -129,7 +129,7 @@ static void dump_header(const struct profile *p, FILE *out)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
 	dump_totals(p, out);
-	if (profile_delay(p) < p->value_type_count)
+	if (profile_find_sum(p, PROFILE_SUM_DELAY) < p->value_type_count)
 		fprintf(out, "delay_ns %" PRId64 "\n", profile_total(p, PROFILE_DELAY_TYPE));
 	fprintf(out, "samples %" PRId64 "\n", profile_total(p, NULL));
 	for (size_t i = 0; i < p->comment_count; i++)

@@ -134,9 +134,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		f.is_narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
 	/* Of which a millisecond is little. Other files may have times of a few nanoseconds. */
-	f.is_time = profile_is_recording(p) && (value == profile_delay(p) ||
-						value == profile_find_value(p, PROFILE_WALL_TYPE) ||
-						value == profile_find_value(p, PROFILE_WOKE_TYPE));
+	f.is_time = profile_is_recording(p) && profile_sum(p, value) >= PROFILE_SUM_DELAY;
 	/* From 1 % on. Less, as of the first ticks, is in the summary and in JSON. */
 	for (size_t i = 0; i < r.count && r.doubt; i++) {
 		all += magnitude(r.rows[i].counts[0].self);

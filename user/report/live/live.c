@@ -66,7 +66,7 @@ void live_free(struct live *l)
 void live_fade(struct live *l, uint64_t ns, uint64_t machine_ns)
 {
 	double factor = l->half_life_ns ? exp2(-(double)ns / l->half_life_ns) : 0;
-	size_t width = l->p->value_type_count, delay = profile_delay(l->p);
+	size_t width = l->p->value_type_count, delay = profile_find_sum(l->p, PROFILE_SUM_DELAY);
 	int64_t least = profile_tick_ns(l->p) * FADED;
 
 	for (size_t i = 0; i < l->p->sample_count; i++) {
@@ -216,7 +216,7 @@ int live_collect(struct live *l)
 		.filtered = l->filtered,
 		.walls = !l->partial,
 	};
-	size_t delay = profile_delay(l->p), width = l->p->value_type_count;
+	size_t delay = profile_find_sum(l->p, PROFILE_SUM_DELAY), width = l->p->value_type_count;
 	/* Where only some samples are shown, their delay is unknown. */
 	bool has_delay = delay < width && delay != l->value && !l->weights;
 	struct callgraph_key copy;

@@ -43,12 +43,10 @@ const char *live_number(const struct live *l, int64_t value, char text[TABLE_CEL
 
 const char *live_title(const struct live *l)
 {
-	static const struct {
-		const char *type, *title;
-	} times[] = {
-		{ PROFILE_DELAY_TYPE, "delay s" },
-		{ PROFILE_WALL_TYPE, "wall s" },
-		{ PROFILE_WOKE_TYPE, "woke s" },
+	static const char *const times[] = {
+		[PROFILE_SUM_DELAY] = "delay s",
+		[PROFILE_SUM_WALL] = "wall s",
+		[PROFILE_SUM_WOKE] = "woke s",
 	};
 	const struct profile_value_type *type;
 
@@ -56,11 +54,8 @@ const char *live_title(const struct live *l)
 	    (l->value == PROFILE_CPU && profile_is_clock_time(l->p, PROFILE_CPU)))
 		return "samples";
 	type = &l->p->value_types[l->value];
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times) && is_in_ns(l); i++)
-		if (strcmp(type->type, times[i].type) == 0)
-			return times[i].title;
 	if (is_in_ns(l))
-		return "s";
+		return times[profile_sum(l->p, l->value)] ?: "s";
 	return *type->type ? type->type : "samples";
 }
 

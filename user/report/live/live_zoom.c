@@ -291,7 +291,7 @@ static int keep_time(struct live *l, const struct time_interval *interval)
 		struct part *part = &parts[i];
 		uint64_t ticks = magnitude(p->values[i * width + PROFILE_SAMPLES]);
 		uint32_t labels = p->samples[i].labels;
-		bool wall = strcmp(p->value_types[l->value].type, PROFILE_WALL_TYPE) == 0;
+		bool wall = profile_sum(p, l->value) == PROFILE_SUM_WALL;
 
 		if (labels < p->label_count)
 			tag = profile_find_tag(&p->labels[labels], tag_kinds[TAG_TIME].key);

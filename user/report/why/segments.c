@@ -60,7 +60,7 @@ static int find_thread(struct making *m, const struct profile_labels *labels, ui
 
 static int find_threads(struct making *m, const struct profile *p)
 {
-	size_t wall = profile_find_value(p, PROFILE_WALL_TYPE);
+	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
 	struct segments *s = m->s;
 	uint32_t number;
 	int err = 0;
