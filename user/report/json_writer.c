@@ -8,7 +8,11 @@
 #include "report/text.h"
 #include "util/utf8.h"
 
-void json_print_text(const char *json, FILE *out)
+/*
+ * Prints JSON text as json-c makes it, which is valid UTF-8. Characters in strings that json-c
+ * keeps, but that act on a terminal (util/utf8.h), are escaped.
+ */
+static void print_text(const char *json, FILE *out)
 {
 	const char *printed = json;
 	uint32_t code;
@@ -60,7 +64,7 @@ int json_print(struct json_object *value, int spacing, FILE *out)
 		text = json_object_to_json_string_ext(value,
 						      spacing | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
-		json_print_text(text, out);
+		print_text(text, out);
 	json_object_put(value);
 	return text ? 0 : -ENOMEM;
 }

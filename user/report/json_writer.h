@@ -40,12 +40,6 @@ void json_element(struct json_writer *w, struct json_object *value);
 void json_next_element(struct json_writer *w);
 
 /*
- * Prints JSON text as json-c makes it, which is valid UTF-8. Characters in strings that json-c
- * keeps, but that act on a terminal (util/utf8.h), are escaped.
- */
-void json_print_text(const char *json, FILE *out);
-
-/*
  * Prints a value, which is consumed and may be NULL. spacing: JSON_C_TO_STRING_SPACED or
  * JSON_C_TO_STRING_PLAIN. Returns 0 or -ENOMEM.
  */

@@ -2,6 +2,7 @@
 #include "report/text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -361,6 +362,21 @@ void text_shorten(char *visible, size_t columns)
 		length = fold_brackets(visible, level, mark, visible);
 	if (length > columns)
 		cut_between(visible, length, columns - strlen(dots) - tail, tail);
+}
+
+int text_print_in(const char *raw, size_t most, FILE *out)
+{
+	char *visible = text_visible(raw);
+	int columns;
+
+	if (!visible)
+		return -ENOMEM;
+	if (most)
+		text_shorten(visible, most > 4 ? most : 4);
+	columns = (int)text_columns(visible);
+	fputs(visible, out);
+	free(visible);
+	return columns;
 }
 
 void text_shorten_path(char *visible, size_t columns)

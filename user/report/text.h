@@ -48,6 +48,12 @@ void text_shorten_path(char *visible, size_t columns);
 /* The same for a line of text: keeps its beginning. */
 void text_shorten_line(char *visible, size_t columns);
 
+/*
+ * Prints a text in `most` columns at most, by text_shorten(); 0: any. Returns its columns, or
+ * -ENOMEM.
+ */
+int text_print_in(const char *raw, size_t most, FILE *out);
+
 /* Returns valid UTF-8 for JSON, with U+FFFD for invalid bytes; to be free()d, or NULL. */
 char *text_utf8(const char *raw);
 

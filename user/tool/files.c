@@ -124,28 +124,6 @@ const char *tool_input_name(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
-	      struct error *e)
-{
-	int err = format_read(path, &reading->input, p, e);
-
-	if (err)
-		return err;
-	if (reading->strict && (*p)->warning_count) {
-		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
-		error_hint(e, "without --strict it is read nevertheless");
-	}
-	for (size_t i = 0; i < (*p)->warning_count && !err; i++)
-		tool_warn("%s: %s", path, (*p)->warnings[i]);
-	if (!err && reading->executable)
-		err = name_executable(*p, reading->executable, e);
-	if (err) {
-		profile_free(*p);
-		*p = NULL;
-	}
-	return err;
-}
-
 int tool_read_selected(const char *path, const struct tool_reading *reading, struct profile **p,
 		       struct error *e)
 {
@@ -156,10 +134,18 @@ int tool_read_selected(const char *path, const struct tool_reading *reading, str
 	/* The caller may have another choice. */
 	if (query_has_interval(&reading->query))
 		selected.input.ticks = query_choose(&choice, &reading->query, NULL, NULL);
-	err = tool_read(path, &selected, p, e);
+	err = format_read(path, &selected.input, p, e);
 	if (err)
 		return err;
-	err = query_filter(path, &reading->query, &choice, reading->naming.quiet, *p, e);
+	if (reading->strict && (*p)->warning_count) {
+		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
+		error_hint(e, "without --strict it is read nevertheless");
+	}
+	for (size_t i = 0; i < (*p)->warning_count && !err; i++)
+		tool_warn("%s: %s", path, (*p)->warnings[i]);
+	if (!err && reading->executable)
+		err = name_executable(*p, reading->executable, e);
+	err = err ?: query_filter(path, &reading->query, &choice, reading->naming.quiet, *p, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;

@@ -130,7 +130,7 @@ void tool_warn(const char *format, ...)
 	print_line("", text);
 }
 
-void tool_usage(const struct tool_command *command, FILE *out)
+static void print_usage(const struct tool_command *command, FILE *out)
 {
 	size_t column = fprintf(out, "profiltool %s ", command->name);
 
@@ -233,7 +233,7 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	}
 	if (!help)
 		return -1;
-	tool_usage(command, stdout);
+	print_usage(command, stdout);
 	options_print(command->options, command->groups, stdout);
 	if (command->groups)
 		putchar('\n');

@@ -95,9 +95,6 @@ struct tool_ignored {
 int tool_check_ignored(const struct tool_command *command, const struct tool_ignored *ignored,
 		       size_t count, int first, char **argv, struct error *e);
 
-/* Prints the first lines of a command's --help: its arguments and purpose. */
-void tool_usage(const struct tool_command *command, FILE *out);
-
 /* How addresses are resolved to names: a member of a command's options. */
 struct tool_naming {
 	bool lines;	   /* resolve inlined functions and source lines */
@@ -167,11 +164,10 @@ int tool_option_stride(const char *value, void *member, struct error *e);
 /* The name of an input file in messages: "standard input" for "-". */
 const char *tool_input_name(const char *path);
 
-/* Reads a profile and prints its warnings. Returns 0 or -errno with e set. */
-int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
-	      struct error *e);
-
-/* The same; keeps the samples that reading->query selects. */
+/*
+ * Reads a profile, prints its warnings, and keeps the samples that reading->query selects. Returns
+ * 0 or -errno with e set.
+ */
 int tool_read_selected(const char *path, const struct tool_reading *reading, struct profile **p,
 		       struct error *e);
 

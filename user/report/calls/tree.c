@@ -184,23 +184,6 @@ static size_t print_lines(const struct printer *p, const struct line *line)
 	return columns;
 }
 
-/* Prints a text in `most` columns at most; 0: all. Returns its columns, or -ENOMEM. */
-static int print_text(const struct printer *p, const char *raw, size_t most)
-{
-	size_t columns = text_columns(raw);
-	char *visible = text_visible(raw);
-
-	if (!visible)
-		return -ENOMEM;
-	if (most && columns > most) {
-		text_shorten(visible, most);
-		columns = text_columns(visible);
-	}
-	fputs(visible, p->out);
-	free(visible);
-	return columns;
-}
-
 /*
  * Prints the function of a node, and its image if that differs from the parent's. room: columns; 0:
  * unlimited. Returns 0 or -ENOMEM.
@@ -225,13 +208,13 @@ static int print_name(const struct printer *p, uint32_t node, size_t room)
 	after += image ? image_columns + 2 : 0;
 	if (room)
 		room = room > after + IMAGE_MIN ? room - after : IMAGE_MIN;
-	if (print_text(p, f->name, room) < 0)
+	if (text_print_in(f->name, room, p->out) < 0)
 		return -ENOMEM;
 	fputs(mark, p->out);
 	if (!image)
 		return 0;
 	fprintf(p->out, "  %s", p->style->color ? TEXT_FAINT : "");
-	if (print_text(p, image, room ? image_columns : 0) < 0)
+	if (text_print_in(image, room ? image_columns : 0, p->out) < 0)
 		return -ENOMEM;
 	fputs(p->style->color ? TEXT_PLAIN : "", p->out);
 	return 0;

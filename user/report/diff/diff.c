@@ -19,14 +19,6 @@ struct diff {
 	bool is_narrow;
 };
 
-/* The normalised range: |a - b| / (a + b), in percent. */
-static double normalized_range(const struct compared *row)
-{
-	double sum = fabs(row->amount[OLD]) + fabs(row->amount[NEW]);
-
-	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
-}
-
 static void diff_columns(struct columns *c, const void *view, size_t number)
 {
 	static const struct {
@@ -64,7 +56,10 @@ static void diff_columns(struct columns *c, const void *view, size_t number)
 	}
 	COLUMN(c, amounts[amount].difference, "difference", decimals | COLUMN_SIGNED | COLUMN_HOT,
 	       row->difference);
-	COLUMN(c, d->is_narrow ? NULL : "range%", "range_percent", 2, normalized_range(row));
+	/* The normalised range: |a - b| / (a + b). */
+	COLUMN(c, d->is_narrow ? NULL : "range%", "range_percent", 0,
+	       column_share(fabs(row->difference),
+			    fabs(row->amount[OLD]) + fabs(row->amount[NEW])));
 	if (!d->c->has_p)
 		return;
 	COLUMN(c, "p", NULL, COLUMN_HOT, chance_text(&row->chance, c->buffer, TABLE_CELL_SIZE));

@@ -128,15 +128,6 @@ struct moment_table {
 	const char *title; /* of the first column */
 };
 
-static const char *name_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
-{
-	if (d->row->name)
-		return d->row->name;
-	if (d->view->fields & ROW_COMM)
-		return d->row->comm[0] ? d->row->comm : row_unknown;
-	return row_first_text(d->view, d->row, buffer);
-}
-
 static const char *place_of(const struct moment_difference *d, char buffer[TABLE_CELL_SIZE])
 {
 	const struct callgraph_key *key = d->row->key;
@@ -167,7 +158,11 @@ static void difference_columns(struct columns *c, const void *view, size_t numbe
 	       !is_function ? d->view->name
 	       : d->total   ? "function, total"
 			    : "function, self");
-	COLUMN(c, "name", NULL, text, name_of(d, c->buffer));
+	COLUMN(c, "name", NULL, text,
+	       d->row->name
+		       ?: !(d->view->fields & ROW_COMM) ? row_first_text(d->view, d->row, c->buffer)
+		  : d->row->comm[0]			? d->row->comm
+							: row_unknown);
 	COLUMN(c, "where", NULL, text | COLUMN_PATH, place_of(d, c->buffer));
 	if (c->json)
 		row_columns(c, d->view, d->row);

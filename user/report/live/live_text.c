@@ -125,21 +125,18 @@ static int print_line(void (*print)(const struct live *, const struct live_statu
 		      const struct live *l, const struct live_status *s, unsigned int width,
 		      FILE *out)
 {
-	char *raw = NULL, *visible;
+	char *raw = NULL;
 	size_t size;
 	FILE *line = open_memstream(&raw, &size);
+	int err;
 
 	if (!line)
 		return -ENOMEM;
 	print(l, s, line);
-	visible = fclose(line) ? NULL : text_visible(raw);
-	if (visible && width && text_columns(raw) > width)
-		text_shorten(visible, width > 4 ? width : 4);
-	if (visible)
-		fprintf(out, "%s\n", visible);
+	err = fclose(line) ? -ENOMEM : text_print_in(raw, width, out);
+	fputc('\n', out);
 	free(raw);
-	free(visible);
-	return visible ? 0 : -ENOMEM;
+	return err < 0 ? err : 0;
 }
 
 int live_header(const struct live *l, const struct live_status *s, unsigned int lines,

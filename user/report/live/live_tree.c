@@ -395,22 +395,6 @@ int live_tree_path(const struct live_tree *t, struct live_path *path)
 	return 0;
 }
 
-/* Prints a text in `room` columns at most, 0: any. Returns its columns, or -ENOMEM. */
-static int print_text(const char *raw, size_t room, FILE *out)
-{
-	char *visible = text_visible(raw);
-	int columns;
-
-	if (!visible)
-		return -ENOMEM;
-	if (room && text_columns(visible) > room)
-		text_shorten(visible, room > 4 ? room : 4);
-	columns = (int)text_columns(visible);
-	fputs(visible, out);
-	free(visible);
-	return columns;
-}
-
 static int print_node(const struct live_tree *t, const struct live *l, uint32_t node, size_t width,
 		      FILE *out)
 {
@@ -461,11 +445,11 @@ static int print_node(const struct live_tree *t, const struct live *l, uint32_t 
 		image_room = 0;
 	if (node_matches(t, node))
 		fputs(TEXT_BOLD, out);
-	columns = print_text(frame->name, width - (image_room ? image_room + 2 : 0), out);
+	columns = text_print_in(frame->name, width - (image_room ? image_room + 2 : 0), out);
 	fputs(TEXT_PLAIN, out);
 	if (columns >= 0 && image_room) {
 		fputs("  " TEXT_FAINT, out);
-		columns = print_text(image, image_room, out);
+		columns = text_print_in(image, image_room, out);
 		fputs(TEXT_PLAIN, out);
 	}
 	putc('\n', out);
@@ -493,7 +477,7 @@ int live_tree_print(struct live_tree *t, const struct live *l, size_t first, siz
 	}
 	if (n < 0)
 		return -ENOMEM;
-	n = print_text(title, width, out);
+	n = text_print_in(title, width, out);
 	free(title);
 	if (n < 0)
 		return -ENOMEM;

@@ -60,14 +60,6 @@ static int count_untimed(struct timeline *t)
 	return 0;
 }
 
-/* Adds for how long so many waits last that take all of a slot. */
-static void add_whole(uint64_t *sum, uint64_t waits, uint64_t step_ns)
-{
-	uint64_t ns;
-
-	add_u64(sum, __builtin_mul_overflow(waits, step_ns, &ns) ? UINT64_MAX : ns);
-}
-
 /*
  * Adds each wait to the slots that it lasts in: a part to the first and the last one; how many last
  * all the time in those between is summed up at the end, as a file may have long waits by the
@@ -114,8 +106,12 @@ static int add_waits(struct timeline *t)
 	}
 	for (size_t k = 0; k < t->count; k++)
 		for (int state = 0; state < THREAD_STATES; state++) {
+			uint64_t ns;
+
 			whole.states[state] += changes[k].states[state];
-			add_whole(&t->slots[k].waits_ns[state], whole.states[state], step_ns);
+			if (__builtin_mul_overflow(whole.states[state], step_ns, &ns))
+				ns = UINT64_MAX;
+			add_u64(&t->slots[k].waits_ns[state], ns);
 		}
 	free(changes);
 	return 0;

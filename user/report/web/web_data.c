@@ -935,7 +935,8 @@ static int print_all(struct builder *b)
 		goto out;
 	print_labels(b);
 	b->w.in_list = false;
-	err = print_calls(b) ?: print_times(b) ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w);
+	err = print_calls(b) ?: print_times(b);
+	err = err ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w);
 	WEB_LIST(&b->w, "texts", web_text, i, b->text_count, b->texts[i]);
 	fputs("}\n", b->w.out);
 out:
