@@ -280,7 +280,8 @@ static int run_report(int argc, char **argv)
 		return tool_fail(&e);
 
 	err = tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
-	if (!err && rows->view && rows->view->fields & (ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
+	if (!err && rows->view &&
+	    rows->view->fields & (ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
 		tool_show_wall(p);
 	if (!err && rows->delay)
 		err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
