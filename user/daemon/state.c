@@ -25,10 +25,6 @@
 #define STATE_FILE ".state" /* in the host's directory of the archive */
 #define STATE_SIZE 4096	    /* its size, at least */
 
-/*
- * Every number, and those of the account: its name in the state file and, with METRIC_PREFIX before
- * it, in metrics.
- */
 #define METRIC_PREFIX "profil_"
 
 static const struct field {
@@ -38,104 +34,11 @@ static const struct field {
 	bool gauge;    /* it can fall */
 	bool internal; /* not a metric */
 } fields[] = {
-#define COUNTER(member, name, help)                                      \
-	{                                                                \
-		name, help, offsetof(struct state, member), false, false \
-	}
-#define GAUGE(member, name, help)                                       \
-	{                                                               \
-		name, help, offsetof(struct state, member), true, false \
-	}
-#define RECENT(number, name, help) GAUGE(recent[number], name, help)
-	{ "recorder_pid", NULL, offsetof(struct state, recorder_pid), true, true },
-	GAUGE(start_s, "start_time_seconds", "When recording began"),
-	GAUGE(recorder_time_s, "recorder_time_seconds", "When the recorder was seen to run last"),
-	GAUGE(keeper_away_s, "keeper_away_seconds",
-	      "For how long the process that keeps the files has not answered"),
-	COUNTER(keeper_stuck, "keeper_stuck_total",
-		"Processes that kept the files, did not answer, and were ended"),
-	GAUGE(windows_waiting, "windows_waiting", "Windows that wait in memory to be written"),
-	GAUGE(waiting_bytes, "windows_waiting_bytes", "Bytes of these"),
-	COUNTER(windows_lost, "windows_lost_total",
-		"Windows lost before they were written: too much waited, or no memory"),
-	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written"),
-	COUNTER(windows, "windows_total", "Windows written"),
-	COUNTER(windows_failed, "windows_failed_total", "Windows that could not be written"),
-	COUNTER(windows_full, "windows_full_total",
-		"Windows that ended early, as they had too many processes or stacks"),
-	COUNTER(window_bytes, "window_bytes_total", "Bytes of the windows written"),
-	COUNTER(ring_full, "lost_ring_full_total", "Ticks lost: no room in the ring buffer"),
-	COUNTER(crowded, "crowded_windows_total",
-		"Windows in which a process had more mappings than are kept"),
-	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
-	COUNTER(files_unread, "symbol_files_unread_total",
-		"Files, in each window, whose symbols were not read because of limits"),
-	GAUGE(unwind_bytes, "unwind_table_bytes", "Used of the tables for walking stacks"),
-	GAUGE(unwind_size_bytes, "unwind_table_size_bytes", "Size of these tables"),
-	GAUGE(unwind_room_bytes, "unwind_table_limit_bytes", "Size that they may grow to"),
-	GAUGE(unwind_no_room, "unwind_no_room_images",
-	      "Images whose call frame information has no room there"),
-	GAUGE(unwind_too_large, "unwind_too_large_images",
-	      "Of these, images that are larger than all that their owner may have there"),
-	GAUGE(unwind_deferred, "unwind_deferred_images",
-	      "Images whose call frame information is read later, for lack of time"),
-	COUNTER(unwind_evicted, "unwind_evicted_total",
-		"Images whose call frame information made room for that of others"),
-	RECENT(RECENT_TICKS, "hour_ticks", "Ticks of the last hour"),
-	RECENT(RECENT_RING_FULL, "hour_lost_ring_full", "Of these, lost: no room in the ring"),
-	RECENT(RECENT_STACKS_USER, "hour_user_stacks",
-	       "Samples of the last hour with call stacks in user space"),
-	RECENT(RECENT_STACKS_COMPLETE, "hour_whole_user_stacks",
-	       "Of these, those up to the start of the program"),
-	RECENT(RECENT_CPU_NS, "hour_cpu_nanoseconds",
-	       "Time of the last hour in profild, its ticks and interrupts"),
-	RECENT(RECENT_MACHINE_NS, "hour_machine_nanoseconds",
-	       "Time of all CPUs in the last hour, idle or not"),
-	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
-	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
-	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
-	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window"),
-	COUNTER(on_cpu_ns, "wall_on_cpu_nanoseconds_total", "CPU time of all threads"),
-	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total",
-		"Time in which threads were runnable (no free CPU)"),
-	COUNTER(blocked_ns, "wall_blocked_nanoseconds_total",
-		"Time in which threads were blocked, or idle"),
-	COUNTER(unknown_ns, "wall_unknown_nanoseconds_total",
-		"Time of threads of which neither is known"),
-	COUNTER(throttled_ns, "wall_throttled_nanoseconds_total",
-		"Time in which quotas stopped control groups, on all CPUs"),
-	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
-	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was"),
-	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
-	COUNTER(dcpi_dropped, "dcpi_dropped_samples_total",
-		"Samples that the DCPI database cannot hold"),
-	COUNTER(keeper_starts, "keeper_starts_total", "Starts of the process that keeps the files"),
-	COUNTER(dropped, "windows_dropped_total", "Windows removed because of limits"),
-	COUNTER(dropped_bytes, "dropped_bytes_total", "Bytes of these"),
-	COUNTER(damaged, "windows_damaged_total", "Windows that could not be read again"),
-	COUNTER(triggers, "triggers_total", "Files written because of triggers"),
-	COUNTER(triggers_failed, "triggers_failed_total", "Those that could not be written"),
-	COUNTER(triggers_refused, "triggers_refused_total",
-		"Triggers without a file: too many in an hour"),
-	GAUGE(last_trigger_s, "last_trigger_time_seconds",
-	      "The time of the last file of a trigger"),
-	{ "last_trigger_kind", NULL, offsetof(struct state, last_trigger_kind), true, true },
-	COUNTER(looks, "change_looks_total", "Looks for changes since deploys"),
-	COUNTER(looks_failed, "change_looks_failed_total", "Those that failed"),
-	GAUGE(last_look_s, "last_change_look_time_seconds", "When the last one ended"),
-	COUNTER(worse, "changes_worse_total", "Deploys since which a service costs more"),
-	COUNTER(better, "changes_better_total", "Deploys since which it costs less"),
-	COUNTER(units_refused, "changes_refused_units_total",
-		"Of these, in no unit of their own in changes_total: too many have changed"),
-	COUNTER(units_replaced, "changes_replaced_units_total",
-		"Units whose changes became those of others in changes_total, to make room"),
-	COUNTER(pushed, "pushed_total", "Windows sent"),
-	COUNTER(refused, "push_refused_total", "Windows that the server refused"),
-	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take"),
-	COUNTER(retried, "push_retried_total", "Attempts to send that failed"),
-	COUNTER(push_dropped, "push_dropped_total", "Windows given up: too many waited"),
-	COUNTER(pushed_bytes, "pushed_bytes_total", "Bytes sent"),
-	GAUGE(push_waiting, "push_waiting", "Windows that wait to be sent"),
+#define COUNTER(member, name, help) { name, help, offsetof(struct state, member), false, false },
+#define GAUGE(member, name, help)   { name, help, offsetof(struct state, member), true, false },
+#define RECENT(number, name, help)  GAUGE(recent[number], name, help)
+#define INTERNAL(member, name)	    { name, NULL, offsetof(struct state, member), true, true },
+	STATE_NUMBERS(COUNTER, GAUGE, RECENT, INTERNAL)
 };
 
 #define TRIGGER_PATH_SIZE (WINDOW_DAY_SIZE + WINDOW_NAME_SIZE)
@@ -653,39 +556,29 @@ static int read_state(int fd, struct state *s)
 	return known ? 0 : -EINVAL;
 }
 
-/* Returns whether a recorder has written it that is there still. */
-static bool read_live(const char *directory, const char *host, struct state *s)
-{
-	int fd = directory_open(LIVE_DIRECTORY), file;
-	char name[64];
-	bool found;
-
-	if (fd < 0)
-		return false;
-	name_live(directory, host, name);
-	file = directory_open_file(fd, name);
-	close(fd);
-	found = file >= 0 && read_state(file, s) == 0;
-	/* It may have been killed, and its number be another's. */
-	return found &&
-	       file_read_line(proc_path(s->recorder_pid, 0, "comm").text, name, sizeof(name)) ==
-		       0 &&
-	       strncmp(name, "profild", strlen("profild")) == 0;
-}
-
 int state_print(const char *directory, bool json, enum state_health *health, struct error *e)
 {
 	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, current_s = LIVE_CURRENT_S;
-	char host[HOST_NAME_MAX + 1], path[PATH_MAX];
+	char host[HOST_NAME_MAX + 1], path[PATH_MAX], name[32], comm[64];
 	struct state s = { 0 };
 	struct tree t;
-	int err, fd;
+	int err, fd, live;
 
 	if (gethostname(host, sizeof(host)))
 		return error_set(e, errno, "cannot get the name of this machine");
 	*health = STATE_RECORDS;
-	/* While it records, nothing on the archive's disk is asked for. */
-	if (read_live(directory, host, &s)) {
+	live = directory_open(LIVE_DIRECTORY);
+	name_live(directory, host, name);
+	fd = live < 0 ? -1 : directory_open_file(live, name);
+	if (live >= 0)
+		close(live);
+	/*
+	 * While it records, nothing on the archive's disk is asked for. It may have been killed,
+	 * and its number be another's.
+	 */
+	if (fd >= 0 && read_state(fd, &s) == 0 &&
+	    file_read_line(proc_path(s.recorder_pid, 0, "comm").text, comm, sizeof(comm)) == 0 &&
+	    strncmp(comm, "profild", strlen("profild")) == 0) {
 		snprintf(path, sizeof(path), "%s/%s", directory, host);
 	} else {
 		s = (struct state){ 0 };

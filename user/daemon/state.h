@@ -41,55 +41,123 @@ enum state_recent {
 };
 
 /*
+ * Every number but those of the account: its member, its name in the state file and, with a prefix,
+ * in metrics, and what it says there. Counters only grow. Times are seconds since the epoch. They
+ * are written in this order.
+ */
+/* clang-format off */
+#define STATE_NUMBERS(COUNTER, GAUGE, RECENT, INTERNAL) \
+	INTERNAL(recorder_pid, "recorder_pid") \
+	GAUGE(start_s, "start_time_seconds", "When recording began") \
+	GAUGE(recorder_time_s, "recorder_time_seconds", "When the recorder was seen to run last") \
+	GAUGE(keeper_away_s, "keeper_away_seconds", \
+	  "For how long the process that keeps the files has not answered") \
+	COUNTER(keeper_stuck, "keeper_stuck_total", \
+	  "Processes that kept the files, did not answer, and were ended") \
+	GAUGE(windows_waiting, "windows_waiting", "Windows that wait in memory to be written") \
+	GAUGE(waiting_bytes, "windows_waiting_bytes", "Bytes of these") \
+	COUNTER(windows_lost, "windows_lost_total", \
+	  "Windows lost before they were written: too much waited, or no memory") \
+	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written") \
+	COUNTER(windows, "windows_total", "Windows written") \
+	COUNTER(windows_failed, "windows_failed_total", "Windows that could not be written") \
+	COUNTER(windows_full, "windows_full_total", \
+	  "Windows that ended early, as they had too many processes or stacks") \
+	COUNTER(window_bytes, "window_bytes_total", "Bytes of the windows written") \
+	COUNTER(ring_full, "lost_ring_full_total", "Ticks lost: no room in the ring buffer") \
+	COUNTER(crowded, "crowded_windows_total", \
+	  "Windows in which a process had more mappings than are kept") \
+	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image") \
+	COUNTER(files_unread, "symbol_files_unread_total", \
+	  "Files, in each window, whose symbols were not read because of limits") \
+	GAUGE(unwind_bytes, "unwind_table_bytes", "Used of the tables for walking stacks") \
+	GAUGE(unwind_size_bytes, "unwind_table_size_bytes", "Size of these tables") \
+	GAUGE(unwind_room_bytes, "unwind_table_limit_bytes", "Size that they may grow to") \
+	GAUGE(unwind_no_room, "unwind_no_room_images", \
+	  "Images whose call frame information has no room there") \
+	GAUGE(unwind_too_large, "unwind_too_large_images", \
+	  "Of these, images that are larger than all that their owner may have there") \
+	GAUGE(unwind_deferred, "unwind_deferred_images", \
+	  "Images whose call frame information is read later, for lack of time") \
+	COUNTER(unwind_evicted, "unwind_evicted_total", \
+	  "Images whose call frame information made room for that of others") \
+	RECENT(RECENT_TICKS, "hour_ticks", "Ticks of the last hour") \
+	RECENT(RECENT_RING_FULL, "hour_lost_ring_full", "Of these, lost: no room in the ring") \
+	RECENT(RECENT_STACKS_USER, "hour_user_stacks", \
+	  "Samples of the last hour with call stacks in user space") \
+	RECENT(RECENT_STACKS_COMPLETE, "hour_whole_user_stacks", \
+	  "Of these, those up to the start of the program") \
+	RECENT(RECENT_CPU_NS, "hour_cpu_nanoseconds", \
+	  "Time of the last hour in profild, its ticks and interrupts") \
+	RECENT(RECENT_MACHINE_NS, "hour_machine_nanoseconds", \
+	  "Time of all CPUs in the last hour, idle or not") \
+	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program") \
+	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts") \
+	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes") \
+	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window") \
+	COUNTER(on_cpu_ns, "wall_on_cpu_nanoseconds_total", "CPU time of all threads") \
+	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total", \
+	  "Time in which threads were runnable (no free CPU)") \
+	COUNTER(blocked_ns, "wall_blocked_nanoseconds_total", \
+	  "Time in which threads were blocked, or idle") \
+	COUNTER(unknown_ns, "wall_unknown_nanoseconds_total", \
+	  "Time of threads of which neither is known") \
+	COUNTER(throttled_ns, "wall_throttled_nanoseconds_total", \
+	  "Time in which quotas stopped control groups, on all CPUs") \
+	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes") \
+	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was") \
+	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database") \
+	COUNTER(dcpi_dropped, "dcpi_dropped_samples_total", \
+	  "Samples that the DCPI database cannot hold") \
+	COUNTER(keeper_starts, "keeper_starts_total", \
+	  "Starts of the process that keeps the files") \
+	COUNTER(dropped, "windows_dropped_total", "Windows removed because of limits") \
+	COUNTER(dropped_bytes, "dropped_bytes_total", "Bytes of these") \
+	COUNTER(damaged, "windows_damaged_total", "Windows that could not be read again") \
+	COUNTER(triggers, "triggers_total", "Files written because of triggers") \
+	COUNTER(triggers_failed, "triggers_failed_total", "Those that could not be written") \
+	COUNTER(triggers_refused, "triggers_refused_total", \
+	  "Triggers without a file: too many in an hour") \
+	GAUGE(last_trigger_s, "last_trigger_time_seconds", \
+	  "The time of the last file of a trigger") \
+	INTERNAL(last_trigger_kind, "last_trigger_kind") \
+	COUNTER(looks, "change_looks_total", "Looks for changes since deploys") \
+	COUNTER(looks_failed, "change_looks_failed_total", "Those that failed") \
+	GAUGE(last_look_s, "last_change_look_time_seconds", "When the last one ended") \
+	COUNTER(worse, "changes_worse_total", "Deploys since which a service costs more") \
+	COUNTER(better, "changes_better_total", "Deploys since which it costs less") \
+	COUNTER(units_refused, "changes_refused_units_total", \
+	  "Of these, in no unit of their own in changes_total: too many have changed") \
+	COUNTER(units_replaced, "changes_replaced_units_total", \
+	  "Units whose changes became those of others in changes_total, to make room") \
+	COUNTER(pushed, "pushed_total", "Windows sent") \
+	COUNTER(refused, "push_refused_total", "Windows that the server refused") \
+	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take") \
+	COUNTER(retried, "push_retried_total", "Attempts to send that failed") \
+	COUNTER(push_dropped, "push_dropped_total", "Windows given up: too many waited") \
+	COUNTER(pushed_bytes, "pushed_bytes_total", "Bytes sent") \
+	GAUGE(push_waiting, "push_waiting", "Windows that wait to be sent")
+/* clang-format on */
+
+#define STATE_MEMBER(member, ...) uint64_t member;
+#define STATE_NOTHING(...)
+
+/*
  * What profild --continuous has done since it started, in memory that the recorder and the keeper
- * share. Each member has one writer; a reader may see some of them before others.
+ * share. Each member has one writer; a reader may see some of them before others. The keeper writes
+ * what files and sending come to (windows, dropped, damaged, triggers, pushed), the process that
+ * looks for changes what it has found, the recorder the rest.
  */
 struct state {
-	/* The recorder's */
-	uint64_t recorder_pid;
-	uint64_t start_s;	  /* times are seconds since the epoch */
-	uint64_t recorder_time_s; /* when it was seen to run last */
-	uint64_t keeper_away_s;	  /* for how long no keeper has answered; 0: one does */
-	uint64_t keeper_stuck;	  /* how many did not, and were ended */
-	uint64_t windows_waiting, waiting_bytes; /* for the keeper, in memory */
-	uint64_t windows_lost;			 /* too many waited, or there was no memory */
-	uint64_t windows_full;			 /* ended early: there was no memory for more */
-	struct account account;			 /* of all windows */
-	uint64_t ring_full;			 /* ticks lost */
-	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
-	uint64_t unknown_images; /* samples, of which no image is known */
+	STATE_NUMBERS(STATE_MEMBER, STATE_MEMBER, STATE_NOTHING, STATE_MEMBER)
 	uint64_t recent[RECENT_COUNT]; /* of the last hour */
-	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
-	uint64_t bpf_ns, interrupt_ns;
-	uint64_t cpu_ns;			      /* of all its processes */
-	uint64_t resident_bytes, resident_most_bytes; /* of these; the sum of the most of each */
-	/* Of the tables for walking stacks, as in struct capture_tables */
-	uint64_t unwind_bytes, unwind_size_bytes, unwind_room_bytes;
-	uint64_t unwind_no_room, unwind_too_large, unwind_deferred, unwind_evicted;
-	struct refusals refusals; /* of which each has its last time */
-	/* Wall time of all threads, as in struct capture_wall; threads of the last window. */
-	uint64_t wall_threads, on_cpu_ns, runnable_ns, blocked_ns, unknown_ns;
-	uint64_t throttled_ns;			   /* that quotas stopped control groups */
-	uint64_t triggers_refused;		   /* too many in an hour */
-	uint64_t looks, looks_failed, last_look_s; /* for changes, that have ended */
+	struct account account;	       /* of all windows */
+	struct refusals refusals;      /* of which each has its last time */
 	/* The watcher's: CPU time of the commands that it has run */
 	uint64_t commands_ns;
-	/* The process's that looks for changes */
-	uint64_t worse, better;		      /* how many it has found */
 	struct state_unit units[STATE_UNITS]; /* the first: others */
 	uint64_t unit_count;
-	uint64_t units_refused, units_replaced; /* changes without a place; places given up */
-	/* The keeper's */
-	uint64_t keeper_starts;
-	uint64_t last_window_s;
-	uint64_t windows, windows_failed, window_bytes;
-	uint64_t dcpi_failed, dcpi_dropped;
 	uint64_t dcpi_epoch_ns; /* when the epoch began that windows are added to; 0: none did */
-	uint64_t dropped, dropped_bytes;
-	uint64_t triggers, triggers_failed; /* files of triggers that were written, or not */
-	uint64_t last_trigger_s, last_trigger_kind; /* of the last: enum window_trigger */
-	uint64_t damaged;			    /* windows that could not be read again */
-	uint64_t pushed, refused, rejected, retried, push_dropped, pushed_bytes, push_waiting;
 };
 
 /* Memory for it that forked children share; NULL with e set: there is none. */
