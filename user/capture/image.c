@@ -312,21 +312,6 @@ static int add_file(struct process_table *table, const struct process *process, 
 #define COPIES_OF_USER (OPENER_COPY_MAX)
 #define COPIES_OF_ALL  (4 * OPENER_COPY_MAX)
 
-static bool has_room_for_copy(const struct process_table *table, uid_t user, size_t size)
-{
-	size_t of_user = size, of_all = size;
-
-	for (size_t i = 0; i < table->image_count; i++) {
-		const struct capture_image *image = &table->images[i];
-
-		if (!image->path || !image->copied)
-			continue;
-		of_all += image->size;
-		of_user += image->copied_for == user ? image->size : 0;
-	}
-	return of_user <= COPIES_OF_USER && of_all <= COPIES_OF_ALL;
-}
-
 /*
  * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
  * record's device and inode, and its build ID where the file can be opened, even if too many are
@@ -340,6 +325,7 @@ static int open_image(struct process_table *table, const struct process *process
 		.uid = process_user(process),
 		.device = record->device,
 	};
+	size_t of_user, of_all;
 	int fd;
 
 	*file = (struct opened_file){ 0 };
@@ -367,7 +353,16 @@ static int open_image(struct process_table *table, const struct process *process
 	}
 	record->build_id_size = file->build_id_size;
 	memcpy(record->build_id, file->build_id, sizeof(file->build_id));
-	if (file->is_copy && !has_room_for_copy(table, target.uid, file->status.st_size)) {
+	of_user = of_all = file->status.st_size;
+	for (size_t i = 0; file->is_copy && i < table->image_count; i++) {
+		const struct capture_image *image = &table->images[i];
+
+		if (!image->path || !image->copied)
+			continue;
+		of_all += image->size;
+		of_user += image->copied_for == target.uid ? image->size : 0;
+	}
+	if (file->is_copy && (of_user > COPIES_OF_USER || of_all > COPIES_OF_ALL)) {
 		close(fd);
 		return -EDQUOT;
 	}
@@ -437,48 +432,43 @@ void image_reject(struct process_table *table, struct capture_image *image)
 static int open_again_for(struct process_table *table, const struct process *process)
 {
 	const struct address_space *space = process->spaces[process->count - 1];
-	size_t count = space->count;
+	struct space_walk walk = { space, space->count };
+	const struct capture_mapping *mapping;
 
-	for (;;) {
-		for (size_t i = 0; i < count; i++) {
-			const struct capture_mapping *mapping = &space->mappings[i];
-			struct capture_image *image = &table->images[mapping->image];
-			struct sideband_record record = {
-				.pid = process->pid,
-				.tid = process->pid,
-				.start = mapping->start,
-				.limit = mapping->limit,
-				.inode = image->inode,
-				.device = image->device,
-				.name = image->path,
-			};
-			struct opened_file file;
-			uint64_t begin_ns;
-			uid_t provider;
-			int fd;
+	while ((mapping = space_next(&walk))) {
+		struct capture_image *image = &table->images[mapping->image];
+		struct sideband_record record = {
+			.pid = process->pid,
+			.tid = process->pid,
+			.start = mapping->start,
+			.limit = mapping->limit,
+			.inode = image->inode,
+			.device = image->device,
+			.name = image->path,
+		};
+		struct opened_file file;
+		uint64_t begin_ns;
+		uid_t provider;
+		int fd;
 
-			if (!image->is_unread && !image->is_left)
-				continue;
-			table->open_left = table->count;
-			begin_ns = now_ns();
-			fd = open_image(table, process, image_name(&record), &record, &file);
-			provider = fd < 0 ? 0 : provider_of(process, &record, &file);
-			if (image->is_left ? provider != image->provider
-					   : provider && provider != image->user) {
-				if (fd >= 0)
-					close(fd);
-				fd = -EPERM;
-			}
+		if (!image->is_unread && !image->is_left)
+			continue;
+		table->open_left = table->count;
+		begin_ns = now_ns();
+		fd = open_image(table, process, image_name(&record), &record, &file);
+		provider = fd < 0 ? 0 : provider_of(process, &record, &file);
+		if (image->is_left ? provider != image->provider
+				   : provider && provider != image->user) {
 			if (fd >= 0)
-				image->provider = provider;
-			if (reopen_image(table, image, &record, fd, &file, begin_ns))
-				return -ENOMEM;
+				close(fd);
+			fd = -EPERM;
 		}
-		if (!space->parent)
-			return 0;
-		count = space_inherited(space);
-		space = space->parent;
+		if (fd >= 0)
+			image->provider = provider;
+		if (reopen_image(table, image, &record, fd, &file, begin_ns))
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 int image_open_again(struct process_table *table)

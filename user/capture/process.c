@@ -233,61 +233,44 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 	return process->spaces[i];
 }
 
-/*
- * Searches the first `count` mappings of a space for the newest at that time. Returns whether there
- * is one; newer ones limit the time for which the answer is valid.
- */
-static bool find_own_mapping(const struct address_space *space, size_t count, uint64_t pc,
-			     uint64_t time_ns, struct mapping_answer *answer)
-{
-	for (size_t i = count; i-- > 0;) {
-		const struct capture_mapping *mapping = &space->mappings[i];
-
-		if (pc < mapping->start || pc >= mapping->limit)
-			continue;
-		answer->mapping = mapping;
-		if (mapping->time_ns <= time_ns) {
-			if (answer->since_ns < mapping->time_ns)
-				answer->since_ns = mapping->time_ns;
-			return true;
-		}
-		/* From maybe_ns on this may have been the mapping. */
-		answer->until_ns = mapping->time_ns;
-		if (mapping->maybe_ns > time_ns) {
-			answer->until_ns = mapping->maybe_ns;
-		} else if (mapping->maybe_ns < mapping->time_ns) {
-			answer->in_doubt = true;
-			if (answer->since_ns < mapping->maybe_ns)
-				answer->since_ns = mapping->maybe_ns;
-		}
-	}
-	return false;
-}
-
 struct mapping_answer space_mapping_at(const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns)
 {
 	struct mapping_answer answer = { .until_ns = UINT64_MAX };
-	size_t count = space->count;
+	struct space_walk walk = { space, space->count };
+	const struct capture_mapping *mapping;
 
-	while (!find_own_mapping(space, count, pc, time_ns, &answer) && space->parent) {
-		count = space_inherited(space);
-		space = space->parent;
+	while ((mapping = space_next(&walk))) {
+		if (pc < mapping->start || pc >= mapping->limit)
+			continue;
+		answer.mapping = mapping;
+		if (mapping->time_ns <= time_ns) {
+			if (answer.since_ns < mapping->time_ns)
+				answer.since_ns = mapping->time_ns;
+			break;
+		}
+		/* Newer ones limit the time. From maybe_ns on this may have been the mapping. */
+		answer.until_ns = mapping->time_ns;
+		if (mapping->maybe_ns > time_ns) {
+			answer.until_ns = mapping->maybe_ns;
+		} else if (mapping->maybe_ns < mapping->time_ns) {
+			answer.in_doubt = true;
+			if (answer.since_ns < mapping->maybe_ns)
+				answer.since_ns = mapping->maybe_ns;
+		}
 	}
 	return answer;
 }
 
 bool space_is_contested(const struct address_space *space, uint64_t pc, uint32_t image)
 {
-	for (size_t count = space->count;; space = space->parent) {
-		for (size_t i = 0; i < count; i++)
-			if (pc >= space->mappings[i].start && pc < space->mappings[i].limit &&
-			    space->mappings[i].image != image)
-				return true;
-		if (!space->parent)
-			return false;
-		count = space_inherited(space);
-	}
+	struct space_walk walk = { space, space->count };
+	const struct capture_mapping *mapping;
+
+	while ((mapping = space_next(&walk)))
+		if (pc >= mapping->start && pc < mapping->limit && mapping->image != image)
+			return true;
+	return false;
 }
 
 struct gap_answer process_gaps_at(const struct process_table *table, struct process *process,

@@ -284,6 +284,26 @@ static inline size_t space_inherited(const struct address_space *space)
 	return space->parent->absorbed + space->inherited;
 }
 
+/*
+ * Steps through the mappings of an address space and of those that it was forked from, the newest
+ * first. Returns NULL at the end.
+ */
+struct space_walk {
+	const struct address_space *space;
+	size_t left; /* of its mappings; at first all: space->count */
+};
+
+static inline const struct capture_mapping *space_next(struct space_walk *walk)
+{
+	while (!walk->left) {
+		if (!walk->space->parent)
+			return NULL;
+		walk->left = space_inherited(walk->space);
+		walk->space = walk->space->parent;
+	}
+	return &walk->space->mappings[--walk->left];
+}
+
 /* Adds the mapping of a SIDEBAND_MMAP record to it, unless it is known or over the budget. */
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);

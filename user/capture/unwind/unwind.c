@@ -287,19 +287,6 @@ static void add_time(struct unwind *u, const struct unwind_image_state *state, u
 		payer_time(u, state->payer)->left_ns -= ns;
 }
 
-/* Whether a deferred image can be read now: its code has run for long enough, or there is time. */
-static bool is_due(struct unwind *u, struct unwind_image_state *state)
-{
-	uint64_t cost = state->file_bytes < READ_NS_MAX / READ_NS_PER_BYTE
-				? state->file_bytes * READ_NS_PER_BYTE
-				: READ_NS_MAX;
-
-	if (cost < READ_NS_MIN)
-		cost = READ_NS_MIN;
-	state->earned = u->demands[state->number].ticks * u->tick_ns >= cost * EARNED_FACTOR;
-	return !is_out_of_time(u, state);
-}
-
 static void set_owner(struct unwind_image_state *state, const struct capture_image *image,
 		      uid_t owner)
 {
@@ -670,41 +657,22 @@ struct room {
 	bool *mapped; /* by the number in the tables: by a living process */
 };
 
-/* An address space with how many of its mappings count, and how many of them came before. */
-struct lineage {
-	const struct address_space *space;
-	size_t count, depth;
-};
-
-/* Goes on to the address space that it was forked from. False: there is none, or too many. */
-static bool next_ancestor(struct lineage *l)
-{
-	if (!l->space->parent || l->depth++ == UNWIND_ANCESTORS_MAX)
-		return false;
-	l->count = space_inherited(l->space);
-	l->space = l->space->parent;
-	return true;
-}
-
 /*
  * Marks the images that an address space maps, unless `mapped` is NULL. Returns whether they are
  * all read, as far as they can be.
  */
 static bool mark_mapped(const struct unwind *u, const struct address_space *space, bool *mapped)
 {
-	struct lineage l = { space, space->count, 0 };
+	struct space_walk walk = { space, space->count };
+	const struct capture_mapping *mapping;
 	bool all = true;
 
-	do
-		for (size_t i = 0; i < l.count; i++) {
-			uint32_t image = l.space->mappings[i].image;
-
-			if (!is_known(u, image))
-				all = false;
-			else if (mapped)
-				mapped[u->images[image].number] = true;
-		}
-	while (next_ancestor(&l));
+	while ((mapping = space_next(&walk))) {
+		if (!is_known(u, mapping->image))
+			all = false;
+		else if (mapped)
+			mapped[u->images[mapping->image].number] = true;
+	}
 	return all;
 }
 
@@ -913,12 +881,24 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 	if (!lacking)
 		return -ENOMEM;
 	for (size_t i = 0; i < u->image_count && !err; i++) {
-		uint32_t number = u->images[i].number;
+		struct unwind_image_state *state = &u->images[i];
+		uint32_t number = state->number;
 		bool ticks = number != UNWIND_NO_IMAGE && u->demands[number].score;
 
-		if (u->images[i].deferred &&
-		    (ticks ? is_due(u, &u->images[i])
-			   : number == UNWIND_NO_IMAGE && !is_out_of_time(u, &u->images[i])))
+		/* A deferred one is read when its code has run for long enough, or there is time.
+		 */
+		if (state->deferred && ticks) {
+			uint64_t cost = state->file_bytes < READ_NS_MAX / READ_NS_PER_BYTE
+						? state->file_bytes * READ_NS_PER_BYTE
+						: READ_NS_MAX;
+
+			if (cost < READ_NS_MIN)
+				cost = READ_NS_MIN;
+			state->earned =
+				u->demands[number].ticks * u->tick_ns >= cost * EARNED_FACTOR;
+		}
+		if (state->deferred && (ticks || number == UNWIND_NO_IMAGE) &&
+		    !is_out_of_time(u, state))
 			err = want_image(u, i, true);
 		if (ticks && u->demands[number].need.rows && !unwind_tables_has_rows(t, number))
 			lacking[count++] = (struct scored){ .score = u->demands[number].score,
@@ -1085,21 +1065,6 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 	return 0;
 }
 
-/* Appends the mappings of the processes that it was forked from, the oldest first. */
-static int list_ancestors(const struct unwind *u, struct mapping_list *list,
-			  const struct address_space *of)
-{
-	struct lineage l = { .space = of }, ancestors[UNWIND_ANCESTORS_MAX];
-	size_t count = 0;
-	int err = 0;
-
-	while (next_ancestor(&l))
-		ancestors[count++] = l;
-	while (count-- > 0 && !err)
-		err = list_mappings(u, list, ancestors[count].space, 0, ancestors[count].count);
-	return err;
-}
-
 /*
  * Adds the mappings of an address space from number `from` on; 0: also its ancestors'. Returns 0,
  * -ENOMEM, or -ENOSPC: the last ones found no room.
@@ -1107,30 +1072,26 @@ static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 static int take_mappings(const struct unwind *u, struct unwind_space *space,
 			 const struct address_space *of, size_t from)
 {
+	struct {
+		const struct address_space *space;
+		size_t count;
+	} ancestors[UNWIND_ANCESTORS_MAX];
+	const struct address_space *at = of;
 	struct mapping_list list = { 0 };
-	int err = from ? 0 : list_ancestors(u, &list, of);
+	size_t count = 0;
+	int err = 0;
 
+	for (; !from && at->parent && count < UNWIND_ANCESTORS_MAX; count++) {
+		ancestors[count].count = space_inherited(at);
+		at = at->parent;
+		ancestors[count].space = at;
+	}
+	while (count-- > 0 && !err) /* the oldest first */
+		err = list_mappings(u, &list, ancestors[count].space, 0, ancestors[count].count);
 	err = err ?: list_mappings(u, &list, of, from, of->count);
 	err = err ?: unwind_space_map(space, list.mappings, list.count);
 	free(list.mappings);
 	return err;
-}
-
-/*
- * True if copying the mappings, with the inherited ones, would exceed the process's budget; such
- * stacks are unwound in user space, one by one.
- */
-static bool is_over_budget(const struct unwind *u, const struct address_space *of)
-{
-	struct lineage l = { of, of->count, 0 };
-	size_t count = 0;
-
-	do
-		count += l.count;
-	while (next_ancestor(&l));
-	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
-		count = UNWIND_PROCESS_MAPPINGS_MAX;
-	return count * sizeof(struct unwind_mapping) > process_budget(u->processes);
 }
 
 /* Drops the mappings that were taken of a process. */
@@ -1190,29 +1151,6 @@ static int compare_uids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The user with most of the published processes; UINT32_MAX: unknown. */
-static uid_t find_most_published(const struct unwind *u)
-{
-	uid_t *uids = calloc(u->published_count + 1, sizeof(*uids)), found = UINT32_MAX;
-	size_t count = uids ? u->published_count : 0, most = 0;
-
-	for (size_t i = 0; i < count; i++)
-		uids[i] = u->processes->processes[u->published[i]].uid;
-	if (count)
-		qsort(uids, count, sizeof(*uids), compare_uids);
-	for (size_t begin = 0, i = 1; i <= count; i++) {
-		if (i < count && uids[i] == uids[begin])
-			continue;
-		if (i - begin > most) {
-			most = i - begin;
-			found = uids[begin];
-		}
-		begin = i;
-	}
-	free(uids);
-	return found;
-}
-
 /* Of the published ones, at a time. Bound: pace. */
 #define WITHDRAWN_PART 8
 
@@ -1223,9 +1161,24 @@ static uid_t find_most_published(const struct unwind *u)
  */
 static size_t withdraw_some(struct unwind *u, size_t number)
 {
-	uid_t uid = find_most_published(u);
-	size_t left = u->published_count / WITHDRAWN_PART + 1, count = 0;
+	uid_t *uids = calloc(u->published_count + 1, sizeof(*uids)), uid = UINT32_MAX;
+	size_t left = u->published_count / WITHDRAWN_PART + 1, count = 0, most = 0;
+	size_t published = uids ? u->published_count : 0;
 
+	for (size_t i = 0; i < published; i++)
+		uids[i] = u->processes->processes[u->published[i]].uid;
+	if (published)
+		qsort(uids, published, sizeof(*uids), compare_uids);
+	for (size_t begin = 0, i = 1; i <= published; i++) {
+		if (i < published && uids[i] == uids[begin])
+			continue;
+		if (i - begin > most) {
+			most = i - begin;
+			uid = uids[begin];
+		}
+		begin = i;
+	}
+	free(uids);
 	for (size_t i = 0; i < u->published_count && count < left;) {
 		uint32_t other = u->published[i];
 
@@ -1246,7 +1199,7 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 	struct unwind_process_state *state = &u->states[number];
 	int err = 0;
 
-	/* update_exec() has corrected its exec number. */
+	/* unwind_update() has corrected its exec number. */
 	if (state->block.size && state->key != key)
 		err = withdraw_block(u, number);
 	if (!err && !state->position) {
@@ -1276,13 +1229,25 @@ static int publish(struct unwind *u, size_t number)
 {
 	struct process *process = &u->processes->processes[number];
 	struct address_space *space = process_space(process);
+	const struct address_space *at = space;
 	struct unwind_process_state *state = &u->states[number];
-	/* Its leader may end before the others: withdraw_ended() sees them end. */
+	/* Its leader may end before the others: unwind_update() sees them end. */
 	bool ended = process_is_gone(process);
-	bool over = !ended && is_over_budget(u, space);
-	size_t count;
+	size_t count = space->count;
+	bool over;
 	int err = 0;
 
+	/*
+	 * Copying the mappings, with the inherited ones, must not exceed the process's budget; else
+	 * such stacks are unwound in user space, one by one.
+	 */
+	for (int i = 0; at->parent && i < UNWIND_ANCESTORS_MAX; i++) {
+		count += space_inherited(at);
+		at = at->parent;
+	}
+	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
+		count = UNWIND_PROCESS_MAPPINGS_MAX;
+	over = count * sizeof(struct unwind_mapping) > process_budget(u->processes);
 	if (ended || over || state->of != space)
 		err = unwind_withdraw(u, number);
 	if (err || ended || over || space->exec == EXEC_UNKNOWN)
@@ -1327,29 +1292,12 @@ static int publish_changed(struct unwind *u)
 }
 
 /*
- * Withdraws processes whose end was not seen: exit records may be lost, or come while the last
- * thread still exists. Checks some of the published processes at a time.
+ * How often it is checked, and of how many published processes at a time, whether they have ended:
+ * exit records may be lost, or come while the last thread still exists.
  * Bound: pace.
  */
 #define CHECK_NS    (50 * NS_PER_MS)
 #define CHECK_COUNT 64
-
-static int withdraw_ended(struct unwind *u)
-{
-	uint64_t now = now_ns();
-	int err = 0;
-
-	if (now < u->next_check_ns)
-		return 0;
-	u->next_check_ns = now + CHECK_NS;
-	for (size_t i = 0; i < CHECK_COUNT && i < u->published_count && !err; i++) {
-		uint32_t number = u->published[u->next_check++ % u->published_count];
-
-		if (process_is_gone(&u->processes->processes[number]))
-			err = unwind_withdraw(u, number);
-	}
-	return err;
-}
 
 /* --- Stacks that the BPF program could not walk --- */
 
@@ -1422,43 +1370,6 @@ static void *take_copies(void *argument)
 	return NULL;
 }
 
-static bool has_moved_image(const struct unwind *u, const struct address_space *space)
-{
-	struct lineage l = { space, space->count, 0 };
-
-	do
-		for (size_t i = 0; i < l.count; i++)
-			if (u->images[l.space->mappings[i].image].moved)
-				return true;
-	while (next_ancestor(&l));
-	return false;
-}
-
-/*
- * Makes and publishes anew the mappings of all processes that map an image which has rows now and
- * had none when they were published.
- */
-static int remap(struct unwind *u)
-{
-	bool moved = false;
-	int err = 0;
-
-	for (size_t i = 0; i < u->image_count && !moved; i++)
-		moved = u->images[i].moved;
-	for (size_t i = 0; moved && i < u->state_count && !err; i++) {
-		struct unwind_process_state *state = &u->states[i];
-
-		if (!state->of || !has_moved_image(u, state->of))
-			continue;
-		drop_space(u, state);
-		err = process_note_change(u->processes, &u->processes->processes[i]);
-	}
-	for (size_t i = 0; moved && i < u->image_count; i++)
-		u->images[i].moved = false;
-	u->past.known &= !moved;
-	return err;
-}
-
 static int add_images(struct unwind *u, uint64_t until_ns)
 {
 	struct taker taker = {
@@ -1467,7 +1378,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
 	int err = want_removed(u) ?: want_new(u), nice = getpriority(PRIO_PROCESS, 0);
-	bool taking;
+	bool taking, any_moved = false;
 
 	if (err || !u->wanted_count)
 		return err;
@@ -1479,8 +1390,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		const struct unwind_image_state before = u->images[number];
 
 		err = unwind_read_image(u, number);
-		/* Making room for it may walk copies. */
-		pthread_mutex_lock(&taker.lock);
+		pthread_mutex_lock(&taker.lock); /* making room for it may walk copies */
 		err = err ?: unwind_add_image(u, number, until_ns);
 		pthread_mutex_unlock(&taker.lock);
 		setpriority(PRIO_PROCESS, 0, nice);
@@ -1492,6 +1402,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 			before.known &&
 			(u->images[number].number != before.number ||
 			 u->images[number].rows.segment_count != before.rows.segment_count);
+		any_moved |= u->images[number].moved;
 	}
 	u->wanted_count = 0;
 	if (taking) {
@@ -1503,7 +1414,27 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 	}
 	if (taker.err < 0)
 		err = err ?: taker.err;
-	return err ?: remap(u);
+	/*
+	 * The mappings of all processes that map an image which has rows now, and had none when
+	 * they were published, are made anew.
+	 */
+	for (size_t i = 0; any_moved && i < u->state_count && !err; i++) {
+		struct unwind_process_state *state = &u->states[i];
+		struct space_walk walk = { state->of, state->of ? state->of->count : 0 };
+		const struct capture_mapping *mapping = NULL;
+
+		while (state->of && (mapping = space_next(&walk)))
+			if (u->images[mapping->image].moved)
+				break;
+		if (!mapping)
+			continue;
+		drop_space(u, state);
+		err = process_note_change(u->processes, &u->processes->processes[i]);
+	}
+	for (size_t i = 0; any_moved && i < u->image_count; i++)
+		u->images[i].moved = false;
+	u->past.known &= !any_moved;
+	return err;
 }
 
 /*
@@ -1546,22 +1477,6 @@ static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *
 	space->scan_wait_ns = space->scan_wait_ns ? 2 * space->scan_wait_ns : SCAN_WAIT_NS;
 	space->next_scan_ns = copy->time_ns + space->scan_wait_ns;
 	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
-}
-
-/* Sets the exec number of the process to that of the copy. */
-static int update_exec(struct unwind *u, const struct unwind_copy *copy)
-{
-	struct process *process = find_or_scan(u, copy);
-	uint32_t exec = sample_id_exec(copy->process);
-	struct address_space *space;
-
-	if (!process)
-		return -ENOMEM;
-	space = process_space_at(process, copy->time_ns);
-	if (space->exec == exec && u->states[process - u->processes->processes].block.size)
-		return 0; /* no change */
-	space->exec = exec;
-	return process_note_change(u->processes, process);
 }
 
 /* The process's mappings at the copy's time, valid until the next call; NULL: out of memory. */
@@ -1616,28 +1531,6 @@ int unwind_walk(struct unwind *u, const struct unwind_copy *copy,
 	return 0;
 }
 
-static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
-{
-	struct unwind_found found;
-	struct counted sample = {
-		.id = copy->id,
-		.first_ns = copy->time_ns,
-		.count = 1,
-		.waiting = copy->waiting,
-		.kernel_depth = copy->kernel_depth,
-		.cpu = copy->cpu,
-	};
-
-	if (unwind_walk(u, copy, NULL, 0, &found))
-		return -ENOMEM;
-	if (copy->wait)
-		return waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);
-	sample.user_depth = found.user_depth;
-	sample.end = found.end;
-	sample.by_frame_pointer = found.by_frame_pointer;
-	return counts_add_tick(u->counts, &sample, found.pcs);
-}
-
 /*
  * Walks the copies of stacks and frees them, except those for which is_kept() returns true. The
  * copies of different CPUs are not ordered by time: those to keep may be anywhere. Returns 0 or a
@@ -1645,6 +1538,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
  */
 static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context)
 {
+	struct unwind_found found;
 	size_t kept = 0;
 	int err = 0;
 
@@ -1655,7 +1549,24 @@ static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, voi
 			u->copies[kept++] = copy;
 			continue;
 		}
-		err = walk_copy(u, copy);
+		err = unwind_walk(u, copy, NULL, 0, &found);
+		if (!err && copy->wait) {
+			err = waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);
+		} else if (!err) {
+			const struct counted sample = {
+				.id = copy->id,
+				.first_ns = copy->time_ns,
+				.count = 1,
+				.waiting = copy->waiting,
+				.kernel_depth = copy->kernel_depth,
+				.user_depth = found.user_depth,
+				.end = found.end,
+				.by_frame_pointer = found.by_frame_pointer,
+				.cpu = copy->cpu,
+			};
+
+			err = counts_add_tick(u->counts, &sample, found.pcs);
+		}
 		u->copies_bytes -= copy->size;
 		free(copy);
 	}
@@ -1671,41 +1582,47 @@ static bool is_later(const struct unwind_copy *copy, void *until_ns)
 int unwind_update(struct unwind *u, uint64_t until_ns)
 {
 	int err = ring_buffer__consume(u->ring);
+	uint64_t now = now_ns();
 
 	err = err < 0 ? err : 0;
 	for (size_t i = 0; i < u->copy_count && !err; i++)
-		if (u->copies[i]->time_ns < until_ns)
-			err = update_exec(u, u->copies[i]);
+		if (u->copies[i]->time_ns < until_ns) {
+			/* The process has the exec number of its copy. */
+			struct process *process = find_or_scan(u, u->copies[i]);
+			uint32_t exec = sample_id_exec(u->copies[i]->process);
+			struct address_space *space;
+
+			if (!process)
+				return -ENOMEM;
+			space = process_space_at(process, u->copies[i]->time_ns);
+			if (space->exec == exec &&
+			    u->states[process - u->processes->processes].block.size)
+				continue; /* no change */
+			space->exec = exec;
+			err = process_note_change(u->processes, process);
+		}
 	err = err ?: unwind_balance(u, until_ns);
 	err = err ?: add_images(u, until_ns);
 	err = err ?: publish_changed(u);
 	*u->is_reading_rows = 0;
 	err = err ?: unwind_walk_copies(u, is_later, &until_ns);
-	return err ?: withdraw_ended(u);
-}
+	if (now < u->next_check_ns)
+		return err;
+	u->next_check_ns = now + CHECK_NS;
+	for (size_t i = 0; i < CHECK_COUNT && i < u->published_count && !err; i++) {
+		uint32_t number = u->published[u->next_check++ % u->published_count];
 
-static int take_exec_numbers(struct unwind *u)
-{
-	struct unwind_exec_number numbers[256];
-	int fd = bpf_iter_create(u->iterator);
-	ssize_t size;
-
-	if (fd < 0)
-		return -errno;
-	while ((size = read(fd, numbers, sizeof(numbers))) > 0 || (size < 0 && errno == EAGAIN))
-		for (ssize_t i = 0; i < size / (ssize_t)sizeof(*numbers); i++) {
-			struct process *process = process_find(u->processes, numbers[i].tgid);
-
-			if (process)
-				process_space(process)->exec = numbers[i].exec;
-		}
-	close(fd);
-	return size < 0 ? -errno : 0;
+		if (process_is_gone(&u->processes->processes[number]))
+			err = unwind_withdraw(u, number);
+	}
+	return err;
 }
 
 int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e)
 {
-	int err = unwind_tables_map(&u->tables, bpf);
+	int err = unwind_tables_map(&u->tables, bpf), fd;
+	struct unwind_exec_number numbers[256];
+	ssize_t size;
 
 	if (err)
 		return program_out_of(e, -err, "cannot map the tables for call stacks");
@@ -1726,9 +1643,20 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	u->scripts.trim = u->trim;
 	u->scripts.dropped = forget_sent;
 	u->scripts.context = u;
-	err = take_exec_numbers(u);
+	fd = bpf_iter_create(u->iterator);
+	if (fd < 0)
+		return error_set(e, errno, "cannot list all processes");
+	while ((size = read(fd, numbers, sizeof(numbers))) > 0 || (size < 0 && errno == EAGAIN))
+		for (ssize_t i = 0; i < size / (ssize_t)sizeof(*numbers); i++) {
+			struct process *process = process_find(u->processes, numbers[i].tgid);
+
+			if (process)
+				process_space(process)->exec = numbers[i].exec;
+		}
+	err = size < 0 ? error_set(e, errno, "cannot list all processes") : 0;
+	close(fd);
 	if (err)
-		return error_set(e, -err, "cannot list all processes");
+		return err;
 	for (size_t i = 0; i < u->image_count && !err; i++)
 		err = unwind_add_image(u, i, 0);
 	for (size_t i = 0; i < u->processes->count && !err; i++)
