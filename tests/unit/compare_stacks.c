@@ -27,7 +27,6 @@
 
 #include "capture/cpus.h"
 #include "capture/perf_event.h"
-#include "capture/period.h"
 #include "capture/events.h"
 #include "capture/process.h"
 #include "capture/sample_program.h"

@@ -18,7 +18,7 @@
 #include "capture/cpus.h"
 #include "capture/image.h"
 #include "capture/origin.h"
-#include "capture/period.h"
+#include "capture/events.h"
 #include "capture/process.h"
 #include "capture/resolve.h"
 #include "capture/snapshot.h"

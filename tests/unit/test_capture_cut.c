@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "capture/tick_cost.h"
+#include "capture/events.h"
 #include "symbol/parser.h"
 #include "buffers_fixture.h"
 #include "util/clock.h"

@@ -2,15 +2,16 @@
 #include "capture/events.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/cpus.h"
 #include "capture/perf_event.h"
-#include "capture/period.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -39,6 +40,47 @@ static const struct {
 	CAPTURE_COUNTED_LIST(COUNTED_EVENT)
 #undef COUNTED_EVENT
 };
+
+/* The scheduler's period is divided into up to this many parts. Bound: size. */
+#define PARTS_MAX 64
+
+/* The least number of ticks in which all parts must be met. */
+#define TICKS_MIN 256
+
+static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
+{
+	/* Of more parts, even random ticks would often miss one. */
+	unsigned int parts = ticks / 6 < PARTS_MAX ? ticks / 6 : PARTS_MAX, met = 0;
+	bool seen[PARTS_MAX];
+	uint64_t phase = 0;
+
+	memset(seen, 0, sizeof(seen));
+	for (unsigned int i = 0; i < ticks && met < parts; i++) {
+		unsigned int part = phase * parts / tick_ns;
+
+		met += !seen[part];
+		seen[part] = true;
+		phase = (phase + period) % tick_ns;
+	}
+	return met == parts;
+}
+
+uint64_t period_choose(unsigned int frequency, uint64_t tick_ns)
+{
+	uint64_t nominal = NS_PER_S / frequency, max_shift = nominal / 200;
+	unsigned int ticks = frequency > TICKS_MIN ? frequency : TICKS_MIN;
+
+	if (!tick_ns)
+		return nominal;
+	/* Steps of 0.005 %; 20011 is a prime. */
+	for (uint64_t i = 0, step = nominal / 20011 ?: 1; i * step <= max_shift; i++) {
+		if (meets_all(nominal + i * step, tick_ns, ticks))
+			return nominal + i * step;
+		if (meets_all(nominal - i * step, tick_ns, ticks))
+			return nominal - i * step;
+	}
+	return nominal;
+}
 
 uint64_t events_tick_ns(void)
 {
@@ -219,4 +261,61 @@ void events_close(struct event_set *set)
 	free(set->events);
 	set->events = NULL;
 	set->count = set->room = 0;
+}
+
+/* --- What a tick costs --- */
+
+/* Bound: pace. */
+#define COST_PERIOD_NS 100000
+#define COST_GAPS      32	/* enough for a median */
+#define COST_LIMIT_NS  30000000 /* on a busy machine, other tasks run meanwhile */
+/* Two reads of the clock take some 50 ns, every interrupt takes longer than this. Bound: pace. */
+#define COST_SHORTEST_NS 400
+#define COST_AGAIN_NS	 (3600 * NS_PER_S)
+
+static int ascending(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t cost_of_interrupt(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = COST_PERIOD_NS,
+	};
+	uint64_t gaps[COST_GAPS], start = now_ns(), before = start;
+	size_t count = 0;
+	int fd = perf_event_open(&attr, -1, sched_getcpu());
+
+	if (fd < 0)
+		return 0;
+	while (count < COST_GAPS && before - start < COST_LIMIT_NS) {
+		uint64_t now = now_ns();
+
+		if (now - before > COST_SHORTEST_NS)
+			gaps[count++] = now - before;
+		before = now;
+	}
+	close(fd);
+	if (count < COST_GAPS / 4)
+		return 0;
+	/* The median: other interrupts and other tasks cause gaps too, but few. */
+	qsort(gaps, count, sizeof(*gaps), ascending);
+	return gaps[count / 2];
+}
+
+void tick_cost_update(struct tick_cost *cost, uint64_t now)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (cost->ns && cpus == cost->cpus && now < cost->next_ns)
+		return;
+	cost->ns = cost_of_interrupt() ?: cost->ns;
+	cost->cpus = cpus;
+	cost->next_ns = now + COST_AGAIN_NS;
 }

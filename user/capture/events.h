@@ -46,4 +46,27 @@ void events_close(struct event_set *set);
 /* The period of the scheduler's tick; 0: unknown. */
 uint64_t events_tick_ns(void);
 
+/*
+ * Returns the period of a clock with `frequency` ticks a second that is not in step with the
+ * scheduler's tick, whose period is tick_ns (0: unknown): a task that the scheduler's tick wakes
+ * runs right after it and may always be done before the next, so a clock in step would never meet
+ * it. It is the period nearest to NS_PER_S / frequency, at most 0.5 % off, whose ticks meet all
+ * phases of the scheduler's period within a second or 256 ticks, whichever is longer.
+ */
+uint64_t period_choose(unsigned int frequency, uint64_t tick_ns);
+
+/* What a tick of a timer perf event costs without a program. Zero-initialised is unknown. */
+struct tick_cost {
+	uint64_t ns;	  /* 0: unknown */
+	uint64_t next_ns; /* when it is measured again */
+	long cpus;	  /* that there were when it was measured */
+};
+
+/*
+ * Measures it: by the gaps that such an event causes in a loop that reads the clock. Takes 3 ms, up
+ * to 30 ms on a busy machine, so it is done each hour, when CPUs have come or gone, and while it is
+ * unknown. If it cannot be measured now, the last one stays.
+ */
+void tick_cost_update(struct tick_cost *cost, uint64_t now);
+
 #endif

@@ -10,6 +10,7 @@
 #include "util/error.h"
 
 struct bpf_object;
+struct kernel_types;
 struct ring_buffer;
 
 /* Bound: size. */
@@ -99,5 +100,12 @@ uint64_t members_lost(const struct members *members);
 uint64_t members_dropped(const struct members *members);
 
 void members_free(struct members *members);
+
+/*
+ * Sets *owner to the calling process's real user and group, and to where this kernel has what
+ * bpf/owner.h reads. Returns 0, or a negative errno with e set: without one of them nobody could
+ * tell whose a process is.
+ */
+int owner_find(struct member_owner *owner, struct kernel_types *types, struct error *e);
 
 #endif

@@ -308,7 +308,7 @@ double profile_hz(const struct profile *p)
 	uint64_t tick_ns = profile_tick_ns(p);
 
 	/*
-	 * The period only approximates the frequency that was asked for (user/capture/period.h),
+	 * The period only approximates the frequency that was asked for (user/capture/events.h),
 	 * but many profiles hold no more.
 	 */
 	return p->frequency && profile_has_clock(p) ? (double)p->frequency

@@ -19,7 +19,6 @@
 #include "record/kernel_frames.h"
 #include "record/peer.h"
 #include "record/wait_place.h"
-#include "record/waker.h"
 #include "script/language.h"
 #include "util/array.h"
 #include "util/file.h"

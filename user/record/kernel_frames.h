@@ -21,9 +21,6 @@ int kernel_frames_note(struct kernel_frames *frames, const struct capture_sample
 /* When all are noted: finds their names. Returns 0 or -ENOMEM. */
 int kernel_frames_name_all(struct kernel_frames *frames);
 
-/* The function of a frame; "": its name cannot be found. */
-const char *kernel_frames_name(const struct kernel_frames *frames, uint64_t pc);
-
 /*
  * How many frames of a stack, from the leaf on, there are up to the function that calls the BPF
  * program, this included: __schedule for waits. 0: it is not found.
@@ -32,5 +29,17 @@ uint32_t kernel_frames_until(const struct kernel_frames *frames,
 			     const struct capture_sample *sample, const char *function);
 
 void kernel_frames_free(struct kernel_frames *frames);
+
+#define WAKER_NAME_SIZE 32
+
+/*
+ * Writes the name of a waker: of its thread, or "interrupt: KIND", where the kind is network,
+ * timer, disk or other, or "interrupt" if its stack was not taken. "": unknown.
+ */
+void waker_name(const struct capture_sample *waker, const struct kernel_frames *frames,
+		char name[static WAKER_NAME_SIZE]);
+
+/* Which interrupt ends waits for this reason, if the waker's stack is unknown. */
+const char *waker_interrupt_of(enum wait_reason reason);
 
 #endif
