@@ -207,23 +207,6 @@ void jit_note_file(const struct process_table *table, struct process *process,
 		jit->dump = image;
 }
 
-/* A dump is better than a map: it has source lines, and which code replaced which. */
-static int take_dump(struct process_table *table, struct process *process)
-{
-	const struct capture_image *dump = &table->images[process->jit.dump];
-	int fd = fcntl(dump->fd, F_DUPFD_CLOEXEC, 0);
-	struct stat status;
-
-	process->jit.dump = INDEX_NONE;
-	process->jit.map_inode = 0;
-	if (fd < 0 || opener_stat_known(fd, "", &status)) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	return take_file(table, process, fd, &status, dump->path);
-}
-
 int jit_look_soon(struct process_table *table)
 {
 	uint64_t now = now_ns();
@@ -297,13 +280,27 @@ int jit_look_again(struct process_table *table)
 
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
+		struct jit *jit = &process->jit;
+		const char *path;
+		struct stat status;
+		int fd;
 
-		if (process->jit.image == INDEX_NONE)
+		if (jit->image == INDEX_NONE)
 			continue;
 		if (!process->ended)
-			read_status(&process->jit, process->pid);
-		if (process->jit.dump != INDEX_NONE)
-			err = take_dump(table, process);
+			read_status(jit, process->pid);
+		/* A dump is better than a map: it has source lines, and which code replaced which.
+		 */
+		if (jit->dump != INDEX_NONE) {
+			path = table->images[jit->dump].path;
+			fd = fcntl(table->images[jit->dump].fd, F_DUPFD_CLOEXEC, 0);
+			jit->dump = INDEX_NONE;
+			jit->map_inode = 0;
+			if (fd >= 0 && opener_stat_known(fd, "", &status) == 0)
+				err = take_file(table, process, fd, &status, path);
+			else if (fd >= 0)
+				close(fd);
+		}
 		err = err ?: look_for_map(table, process);
 	}
 	return err;

@@ -103,21 +103,6 @@ static bool is_of_record(const char *link, const struct opener_request *r)
 }
 
 /*
- * The program itself can be opened without privileges where it was deleted, or is not in our mount
- * namespace. Returns a descriptor or a negative errno.
- */
-static int open_program(const struct opener_request *r, struct stat *status)
-{
-	const struct proc_path path = proc_path(r->tid, 0, "exe");
-	int fd = file_open_regular(-1, path.text, status);
-
-	if (fd < 0 || (is_of_record(path.text, r) && (!r->inode || r->inode == status->st_ino)))
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
-/*
  * Opens the record's file for a process that has ended, if the path leads there in our root
  * directory, too. Returns a descriptor or -ESRCH. A file that was changed since is not the one:
  * file systems give inode numbers again. btrfs and overlayfs give files other devices than their
@@ -154,8 +139,20 @@ static int open_mapped(const struct opener_request *r, struct stat *status)
 		close(fd);
 		fd = -ESTALE;
 	}
-	if (fd < 0 && r->name[0] == '/')
-		fd = open_program(r, status);
+	/*
+	 * The program itself can be opened without privileges where it was deleted, or is not in
+	 * our mount namespace.
+	 */
+	if (fd < 0 && r->name[0] == '/') {
+		const struct proc_path exe = proc_path(r->tid, 0, "exe");
+
+		fd = file_open_regular(-1, exe.text, status);
+		if (fd >= 0 &&
+		    (!is_of_record(exe.text, r) || (r->inode && r->inode != status->st_ino))) {
+			close(fd);
+			fd = -ESTALE;
+		}
+	}
 	if (fd < 0 && r->name[0] == '/') {
 		root = open(proc_path(r->tid, 0, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0 && errno != ENOENT)
@@ -231,21 +228,6 @@ static int replace_by_copy(int fd, struct opened_file *file)
 	return copy;
 }
 
-/*
- * The time since begin_ns in which this process waited for others; 0 if it was short. What it
- * waited for a CPU is no fault of a user's. cpu_ns: child_cpu_ns(), when it was asked for last.
- */
-static uint64_t time_waited(uint64_t begin_ns, uint64_t *cpu_ns)
-{
-	const struct child ours = { .pid = getpid() };
-	uint64_t took_ns = now_ns() - begin_ns, before_ns = *cpu_ns;
-
-	if (took_ns < SLOW_NS)
-		return 0;
-	*cpu_ns = child_cpu_ns(&ours);
-	return took_ns > *cpu_ns - before_ns ? took_ns - (*cpu_ns - before_ns) : 0;
-}
-
 static void close_fds(const int *fds)
 {
 	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
@@ -258,7 +240,8 @@ static void serve(int socket)
 	struct opener_request r;
 	struct memory_answer answer;
 	int fds[CHILD_FDS_MAX];
-	uint64_t cpu_ns = 0;
+	const struct child ours = { .pid = getpid() };
+	uint64_t cpu_ns = 0, before_ns, took_ns;
 	ssize_t n;
 
 	while ((n = child_receive(socket, &r, sizeof(r) - 1, fds, UINT64_MAX)) > 0) {
@@ -292,7 +275,14 @@ static void serve(int socket)
 									sizeof(file->build_id));
 			file->bits = elf_bits(fd);
 		}
-		answer.head.took_ns = time_waited(begin_ns, &cpu_ns);
+		/* If it was long: what it waited for a CPU is no fault of a user's. */
+		took_ns = now_ns() - begin_ns;
+		if (took_ns >= SLOW_NS) {
+			before_ns = cpu_ns;
+			cpu_ns = child_cpu_ns(&ours);
+			if (took_ns > cpu_ns - before_ns)
+				answer.head.took_ns = took_ns - (cpu_ns - before_ns);
+		}
 		err = child_send(socket, &answer, size, &fd, fd >= 0);
 		if (fd >= 0)
 			close(fd);

@@ -79,22 +79,6 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
 	return cached->answer.mapping;
 }
 
-/* The program that the process ran; *before: the one before it, or NULL. */
-static const struct address_space *find_space(const struct process *process, struct moment *moment,
-					      const struct address_space **before)
-{
-	size_t i = process->count - 1;
-
-	for (; i > 0 && process->spaces[i]->since_ns > moment->time_ns; i--)
-		limit(moment, process->spaces[i]->since_ns);
-	if (moment->time_ns < process->spaces[i]->sure_ns) {
-		limit(moment, process->spaces[i]->sure_ns);
-		moment->in_doubt = true;
-	}
-	*before = i ? process->spaces[i - 1] : NULL;
-	return process->spaces[i];
-}
-
 /*
  * The walk writes a script's functions behind the call of the interpreter that runs them. A tick
  * may be just before such a call, or just after it: then each function is behind the next call, and
@@ -139,8 +123,19 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	bool sure = false; /* the mappings are known: what has none holds no code */
 	uint64_t since_ns = process && process->generation ? process->begin_ns : 0;
 
-	if (process)
-		space = find_space(process, moment, &before);
+	/* The program that the process ran, and the one before it. */
+	if (process) {
+		size_t at = process->count - 1;
+
+		for (; at > 0 && process->spaces[at]->since_ns > moment->time_ns; at--)
+			limit(moment, process->spaces[at]->since_ns);
+		space = process->spaces[at];
+		before = at ? process->spaces[at - 1] : NULL;
+		if (moment->time_ns < space->sure_ns) {
+			limit(moment, space->sure_ns);
+			moment->in_doubt = true;
+		}
+	}
 	for (uint32_t i = 0; i < depth; i++) {
 		bool user = space && i >= sample->kernel_depth;
 

@@ -344,30 +344,11 @@ static int load_sample(void *object)
 	return err;
 }
 
-static bool map_counts(struct sample_program *sample)
-{
-	const struct sample_bpf *bpf = sample->bpf;
-
-	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
-	sample->times = map_shared(bpf->maps.times, times_size(sample));
-	sample->ring = ring_buffer__new(
-		bpf_map__fd(bpf->maps.ring),
-		sample->settings.stacks ? take_ring_stack : take_ring_sample, sample->counts, NULL);
-	if (!sample->counters || !sample->times || !sample->ring)
-		return false;
-	if (!sample->settings.stacks) {
-		sample->table = map_shared(bpf->maps.table, table_size(sample));
-		return sample->table;
-	}
-	sample->stacks = map_shared(bpf->maps.stacks, stacks_size(sample));
-	sample->arena = map_shared(bpf->maps.arena, arena_size(sample));
-	return sample->stacks && sample->arena;
-}
-
 int sample_program_load(struct sample_program *sample, const struct sample_settings *settings,
 			struct counts *counts, struct error *e)
 {
 	int err, cpus = libbpf_num_possible_cpus();
+	const struct sample_bpf *bpf;
 
 	if (cpus < 0)
 		return error_set(e, -cpus, "cannot determine the number of CPUs");
@@ -391,7 +372,20 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 			   settings->unwind ? "--call-graph=fp" : "without -g");
 	if (err)
 		return err;
-	if (!map_counts(sample))
+	bpf = sample->bpf;
+	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
+	sample->times = map_shared(bpf->maps.times, times_size(sample));
+	sample->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring),
+					settings->stacks ? take_ring_stack : take_ring_sample,
+					counts, NULL);
+	if (settings->stacks) {
+		sample->stacks = map_shared(bpf->maps.stacks, stacks_size(sample));
+		sample->arena = map_shared(bpf->maps.arena, arena_size(sample));
+	} else {
+		sample->table = map_shared(bpf->maps.table, table_size(sample));
+	}
+	if (!sample->counters || !sample->times || !sample->ring ||
+	    (settings->stacks ? !sample->stacks || !sample->arena : !sample->table))
 		return program_out_of(e, errno, "cannot map the counts of the BPF program");
 	err = program_barrier_open(&sample->barrier);
 	if (err)

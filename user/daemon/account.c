@@ -166,20 +166,6 @@ static bool is_shared(const struct accounts *a, const struct user *user, unsigne
 	return other;
 }
 
-/* The ticks per second of all clocks that users other than this one use. */
-static size_t ticks_of_others(const struct accounts *a, const struct user *user)
-{
-	size_t ticks[HISTOGRAM_CLOCKS] = { 0 }, sum = 0;
-
-	for (const struct user *other = a->users; other; other = other->next)
-		for (size_t i = 0; other != user && i < HISTOGRAM_CLOCKS; i++)
-			if (other->ticks[i])
-				ticks[i] = other->ticks[i];
-	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-		sum += ticks[i];
-	return sum;
-}
-
 unsigned int account_find_clock(const struct accounts *a, size_t rate)
 {
 	for (const struct user *user = a->users; user; user = user->next)
@@ -192,7 +178,7 @@ unsigned int account_find_clock(const struct accounts *a, size_t rate)
 int account_check_clock(const struct accounts *a, const struct user *user, unsigned int clock,
 			size_t rate, struct error *e)
 {
-	size_t ticks = 0, count = 0, own = 0, own_count = 0, others_count = 0, others;
+	size_t ticks = 0, count = 0, own = 0, own_count = 0, others_count = 0, others = 0;
 
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
 		bool shared = is_shared(a, user, i);
@@ -227,7 +213,15 @@ int account_check_clock(const struct accounts *a, const struct user *user, unsig
 			  user->uid, own_count, others_count, HISTOGRAM_CLOCKS - 1);
 		return -EDQUOT;
 	}
-	others = ticks_of_others(a, user);
+	/* The ticks per second of all clocks that other users use. */
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
+		size_t of_clock = 0;
+
+		for (const struct user *other = a->users; other; other = other->next)
+			if (other != user && other->ticks[i])
+				of_clock = other->ticks[i];
+		others += of_clock;
+	}
 	if (others < a->limits.all_ticks && own + rate <= (a->limits.all_ticks - others) / 2)
 		return 0;
 	error_set(e, 0,

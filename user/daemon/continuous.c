@@ -144,22 +144,6 @@ static void take_trigger(struct recorder *r, enum window_trigger kind, const cha
 		 o->before_ns / NS_PER_S, o->after_ns / NS_PER_S);
 }
 
-/* Those of the last hour count, whoever recorded them: profild may start again and again. */
-static int count_triggers(struct recorder *r, struct error *e)
-{
-	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, times_s[TRIGGERS_HOUR_MAX];
-	uint64_t hour_s = HOUR_NS / NS_PER_S;
-	int err =
-		archive_find_triggers(r->o->directory, r->host, now_s > hour_s ? now_s - hour_s : 0,
-				      now_s, times_s, r->o->triggers.per_hour, e);
-
-	for (unsigned int i = 0; i < r->o->triggers.per_hour && !err; i++)
-		if (times_s[i])
-			r->trigger_free_ns[i] =
-				now_ns() + HOUR_NS - (now_s - times_s[i]) * NS_PER_S;
-	return err;
-}
-
 static void take_signals(struct recorder *r)
 {
 	struct signalfd_siginfo info;
@@ -531,8 +515,9 @@ static int start_recorder(struct recorder *r, struct error *e)
 	};
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, 0 };
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
+	const uint64_t hour_s = HOUR_NS / NS_PER_S;
+	uint64_t now_s, times_s[TRIGGERS_HOUR_MAX], number;
 	struct error problem;
-	uint64_t number;
 	int err;
 
 	/*
@@ -557,7 +542,16 @@ static int start_recorder(struct recorder *r, struct error *e)
 	r->keeper.state = r->state;
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, e);
-	err = err ?: count_triggers(r, e);
+	/* Triggers of the last hour count, whoever recorded them: profild may start again. */
+	now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	err = err
+		      ?: archive_find_triggers(r->o->directory, r->host,
+					       now_s > hour_s ? now_s - hour_s : 0, now_s, times_s,
+					       r->o->triggers.per_hour, e);
+	for (unsigned int i = 0; i < r->o->triggers.per_hour && !err; i++)
+		if (times_s[i])
+			r->trigger_free_ns[i] =
+				now_ns() + HOUR_NS - (now_s - times_s[i]) * NS_PER_S;
 	err = err ?: watcher_start(&r->watcher, &r->o->triggers, &r->state->commands_ns, e);
 	if (!err) {
 		look_begin(&r->look, r->o, r->host);

@@ -143,14 +143,6 @@ struct found_list {
 	size_t count, room;
 };
 
-/* Whether it is of a service of the system: no user may make what has such a name. */
-static bool found_is_systems(const struct found *f)
-{
-	return strncmp(f->service, FOUND_UNIT, strlen(FOUND_UNIT)) == 0 &&
-	       !strchr(f->service, '/') && !strstr(f->service, FOUND_OF) &&
-	       strncmp(f->service, FOUND_UNIT "user@", strlen(FOUND_UNIT "user@")) != 0;
-}
-
 static void found_free_row(struct found *f)
 {
 	free(f->outcome);
@@ -164,25 +156,25 @@ static void found_drop(struct found_list *l, size_t i)
 	memmove(&l->list[i], &l->list[i + 1], (--l->count - i) * sizeof(*l->list));
 }
 
-static void found_free(struct found_list *l)
-{
-	while (l->count)
-		found_drop(l, l->count - 1);
-	free(l->list);
-	*l = (struct found_list){ 0 };
-}
-
 /* Takes what the list is to hold; frees it where there is no memory. Returns 0 or -ENOMEM. */
 static int found_add(struct found_list *l, struct found *f)
 {
-	size_t oldest = 0;
+	size_t oldest = l->count;
 
-	/* Users can have any number: they do not push out what is known of the system. */
-	if (l->count == FOUND_MOST) {
-		while (oldest < l->count && found_is_systems(&l->list[oldest]))
-			oldest++;
-		found_drop(l, oldest < l->count ? oldest : 0);
+	/*
+	 * Users can have any number: they do not push out what is known of services of the system,
+	 * whose names no user may give.
+	 */
+	for (size_t i = l->count; i-- > 0 && l->count == FOUND_MOST;) {
+		const char *service = l->list[i].service;
+
+		if (strncmp(service, FOUND_UNIT, strlen(FOUND_UNIT)) != 0 || strchr(service, '/') ||
+		    strstr(service, FOUND_OF) ||
+		    strncmp(service, FOUND_UNIT "user@", strlen(FOUND_UNIT "user@")) == 0)
+			oldest = i;
 	}
+	if (l->count == FOUND_MOST)
+		found_drop(l, oldest < l->count ? oldest : 0);
 	if (!f->outcome || !f->builds || !f->service ||
 	    array_reserve(&l->list, &l->room, l->count + 1, sizeof(*l->list))) {
 		found_free_row(f);
@@ -586,24 +578,13 @@ static unsigned int doublings(uint64_t after_s)
 }
 
 /*
- * Each look at a deploy is another chance for chance: so not all of a day's looks judge it, but
- * those after which there is much more to judge by. Times are those of this look and of the last.
- */
-static bool is_judged(const struct change *change, uint64_t now_s, uint64_t looked_s)
-{
-	const struct change_span *after = &change->spans[AFTER];
-	uint64_t after_s = (after->until_ns - after->since_ns) / NS_PER_S;
-	uint64_t since_s = looked_s && looked_s < now_s ? now_s - looked_s : UINT64_MAX;
-
-	return doublings(after_s) > doublings(after_s > since_s ? after_s - since_s : 0);
-}
-
-/*
  * Reports what is new, of the system's services or of those that others have named. Each is noted
  * at once: a look that is ended does not report it again.
  */
 static int report_changes(struct looker *k, bool of_system, struct error *e)
 {
+	uint64_t looked_s = k->found.looked_s;
+	uint64_t since_s = looked_s && looked_s < k->begin_s ? k->begin_s - looked_s : UINT64_MAX;
 	size_t reported = 0;
 	int err = 0;
 
@@ -611,11 +592,17 @@ static int report_changes(struct looker *k, bool of_system, struct error *e)
 		const struct change *change = &k->changes.changes[i];
 		struct found f = { .begin_s = change->begin_ns / NS_PER_S,
 				   .end_s = change->end_ns / NS_PER_S };
+		const struct change_span *after = &change->spans[AFTER];
+		uint64_t after_s = (after->until_ns - after->since_ns) / NS_PER_S;
 		bool known = false;
 
+		/*
+		 * Each look at a deploy is another chance for chance: so not all of a day's looks
+		 * judge it, but those after which there is much more to judge by than at the last.
+		 */
 		if (change->of_system != of_system ||
 		    (change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
-		    !is_judged(change, k->begin_s, k->found.looked_s))
+		    doublings(after_s) <= doublings(after_s > since_s ? after_s - since_s : 0))
 			continue;
 		f.service = found_service(change);
 		for (size_t n = 0; n < k->found.count && f.service && !known; n++)
@@ -731,7 +718,9 @@ void look_begin(struct look *l, const struct continuous_options *o, const char *
 		wait_ns = (now_s - found.looked_s) * NS_PER_S < o->watch_ns
 				  ? o->watch_ns - (now_s - found.looked_s) * NS_PER_S
 				  : 0;
-	found_free(&found);
+	while (found.count)
+		found_drop(&found, found.count - 1);
+	free(found.list);
 	l->next_ns = now_ns() + wait_ns;
 }
 

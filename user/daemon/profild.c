@@ -66,17 +66,6 @@ static int serve(const struct command_line *o, struct error *e)
 	return err;
 }
 
-/* open(2) would use the number of a standard descriptor that is closed. */
-static int fill_standard_descriptors(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR); /* NOLINT(android-cloexec-open): as these are */
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	return fd < 0 ? -errno : close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	static const int codes[] = {
@@ -86,11 +75,15 @@ int main(int argc, char **argv)
 		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
 	};
 	struct command_line c = { 0 };
-	int err, code = EXIT_DONE;
+	int err, code = EXIT_DONE, fd;
 	enum state_health health = STATE_ENDED;
 	struct error e;
 
-	if (fill_standard_descriptors())
+	/* open(2) would use the number of a standard descriptor that is closed. */
+	do
+		fd = open("/dev/null", O_RDWR); /* NOLINT(android-cloexec-open): as these are */
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0 || close(fd))
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_IGN); /* nobody reads the messages any more: no reason to end */
 	umask(0077);

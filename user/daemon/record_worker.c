@@ -297,18 +297,6 @@ out:
 
 /* --- The result --- */
 
-/* What nobody but root may get would be a mistake of ours: then there is no result. */
-static bool has_kernel_address(const struct profile *p)
-{
-	for (size_t i = 0; i < p->location_count; i++)
-		if (p->locations[i].address >= KERNEL_START)
-			return true;
-	for (size_t i = 0; i < p->mapping_count; i++)
-		if (p->mappings[i].start >= KERNEL_START)
-			return true;
-	return false;
-}
-
 /*
  * Of what was mapped before the recording, the kernel reports no build ID. The client finds names
  * by paths, where there may be another file: one that has replaced it, or in a mount namespace that
@@ -351,8 +339,12 @@ static int send_result(struct worker *w, enum record_end end, struct error *e)
 	}
 	if (!err)
 		add_build_ids(p);
-	if (!err && has_kernel_address(p))
-		err = error_set(e, 0, "the recording has a kernel address");
+	/* What nobody but root may get would be a mistake of ours: then there is no result. */
+	for (size_t i = 0; !err && i < p->location_count + p->mapping_count; i++)
+		if ((i < p->location_count
+			     ? p->locations[i].address
+			     : p->mappings[i - p->location_count].start) >= KERNEL_START)
+			err = error_set(e, 0, "the recording has a kernel address");
 	if (!err) {
 		out = open_memstream(&bytes, &size);
 		err = out ? format_pprof.write(p, &(struct format_options){ 0 }, out, e)

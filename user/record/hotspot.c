@@ -259,21 +259,6 @@ void hotspot_close(const struct hotspot *h)
 			close(fds[i]);
 }
 
-static int become_user(const struct hotspot *h, struct error *e)
-{
-	cap_t none = cap_init();
-	int err = none ? 0 : -ENOMEM;
-
-	if (!err && (geteuid() != h->uid || getegid() != h->gid) &&
-	    (setgroups(0, NULL) || setresgid(h->gid, h->gid, h->gid) ||
-	     setresuid(h->uid, h->uid, h->uid)))
-		err = -errno;
-	if (!err && cap_set_proc(none))
-		err = -errno;
-	cap_free(none);
-	return err ? error_set(e, -err, "cannot become its user, uid %u", h->uid) : 0;
-}
-
 /*
  * Creates a file in its /tmp, so that no other user can put a link there. One that is there already
  * must be the user's own. *is_new may be NULL. Returns 0 or a negative errno with e set.
@@ -444,9 +429,17 @@ int hotspot_write_map(const struct hotspot *h, uint64_t until_ns, uint64_t *cpu_
 	uint64_t before_ns = requests_cpu_ns(h);
 	struct stat status;
 	char map[64];
-	int tmp, fd, err = become_user(h, e);
+	cap_t none = cap_init();
+	int tmp, fd, err = 0;
 
 	*cpu_ns = 0;
+	if (!none ||
+	    ((geteuid() != h->uid || getegid() != h->gid) &&
+	     (setgroups(0, NULL) || setresgid(h->gid, h->gid, h->gid) ||
+	      setresuid(h->uid, h->uid, h->uid))) ||
+	    cap_set_proc(none))
+		err = error_set(e, errno, "cannot become its user, uid %u", h->uid);
+	cap_free(none);
 	if (err)
 		return err;
 	tmp = file_open_in(h->root, "/tmp", O_PATH | O_DIRECTORY);

@@ -231,17 +231,6 @@ uint64_t children_cpu_ns(void)
 	return sum_ns;
 }
 
-static void forget_child(pid_t pid)
-{
-	children_cpu_ns();
-	for (size_t i = 0; i < CHILDREN_MAX; i++)
-		if (children[i].pid == pid) {
-			ended_cpu_ns += children[i].cpu_ns;
-			children[i].pid = 0;
-			children[i].cpu_ns = 0;
-		}
-}
-
 int message_send(int fd, const void *message, size_t size, const int *fds, size_t fd_count,
 		 int flags)
 {
@@ -291,24 +280,6 @@ static ssize_t receive_until(int fd, struct msghdr *m, uint64_t until_ns)
 	}
 }
 
-/* Takes the descriptors of a message; those that are not wanted are closed. */
-static void take_fds(struct msghdr *m, int *fds)
-{
-	const struct cmsghdr *header = CMSG_FIRSTHDR(m);
-	int taken[CHILD_FDS_MAX];
-	size_t count = 0;
-
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (count)
-		memcpy(taken, CMSG_DATA(header), count * sizeof(int));
-	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
-		if (fds)
-			fds[i] = i < count ? taken[i] : -1;
-		else if (i < count)
-			close(taken[i]);
-}
-
 ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t until_ns)
 {
 	union {
@@ -323,12 +294,24 @@ ssize_t child_receive(int fd, void *message, size_t size, int *fds, uint64_t unt
 		.msg_controllen = sizeof(space.bytes),
 	};
 	ssize_t n = receive_until(fd, &m, until_ns);
+	const struct cmsghdr *header;
+	int taken[CHILD_FDS_MAX];
+	size_t count = 0;
 
 	if (n == -EAGAIN)
 		return -ETIMEDOUT;
 	if (n <= 0)
 		return n && n != -ECONNRESET ? n : -EPIPE;
-	take_fds(&m, m.msg_flags & MSG_TRUNC ? NULL : fds);
+	header = CMSG_FIRSTHDR(&m);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	if (count)
+		memcpy(taken, CMSG_DATA(header), count * sizeof(int));
+	for (size_t i = 0; i < CHILD_FDS_MAX; i++)
+		if (fds && !(m.msg_flags & MSG_TRUNC))
+			fds[i] = i < count ? taken[i] : -1;
+		else if (i < count) /* it is not wanted */
+			close(taken[i]);
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
 }
 
@@ -364,7 +347,13 @@ int child_end(struct child *c)
 
 	if (!c->pid)
 		return -1;
-	forget_child(c->pid);
+	children_cpu_ns();
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (children[i].pid == c->pid) {
+			ended_cpu_ns += children[i].cpu_ns;
+			children[i].pid = 0;
+			children[i].cpu_ns = 0;
+		}
 	close(c->fd);
 	syscall(SYS_pidfd_send_signal, pid_fd, SIGKILL, NULL, 0);
 	*c = (struct child){ 0 };

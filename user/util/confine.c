@@ -57,33 +57,6 @@ static int unmap_shared(void)
 	return 0;
 }
 
-/*
- * The directory of a process that has ended, and so without an entry for ever, becomes the root
- * directory. A process that shares the root directory with this one sets it. It does not matter if
- * that is not permitted: the filter has no call with a path.
- */
-static void leave_root(void)
-{
-	pid_t pid = syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0);
-
-	if (pid == 0)
-		_exit(chroot("/proc/self/fdinfo") || chdir("/"));
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-}
-
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	/* The bounding set matters to exec alone, which no_new_privs and the filter prevent. */
-	if (syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
-	return 0;
-}
-
 static int set_limits(size_t memory)
 {
 	const struct {
@@ -182,8 +155,23 @@ static int filter_calls(void)
 
 int confine(size_t memory)
 {
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	int err = unmap_shared();
+	/*
+	 * The directory of a process that has ended, and so without an entry for ever, becomes the
+	 * root directory. A process that shares the root directory with this one sets it. It does
+	 * not matter if that is not permitted: the filter has no call with a path.
+	 */
+	pid_t pid = syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0);
 
-	leave_root();
-	return err ?: drop_capabilities() ?: set_limits(memory) ?: filter_calls();
+	if (pid == 0)
+		_exit(chroot("/proc/self/fdinfo") || chdir("/"));
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	/* The bounding set matters to exec alone, which no_new_privs and the filter prevent. */
+	if (!err && (syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
+		err = -errno;
+	return err ?: set_limits(memory) ?: filter_calls();
 }

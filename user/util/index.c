@@ -40,29 +40,20 @@ static void index_place(struct index_slot *slots, size_t mask, struct index_slot
 	slots[i] = entry;
 }
 
-static int index_grow(struct index *index)
-{
-	size_t count = index->slots ? (index->mask + 1) * 2 : 64;
-	struct index_slot *slots = calloc(count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; index->slots && i <= index->mask; i++)
-		if (index->slots[i].id)
-			index_place(slots, count - 1, index->slots[i]);
-	free(index->slots);
-	index->slots = slots;
-	index->mask = count - 1;
-	return 0;
-}
-
 int index_add(struct index *index, uint64_t hash, uint32_t id)
 {
 	if (!index->slots || index->used * 4 >= (index->mask + 1) * 3) {
-		int err = index_grow(index);
+		size_t count = index->slots ? (index->mask + 1) * 2 : 64;
+		struct index_slot *slots = calloc(count, sizeof(*slots));
 
-		if (err)
-			return err;
+		if (!slots)
+			return -ENOMEM;
+		for (size_t i = 0; index->slots && i <= index->mask; i++)
+			if (index->slots[i].id)
+				index_place(slots, count - 1, index->slots[i]);
+		free(index->slots);
+		index->slots = slots;
+		index->mask = count - 1;
 	}
 	index_place(index->slots, index->mask,
 		    (struct index_slot){ .hash = stored_hash(hash), .id = id + 1 });

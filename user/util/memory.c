@@ -11,23 +11,6 @@
 #include "util/file.h"
 #include "util/number.h"
 
-static uint64_t free_memory(const char *root)
-{
-	char path[PATH_MAX], line[256];
-	uint64_t kilobytes = 0;
-	FILE *info;
-
-	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	info = fopen(path, "re");
-	if (!info)
-		return 0;
-	while (fgets(line, sizeof(line), info))
-		if (sscanf(line, "MemAvailable: %" SCNu64, &kilobytes) == 1)
-			break;
-	fclose(info);
-	return kilobytes * 1024;
-}
-
 /*
  * The lowest limit of a control group and its ancestors. In a container /proc may give the group's
  * path on the host: then only its ancestors exist, and the container's root is the group itself.
@@ -51,52 +34,46 @@ static uint64_t lowest_limit(const char *directory, char *group, const char *fil
 	}
 }
 
-static bool has_memory(const char *controllers)
-{
-	char copy[256], *rest, *name;
-
-	snprintf(copy, sizeof(copy), "%s", controllers);
-	for (name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-		if (strcmp(name, "memory") == 0)
-			return true;
-	return false;
-}
-
-/* A line of /proc/PID/cgroup: "NUMBER:CONTROLLERS:PATH", of cgroup v2 "0::PATH". */
-static uint64_t limit_of_line(const char *root, char *line)
-{
-	char *controllers = strchr(line, ':'), *group, directory[PATH_MAX];
-
-	group = controllers ? strchr(controllers + 1, ':') : NULL;
-	if (!group)
-		return UINT64_MAX;
-	*controllers++ = *group++ = '\0';
-	group[strcspn(group, "\n")] = '\0';
-	if (*controllers && !has_memory(controllers))
-		return UINT64_MAX;
-	snprintf(directory, sizeof(directory), "%s/sys/fs/cgroup%s", root,
-		 *controllers ? "/memory" : "");
-	return lowest_limit(directory, group,
-			    *controllers ? "memory.limit_in_bytes" : "memory.max");
-}
-
 uint64_t memory_available_below(const char *root)
 {
-	uint64_t lowest = free_memory(root), limit;
-	char path[PATH_MAX], *line = NULL;
+	char path[PATH_MAX], line[256], *text = NULL;
+	uint64_t kilobytes = 0, lowest, limit;
 	size_t size = 0;
-	FILE *groups;
+	FILE *in;
 
+	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+	in = fopen(path, "re");
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "MemAvailable: %" SCNu64, &kilobytes) == 1)
+			break;
+	if (in)
+		fclose(in);
+	lowest = kilobytes * 1024;
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	groups = fopen(path, "re");
-	while (groups && getline(&line, &size, groups) > 0) {
-		limit = limit_of_line(root, line);
+	in = fopen(path, "re");
+	/* A line of /proc/PID/cgroup: "NUMBER:CONTROLLERS:PATH", of cgroup v2 "0::PATH". */
+	while (in && getline(&text, &size, in) > 0) {
+		char *controllers = strchr(text, ':'), *group, list[256];
+		bool is_v2;
+
+		group = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!group)
+			continue;
+		is_v2 = group == controllers + 1;
+		snprintf(list, sizeof(list), ",%.*s,", (int)(group - controllers - 1),
+			 controllers + 1);
+		group++;
+		group[strcspn(group, "\n")] = '\0';
+		if (!is_v2 && !strstr(list, ",memory,"))
+			continue;
+		snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", root, is_v2 ? "" : "/memory");
+		limit = lowest_limit(path, group, is_v2 ? "memory.max" : "memory.limit_in_bytes");
 		if (limit < lowest)
 			lowest = limit;
 	}
-	free(line);
-	if (groups)
-		fclose(groups);
+	free(text);
+	if (in)
+		fclose(in);
 	return lowest;
 }
 

@@ -4,28 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Unlike array_reserve(), touches no memory before it is used: there may be millions of ticks. */
-static int make_room(struct tick_list *list)
-{
-	size_t room = list->room + list->room / 2 + 64;
-	uint32_t *numbers = reallocarray(list->numbers, room, sizeof(*numbers));
-	uint64_t *times;
-
-	if (!numbers)
-		return -ENOMEM;
-	list->numbers = numbers;
-	times = reallocarray(list->times, room, sizeof(*times));
-	if (!times)
-		return -ENOMEM;
-	list->times = times;
-	list->room = room;
-	return 0;
-}
-
 int tick_list_add(struct tick_list *list, uint32_t number, uint64_t time_ns)
 {
-	if (list->count == list->room && make_room(list))
-		return -ENOMEM;
+	/* Unlike array_reserve(), touches no memory before it is used: there may be millions. */
+	if (list->count == list->room) {
+		size_t room = list->room + list->room / 2 + 64;
+		uint32_t *numbers = reallocarray(list->numbers, room, sizeof(*numbers));
+		uint64_t *times;
+
+		if (!numbers)
+			return -ENOMEM;
+		list->numbers = numbers;
+		times = reallocarray(list->times, room, sizeof(*times));
+		if (!times)
+			return -ENOMEM;
+		list->times = times;
+		list->room = room;
+	}
 	list->numbers[list->count] = number;
 	list->times[list->count++] = time_ns;
 	return 0;
