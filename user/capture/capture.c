@@ -200,19 +200,6 @@ static int add_targets(struct capture *c, struct error *e)
 	return err;
 }
 
-/* Makes a target a member. One that has ended by then is none: another process may get its PID. */
-static int add_member(struct capture *c, const struct target *target, const struct member *member,
-		      size_t *added, struct error *e)
-{
-	int err = members_add(&c->members, target->pid, member, e);
-
-	if (err || !has_ended(target))
-		(*added)++;
-	else
-		members_remove(&c->members, target->pid);
-	return err;
-}
-
 /* Makes the targets members: their forks are followed from here on. */
 static int begin_members(struct capture *c, struct error *e)
 {
@@ -233,8 +220,14 @@ static int begin_members(struct capture *c, struct error *e)
 	while (before < c->target_count && !err) {
 		size_t count = c->target_count;
 
-		for (size_t i = before; i < count && !err; i++)
-			err = add_member(c, &c->targets[i], &member, &added, e);
+		for (size_t i = before; i < count && !err; i++) {
+			err = members_add(&c->members, c->targets[i].pid, &member, e);
+			/* One that has ended is none: another process may get its PID. */
+			if (err || !has_ended(&c->targets[i]))
+				added++;
+			else
+				members_remove(&c->members, c->targets[i].pid);
+		}
 		before = count;
 		if (c->options.children)
 			err = err ?: add_children(c, &member, e);
@@ -246,20 +239,6 @@ static int begin_members(struct capture *c, struct error *e)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
 				c->targets[0].pid);
 	return err ?: members_look(&c->members, e);
-}
-
-/* Loads the account of wall time, before the members are followed: it follows their exits, too. */
-static int open_wall(struct capture *c, struct error *e)
-{
-	const struct wall_settings settings = {
-		.everyone = counts_everyone(c),
-		.one_thread = c->options.target == CAPTURE_THREAD,
-		.members = sample_program_object(&c->sample),
-		.whom = c->whom,
-	};
-	int err = wall_open(&c->wall, &settings, e);
-
-	return err ?: watch(c, wall_fd(&c->wall), e);
 }
 
 static int begin_ticks(struct capture *c, struct error *e)
@@ -577,6 +556,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (!c)
 		return error_no_memory(e);
 	c->options = *options;
+	c->options.cpus |= options->always_on;
 	c->begin_ns = now_ns();
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
@@ -615,8 +595,17 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	}
 	if (c->options.stacks)
 		stack_account_begin(&c->stacks);
-	if (options->wall)
-		err = err ?: open_wall(c, e);
+	/* Before the members are followed: it follows their exits, too. */
+	if (!err && options->wall) {
+		const struct wall_settings settings = {
+			.everyone = counts_everyone(c),
+			.one_thread = is_thread,
+			.members = sample_program_object(&c->sample),
+			.whom = c->whom,
+		};
+
+		err = wall_open(&c->wall, &settings, e) ?: watch(c, wall_fd(&c->wall), e);
+	}
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_account(c, e);
 	if (!wants_mappings) /* not before: with many threads it takes long */
@@ -630,6 +619,11 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	else
 		*out = c;
 	return err;
+}
+
+const struct capture_options *capture_options(const struct capture *c)
+{
+	return &c->options;
 }
 
 int capture_fd(const struct capture *c)
@@ -710,23 +704,6 @@ bool capture_ended(const struct capture *c)
 		    (!c->options.owned || members_has(&c->members, c->targets[i].pid)))
 			return false;
 	return c->target_count > 0;
-}
-
-/*
- * Sets *ns to the CPU time that the kernel has charged to the targets so far; 0: unknown. Returns 0
- * or a negative errno.
- */
-static int read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
-{
-	if (!counts_everyone(c))
-		return c->stopped ? members_end_account(&c->members, ns, e)
-				  : members_read_account(&c->members, ns, e);
-	*ns = 0;
-	if (c->options.target == CAPTURE_SYSTEM)
-		*ns = target_system_cpu_ns();
-	else if (!c->has_group_ns || whom_cpu_ns(&c->whom, ns))
-		*ns = 0; /* a group is removed by now, or it is a user */
-	return 0;
 }
 
 static int account_for(const struct capture_sample *sample, void *context)
@@ -810,7 +787,14 @@ int capture_cut(struct capture *c, struct error *e)
 	err = sample_program_switch(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot wait for the ticks of a window");
-	err = read_cpu_time(c, &ns, e);
+	/* The CPU time that the kernel has charged to the targets so far; 0: unknown. */
+	if (!counts_everyone(c))
+		err = c->stopped ? members_end_account(&c->members, &ns, e)
+				 : members_read_account(&c->members, &ns, e);
+	else if (c->options.target == CAPTURE_SYSTEM)
+		ns = target_system_cpu_ns();
+	else if (!c->has_group_ns || whom_cpu_ns(&c->whom, &ns))
+		ns = 0; /* a group is removed by now, or it is a user */
 	c->account.cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	c->cpu_start_ns = ns ?: c->cpu_start_ns;
 	err = err ?: capture_handle(c, e);
@@ -1023,11 +1007,6 @@ const struct refusals *capture_refusals(const struct capture *c)
 	return &c->refusals;
 }
 
-enum capture_stacks capture_stacks(const struct capture *c)
-{
-	return c->options.stacks;
-}
-
 const char *capture_event_name(const struct capture *c)
 {
 	return capture_event_names[has_tick(c) ? CAPTURE_TICK : c->events.kind];
@@ -1036,11 +1015,6 @@ const char *capture_event_name(const struct capture *c)
 uint64_t capture_tick_ns(const struct capture *c)
 {
 	return has_tick(c) ? c->tick.tick_ns : c->events.tick_ns;
-}
-
-unsigned int capture_frequency(const struct capture *c)
-{
-	return c->options.frequency;
 }
 
 const struct capture_wall *capture_wall(const struct capture *c, size_t *count)
@@ -1053,26 +1027,6 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 {
 	*count = c->wall.throttled_count;
 	return c->wall.throttled;
-}
-
-bool capture_has_cpus(const struct capture *c)
-{
-	return c->options.cpus || c->options.always_on;
-}
-
-bool capture_is_owned(const struct capture *c)
-{
-	return c->options.owned;
-}
-
-bool capture_has_cells(const struct capture *c)
-{
-	return c->options.scale;
-}
-
-bool capture_is_native(const struct capture *c)
-{
-	return c->options.native;
 }
 
 bool capture_knows_waiting(const struct capture *c)
@@ -1143,22 +1097,12 @@ const char *capture_no_waits(const struct capture *c)
 	return c->no_waits[0] ? c->no_waits : NULL;
 }
 
-bool capture_has_every_wait(const struct capture *c)
-{
-	return c->options.waits && c->options.every_wait;
-}
-
 const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait)
 {
 	const struct wait_peer *peers = c->sample.waits.peers;
 	const struct wait_peer *peer = peers ? &peers[wait->entry] : NULL;
 
 	return peer && peer->family && !peer->several ? peer : NULL;
-}
-
-bool capture_has_waits(const struct capture *c)
-{
-	return c->options.waits;
 }
 
 _Static_assert(CAPTURE_WAKERS_MAX == WAIT_ENTRIES, "CAPTURE_WAKERS_MAX is part of capture.h");

@@ -112,7 +112,7 @@ struct capture_options {
 	bool (*is_interpreter)(int fd); /* the file of an image: for CAPTURE_STACKS_SCRIPTS */
 	void (*trim_code)(struct language_code *code); /* see struct scripts; NULL: nothing */
 	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
-	bool native;		 /* keep the frames of interpreters: capture_is_native() */
+	bool native;		 /* stacks of scripts keep the frames of their interpreter */
 	bool windows;		 /* capture_cut() will be called; no cells */
 	size_t window_bytes;	 /* of memory: capture_is_full(); 0: a part of what is available */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
@@ -244,8 +244,11 @@ struct capture_tables {
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);
 
-/* How stacks are walked: CAPTURE_STACKS_FP or _CFI; CAPTURE_NO_STACKS: not recorded. */
-enum capture_stacks capture_stacks(const struct capture *c);
+/*
+ * The options as they came to be, valid until capture_free(). stacks: how they are walked, _FP or
+ * _CFI, or CAPTURE_NO_STACKS; waits: whether they are recorded, see capture_no_waits().
+ */
+const struct capture_options *capture_options(const struct capture *c);
 
 /*
  * Opens a file by its path as file_open_regular() does, for a user whose file system may never
@@ -255,18 +258,6 @@ int capture_open(struct capture *c, uid_t user, int root, const char *path, stru
 
 /* What was refused in the window, to which users; without times. */
 const struct refusals *capture_refusals(const struct capture *c);
-
-/* Whether samples have their CPU. */
-bool capture_has_cpus(const struct capture *c);
-
-/* Whether samples are cells: they have no threads, no times and no mode. */
-bool capture_has_cells(const struct capture *c);
-
-/* Whether it has options.owned. */
-bool capture_is_owned(const struct capture *c);
-
-/* Whether the stacks of scripts keep the frames of their interpreter. */
-bool capture_is_native(const struct capture *c);
 
 /* Why some user stacks do not reach the program's start. */
 struct capture_stack_end {
@@ -283,8 +274,7 @@ const struct capture_stack_end *capture_stack_ends(const struct capture *c, size
 
 /* The event in use: one of capture_event_names, never "auto". */
 const char *capture_event_name(const struct capture *c);
-uint64_t capture_tick_ns(const struct capture *c);	 /* 0: it is no clock */
-unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */
+uint64_t capture_tick_ns(const struct capture *c); /* 0: it is no clock */
 
 /* True if `runnable` of ticks is known: the kernel lets ticks read it. */
 bool capture_knows_waiting(const struct capture *c);
@@ -459,9 +449,8 @@ const struct capture_throttled *capture_throttled(const struct capture *c, size_
 
 /* Returns *count of them; 0 without options.wall. Valid until the next cut or capture_stop(). */
 const struct capture_wall *capture_wall(const struct capture *c, size_t *count);
-/* Whether waits are recorded; if options.waits asked for them in vain, why, else NULL. */
-bool capture_has_waits(const struct capture *c);
-bool capture_has_every_wait(const struct capture *c); /* options.every_wait */
+
+/* If options.waits asked for waits in vain, why, else NULL. */
 const char *capture_no_waits(const struct capture *c);
 
 /* The numbers of wakers are less. Bound: as WAIT_ENTRIES. */

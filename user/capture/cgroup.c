@@ -140,28 +140,6 @@ int cgroup_open(struct cgroup *group, struct error *e)
 			     : identify_group(group, &mounts, e);
 }
 
-/*
- * Sets *ns to the CPU time of the group and those below it since its creation. Returns 0 or a
- * negative errno; -ENOENT: not reported, as in cgroup v1.
- */
-static int group_cpu_ns(const struct cgroup *group, uint64_t *ns)
-{
-	FILE *stat = file_stream(openat(group->fd, "cpu.stat", O_RDONLY | O_CLOEXEC));
-	int err = -ENOENT;
-	unsigned long long usec;
-	char line[256];
-
-	if (!stat)
-		return -errno;
-	while (err && fgets(line, sizeof(line), stat))
-		if (sscanf(line, "usage_usec %llu", &usec) == 1) {
-			*ns = usec * 1000;
-			err = 0;
-		}
-	fclose(stat);
-	return err;
-}
-
 struct thread_list {
 	pid_t *tids;
 	size_t count, room;
@@ -335,13 +313,22 @@ void whom_close(struct whom *whom)
 int whom_cpu_ns(const struct whom *whom, uint64_t *ns)
 {
 	int err = whom->group_count ? 0 : -ENOENT;
+	unsigned long long usec;
+	char line[256];
 
 	*ns = 0;
 	for (size_t i = 0; i < whom->group_count && !err; i++) {
-		uint64_t of_group = 0;
+		FILE *stat =
+			file_stream(openat(whom->groups[i].fd, "cpu.stat", O_RDONLY | O_CLOEXEC));
 
-		err = group_cpu_ns(&whom->groups[i], &of_group);
-		*ns += of_group;
+		err = stat ? -ENOENT : -errno; /* cgroup v1 does not report it */
+		while (err && stat && fgets(line, sizeof(line), stat))
+			if (sscanf(line, "usage_usec %llu", &usec) == 1) {
+				*ns += usec * 1000;
+				err = 0;
+			}
+		if (stat)
+			fclose(stat);
 	}
 	return err;
 }

@@ -280,7 +280,7 @@ static int ascending(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-static uint64_t cost_of_interrupt(void)
+void tick_cost_update(struct tick_cost *cost, uint64_t now)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -288,34 +288,28 @@ static uint64_t cost_of_interrupt(void)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = COST_PERIOD_NS,
 	};
-	uint64_t gaps[COST_GAPS], start = now_ns(), before = start;
-	size_t count = 0;
-	int fd = perf_event_open(&attr, -1, sched_getcpu());
-
-	if (fd < 0)
-		return 0;
-	while (count < COST_GAPS && before - start < COST_LIMIT_NS) {
-		uint64_t now = now_ns();
-
-		if (now - before > COST_SHORTEST_NS)
-			gaps[count++] = now - before;
-		before = now;
-	}
-	close(fd);
-	if (count < COST_GAPS / 4)
-		return 0;
-	/* The median: other interrupts and other tasks cause gaps too, but few. */
-	qsort(gaps, count, sizeof(*gaps), ascending);
-	return gaps[count / 2];
-}
-
-void tick_cost_update(struct tick_cost *cost, uint64_t now)
-{
+	uint64_t gaps[COST_GAPS], start, before;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t count = 0;
+	int fd;
 
 	if (cost->ns && cpus == cost->cpus && now < cost->next_ns)
 		return;
-	cost->ns = cost_of_interrupt() ?: cost->ns;
+	fd = perf_event_open(&attr, -1, sched_getcpu());
+	start = before = now_ns();
+	while (fd >= 0 && count < COST_GAPS && before - start < COST_LIMIT_NS) {
+		uint64_t at = now_ns();
+
+		if (at - before > COST_SHORTEST_NS)
+			gaps[count++] = at - before;
+		before = at;
+	}
+	if (fd >= 0)
+		close(fd);
+	/* The median: other interrupts and other tasks cause gaps too, but few. */
+	qsort(gaps, count, sizeof(*gaps), ascending);
+	if (count >= COST_GAPS / 4)
+		cost->ns = gaps[count / 2];
 	cost->cpus = cpus;
 	cost->next_ns = now + COST_AGAIN_NS;
 }

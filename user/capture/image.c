@@ -80,25 +80,6 @@ bool image_has_root(pid_t pid, const struct root *root)
 	return identify_root(pid, &its) == 0 && same_root(&its, root);
 }
 
-/* Returns a memfd with a copy of the process's vDSO of 32 bits, a small ELF file; -1: failed. */
-static int copy_vdso32(const struct sideband_record *record)
-{
-	int memory = open(proc_path(record->tid, 0, "mem").text, O_RDONLY | O_CLOEXEC), copy;
-	char page[4096];
-
-	if (memory < 0)
-		return -1;
-	copy = memfd_create("vdso", MFD_CLOEXEC);
-	for (uint64_t at = record->start; copy >= 0 && at < record->limit; at += sizeof(page))
-		if (pread(memory, page, sizeof(page), at) != sizeof(page) ||
-		    write(copy, page, sizeof(page)) != sizeof(page)) {
-			close(copy);
-			copy = -1;
-		}
-	close(memory);
-	return copy;
-}
-
 static const char *image_name(const struct sideband_record *record)
 {
 	/* 32-bit programs have another vDSO. */
@@ -326,7 +307,8 @@ static int open_image(struct process_table *table, const struct process *process
 		.device = record->device,
 	};
 	size_t of_user, of_all;
-	int fd;
+	char page[4096];
+	int fd, memory;
 
 	*file = (struct opened_file){ 0 };
 	if (strcmp(name, "[vdso32]") == 0) {
@@ -336,7 +318,17 @@ static int open_image(struct process_table *table, const struct process *process
 		 */
 		if (process->uid == UINT32_MAX || target.uid)
 			return -EPERM;
-		fd = copy_vdso32(record);
+		/* A small ELF file. */
+		memory = open(proc_path(record->tid, 0, "mem").text, O_RDONLY | O_CLOEXEC);
+		fd = memory < 0 ? -1 : memfd_create("vdso", MFD_CLOEXEC);
+		for (uint64_t at = record->start; fd >= 0 && at < record->limit; at += sizeof(page))
+			if (pread(memory, page, sizeof(page), at) != sizeof(page) ||
+			    write(fd, page, sizeof(page)) != sizeof(page)) {
+				close(fd);
+				fd = -1;
+			}
+		if (memory >= 0)
+			close(memory);
 		file->bits = 32;
 		return fd < 0 ? -ESRCH : fd;
 	}

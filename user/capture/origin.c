@@ -21,24 +21,6 @@ enum preference {
 	NO_LINE
 };
 
-/* A line is HIERARCHY:CONTROLLERS:PATH; a path may contain colons. */
-static enum preference judge_line(const char *line, const char *end, const char **path)
-{
-	const char *controllers = memchr(line, ':', end - line), *colon;
-
-	colon = controllers ? memchr(controllers + 1, ':', end - controllers - 1) : NULL;
-	if (!colon)
-		return NO_LINE;
-	*path = colon + 1;
-	if (end - *path < 2)
-		return ROOT;
-	if (colon == controllers + 1)
-		return VERSION_2;
-	if (strncmp(controllers, ":name=systemd:", strlen(":name=systemd:")) == 0)
-		return SYSTEMD;
-	return ANY;
-}
-
 /* What the kernel appends to the path of a group that was removed. */
 static const char removed[] = " (deleted)";
 
@@ -48,10 +30,22 @@ const char *origin_group(const char *text, size_t *size)
 	const char *found = NULL, *path = NULL, *end;
 
 	for (; *text; text = *end ? end + 1 : end) {
-		enum preference its;
+		const char *controllers, *colon;
+		enum preference its = ANY;
 
+		/* A line is HIERARCHY:CONTROLLERS:PATH; a path may contain colons. */
 		end = strchrnul(text, '\n');
-		its = judge_line(text, end, &path);
+		controllers = memchr(text, ':', end - text);
+		colon = controllers ? memchr(controllers + 1, ':', end - controllers - 1) : NULL;
+		if (!colon)
+			continue;
+		path = colon + 1;
+		if (end - path < 2)
+			its = ROOT;
+		else if (colon == controllers + 1)
+			its = VERSION_2;
+		else if (strncmp(controllers, ":name=systemd:", strlen(":name=systemd:")) == 0)
+			its = SYSTEMD;
 		if (its >= best)
 			continue;
 		best = its;

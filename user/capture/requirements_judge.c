@@ -231,26 +231,6 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 	}
 }
 
-static void judge_kernel_names(const struct requirement_facts *f, struct requirements *r)
-{
-	struct requirement *q;
-
-	if (f->kernel_addresses) {
-		requirement_add(r, "kernel names", REQUIREMENT_OK, "/proc/kallsyms has addresses");
-	} else if (f->kptr_restrict > 1) {
-		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
-				    "functions of the kernel get no names: kernel.kptr_restrict "
-				    "is %d, which hides their addresses from everyone",
-				    f->kptr_restrict);
-		error_hint(&q->finding, "sysctl -w kernel.kptr_restrict=1");
-	} else {
-		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
-				    "functions of the kernel get no names without cap_syslog%s",
-				    whose(f));
-		requirement_hint(&q->finding, f, CAP_SYSLOG);
-	}
-}
-
 /* Capabilities without which recording works, but less gets names. */
 static const struct ability {
 	const char *name, *can, *cannot;
@@ -319,7 +299,20 @@ void requirements_judge(const struct requirement_facts *f, struct requirements *
 	if (!has_depth)
 		error_hint(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
 			   CAPTURE_DEPTH_MAX);
-	judge_kernel_names(f, r);
+	if (f->kernel_addresses) {
+		requirement_add(r, "kernel names", REQUIREMENT_OK, "/proc/kallsyms has addresses");
+	} else if (f->kptr_restrict > 1) {
+		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
+				    "functions of the kernel get no names: kernel.kptr_restrict "
+				    "is %d, which hides their addresses from everyone",
+				    f->kptr_restrict);
+		error_hint(&q->finding, "sysctl -w kernel.kptr_restrict=1");
+	} else {
+		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
+				    "functions of the kernel get no names without cap_syslog%s",
+				    whose(f));
+		requirement_hint(&q->finding, f, CAP_SYSLOG);
+	}
 	for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++) {
 		const struct ability *a = &abilities[i];
 		const char *without = a->capability_name;

@@ -468,33 +468,10 @@ int sample_program_switch(struct sample_program *sample)
 	return program_barrier_wait(&sample->barrier);
 }
 
-/*
- * Gives the times of ticks of the slots from number `first` on to the samples that numbers[] has
- * for these, and leaves the other times to the next window.
- */
-static int take_times(struct sample_program *sample, struct counts *counts, uint32_t first,
-		      const uint32_t *numbers)
-{
-	uint32_t count = sample->buckets * SAMPLE_PER_BUCKET;
-	struct tick_list *slots = &sample->slots, left = { 0 };
-	int err = 0;
-
-	for (size_t i = 0; i < slots->count && !err; i++) {
-		uint32_t slot = slots->numbers[i] - first;
-
-		if (slot >= count)
-			err = tick_list_add(&left, slots->numbers[i], slots->times[i]);
-		else if (numbers[slot] != TICK_REMOVED)
-			err = tick_list_add(&counts->ticks, numbers[slot], slots->times[i]);
-	}
-	tick_list_free(slots);
-	*slots = left;
-	return err;
-}
-
 int sample_program_take(struct sample_program *sample, struct counts *counts,
 			struct sample_window *window)
 {
+	struct tick_list *slots = &sample->slots, left = { 0 };
 	size_t banks = bank_count(sample);
 	size_t bank = (sample->bpf->data_banks->bank_in_use + banks - 1) % banks;
 	size_t first = bank * sample->buckets;
@@ -538,7 +515,17 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 		sample->arena[first_word / STACK_CHUNK_WORDS]
 			.words[first_word % STACK_CHUNK_WORDS] = 0;
 	}
-	err = err ?: take_times(sample, counts, first * SAMPLE_PER_BUCKET, numbers);
+	/* The times of ticks of its slots are those of samples; others are of the next window. */
+	for (size_t i = 0; i < slots->count && !err; i++) {
+		uint32_t slot = slots->numbers[i] - first * SAMPLE_PER_BUCKET;
+
+		if (slot >= sample->buckets * SAMPLE_PER_BUCKET)
+			err = tick_list_add(&left, slots->numbers[i], slots->times[i]);
+		else if (numbers[slot] != TICK_REMOVED)
+			err = tick_list_add(&counts->ticks, numbers[slot], slots->times[i]);
+	}
+	tick_list_free(slots);
+	*slots = left;
 	free(numbers);
 	return err;
 }

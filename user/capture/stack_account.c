@@ -20,13 +20,28 @@ void stack_account_begin(struct stack_account *a)
 		a->limit = limit ?: 1;
 }
 
-/* A linear search: stacks end in few images, for few causes. */
-static int add_end(struct stack_account *a, const struct capture_sample *sample)
+int stack_account_add(struct stack_account *a, const struct capture_sample *sample)
 {
-	const struct capture_mapping *mapping = sample->frames[sample->depth - 1].mapping;
-	uint32_t image = mapping ? mapping->image : UINT32_MAX;
+	uint32_t kernel_depth = sample->depth - sample->user_depth;
+	const struct capture_mapping *mapping;
+	uint32_t image;
 	size_t i = 0;
+	bool by_kernel = sample->end == UNWIND_BY_KERNEL || sample->end == UNWIND_32_BIT;
 
+	if (kernel_depth >= a->limit || sample->end == UNWIND_TRUNCATED ||
+	    (by_kernel && sample->user_depth >= a->limit))
+		a->truncated += sample->ticks.count;
+	if (!sample->user_depth || sample->end == UNWIND_NO_STACK)
+		return 0;
+	a->user += sample->ticks.count;
+	if (sample->end == UNWIND_COMPLETE)
+		a->complete += sample->ticks.count;
+	if (sample->end == UNWIND_COMPLETE || sample->end == UNWIND_BY_KERNEL ||
+	    sample->end == UNWIND_TRUNCATED)
+		return 0;
+	/* A linear search: stacks end in few images, for few causes. */
+	mapping = sample->frames[sample->depth - 1].mapping;
+	image = mapping ? mapping->image : UINT32_MAX;
 	while (i < a->end_count && (a->ends[i].end != sample->end || a->ends[i].image != image))
 		i++;
 	if (i == a->end_count) {
@@ -36,29 +51,6 @@ static int add_end(struct stack_account *a, const struct capture_sample *sample)
 	}
 	a->ends[i].count += sample->ticks.count;
 	return 0;
-}
-
-int stack_account_add(struct stack_account *a, const struct capture_sample *sample)
-{
-	uint32_t kernel_depth = sample->depth - sample->user_depth;
-	bool by_kernel = sample->end == UNWIND_BY_KERNEL || sample->end == UNWIND_32_BIT;
-
-	if (kernel_depth >= a->limit || sample->end == UNWIND_TRUNCATED ||
-	    (by_kernel && sample->user_depth >= a->limit))
-		a->truncated += sample->ticks.count;
-	if (!sample->user_depth || sample->end == UNWIND_NO_STACK)
-		return 0;
-	a->user += sample->ticks.count;
-	switch (sample->end) {
-	case UNWIND_COMPLETE:
-		a->complete += sample->ticks.count;
-		return 0;
-	case UNWIND_BY_KERNEL:
-	case UNWIND_TRUNCATED:
-		return 0;
-	default:
-		return add_end(a, sample);
-	}
 }
 
 static int most_first(const void *left, const void *right)

@@ -270,24 +270,6 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	return 0;
 }
 
-static int start_counting(struct client *client, struct accounts *accounts,
-			  const struct profild_request *request, struct error *e)
-{
-	int err = open_histogram(client, accounts, request, e);
-
-	if (err)
-		return err;
-	err = histogram_enable(client->histogram);
-	if (err) {
-		stop_counting(client);
-		return error_set(e, -err, "cannot profile process %d", client->peer.pid);
-	}
-	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
-		   client->peer.pid, client->peer.uid, request->frequency, request->range_count,
-		   (unsigned long long)request->cell_count);
-	return 0;
-}
-
 /*
  * Receives a message and sets *sender to the PID of its sender, or to 0 at the end of the
  * connection. Returns the size of the message, which may be larger than the buffer, or -errno:
@@ -357,9 +339,21 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 	if (err && ++client->invalid_requests > MAX_INVALID_REQUESTS)
 		return error_set(e, 0, "too many invalid requests, the last: %.200s", why.what);
 	if (!err && buffer->type == PROFILD_START) {
-		err = start_counting(client, accounts, buffer, &why);
+		err = open_histogram(client, accounts, buffer, &why);
+		if (!err) {
+			err = histogram_enable(client->histogram);
+			if (err) {
+				stop_counting(client);
+				error_set(&why, -err, "cannot profile process %d",
+					  client->peer.pid);
+			}
+		}
 		started = err ? NULL : client->histogram;
-		if (err)
+		if (!err)
+			log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
+				   client->peer.pid, client->peer.uid, buffer->frequency,
+				   buffer->range_count, (unsigned long long)buffer->cell_count);
+		else
 			log_refusal("refused process %d of user %u: %s", client->peer.pid,
 				    client->peer.uid, why.what);
 	} else if (!err) {

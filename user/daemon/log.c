@@ -39,35 +39,6 @@ static void print_line(const char *indent, const char *text)
 	fputc('\n', stderr);
 }
 
-static void print_message(const char *format, va_list arguments)
-{
-	char *text;
-
-	if (vasprintf(&text, format, arguments) < 0)
-		return;
-	print_line("", text);
-	free(text);
-}
-
-void log_detail(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (verbose)
-		print_message(format, arguments);
-	va_end(arguments);
-}
-
-void log_note(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	print_message(format, arguments);
-	va_end(arguments);
-}
-
 void log_error(const struct error *e)
 {
 	print_line("", e->what);
@@ -111,14 +82,19 @@ void log_problem(const struct error *e)
 		log_error(e);
 }
 
-void log_refusal(const char *format, ...)
+void log_message(enum log_kind kind, const char *format, ...)
 {
 	static struct flow refusals = { "refusals", MAX_REFUSALS, 0, 0, 0 };
 	va_list arguments;
+	char *text;
 
-	if (!verbose || !flow_allows(&refusals))
+	if ((kind != LOG_NOTE && !verbose) || (kind == LOG_REFUSAL && !flow_allows(&refusals)))
 		return;
 	va_start(arguments, format);
-	print_message(format, arguments);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
 	va_end(arguments);
+	if (text)
+		print_line("", text);
+	free(text);
 }

@@ -8,23 +8,26 @@
 
 /* What profild prints on standard error. */
 
-/* Only with --verbose. */
 void log_set_verbose(bool verbose);
-void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Always; for what happens once at most. */
-void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+enum log_kind {
+	LOG_DETAIL, /* only with --verbose */
+	LOG_NOTE,   /* always; for what happens once at most */
+	/* As LOG_DETAIL: what a client is refused, with its process, user and the reason. Limited.
+	 */
+	LOG_REFUSAL,
+};
+
+void log_message(enum log_kind kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_detail(...)	 log_message(LOG_DETAIL, __VA_ARGS__)
+#define log_note(...)	 log_message(LOG_NOTE, __VA_ARGS__)
+#define log_refusal(...) log_message(LOG_REFUSAL, __VA_ARGS__)
 
 /* What failed, why, and the hint. */
 void log_error(const struct error *e);
 
 /* The same for errors that clients can cause again and again: a few per minute. */
 void log_problem(const struct error *e);
-
-/*
- * Only with --verbose: what a client is refused, with its process, user and the reason. Limited,
- * too.
- */
-void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

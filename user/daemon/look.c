@@ -134,7 +134,7 @@ struct found {
 	uint64_t begin_s, end_s; /* of the deploy */
 	char *outcome;		 /* "worse" or "better" */
 	char *builds;		 /* new ones, with commas between them; "-": none */
-	char *service;		 /* as found_service() has it */
+	char *service;		 /* as found_text() has it */
 };
 
 struct found_list {
@@ -232,8 +232,11 @@ static void put_escaped(const char *text, FILE *out)
 			(unsigned char)*at);
 }
 
-/* The service as one word: whoever may make control groups names units. NULL: no memory. */
-static char *found_service(const struct change *change)
+/*
+ * The service as one word, as whoever may make control groups names units; or, with `builds`, the
+ * new builds. NULL: no memory.
+ */
+static char *found_text(const struct change *change, bool builds)
 {
 	char *text = NULL;
 	size_t size;
@@ -241,30 +244,17 @@ static char *found_service(const struct change *change)
 
 	if (!out)
 		return NULL;
-	fputs(change->container ? "container:" : FOUND_UNIT, out);
-	put_escaped(change->service, out);
-	if (change->user) {
+	if (!builds) {
+		fputs(change->container ? "container:" : FOUND_UNIT, out);
+		put_escaped(change->service, out);
+	}
+	if (!builds && change->user) {
 		fputs(FOUND_OF, out);
 		put_escaped(change->user, out);
 	}
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* NULL: no memory. */
-static char *found_builds(const struct change *change)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	if (!change->image_count)
+	if (builds && !change->image_count)
 		fputs("-", out);
-	for (size_t i = 0; i < change->image_count && i < FOUND_BUILDS_MOST; i++)
+	for (size_t i = 0; builds && i < change->image_count && i < FOUND_BUILDS_MOST; i++)
 		fprintf(out, "%s%s", i ? "," : "", change->images[i].builds[AFTER]);
 	if (fclose(out) == 0)
 		return text;
@@ -604,7 +594,7 @@ static int report_changes(struct looker *k, bool of_system, struct error *e)
 		    (change->outcome != CHANGE_WORSE && change->outcome != CHANGE_BETTER) ||
 		    doublings(after_s) <= doublings(after_s > since_s ? after_s - since_s : 0))
 			continue;
-		f.service = found_service(change);
+		f.service = found_text(change, false);
 		for (size_t n = 0; n < k->found.count && f.service && !known; n++)
 			known = is_found(&k->found.list[n], change, f.service);
 		if (known) {
@@ -617,7 +607,7 @@ static int report_changes(struct looker *k, bool of_system, struct error *e)
 			break;
 		}
 		f.outcome = strdup(outcome_name(change));
-		f.builds = found_builds(change);
+		f.builds = found_text(change, true);
 		if (found_add(&k->found, &f) || report_change(k, change))
 			return error_no_memory(e);
 		err = tree_write_list(k->o->directory, k->host, FOUND_FILE, write_found, &k->found,

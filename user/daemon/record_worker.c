@@ -450,7 +450,7 @@ static int start_recording(struct worker *w, struct error *e)
 	if (err)
 		return err;
 	no_waits = capture_no_waits(w->capture);
-	reply.waits = capture_has_waits(w->capture);
+	reply.waits = capture_options(w->capture)->waits;
 	snprintf(reply.message, sizeof(reply.message), "%s", no_waits ?: "");
 	return send_reply(w, &reply) ? error_set(e, ECONNRESET, "the client has gone") : 0;
 }

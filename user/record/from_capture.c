@@ -281,7 +281,7 @@ static int stack_locations(struct capture_profile *b, const struct capture_sampl
 			interpreter = sample->frames[i - 1].mapping;
 	*depth = 0;
 	/* Whom an owned recording is for may know that the kernel ran, but not where. */
-	if (capture_is_owned(b->c) && from < user) {
+	if (capture_options(b->c)->owned && from < user) {
 		err = named_location(b, "[kernel]", IMAGE_KERNEL, &locations[(*depth)++]);
 		from = user;
 	}
@@ -291,10 +291,10 @@ static int stack_locations(struct capture_profile *b, const struct capture_sampl
 		if (i >= user && language_of_word(frame->pc))
 			err = script_location(b, frame, interpreter, sample->uid,
 					      &locations[(*depth)++]);
-		else if (capture_is_owned(b->c) && frame->pc >= KERNEL_START)
+		else if (capture_options(b->c)->owned && frame->pc >= KERNEL_START)
 			/* What a walk by frame pointers took for a return address. */
 			err = named_location(b, "[unknown]", "", &locations[(*depth)++]);
-		else if (capture_is_native(b->c) || !interpreter || !frame->mapping ||
+		else if (capture_options(b->c)->native || !interpreter || !frame->mapping ||
 			 frame->mapping->image != interpreter->image)
 			err = location_id(b, frame, i != exact, &locations[(*depth)++]);
 	}
@@ -337,7 +337,7 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 			snprintf(text, CGROUP_NAME_SIZE, "%s", name);
 		return name ? text : NULL;
 	case TAG_CPU:
-		return sample->kind == CAPTURE_TICKS && capture_has_cpus(b->c)
+		return sample->kind == CAPTURE_TICKS && capture_options(b->c)->cpus
 			       ? number_text(sample->ticks.cpu, text)
 			       : NULL;
 	case TAG_IN_DOUBT:
@@ -370,8 +370,8 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 	case TAG_WAKER:
 		return waker.name && *waker.name ? waker.name : NULL;
 	case TAG_WAKER_TID:
-		return waker.tid && capture_has_every_wait(b->c) ? number_text(waker.tid, text)
-								 : NULL;
+		return waker.tid && capture_options(b->c)->every_wait ? number_text(waker.tid, text)
+								      : NULL;
 	default:
 		return NULL;
 	}
@@ -383,7 +383,7 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
-	struct profile_labels labels = { .kernel = sample->kernel && !capture_has_cells(b->c),
+	struct profile_labels labels = { .kernel = sample->kernel && !capture_options(b->c)->scale,
 					 .tags = tags };
 
 	if (b->is_window) {
@@ -462,7 +462,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 	err = err
 		      ?: stack_locations(
 				 b, sample,
-				 capture_is_owned(b->c)
+				 capture_options(b->c)->owned
 					 ? kernel_depth
 					 : kernel_frames_until(&b->kernel, sample, "__schedule"),
 				 reason == WAIT_FAULT ? kernel_depth : UINT32_MAX, locations + 1,
@@ -479,7 +479,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 	if (err)
 		return err;
 	if (reason != WAIT_CPU && reason != WAIT_KERNEL &&
-	    capture_stacks(b->c) == CAPTURE_STACKS_CFI) {
+	    capture_options(b->c)->stacks == CAPTURE_STACKS_CFI) {
 		b->p->totals.waits_user_ns += wait->length_ns;
 		if (sample->end == UNWIND_COMPLETE)
 			b->p->totals.waits_complete_ns += wait->length_ns;
@@ -500,7 +500,7 @@ static int note_waker(const struct capture_sample *waker, void *context)
 {
 	struct capture_profile *b = context;
 
-	return waker->waker.kind == WAKER_OTHER_THREAD || capture_is_owned(b->c)
+	return waker->waker.kind == WAKER_OTHER_THREAD || capture_options(b->c)->owned
 		       ? 0
 		       : kernel_frames_note(&b->kernel, waker);
 }
@@ -516,11 +516,11 @@ static int add_waker(const struct capture_sample *from, void *context)
 	char name[WAKER_NAME_SIZE], root[WAKER_NAME_SIZE + 2];
 	int err;
 
-	if (capture_is_owned(b->c) && kind != WAKER_THREAD)
+	if (capture_options(b->c)->owned && kind != WAKER_THREAD)
 		waker.depth = waker.user_depth = 0;
 	waker.in_doubt = false; /* as of waits */
 	waker_name(&waker, &b->kernel, name);
-	if (capture_is_owned(b->c) && kind == WAKER_OTHER_THREAD) {
+	if (capture_options(b->c)->owned && kind == WAKER_OTHER_THREAD) {
 		snprintf(name, sizeof(name), "another process");
 		waker.pid = waker.tid = 0;
 		waker.generation = 0;
@@ -536,7 +536,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.comm = waker.process_comm = name;
 	err = err
 		      ?: stack_locations(b, &waker,
-					 capture_is_owned(b->c)
+					 capture_options(b->c)->owned
 						 ? waker.depth - waker.user_depth
 						 : kernel_frames_until(&b->kernel, &waker,
 								       "try_to_wake_up"),
@@ -563,8 +563,8 @@ static int note_wait(const struct capture_sample *wait, void *context)
 	if (peer && peers_note(&b->peers, peer, wait))
 		return -ENOMEM;
 	return wait_places_note(&b->places, wait)
-		       ?: capture_is_owned(b->c) ? 0
-						 : kernel_frames_note(&b->kernel, wait);
+		       ?: capture_options(b->c)->owned ? 0
+						       : kernel_frames_note(&b->kernel, wait);
 }
 
 static int add_sample(const struct capture_sample *sample, void *context)
@@ -661,7 +661,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 			  struct error *e)
 {
 	struct capture_profile *b = calloc(1, sizeof(*b));
-	enum capture_stacks stacks = capture_stacks(c);
+	enum capture_stacks stacks = capture_options(c)->stacks;
 	struct utsname machine;
 	int err;
 
@@ -672,7 +672,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 	b->names = &b->own_names;
 	/* The header, which is known as soon as the capture has begun. */
 	uname(&machine); /* fails for a bad pointer only */
-	p->frequency = capture_frequency(c);
+	p->frequency = capture_options(c)->frequency;
 	p->bits = capture_bits(c);
 	if (stacks != CAPTURE_NO_STACKS)
 		p->stacks = stacks == CAPTURE_STACKS_CFI ? "cfi" : "fp";
@@ -684,7 +684,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		if (!err && profile_tick_ns(p) && capture_knows_waiting(c))
 			err = profile_add_sum(p, PROFILE_SUM_DELAY);
 	}
-	if (!err && capture_has_waits(c)) {
+	if (!err && capture_options(c)->waits) {
 		b->wall = p->value_type_count;
 		b->woke = b->wall + 1;
 		b->wakers = calloc(CAPTURE_WAKERS_MAX, sizeof(*b->wakers));
@@ -724,10 +724,10 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	 * An owned recording has only those mappings in which it has samples: the others may be of
 	 * a program that a target executed with other credentials.
 	 */
-	if ((!capture_is_owned(b->c) && capture_each_mapping(b->c, add_mapping, b)) ||
+	if ((!capture_options(b->c)->owned && capture_each_mapping(b->c, add_mapping, b)) ||
 	    capture_each_sample(b->c, CAPTURE_TICKS, add_sample, b) || add_walls(b))
 		return error_no_memory(e);
-	b->p->waits.complete = capture_has_every_wait(b->c);
+	b->p->waits.complete = capture_options(b->c)->every_wait;
 	if (b->wall &&
 	    (capture_each_sample(b->c, CAPTURE_WAITS, note_wait, b) ||
 	     capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||

@@ -238,6 +238,7 @@ static int read_process(struct hotspot *h, struct error *e)
 
 int hotspot_open(pid_t pid, struct hotspot *h, struct error *e)
 {
+	const int *const fds[] = { &h->process, &h->proc, &h->root };
 	int err = -ENOENT;
 
 	*h = (struct hotspot){ .pid = pid, .process = target_open(pid), .root = -1 };
@@ -245,18 +246,10 @@ int hotspot_open(pid_t pid, struct hotspot *h, struct error *e)
 	/* If it has not ended by now, /proc/PID is this process's. */
 	if (h->process >= 0 && h->proc >= 0 && !has_ended(h, 0))
 		err = read_process(h, e);
-	if (err)
-		hotspot_close(h);
+	for (size_t i = 0; i < 3 && err; i++)
+		if (*fds[i] >= 0)
+			close(*fds[i]);
 	return err;
-}
-
-void hotspot_close(const struct hotspot *h)
-{
-	const int fds[] = { h->process, h->proc, h->root };
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
 }
 
 /*

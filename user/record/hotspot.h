@@ -32,11 +32,10 @@ struct hotspot {
 
 /*
  * Looks whether a process is HotSpot and can be asked; may hang, if it is malicious. Returns 0,
- * -ENOENT if it is none, or another negative errno with e set. With 0, the caller owns h's
- * descriptors: see hotspot_close().
+ * -ENOENT if it is none, or another negative errno with e set. With 0, h's descriptors stay open:
+ * its process ends soon.
  */
 int hotspot_open(pid_t pid, struct hotspot *h, struct error *e);
-void hotspot_close(const struct hotspot *h);
 
 /*
  * Makes the process write its map, until a time by CLOCK_MONOTONIC. The calling process becomes one

@@ -298,7 +298,7 @@ static int check_ignored(const struct record_options *o, const struct format *fo
  */
 static void warn_of_capture(const struct capture *c, const struct record_options *o)
 {
-	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
+	bool cfi = capture_options(c)->stacks == CAPTURE_STACKS_CFI;
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
 	struct capture_tables tables;
@@ -327,7 +327,7 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 	}
 	if ((o->target.stacks == CAPTURE_STACKS_AUTO ||
 	     o->target.stacks == CAPTURE_STACKS_SCRIPTS) &&
-	    capture_stacks(c) == CAPTURE_STACKS_FP)
+	    capture_options(c)->stacks == CAPTURE_STACKS_FP)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
 	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !o->quiet)

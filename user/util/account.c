@@ -10,16 +10,6 @@
 
 const struct account_counter account_counters[ACCOUNT_COUNT] = { ACCOUNT_COUNTERS(COUNTER) };
 
-/* The mean of two measurements, weighted by ticks; 0: not measured. */
-static uint64_t weighted_mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
-{
-	if (!a || !b)
-		return a ?: b;
-	if (!a_ticks && !b_ticks)
-		return (a + b) / 2;
-	return ((double)a * a_ticks + (double)b * b_ticks) / ((double)a_ticks + b_ticks);
-}
-
 void account_merge(struct account *to, const struct account *from)
 {
 	const uint64_t ticks = to->ticks;
@@ -35,7 +25,13 @@ void account_merge(struct account *to, const struct account *from)
 			*sum = *sum > value ? *sum : value;
 			break;
 		case ACCOUNT_MEAN:
-			*sum = weighted_mean(*sum, ticks, value, from->ticks);
+			if (!*sum || !value) /* it was not measured */
+				*sum = *sum ?: value;
+			else if (!ticks && !from->ticks)
+				*sum = (*sum + value) / 2;
+			else
+				*sum = ((double)*sum * ticks + (double)value * from->ticks) /
+				       ((double)ticks + from->ticks);
 			break;
 		case ACCOUNT_FIRST:
 			*sum = *sum ?: value;

@@ -50,22 +50,16 @@ size_t utf8_columns(uint32_t code)
 	return columns < 0 ? 1 : columns;
 }
 
-static size_t size_by_lead(unsigned char lead)
-{
-	if (lead < 0x80)
-		return 1;
-	if (lead >= 0xc0 && lead < 0xe0)
-		return 2;
-	if (lead >= 0xe0 && lead < 0xf0)
-		return 3;
-	return lead >= 0xf0 && lead < 0xf8 ? 4 : 0;
-}
-
 size_t utf8_decode(const char *s, uint32_t *code)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned char lead = s[0];
-	size_t size = size_by_lead(lead);
+	size_t size = lead < 0x80   ? 1
+		      : lead < 0xc0 ? 0
+		      : lead < 0xe0 ? 2
+		      : lead < 0xf0 ? 3
+		      : lead < 0xf8 ? 4
+				    : 0;
 
 	if (size <= 1) {
 		*code = lead;

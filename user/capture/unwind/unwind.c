@@ -137,26 +137,6 @@ static bool has_contents(const void *images, uint32_t number, const void *key)
 	return is_wanted(&((const struct unwind_image_state *)images)[number], key);
 }
 
-/*
- * Finds an image with the same contents, such as the same program in another container. Only files
- * of root, and those of the same user are found: with a forged build ID a user could choose how
- * others' stacks are walked.
- */
-static const struct unwind_image_state *find_same(const struct unwind *u,
-						  const struct capture_image *image)
-{
-	struct wanted_contents wanted = { .image = image };
-	uint64_t hash =
-		hash_contents(image->build_id, image->build_id_size, image->device, image->inode);
-	uint32_t number = index_find(&u->contents, hash, has_contents, u->images, &wanted);
-
-	if (number == INDEX_NONE && image->provider) {
-		wanted.owner = image->provider;
-		number = index_find(&u->contents, hash, has_contents, u->images, &wanted);
-	}
-	return number == INDEX_NONE ? NULL : &u->images[number];
-}
-
 static int index_contents(struct unwind *u, size_t number)
 {
 	const struct unwind_image_state *state = &u->images[number];
@@ -445,10 +425,23 @@ static int unwind_read_image(struct unwind *u, size_t number)
 {
 	struct capture_image *image = &u->processes->images[number];
 	struct unwind_image_state *state = &u->images[number];
-	const struct unwind_image_state *same = find_same(u, image);
+	struct wanted_contents wanted = { .image = image };
+	uint64_t hash =
+		hash_contents(image->build_id, image->build_id_size, image->device, image->inode);
+	uint32_t same = index_find(&u->contents, hash, has_contents, u->images, &wanted);
 	const struct unwind_image_state before = *state;
 	struct error e = { 0 };
 	int err;
+
+	/*
+	 * One with the same contents, such as the same program in another container. Only files of
+	 * root, and those of the same user are found: with a forged build ID a user could choose
+	 * how others' stacks are walked.
+	 */
+	if (same == INDEX_NONE && image->provider) {
+		wanted.owner = image->provider;
+		same = index_find(&u->contents, hash, has_contents, u->images, &wanted);
+	}
 
 	/* One with the same contents was read meanwhile. */
 	for (size_t i = 0; unwind_tables_has_rows(&u->tables, before.number); i++)
@@ -470,8 +463,8 @@ static int unwind_read_image(struct unwind *u, size_t number)
 	image->is_reopened = false;
 	if (!state->number && unwind_revive(u, image, state))
 		return index_contents(u, number);
-	if (!state->number && same) {
-		take_same(u, number, same);
+	if (!state->number && same != INDEX_NONE) {
+		take_same(u, number, &u->images[same]);
 		return 0;
 	}
 	err = read_file(u, image, state, &e);
