@@ -31,6 +31,7 @@
 #include "capture/program.h"
 #include "capture/sample_program.h"
 #include "buffers_fixture.h"
+#include "counting.skel.h"
 #include "profil.skel.h"
 #include "sample.skel.h"
 #include "util/array.h"
@@ -42,17 +43,44 @@
 #define ID	 (SAMPLE_ID_VALID | 77)
 #define WAITING	 3 /* threads, at each tick */
 
+static struct counting_bpf *counting; /* of the sample program that was loaded last */
+
+/* Loads the program under test, and those that count in its maps what a row says. */
 static void load(struct sample_program *sample, const struct sample_settings *settings,
 		 struct counts *counts)
 {
+	struct bpf_map *map;
 	struct error e;
-	int err;
+	int err = sample_program_load(sample, settings, counts, &e);
 
-	sample->is_test_run = true;
-	err = sample_program_load(sample, settings, counts, &e);
 	if (err == -EPERM || err == -EACCES)
 		skip();
 	assert_int_equal(err, 0);
+	counting_bpf__destroy(counting);
+	counting = counting_bpf__open();
+	assert_non_null(counting);
+	bpf_object__for_each_map(map, counting->obj) {
+		/* The names of those of variables begin with the object's. */
+		const char *name = strchr(bpf_map__name(map), '.') ?: bpf_map__name(map);
+		int fd = bpf_object__find_map_fd_by_name(sample_program_object(sample), name);
+
+		assert_int_equal(fd < 0 ? bpf_map__set_autocreate(map, false)
+					: bpf_map__reuse_fd(map, fd),
+				 0);
+	}
+	bpf_program__set_autoload(settings->waits    ? counting->progs.test_leave
+				  : settings->stacks ? counting->progs.test_stacks
+						     : counting->progs.test_pcs,
+				  true);
+	assert_int_equal(counting_bpf__load(counting), 0);
+}
+
+static uint32_t run(const struct bpf_program *program, uint64_t *arguments, size_t size)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = size);
+
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(program), &run), 0);
+	return run.retval;
 }
 
 /* Counts `ticks` in turn at `different` places, from FIRST_PC + `from` on. */
@@ -60,10 +88,9 @@ static void count(const struct sample_program *sample, uint64_t from, uint64_t d
 		  uint64_t ticks)
 {
 	uint64_t arguments[] = { FIRST_PC + from, different, ticks, ID, WAITING };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
 
-	assert_int_equal(
-		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
+	run(sample->settings.stacks ? counting->progs.test_stacks : counting->progs.test_pcs,
+	    arguments, sizeof(arguments));
 }
 
 /* Each of the first places has its share of `ticks`, and there is no other sample. */
@@ -682,13 +709,11 @@ static void test_live_family(void **state)
 /* --- Waits --- */
 
 /* This thread leaves its CPU, for the program: none of its real switches is reported to that. */
-static void leave(const struct sample_program *sample)
+static void leave(void)
 {
 	uint64_t arguments[] = { 1 /* TASK_INTERRUPTIBLE */, 0, 0, 0 };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
 
-	assert_int_equal(
-		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
+	run(counting->progs.test_leave, arguments, sizeof(arguments));
 }
 
 /* The time of all waits that have ended. */
@@ -731,7 +756,7 @@ static void test_unseen_switches(void **state)
 		uint64_t all = sum_waits(&sample), before = now_ns(), after;
 		uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-		leave(&sample);
+		leave();
 		after = now_ns();
 		if (ended)
 			/* The clock on the wall may be adjusted, by up to 500 ppm. */
@@ -760,17 +785,16 @@ static void test_unseen_switches(void **state)
 }
 
 /* How many of so many different stacks in which a user's thread waits have entries. */
-static uint64_t wait_as(const struct sample_program *sample, uid_t uid, uint64_t different)
+static uint64_t wait_as(uid_t uid, uint64_t different)
 {
 	uint64_t arguments[] = { FIRST_PC, different, different, ID + uid };
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
+	uint32_t count;
 
 	/* Of this thread alone, which keeps its privileges: they follow the effective user. */
 	assert_int_equal(syscall(SYS_setresuid, uid, -1, -1), 0);
-	assert_int_equal(
-		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
+	count = run(counting->progs.test_leave, arguments, sizeof(arguments));
 	assert_int_equal(syscall(SYS_setresuid, 0, -1, -1), 0);
-	return run.retval;
+	return count;
 }
 
 /* However many stacks some users' threads wait with: there is room for another one's. */
@@ -790,19 +814,17 @@ static void test_shares_of_waits(void **state)
 	if (getuid())
 		skip();
 	load(&sample, &settings, &counts);
-	first = wait_as(&sample, 5001, 2ULL * WAIT_ENTRIES);
+	first = wait_as(5001, 2ULL * WAIT_ENTRIES);
 	assert_in_range(first, WAIT_ENTRIES * 49 / 100, WAIT_ENTRIES / 2);
-	assert_int_equal(wait_as(&sample, 5001, 100000), first);
-	assert_in_range(wait_as(&sample, 5002, WAIT_ENTRIES), WAIT_ENTRIES * 24 / 100,
-			WAIT_ENTRIES / 4);
-	assert_int_equal(wait_as(&sample, 5003, 1000), 1000);
+	assert_int_equal(wait_as(5001, 100000), first);
+	assert_in_range(wait_as(5002, WAIT_ENTRIES), WAIT_ENTRIES * 24 / 100, WAIT_ENTRIES / 4);
+	assert_int_equal(wait_as(5003, 1000), 1000);
 	sample_program_free(&sample);
 
 	/* Where processes were chosen, all is for these. */
 	settings.everyone = false;
 	load(&sample, &settings, &counts);
-	assert_in_range(wait_as(&sample, 5001, 2ULL * WAIT_ENTRIES), WAIT_ENTRIES * 95 / 100,
-			WAIT_ENTRIES);
+	assert_in_range(wait_as(5001, 2ULL * WAIT_ENTRIES), WAIT_ENTRIES * 95 / 100, WAIT_ENTRIES);
 	sample_program_free(&sample);
 	counts_free(&counts);
 }

@@ -142,10 +142,6 @@ static struct bpf_program *choose_program(const struct sample_program *sample)
 	const struct sample_settings *settings = &sample->settings;
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (sample->is_test_run && settings->waits)
-		return bpf->progs.test_leave;
-	if (sample->is_test_run)
-		return settings->stacks ? bpf->progs.test_stacks : bpf->progs.test_pcs;
 	if (settings->unwind)
 		return settings->tick ? bpf->progs.tick_stacks_cfi : bpf->progs.sample_stacks_cfi;
 	if (settings->stacks)

@@ -50,7 +50,6 @@ struct sample_program {
 	bool one_hash;	      /* give all stacks the same hash */
 	uint32_t members_max; /* 0: MEMBERS_MAX */
 	bool keeps_records;   /* perf events also write a record of each tick */
-	bool is_test_run;     /* load the program that counts what a test asks for, not ticks */
 	uint32_t buckets;     /* of a bank: a power of two */
 	/* The program's maps: the buckets of table, or else of stacks. */
 	struct sample_bucket *table;
