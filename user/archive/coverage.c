@@ -61,17 +61,6 @@ int coverage_add(struct coverage *c, const struct profile *p)
 	return add_span(c, start_ns, start_ns + left_ns);
 }
 
-int coverage_add_all(struct coverage *c, const struct coverage *from)
-{
-	for (size_t i = 0; i < from->count; i++)
-		if (add_span(c, from->spans[i].start_ns, from->spans[i].end_ns))
-			return -ENOMEM;
-	add_u64(&c->windows, from->windows);
-	if (from->shortened > c->shortened)
-		c->shortened = from->shortened;
-	return 0;
-}
-
 static int by_start(const void *one, const void *other)
 {
 	const struct coverage_span *a = one, *b = other;

@@ -34,9 +34,6 @@ struct coverage {
 /* Adds the time of a window. Returns 0 or -ENOMEM. */
 int coverage_add(struct coverage *c, const struct profile *p);
 
-/* Adds all of another coverage. Returns 0 or -ENOMEM. */
-int coverage_add_all(struct coverage *c, const struct coverage *from);
-
 /* Orders the spans, and joins those without a gap between them. */
 void coverage_join(struct coverage *c);
 void coverage_free(struct coverage *c);

@@ -323,20 +323,6 @@ struct user_share user_share_of(const struct archive_limits *limits, unsigned in
 	};
 }
 
-uint64_t user_share_bytes(const struct profile *p)
-{
-	struct sharing s;
-	uint64_t bytes = 0;
-
-	if (open_sharing(&s, (struct profile *)p) == 0) {
-		measure(&s);
-		for (size_t i = 0; i < s.users.count; i++)
-			bytes += s.users.all[i].is_root ? 0 : s.users.all[i].bytes;
-	}
-	close_sharing(&s);
-	return bytes;
-}
-
 int user_share_limit(struct profile **p, const struct user_share *share, struct error *e)
 {
 	struct profile *smaller = NULL;

@@ -26,7 +26,7 @@
 #define USER_SHARE_WALLS 8192
 
 struct user_share {
-	uint64_t bytes; /* of all users but root together, as user_share_bytes() estimates them */
+	uint64_t bytes; /* of all users but root together, as estimated */
 	size_t walls;
 };
 
@@ -37,9 +37,6 @@ struct user_share {
  */
 struct user_share user_share_of(const struct archive_limits *limits, unsigned int grain_s,
 				uint64_t duration_ns);
-
-/* About how many bytes on disk are there because of what users other than root do. 0: unknown. */
-uint64_t user_share_bytes(const struct profile *p);
 
 /*
  * Replaces the profile by one in which users other than root have at most so much. They share it

@@ -414,7 +414,6 @@ static bool take_reply(struct push *p, const struct archive_window *w)
 	}
 	p->refusal = 0;
 	p->counters.sent++;
-	p->counters.sent_ns = clock_ns(CLOCK_REALTIME);
 	p->counters.rejected += r.rejected;
 	if (!r.rejected && !*r.message) {
 		p->rejecting = false;

@@ -65,7 +65,6 @@ struct push_counters {
 	uint64_t rejected;   /* profiles of accepted windows that it did not take (OTLP) */
 	uint64_t retried;    /* requests that failed, and are repeated */
 	uint64_t bytes;	     /* of the bodies of all requests */
-	uint64_t sent_ns;    /* when a window was accepted last, since the epoch; 0: never */
 	uint64_t waiting, waiting_bytes; /* windows at the last push_step() */
 };
 

@@ -2,7 +2,6 @@
 #ifndef PROFIL_UTIL_CLOCK_H
 #define PROFIL_UTIL_CLOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -57,17 +56,6 @@ static inline uint64_t time_of_day_ns(uint64_t ns)
 		}
 	}
 	return ns + offset;
-}
-
-/*
- * Whether CLOCK_REALTIME was set since it showed time_ns at a moment of CLOCK_MONOTONIC, or the
- * machine was suspended, when that clock stands still. Both follow corrections of their speed.
- */
-static inline bool clock_has_moved(uint64_t ns, uint64_t time_ns)
-{
-	uint64_t time = time_of_day_ns(ns);
-
-	return time > time_ns + NS_PER_S / 2 || time_ns > time + NS_PER_S / 2;
 }
 
 #endif

@@ -41,21 +41,18 @@ struct tick_choice {
 	uint64_t count; /* how many ticks of the file have times: set by the reader */
 };
 
-/* True if a tick at this time is to be kept. */
-static inline bool tick_is_chosen(const struct tick_choice *choice, uint64_t time_ns)
-{
-	return (time_ns >= choice->keep.since_ns && time_ns < choice->keep.until_ns) !=
-	       choice->outside;
-}
-
 /* Adds a tick of a file if it is to be kept. choice: NULL: it is. Returns 0 or -ENOMEM. */
 static inline int tick_list_choose(struct tick_list *list, struct tick_choice *choice,
 				   uint32_t number, uint64_t time_ns)
 {
-	if (choice)
+	if (choice) {
+		const struct time_interval *keep = &choice->keep;
+
 		choice->count++;
-	return choice && !tick_is_chosen(choice, time_ns) ? 0
-							  : tick_list_add(list, number, time_ns);
+		if ((time_ns >= keep->since_ns && time_ns < keep->until_ns) == choice->outside)
+			return 0;
+	}
+	return tick_list_add(list, number, time_ns);
 }
 
 void tick_list_free(struct tick_list *list);
