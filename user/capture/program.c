@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "capture/requirements.h"
+#include "util/memory.h"
 
 /* libbpf's first warning, and why the verifier refused. The callback has no context. */
 static __thread char libbpf_message[256], verifier_message[256];
@@ -234,4 +236,23 @@ int kernel_member_offset(struct kernel_types *types, const char *type, const cha
 	if (id <= 0)
 		return btf ? -ENOENT : id;
 	return find_offset(btf, id, member, offset);
+}
+
+static size_t mapped_size(const struct bpf_map *map)
+{
+	return whole_pages((size_t)bpf_map__max_entries(map) * bpf_map__value_size(map));
+}
+
+void *program_map(const struct bpf_map *map)
+{
+	void *memory = mmap(NULL, mapped_size(map), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void program_unmap(const struct bpf_map *map, void *memory)
+{
+	if (memory)
+		munmap(memory, mapped_size(map));
 }

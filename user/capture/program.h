@@ -40,7 +40,12 @@ int program_barrier_open(struct program_barrier *barrier);
 int program_barrier_wait(const struct program_barrier *barrier);
 void program_barrier_close(struct program_barrier *barrier);
 
+struct bpf_map;
 struct bpf_program;
+
+/* The memory of a map with BPF_F_MMAPABLE. NULL: errno says why; to unmap it does nothing. */
+void *program_map(const struct bpf_map *map);
+void program_unmap(const struct bpf_map *map, void *memory);
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 

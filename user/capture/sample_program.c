@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "capture/members.h"
@@ -49,16 +48,6 @@ static size_t bucket_count(const struct sample_program *sample)
 	return sample->buckets * bank_count(sample);
 }
 
-static size_t table_size(const struct sample_program *sample)
-{
-	return bucket_count(sample) * sizeof(struct sample_bucket);
-}
-
-static size_t stacks_size(const struct sample_program *sample)
-{
-	return bucket_count(sample) * sizeof(struct stack_bucket);
-}
-
 /*
  * Chunks of a bank: all for the whole machine, whose stacks fill the table, half of them for some
  * processes, since the kernel clears each page at the start. If always on, with windows of a
@@ -80,37 +69,9 @@ static size_t arena_chunks(const struct sample_program *sample)
 	return bank_chunks(sample) * bank_count(sample);
 }
 
-static size_t arena_size(const struct sample_program *sample)
-{
-	return whole_pages(arena_chunks(sample) * sizeof(struct stack_chunk));
-}
-
 static size_t counter_count(const struct sample_program *sample)
 {
 	return sample->cpu_count * bank_count(sample);
-}
-
-static size_t counters_size(const struct sample_program *sample)
-{
-	return whole_pages(counter_count(sample) * sizeof(struct sample_counters));
-}
-
-static size_t times_size(const struct sample_program *sample)
-{
-	return whole_pages(sample->cpu_count * sizeof(struct sample_times));
-}
-
-static void *map_shared(const struct bpf_map *map, size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap(void *memory, size_t size)
-{
-	if (memory)
-		munmap(memory, size);
 }
 
 static int take_ring_sample(void *counts, void *data, size_t size)
@@ -369,16 +330,16 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	if (err)
 		return err;
 	bpf = sample->bpf;
-	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
-	sample->times = map_shared(bpf->maps.times, times_size(sample));
+	sample->counters = program_map(bpf->maps.counters);
+	sample->times = program_map(bpf->maps.times);
 	sample->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring),
 					settings->stacks ? take_ring_stack : take_ring_sample,
 					counts, NULL);
 	if (settings->stacks) {
-		sample->stacks = map_shared(bpf->maps.stacks, stacks_size(sample));
-		sample->arena = map_shared(bpf->maps.arena, arena_size(sample));
+		sample->stacks = program_map(bpf->maps.stacks);
+		sample->arena = program_map(bpf->maps.arena);
 	} else {
-		sample->table = map_shared(bpf->maps.table, table_size(sample));
+		sample->table = program_map(bpf->maps.table);
 	}
 	if (!sample->counters || !sample->times || !sample->ring ||
 	    (settings->stacks ? !sample->stacks || !sample->arena : !sample->table))
@@ -391,15 +352,19 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 
 void sample_program_free(struct sample_program *sample)
 {
+	const struct sample_bpf *bpf = sample->bpf;
+
 	ring_buffer__free(sample->ring);
-	unmap(sample->table, table_size(sample));
-	unmap(sample->stacks, stacks_size(sample));
-	unmap(sample->arena, arena_size(sample));
-	unmap(sample->counters, counters_size(sample));
-	unmap(sample->times, times_size(sample));
+	if (bpf) {
+		program_unmap(bpf->maps.table, sample->table);
+		program_unmap(bpf->maps.stacks, sample->stacks);
+		program_unmap(bpf->maps.arena, sample->arena);
+		program_unmap(bpf->maps.counters, sample->counters);
+		program_unmap(bpf->maps.times, sample->times);
+		waits_free(&sample->waits, bpf);
+	}
 	tick_list_free(&sample->slots);
 	kernel_types_close(&sample->types);
-	waits_free(&sample->waits);
 	program_barrier_close(&sample->barrier);
 	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -103,36 +102,6 @@ static const struct {
 	{ SYS_futex_waitv, WAIT_CONDITION },
 #endif
 };
-
-static size_t entries_size(void)
-{
-	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_entry));
-}
-
-static size_t wakes_size(void)
-{
-	return whole_pages(WAKE_ENTRIES * sizeof(struct wake_entry));
-}
-
-static size_t peers_size(void)
-{
-	return whole_pages(WAIT_ENTRIES * sizeof(struct wait_peer));
-}
-
-static size_t shares_size(void)
-{
-	return whole_pages(WAIT_SHARES * sizeof(struct wait_share));
-}
-
-static size_t counters_size(const struct waits *w)
-{
-	return whole_pages(w->cpus * sizeof(struct wait_counters));
-}
-
-static size_t rings_size(const struct waits *w)
-{
-	return whole_pages(w->cpus * sizeof(struct wait_ring));
-}
 
 /*
  * Finds the code in which interrupts enter the kernel, and that which changes to their stack (x86).
@@ -335,30 +304,15 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 
 	w->clock_offset = (volatile int64_t *)&bpf->bss->wait_clock_offset;
 	w->cpus = cpus;
-	w->entries = mmap(NULL, entries_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  bpf_map__fd(bpf->maps.waits), 0);
-	w->wakes = mmap(NULL, wakes_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(bpf->maps.wakes), 0);
-	w->peers = mmap(NULL, peers_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(bpf->maps.wait_peers), 0);
-	w->shares = mmap(NULL, shares_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
-			 bpf_map__fd(bpf->maps.wait_shares), 0);
-	w->counters = mmap(NULL, counters_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
-			   bpf_map__fd(bpf->maps.wait_counters), 0);
-	w->rings = mmap(NULL, rings_size(w), PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(bpf->maps.wait_rings), 0);
+	w->entries = program_map(bpf->maps.waits);
+	w->wakes = program_map(bpf->maps.wakes);
+	w->peers = program_map(bpf->maps.wait_peers);
+	w->shares = program_map(bpf->maps.wait_shares);
+	w->counters = program_map(bpf->maps.wait_counters);
+	w->rings = program_map(bpf->maps.wait_rings);
+	if (!w->entries || !w->wakes || !w->peers || !w->shares || !w->counters || !w->rings)
+		return program_out_of(e, errno, "cannot map the waits of the BPF program");
 	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
-	if (w->entries == MAP_FAILED || w->wakes == MAP_FAILED || w->counters == MAP_FAILED ||
-	    w->rings == MAP_FAILED || w->shares == MAP_FAILED || w->peers == MAP_FAILED) {
-		err = errno;
-		w->peers = w->peers == MAP_FAILED ? NULL : w->peers;
-		w->shares = w->shares == MAP_FAILED ? NULL : w->shares;
-		w->rings = w->rings == MAP_FAILED ? NULL : w->rings;
-		w->entries = w->entries == MAP_FAILED ? NULL : w->entries;
-		w->wakes = w->wakes == MAP_FAILED ? NULL : w->wakes;
-		w->counters = w->counters == MAP_FAILED ? NULL : w->counters;
-		return program_out_of(e, err, "cannot map the waits of the BPF program");
-	}
 	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
 	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++) {
@@ -692,7 +646,7 @@ uint64_t waits_no_room(const struct waits *w, struct wait_share *most)
 	return sum;
 }
 
-void waits_free(struct waits *w)
+void waits_free(struct waits *w, const struct sample_bpf *bpf)
 {
 	const int links[] = { w->program, w->forks, w->exits, w->waking, w->begin, w->end };
 
@@ -703,17 +657,11 @@ void waits_free(struct waits *w)
 		free(w->walked[i].pcs);
 	free(w->walked);
 	free(w->timed);
-	if (w->rings)
-		munmap(w->rings, rings_size(w));
-	if (w->entries)
-		munmap(w->entries, entries_size());
-	if (w->wakes)
-		munmap(w->wakes, wakes_size());
-	if (w->peers)
-		munmap(w->peers, peers_size());
-	if (w->shares)
-		munmap(w->shares, shares_size());
-	if (w->counters)
-		munmap(w->counters, counters_size(w));
+	program_unmap(bpf->maps.waits, w->entries);
+	program_unmap(bpf->maps.wakes, w->wakes);
+	program_unmap(bpf->maps.wait_peers, w->peers);
+	program_unmap(bpf->maps.wait_shares, w->shares);
+	program_unmap(bpf->maps.wait_counters, w->counters);
+	program_unmap(bpf->maps.wait_rings, w->rings);
 	*w = (struct waits){ 0 };
 }

@@ -96,6 +96,7 @@ struct wait_counters waits_counters(const struct waits *w);
  */
 uint64_t waits_no_room(const struct waits *w, struct wait_share *most);
 
-void waits_free(struct waits *w);
+/* bpf: of waits_attach(), if that was called. */
+void waits_free(struct waits *w, const struct sample_bpf *bpf);
 
 #endif

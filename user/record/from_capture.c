@@ -351,7 +351,7 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 			       : NULL;
 	case TAG_PEER:
 		peer = sample->kind == CAPTURE_WAITS && sample->waits.reason != WAIT_CPU &&
-				       !capture_is_owned(b->c)
+				       !capture_options(b->c)->owned
 			       ? capture_peer(b->c, &sample->waits)
 			       : NULL;
 		if (peer)
