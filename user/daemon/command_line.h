@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "daemon/account.h"
-#include "daemon/continuous.h"
+#include "daemon/continuous_options.h"
 #include "daemon/record_worker.h"
 #include "util/error.h"
 

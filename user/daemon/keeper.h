@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "archive/archive.h"
-#include "daemon/continuous.h"
+#include "daemon/continuous_options.h"
 #include "daemon/state.h"
 
 /*

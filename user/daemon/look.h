@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/continuous.h"
+#include "daemon/continuous_options.h"
 #include "daemon/state.h"
 
 /*
