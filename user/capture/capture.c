@@ -477,12 +477,12 @@ static int load_sample(struct capture *c, struct error *e)
 	/* The kernel would reject their programs after a look at them that takes seconds. */
 	if (c->options.waits && !program_has_loops()) {
 		snprintf(c->no_waits, sizeof(c->no_waits), "BPF programs have no loops here");
-		c->options.waits = false;
+		c->options.waits = c->options.every_wait = false;
 	}
 	err = load_sample_as_asked(c, e);
 	if (err && c->options.waits && e->kind == ERROR_KERNEL_LACKS) {
 		snprintf(c->no_waits, sizeof(c->no_waits), "%.255s", e->what);
-		c->options.waits = false;
+		c->options.waits = c->options.every_wait = false;
 		err = load_sample_again(c, e);
 	}
 	if (err && c->options.stacks == CAPTURE_STACKS_AUTO && e->kind == ERROR_KERNEL_LACKS) {
