@@ -363,6 +363,7 @@ check "--status: the share of whole stacks" grep -qE "^whole stacks +[0-9.]+ % o
 check "--status: its own CPU time counts in the machine's" \
 	grep -qE "^CPU time .* [0-9.]+ s in profild: [0-9.]+ % of the machine's" "$work/out"
 check "--status: its memory" grep -qE "^memory +[0-9.]+ MiB, [0-9.]+ MiB at most" "$work/out"
+check "--status: what users may have of it" grep -qE "^ +[0-9.]+ MiB for what is kept of users' programs, [0-9.]+ at most" "$work/out"
 check "--status: how many windows" grep -q "^windows *$(windows | wc -l) written" "$work/out"
 check "--status --json" sh -c '"$1" --status --json --directory "$2" >"$3"; [ $? -eq 3 ]' - "$profild" "$directory" "$work/status"
 own_s=$("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/.*"own_s": \([0-9.]*\).*/\1/p')

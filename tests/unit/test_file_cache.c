@@ -36,10 +36,33 @@ static void test_refused(void **state)
 	file_cache_free(cache);
 }
 
+/* What was read stays as long as it is used, and for some windows after. */
+static void test_windows(void **state)
+{
+	const struct file_key used = { .inode = 5 }, unused = { .inode = 6, .user = 1000 };
+	struct file_cache *cache = file_cache_new();
+
+	(void)state;
+	assert_non_null(cache);
+	file_cache_get(cache, &used)->exports_only = true;
+	file_cache_get(cache, &unused)->exports_only = true;
+	for (int window = 1; window < CAPTURE_KEEP_WINDOWS; window++) {
+		file_cache_begin_window(cache);
+		assert_true(file_cache_get(cache, &used)->exports_only);
+		assert_int_equal(file_cache_users_bytes(cache), FILE_LEAST);
+	}
+	file_cache_begin_window(cache);
+	assert_int_equal(file_cache_users_bytes(cache), 0);
+	assert_true(file_cache_get(cache, &used)->exports_only);
+	assert_false(file_cache_get(cache, &unused)->exports_only);
+	file_cache_free(cache);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

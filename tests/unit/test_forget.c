@@ -167,14 +167,18 @@ static void test_ended(void **state)
 			exit_at(&table, time + 3, pid);
 		}
 		assert_int_equal(process_count(&table), 501);
+		/* Slots are used again, */
+		assert_int_equal(table.count, 501);
+		assert_true(table.image_count <= 502);
 		forget(&table, NULL, begin, begin + 100);
 		assert_int_equal(process_count(&table), 1);
 		assert_int_equal(table.thread_count, 1); /* we */
 		assert_int_equal(image_count(&table), 1);
 	}
-	/* Their slots were used again. */
-	assert_int_equal(table.count, 501);
-	assert_true(table.image_count <= 502);
+	/* and given back. */
+	assert_int_equal(table.count, 1);
+	assert_int_equal(table.image_count, 1);
+	assert_true(table.room < 250 && table.image_room < 250 && table.thread_room < 1500);
 	assert_string_equal(image_at(&table, getpid(), 1, 0x1000), "/bin/ours");
 	assert_null(process_find(&table, GONE));
 	assert_int_equal(open_files(), files);

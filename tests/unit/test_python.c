@@ -693,6 +693,57 @@ static void test_limit(void **state)
 	scripts_free(&s);
 }
 
+static void count_dropped(uint64_t process, uint64_t code, void *context)
+{
+	(void)process;
+	(void)code;
+	++*(unsigned int *)context;
+}
+
+/* What no tick comes to any more is given back, and is sent again when one does. */
+static void test_what_is_not_used(void **state)
+{
+	struct process_table table = { 0 };
+	unsigned int dropped = 0;
+	struct scripts s = { .dropped = count_dropped, .context = &dropped };
+
+	(void)state;
+	assert_int_equal(process_add(&table, PID_MOST, 0), 0);
+	for (uint64_t i = 0; i < 10000; i++)
+		assert_int_equal(add_made(&s, made(1000, PID_MOST, i, 0, 10)), 0);
+	for (int window = 0; window < CAPTURE_KEEP_WINDOWS; window++) {
+		assert_true(has(&s, PID_MOST, 1, 0));
+		assert_false(scripts_forget(&s, &table, 0));
+		assert_int_equal(s.place_count, 10000);
+	}
+	assert_false(scripts_forget(&s, &table, 0));
+	assert_int_equal(s.place_count, 1);
+	assert_int_equal(dropped, 9999);
+	assert_true(has(&s, PID_MOST, 1, 0));
+	assert_true(s.bytes < 2000 && s.place_room < 9000 && s.text_room < 9000);
+	process_table_free(&table);
+	scripts_free(&s);
+}
+
+/* One user has no more than the share, root what others leave. */
+static void test_share_of_one_user(void **state)
+{
+	struct scripts s = { .bytes_max = 1 << 20, .user_max = 1 << 18 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(add_made(&s, made(1000, 1, i, 0, 10)), 0);
+	assert_true(s.lost > 0 && s.bytes <= 1 << 18 && s.bytes > (1 << 18) - 2000);
+	assert_int_equal(scripts_users_bytes(&s), s.bytes);
+	s.users[0]->lost = 0;
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(add_made(&s, made(0, 2, i, 0, 10)), 0);
+	assert_true(s.bytes > (1 << 20) - 2000 && s.bytes <= 1 << 20);
+	assert_int_equal(s.users[0]->lost, 0);
+	assert_true(scripts_users_bytes(&s) > (1 << 18) - 2000);
+	scripts_free(&s);
+}
+
 /* A user who has taken all gives way to others, what was used least recently first. */
 static void test_shares_of_users(void **state)
 {
@@ -752,6 +803,8 @@ int main(void)
 		cmocka_unit_test(test_a_number_that_is_used_again),
 		cmocka_unit_test(test_forked_workers),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_what_is_not_used),
+		cmocka_unit_test(test_share_of_one_user),
 		cmocka_unit_test(test_shares_of_users),
 	};
 

@@ -366,6 +366,39 @@ static void test_unmapped(void **state)
 	free_unwind(&u);
 }
 
+/* Rows of users' files without ticks are given back, mapped or not, and the end of the tables. */
+static void test_unused(void **state)
+{
+	struct process_table table = { .images = calloc(1, sizeof(*table.images)) };
+	struct unwind u = make_unwind(&table, 1);
+	size_t used;
+
+	(void)state;
+	assert_non_null(table.images);
+	table.images[table.image_count++] = (struct capture_image){
+		.path = strdup("/home/user/mapped"),
+		.fd = -1,
+	};
+	add_used_image(&u, 0, ROWS / 6);
+	add_used_image(&u, 1, ROWS / 6);
+	used = u.tables.used.rows;
+	add_used_image(&u, 2, ROWS / 6);
+	u.images[0].owner = u.images[2].owner = USER;
+	for (int window = 1; window < ROWS_KEEP_WINDOWS; window++)
+		assert_int_equal(unwind_forget_images(&u, 0), 0);
+	assert_int_equal(u.idle_count, 2);
+	look(&u, 0, 1);
+	assert_int_equal(unwind_forget_images(&u, 0), 0);
+	assert_int_equal(u.idle_count, 1); /* root's */
+	assert_true(has_rows(&u, 0));
+	assert_int_equal(u.tables.used.rows, used);
+	for (int window = 1; window < ROWS_KEEP_WINDOWS; window++)
+		assert_int_equal(unwind_forget_images(&u, 0), 0);
+	assert_false(has_rows(&u, 0));
+	assert_int_equal(u.idle_count, 1);
+	free_unwind(&u);
+}
+
 static void test_least_used(void **state)
 {
 	struct process_table table = { 0 };
@@ -880,17 +913,12 @@ static void test_without_build_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_least_used),
-		cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_users),
-		cmocka_unit_test(test_users_numbers),
-		cmocka_unit_test(test_unmapped),
-		cmocka_unit_test(test_deferred),
-		cmocka_unit_test(test_deployed_later),
-		cmocka_unit_test(test_started_again),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_published),
-		cmocka_unit_test(test_without_build_id),
+		cmocka_unit_test(test_least_used),    cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_users),	      cmocka_unit_test(test_users_numbers),
+		cmocka_unit_test(test_unmapped),      cmocka_unit_test(test_unused),
+		cmocka_unit_test(test_deferred),      cmocka_unit_test(test_deployed_later),
+		cmocka_unit_test(test_started_again), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_published),     cmocka_unit_test(test_without_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

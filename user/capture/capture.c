@@ -348,6 +348,8 @@ static int take_snapshot(struct capture *c, struct error *e)
 	if (!c->options.window_bytes && c->processes.bytes_max &&
 	    c->processes.bytes_max < WINDOW_BYTES_MAX)
 		c->room = c->processes.bytes_max;
+	if (c->options.always_on && c->processes.bytes_max > TABLE_BYTES_ALWAYS_ON)
+		c->processes.bytes_max = TABLE_BYTES_ALWAYS_ON;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes, 0);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
@@ -988,6 +990,8 @@ enum capture_rows capture_rows(const struct capture *c, uint32_t image, const ch
 void capture_tables(const struct capture *c, struct capture_tables *tables)
 {
 	unwind_used(&c->unwind, tables);
+	tables->users_bytes += process_users_bytes(&c->processes);
+	tables->users_room_bytes += c->processes.bytes_max + IMAGE_COPIES_BYTES;
 }
 
 const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count)

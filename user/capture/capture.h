@@ -240,6 +240,8 @@ struct capture_tables {
 	size_t too_large;    /* those of them that never have */
 	size_t deferred;     /* mapped images that are not read yet, for lack of time */
 	uint64_t evicted;    /* times that rows made room for others, since the start */
+	/* What is kept of the processes and files of users other than root, and may be at most. */
+	size_t users_bytes, users_room_bytes;
 };
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);
@@ -401,6 +403,14 @@ struct capture_sample {
 	/* With options.always_on: */
 	bool is_older; /* the process already ran when the window began */
 };
+
+/*
+ * Always on, what no tick came to for so many windows is given back: names of scripts' functions
+ * and symbols. Ten minutes, with windows of one. Bound: users: windows for which unused names and
+ * symbols are kept; then: they are read again; again: at the next tick in them; share: their own;
+ * seen: not seen, but as CPU time.
+ */
+#define CAPTURE_KEEP_WINDOWS 10
 
 /* Bound: as STACK_DEPTH_MAX. */
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */

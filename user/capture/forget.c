@@ -206,6 +206,11 @@ static int forget_images(struct process_table *table, uint64_t begin_ns, uint64_
 			image_remove(table, i);
 	if (!err)
 		leave_roots(table, by);
+	while (table->image_count && !table->images[table->image_count - 1].path)
+		table->image_count--;
+	if (table->next_image > table->image_count)
+		table->next_image = table->image_count;
+	array_trim(&table->images, &table->image_room, table->image_count, sizeof(*table->images));
 	free(by);
 	return err;
 }
@@ -267,10 +272,16 @@ int forget_processes(struct process_table *table, uint64_t begin_ns, uint64_t en
 		if (!table->processes[table->changed[i]].forgotten)
 			table->changed[kept++] = table->changed[i];
 	table->changed_count = kept;
+	array_trim(&table->changed, &table->changed_room, kept, sizeof(*table->changed));
 	table->added = 0;
 	for (size_t i = 0; i < table->count; i++)
 		if (table->processes[i].forgotten)
 			process_remove(table, &table->processes[i]);
+	while (table->count && !table->processes[table->count - 1].count)
+		table->count--;
+	if (table->next_process > table->count)
+		table->next_process = table->count;
+	array_trim(&table->processes, &table->room, table->count, sizeof(*table->processes));
 	err = forget_images(table, begin_ns, end_ns);
 	forget_roots(table);
 	forget_gaps(table, begin_ns);

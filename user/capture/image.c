@@ -287,11 +287,10 @@ static int add_file(struct process_table *table, const struct process *process, 
 /*
  * Of files in FUSE file systems we have copies.
  * Bound: users: bytes of these copies, of one user and of all; then: the file is not read; again:
- * when it is mapped again, or tried again, and others were forgotten; share: a quarter; seen: in
- * the reason why its code has no names.
+ * when it is mapped again, or tried again, and others were forgotten; share: half; seen: in the
+ * reason why its code has no names.
  */
 #define COPIES_OF_USER (OPENER_COPY_MAX)
-#define COPIES_OF_ALL  (4 * OPENER_COPY_MAX)
 
 /*
  * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
@@ -354,7 +353,7 @@ static int open_image(struct process_table *table, const struct process *process
 		of_all += image->size;
 		of_user += image->copied_for == target.uid ? image->size : 0;
 	}
-	if (file->is_copy && (of_user > COPIES_OF_USER || of_all > COPIES_OF_ALL)) {
+	if (file->is_copy && (of_user > COPIES_OF_USER || of_all > IMAGE_COPIES_BYTES)) {
 		close(fd);
 		return -EDQUOT;
 	}

@@ -4,6 +4,9 @@
 
 #include "capture/process.h"
 
+/* Bound: as COPIES_OF_USER. */
+#define IMAGE_COPIES_BYTES ((size_t)32 << 20)
+
 /*
  * Finds the image behind a mapping, or adds it to the table and opens its file: through
  * /proc/PID/map_files, which works for deleted files and in other mount namespaces; else the

@@ -343,6 +343,20 @@ uid_t process_user(const struct process *process)
 	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
 }
 
+size_t process_users_bytes(const struct process_table *table)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		for (size_t k = 0;
+		     process_user(&table->processes[i]) && k < table->processes[i].count; k++)
+			bytes += table->processes[i].spaces[k]->bytes;
+	for (size_t i = 0; i < table->image_count; i++)
+		if (table->images[i].path && table->images[i].copied)
+			bytes += table->images[i].size;
+	return bytes;
+}
+
 size_t process_budget(const struct process_table *table)
 {
 	size_t used = table->mapping_count * sizeof(struct capture_mapping) + table->image_bytes +
@@ -620,6 +634,7 @@ int process_keep_threads(struct process_table *table)
 		if (table->threads[i].sampled)
 			table->threads[kept++] = table->threads[i];
 	table->thread_count = kept;
+	array_trim(&table->threads, &table->thread_room, kept, sizeof(*table->threads));
 	memset(table->renamed, 0, sizeof(table->renamed));
 	index_free(&table->by_tid);
 	for (size_t i = 0; i < kept && !err; i++) {

@@ -24,15 +24,17 @@
 
 /*
  * Budget for the mappings of all processes: 1 / this of the memory that is available when recording
- * begins. A user may have thousands of processes with many mappings each. It is 128 MiB with the
- * 512 MiB of profil-continuous.service, where 5,000 processes with 200 mappings each need 46 MiB.
- * Arrays have room to grow, so that up to half as much again is allocated.
+ * begins. A user may have thousands of processes with many mappings each. Always on it is 128 MiB
+ * at most, as with the 512 MiB of profil-continuous.service, where 5,000 processes with 200
+ * mappings each need 46 MiB. Arrays have room to grow, so that up to half as much again is
+ * allocated.
  * Bound: users: the part of the memory that is free at the start which the mappings of all
- * processes may take; then: further mappings are dropped: their ticks have no image; again: as
- * processes end; the limit is that of the start; share: as SPACE_BYTES_MAX; seen: crowded_windows,
- * and a process's name in the summary.
+ * processes may take, and what it is always on at most; then: further mappings are dropped: their
+ * ticks have no image; again: as processes end; the limit is that of the start; share: as
+ * SPACE_BYTES_MAX; seen: crowded_windows, and a process's name in the summary.
  */
-#define TABLE_SHARE 4
+#define TABLE_SHARE	      4
+#define TABLE_BYTES_ALWAYS_ON ((size_t)128 << 20)
 
 /*
  * No process gets more than 1 / this of the remaining budget: 1,000 processes that map as much as
@@ -307,6 +309,9 @@ static inline const struct capture_mapping *space_next(struct space_walk *walk)
 /* Adds the mapping of a SIDEBAND_MMAP record to it, unless it is known or over the budget. */
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);
+
+/* What the mappings of users' processes take, and the copies of users' files. */
+size_t process_users_bytes(const struct process_table *table);
 
 /* How many bytes of mappings a process may have now. */
 size_t process_budget(const struct process_table *table);

@@ -234,17 +234,26 @@ static struct script_place *add_place(struct scripts *s, struct script_user *use
 	return place;
 }
 
+static bool is_within_share(const struct scripts *s, const struct script_user *user, size_t bytes)
+{
+	return !user->uid || !s->user_max || user->bytes + bytes <= s->user_max;
+}
+
+static bool has_room(const struct scripts *s, const struct script_user *user, size_t bytes)
+{
+	return is_within_share(s, user, bytes) &&
+	       s->bytes + bytes <= (s->bytes_max ?: SCRIPTS_BYTES_MAX);
+}
+
 /* Whether there is room for so many bytes of a user; makes it from what may be dropped. */
 static bool make_room(struct scripts *s, struct script_user *user, size_t bytes)
 {
-	size_t most = s->bytes_max ?: SCRIPTS_BYTES_MAX;
-
-	while (s->bytes + bytes > most) {
+	while (!has_room(s, user, bytes)) {
 		struct script_user *richest = user;
 		struct script_place *place;
 		bool in_use;
 
-		for (size_t i = 0; i < s->user_count; i++)
+		for (size_t i = 0; i < s->user_count && is_within_share(s, user, bytes); i++)
 			if (s->users[i]->bytes > richest->bytes)
 				richest = s->users[i];
 		if (richest->bytes < user->bytes + bytes)
@@ -269,7 +278,7 @@ static int add_lines(struct scripts *s, struct script_place *place,
 	size_t size = text_bytes(text);
 
 	if (version->mark != part->mark || text->code.lines_bytes != part->lines_at || text->hash ||
-	    s->bytes + part->lines_bytes > (s->bytes_max ?: SCRIPTS_BYTES_MAX))
+	    !has_room(s, text->user, part->lines_bytes))
 		return 0;
 	text = realloc(text, size + part->lines_bytes);
 	if (!text)
@@ -377,8 +386,9 @@ bool scripts_forget(struct scripts *s, const struct process_table *processes, ui
 			process_at(processes, sample_id_tgid(place->process), last_ns);
 		uint32_t old = 0;
 
-		/* It is forgotten, and another has its number. */
-		if (!process || (process->generation && process->begin_ns > last_ns)) {
+		/* It is forgotten, and another has its number; or no tick comes to it. */
+		if (!process || (process->generation && process->begin_ns > last_ns) ||
+		    s->window - place->used >= CAPTURE_KEEP_WINDOWS) {
 			drop_place(s, place);
 			continue;
 		}
@@ -402,9 +412,20 @@ bool scripts_forget(struct scripts *s, const struct process_table *processes, ui
 		s->user_count--;
 		free(user);
 	}
+	array_trim(&s->places, &s->place_room, s->place_count, sizeof(*s->places));
+	array_trim(&s->texts, &s->text_room, s->text_count, sizeof(*s->texts));
 	s->refused = false;
 	s->window++;
 	return refused;
+}
+
+size_t scripts_users_bytes(const struct scripts *s)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < s->user_count; i++)
+		bytes += s->users[i]->uid ? s->users[i]->bytes : 0;
+	return bytes;
 }
 
 uint64_t scripts_take_losses(struct scripts *s, struct refusals *refusals)

@@ -11,12 +11,16 @@
 #include "util/index.h"
 
 /*
+ * Of a recording with an end, and always on: there a user other than root has no more than
+ * SCRIPTS_USER_BYTES, which is enough for 10,000 functions, or for 1,000 in each of 100 workers.
  * Bound: users: bytes of the names of scripts' functions; then: the one with the most loses what
  * was used least recently, or gets no more: these have the language as their name; again: when the
- * next window begins; share: as much as others leave, and no less than they have; seen: codes_lost
- * in the summary, script_names in --status.
+ * next window begins; share: as much as others leave, and no less than they have; always on half to
+ * a user other than root; seen: codes_lost in the summary, script_names in --status.
  */
-#define SCRIPTS_BYTES_MAX ((size_t)64 << 20)
+#define SCRIPTS_BYTES_MAX	((size_t)64 << 20)
+#define SCRIPTS_BYTES_ALWAYS_ON ((size_t)32 << 20)
+#define SCRIPTS_USER_BYTES	((size_t)16 << 20)
 
 /* What names code objects, each once for a user: forked processes have the same ones. */
 struct script_text {
@@ -59,6 +63,7 @@ struct script_user {
  */
 struct scripts {
 	size_t bytes_max; /* 0: SCRIPTS_BYTES_MAX */
+	size_t user_max;  /* of one user other than root; 0: bytes_max */
 	/* Clears what does not matter in a code object, and differs: NULL: nothing. */
 	void (*trim)(struct language_code *code);
 	/* Called for each that is dropped: the BPF program has to send it again. */
@@ -91,10 +96,14 @@ const struct language_code *scripts_find(struct scripts *s, uint64_t process, ui
 
 /*
  * After a window, which began at begin_ns: drops what is of processes that the table does not have,
- * and what others had replaced by then. Returns whether something was refused in the window: then
- * the BPF program has to send all again that it has sent.
+ * what others had replaced by then, and where no tick came for CAPTURE_KEEP_WINDOWS. Returns
+ * whether something was refused in the window: then the BPF program has to send all again that it
+ * has sent.
  */
 bool scripts_forget(struct scripts *s, const struct process_table *processes, uint64_t begin_ns);
+
+/* The bytes of all users other than root. */
+size_t scripts_users_bytes(const struct scripts *s);
 
 /* Returns how many code objects had no room since the last call, and adds them to users' refusals.
  */

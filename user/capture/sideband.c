@@ -342,6 +342,7 @@ static int remove_visited(struct sideband *s, size_t visited)
 	s->byte_count = bytes;
 	s->byte_room = room;
 	s->pending_count -= visited;
+	array_trim(&s->pending, &s->pending_room, s->pending_count, sizeof(*s->pending));
 	return 0;
 }
 

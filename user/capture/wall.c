@@ -529,6 +529,7 @@ static void clear_rows(struct wall *wall)
 		free(wall->groups[i]);
 	free(wall->groups);
 	wall->groups = NULL;
+	array_trim(&wall->rows, &wall->row_room, wall->row_count, sizeof(*wall->rows));
 	wall->group_count = wall->row_count = 0;
 }
 

@@ -27,6 +27,7 @@
 #include "daemon/state.h"
 #include "record/from_capture.h"
 #include "script/language.h"
+#include "symbol/file_cache.h"
 #include "symbol/parser.h"
 #include "symbol/symbol.h"
 #include "util/child.h"
@@ -328,6 +329,8 @@ static void account_window(struct recorder *r, struct profile *p)
 	s->unwind_too_large = tables.too_large;
 	s->unwind_deferred = tables.deferred;
 	s->unwind_evicted = tables.evicted;
+	s->users_bytes = tables.users_bytes + parser_users_bytes(r->symbols);
+	s->users_room_bytes = tables.users_room_bytes + FILE_CACHE_GROUP_MAX;
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 	state_note_hour(&r->hour, s, clock_ns(CLOCK_REALTIME) / NS_PER_S);

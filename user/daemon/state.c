@@ -458,6 +458,9 @@ static void print_state(const struct state *s, enum state_health health, const c
 		       100.0 * s->recent[RECENT_CPU_NS] / s->recent[RECENT_MACHINE_NS]);
 	printf("\n%-16s %.1f MiB, %.1f MiB at most\n", "memory", s->resident_bytes / MIB,
 	       s->resident_most_bytes / MIB);
+	if (s->users_room_bytes)
+		printf("%-16s %.1f MiB for what is kept of users' programs, %.1f at most\n", "",
+		       s->users_bytes / MIB, s->users_room_bytes / MIB);
 	if (s->pushed + s->refused + s->retried + s->push_dropped + s->push_waiting)
 		printf("%-16s %" PRIu64 " sent, %.1f MiB; %" PRIu64 " refused, %" PRIu64
 		       " given up, %" PRIu64 " wait; %" PRIu64 " attempts failed\n",

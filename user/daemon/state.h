@@ -106,6 +106,9 @@ enum state_recent {
 	  "Time in which quotas stopped control groups, on all CPUs") \
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes") \
 	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was") \
+	GAUGE(users_bytes, "users_bytes", \
+	  "Memory for what is kept of programs of users other than root") \
+	GAUGE(users_room_bytes, "users_limit_bytes", "The most that this can be") \
 	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database") \
 	COUNTER(dcpi_dropped, "dcpi_dropped_samples_total", \
 	  "Samples that the DCPI database cannot hold") \

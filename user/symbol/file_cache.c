@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/capture.h"
 #include "symbol/cfi/cfi.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -11,16 +12,9 @@
 
 #define MIB ((size_t)1024 * 1024)
 
-/*
- * A megabyte holds the symbols of Python; the C library's are a quarter of it.
- * Bound: users: bytes of symbols that are kept between windows, of a file, a user, and all of
- * root's or of all users'; then: what was used least recently is read again; again: at the next
- * window; share: a user's own; root's apart from users'; seen: not seen, but as CPU time and
- * symbol_files_unread.
- */
-#define FILE_MAX  (8 * MIB)
-#define USER_MAX  (8 * MIB)
-#define GROUP_MAX (16 * MIB) /* of all of root's files, and of all users' */
+/* Bound: as FILE_CACHE_GROUP_MAX. */
+#define FILE_MAX (8 * MIB)
+#define USER_MAX (8 * MIB)
 
 /*
  * Each file counts for at least this: a user can make any number of small ones, and 2,048 are
@@ -32,8 +26,9 @@
 #define NAME_MAX_KEPT ((size_t)4096)
 
 /*
- * Bound: users: time that unused symbols are kept, and those of a debug file at all; then: they are
- * read again; again: at the next window; share: the file's own; seen: not seen, but as CPU time.
+ * Bound: users: time that unused symbols are kept, unless CAPTURE_KEEP_WINDOWS are shorter, and
+ * those of a debug file at all; then: they are read again; again: at the next window; share: the
+ * file's own; seen: not seen, but as CPU time.
  */
 #define KEEP_NS (600 * NS_PER_S)
 /* Bound: as is_refused. */
@@ -49,10 +44,11 @@ struct kept_symbol {
 /* Bound: size. */
 #define BUCKETS 1024
 
-/* Bound: as FILE_MAX. */
+/* Bound: as FILE_CACHE_GROUP_MAX. */
 struct file_cache {
 	struct kept_file *buckets[BUCKETS];
 	uint64_t next_sweep_ns;
+	uint32_t window; /* its number; 0: without windows */
 };
 
 struct file_cache *file_cache_new(void)
@@ -89,9 +85,10 @@ void file_cache_free(struct file_cache *cache)
 }
 
 /* What a debug file or its absence has decided may be otherwise when a package was installed. */
-static bool is_old(const struct kept_file *file, uint64_t now)
+static bool is_old(const struct file_cache *cache, const struct kept_file *file, uint64_t now)
 {
 	return now - file->used_ns > KEEP_NS ||
+	       cache->window - file->used_window >= CAPTURE_KEEP_WINDOWS ||
 	       (file->has_symbols && !file->of_itself && now - file->read_ns > KEEP_NS);
 }
 
@@ -117,7 +114,7 @@ static bool make_room(struct file_cache *cache, const struct file_key *key, size
 				const struct kept_file *file = *link;
 				bool stays = but && file == but;
 
-				if (!stays && is_old(file, now)) {
+				if (!stays && is_old(cache, file, now)) {
 					remove_file(link);
 					continue;
 				}
@@ -137,12 +134,30 @@ static bool make_room(struct file_cache *cache, const struct file_key *key, size
 			}
 		if (key->user && user_bytes > USER_MAX)
 			oldest = oldest_of_user;
-		else if (group_bytes <= GROUP_MAX)
+		else if (group_bytes <= FILE_CACHE_GROUP_MAX)
 			return true;
 		if (!oldest)
 			return false;
 		remove_file(oldest);
 	}
+}
+
+void file_cache_begin_window(struct file_cache *cache)
+{
+	const struct file_key none = { 0 };
+
+	cache->window++;
+	make_room(cache, &none, 0, NULL);
+}
+
+size_t file_cache_users_bytes(const struct file_cache *cache)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct kept_file *file = cache->buckets[i]; file; file = file->next)
+			bytes += file->key.user ? file->bytes : 0;
+	return bytes;
 }
 
 struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key)
@@ -162,9 +177,10 @@ struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key
 		    k->changed.tv_sec != key->changed.tv_sec ||
 		    k->changed.tv_nsec != key->changed.tv_nsec || k->user != key->user)
 			continue;
-		if (is_old(file, now))
+		if (is_old(cache, file, now))
 			break;
 		file->used_ns = now;
+		file->used_window = cache->window;
 		file->is_refused &= now < file->refused_until_ns;
 		return file;
 	}
@@ -175,6 +191,7 @@ struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key
 	file->key = *key;
 	file->bytes = FILE_LEAST;
 	file->read_ns = file->used_ns = now;
+	file->used_window = cache->window;
 	file->next = *bucket;
 	*bucket = file;
 	return file;

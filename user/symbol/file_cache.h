@@ -13,10 +13,20 @@
 /*
  * What was read of files, for callers that resolve repeatedly: the symbols, the functions of call
  * frame information, and which files are not to be read again because they took too much. Files
- * are thrown out that were not used for ten minutes, and those used least recently when memory
- * reaches a limit: for root's files and for users' apart, and for each user.
+ * are thrown out that were not used for ten minutes or CAPTURE_KEEP_WINDOWS, and those used least
+ * recently when memory reaches a limit: for root's files and for users' apart, and for each user.
  */
 struct file_cache;
+
+/*
+ * What all of root's files may take, and all users'. A megabyte holds the symbols of Python; the C
+ * library's are a quarter of it.
+ * Bound: users: bytes of symbols that are kept between windows, of all of root's or of all users'
+ * files, of a file, and of a user; then: what was used least recently is read again; again: at the
+ * next window; share: a user's own; root's apart from users'; seen: users_bytes, and CPU time and
+ * symbol_files_unread.
+ */
+#define FILE_CACHE_GROUP_MAX ((size_t)16 << 20)
 
 /* A file as it was when it was read. */
 struct file_key {
@@ -62,11 +72,18 @@ struct kept_file {
 	/* private to file_cache.c */
 	struct kept_file *next;
 	uint64_t read_ns, used_ns;
+	uint32_t used_window;
 	size_t bytes;
 };
 
 struct file_cache *file_cache_new(void);	/* NULL: out of memory */
 void file_cache_free(struct file_cache *cache); /* NULL is fine */
+
+/* Another window begins; where none ever does, files are kept for a time alone. */
+void file_cache_begin_window(struct file_cache *cache);
+
+/* What is kept of files of users other than root. */
+size_t file_cache_users_bytes(const struct file_cache *cache);
 
 /*
  * Finds or adds a file, which is valid until the next call. Returns NULL if memory runs out.

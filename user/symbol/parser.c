@@ -17,6 +17,7 @@
 #include "symbol/batch.h"
 #include "symbol/cfi/cfi.h"
 #include "symbol/elf_file.h"
+#include "symbol/file_cache.h"
 #include "symbol/zstd.h"
 #include "util/child.h"
 #include "util/clock.h"
@@ -41,8 +42,9 @@ enum message_kind {
 struct message {
 	uint32_t kind;
 	int32_t err;
-	uint64_t cpu_ns; /* PARSER_DONE: what it took */
-	bool in_root;	 /* PARSER_OPEN: in the root directory of the image's process */
+	uint64_t cpu_ns;      /* PARSER_DONE: what it took */
+	uint64_t users_bytes; /* PARSER_DONE: what it keeps of users' files */
+	bool in_root;	      /* PARSER_OPEN: in the root directory of the image's process */
 	char path[PATH_MAX];
 };
 
@@ -102,6 +104,7 @@ struct parser {
 	bool is_ready;
 	uint64_t session, window_ns;
 	uint64_t ends;
+	uint64_t users_bytes;
 	struct refused refused[REFUSED_MAX]; /* the newest are kept; since_ns 0: none */
 };
 
@@ -177,6 +180,7 @@ static void answer(struct service *s, struct message *m, int exchange, int file)
 		.kind = PARSER_DONE,
 		.err = err,
 		.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
+		.users_bytes = file_cache_users_bytes(symbol_cache_files(s->names.cache)),
 	};
 	snprintf(m->path, sizeof(m->path), "%s", e.what);
 	child_send(s->fd, m, sizeof(*m), NULL, 0);
@@ -214,6 +218,7 @@ static void serve(int fd)
 static int end_child(struct parser *p)
 {
 	p->is_ready = false;
+	p->users_bytes = 0;
 	return child_end(&p->child);
 }
 
@@ -274,6 +279,11 @@ void parser_free(struct parser *p)
 uint64_t parser_ends(const struct parser *p)
 {
 	return p->ends;
+}
+
+uint64_t parser_users_bytes(const struct parser *p)
+{
+	return p->users_bytes;
 }
 
 pid_t parser_pid(const struct parser *p)
@@ -460,6 +470,8 @@ static int ask(struct parser *p, enum message_kind kind, const struct subject *s
 		*m = (struct message){ .kind = kind };
 		err = child_send(p->child.fd, m, sizeof(*m), fds, fd < 0 ? 1 : 2);
 		err = err ?: wait_for_answer(p, s, m);
+		/* It may have been taken over: it has no more than that. */
+		p->users_bytes = m->users_bytes < MEMORY_MAX ? m->users_bytes : MEMORY_MAX;
 		if (!err && !m->err)
 			err = pack_read(reply, fds[0], s->answer_max);
 		if (err == -ECANCELED)

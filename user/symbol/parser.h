@@ -32,6 +32,9 @@ void parser_free(struct parser *p); /* NULL is fine */
 /* How many have ended unasked. */
 uint64_t parser_ends(const struct parser *p);
 
+/* What it keeps of the files of users other than root, FILE_CACHE_GROUP_MAX at most. */
+uint64_t parser_users_bytes(const struct parser *p);
+
 /* Its number; 0: none runs. */
 pid_t parser_pid(const struct parser *p);
 

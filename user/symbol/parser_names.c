@@ -7,6 +7,7 @@
 
 #include "symbol/batch.h"
 #include "symbol/elf_file.h"
+#include "symbol/file_cache.h"
 #include "symbol/jit.h"
 #include "symbol/parser.h"
 #include "util/pack.h"
@@ -344,6 +345,8 @@ int names_answer(struct unpack *u, struct names_session *session, int fd, struct
 		file_limits_free(&session->limits);
 		session->limits = (struct file_limits){ 0 };
 		file_limits_init(&session->limits, head.window_ns);
+		if (head.window_ns)
+			file_cache_begin_window(symbol_cache_files(session->cache));
 	}
 	b.count = head.count;
 	b.o.lines = head.lines;

@@ -29,3 +29,21 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size)
 	*room = wanted;
 	return 0;
 }
+
+/* Bound: size. */
+#define TRIM_BYTES ((size_t)64 * 1024)
+
+void array_trim(void *array, size_t *room, size_t count, size_t size)
+{
+	size_t wanted = count + count / 2 + 2;
+	char *memory;
+
+	if (wanted >= *room || (*room - wanted) * size < TRIM_BYTES)
+		return;
+	memcpy(&memory, array, sizeof(memory));
+	memory = realloc(memory, wanted * size);
+	if (!memory)
+		return;
+	memcpy(array, &memory, sizeof(memory));
+	*room = wanted;
+}

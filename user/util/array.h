@@ -11,4 +11,10 @@
  */
 int array_reserve(void *array, size_t *room, size_t need, size_t size);
 
+/*
+ * Gives back most of what is reserved beyond `count` elements, if that is much: a moment needed it.
+ * The first `count` elements stay, at another address.
+ */
+void array_trim(void *array, size_t *room, size_t count, size_t size);
+
 #endif

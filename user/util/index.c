@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bound: size. */
+#define SLOTS_KEPT 4096
+
 struct index_slot {
 	uint32_t hash;
 	uint32_t id; /* + 1; 0 is an empty slot */
@@ -40,20 +43,28 @@ static void index_place(struct index_slot *slots, size_t mask, struct index_slot
 	slots[i] = entry;
 }
 
+static int index_resize(struct index *index, size_t count)
+{
+	struct index_slot *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; index->slots && i <= index->mask; i++)
+		if (index->slots[i].id)
+			index_place(slots, count - 1, index->slots[i]);
+	free(index->slots);
+	index->slots = slots;
+	index->mask = count - 1;
+	return 0;
+}
+
 int index_add(struct index *index, uint64_t hash, uint32_t id)
 {
 	if (!index->slots || index->used * 4 >= (index->mask + 1) * 3) {
-		size_t count = index->slots ? (index->mask + 1) * 2 : 64;
-		struct index_slot *slots = calloc(count, sizeof(*slots));
+		int err = index_resize(index, index->slots ? (index->mask + 1) * 2 : 64);
 
-		if (!slots)
-			return -ENOMEM;
-		for (size_t i = 0; index->slots && i <= index->mask; i++)
-			if (index->slots[i].id)
-				index_place(slots, count - 1, index->slots[i]);
-		free(index->slots);
-		index->slots = slots;
-		index->mask = count - 1;
+		if (err)
+			return err;
 	}
 	index_place(index->slots, index->mask,
 		    (struct index_slot){ .hash = stored_hash(hash), .id = id + 1 });
@@ -80,6 +91,9 @@ void index_remove(struct index *index, uint64_t hash, uint32_t id)
 		}
 	slots[hole] = (struct index_slot){ 0 };
 	index->used--;
+	/* It stays larger than one that is added next needs; without memory it stays as it is. */
+	if (index->used * 16 < mask + 1 && mask + 1 > SLOTS_KEPT)
+		index_resize(index, (mask + 1) / 4);
 }
 
 void index_free(struct index *index)

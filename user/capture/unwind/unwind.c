@@ -68,6 +68,7 @@ struct unwind_demand {
 	uint32_t last;		  /* struct unwind_image.used at the last look */
 	uint64_t score;		  /* ticks, of which half are forgotten in 6 seconds */
 	uint64_t ticks;		  /* since it has its number */
+	uint32_t window;	  /* struct unwind.window at the last of them */
 	struct unwind_sizes need; /* of its rows; none: they were not read yet */
 };
 
@@ -402,6 +403,7 @@ static int unwind_note_demand(struct unwind *u, const struct unwind_image_state 
 		return -ENOMEM;
 	u->demands[state->number] = (struct unwind_demand){
 		.last = u->tables.images[state->number].used,
+		.window = u->window,
 		.need = *need,
 	};
 	return 0;
@@ -568,12 +570,31 @@ static int remove_unmapped(struct unwind *u, uint32_t number)
 #define IDLE_ROWS   ((size_t)3 << 20) /* 12 MiB */
 #define IDLE_IMAGES 4096
 
-/* Removes what has been idle for longest, of users' files if these have more than half. */
+/*
+ * An hour, with windows of a minute. What root has stays: the time to read it again is short, and
+ * goes to new programs.
+ * Bound: users: windows for which rows of a user's file are kept without a tick; then: they are
+ * removed; again: they are read when ticks come, if there is time; share: the file's own; seen: as
+ * stacks that end in its code meanwhile.
+ */
+#define ROWS_KEEP_WINDOWS 60
+
+/*
+ * Removes rows of users' files without ticks for ROWS_KEEP_WINDOWS, mapped or not; then what has
+ * been idle for longest, of users' files if these have more than half.
+ */
 static int limit_idle(struct unwind *u)
 {
 	size_t rows = 0, users_rows = 0, users = 0, count = u->idle_count;
 	int err = 0;
 
+	for (size_t i = 0; i < u->image_count && !err; i++) {
+		const struct unwind_image_state *state = &u->images[i];
+
+		if (state->owner && unwind_tables_has_rows(&u->tables, state->number) &&
+		    u->window - u->demands[state->number].window >= ROWS_KEEP_WINDOWS)
+			err = unwind_tables_empty(&u->tables, state->number);
+	}
 	for (size_t i = 0; i < count; i++) {
 		rows += u->tables.extents[u->idle[i].number].of[UNWIND_KIND_ROWS].size;
 		if (!u->idle[i].owner)
@@ -581,12 +602,15 @@ static int limit_idle(struct unwind *u)
 		users_rows += u->tables.extents[u->idle[i].number].of[UNWIND_KIND_ROWS].size;
 		users++;
 	}
-	for (size_t i = 0;
-	     (rows > IDLE_ROWS || count > IDLE_IMAGES) && i < u->idle_count && !err;) {
+	for (size_t i = 0; i < u->idle_count && !err;) {
 		uint32_t number = u->idle[i].number;
 		bool is_users = u->idle[i].owner != 0;
+		bool is_old =
+			is_users && u->window - u->demands[number].window >= ROWS_KEEP_WINDOWS;
+		bool users_first = users_rows > IDLE_ROWS / 2 || users > IDLE_IMAGES / 2;
 
-		if (is_users != (users_rows > IDLE_ROWS / 2 || users > IDLE_IMAGES / 2)) {
+		if (!is_old &&
+		    ((rows <= IDLE_ROWS && count <= IDLE_IMAGES) || is_users != users_first)) {
 			i++;
 			continue;
 		}
@@ -614,15 +638,17 @@ int unwind_forget_images(struct unwind *u, uint64_t begin_ns)
 {
 	/* Of each number in the tables, whether an image has it, idle or not. */
 	bool *in_use = calloc(u->tables.used.images + 1, sizeof(*in_use));
+	const struct process_table *table = u->processes;
 	int err = in_use ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < u->image_count && !err; i++)
-		if (u->processes->images[i].path)
+	u->window++;
+	for (size_t i = 0; i < u->image_count && i < table->image_count && !err; i++)
+		if (table->images[i].path)
 			in_use[u->images[i].number] = true;
 	for (size_t i = 0; i < u->image_count && !err; i++) {
 		struct unwind_image_state *state = &u->images[i];
 
-		if (u->processes->images[i].path || !state->known)
+		if ((i < table->image_count && table->images[i].path) || !state->known)
 			continue;
 		unwind_rows_free(&state->rows);
 		if (state->number != UNWIND_NO_IMAGE && !in_use[state->number]) {
@@ -635,7 +661,14 @@ int unwind_forget_images(struct unwind *u, uint64_t begin_ns)
 		memset(state, 0, sizeof(*state));
 	}
 	free(in_use);
-	err = err ?: limit_idle(u);
+	if (u->image_count > table->image_count)
+		u->image_count = table->image_count;
+	if (u->state_count > table->count)
+		u->state_count = table->count;
+	array_trim(&u->images, &u->image_room, u->image_count, sizeof(*u->images));
+	array_trim(&u->states, &u->state_room, u->state_count, sizeof(*u->states));
+	array_trim(&u->copies, &u->copy_room, u->copy_count, sizeof(*u->copies));
+	err = err ?: limit_idle(u) ?: unwind_tables_trim(&u->tables);
 	if (!err && scripts_forget(&u->scripts, u->processes, begin_ns))
 		*u->codes_since_ns = now_ns();
 	return err ?: unwind_index_contents(u);
@@ -868,6 +901,7 @@ static int unwind_balance(struct unwind *u, uint64_t until_ns)
 		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
 		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
 		demand->ticks += used - demand->last;
+		demand->window = used == demand->last ? demand->window : u->window;
 		demand->last = used;
 	}
 	lacking = calloc(u->image_count + 1, sizeof(*lacking));
@@ -1634,6 +1668,8 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	u->codes_since_ns = &bpf->bss->codes_since_ns;
 	u->language_sent = bpf_map__fd(bpf->maps.language_sent);
 	u->scripts.trim = u->trim;
+	u->scripts.bytes_max = u->always_on ? SCRIPTS_BYTES_ALWAYS_ON : 0;
+	u->scripts.user_max = u->always_on ? SCRIPTS_USER_BYTES : 0;
 	u->scripts.dropped = forget_sent;
 	u->scripts.context = u;
 	fd = bpf_iter_create(u->iterator);
@@ -1688,6 +1724,17 @@ void unwind_used(const struct unwind *u, struct capture_tables *tables)
 	sizes.images = u->tables.used.images;
 	tables->rows = sizes.rows;
 	tables->bytes = unwind_tables_bytes(&sizes);
+	sizes = u->tables.users_used;
+	for (size_t i = 0; i < u->state_count; i++)
+		if (process_user(&u->processes->processes[i])) {
+			sizes.mappings += u->states[i].block.size;
+			tables->users_bytes +=
+				u->states[i].space.count * sizeof(struct unwind_mapping);
+		}
+	tables->users_bytes += unwind_tables_bytes(&sizes) + scripts_users_bytes(&u->scripts);
+	sizes = u->tables.users_room;
+	sizes.mappings = u->tables.room.mappings;
+	tables->users_room_bytes = unwind_tables_bytes(&sizes) + u->scripts.bytes_max;
 }
 
 void unwind_free(struct unwind *u)

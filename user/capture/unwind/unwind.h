@@ -55,6 +55,7 @@ struct unwind {
 	struct index contents;		 /* images that processes may share, by their contents */
 	struct unwind_image_state *idle; /* in the tables, mapped by no known process */
 	size_t idle_count, idle_room;
+	uint32_t window;			  /* its number; 0: without windows */
 	struct unwind_time root_time, users_time; /* for files of root, and of all other users */
 	struct unwind_payer payers[UNWIND_PAYERS];
 	struct unwind_process_state *states; /* by the number of struct process */

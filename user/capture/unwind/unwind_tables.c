@@ -233,7 +233,7 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		size_t most = whole_parts(elements_of(&t->room, i), i);
 
 		/* What lies over the first map is in parts. */
-		t->have[i] = whole_parts(elements_of(need, i) + 1, i);
+		t->have[i] = t->first[i] = whole_parts(elements_of(need, i) + 1, i);
 		err = bpf_map__set_max_entries(maps[i].first, t->have[i]);
 		err = err ?: bpf_map__set_max_entries(maps[i].more, most / kinds[i].part);
 	}
@@ -752,4 +752,38 @@ int unwind_tables_withdraw(struct unwind_tables *t, uint64_t process, struct unw
 	if (block->size && process)
 		bpf_map_delete_elem(t->processes, &process);
 	return free_block(t, block);
+}
+
+/* --- What is not needed any more --- */
+
+/* Bound: pace. */
+#define TRIMMED_PARTS 4
+
+int unwind_tables_trim(struct unwind_tables *t)
+{
+	unsigned int left = TRIMMED_PARTS;
+	int err = end_grace_of_rows(t) ?: end_grace(t);
+
+	for (int i = UNWIND_PAGES; i < UNWIND_TABLES; i++) {
+		size_t part = kinds[i].part, bytes = part * kinds[i].bytes, end;
+		enum unwind_kind kind = kinds[i].kind;
+
+		free_at_end(t, kind, &end);
+		t->free[kind].count -= end < t->used.of[kind];
+		t->used.of[kind] = end;
+		while (left && t->more[i] && t->have[i] > t->first[i] &&
+		       t->have[i] - part >= elements_of(&t->used, i)) {
+			uint32_t number = t->have[i] / part - 1;
+
+			/* It waits until no program uses the part, which our memory still holds. */
+			if (bpf_map_delete_elem(t->more[i], &number) ||
+			    mmap((char *)*memory_of(t, i) + number * bytes, bytes, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+				 0) == MAP_FAILED)
+				break;
+			t->have[i] -= part;
+			left--;
+		}
+	}
+	return err;
 }

@@ -92,7 +92,8 @@ struct unwind_tables {
 	struct unwind_sizes users_room, users_used, user_room;
 	/* By table: the maps of parts, owned by the skeleton; 0: all of its room is there. */
 	int more[UNWIND_TABLES];
-	size_t have[UNWIND_TABLES]; /* elements that are there */
+	size_t have[UNWIND_TABLES];  /* elements that are there */
+	size_t first[UNWIND_TABLES]; /* elements of the first map, which stays */
 	struct unwind_image *images;
 	struct language_image *languages; /* of the same numbers */
 	struct unwind_page *pages;
@@ -215,5 +216,11 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 
 /* Removes the process (unless 0) and frees its block. Returns 0 or -ENOMEM. */
 int unwind_tables_withdraw(struct unwind_tables *t, uint64_t process, struct unwind_block *block);
+
+/*
+ * Gives parts back to the kernel that are behind the last element in use, a few in each call: each
+ * takes some milliseconds. Returns 0 or -ENOMEM.
+ */
+int unwind_tables_trim(struct unwind_tables *t);
 
 #endif
