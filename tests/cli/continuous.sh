@@ -361,7 +361,7 @@ check "--status of one that has ended" exits 3 "$profild" --status --directory "
 check "--status: it does not run any more" grep -q "does not run" "$work/out"
 check "--status: the share of whole stacks" grep -qE "^whole stacks +[0-9.]+ % of those in user space; [0-9.]+ % in the last hour" "$work/out"
 check "--status: its own CPU time counts in the machine's" \
-	grep -qE "^CPU time .* [0-9.]+ s in profild: [0-9.]+ % of the machine's" "$work/out"
+	grep -qE "^CPU time .* [0-9.]+ s in profild: [0-9]{1,2}[.][0-9]+ % of the machine's" "$work/out"
 check "--status: its memory" grep -qE "^memory +[0-9.]+ MiB, [0-9.]+ MiB at most" "$work/out"
 check "--status: what users may have of it" grep -qE "^ +[0-9.]+ MiB for what is kept of users' programs, [0-9.]+ at most" "$work/out"
 check "--status: how many windows" grep -q "^windows *$(windows | wc -l) written" "$work/out"

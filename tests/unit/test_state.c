@@ -45,6 +45,42 @@ static void test_hour(void **context)
 	assert_int_equal(s.recent[RECENT_TICKS], 4);
 }
 
+/* Another recorder goes on with the last hour of the one before, which had begun 20 minutes ago. */
+static void test_restart(void **context)
+{
+	char directory[] = "/tmp/profil-state.XXXXXX", path[64];
+	struct state before = { .start_s = (MINUTE - 19) * 60ULL,
+				.recorder_time_s = MINUTE * 60ULL,
+				.recent = { [RECENT_TICKS] = 2000 } };
+	struct state s = { .account.ticks = 5 };
+	static struct state_hour h, none;
+	struct error e;
+
+	(void)context;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/host", directory);
+	state_continue_hour(&h, directory, "host", (MINUTE + 1) * 60ULL);
+	assert_memory_equal(&h, &none, sizeof(h));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(state_write(&before, directory, "host", &e), 0);
+	state_continue_hour(&h, directory, "host", (MINUTE + 1) * 60ULL);
+	state_note_hour(&h, &s, (MINUTE + 1) * 60ULL);
+	assert_int_equal(s.recent[RECENT_TICKS], 2005);
+	state_note_hour(&h, &s, (MINUTE + 50) * 60ULL);
+	assert_int_equal(s.recent[RECENT_TICKS], 1005); /* 10 of these minutes */
+	state_note_hour(&h, &s, (MINUTE + 60) * 60ULL);
+	assert_int_equal(s.recent[RECENT_TICKS], 5);
+	/* One of the future is of no hour. */
+	h = none;
+	state_continue_hour(&h, directory, "host", (MINUTE - 1) * 60ULL);
+	assert_memory_equal(&h, &none, sizeof(h));
+	strcat(path, "/" STATE_FILE);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 /* What was refused is read back as it was written, with the rest. */
 static void test_refusals(void **context)
 {
@@ -67,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hour),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_refusals),
 	};
 

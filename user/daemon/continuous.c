@@ -519,7 +519,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, 0 };
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
 	const uint64_t hour_s = HOUR_NS / NS_PER_S;
-	uint64_t now_s, times_s[TRIGGERS_HOUR_MAX], number;
+	uint64_t now_s, times_s[TRIGGERS_HOUR_MAX], number, start_ns = now_ns();
 	struct error problem;
 	int err;
 
@@ -536,6 +536,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 		return -ENOMEM;
 	r->state->recorder_pid = getpid();
 	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	state_continue_hour(&r->hour, r->o->directory, r->host, r->state->start_s);
 	r->signals = signals_open(signals, e);
 	if (r->signals < 0)
 		return r->signals;
@@ -575,6 +576,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	if (err)
 		return err;
 	r->begin_ns = now_ns();
+	r->state->start_machine_ns = (r->begin_ns - start_ns) * sysconf(_SC_NPROCESSORS_ONLN);
 	log_note("records %s into %s/%s", capture_event_name(r->capture), r->o->directory, r->host);
 	/* Twice as often as the watchdog of the unit expects it. */
 	if (ping_usec && number_parse(ping_usec, 1, UINT64_MAX / 1000, &number) == 0)

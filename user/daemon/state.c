@@ -329,7 +329,7 @@ void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s)
 		[RECENT_STACKS_USER] = s->account.stacks_user,
 		[RECENT_STACKS_COMPLETE] = s->account.stacks_complete,
 		[RECENT_CPU_NS] = s->bpf_ns + s->interrupt_ns + s->cpu_ns,
-		[RECENT_MACHINE_NS] = s->account.machine_ns,
+		[RECENT_MACHINE_NS] = s->start_machine_ns + s->account.machine_ns,
 	};
 	uint64_t *sums = h->minutes[minute % 60].sums;
 
@@ -452,7 +452,8 @@ static void print_state(const struct state *s, enum state_health health, const c
 	       s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9);
 	if (s->account.machine_ns)
 		printf(": %.2f %% of the machine's",
-		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) / s->account.machine_ns);
+		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) /
+			       (s->start_machine_ns + s->account.machine_ns));
 	if (s->recent[RECENT_MACHINE_NS])
 		printf("; %.2f %% in the last hour",
 		       100.0 * s->recent[RECENT_CPU_NS] / s->recent[RECENT_MACHINE_NS]);
@@ -557,6 +558,31 @@ static int read_state(int fd, struct state *s)
 	}
 	fclose(in);
 	return known ? 0 : -EINVAL;
+}
+
+void state_continue_hour(struct state_hour *h, const char *directory, const char *host,
+			 uint64_t now_s)
+{
+	uint64_t first, last;
+	struct state s = { 0 };
+	struct error ignored;
+	struct tree t;
+	int fd = -ENOENT;
+
+	if (tree_open(&t, directory, host, false, &ignored) == 0)
+		fd = directory_open_file(t.fd, STATE_FILE);
+	tree_close(&t);
+	if (fd < 0 || read_state(fd, &s) || s.recorder_time_s > now_s)
+		return;
+	last = s.recorder_time_s / 60;
+	first = s.start_s > s.recorder_time_s ? last : s.start_s / 60;
+	if (last - first >= 60)
+		first = last - 59;
+	for (uint64_t minute = first; minute <= last; minute++) {
+		h->minutes[minute % 60].minute = minute;
+		for (int i = 0; i < RECENT_COUNT; i++)
+			h->minutes[minute % 60].sums[i] = s.recent[i] / (last - first + 1);
+	}
 }
 
 int state_print(const char *directory, bool json, enum state_health *health, struct error *e)

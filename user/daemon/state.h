@@ -94,6 +94,7 @@ enum state_recent {
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program") \
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts") \
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes") \
+	INTERNAL(start_machine_ns, "start_machine_nanoseconds") \
 	GAUGE(wall_threads, "wall_threads", "Threads that there were in the last window") \
 	COUNTER(on_cpu_ns, "wall_on_cpu_nanoseconds_total", "CPU time of all threads") \
 	COUNTER(runnable_ns, "wall_runnable_nanoseconds_total", \
@@ -182,6 +183,13 @@ struct state_hour {
 		uint64_t sums[RECENT_COUNT];
 	} minutes[60];
 };
+
+/*
+ * When recording begins: goes on with what an earlier recorder of this archive has had in the last
+ * hour. In which of its minutes is not known: the same in each.
+ */
+void state_continue_hour(struct state_hour *h, const char *directory, const char *host,
+			 uint64_t now_s);
 
 /* After each window: sets s->recent by its totals, which are those of now_s. */
 void state_note_hour(struct state_hour *h, struct state *s, uint64_t now_s);
