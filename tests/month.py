@@ -8,15 +8,19 @@ DIRECTORY has copies of the programs, and `service`, with the text PROFIL-MONTH-
 are, for so many minutes: services of root's, of which one is deployed anew all the time, a pool of Python workers that
 reuse process numbers, a program whose perf map and a container whose name come late; builds, each by a compiler with
 another build ID; from the second to the ninth tenth users that fill each table and stall each path, of which some keep
-what they took until the end; a SIGHUP in each tenth, one restart, and a clock that is set forward and back. What is
-measured is printed for each tenth of the time, and compared:
+what they took until the end; a SIGHUP in each tenth, one restart, and a clock that is set forward and back; and then a
+tenth more, without users. What is measured is printed for each tenth of the time, and compared:
 
   whole, named   of the ticks of each service in user mode, those whose stack reaches the start, or has the right names
   states         of their time, for how much it is known whether they ran, waited for a CPU or slept
   windows        of those that were due
-  MiB, CPU       of all processes of profild together
+  MiB, CPU       of all processes of profild together; MiB in the second half of a tenth, when what is kept for some
+                 windows is there
+  users          MiB that are kept of users' programs, as --status has it
 
-FORM is `bars`: the last tenth is no worse than the first by more than a point, or a tenth of memory and CPU. Or
+FORM is `bars`: the last tenth is no worse than the first by more than a point, or a tenth of memory and CPU. Memory does
+not grow while users fill it, either: from the first tenth in which they do so to the last one by a tenth at most, and
+what is kept of users' programs not when they do so a second time; and it is back when all of them have ended. Or
 `certain`, which asks for nothing that depends on how busy the machine is: in the last tenth each service has a window in
 which all of it is whole and named.
 """
@@ -35,6 +39,8 @@ from started import beginning, favour
 
 directory, minutes, form = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 TENTH = minutes * 6
+TENTHS = 10 if form == "certain" else 11  # with a quiet one
+ROUNDS = 1 if minutes < 10 else 2  # in which users fill
 WINDOW = min(max(round(TENTH / 18), 1), 20)
 DEPLOYS, BUILDS = max(round(minutes * 500 / 60), 20), max(round(minutes * 1000 / 60), 40)
 FIRST_USER = 100050
@@ -108,6 +114,7 @@ def build(source, text, path, number):
 class Recorder:
 	def __init__(self):
 		self.cpu_before, self.cpu_now, self.process, self.restarted = 0, 0, None, 0
+		self.users_mib, self.next_status = 0, 0
 		self.offset = f"{directory}/clock"  # seconds by which its clock is wrong
 		self.set_clock(0)
 
@@ -138,7 +145,7 @@ class Recorder:
 		self.cpu_before, self.cpu_now = self.cpu_before + self.cpu_now, 0
 
 	def measure(self):
-		"""CPU time so far in seconds, and MiB now, of all its processes."""
+		"""CPU time so far in seconds, and MiB now, of all its processes; and MiB that are kept of users' programs."""
 		cpu = kib = 0
 		for link in glob.glob("/proc/[0-9]*/exe"):
 			place = os.path.dirname(link)
@@ -153,7 +160,12 @@ class Recorder:
 			except (OSError, StopIteration):
 				continue  # it has ended
 		self.cpu_now = max(self.cpu_now, cpu)
-		return self.cpu_before + self.cpu_now, kib / 1024
+		if time.monotonic() >= self.next_status:
+			self.next_status = time.monotonic() + WINDOW
+			status = subprocess.run([f"{directory}/profild", "--status", "--json", "--directory", archive],
+				capture_output=True, check=False).stdout
+			self.users_mib = json.loads(status)["users_bytes"] / 2**20 if status else 0
+		return self.cpu_before + self.cpu_now, kib / 1024, self.users_mib
 
 
 # --- Work ---
@@ -211,13 +223,21 @@ def fillers():
 	] + [(True, [f"{directory}/stalls", mode]) for mode in ("read", "open", "getattr", "lookup", "tmp", "stack", "uffd")]
 
 
+keepers = []
+
+
+def end_keepers():
+	for process in keepers:
+		stop(process, 20)
+
+
 def users():
 	"""From the second to the ninth tenth; all at once where there is little time."""
 	if ended.wait(TENTH):
 		return
 	running, user = [], FIRST_USER
 	todo = fillers()
-	slices = len(todo) * (1 if minutes < 10 else 2)
+	slices = len(todo) * ROUNDS
 	for number in range(slices):
 		keeps, command = todo[number % len(todo)]
 		user += 1
@@ -227,8 +247,7 @@ def users():
 			process = start(*command, user, place)
 		else:
 			process = start(*command, user=user, start_new_session=True)
-		if not keeps:
-			running.append(process)
+		(keepers if keeps else running).append(process)
 		if ended.wait(8 * TENTH / slices):
 			return
 		if not keeps:
@@ -296,6 +315,11 @@ def count(window):
 	return counts, known, wall
 
 
+def mean(values):
+	values = list(values)
+	return sum(values) / max(len(values), 1)
+
+
 def share(part, of):
 	return 100 * part / of if of else None
 
@@ -341,7 +365,7 @@ def main():
 	work = [Work(shop), Work(builds), Work(users)]
 
 	begin = time.time()
-	samples = []  # time, CPU and memory
+	samples = []  # time, CPU, memory, and that of users
 	done = set()
 
 	def once(at, what):
@@ -351,7 +375,7 @@ def main():
 			return True
 		return False
 
-	while time.time() < begin + 10 * TENTH:
+	while time.time() < begin + TENTHS * TENTH:
 		samples.append((time.time(), *recorder.measure()))
 		keep_windows()
 		if once(2, "restart"):
@@ -366,6 +390,8 @@ def main():
 			recorder.set_clock(3600)
 		if once(6, "back"):
 			recorder.set_clock(0)
+		if once(10, "quiet"):
+			work.append(Work(end_keepers))
 		time.sleep(0.2)
 	if form == "certain":  # however late it is, it is not a tenth late
 		time.sleep(2 * WINDOW)
@@ -388,9 +414,9 @@ def main():
 	names = list(VICTIMS)
 	print(f"# {DEPLOYS} deploys, {BUILDS} builds in {minutes:g} minutes; windows of {WINDOW} s")
 	print("# tenth | whole % " + " ".join(f"{n:>10}" for n in names) + " | named % " + " ".join(f"{n:>10}" for n in names) +
-		" | states % windows %    MiB  CPU %")
+		" | states % windows %    MiB  users  CPU %")
 	table, all_right = [], collections.defaultdict(bool)
-	for tenth in range(10):
+	for tenth in range(TENTHS):
 		first, last = begin + tenth * TENTH, begin + (tenth + 1) * TENTH
 		if tenth == 9 and form == "certain":
 			last += 1000
@@ -405,8 +431,9 @@ def main():
 				if tenth == 9 and c.ticks == c.in_container:
 					all_right["container"] = True
 		now = [s for s in samples if first <= s[0] < last]
+		later = now[len(now) // 2 :]
 		r = {"states": share(known, wall), "windows": 100 * written * WINDOW / TENTH,
-			"MiB": sum(s[2] for s in now) / max(len(now), 1),
+			"MiB": mean(s[2] for s in later), "users": mean(s[3] for s in later),
 			"CPU": share(now[-1][1] - now[0][1], now[-1][0] - now[0][0]) if len(now) > 1 else 0}
 		for name in names:
 			c = total[name]
@@ -415,7 +442,7 @@ def main():
 		table.append(r)
 		print(f"# {tenth + 1:5} |         " + " ".join(f"{text(r['whole ' + n]):>10}" for n in names) + " |         " +
 			" ".join(f"{text(r['named ' + n]):>10}" for n in names) +
-			f" | {text(r['states'], '.2f'):>8} {r['windows']:9.1f} {r['MiB']:6.1f} {r['CPU']:6.2f}", flush=True)
+			f" | {text(r['states'], '.2f'):>8} {r['windows']:9.1f} {r['MiB']:6.1f} {r['users']:6.1f} {r['CPU']:6.2f}", flush=True)
 
 	first, last = table[0], table[9]
 	row(not died, "profild records until the end")
@@ -433,6 +460,14 @@ def main():
 				f"{key}: {text(first[key])} -> {text(last[key])} %")
 		for key in "MiB", "CPU":
 			row(last[key] <= 1.1 * first[key], f"{key}: {text(first[key], '.2f')} -> {text(last[key], '.2f')}")
+		most = [max(s[3] for s in samples if begin + (1 + 4 * i) * TENTH <= s[0] < begin + (5 + 4 * i) * TENTH)
+			for i in range(ROUNDS)]
+		row(most[-1] <= 1.1 * most[0], f"MiB at most that are kept of users' programs: {text(most[0])}, again {text(most[-1])}")
+		row(table[8]["MiB"] <= 1.1 * table[1]["MiB"],
+			f"MiB while users fill it: {text(table[1]['MiB'])} -> {text(table[8]['MiB'])}")
+		row(table[10]["MiB"] <= 1.1 * first["MiB"],
+			f"MiB when users have ended: {text(first['MiB'])} -> {text(table[10]['MiB'])}")
+		row(table[10]["users"] < 1, f"MiB that are kept of users' programs then: {text(table[10]['users'], '.2f')}")
 		row((last["named late_map"] or 0) >= 99, f"code whose perf map came late: {text(last['named late_map'])} % by name")
 		row(0 < recorder.restarted <= 2, f"it ends within 2 s of SIGTERM: {text(recorder.restarted)} s")
 		if cgroup:
