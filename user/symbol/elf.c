@@ -196,7 +196,7 @@ static void translate_addresses(struct batch *b, Elf *elf)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	uint64_t text_start = UINT64_MAX, text_limit = 0;
-	GElf_Phdr segments[SEGMENTS_MAX]; /* the PT_LOAD ones, executable ones first */
+	GElf_Phdr segments[SEGMENTS_MAX] = { 0 }; /* PT_LOAD, executable ones first */
 	size_t segment_count = 0, kept = 0;
 	GElf_Phdr header;
 
