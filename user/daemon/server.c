@@ -275,8 +275,8 @@ int server_run(int listener, int signals, struct histograms *histograms,
 {
 	struct server s = {
 		.listener = listener,
-		.listener_watch = { WATCH_LISTENER },
-		.signals_watch = { WATCH_SIGNALS },
+		.listener_watch = { .kind = WATCH_LISTENER },
+		.signals_watch = { .kind = WATCH_SIGNALS },
 		.histograms = histograms,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
 		.request = malloc(REQUEST_SIZE),
