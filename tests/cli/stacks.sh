@@ -36,7 +36,7 @@ check "all reach the program's start" recorded \
 	'(j["stacks"]["method"] == "cfi" and j["stacks"]["ends"] == [] and
 	  j["stacks"]["complete"] == j["stacks"]["user"] == j["counted"])' set.json
 check "all reach the program's start: only that is reported" \
-	[ "$(grep -v "delay:" set.err | grep -e "cut off" -e "user stacks" -A 1)" = \
+	[ "$(grep -v "delay to others:" set.err | grep -e "cut off" -e "user stacks" -A 1)" = \
 	"profiltool: 100.00 % of the user stacks reach the program's start" ]
 
 record_chains deep deep
