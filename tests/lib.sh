@@ -169,10 +169,18 @@ with_pdeathsig() {
 # start COMMAND...: runs a command in the background; sets $pid, which has the command's name by then. Its output is in
 # $work/start.out.
 start() {
+	need_program "$1"
 	with_pdeathsig "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
 	[ "$(type -t "$1")" = function ] || wait_for executes_command "$pid"
+}
+
+# need_program PROGRAM: ends the test if this is the path of a file that is not there: it would be waited for in vain.
+need_program() {
+	[[ $1 != */* || -x $1 ]] && return
+	echo "no $1: make build/tests/progs/${1##*/}, or make test, which builds all" >&2
+	exit 1
 }
 
 # executes_command PID: succeeds if a process that with_pdeathsig began is neither this shell nor the prefix any more,
@@ -395,6 +403,7 @@ trap cleanup EXIT
 begin() {
 	local name=$1
 	shift
+	need_program "$1"
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
 	with_pdeathsig "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &

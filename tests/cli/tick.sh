@@ -146,6 +146,7 @@ else
 	skip "a kernel without BTF" "unshare is not permitted"
 fi
 check "a clock that there is not" exits 2 "$profiltool" -a -e ticks
-check "the error lists the valid values" says "cycles, tick, page-faults, not \"ticks\""
+check "the error lists the valid values" says "cycles, tick, "
+check "and the one that was given" says ", not \"ticks\""
 
 finish
