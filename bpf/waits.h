@@ -25,12 +25,20 @@
 #define WAIT_FRAMES	  96
 #define WAIT_BLOCK_FRAMES 8 /* so many are compared by one function, for the verifier */
 
+/*
+ * A stack that is not whole is remembered for so long: the rows that it lacked may have been read
+ * by then.
+ * Bound: pace.
+ */
+#define WAIT_DOUBT_NS 1000000000
+
 /* Words of the stack that are read at once: a read costs more than what it copies. Bound: size. */
 #define WAIT_WINDOW_WORDS 128
 
 struct wait_place {
 	__u64 pc, sp;
 	__u64 file;		  /* the address, where the reason follows from it; else 0 */
+	__u64 until_ns;		  /* see WAIT_DOUBT_NS; 0: the stack is whole */
 	__u32 slot;		  /* in `waits` */
 	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR and the like */
 	__u16 facts;		  /* the reason, with the role */
@@ -760,6 +768,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 		place = &own->places[i];
 		if (place->frames && place->pc == regs->PC_REGISTER && place->sp == regs->sp &&
 		    place->reason == reason && place->file == (__u64)file &&
+		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
 		    is_at_place(scratch, place))
 			return kernel_size ? place_or_thread(
 						     stack, own->uid,
@@ -777,6 +786,9 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	if (file && reason_of_file(file) == WAIT_SOCKET)
 		note_peer(file, place->slot);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
+		place->until_ns = stack->end == UNWIND_COMPLETE && !stack->by_frame_pointer
+					  ? 0
+					  : bpf_ktime_get_ns() + WAIT_DOUBT_NS;
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;
 		own->next_place++;
 	}
