@@ -334,7 +334,7 @@ test:
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
 	$(Q)rm -rf $(FAILED) && mkdir $(FAILED)
 	$(Q)PROFIL_TEST_FAILED=$(abspath $(FAILED)) $(PROVE) $(TESTS) || \
-		{ find $(FAILED) -size +0 -exec head -n 40 {} + | cut -c 1-300; false; }
+		{ find $(FAILED) -type f -size +0 -exec head -n 40 {} + | cut -c 1-300; false; }
 
 # --- installation ---
 

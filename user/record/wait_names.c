@@ -136,6 +136,7 @@ static const struct rule rules[] = {
 	{ "lock_PyThread_acquire_lock", LOCK, true, NULL },
 	{ "rlock_acquire", LOCK, false, NULL },
 	{ "_queue_SimpleQueue_get*", IDLE, false, NULL },
+	{ "_queue.cpython-*", IDLE, false, NULL }, /* without symbols: nothing else waits there */
 	{ "pysleep", SLEEP, false, NULL },
 	{ "time_sleep", SLEEP, false, NULL },
 	{ "wait", CONDITION, true, "/threading.py" },
