@@ -48,6 +48,7 @@ a_mutex_in_a_main_loop blocked lock b-mutex
 a_lock_for_readers blocked lock b-rwlock
 a_pool,_also_if_a_thread_slept_once idle condition i-pool i-pool-late
 a_worker_with_a_semaphore idle condition i-semaphore
+a_timer idle sleep i-timer
 a_server_that_accepts idle accept i-accept i-accept-slow i-accept-unix i-accept-proxy
 a_server's_thread_for_a_client idle socket i-served i-unix-served
 a_client blocked socket b-client

@@ -98,6 +98,13 @@ static void test_loop(void **state)
 	       WAIT("rHLM", 1, WAIT_CONDITION));
 	/* A thread of a pool that does nothing else. */
 	EXPECT("[idle: condition]", WAIT("fLM", 1, WAIT_CONDITION));
+	/* As low is another place, but it comes there in few rounds. */
+	EXPECT("[idle: sleep]", WAIT("sAM", 1, WAIT_SLEEP), WAIT("cBM", 1, WAIT_CONDITION),
+	       WAIT("sAM", 1, WAIT_SLEEP), WAIT("sAM", 1, WAIT_SLEEP), WAIT("sAM", 1, WAIT_SLEEP));
+	EXPECT("[blocked: condition]", WAIT("cBM", 1, WAIT_CONDITION), WAIT("sAM", 1, WAIT_SLEEP),
+	       WAIT("sAM", 1, WAIT_SLEEP), WAIT("sAM", 1, WAIT_SLEEP), WAIT("sAM", 1, WAIT_SLEEP));
+	EXPECT("[blocked: sleep]", WAIT("sAM", 1, WAIT_SLEEP), WAIT("cBM", 1, WAIT_CONDITION),
+	       WAIT("sAM", 1, WAIT_SLEEP), WAIT("sAM", 1, WAIT_SLEEP));
 	/* What it did once at its start is no loop. */
 	EXPECT("[idle: condition]", WAIT("fLM", 1, WAIT_CONDITION), ONCE("sM", WAIT_SLEEP));
 	EXPECT("[blocked: sleep]", ONCE("sM", WAIT_SLEEP), WAIT("fLM", 1, WAIT_CONDITION));

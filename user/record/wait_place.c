@@ -7,6 +7,12 @@
 #include "bpf/wait.h"
 #include "util/array.h"
 
+/*
+ * To the place where its loop waits, a thread comes in each round; to others that are as low, such
+ * as a lock that is seldom contended, in fewer than 1 / this. Bound: pace.
+ */
+#define ROUNDS_SHARE 4
+
 /* A place in which a thread may wait for work. */
 struct wait_place {
 	uint32_t thread;
@@ -18,9 +24,9 @@ struct wait_thread {
 	pid_t pid, tid;
 	uint32_t generation;
 	/* The place to which it always returns, the lowest of those that it came to again. */
-	uint32_t frames; /* 0: it has returned to none */
-	uint64_t hash;
-	bool several; /* places have as few frames */
+	uint32_t frames;	   /* 0: it has returned to none */
+	uint64_t hash;		   /* of several with as few frames, that with the most waits */
+	uint64_t waits, all_waits; /* there, and at all that have as few */
 };
 
 /* Reasons for which a thread may wait until there is work. Of all others it has work. */
@@ -129,7 +135,7 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *wa
 	struct wait_place key, *place;
 	struct wait_thread *thread;
 	uint32_t number, frames;
-	uint64_t hash;
+	uint64_t hash, added;
 
 	if (!has_place(wait) || !may_be_idle(&wait->waits))
 		return 0;
@@ -148,17 +154,24 @@ int wait_places_note(struct wait_places *places, const struct capture_sample *wa
 			(struct wait_place){ key.thread, key.hash, 0 };
 	}
 	place = &places->places[number];
+	/* Those before the second did not count yet. */
+	added = place->waits < 2 && !serves(&wait->waits) ? place->waits : 0;
 	place->waits += wait->waits.count;
 	thread = &places->threads[key.thread];
 	/* A thread's start may wait once, for what it needs: that is no loop. */
 	if (place->waits < 2 && !serves(&wait->waits))
 		return 0;
+	added += wait->waits.count;
 	if (!thread->frames || frames < thread->frames) {
 		thread->frames = frames;
+		thread->waits = thread->all_waits = 0;
+	}
+	if (frames > thread->frames)
+		return 0;
+	thread->all_waits += added;
+	if (place->waits > thread->waits) {
+		thread->waits = place->waits;
 		thread->hash = key.hash;
-		thread->several = false;
-	} else if (frames == thread->frames) {
-		thread->several |= key.hash != thread->hash;
 	}
 	return 0;
 }
@@ -177,7 +190,8 @@ static bool is_idle(const struct wait_places *places, const struct capture_sampl
 	thread = &places->threads[number];
 	if (!thread->frames)
 		return waits_for_events(&wait->waits);
-	return place_of(wait, &hash) == thread->frames && hash == thread->hash && !thread->several;
+	return place_of(wait, &hash) == thread->frames && hash == thread->hash &&
+	       thread->all_waits - thread->waits <= thread->waits / ROUNDS_SHARE;
 }
 
 void wait_places_frame(const struct wait_places *places, const struct capture_sample *wait,
