@@ -31,8 +31,8 @@ struct sample_settings {
 	bool one_thread, inherit;	  /* for members: see bpf/members.h */
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
 	bool windows;	 /* ticks go on when one ends: there are two banks of each table */
-	bool waits;	 /* of threads are recorded, too: with `stacks`, one window; */
-	bool every_wait; /* and the time of each */
+	bool waits;	 /* of threads are recorded, too: with `stacks`, one window */
+	bool every_wait; /* with waits: each has its time */
 	unsigned int waits_percent; /* see struct capture_options */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */

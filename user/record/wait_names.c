@@ -73,7 +73,7 @@ static const struct rule rules[] = {
 	{ "runtime.sysmon", IDLE, false, NULL },
 	{ "runtime.templateThread", IDLE, false, NULL },
 	{ "os/signal.signal_recv", IDLE, false, NULL },
-	/* The Java virtual machine, */
+	/* The Java virtual machine */
 	{ "os::Platform*", GOES_ON, true, NULL },
 	{ "Monitor::wait*", GOES_ON, true, NULL },
 	{ "PosixSemaphore::*wait*", GOES_ON, true, NULL },
@@ -86,7 +86,7 @@ static const struct rule rules[] = {
 	{ "ObjectMonitor::wait*", GOES_ON, true, NULL },
 	{ "ObjectSynchronizer::wait*", GOES_ON, true, NULL },
 	{ "JVM_MonitorWait", GOES_ON, true, NULL },
-	/* its own threads, */
+	/* The Java virtual machine's own threads */
 	{ "GangWorker::loop*", IDLE, false, NULL },
 	{ "WorkerThread::run*", IDLE, false, NULL },
 	{ "CompileQueue::get*", IDLE, false, NULL },
@@ -103,7 +103,7 @@ static const struct rule rules[] = {
 	{ "WatcherThread::sleep*", IDLE, false, NULL },
 	{ "os::signal_wait*", IDLE, false, NULL },
 	{ "CallJavaMainInNewThread", IDLE, false, NULL },
-	/* and what is written in Java: a pool's threads may run too little to have names. */
+	/* Written in Java; a pool's threads may run too little to have names */
 	{ "Unsafe_Park", POOL, true, NULL },
 	{ "*Unsafe.park*", GOES_ON, true, NULL },
 	{ "*LockSupport.park*", GOES_ON, true, NULL },

@@ -173,14 +173,14 @@ static void add_reasons(struct json_object **object, const char *key,
 static void add_waits(struct json_object **object, const struct profile *p, uint64_t blocked_ns)
 {
 	struct thread_times times;
-	bool told = profile_thread_times(p, &times);
+	bool known = profile_thread_times(p, &times);
 
-	if (told) {
+	if (known) {
 		add_reasons(object, "blocked_by", &times, THREAD_BLOCKED,
 			    p->all_samples ? 0 : blocked_ns);
 		add_reasons(object, "idle_by", &times, THREAD_IDLE, 0);
 	}
-	add_counters(object, &p->totals, "wall", told);
+	add_counters(object, &p->totals, "wall", known);
 }
 
 void totals_json(struct json_writer *w, const struct profile *p, const char *stacks)

@@ -10,8 +10,10 @@
 #include "util/index.h"
 #include "util/number.h"
 
-/* Between being blocked and being runnable is nothing but what the file's unit cuts off. Bound:
- * pace. */
+/*
+ * Between being blocked and being runnable is nothing but what the file's unit cuts off.
+ * Bound: pace.
+ */
 #define ROUNDING_NS 2000
 
 /* Waits without times that are less of the time between others do not matter. Bound: pace. */
