@@ -38,7 +38,8 @@ static uint64_t time_of(double ms)
 /*
  * Adds an event, in one line. Threads have names of one letter, whose code is the TID.
  *
- *	A 10+20 blocked lock@f B	from 10 ms on A was blocked for 20 ms, in f, until B woke it
+ *	A 10+20 blocked lock@f<g B	from 10 ms on A was blocked for 20 ms, in f, that g called,
+ *					until B woke it
  *	A 10+20 blocked poll timer	an interrupt woke it; -: nobody is known
  *	A 30+5 runnable 1		it then got CPU 1; -: unknown
  *	A 12 tick burn			at 12 ms it was in burn
@@ -48,11 +49,11 @@ static uint64_t time_of(double ms)
 static void add_event(struct profile *p, const char *event)
 {
 	char thread[16], what[32], state[32] = "", reason[64] = "-", waker[32] = "-";
-	char leaf[128], name[64];
+	char leaf[128], name[64], *rest;
 	struct profile_tag tags[2];
 	struct profile_labels labels = { .pid = 1, .tag_count = 0, .tags = tags };
 	double since, length = 0;
-	uint32_t frames[2], depth = 1, sample, number;
+	uint32_t frames[8], depth = 1, sample, number;
 	int64_t values[3] = { 0 };
 	char *place;
 
@@ -79,10 +80,11 @@ static void add_event(struct profile *p, const char *event)
 		return;
 	}
 	place = strchr(reason, '@');
-	if (place) {
-		*place = '\0';
-		frames[depth++] = location_of(p, place + 1);
-	}
+	if (place)
+		*place++ = '\0';
+	for (place = place ? strtok_r(place, "<", &rest) : NULL; place;
+	     place = strtok_r(NULL, "<", &rest))
+		frames[depth++] = location_of(p, place);
 	if (strcmp(state, "runnable") == 0)
 		thread_state_frame(THREAD_RUNNABLE, NULL, leaf);
 	else
@@ -247,15 +249,15 @@ static void test_timers(void **state)
 {
 	(void)state;
 	CHECK(0, 100,
-	      "A (65) blocked: poll, woken by B (66) 78\n"
+	      "A (65) blocked: poll, woken by B (66), in f 78\n"
 	      "  B (66) on CPU 78\n"
 	      "A (65) blocked: sleep, woken by interrupt: timer 20\n"
 	      "A (65) on CPU 2\n",
 	      "A 0+49 blocked poll@f timer", "A 50+29 blocked poll@f B",
 	      "A 80+20 blocked sleep timer", "B 200+1 blocked pipe -");
 	CHECK(0, 100,
-	      "A (65) blocked: poll, woken by interrupt: timer 49\n"
-	      "A (65) blocked: poll, woken by B (66) 30\n"
+	      "A (65) blocked: poll, woken by interrupt: timer, in f 49\n"
+	      "A (65) blocked: poll, woken by B (66), in g 30\n"
 	      "  B (66) on CPU 30\n"
 	      "A (65) on CPU 21\n",
 	      "A 0+49 blocked poll@f timer", "A 50+30 blocked poll@g B", "B 200+1 blocked pipe -");
@@ -327,15 +329,29 @@ static void test_convoy(void **state)
 {
 	(void)state;
 	CHECK(0, 100,
-	      "A (65) blocked: lock, woken by H (72) 86\n"
+	      "A (65) blocked: lock, woken by H (72), in f 86\n"
 	      "  H (72) on CPU 86\n"
 	      "A (65) on CPU 10\n"
-	      "A (65) blocked: lock, woken by C (67) 2\n"
+	      "A (65) blocked: lock, woken by C (67), in f 2\n"
 	      "  C (67) on CPU 2\n"
-	      "A (65) blocked: lock, woken by B (66) 2\n"
+	      "A (65) blocked: lock, woken by B (66), in f 2\n"
 	      "  B (66) on CPU 2\n",
 	      "A 4+90 blocked lock@f C", "B 1+89 blocked lock@f H", "C 2+90 blocked lock@f B",
 	      "H 200+1 blocked pipe -");
+}
+
+/* What only waits for others is no place; what waits at two places are two parts. */
+static void test_places(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: disk, woken by interrupt: disk, in read_page < scan < count 50\n"
+	      "A (65) blocked: disk, woken by interrupt: disk, in read_page < scan < sum 30\n"
+	      "A (65) blocked: lock, woken by interrupt: disk, in take < count < main 20\n",
+	      "A 0+20 blocked disk@read_page<scan<count<main disk",
+	      "A 20+30 blocked disk@read_page<scan<count<other disk",
+	      "A 50+30 blocked disk@read_page<scan<sum<main disk",
+	      "A 80+20 blocked lock@pthread_cond_wait<WaitLatch<ProcSleep<take<count<main disk");
 }
 
 static void test_circle(void **state)
@@ -366,6 +382,48 @@ static void test_hostile(void **state)
 	      "A 750+0 blocked lock -", "A 1000+1 blocked pipe -");
 	/* Where none were lost, interrupts and the host had the rest. */
 	CHECK(0, 1000, "A (65) on CPU 1000\n", "A wall 1000 250", "A 1000+1 blocked pipe -");
+}
+
+/* A thread's first turn begins with it, the last one ends with it. */
+static void test_lives(void **state)
+{
+	static const char *const events[] = {
+		"A 20+5 runnable 0",
+		"A 125+100 idle socket -",
+		"A 300+10 blocked disk -",
+		"A wall 380 265",
+		"B 0+900 blocked pipe -",
+		"B wall 995 95",
+		"C 100+1 runnable 0",
+		"C wall 50 49",
+		NULL,
+	};
+	static const double turns_ms[] = { 175, 105, 50 };
+	const struct why_options options = { .json = true };
+	struct profile *p = record(events);
+	struct why_threads threads;
+	struct segments s;
+	size_t size, count;
+	char *text = NULL, *at;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "1", true, &threads), 0);
+	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
+	fclose(out);
+	assert_int_equal(count, 3);
+	at = strstr(text, "slowest\"");
+	for (size_t i = 0; i < count; i++) {
+		at = strstr(at, "\"ns\":");
+		assert_non_null(at);
+		at += 5;
+		assert_float_equal(strtod(at, NULL) / 1e6, turns_ms[i], 1e-6);
+	}
+	free(text);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
 }
 
 /* Turns are between idle waits. The slowest has a wait for a disk that the others have not. */
@@ -459,7 +517,8 @@ int main(void)
 		cmocka_unit_test(test_idle_meanwhile), cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_convoy),	       cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many),	       cmocka_unit_test(test_places),
+		cmocka_unit_test(test_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

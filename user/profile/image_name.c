@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "profile/image_name.h"
 
+#include <fnmatch.h>
+
 /* Names without brackets that proc(5) shows for memory without a file. */
 static const struct {
 	const char *prefix;
@@ -28,4 +30,15 @@ enum image_kind image_kind(const char *path)
 		if (strncmp(path, memory[i].prefix, strlen(memory[i].prefix)) == 0)
 			return memory[i].kind;
 	return IMAGE_FILE;
+}
+
+bool image_is_libc(const char *path)
+{
+	static const char *const libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-musl-*" };
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (fnmatch(libraries[i], slash ? slash + 1 : path, 0) == 0)
+			return true;
+	return false;
 }

@@ -27,6 +27,9 @@ enum image_kind {
 
 enum image_kind image_kind(const char *path);
 
+/* True if a path is that of a C library, all of whose functions wait for others. */
+bool image_is_libc(const char *path);
+
 /* True if it is IMAGE_KERNEL, maybe followed by the symbol. */
 static inline bool image_is_kernel(const char *path)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/image_name.h"
 #include "profile/thread_state.h"
 #include "profile/thread_walls.h"
 #include "util/index.h"
@@ -60,6 +61,12 @@ static const struct rule rules[] = {
 	{ "ngx_epoll_process_events", IDLE, false, NULL },
 	{ "*asio::detail::epoll_reactor::run*", IDLE, false, NULL },
 	{ "*asio::detail::scheduler::do_run_one*", IDLE, false, NULL },
+	/* PostgreSQL */
+	{ "WaitEventSetWait", GOES_ON, true, NULL },
+	{ "WaitLatch*", GOES_ON, true, NULL },
+	{ "ProcSleep", LOCK, true, NULL },
+	{ "PGSemaphoreLock", GOES_ON, true, NULL },
+	{ "LWLockAcquire*", LOCK, true, NULL },
 	/* Go */
 	{ "runtime.futex*", GOES_ON, true, NULL },
 	{ "runtime.note*sleep*", GOES_ON, true, NULL },
@@ -182,6 +189,13 @@ static const struct rule *find_rule(const struct profile_function *f)
 	return NULL;
 }
 
+bool wait_names_for_others(const struct profile_function *f)
+{
+	const struct rule *rule = find_rule(f);
+
+	return rule && rule->goes_on;
+}
+
 struct names {
 	struct profile *p;
 	const struct rule **rules; /* of each function */
@@ -192,22 +206,6 @@ static const struct profile_location *location_of(const struct names *n,
 						  const struct profile_sample *s, uint32_t frame)
 {
 	return &n->p->locations[n->p->frames[s->first_frame + frame]];
-}
-
-/* Whether a frame is of a C library: all its functions wait for others. */
-static bool is_in_libc(const struct names *n, const struct profile_location *l)
-{
-	static const char *const libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-musl-*" };
-	const char *name = l->mapping == PROFILE_NONE
-				   ? ""
-				   : n->p->images[n->p->mappings[l->mapping].image].path;
-
-	if (strrchr(name, '/'))
-		name = strrchr(name, '/') + 1;
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-		if (fnmatch(libraries[i], name, 0) == 0)
-			return true;
-	return false;
 }
 
 /* What the functions of a wait say; its first frame is its state. */
@@ -222,7 +220,8 @@ static enum verdict judge(const struct names *n, const struct profile_sample *s)
 			return IDLE;
 	for (uint32_t i = 1; i < s->depth; i++) {
 		const struct profile_location *l = location_of(n, s, i);
-		bool goes_on = is_in_libc(n, l);
+		const struct profile_image *image = profile_location_image(p, l - p->locations);
+		bool goes_on = image && image_is_libc(image->path);
 
 		for (uint32_t k = 0; k < l->line_count; k++) {
 			const struct rule *rule = n->rules[p->lines[l->first_line + k].function];

@@ -12,4 +12,7 @@
  */
 int wait_names_apply(struct profile *p);
 
+/* True if a function only waits for others, as a condition variable does: its caller knows more. */
+bool wait_names_for_others(const struct profile_function *f);
+
 #endif

@@ -68,8 +68,8 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 	tool_flush();
 	if (err || turns)
 		return err;
-	tool_warn("%s: no thread of \"%s\" was idle twice: it has no turns; --around TIME --for "
-		  "DURATION takes any interval",
+	tool_warn("%s: no thread of \"%s\" was idle twice, or began or ended: it has no turns; "
+		  "--around TIME --for DURATION takes any interval",
 		  path, name);
 	return EXIT_NO_SAMPLES;
 }

@@ -54,15 +54,9 @@ static bool is_same_thread(const struct chain *c, uint32_t a, uint32_t b)
 	return a == b || (c->by_name && threads[a].comm == threads[b].comm);
 }
 
-/* The function of a location, or the location itself if it has no name. */
 static uint64_t function_of(const struct profile *p, uint32_t location)
 {
-	const struct profile_location *l;
-
-	if (location == PROFILE_NONE)
-		return UINT64_MAX;
-	l = &p->locations[location];
-	return l->line_count ? p->lines[l->first_line].function : (1ULL << 32) + location;
+	return location == PROFILE_NONE ? UINT64_MAX : segment_function(p, location);
 }
 
 static bool is_same_reason(const struct segment_kind *a, const struct segment_kind *b)
@@ -87,6 +81,7 @@ static bool node_equal(const void *array, uint32_t number, const void *key)
 		return a->what == b->what;
 	return is_same_reason(&kinds[a->what], &kinds[b->what]) &&
 	       kinds[a->what].waker == kinds[b->what].waker &&
+	       kinds[a->what].place == kinds[b->what].place &&
 	       !kinds[a->what].waker_tid == !kinds[b->what].waker_tid &&
 	       (c->by_name || kinds[a->what].waker_tid == kinds[b->what].waker_tid);
 }
@@ -99,7 +94,7 @@ static uint64_t node_hash(const struct chain *c, const struct chain_node *n)
 	if (n->kind == CHAIN_FUNCTION)
 		what = function_of(c->s->p, n->what);
 	else if (n->kind == CHAIN_SLEPT)
-		what = (uintptr_t)c->s->kinds[n->what].waker;
+		what = hash_u64((uintptr_t)c->s->kinds[n->what].waker, c->s->kinds[n->what].place);
 	return hash_u64(hash_u64((uint64_t)n->parent << 8 | n->kind, of_thread), what);
 }
 

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/image_name.h"
+#include "profile/pc_name.h"
 #include "profile/tags.h"
+#include "record/wait_names.h"
 #include "util/array.h"
 #include "util/index.h"
 #include "util/number.h"
@@ -23,6 +26,14 @@ struct making {
 	struct segments *s;
 	size_t room;
 	struct index index;
+	size_t place_room;
+	struct index place_index;
+	/* What is known of images and functions so far. */
+	enum answer {
+		UNASKED,
+		NO,
+		YES
+	} * is_libc, *waits_for_others;
 };
 
 static bool thread_equal(const void *array, uint32_t number, const void *key)
@@ -60,6 +71,70 @@ static int find_thread(struct making *m, const struct profile_labels *labels, ui
 	return 0;
 }
 
+/* Whether a frame has a function that is worth a name. */
+static bool says_where(struct making *m, const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+	const struct profile_image *image = profile_location_image(p, location);
+	enum answer *libc = image ? &m->is_libc[image - p->images] : NULL, *others;
+
+	if (!profile_is_named(p, location) || (image && image_is_in_kernel(image->path)))
+		return false;
+	if (libc && *libc == UNASKED)
+		*libc = image_is_libc(image->path) ? YES : NO;
+	if (libc && *libc == YES)
+		return false;
+	others = &m->waits_for_others[p->lines[l->first_line].function];
+	if (*others == UNASKED)
+		*others = wait_names_for_others(&p->functions[others - m->waits_for_others]) ? YES
+											     : NO;
+	return *others == NO;
+}
+
+static bool place_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct segment_place *a = (const struct segment_place *)array + number, *b = key;
+
+	return memcmp(a->functions, b->functions, sizeof(a->functions)) == 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int find_place(struct making *m, const struct profile *p, const struct profile_sample *wait,
+		      uint32_t *number)
+{
+	struct segments *s = m->s;
+	struct segment_place place;
+	uint32_t depth = 0, i = 1;
+	uint64_t hash = 0;
+
+	for (uint32_t k = 1; k < wait->depth; k++)
+		if (profile_is_script(p, p->frames[wait->first_frame + k])) {
+			i = k;
+			break;
+		}
+	for (; i < wait->depth && depth < SEGMENT_PLACE_DEPTH; i++) {
+		uint32_t location = p->frames[wait->first_frame + i];
+
+		if (!says_where(m, p, location))
+			continue;
+		place.locations[depth] = location;
+		place.functions[depth++] = segment_function(p, location);
+	}
+	while (depth < SEGMENT_PLACE_DEPTH)
+		place.functions[depth++] = UINT64_MAX;
+	for (depth = 0; depth < SEGMENT_PLACE_DEPTH; depth++)
+		hash = hash_u64(hash, place.functions[depth]);
+	*number = index_find(&m->place_index, hash, place_equal, s->places, &place);
+	if (*number != INDEX_NONE)
+		return 0;
+	*number = s->place_count;
+	if (array_reserve(&s->places, &m->place_room, s->place_count + 1, sizeof(*s->places)) ||
+	    index_add(&m->place_index, hash, *number))
+		return -ENOMEM;
+	s->places[s->place_count++] = place;
+	return 0;
+}
+
 static int find_threads(struct making *m, const struct profile *p)
 {
 	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
@@ -79,6 +154,8 @@ static int find_threads(struct making *m, const struct profile *p)
 		kind->waker = profile_tag_text(labels, TAG_WAKER);
 		if (tid && number_parse(tid, 1, UINT32_MAX, &waker) == 0)
 			kind->waker_tid = waker;
+		if (!err && (kind->state == THREAD_BLOCKED || kind->state == THREAD_IDLE))
+			err = find_place(m, p, &p->samples[i], &kind->place);
 		/* The first wait of a thread, for its creator, is before its life. */
 		if (!err && wall < p->value_type_count && kind->state != THREAD_ON_CPU &&
 		    !(kind->reason_size == 5 && memcmp(kind->reason, "start", 5) == 0))
@@ -331,8 +408,15 @@ int segments_make(const struct profile *p, struct segments *s)
 			s->recorded.until_ns = wait->since_ns + wait->length_ns;
 	}
 	s->kinds = calloc(p->sample_count + 1, sizeof(*s->kinds));
-	err = s->kinds && p->waits.count < UINT32_MAX ? find_threads(&m, p) : -ENOMEM;
+	m.is_libc = calloc(p->image_count + 1, sizeof(*m.is_libc));
+	m.waits_for_others = calloc(p->function_count + 1, sizeof(*m.waits_for_others));
+	err = s->kinds && m.is_libc && m.waits_for_others && p->waits.count < UINT32_MAX
+		      ? find_threads(&m, p)
+		      : -ENOMEM;
 	index_free(&m.index);
+	index_free(&m.place_index);
+	free(m.is_libc);
+	free(m.waits_for_others);
 	err = err ?: group(s, p);
 	if (err)
 		return err;
@@ -349,6 +433,7 @@ void segments_free(struct segments *s)
 	free(s->threads);
 	free(s->all);
 	free(s->kinds);
+	free(s->places);
 	free(s->ticks);
 	free(s->runs);
 	free(s->wakes);

@@ -48,6 +48,17 @@ struct segment_kind {
 	const char *reason; /* reason_size bytes; NULL: it waited for a CPU */
 	size_t reason_size;
 	enum thread_state state;
+	uint32_t place; /* number of where it slept */
+};
+
+/*
+ * Where in its program a thread slept: the locations of the innermost functions that have names and
+ * do not only wait for others; if some are an interpreter's, from the innermost of these on.
+ */
+#define SEGMENT_PLACE_DEPTH 3
+struct segment_place {
+	uint64_t functions[SEGMENT_PLACE_DEPTH]; /* segment_function(); UINT64_MAX: no more */
+	uint32_t locations[SEGMENT_PLACE_DEPTH];
 };
 
 /* A thread ran, on a CPU that is known. */
@@ -65,6 +76,8 @@ struct segments {
 	struct segment *all;	  /* by thread and time */
 	size_t count;
 	struct segment_kind *kinds; /* by the number of the sample */
+	struct segment_place *places;
+	size_t place_count;
 	struct segment_tick {
 		uint64_t time_ns;
 		uint32_t sample;
@@ -98,6 +111,14 @@ size_t segments_run_after(const struct segments *s, uint32_t cpu, uint64_t time_
 
 /* The first of a waker's wake-ups from a time on; else what follows its last one. */
 size_t segments_wake_after(const struct segments *s, uint32_t tid, uint64_t time_ns);
+
+/* The function of a location, or the location itself if it has no name; a key. */
+static inline uint64_t segment_function(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+
+	return l->line_count ? p->lines[l->first_line].function : (1ULL << 32) + location;
+}
 
 static inline const struct segment_kind *segment_kind(const struct segments *s,
 						      const struct segment *segment)

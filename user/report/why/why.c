@@ -83,11 +83,31 @@ static char *function_name(const struct profile *p, uint32_t location)
 	return profile_pc_name(image ? image->path : "", l->image_address);
 }
 
+static const char *place_function(const struct segments *s, uint32_t place, int i)
+{
+	uint64_t function = s->places[place].functions[i];
+
+	return function == UINT64_MAX ? NULL : s->p->functions[function].name;
+}
+
+/* Where a thread slept, innermost first: ", in get < main"; or "". NULL: there is no memory. */
+static char *place_text(const struct segments *s, uint32_t place)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const char *name;
+
+	for (int i = 0; out && i < SEGMENT_PLACE_DEPTH && (name = place_function(s, place, i)); i++)
+		fprintf(out, "%s%s", i ? " < " : ", in ", name);
+	return out && fclose(out) == 0 ? text : NULL;
+}
+
 /* What a node is, in memory of the caller's; NULL: there is no memory. */
 static char *describe(const struct chain *c, const struct chain_node *n)
 {
 	const struct segment_kind *kind;
-	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *text = NULL;
+	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *place, *text = NULL;
 
 	thread_name(c, n->thread, name);
 	switch (n->kind) {
@@ -116,10 +136,12 @@ static char *describe(const struct chain *c, const struct chain_node *n)
 			 kind->waker_tid);
 	else if (kind->waker)
 		snprintf(waker, sizeof(waker), ", woken by %s", kind->waker);
-	return asprintf(&text, "%s %s: %.*s%s", name, thread_state_names[kind->state],
-			(int)kind->reason_size, kind->reason, waker) < 0
-		       ? NULL
-		       : text;
+	place = place_text(c->s, kind->place);
+	if (place && asprintf(&text, "%s %s: %.*s%s%s", name, thread_state_names[kind->state],
+			      (int)kind->reason_size, kind->reason, waker, place) < 0)
+		text = NULL;
+	free(place);
+	return text;
 }
 
 /* --- What if --- */
@@ -140,6 +162,12 @@ static bool is_named(const struct chain *c, const struct chain_node *n, const ch
 		return is_thread || strcmp(what, thread_state_names[THREAD_RUNNABLE]) == 0;
 	case CHAIN_SLEPT:
 		kind = &c->s->kinds[n->what];
+		for (int i = 0; i < SEGMENT_PLACE_DEPTH; i++) {
+			const char *function = place_function(c->s, kind->place, i);
+
+			if (function && strcmp(function, what) == 0)
+				return true;
+		}
 		return n->first_child == CHAIN_NONE &&
 		       (is_thread || (kind->reason_size == strlen(what) &&
 				      memcmp(kind->reason, what, kind->reason_size) == 0));
@@ -221,7 +249,9 @@ static void print_tree(struct printer *p, uint32_t number, unsigned int depth)
 		free(visible);
 		print_tree(p, i, depth + 1);
 	}
-	if (rest_count && (rest[0] || rest[SLOW])) {
+	/* A line for all parts would say what their whole's says. */
+	if (rest_count && (!number || rest_count < nodes[number].children) &&
+	    (rest[0] || rest[SLOW])) {
 		char more[64];
 
 		snprintf(more, sizeof(more), "... %zu more", rest_count);
@@ -248,6 +278,16 @@ static void print_without(struct printer *p)
 
 /* --- JSON --- */
 
+static struct json_object *place_list(const struct segments *s, uint32_t place)
+{
+	struct json_object *list = json_object_new_array();
+	const char *name;
+
+	for (int i = 0; i < SEGMENT_PLACE_DEPTH && (name = place_function(s, place, i)); i++)
+		json_append(&list, json_text(name));
+	return list;
+}
+
 static struct json_object *node_object(const struct chain *c, const struct chain_node *n,
 				       unsigned int depth, int sums)
 {
@@ -265,6 +305,7 @@ static struct json_object *node_object(const struct chain *c, const struct chain
 		json_add_text(&o, "waker", kind->waker);
 		if (!c->by_name)
 			json_add_number(&o, "waker_tid", kind->waker_tid);
+		json_add(&o, "place", place_list(c->s, kind->place));
 	} else {
 		json_add(&o, "kind", json_text(kind_names[n->kind]));
 	}
@@ -448,6 +489,12 @@ static int longest_first(const void *left, const void *right)
 	return (a->when.since_ns > b->when.since_ns) - (a->when.since_ns < b->when.since_ns);
 }
 
+/*
+ * The account of a thread's life and the list of waits begin and end at moments that are this far
+ * apart. Bound: pace.
+ */
+#define LIFE_SLACK_NS (10 * NS_PER_MS)
+
 static int list_turns(const struct segments *s, const struct why_threads *threads,
 		      struct turn **turns, size_t *count)
 {
@@ -457,21 +504,23 @@ static int list_turns(const struct segments *s, const struct why_threads *thread
 	*count = 0;
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct segment_thread *t = &s->threads[threads->list[i]];
-		uint64_t since_ns = 0;
+		bool began = t->life.since_ns > s->recorded.since_ns + LIFE_SLACK_NS;
+		bool ended = t->life.until_ns + LIFE_SLACK_NS < s->recorded.until_ns;
+		uint64_t since_ns = began ? t->life.since_ns : 0;
 
-		for (size_t k = t->first; k < t->first + t->count; k++) {
-			const struct segment *segment = &s->all[k];
+		for (size_t k = t->first; k < t->first + t->count + ended; k++) {
+			bool is_end = k == t->first + t->count;
+			uint64_t until_ns = is_end ? t->life.until_ns : s->all[k].since_ns;
 
-			if (segment_kind(s, segment)->state != THREAD_IDLE)
+			if (!is_end && segment_kind(s, &s->all[k])->state != THREAD_IDLE)
 				continue;
-			if (since_ns && since_ns < segment->since_ns) {
+			if (since_ns && since_ns < until_ns) {
 				if (array_reserve(turns, &room, *count + 1, sizeof(**turns)))
 					return -ENOMEM;
 				(*turns)[(*count)++] =
-					(struct turn){ { since_ns, segment->since_ns },
-						       threads->list[i] };
+					(struct turn){ { since_ns, until_ns }, threads->list[i] };
 			}
-			since_ns = segment->until_ns;
+			since_ns = is_end ? 0 : s->all[k].until_ns;
 		}
 	}
 	if (*count)
