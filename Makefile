@@ -106,7 +106,7 @@ help:
 ## make                       build profiltool, profild and libprofil into build/
 ## make lib32                 build libprofil for 32-bit programs, too
 ## make kmod                  build profil.ko for the running kernel, or KDIR=, into build/kmod/
-## make demo                  profile a running program by its PID and show the result
+## make demo                  profile a small service: where it computes, why it waits, what became slower
 ## make check                 run the tests that need no root, network or other packages, in a minute
 ## make test                  run every test (as root; on Debian installs missing packages)
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
@@ -309,7 +309,7 @@ kmod:
 demo:
 	$(Q)tests/packages.sh build
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)tests/demo.sh $(BUILD)/profiltool
+	$(Q)tests/demo/demo.sh $(BUILD)/profiltool
 
 # How many tests, and builds for them, run in parallel when make has no -j. Tests wait now and then, and one more
 # uses the CPUs meanwhile.
