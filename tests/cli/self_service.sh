@@ -9,7 +9,7 @@
 
 # Copies that every user may run, wherever the tests are.
 chmod 755 "$work"
-cp "$build/profild" "$profiltool" "$progs/chains" "$progs/shares" "$progs/hostile" "$work"
+cp "$build/profild" "$profiltool" "$progs/chains" "$progs/shares" "$progs/hostile" "$progs/services" "$work"
 cp "${BASH_SOURCE[0]%.sh}.py" "$work/client.py"
 chmod 755 "$work"/*
 python=$(PATH=/usr/bin:/bin:$PATH command -v python3) # one that every user may run
@@ -266,7 +266,7 @@ assert eval(sys.argv[1])' "$2"
 begin woken "${nobody[@]}" sh -c 'echo ready; exec cat'
 woken=$pid
 wait_for grep -qx "cat" "/proc/$woken/comm"
-tool record --wall -g -v -o "$work/files/woken.pb.gz" -p "$woken" >"$work/woken.table" 2>"$work/woken.err" &
+tool record --chains -g -v -o "$work/files/woken.pb.gz" -p "$woken" >"$work/woken.table" 2>"$work/woken.err" &
 recorder=$!
 note_started "$recorder"
 wait_for grep -q ", the first $woken, " "$work/daemon.err"
@@ -275,9 +275,33 @@ send_line woken x
 wait_for grep -qx x "$work/woken.out"
 kill "$woken"
 wait "$recorder"
-check "--wall: who woke it is another process" waits_hold "$work/files/woken.pb.gz" \
+check "--chains: who woke it is another process" waits_hold "$work/files/woken.pb.gz" \
 	"any(waker == 'another process' and wall > 0 for pid, waker, wall, woke in s)"
-check "--wall: which one it was is nowhere" waits_hold "$work/files/woken.pb.gz" "{pid for pid, *_ in s} <= {0, $woken}"
+check "--chains: which one it was is nowhere" waits_hold "$work/files/woken.pb.gz" "{pid for pid, *_ in s} <= {0, $woken}"
+no_others() {
+	"$profiltool" dump --json "$work/files/woken.pb.gz" | python3 -c '
+import json, sys
+tags = [s["labels"].get("tags", {}) for s in json.load(sys.stdin)["stacks"]]
+print(tags)
+assert any("waker" in t for t in tags)
+assert {t["waker_tid"] for t in tags if "waker_tid" in t} <= {sys.argv[1]}' "$woken"
+}
+check "--chains: nor is its number" no_others
+check "--chains: what others did ends the chain" prints "woken by another process" \
+	"$profiltool" why -q -p "$woken" --since +0s "$work/files/woken.pb.gz"
+
+# Three processes of the user's that wait for each other.
+begin services "${nobody[@]}" "$work/services"
+wait_for grep -qx services "/proc/$pid/comm"
+tool why -p "$pid,$(pgrep -P "$pid" -d ,)" >"$work/chain.out" 2>"$work/chain.err" &
+recorder=$!
+note_started "$recorder"
+wait_for grep -q "recording your processes" "$work/chain.err"
+send_line services go
+wait "$pid"
+wait "$recorder"
+check "why records a user's processes" grep -qE '^ .*  back blocked: lock, woken by holder' "$work/chain.out"
+check "why -t does not" fails_with "profiltool why -p PROCESS" tool why -t services -d 1
 
 # One of the user's closes itself, and then wakes another one.
 cat >"$work/closes.py" <<-'END'

@@ -125,4 +125,20 @@ no_waits() {
 check "a file without times of waits" no_waits
 check "says what to record" grep -q -- 'record -a --chains' err
 
+# --- What happens now ---
+
+live() {
+	begin live "$progs/services"
+	record_begin now why -t back
+	send_line live go
+	wait "$pid"
+	kill -INT "$recorder"
+	wait "$recorder"
+}
+check "without a file it records" live
+check "until it is stopped, and says what" grep -q 'recording the whole machine' now.err
+check "the chain of what happened" grep -qE '^ .*  back blocked: lock, woken by holder' now.json
+check "no process, no recording" exits 1 "$profiltool" why -p no-such-program -d 1
+check "a file is not recorded" exits 2 "$profiltool" why -p back -d 1 x.pb.gz
+
 finish

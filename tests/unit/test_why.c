@@ -156,7 +156,7 @@ static void check_chain(double since, double until, const char *expected, const 
 	const struct time_interval interval = { time_of(since), time_of(until) };
 	const struct why_options options = { .percent = 0 };
 	struct profile *p = record(events);
-	struct why_threads threads;
+	struct why_threads threads = { 0 };
 	struct segments s;
 	char *text = NULL, *all = NULL, *line, *rest;
 	size_t size, all_size;
@@ -401,7 +401,7 @@ static void test_lives(void **state)
 	static const double turns_ms[] = { 175, 105, 50 };
 	const struct why_options options = { .json = true };
 	struct profile *p = record(events);
-	struct why_threads threads;
+	struct why_threads threads = { 0 };
 	struct segments s;
 	size_t size, count;
 	char *text = NULL, *at;
@@ -442,7 +442,7 @@ static void test_turns(void **state)
 	};
 	const struct why_options options = { .percent = 1, .limit = 2, .without = "disk" };
 	struct profile *p = record(events);
-	struct why_threads threads;
+	struct why_threads threads = { 0 };
 	struct segments s;
 	size_t size, count;
 	char *text = NULL;

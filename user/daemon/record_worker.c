@@ -172,7 +172,8 @@ static int receive_request(struct worker *w, struct error *e)
 	    r->stacks > CAPTURE_STACKS_SCRIPTS || r->waits_percent > 100 || r->unused ||
 	    (r->flags & RECORD_WAITS && r->flags & RECORD_WINDOWS) ||
 	    (r->flags & RECORD_WAITS && !(r->flags & RECORD_WALL)) ||
-	    (r->flags & RECORD_WAITS && !r->stacks))
+	    (r->flags & RECORD_WAITS && !r->stacks) ||
+	    (r->flags & RECORD_EVERY_WAIT && (r->version < 2 || !(r->flags & RECORD_WAITS))))
 		return error_set(e, 0, "a field of the request is invalid");
 	if (!w->count || w->count != r->target_count)
 		return error_set(e, 0, "%zu descriptors came with a request for %u processes",
@@ -395,6 +396,7 @@ static int start_recording(struct worker *w, struct error *e)
 		.windows = r->flags & RECORD_WINDOWS,
 		.wall = r->flags & RECORD_WALL,
 		.waits = r->flags & RECORD_WAITS,
+		.every_wait = r->flags & RECORD_EVERY_WAIT,
 		.waits_percent = r->waits_percent,
 		.origins = true,
 		.cpus = r->flags & RECORD_CPUS,

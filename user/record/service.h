@@ -26,22 +26,23 @@
 
 #define RECORD_SOCKET "/run/profild/record"
 #define RECORD_OLDEST 1 /* versions that are spoken */
-#define RECORD_NEWEST 1
+#define RECORD_NEWEST 2
 /* Bound: caller: processes of one recording through profild --record; then: it is refused. */
 #define RECORD_TARGETS_MAX  64
 #define RECORD_CHUNK	    65536
 #define RECORD_MESSAGE_SIZE 512
 
 enum record_flag {
-	RECORD_FROM_EXEC = 1 << 0, /* the process is to execute the program to record */
-	RECORD_INHERIT = 1 << 1,   /* child processes are recorded, too */
-	RECORD_USER = 1 << 2,	   /* only ticks in user mode count */
-	RECORD_NATIVE = 1 << 3,	   /* stacks of scripts keep the frames of their interpreter */
-	RECORD_CPUS = 1 << 4,	   /* samples have their CPU */
-	RECORD_WALL = 1 << 5,	   /* the threads' wall times */
-	RECORD_WAITS = 1 << 6,	   /* their waits; without windows */
-	RECORD_WINDOWS = 1 << 7,   /* RECORD_CUT will be sent */
-	RECORD_FLAGS = (1 << 8) - 1,
+	RECORD_FROM_EXEC = 1 << 0,  /* the process is to execute the program to record */
+	RECORD_INHERIT = 1 << 1,    /* child processes are recorded, too */
+	RECORD_USER = 1 << 2,	    /* only ticks in user mode count */
+	RECORD_NATIVE = 1 << 3,	    /* stacks of scripts keep the frames of their interpreter */
+	RECORD_CPUS = 1 << 4,	    /* samples have their CPU */
+	RECORD_WALL = 1 << 5,	    /* the threads' wall times */
+	RECORD_WAITS = 1 << 6,	    /* their waits; without windows */
+	RECORD_WINDOWS = 1 << 7,    /* RECORD_CUT will be sent */
+	RECORD_EVERY_WAIT = 1 << 8, /* version 2: waits have their times, however short */
+	RECORD_FLAGS = (1 << 9) - 1,
 };
 
 struct record_request {

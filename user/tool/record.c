@@ -73,16 +73,6 @@ static int parse_victim(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int parse_duration(const char *value, void *member, struct error *e)
-{
-	uint64_t duration;
-
-	if (number_parse_seconds(value, &duration) || !duration)
-		return error_set(e, 0, "-d takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
-	*(uint64_t *)member = duration;
-	return 0;
-}
-
 static int parse_scale(const char *value, void *member, struct error *e)
 {
 	uint64_t scale;
@@ -134,7 +124,7 @@ static const struct option_spec options[] = {
 	{ "container", 0, "NAME", "profile this container: its name, or the beginning of its ID",
 	  option_text, MEMBER(target.container) },
 	TOOL_SAMPLING_OPTIONS(struct record_options, target),
-	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
+	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", tool_option_duration,
 	  MEMBER(duration_ns) },
 	{ "output", 'o', "FILE",
 	  "write the profile to FILE, for some formats a directory; - is standard output",
@@ -701,12 +691,6 @@ static int run_record(int argc, char **argv)
 	o.naming.quiet = o.quiet;
 	service = service_path();
 	o.wall |= o.chains;
-	if (service && o.chains) {
-		error_set(&e, 0, "profild keeps no times of short waits for others");
-		error_hint(&e, "record --chains as root, or with CAP_BPF and CAP_PERFMON");
-		code = tool_fail(&e);
-		goto out;
-	}
 	if (!o.scale && !service && tool_asker(&o.target, &r.asker, &e)) {
 		code = tool_fail(&e);
 		goto out;

@@ -154,7 +154,8 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 		.flags = (command ? RECORD_FROM_EXEC : 0) | (o->inherit ? RECORD_INHERIT : 0) |
 			 (o->user ? RECORD_USER : 0) | (o->native ? RECORD_NATIVE : 0) |
 			 (o->cpus ? RECORD_CPUS : 0) | (o->wall ? RECORD_WALL : 0) |
-			 (o->waits ? RECORD_WAITS : 0) | (o->windows ? RECORD_WINDOWS : 0),
+			 (o->waits ? RECORD_WAITS : 0) | (o->windows ? RECORD_WINDOWS : 0) |
+			 (o->every_wait ? RECORD_EVERY_WAIT : 0),
 		.event = o->event,
 		.stacks = o->stacks,
 		.frequency = o->frequency,
@@ -180,6 +181,10 @@ int service_start(struct service *s, const char *path, const struct capture_opti
 	}
 	err = err ?: connect_to(s, path, e);
 	request.version = s->version;
+	if (!err && o->every_wait && s->version < 2) {
+		err = error_set(e, 0, "this profild keeps no times of short waits");
+		error_hint(e, "update it, and restart it: systemctl restart profil-record");
+	}
 	if (!err && message_send(s->socket, &request, sizeof(request), pidfds, opened, 0))
 		err = error_set(e, errno, "cannot send to profild");
 	while (opened)

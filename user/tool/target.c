@@ -89,6 +89,16 @@ int tool_option_frequency(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+int tool_option_duration(const char *value, void *member, struct error *e)
+{
+	uint64_t duration;
+
+	if (number_parse_seconds(value, &duration) || !duration)
+		return error_set(e, 0, "-d takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
+	*(uint64_t *)member = duration;
+	return 0;
+}
+
 void tool_list_events(char *text, size_t size)
 {
 	tool_list_words(capture_event_names, CAPTURE_EVENTS, text, size);
@@ -189,6 +199,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.is_interpreter = language_is_interpreter,
 		.unwind_mib = t->unwind_mib,
 		.native = t->native,
+		.waits_percent = 2,
 	};
 
 	if (!c.frequency && capture_has_rate(c.event))

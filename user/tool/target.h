@@ -95,6 +95,9 @@ int tool_option_event(const char *value, void *member, struct error *e);
 void tool_list_events(char *text, size_t size); /* what -e takes */
 int tool_option_call_graph(const char *value, void *member, struct error *e);
 
+/* The same for `uint64_t duration_ns`, of -d. */
+int tool_option_duration(const char *value, void *member, struct error *e);
+
 /* True if -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
 

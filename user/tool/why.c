@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "capture/capture.h"
+#include "cli/capabilities.h"
+#include "record/from_capture.h"
+#include "record/live_files.h"
 #include "report/why/why.h"
+#include "tool/recording.h"
+#include "tool/service.h"
+#include "tool/target.h"
 #include "tool/tool.h"
 
 /* Of what is printed. */
@@ -11,6 +21,7 @@
 
 struct why_command {
 	const char *thread, *process, *without;
+	uint64_t duration_ns; /* of a recording: 0: until Ctrl-C */
 	struct tool_view view;
 	struct tool_reading reading;
 };
@@ -20,6 +31,8 @@ static const struct option_spec options[] = {
 	  offsetof(struct why_command, thread) },
 	{ "pid", 'p', "PROCESS", "why all threads of processes did: a name or PID", option_text,
 	  offsetof(struct why_command, process) },
+	{ "duration", 'd', "SECONDS", "without FILE: record for SECONDS, not until Ctrl-C",
+	  tool_option_duration, offsetof(struct why_command, duration_ns) },
 	TOOL_TIME_OPTIONS(struct why_command, reading.query),
 	{ "percent", 0, "P", "sum up parts under P % of the whole (1)", tool_option_percent,
 	  offsetof(struct why_command, view.percent) },
@@ -33,9 +46,75 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* Prints it of a profile with waits. Returns an exit code, or -errno with e set. */
+/*
+ * Records what the threads of a target may wait for: the whole machine, or through profild its own
+ * processes, until o->duration_ns or a signal. name: of the target, in messages. Returns 0 or a
+ * negative errno with e set.
+ */
+static int record_now(const struct why_command *o, struct tool_target *t, const char *name,
+		      struct profile **p, struct error *e)
+{
+	const char *path = service_path(), *no_waits;
+	struct service service = { .socket = -1 };
+	struct recording r = { .duration_ns = o->duration_ns,
+			       .target = name,
+			       .quiet = o->reading.naming.quiet };
+	struct capture_options c;
+	int err;
+
+	if (path && !o->process) {
+		error_set_kind(e, ERROR_NOT_PERMITTED, 0,
+			       "you may not record: profild records your own processes for you, "
+			       "but not a thread");
+		error_hint(e, "profiltool why -p PROCESS");
+		return -ENOTSUP;
+	}
+	r.signals = recording_open_signals(e);
+	if (r.signals < 0)
+		return r.signals;
+	t->stacks = CAPTURE_STACKS_AUTO;
+	t->all = !path;
+	c = tool_capture_options(t);
+	c.wall = c.waits = c.every_wait = true;
+	if (path) {
+		r.service = &service;
+		err = service_start(&service, path, &c, 0, r.signals, e);
+		no_waits = *service.no_waits ? service.no_waits : NULL;
+	} else {
+		capabilities_raise();
+		err = tool_start_capture(&c, &r.capture, e);
+		no_waits = err ? NULL : capture_no_waits(r.capture);
+	}
+	if (!err && no_waits)
+		err = error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+				     "waits are not recorded, which needs Linux 5.18: %s",
+				     no_waits);
+	if (!err && !o->reading.naming.quiet)
+		tool_warn("recording %s%s", path ? "your processes through profild, at " : "",
+			  path ?: "the whole machine, for what it waits for");
+	err = err ?: recording_run(&r, e);
+	if (path) {
+		err = err ?: service_take(&service, true, p, e);
+		if (!err && live_files_open(*p))
+			err = error_no_memory(e);
+		service_close(&service);
+	} else {
+		err = err ?: capture_stop(r.capture, e) ?: profile_from_capture(r.capture, p, e);
+		capture_free(r.capture);
+		capabilities_lower();
+	}
+	err = err ?: tool_name(*p, &o->reading.naming, recording_signal_came, &r.signals, e);
+	recording_release_signals();
+	close(r.signals);
+	return err;
+}
+
+/*
+ * Prints it of a profile with waits. path: its name in messages; t: of a recording, or NULL.
+ * Returns an exit code, or -errno with e set.
+ */
 static int print_why(const struct why_command *o, const struct segments *s, const char *path,
-		     struct error *e)
+		     const struct tool_target *t, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&o->view);
 	const struct why_options why = {
@@ -46,79 +125,109 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 		.json = o->view.json,
 	};
 	const char *name = o->thread ?: o->process;
-	struct query_interval interval;
-	struct why_threads threads;
+	struct query_interval interval = { .asked = s->recorded };
+	struct why_threads threads = { 0 };
 	size_t turns = 1;
 	int err = why_select(s, name, !o->thread, &threads) ? error_no_memory(e) : 0;
 
+	/* A name of -p may be that of the program, or several. */
+	for (size_t i = 0, named = threads.count; t && !named && i < t->pid_count && !err; i++) {
+		char pid[16];
+
+		snprintf(pid, sizeof(pid), "%d", t->pids[i]);
+		err = why_select(s, pid, true, &threads) ? error_no_memory(e) : 0;
+	}
 	if (!err && !threads.count) {
 		err = error_set(e, 0, "%s has no %s \"%s\"", path, o->thread ? "thread" : "process",
 				name);
-		error_hint(e, "profiltool report --by %s %s lists them",
-			   o->thread ? "thread" : "process", path);
+		if (!t)
+			error_hint(e, "profiltool report --by %s %s lists them",
+				   o->thread ? "thread" : "process", path);
 	}
-	if (!err && query_has_interval(&o->reading.query)) {
+	if (!err && query_has_interval(&o->reading.query))
 		err = query_interval(&o->reading.query, &s->recorded, &interval, e);
-		if (!err && why_print_interval(s, &threads, &interval.asked, &why, stdout))
-			err = error_no_memory(e);
-	} else if (!err && why_print_turns(s, &threads, &why, &turns, stdout)) {
+	else if (!err && why_print_turns(s, &threads, &why, &turns, stdout))
 		err = error_no_memory(e);
+	if (!err && !turns) {
+		tool_flush();
+		tool_warn("%s: no thread of \"%s\" was idle twice, or began or ended: it has no "
+			  "turns%s",
+			  path, name,
+			  why.json ? "; --around TIME --for DURATION takes any interval"
+				   : ", and this is all of its time");
 	}
+	if (!err && (!turns ? !why.json : query_has_interval(&o->reading.query)) &&
+	    why_print_interval(s, &threads, &interval.asked, &why, stdout))
+		err = error_no_memory(e);
 	free(threads.list);
 	tool_flush();
-	if (err || turns)
-		return err;
-	tool_warn("%s: no thread of \"%s\" was idle twice, or began or ended: it has no turns; "
-		  "--around TIME --for DURATION takes any interval",
-		  path, name);
-	return EXIT_NO_SAMPLES;
+	return err ?: (turns || !why.json ? EXIT_DONE : EXIT_NO_SAMPLES);
 }
 
 static int run_why(int argc, char **argv)
 {
 	struct why_command o = { .view.percent = LEAST_PERCENT, .view.limit = SLOWEST_TURNS };
+	struct tool_target target = { 0 };
+	const char *path = "the recording";
 	struct tool_reading reading;
 	struct segments s = { 0 };
 	struct tool_inputs in;
 	struct profile *p = NULL;
 	struct error e;
 	int first, code = tool_options(&why_command, &o, argc, argv, false, &first);
-	int err;
+	bool live;
+	int err = 0;
 
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, NULL, &in);
-	if (in.count != 1 || !o.thread == !o.process)
-		return tool_misuse("profiltool why FILE {--thread THREAD | -p PROCESS} [--around "
-				   "TIME --for DURATION]",
+	live = !in.count && !query_has_interval(&o.reading.query);
+	if (!(live || in.count == 1) || !o.thread == !o.process || (in.count && o.duration_ns))
+		return tool_misuse("profiltool why {--thread THREAD | -p PROCESS} {FILE [--around "
+				   "TIME --for DURATION] | -d SECONDS}",
 				   "%s",
-				   in.count == 1 ? "why takes a thread, --thread, or a process, -p"
-						 : "why takes one profile");
-	reading = o.reading; /* the causes of an interval may be before it */
-	query_clear_interval(&reading.query);
-	err = tool_read_all(in.paths, 1, &reading, &p, &e);
+				   !o.thread == !o.process
+					   ? "why takes a thread, --thread, or a process, -p"
+				   : in.count == 1 ? "--duration is for a recording without FILE"
+						   : "why takes one profile");
+	if (live && o.process)
+		err = tool_option_pids(o.process, &target, &e)
+			      ?: tool_find_target(&target, o.reading.naming.quiet, &e);
+	if (live) {
+		err = err ?: record_now(&o, &target, o.thread ?: o.process, &p, &e);
+	} else {
+		path = in.paths[0];
+		reading = o.reading; /* the causes of an interval may be before it */
+		query_clear_interval(&reading.query);
+		err = tool_read_all(in.paths, 1, &reading, &p, &e);
+	}
 	if (!err && !p->waits.count) {
-		err = error_set(&e, 0, "%s does not have when threads waited", in.paths[0]);
+		err = error_set(&e, 0, "%s does not have when threads waited", path);
 		error_hint(&e, "profiltool record -a --chains -o FILE.pb.gz");
 	}
 	if (!err && !p->waits.complete)
 		tool_warn("%s: waits under 10 ms are summed up, and their wakers have no TID: "
 			  "record --chains keeps each",
-			  in.paths[0]);
+			  path);
 	if (!err && segments_make(p, &s))
 		err = error_no_memory(&e);
-	err = err ?: print_why(&o, &s, in.paths[0], &e);
-	code = err < 0 ? tool_fail(&e) : err ?: tool_done(p);
+	err = err ?: print_why(&o, &s, path, live ? &target : NULL, &e);
+	if (err < 0)
+		code = live && !p ? tool_refuse(&e) : tool_fail(&e);
+	else
+		code = err ?: tool_done(p);
 	segments_free(&s);
 	profile_free(p);
+	tool_target_free(&target);
 	return code;
 }
 
 const struct tool_command why_command = {
 	.name = "why",
-	.arguments = "{--thread THREAD | -p PROCESS} [OPTION...] FILE",
+	.records = true,
+	.arguments = "{--thread THREAD | -p PROCESS} [OPTION...] [FILE]",
 	.help = "Prints why a thread took so long: what the threads did that it waited for, and so "
-		"on.",
+		"on. Without FILE it records first, until -d or Ctrl-C.",
 	.purpose = TOOL_LOOK,
 	.summary = "why a moment, or the slowest turns, took so long",
 	.options = options,

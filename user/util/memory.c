@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "util/file.h"
 #include "util/number.h"
@@ -79,7 +80,12 @@ uint64_t memory_available_below(const char *root)
 
 uint64_t memory_available(void)
 {
-	return memory_available_below("");
+	uint64_t available = memory_available_below("");
+	struct rlimit space;
+
+	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < available)
+		available = space.rlim_cur; /* RLIM_INFINITY is the highest number */
+	return available;
 }
 
 void memory_offer(void)

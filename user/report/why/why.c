@@ -23,7 +23,8 @@ int why_select(const struct segments *s, const char *text, bool processes,
 	uint64_t number = 0;
 
 	number_parse(text, 1, UINT32_MAX, &number);
-	*threads = (struct why_threads){ calloc(s->thread_count + 1, sizeof(*threads->list)), 0 };
+	if (!threads->list)
+		threads->list = calloc(s->thread_count + 1, sizeof(*threads->list));
 	if (!threads->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->thread_count; i++) {
