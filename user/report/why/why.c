@@ -487,7 +487,9 @@ static int longest_first(const void *left, const void *right)
 
 	if (x != y)
 		return x > y ? -1 : 1;
-	return (a->when.since_ns > b->when.since_ns) - (a->when.since_ns < b->when.since_ns);
+	if (a->when.since_ns != b->when.since_ns)
+		return a->when.since_ns < b->when.since_ns ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
 /*
@@ -496,6 +498,7 @@ static int longest_first(const void *left, const void *right)
  */
 #define LIFE_SLACK_NS (10 * NS_PER_MS)
 
+/* By thread and time. */
 static int list_turns(const struct segments *s, const struct why_threads *threads,
 		      struct turn **turns, size_t *count)
 {
@@ -524,8 +527,6 @@ static int list_turns(const struct segments *s, const struct why_threads *thread
 			since_ns = is_end ? 0 : s->all[k].until_ns;
 		}
 	}
-	if (*count)
-		qsort(*turns, *count, sizeof(**turns), longest_first);
 	return 0;
 }
 
@@ -601,24 +602,32 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out)
 {
 	struct printer p = { .o = o, .out = out, .sums = 2 };
-	struct turn *turns;
+	struct turn *turns, *sorted;
 	struct chain c;
 	size_t slow;
 	int err = list_turns(s, threads, &turns, count);
 
 	err = chain_begin(&c, s, true) ?: err;
-	slow = *count < 100 ? *count > 0 : *count / 100;
-	for (size_t i = 0; i < *count && !err; i++) {
-		c.sums = i < slow ? 1U << 0 | 1U << SLOW : 1;
-		err = chain_add(&c, turns[i].thread, &turns[i].when);
+	sorted = err ? NULL : malloc((*count + 1) * sizeof(*sorted));
+	err = err || sorted ? err : -ENOMEM;
+	if (!err && *count) {
+		memcpy(sorted, turns, *count * sizeof(*turns));
+		qsort(sorted, *count, sizeof(*sorted), longest_first);
 	}
+	slow = *count < 100 ? *count > 0 : *count / 100;
+	/* The slowest first, in case it is too much; and in the order of time, as it is in memory.
+	 */
+	for (c.sums = 1U << 0 | 1U << SLOW; c.sums && !err; c.sums = c.sums >> SLOW)
+		for (size_t i = 0; i < *count && !err; i++)
+			if ((longest_first(&turns[i], &sorted[slow - 1]) <= 0) == (c.sums > 1))
+				err = chain_add(&c, turns[i].thread, &turns[i].when);
 	err = err ?: chain_end(&c, SLOW);
 	if (!err && o->json) {
-		err = print_turns_json(&c, turns, *count, slow, o, out);
+		err = print_turns_json(&c, sorted, *count, slow, o, out);
 	} else if (!err && *count) {
 		char title[64];
 
-		print_turns(&c, turns, *count, o->limit ?: *count, out);
+		print_turns(&c, sorted, *count, o->limit ?: *count, out);
 		fprintf(out, "\n%11s  %6s  %11s  %6s\n%11s  %6s  %11s  %6s\n", "slowest", "1 %",
 			"all turns", "", "ms", "%", "ms", "%");
 		p.c = &c;
@@ -632,5 +641,6 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 	}
 	chain_free(&c);
 	free(turns);
+	free(sorted);
 	return err;
 }
