@@ -357,6 +357,15 @@ static void end_described(const struct batch *b, struct described *d)
 }
 
 /*
+ * True if the profile has a name for an address: by a start, or a doubtful one. To find these again
+ * would take the call frame information of the whole file.
+ */
+static bool has_some_name(const struct batch *b, size_t i)
+{
+	return b->p->locations[b->addresses[i].location].line_count;
+}
+
+/*
  * Sets the names of all addresses: by symbols, else by the starts of their functions. A symbol
  * without a size, of assembly, names its own function, and not those without a symbol that follow.
  * An address that is in no known function gets the name of such an exported symbol before it with
@@ -377,6 +386,8 @@ static int name_addresses(struct batch *b, const struct cover *c, const struct e
 		if (!symbol || batch_is_named(b, i))
 			continue;
 		named = symbol->sized || b->addresses[i].address == symbol->start;
+		if (!named && b->exports_only && has_some_name(b, i))
+			continue;
 		if (!named)
 			err = find_described(b, &d, b->addresses[i].address, &function);
 		/* Only a table of all symbols says that there is a label within a function. */
@@ -400,7 +411,7 @@ static int name_addresses(struct batch *b, const struct cover *c, const struct e
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cfi_function *function = NULL;
 
-		if (!batch_is_named(b, i))
+		if (!batch_is_named(b, i) && !has_some_name(b, i))
 			err = find_described(b, &d, b->addresses[i].address, &function);
 		if (function && !err)
 			err = batch_name_by_start(b, i, function->start);
