@@ -98,9 +98,30 @@ sys.exit(not (j["turns"] >= 4 and j["slow_turns"] == 1 and j["max_ns"] == j["slo
 	j["median_ns"] <= j["p90_ns"] <= j["max_ns"] and sum(n["ns"] for n in whole) == j["turns_ns"] and
 	sum(n["slow_ns"] for n in whole) == j["slow_turns_ns"]))'
 }
+# shows FILE: report prints that time passed while the holder slept.
+shows() {
+	"$profiltool" report -q "$1" | grep -qE '^ *[1-9][0-9]* .* holder blocked: sleep, '
+}
 check "turns have their lengths, and are the sum of their parts" turns
 check "--limit prints as many" exits 0 "$profiltool" why -q -t back --limit 2 x.pb.gz
 check "the slowest ones" grep -cE '^ +[0-9.]+  20[0-9-]+ [0-9:.]+ UTC  back \([0-9]+\)$' out
+
+# --- A profile ---
+
+sums() {
+	"$profiltool" why -q -t back -o - -f folded x.pb.gz >back.folded && python3 -S -c '
+lines = [l.rsplit(" ", 1) for l in open("back.folded")]
+requests = [dict(w.split("=") for w in l.split()[3:]) for l in open("services.out") if l.startswith("request ")]
+def near(begin, measured):
+	ns, truth = sum(int(n) for l, n in lines if l.startswith(begin)), sum(int(r[measured]) for r in requests)
+	print(begin, ns, truth)
+	return abs(ns - truth) <= max(0.02 * truth, 10**6 * len(requests))
+assert near("back blocked: lock, woken by holder", "lock") and not [l for l, n in lines if l.startswith("back idle")]'
+}
+check "all blocked time as a profile: what its locks waited for" sums
+check "in any format" exits 0 "$profiltool" why -q -t back -o back.pb.gz x.pb.gz
+check "which others show" shows back.pb.gz
+check "a format without a file" exits 2 "$profiltool" why -q -t back -f folded x.pb.gz
 
 # --- Options ---
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/format.h"
 #include "profile/thread_state.h"
 #include "report/why/chain.h"
 #include "report/why/why.h"
@@ -508,6 +509,40 @@ static void test_many(void **state)
 	profile_free(p);
 }
 
+/* All blocked time as a profile: each stack is a way down the tree. */
+static void test_sum(void **state)
+{
+	const struct time_interval interval = { time_of(20), time_of(700) };
+	const struct format_options options = { 0 };
+	struct profile *p = record((const char *const[]){
+		"A 10+60 blocked lock B", "A 500+100 idle socket B", "A 650+100 blocked lock B",
+		"B 0+5 blocked pipe -", "B 30+20 blocked disk disk", "B 55 tick hold", NULL });
+	struct why_threads threads = { 0 };
+	struct profile *sum;
+	struct segments s;
+	struct error e;
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "A", false, &threads), 0);
+	assert_int_equal(why_sum(&s, &threads, &interval, &sum), 0);
+	profile_free(p);
+	assert_int_equal(profile_total(sum, "blocked"), 100000000);
+	assert_int_equal(format_folded.write(sum, &options, out, &e), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "A blocked: lock, woken by B;B on CPU;hold 80000000\n"));
+	assert_non_null(strstr(text, "A blocked: lock, woken by B;"
+				     "B blocked: disk, woken by interrupt: disk 20000000\n"));
+	assert_null(strstr(text, "idle"));
+	free(text);
+	free(threads.list);
+	profile_free(sum);
+	segments_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -518,7 +553,7 @@ int main(void)
 		cmocka_unit_test(test_convoy),	       cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_many),	       cmocka_unit_test(test_places),
-		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_lives),	       cmocka_unit_test(test_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "capture/capture.h"
 #include "cli/capabilities.h"
+#include "format/loss.h"
 #include "record/from_capture.h"
 #include "record/live_files.h"
 #include "report/why/why.h"
@@ -21,7 +22,8 @@
 
 struct why_command {
 	const char *thread, *process, *without;
-	uint64_t duration_ns; /* of a recording: 0: until Ctrl-C */
+	const char *output, *format; /* of the sum */
+	uint64_t duration_ns;	     /* of a recording: 0: until Ctrl-C */
 	struct tool_view view;
 	struct tool_reading reading;
 };
@@ -33,6 +35,10 @@ static const struct option_spec options[] = {
 	  offsetof(struct why_command, process) },
 	{ "duration", 'd', "SECONDS", "without FILE: record for SECONDS, not until Ctrl-C",
 	  tool_option_duration, offsetof(struct why_command, duration_ns) },
+	{ "output", 'o', "FILE", "write a profile of what all blocked time was for to FILE, or -",
+	  option_text, offsetof(struct why_command, output) },
+	{ "format", 'f', "FORMAT", "what to write; else by FILE's name: x.folded, x.pb.gz, ...",
+	  option_text, offsetof(struct why_command, format) },
 	TOOL_TIME_OPTIONS(struct why_command, reading.query),
 	{ "percent", 0, "P", "sum up parts under P % of the whole (1)", tool_option_percent,
 	  offsetof(struct why_command, view.percent) },
@@ -109,12 +115,29 @@ static int record_now(const struct why_command *o, struct tool_target *t, const 
 	return err;
 }
 
+/* Writes the sum of what the threads were blocked for. Returns 0 or -errno with e set. */
+static int write_sum(const struct why_command *o, const struct segments *s,
+		     const struct why_threads *threads, const struct time_interval *interval,
+		     const struct format *format, struct error *e)
+{
+	const struct format_options writing = { 0 };
+	struct profile *p = NULL;
+	int err = why_sum(s, threads, interval, &p) ? error_no_memory(e) : 0;
+
+	err = err ?: tool_write(p, format, &writing, o->output, e);
+	if (!err)
+		tool_warn_of_loss(p, loss_aspects(p), format, &writing, o->output,
+				  o->reading.naming.quiet);
+	profile_free(p);
+	return err;
+}
+
 /*
- * Prints it of a profile with waits. path: its name in messages; t: of a recording, or NULL.
- * Returns an exit code, or -errno with e set.
+ * Prints it of a profile with waits, or with `format` writes it. path: its name in messages; t: of
+ * a recording, or NULL. Returns an exit code, or -errno with e set.
  */
 static int print_why(const struct why_command *o, const struct segments *s, const char *path,
-		     const struct tool_target *t, struct error *e)
+		     const struct tool_target *t, const struct format *format, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&o->view);
 	const struct why_options why = {
@@ -146,7 +169,13 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 	}
 	if (!err && query_has_interval(&o->reading.query))
 		err = query_interval(&o->reading.query, &s->recorded, &interval, e);
-	else if (!err && why_print_turns(s, &threads, &why, &turns, stdout))
+	if (format) {
+		err = err ?: write_sum(o, s, &threads, &interval.asked, format, e);
+		free(threads.list);
+		return err;
+	}
+	if (!err && !query_has_interval(&o->reading.query) &&
+	    why_print_turns(s, &threads, &why, &turns, stdout))
 		err = error_no_memory(e);
 	if (!err && !turns) {
 		tool_flush();
@@ -169,6 +198,7 @@ static int run_why(int argc, char **argv)
 	struct why_command o = { .view.percent = LEAST_PERCENT, .view.limit = SLOWEST_TURNS };
 	struct tool_target target = { 0 };
 	const char *path = "the recording";
+	const struct format *format = NULL;
 	struct tool_reading reading;
 	struct segments s = { 0 };
 	struct tool_inputs in;
@@ -190,6 +220,13 @@ static int run_why(int argc, char **argv)
 					   ? "why takes a thread, --thread, or a process, -p"
 				   : in.count == 1 ? "--duration is for a recording without FILE"
 						   : "why takes one profile");
+	if (o.output || o.format) {
+		format = tool_output_format(o.format, o.output, &e);
+		if (format && !o.output)
+			error_usage(&e, "see profiltool why --help", "-f needs -o");
+		if (!format || !o.output || tool_check_output(format, o.output, &e))
+			return tool_fail(&e);
+	}
 	if (live && o.process)
 		err = tool_option_pids(o.process, &target, &e)
 			      ?: tool_find_target(&target, o.reading.naming.quiet, &e);
@@ -211,7 +248,7 @@ static int run_why(int argc, char **argv)
 			  path);
 	if (!err && segments_make(p, &s))
 		err = error_no_memory(&e);
-	err = err ?: print_why(&o, &s, path, live ? &target : NULL, &e);
+	err = err ?: print_why(&o, &s, path, live ? &target : NULL, format, &e);
 	if (err < 0)
 		code = live && !p ? tool_refuse(&e) : tool_fail(&e);
 	else

@@ -468,6 +468,77 @@ int why_print_interval(const struct segments *s, const struct why_threads *threa
 	return err;
 }
 
+/* --- A profile --- */
+
+/* Each node is a frame; a stack has what a node took without its children. */
+static int add_stacks(struct profile *p, const struct chain *c, uint32_t labels)
+{
+	uint32_t *frames = calloc(2 * c->count, sizeof(*frames)), *locations = frames + c->count;
+	int64_t *own_ns = calloc(c->count, sizeof(*own_ns));
+	int err = frames && own_ns ? 0 : -ENOMEM;
+
+	for (size_t i = 1; i < c->count && !err; i++) {
+		char *text = describe(c, &c->nodes[i]);
+
+		err = text ? profile_add_named_location(p, text, PROFILE_NONE, &locations[i])
+			   : -ENOMEM;
+		free(text);
+		own_ns[i] += (int64_t)c->nodes[i].ns[0];
+		own_ns[c->nodes[i].parent] -= (int64_t)c->nodes[i].ns[0];
+	}
+	for (size_t i = 1; i < c->count && !err; i++) {
+		uint32_t depth = 0;
+
+		for (uint32_t k = i; k; k = c->nodes[k].parent)
+			frames[depth++] = locations[k];
+		if (own_ns[i] > 0)
+			err = profile_add_sample(p, frames, depth, labels, &own_ns[i]);
+	}
+	free(frames);
+	free(own_ns);
+	return err;
+}
+
+int why_sum(const struct segments *s, const struct why_threads *threads,
+	    const struct time_interval *interval, struct profile **out)
+{
+	const struct profile_labels none = { .comm = "" };
+	struct profile *p = profile_new();
+	struct chain c;
+	uint32_t labels;
+	int err = chain_begin(&c, s, true);
+
+	err = err ?: (p ? 0 : -ENOMEM);
+	for (size_t i = 0; i < threads->count && !err; i++) {
+		const struct segment_thread *t = &s->threads[threads->list[i]];
+
+		for (size_t k = segments_after(s, threads->list[i], interval->since_ns);
+		     k < t->first + t->count && s->all[k].since_ns < interval->until_ns && !err;
+		     k++) {
+			struct time_interval part = { s->all[k].since_ns, s->all[k].until_ns };
+
+			if (part.since_ns < interval->since_ns)
+				part.since_ns = interval->since_ns;
+			if (part.until_ns > interval->until_ns)
+				part.until_ns = interval->until_ns;
+			if (segment_kind(s, &s->all[k])->state == THREAD_BLOCKED)
+				err = chain_add(&c, threads->list[i], &part);
+		}
+	}
+	err = err ?: chain_end(&c, 0);
+	err = err ?: profile_add_value_type(p, "blocked", "nanoseconds");
+	err = err ?: profile_add_labels(p, &none, &labels);
+	err = err ?: add_stacks(p, &c, labels);
+	if (!err) {
+		p->time_ns = interval->since_ns;
+		p->duration_ns = interval->until_ns - interval->since_ns;
+		err = profile_string(p, s->p->host, &p->host);
+	}
+	chain_free(&c);
+	*out = p;
+	return err;
+}
+
 /* --- Turns --- */
 
 struct turn {

@@ -49,6 +49,15 @@ int why_print_interval(const struct segments *s, const struct why_threads *threa
 		       FILE *out);
 
 /*
+ * Sets *p to a profile of the time in which the threads were blocked in an interval, one value in
+ * nanoseconds: each stack is a way down the tree, its root a thread that was blocked, its leaf what
+ * it was blocked for in the end. Threads of one name are one. Returns 0 or -ENOMEM; the caller
+ * calls profile_free().
+ */
+int why_sum(const struct segments *s, const struct why_threads *threads,
+	    const struct time_interval *interval, struct profile **p);
+
+/*
  * Prints how long turns took, when the slowest were, and of what the slowest 1 % consist beside all
  * of them. A turn is the time of a thread from the end of an idle wait to the begin of the next.
  * *count receives how many there were; with 0, only JSON is printed.
