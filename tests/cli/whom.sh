@@ -26,7 +26,7 @@ three=$pid
 finds() {
 	local text=$1
 	shift
-	exits 0 timeout 60 "$profiltool" record -F 999 -d 1 "$@" && says "$text"
+	exits 0 timeout 60 "$profiltool" record -F 999 -d 0.3 "$@" && says "$text"
 }
 
 check "-p NAME: all that run it" finds "\"$name\" is 2 processes: $one, $two" -p "$name"
@@ -34,25 +34,25 @@ check "-p NAME: they are the target" says "$name (PID $one) and 1 more: "
 check "-p of a name that the kernel cuts" finds "\"$long\" is process $three" -p "$long"
 check "-p of that name as ps shows it" finds "\"${long:0:15}\" is process $three" -p "${long:0:15}"
 check "-p NAME,PID" finds "and 2 more" -p "$name,$three"
-check "-p NAME -q reports nothing" exits 0 "$profiltool" record -q -F 999 -d 1 -p "$name"
+check "-p NAME -q reports nothing" exits 0 "$profiltool" record -q -F 999 -d 0.3 -p "$name"
 # What a busy machine is a reason for is said with -q, too.
 check "-p NAME -q reports nothing: it does not" bash -c '! grep -F "$1" "$2"' - "$name" "$work/err"
 # Debian's php-fpm is php-fpm8.2: the version is taken if only one is there.
 version=v$$of
 cp "$work/$name" "$work/${version}8.2"
-start_ready "$work/${version}8.2" 1 0 stay
+start_ready "$work/${version}8.2" 1 0 stay lazier
 check "-p NAME without its version" finds "\"${version}8.2\" is process $pid" -p "$version"
 cp "$work/$name" "$work/$version-9"
-start_ready "$work/$version-9" 1 0 stay
+start_ready "$work/$version-9" 1 0 stay lazier
 check "-p NAME without its version: two are there" exits 1 "$profiltool" record -p "$version" -d 1
 check "-p NAME without its version: two are there: the hint is an option" says "-p $version"
 check "--pgrep: command lines" finds "\"whom-of-$$.*lazier\" is process $three" --pgrep "whom-of-$$.*lazier"
 check "--pgrep: a word of it" finds "is process $two" --pgrep "^[^ ]*/$name .*one-of-a[-]kind"
 check "--pgrep with -p: both" finds "and 1 more" --pgrep "$work/$name .*kin[d]" -p "$three"
 check "--pgrep: not the shell that starts profiltool" exits 0 \
-	sh -c "'$profiltool' record -F 999 -d 1 --pgrep '$work/$name .*kind' ; true"
+	sh -c "'$profiltool' record -F 999 -d 0.3 --pgrep '$work/$name .*kind' ; true"
 check "--pgrep: not the shell that starts profiltool: one process" says "is process $two"
-check "top -p NAME" exits 0 "$profiltool" top -p "$name" --tables 1 -d 2
+check "top -p NAME" exits 0 "$profiltool" top -p "$name" --tables 1 -d 0.5
 check "top -p NAME: reported" says "\"$name\" is 2 processes: $one, $two"
 
 # --- Titles ---
@@ -148,7 +148,7 @@ check "-u: all samples and the wall time are this user's" json \
 	"[r['user'] for r in j['rows']] == ['$mine'] and j['rows'][0]['wall']['wall_ns'] > 0" "$work/user.by"
 check "report -u: all of them" says "have 100.00 % of the"
 check "report -u of another" exits 4 "$profiltool" report -u $others "$work/user.pb.gz"
-check "top -u" exits 0 "$profiltool" top -u $others --tables 1 -d 2
+check "top -u" exits 0 "$profiltool" top -u $others --tables 1 -d 0.5
 check "top -u: its name" grep -qF "user $others" "$work/out"
 check "top -u FILE" exits 0 "$profiltool" top -u $mine --by user --tables 1 "$work/user.pb.gz"
 stop "$alien"
@@ -269,7 +269,7 @@ done
 check "--container: kubernetes', with another engine" is_container indexer "$kubernetes"
 check "--container: the beginning of an ID" exits 4 "$profiltool" record -d 0.1 --container "${nameless:0:12}"
 check "--container: the beginning of an ID: the whole" says "no tick fell into container $nameless"
-check "record --container: docker's" exits 0 engines "$profiltool" record -F 999 -d 1 --container shop -o "$work/shop.pb.gz"
+check "record --container: docker's" exits 0 engines "$profiltool" record -F 999 -d 0.3 --container shop -o "$work/shop.pb.gz"
 check "record --container: docker's: its ID" says "container shop (${docker:0:12}): "
 check "report --container" exits 0 engines "$profiltool" report --container shop "$work/shop.pb.gz"
 check "report --container: all samples" says "have 100.00 % of the samples"
@@ -281,11 +281,11 @@ check "report --by container: name and ID" grep -qE " shop \(${docker:0:12}\)\$"
 "$profiltool" report --by container --json "$work/shop.pb.gz" >"$work/shop.json" 2>"$work/err"
 check "report --by container: JSON has both" json \
 	"[(r['container'], r['container_name']) for r in j['rows']] == [('$docker', 'shop')]" "$work/shop.json"
-check "top --container" exits 0 engines "$profiltool" top --container shop --tables 1 -d 2 --by container
+check "top --container" exits 0 engines "$profiltool" top --container shop --tables 1 -d 0.5 --by container
 check "top --container: its name and ID" grep -qF "shop (${docker:0:12})" "$work/out"
-check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 1 --unit "$unit"
+check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 0.3 --unit "$unit"
 check "record --unit, without .service: its name" says "unit $unit.service: "
-check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 2
+check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 0.5
 check "top --unit: its name" grep -qF "unit $unit.service" "$work/out"
 
 mkdir "$group/$unit-x.service"
