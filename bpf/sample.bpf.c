@@ -217,6 +217,7 @@ int knows_waiting(void *ctx)
 }
 
 #include "waits.h" /* uses get_frames() */
+#include "calls.h"
 
 /*
  * --- A user, or control groups ---

@@ -229,7 +229,8 @@ struct wait_counters {
 	unsigned long long timed_ns;	 /* the sum of their run times, and of wake-ups */
 	unsigned long long wakes_lost;	 /* waits that ended by a known waker: no room for it */
 	unsigned long long records_lost; /* waits that are in the sums alone: the ring was full */
-	unsigned long long unused[7];
+	unsigned long long calls_lost;	 /* calls of a function that are in no record: call.h */
+	unsigned long long unused[6];
 };
 
 #endif

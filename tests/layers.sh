@@ -161,7 +161,7 @@ rule_reserved() {
 include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/capture/waits.c
 	user/format/format.c
 	user/script/php.c
-	user/symbol/elf.c user/symbol/file_cache.c user/symbol/parser.c user/symbol/symbol.c'
+	user/symbol/elf.c user/symbol/entry.c user/symbol/file_cache.c user/symbol/parser.c user/symbol/symbol.c'
 
 # subdirectory_of FILE: sets $subdirectory; empty: the file is in none.
 subdirectory_of() {

@@ -10,7 +10,7 @@ cd "$work" || exit
 
 record() {
 	begin services "$progs/services"
-	record_begin services record --chains -q -o x.pb.gz -p "$(pgrep -P "$pid" -d ,),$pid"
+	record_begin services record --chains --span request -q -o x.pb.gz -p "$(pgrep -P "$pid" -d ,),$pid"
 	send_line services go
 	wait "$pid"
 	wait "$recorder"
@@ -122,6 +122,33 @@ check "all blocked time as a profile: what its locks waited for" sums
 check "in any format" exits 0 "$profiltool" why -q -t back -o back.pb.gz x.pb.gz
 check "which others show" shows back.pb.gz
 check "a format without a file" exits 2 "$profiltool" why -q -t back -f folded x.pb.gz
+
+# --- Calls ---
+
+# Each request of the client is a call of this function.
+calls() {
+	"$profiltool" why -q --json --limit 0 --span request x.pb.gz >calls.json && python3 -S -c '
+import json
+j = json.load(open("calls.json"))
+made = sorted(tuple(int(w) for w in l.split()[1:3]) for l in open("services.out") if l.startswith("request "))
+seen = sorted((c["since_ns"], c["ns"], c["name"]) for c in j["slowest"])
+print(made, seen)
+assert j["span"] == "request" and j["turns"] == len(seen) == len(made) == 5
+assert all(abs(ns - (end - begin)) <= max(0.02 * (end - begin), 10**6) and name == "client"
+	for (begin, end), (_, ns, name) in zip(made, seen))
+assert sum(n["ns"] for n in j["tree"] if n["depth"] == 0) == j["turns_ns"] == sum(ns for _, ns, _ in seen)'
+}
+check "calls of a function took as long as it measured" calls
+merged_calls() {
+	"$profiltool" merge -q -o twice.pb.gz x.pb.gz x.pb.gz && "$profiltool" why -q --span request twice.pb.gz >twice &&
+		grep -q "^10 calls of request: " twice
+}
+check "merged with itself, a recording has each call twice" merged_calls
+check "a function whose calls were not recorded" exits 4 "$profiltool" why -q --span main x.pb.gz
+check "which is said" grep -q 'no call of "main"' err
+check "no recording of a function that is not there" exits 1 "$profiltool" record --chains --span "$progs/services:no_such" \
+	-q -o y.pb.gz -a -d 0.1
+check "which says why" grep -q 'services has no function "no_such": it may be inlined' err
 
 # --- Options ---
 

@@ -177,6 +177,25 @@ static void front(int fd, int next)
 	}
 }
 
+static __attribute__((noinline)) void request(int fd, uint64_t to_epoch)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), end, own = own_clock(), asks;
+	struct measures m;
+
+	burn(2 * MS);
+	asks = own_clock();
+	give(fd, "r", 1);
+	take(fd, &m, sizeof(m));
+	own = asks - own;
+	end = clock_ns(CLOCK_MONOTONIC);
+	printf("request %llu %llu client=%llu front=%llu ask=%llu back=%llu lock=%llu "
+	       "sleep=%llu hold=%llu\n",
+	       (unsigned long long)(begin + to_epoch), (unsigned long long)(end + to_epoch),
+	       (unsigned long long)own, (unsigned long long)m.front, (unsigned long long)m.ask,
+	       (unsigned long long)m.back, (unsigned long long)m.lock, (unsigned long long)m.sleep,
+	       (unsigned long long)m.hold);
+}
+
 int main(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -209,23 +228,7 @@ int main(void)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 2;
-	for (int i = 0; i < REQUESTS; i++) {
-		uint64_t begin = clock_ns(CLOCK_MONOTONIC), end, own = own_clock(), asks;
-		struct measures m;
-
-		burn(2 * MS);
-		asks = own_clock();
-		give(pair[0], "r", 1);
-		take(pair[0], &m, sizeof(m));
-		own = asks - own;
-		end = clock_ns(CLOCK_MONOTONIC);
-		printf("request %llu %llu client=%llu front=%llu ask=%llu back=%llu lock=%llu "
-		       "sleep=%llu hold=%llu\n",
-		       (unsigned long long)(begin + to_epoch), (unsigned long long)(end + to_epoch),
-		       (unsigned long long)own, (unsigned long long)m.front,
-		       (unsigned long long)m.ask, (unsigned long long)m.back,
-		       (unsigned long long)m.lock, (unsigned long long)m.sleep,
-		       (unsigned long long)m.hold);
-	}
+	for (int i = 0; i < REQUESTS; i++)
+		request(pair[0], to_epoch);
 	return 0;
 }

@@ -234,8 +234,9 @@ static void read_times(void **state)
 	bytes_free(&b);
 }
 
-/* A file whose two samples have the value 70 and 7 of "wall", and these bytes for their waits. */
-static struct bytes file_with_waits(const uint8_t *waits, size_t size)
+/* A file whose two samples have the value 70 and 7 of this type, and these bytes in this field. */
+static struct bytes file_with_waits(const char *type, enum pprof_field field, const uint8_t *waits,
+				    size_t size)
 {
 	struct bytes b = { 0 };
 
@@ -245,21 +246,21 @@ static struct bytes file_with_waits(const uint8_t *waits, size_t size)
 	MESSAGE(&b, LOCATION, 1, 40, 3, 0x401000);
 	MESSAGE(&b, LOCATION, 1, 41, 3, 0x402000);
 	add_text(&b, STRING, "");
-	add_text(&b, STRING, "wall");
+	add_text(&b, STRING, type);
 	add_text(&b, STRING, "nanoseconds");
-	add_varint(&b, PPROF_WAITS << 3 | 2);
+	add_varint(&b, field << 3 | 2);
 	add_varint(&b, size);
 	bytes_add(&b, waits, size);
 	return b;
 }
 
-#define CHECK_BAD_WAITS(reason, ...)                                    \
-	do {                                                            \
-		const uint8_t waits[] = { __VA_ARGS__ };                \
-		struct bytes b = file_with_waits(waits, sizeof(waits)); \
-                                                                        \
-		read_bad(pprof, &b, reason);                            \
-		bytes_free(&b);                                         \
+#define CHECK_BAD_WAITS(reason, ...)                                                         \
+	do {                                                                                 \
+		const uint8_t waits[] = { __VA_ARGS__ };                                     \
+		struct bytes b = file_with_waits("wall", PPROF_WAITS, waits, sizeof(waits)); \
+                                                                                             \
+		read_bad(pprof, &b, reason);                                                 \
+		bytes_free(&b);                                                              \
 	} while (0)
 
 /* The unit, the latest end and the number; begins, lengths and samples. */
@@ -303,7 +304,7 @@ static void read_waits(void **state)
 {
 	/* From 50 on for 20, and for 7 of the other sample; from 1000 on for 50. */
 	static const uint8_t waits[] = { 1, 0xe9, 0x08, 3, 50, 0, 0xb6, 0x07, 20, 7, 50, 1, 2, 1 };
-	struct bytes b = file_with_waits(waits, sizeof(waits));
+	struct bytes b = file_with_waits("wall", PPROF_WAITS, waits, sizeof(waits));
 	struct profile *p = profile_new();
 
 	(void)state;
@@ -316,6 +317,33 @@ static void read_waits(void **state)
 	assert_int_equal(p->waits.waits[2].since_ns, 1000);
 	assert_int_equal(p->waits.waits[2].length_ns, 50);
 	profile_free(p);
+	bytes_free(&b);
+}
+
+/* Of calls, in the same way. */
+static void read_calls(void **state)
+{
+	static const uint8_t calls[] = { 1, 100, 2, 50, 1, 20, 7, 1, 2 },
+			     longer[] = { 1, 100, 1, 50, 8, 2 };
+	struct bytes b = file_with_waits("span", PPROF_CALLS, calls, sizeof(calls));
+	struct profile *p = profile_new();
+
+	(void)state;
+	assert_int_equal(read_salvage(&b, b.size, p), 0);
+	assert_false(p->salvaged);
+	assert_int_equal(p->waits.count, 0);
+	assert_int_equal(p->calls.count, 2);
+	assert_int_equal(p->calls.waits[0].since_ns, 50);
+	assert_int_equal(p->calls.waits[0].length_ns, 20);
+	assert_int_equal(p->calls.waits[1].since_ns, 51);
+	assert_int_equal(p->calls.waits[1].sample, 1);
+	profile_free(p);
+	bytes_free(&b);
+	b = file_with_waits("span", PPROF_CALLS, longer, sizeof(longer));
+	read_bad(pprof, &b, "longer calls than its value");
+	bytes_free(&b);
+	b = file_with_waits("wall", PPROF_CALLS, calls, sizeof(calls));
+	read_bad(pprof, &b, "there are times of calls, but no value \"span\"");
 	bytes_free(&b);
 }
 
@@ -599,6 +627,7 @@ int main(void)
 		cmocka_unit_test(read_times),
 		cmocka_unit_test(reject_bad_waits),
 		cmocka_unit_test(read_waits),
+		cmocka_unit_test(read_calls),
 		cmocka_unit_test(reject_bad_times),
 		cmocka_unit_test(reject_truncated),
 		cmocka_unit_test(not_of_this_format),

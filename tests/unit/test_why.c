@@ -44,6 +44,7 @@ static uint64_t time_of(double ms)
  *	A 10+20 blocked poll timer	an interrupt woke it; -: nobody is known
  *	A 30+5 runnable 1		it then got CPU 1; -: unknown
  *	A 12 tick burn			at 12 ms it was in burn
+ *	A 10+20 call f			it called f then
  *	A wall 100 40			it lived for 100 ms, of which it was on a CPU for 40
  *	A 750+0 blocked lock -		it was blocked for 750 ms, it is unknown when
  */
@@ -55,7 +56,7 @@ static void add_event(struct profile *p, const char *event)
 	struct profile_labels labels = { .pid = 1, .tag_count = 0, .tags = tags };
 	double since, length = 0;
 	uint32_t frames[8], depth = 1, sample, number;
-	int64_t values[3] = { 0 };
+	int64_t values[4] = { 0 };
 	char *place;
 
 	assert_true(sscanf(event, "%15s %31s %31s %63s %31s", thread, what, state, reason, waker) >=
@@ -78,6 +79,17 @@ static void add_event(struct profile *p, const char *event)
 		assert_int_equal(profile_add_labels(p, &labels, &number), 0);
 		assert_int_equal(profile_sample(p, frames, 1, number, &sample), 0);
 		assert_int_equal(tick_list_add(&p->ticks, sample, time_of(since)), 0);
+		return;
+	}
+	if (strcmp(state, "call") == 0) {
+		frames[0] = location_of(p, reason);
+		values[3] = (int64_t)(length * 1e6);
+		assert_int_equal(profile_add_labels(p, &labels, &number), 0);
+		assert_int_equal(profile_add_sample(p, frames, 1, number, values), 0);
+		assert_int_equal(profile_sample(p, frames, 1, number, &sample), 0);
+		assert_int_equal(
+			wait_list_add(&p->calls, sample, time_of(since), values[3], WAIT_NO_CPU),
+			0);
 		return;
 	}
 	place = strchr(reason, '@');
@@ -122,6 +134,7 @@ static struct profile *record(const char *const *events)
 	p->waits.complete = true;
 	assert_int_equal(profile_add_clock(p, NS_PER_MS), 0);
 	assert_int_equal(profile_add_sum(p, PROFILE_SUM_WALL), 0);
+	assert_int_equal(profile_add_sum(p, PROFILE_SUM_SPAN), 0);
 	while (*events)
 		add_event(p, *events++);
 	return p;
@@ -427,6 +440,30 @@ static void test_lives(void **state)
 	profile_free(p);
 }
 
+/* What why prints of the turns of process 1. */
+static void check_turns(const char *const *events, const struct why_options *options, size_t turns,
+			const char *expected)
+{
+	struct profile *p = record(events);
+	struct why_threads threads = { 0 };
+	struct segments s;
+	size_t size, count;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	setenv("TZ", "UTC", 1);
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "1", true, &threads), 0);
+	assert_int_equal(why_print_turns(&s, &threads, options, &count, out), 0);
+	fclose(out);
+	assert_int_equal(count, turns);
+	assert_string_equal(text, expected);
+	free(text);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
+}
+
 /* Turns are between idle waits. The slowest has a wait for a disk that the others have not. */
 static void test_turns(void **state)
 {
@@ -442,39 +479,54 @@ static void test_turns(void **state)
 		NULL,
 	};
 	const struct why_options options = { .percent = 1, .limit = 2, .without = "disk" };
-	struct profile *p = record(events);
-	struct why_threads threads = { 0 };
-	struct segments s;
-	size_t size, count;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	setenv("TZ", "UTC", 1);
-	assert_int_equal(segments_make(p, &s), 0);
-	assert_int_equal(why_select(&s, "1", true, &threads), 0);
-	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
-	fclose(out);
-	assert_int_equal(count, 4);
-	assert_string_equal(text,
-			    "4 turns: median 1.000 ms, 90 % 70.000 ms, 99 % 70.000 ms, 99.9 "
-			    "% 70.000 ms, longest 70.000 ms\n"
-			    "\n"
-			    "         ms  from                         thread\n"
-			    "     70.000  2001-09-09 01:46:40.050 UTC  A (65)\n"
-			    "     10.000  2001-09-09 01:46:40.010 UTC  A (65)\n"
-			    "\n"
-			    "    slowest     1 %    all turns        \n"
-			    "         ms       %           ms       %\n"
-			    "     70.000  100.00       20.500  100.00  a turn, on average\n"
-			    "     50.000   71.43       12.500   60.98    A blocked: disk, "
-			    "woken by interrupt: disk\n"
-			    "     20.000   28.57        8.000   39.02    A on CPU\n"
-			    "     20.000   28.57        8.000   39.02  without disk, at best\n");
-	free(text);
-	free(threads.list);
-	segments_free(&s);
-	profile_free(p);
+	check_turns(events, &options, 4,
+		    "4 turns: median 1.000 ms, 90 % 70.000 ms, 99 % 70.000 ms, 99.9 "
+		    "% 70.000 ms, longest 70.000 ms\n"
+		    "\n"
+		    "         ms  from                         thread\n"
+		    "     70.000  2001-09-09 01:46:40.050 UTC  A (65)\n"
+		    "     10.000  2001-09-09 01:46:40.010 UTC  A (65)\n"
+		    "\n"
+		    "    slowest     1 %    all turns        \n"
+		    "         ms       %           ms       %\n"
+		    "     70.000  100.00       20.500  100.00  a turn, on average\n"
+		    "     50.000   71.43       12.500   60.98    A blocked: disk, "
+		    "woken by interrupt: disk\n"
+		    "     20.000   28.57        8.000   39.02    A on CPU\n"
+		    "     20.000   28.57        8.000   39.02  without disk, at best\n");
+}
+
+/* Calls of one function, by two threads: with or without its parameters, but not another's. */
+static void test_calls(void **state)
+{
+	static const char *const events[] = {
+		"A 10+20 call f(int)",	     "A 15+10 blocked lock B",
+		"A 40+10 call f(int)",	     "B 12+40 call f(int)",
+		"B 30+20 blocked disk disk", "A 60+30 call ff",
+		"B 100+1 blocked pipe -",    NULL,
+	};
+	const struct why_options options = { .percent = 1, .limit = 2, .span = "f" };
+
+	(void)state;
+	check_turns(events, &options, 3,
+		    "3 calls of f: median 20.000 ms, 90 % 40.000 ms, 99 % 40.000 ms, 99.9 "
+		    "% 40.000 ms, longest 40.000 ms\n"
+		    "\n"
+		    "         ms  from                         thread\n"
+		    "     40.000  2001-09-09 01:46:40.012 UTC  B (66)\n"
+		    "     20.000  2001-09-09 01:46:40.010 UTC  A (65)\n"
+		    "\n"
+		    "    slowest     1 %    all calls        \n"
+		    "         ms       %           ms       %\n"
+		    "     40.000  100.00       23.333  100.00  a call, on average\n"
+		    "     20.000   50.00        6.667   28.57    B on CPU\n"
+		    "     20.000   50.00        6.667   28.57    B blocked: disk, "
+		    "woken by interrupt: disk\n"
+		    "      0.000    0.00        6.667   28.57    A on CPU\n"
+		    "      0.000    0.00        3.333   14.29    A blocked: lock, woken by B\n"
+		    "      0.000    0.00        3.333   14.29      B on CPU\n");
 }
 
 /*
@@ -554,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_many),	       cmocka_unit_test(test_places),
 		cmocka_unit_test(test_lives),	       cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,8 @@ static int begin_account(struct capture *c, struct error *e)
 	if (!err && c->options.waits)
 		err = waits_begin(&c->sample.waits, wall_clock_offset(&c->wall),
 				  has_unwind(c) ? &c->unwind : NULL, e);
+	if (!err && c->options.calls)
+		err = calls_attach(&c->sample.calls, c->sample.bpf, c->options.calls, e);
 	return err;
 }
 
@@ -396,6 +398,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.windows = c->options.windows,
 		.waits = c->options.waits,
 		.every_wait = c->options.every_wait,
+		.calls = c->options.calls,
 		.waits_percent = c->options.waits_percent,
 		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
@@ -481,8 +484,11 @@ static int load_sample(struct capture *c, struct error *e)
 		snprintf(c->no_waits, sizeof(c->no_waits), "BPF programs have no loops here");
 		c->options.waits = c->options.every_wait = false;
 	}
+	if (c->options.calls && !c->options.waits)
+		return error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+				      "calls of a function cannot be recorded: %s", c->no_waits);
 	err = load_sample_as_asked(c, e);
-	if (err && c->options.waits && e->kind == ERROR_KERNEL_LACKS) {
+	if (err && c->options.waits && !c->options.calls && e->kind == ERROR_KERNEL_LACKS) {
 		snprintf(c->no_waits, sizeof(c->no_waits), "%.255s", e->what);
 		c->options.waits = c->options.every_wait = false;
 		err = load_sample_again(c, e);
@@ -746,6 +752,7 @@ static int take_window(struct capture *c)
 		err = waits_take(&c->sample.waits, c->sample.arena, blocked_ns, &c->waits,
 				 &c->wakers)
 			      ?: counts_group_waits(&c->waits)
+			      ?: counts_group_waits(&c->sample.calls.counts)
 			      ?: counts_group_ticks(&c->wakers);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
@@ -775,6 +782,8 @@ int capture_cut(struct capture *c, struct error *e)
 	 */
 	if (c->stopped && c->options.waits)
 		err = waits_stop(&c->sample.waits, wall_clock_offset(&c->wall), e);
+	if (c->stopped)
+		calls_stop(&c->sample.calls);
 	if (!err && c->options.wall)
 		err = wall_look(&c->wall, e);
 	if (err)
@@ -967,6 +976,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		totals->waits_cost_ns = waits.timed_ns * WAIT_TIMED_PART;
 		totals->wakers_lost = waits.wakes_lost;
 		totals->wait_times_lost = waits.records_lost;
+		totals->calls_lost = waits.calls_lost + c->sample.calls.lost;
 	}
 	totals->kernel = kernel;
 	totals->excluded = sum->excluded;
@@ -1091,6 +1101,7 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 		[CAPTURE_TICKS] = &c->counts,
 		[CAPTURE_WAITS] = &c->waits,
 		[CAPTURE_WAKERS] = &c->wakers,
+		[CAPTURE_CALLS] = &c->sample.calls.counts,
 	};
 	/* The records of an earlier window that were lost have been read again. */
 	bool incomplete = c->account.mapping_records_lost ||

@@ -88,6 +88,12 @@ enum capture_victim {
 
 struct language_code; /* bpf/script/language.h */
 
+/* A function of a program or library. */
+struct capture_function {
+	int file;	 /* open for reading */
+	uint64_t offset; /* of the function in it */
+};
+
 struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
@@ -118,8 +124,10 @@ struct capture_options {
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
 	bool waits;	 /* also of threads, by stack and reason; with stacks, without windows */
 	bool every_wait; /* waits have their times, also short ones */
-	bool origins;	 /* samples have the control group and the title of their process */
-	bool cpus;	 /* and the CPU */
+	/* Its calls are recorded, with waits; valid until capture_start() ends. NULL: none. */
+	const struct capture_function *calls;
+	bool origins; /* samples have the control group and the title of their process */
+	bool cpus;    /* and the CPU */
 	/*
 	 * On behalf of the calling user, who has no right to more: only while the processes are
 	 * this user's, as bpf/owner.h has it. No frame of the kernel, nor the name of another
@@ -352,7 +360,8 @@ struct capture_frame {
 enum capture_kind {
 	CAPTURE_TICKS,
 	CAPTURE_WAITS,
-	CAPTURE_WAKERS
+	CAPTURE_WAKERS,
+	CAPTURE_CALLS, /* its `waits`: how many, and when */
 };
 
 struct capture_ticks {

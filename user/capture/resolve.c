@@ -272,6 +272,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		};
 		break;
 	case CAPTURE_WAITS:
+	case CAPTURE_CALLS:
 		out.waits = (struct capture_waits){
 			.reason = sample->cpu & WAIT_REASON_MASK,
 			.role = wait_role_of(sample->cpu),

@@ -247,6 +247,7 @@ static int choose_maps(struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_rings, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
+	calls_choose(bpf, settings->calls);
 	err = prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	if (settings->waits)
 		err = err
@@ -335,6 +336,12 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring),
 					settings->stacks ? take_ring_stack : take_ring_sample,
 					counts, NULL);
+	if (sample->ring && settings->calls) {
+		err = ring_buffer__add(sample->ring, bpf_map__fd(bpf->maps.call_ring), calls_take,
+				       &sample->calls);
+		if (err)
+			return program_out_of(e, -err, "cannot map the calls of a function");
+	}
 	if (settings->stacks) {
 		sample->stacks = program_map(bpf->maps.stacks);
 		sample->arena = program_map(bpf->maps.arena);
@@ -363,6 +370,7 @@ void sample_program_free(struct sample_program *sample)
 		program_unmap(bpf->maps.times, sample->times);
 		waits_free(&sample->waits, bpf);
 	}
+	calls_free(&sample->calls);
 	tick_list_free(&sample->slots);
 	kernel_types_close(&sample->types);
 	program_barrier_close(&sample->barrier);

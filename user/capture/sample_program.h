@@ -3,6 +3,7 @@
 #define PROFIL_CAPTURE_SAMPLE_PROGRAM_H
 
 #include "bpf/sample.h"
+#include "capture/calls.h"
 #include "capture/counts.h"
 #include "capture/program.h"
 #include "capture/tick.h"
@@ -33,6 +34,7 @@ struct sample_settings {
 	bool windows;	 /* ticks go on when one ends: there are two banks of each table */
 	bool waits;	 /* of threads are recorded, too: with `stacks`, one window */
 	bool every_wait; /* with waits: each has its time */
+	bool calls;	 /* with waits: of a function are recorded, too */
 	unsigned int waits_percent; /* see struct capture_options */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */
@@ -62,6 +64,7 @@ struct sample_program {
 	uint64_t no_room;		  /* times that did not get any */
 	uint64_t times_lost;		  /* up to the last window */
 	struct waits waits;
+	struct calls calls;
 	struct program_barrier barrier;
 	size_t cpu_count;
 	struct ring_buffer *ring;

@@ -627,6 +627,7 @@ struct wait_counters waits_counters(const struct waits *w)
 		sum.timed_ns += w->counters[i].timed_ns;
 		sum.wakes_lost += w->counters[i].wakes_lost;
 		sum.records_lost += w->counters[i].records_lost;
+		sum.calls_lost += w->counters[i].calls_lost;
 	}
 	return sum;
 }

@@ -70,7 +70,7 @@ unsigned int loss_aspects(const struct profile *p)
 	found |= *p->event ? KEEPS(EVENT) : 0;
 	found |= profile_tick_ns(p) ? KEEPS(PERIOD) : 0;
 	found |= p->time_ns ? KEEPS(TIME) : 0;
-	found |= p->ticks.count || p->waits.count ? KEEPS(TICK_TIMES) : 0;
+	found |= p->ticks.count || p->waits.count || p->calls.count ? KEEPS(TICK_TIMES) : 0;
 	found |= p->duration_ns ? KEEPS(DURATION) : 0;
 	found |= *p->host ? KEEPS(HOST) : 0;
 	found |= *p->command ? KEEPS(COMMAND) : 0;

@@ -257,6 +257,7 @@ static void keep_samples(struct profile *p, const uint32_t *numbers)
 	p->sample_count = kept;
 	tick_list_renumber(&p->ticks, numbers);
 	wait_list_renumber(&p->waits, numbers);
+	wait_list_renumber(&p->calls, numbers);
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 }
@@ -475,6 +476,7 @@ static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
 	if (!err) {
 		tick_list_renumber(&p->ticks, numbers);
 		wait_list_renumber(&p->waits, numbers);
+		wait_list_renumber(&p->calls, numbers);
 	}
 	free(numbers);
 	free(samples);
@@ -818,6 +820,7 @@ int profile_filter_times(struct profile *p, const struct time_interval *interval
 	wait_list_free(&p->waits);
 	p->waits = waits;
 	waits = (struct wait_list){ 0 };
+	wait_list_free(&p->calls); /* and so is their value */
 	kept = 0;
 	for (size_t i = 0; i < p->sample_count; i++) {
 		bool empty = !left[i].ticks && !left[i].waited_ns;

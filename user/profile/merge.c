@@ -466,12 +466,9 @@ static int merge_samples(struct merge *m)
 	for (size_t i = 0; i < from->ticks.count && m->one_host && !err; i++)
 		err = tick_list_add(&m->to->ticks, numbers[from->ticks.numbers[i]],
 				    from->ticks.times[i]);
-	for (size_t i = 0; i < from->waits.count && m->one_host && !err; i++) {
-		const struct timed_wait *wait = &from->waits.waits[i];
-
-		err = wait_list_add(&m->to->waits, numbers[wait->sample], wait->since_ns,
-				    wait->length_ns, wait->cpu);
-	}
+	if (m->one_host && !err)
+		err = wait_list_append(&m->to->waits, &from->waits, numbers)
+			      ?: wait_list_append(&m->to->calls, &from->calls, numbers);
 	free(numbers);
 	free(frames);
 	for (size_t i = 0; i < from->arc_count && !err; i++) {
@@ -557,7 +554,7 @@ static int merge_header(struct merge *m)
 
 	m->one_host = m->first || (*to->host && strcmp(to->host, from->host) == 0);
 	if (!m->one_host)
-		to->ticks.count = to->waits.count = 0;
+		to->ticks.count = to->waits.count = to->calls.count = 0;
 	to->waits.complete = from->waits.complete && (m->first || to->waits.complete);
 	if (m->first) {
 		to->frequency = from->frequency;

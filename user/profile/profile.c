@@ -104,6 +104,7 @@ void profile_free(struct profile *p)
 	free(p->values);
 	tick_list_free(&p->ticks);
 	wait_list_free(&p->waits);
+	wait_list_free(&p->calls);
 	free(p->arcs);
 	free(p->arc_values);
 	free(p->walls);
@@ -195,6 +196,7 @@ static const struct {
 	[PROFILE_SUM_DELAY] = { PROFILE_DELAY_TYPE, "nanoseconds" },
 	[PROFILE_SUM_WALL] = { PROFILE_WALL_TYPE, "nanoseconds" },
 	[PROFILE_SUM_WOKE] = { "woke", "nanoseconds" },
+	[PROFILE_SUM_SPAN] = { "span", "nanoseconds" },
 };
 
 static bool is_sum(const struct profile_value_type *t, enum profile_sum sum)

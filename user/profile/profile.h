@@ -299,6 +299,11 @@ struct profile {
 	 * is unknown.
 	 */
 	struct wait_list waits;
+	/*
+	 * When the calls were that the PROFILE_SUM_SPAN of samples sums up, by the same clock, in
+	 * the sample's thread. Its leaf is the function. Their lengths are at most its value.
+	 */
+	struct wait_list calls;
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *
@@ -356,6 +361,7 @@ enum profile_sum {
 	PROFILE_SUM_DELAY,
 	PROFILE_SUM_WALL, /* the time of all states of threads */
 	PROFILE_SUM_WOKE, /* of who ended waits: how long these had been */
+	PROFILE_SUM_SPAN, /* of a function whose calls were recorded: how long these took */
 };
 
 enum profile_sum profile_sum(const struct profile *p, size_t value);

@@ -24,7 +24,7 @@
 #include "util/file.h"
 
 /* Values of a sample: of a clock, and the sums of waits. Bound: size. */
-#define VALUES_MAX 5
+#define VALUES_MAX 6
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
@@ -46,6 +46,7 @@ struct capture_profile {
 	bool keeps_times; /* of ticks */
 	size_t wall;	  /* number of the value of wall times; 0: waits were not recorded */
 	size_t woke;	  /* number of the value of wakers */
+	size_t span;	  /* number of the value of calls; 0: they were not recorded */
 	struct wait_places places;   /* with waits */
 	struct peers peers;	     /* other ends of sockets */
 	struct kernel_frames kernel; /* with waits: kernel frames of theirs */
@@ -442,6 +443,22 @@ static int add_walls(struct capture_profile *b)
 	return err;
 }
 
+/* Adds when waits were, or calls, to a list, as those of a sample. */
+static int add_times(const struct capture_profile *b, struct wait_list *list, uint32_t number,
+		     const struct capture_waits *waits)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < waits->timed_count && !err; i++) {
+		const struct timed_wait *from = &waits->timed[i];
+		uint64_t since_ns = from->since_ns > b->start_ns ? from->since_ns - b->start_ns : 0;
+
+		err = wait_list_add(list, number, b->start_time_ns + since_ns, from->length_ns,
+				    from->cpu);
+	}
+	return err;
+}
+
 static int add_wait(const struct capture_sample *sample, void *context)
 {
 	const struct capture_waits *wait = &sample->waits;
@@ -486,14 +503,23 @@ static int add_wait(const struct capture_sample *sample, void *context)
 	}
 	values[b->wall] = saturate_i64(wait->length_ns);
 	profile_add_values(b->p, number, values);
-	for (size_t i = 0; i < wait->timed_count && !err; i++) {
-		const struct timed_wait *from = &wait->timed[i];
-		uint64_t since_ns = from->since_ns > b->start_ns ? from->since_ns - b->start_ns : 0;
+	return add_times(b, &b->p->waits, number, wait);
+}
 
-		err = wait_list_add(&b->p->waits, number, b->start_time_ns + since_ns,
-				    from->length_ns, from->cpu);
-	}
-	return err;
+static int add_call(const struct capture_sample *sample, void *context)
+{
+	struct capture_profile *b = context;
+	int64_t values[VALUES_MAX] = { 0 };
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], depth, label, number;
+	int err = stack_locations(b, sample, 0, 0, locations, &depth);
+
+	err = err ?: label_id(b, sample, (struct known_waker){ 0 }, &label);
+	err = err ?: profile_sample(b->p, locations, depth, label, &number);
+	if (err)
+		return err;
+	values[b->span] = saturate_i64(sample->waits.length_ns);
+	profile_add_values(b->p, number, values);
+	return add_times(b, &b->p->calls, number, &sample->waits);
 }
 
 static int note_waker(const struct capture_sample *waker, void *context)
@@ -690,6 +716,10 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		b->wakers = calloc(CAPTURE_WAKERS_MAX, sizeof(*b->wakers));
 		err = b->wakers ? profile_add_sum(p, PROFILE_SUM_WALL) : -ENOMEM;
 		err = err ?: profile_add_sum(p, PROFILE_SUM_WOKE);
+		if (capture_options(c)->calls) {
+			b->span = b->woke + 1;
+			err = err ?: profile_add_sum(p, PROFILE_SUM_SPAN);
+		}
 	}
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
@@ -733,7 +763,8 @@ int capture_profile_add(struct capture_profile *b, struct error *e)
 	     capture_each_sample(b->c, CAPTURE_WAKERS, note_waker, b) ||
 	     kernel_frames_name_all(&b->kernel) ||
 	     capture_each_sample(b->c, CAPTURE_WAKERS, add_waker, b) ||
-	     capture_each_sample(b->c, CAPTURE_WAITS, add_wait, b) || profile_split_idle(b->p)))
+	     capture_each_sample(b->c, CAPTURE_WAITS, add_wait, b) || profile_split_idle(b->p) ||
+	     (b->span && capture_each_sample(b->c, CAPTURE_CALLS, add_call, b))))
 		return error_no_memory(e);
 	return 0;
 }

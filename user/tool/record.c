@@ -11,6 +11,7 @@
 #include "cli/capabilities.h"
 #include "format/loss.h"
 #include "record/from_capture.h"
+#include "record/function.h"
 #include "record/live_files.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
@@ -44,6 +45,7 @@ struct record_options {
 	} victim;
 	struct tool_naming naming;
 	bool no_inline, no_times, wall, chains;
+	const char *span;      /* [IMAGE:]FUNCTION; NULL: none */
 	unsigned int overhead; /* percent */
 	bool json, quiet, verbose;
 	long limit;
@@ -136,6 +138,9 @@ static const struct option_spec options[] = {
 	{ "chains", 0, NULL,
 	  "as --wall, and keep the time of each wait, for profiltool why: 4 to 8 bytes of FILE",
 	  NULL, MEMBER(chains) },
+	{ "span", 0, "FUNCTION",
+	  "with --chains: keep when FUNCTION, or IMAGE:FUNCTION, was called, for why --span",
+	  option_text, MEMBER(span) },
 	{ "max-overhead", 0, "PERCENT",
 	  "with --wall: stacks of waits may take this much of the CPUs (2); 0: any", parse_overhead,
 	  MEMBER(overhead) },
@@ -264,6 +269,7 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 	const struct tool_ignored ignored[] = {
 		{ !o->wall && !o->chains, "a recording without --wall", "max-overhead",
 		  "add --wall" },
+		{ !o->chains, "a recording without --chains", "span", "add --chains" },
 		{ !capture_is_clock(o->target.event), "events, which measure no time",
 		  "frequency wall chains victim", NULL },
 		{ o->scale, "--scale, which counts pcs alone",
@@ -603,11 +609,29 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	return code;
 }
 
+/*
+ * Sets *function to that of --span: of a process or thread that is recorded, or of the command.
+ * Returns 0, or a negative errno with e set.
+ */
+static int find_span(const struct record_options *o, const char *command,
+		     struct capture_function *function, struct error *e)
+{
+	pid_t pid = o->target.tid ?: o->target.pid_count ? o->target.pids[0] : 0;
+	struct executable program;
+	char path[PATH_MAX];
+	int err = command ? executable_find(command, path, e) : 0;
+
+	if (!err && command)
+		err = executable_read_program(path, &program, e);
+	return err ?: function_find(o->span, pid, command ? program.path : NULL, function, e);
+}
+
 /* Records, then writes and prints the profile. Returns an exit code. */
 static int record_target(struct recording *r, const struct record_options *o,
-			 const struct capture_options *what, const struct format *format)
+			 struct capture_options *what, const struct format *format)
 {
 	const char *command = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
+	struct capture_function span = { .file = -1 };
 	struct unrecorded unrecorded = { 0 };
 	struct profile *p = NULL;
 	char waits[512] = "";
@@ -616,7 +640,12 @@ static int record_target(struct recording *r, const struct record_options *o,
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
-	if (tool_start_capture(what, &r->capture, &e)) {
+	err = o->span ? find_span(o, command, &span, &e) : 0;
+	what->calls = o->span ? &span : NULL;
+	err = err ?: tool_start_capture(what, &r->capture, &e);
+	if (span.file >= 0)
+		close(span.file);
+	if (err) {
 		capabilities_lower();
 		unrecorded_free(&unrecorded);
 		return tool_refuse(&e);

@@ -21,7 +21,7 @@
 #define SLOWEST_TURNS 10
 
 struct why_command {
-	const char *thread, *process, *without;
+	const char *thread, *process, *without, *span;
 	const char *output, *format; /* of the sum */
 	uint64_t duration_ns;	     /* of a recording: 0: until Ctrl-C */
 	struct tool_view view;
@@ -33,6 +33,8 @@ static const struct option_spec options[] = {
 	  offsetof(struct why_command, thread) },
 	{ "pid", 'p', "PROCESS", "why all threads of processes did: a name or PID", option_text,
 	  offsetof(struct why_command, process) },
+	{ "span", 0, "FUNCTION", "why calls of this function did: of record --span", option_text,
+	  offsetof(struct why_command, span) },
 	{ "duration", 'd', "SECONDS", "without FILE: record for SECONDS, not until Ctrl-C",
 	  tool_option_duration, offsetof(struct why_command, duration_ns) },
 	{ "output", 'o', "FILE", "write a profile of what all blocked time was for to FILE, or -",
@@ -144,6 +146,7 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 		.percent = o->view.percent,
 		.limit = o->view.limit,
 		.without = o->without,
+		.span = o->span,
 		.width = table.width,
 		.json = o->view.json,
 	};
@@ -177,6 +180,14 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 	if (!err && !query_has_interval(&o->reading.query) &&
 	    why_print_turns(s, &threads, &why, &turns, stdout))
 		err = error_no_memory(e);
+	if (!err && !turns && o->span) {
+		tool_flush();
+		tool_warn("%s has no call of \"%s\" that began and ended%s%s: profiltool report "
+			  "--value span lists the functions whose calls it has",
+			  path, o->span, name ? " in " : "", name ?: "");
+		free(threads.list);
+		return EXIT_NO_SAMPLES;
+	}
 	if (!err && !turns) {
 		tool_flush();
 		tool_warn("%s: no thread of \"%s\" was idle twice, or began or ended: it has no "
@@ -211,15 +222,20 @@ static int run_why(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	tool_find_inputs(argv + first, argc - first, NULL, &in);
-	live = !in.count && !query_has_interval(&o.reading.query);
-	if (!(live || in.count == 1) || !o.thread == !o.process || (in.count && o.duration_ns))
-		return tool_misuse("profiltool why {--thread THREAD | -p PROCESS} {FILE [--around "
-				   "TIME --for DURATION] | -d SECONDS}",
-				   "%s",
-				   !o.thread == !o.process
-					   ? "why takes a thread, --thread, or a process, -p"
-				   : in.count == 1 ? "--duration is for a recording without FILE"
-						   : "why takes one profile");
+	live = !in.count && !o.span && !query_has_interval(&o.reading.query);
+	if (!(live || in.count == 1) || (o.thread && o.process) ||
+	    (!o.thread && !o.process && !o.span) || (in.count && o.duration_ns) ||
+	    (o.span && (query_has_interval(&o.reading.query) || o.output)))
+		return tool_misuse(
+			"profiltool why {--thread THREAD | -p PROCESS} {FILE [--around "
+			"TIME --for DURATION] | -d SECONDS}, or --span FUNCTION FILE",
+			"%s",
+			in.count == 1 && o.duration_ns
+				? "--duration is for a recording without FILE"
+			: o.span ? "--span takes one profile, all calls of its recording, "
+				   "one thread or process at most, and no -o"
+			: !o.thread == !o.process ? "why takes a thread, --thread, or a process, -p"
+						  : "why takes one profile");
 	if (o.output || o.format) {
 		format = tool_output_format(o.format, o.output, &e);
 		if (format && !o.output)
@@ -242,6 +258,11 @@ static int run_why(int argc, char **argv)
 		err = error_set(&e, 0, "%s does not have when threads waited", path);
 		error_hint(&e, "profiltool record -a --chains -o FILE.pb.gz");
 	}
+	if (!err && o.span && profile_find_sum(p, PROFILE_SUM_SPAN) == p->value_type_count) {
+		err = error_set(&e, 0, "%s does not have when functions were called", in.paths[0]);
+		error_hint(&e, "profiltool record -a --chains --span IMAGE:%s -o FILE.pb.gz",
+			   o.span);
+	}
 	if (!err && !p->waits.complete)
 		tool_warn("%s: waits under 10 ms are summed up, and their wakers have no TID: "
 			  "record --chains keeps each",
@@ -262,7 +283,8 @@ static int run_why(int argc, char **argv)
 const struct tool_command why_command = {
 	.name = "why",
 	.records = true,
-	.arguments = "{--thread THREAD | -p PROCESS} [OPTION...] [FILE]",
+	.arguments = "{--thread THREAD | -p PROCESS} [OPTION...] [FILE], or why --span FUNCTION "
+		     "[OPTION...] FILE",
 	.help = "Prints why a thread took so long: what the threads did that it waited for, and so "
 		"on. Without FILE it records first, until -d or Ctrl-C.",
 	.purpose = TOOL_LOOK,

@@ -16,6 +16,19 @@ int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, ui
 	return 0;
 }
 
+int wait_list_append(struct wait_list *list, const struct wait_list *from, const uint32_t *numbers)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->count && !err; i++) {
+		const struct timed_wait *wait = &from->waits[i];
+
+		err = wait_list_add(list, numbers[wait->sample], wait->since_ns, wait->length_ns,
+				    wait->cpu);
+	}
+	return err;
+}
+
 void wait_list_renumber(struct wait_list *list, const uint32_t *numbers)
 {
 	size_t kept = 0;

@@ -26,6 +26,9 @@ struct wait_list {
 int wait_list_add(struct wait_list *list, uint32_t sample, uint64_t since_ns, uint64_t length_ns,
 		  uint32_t cpu);
 
+/* Adds all of another list; those of its sample i to sample numbers[i]. Returns 0 or -ENOMEM. */
+int wait_list_append(struct wait_list *list, const struct wait_list *from, const uint32_t *numbers);
+
 /* Gives the waits of sample i to sample numbers[i]; removes them if that is TICK_REMOVED. */
 void wait_list_renumber(struct wait_list *list, const uint32_t *numbers);
 

@@ -247,10 +247,10 @@ struct reader {
 	const char *thread_key;		       /* key of the label that names the thread */
 	uint8_t *unknown;		       /* EXTRA_UNKNOWN */
 	size_t unknown_size, unknown_room;
-	struct range walls;	 /* of PPROF_WALL */
-	struct wire_field ticks; /* PPROF_TICKS; id 0: not in the file */
-	struct wire_field waits; /* PPROF_WAITS; the same */
-	uint32_t *samples;	 /* the number of each in the profile, or PROFILE_NONE */
+	struct range walls;		/* of PPROF_WALL */
+	struct wire_field ticks;	/* PPROF_TICKS; id 0: not in the file */
+	struct wire_field waits, calls; /* PPROF_WAITS, PPROF_CALLS; the same */
+	uint32_t *samples;		/* the number of each in the profile, or PROFILE_NONE */
 	size_t sample_count, sample_room;
 	struct label_bytes *labels;
 	size_t label_count, label_room;
@@ -415,14 +415,18 @@ static struct wanted *wanted_of(struct reader *r, uint32_t id)
 /* Of a field that is not pprof's. */
 static int note_other_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
 {
-	bool is_ticks = f->id == PPROF_TICKS;
-	struct wire_field *times = is_ticks ? &r->ticks : &r->waits;
+	struct wire_field *times = f->id == PPROF_TICKS	  ? &r->ticks
+				   : f->id == PPROF_WAITS ? &r->waits
+				   : f->id == PPROF_CALLS ? &r->calls
+							  : NULL;
 	size_t size = end - f->start;
 
-	if ((is_ticks || f->id == PPROF_WAITS) && f->type == WIRE_BYTES) {
+	if (times && f->type == WIRE_BYTES) {
 		if (times->id)
 			return fail_at(r, f->start, "the times of %s are there twice",
-				       is_ticks ? "ticks" : "waits");
+				       times == &r->ticks   ? "ticks"
+				       : times == &r->waits ? "waits"
+							    : "calls");
 		*times = *f;
 		return 0;
 	}
@@ -1237,11 +1241,17 @@ static int skip_numbers(struct reader *r, struct wire *w, uint64_t count, const 
 	return 0;
 }
 
-/* Adds the times of waits, of samples that have been read. */
-static int read_waits(struct reader *r, const struct times_head *head)
+/*
+ * Adds the times of waits to a list, or those of calls, of samples that have been read. sum: the
+ * value that limits those of a sample.
+ */
+static int read_waits(struct reader *r, const struct times_head *head, struct wait_list *list,
+		      enum profile_sum sum)
 {
 	struct profile *p = r->p;
-	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL);
+	size_t limit = profile_find_sum(p, sum);
+	const char *what = sum == PROFILE_SUM_SPAN ? "calls" : "waits";
+	const char *one = sum == PROFILE_SUM_SPAN ? "call" : "wait";
 	struct wire begins = head->rest, lengths = begins, numbers, cpus;
 	uint64_t later, length, number, since = 0, cpu = 0;
 	uint64_t *left; /* of each sample of the profile: how much of its value has no time */
@@ -1249,22 +1259,22 @@ static int read_waits(struct reader *r, const struct times_head *head)
 
 	if (!head->count)
 		return 0;
-	if (wall == p->value_type_count)
-		return fail_at(r, r->waits.start,
-			       "there are times of waits, but no value \"" PROFILE_WALL_TYPE "\"");
-	err = skip_numbers(r, &lengths, head->count, "waits");
+	if (limit == p->value_type_count)
+		return fail_at(r, head->rest.at, "there are times of %s, but no value \"%s\"", what,
+			       sum == PROFILE_SUM_SPAN ? "span" : PROFILE_WALL_TYPE);
+	err = skip_numbers(r, &lengths, head->count, what);
 	numbers = lengths;
-	err = err ?: skip_numbers(r, &numbers, head->count, "waits");
+	err = err ?: skip_numbers(r, &numbers, head->count, what);
 	cpus = numbers;
-	err = err ?: skip_numbers(r, &cpus, head->count, "waits");
+	err = err ?: skip_numbers(r, &cpus, head->count, what);
 	if (err)
 		return err;
-	p->waits.complete = wire_left(&cpus);
+	list->complete = wire_left(&cpus);
 	left = calloc(p->sample_count + 1, sizeof(*left));
 	if (!left)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->sample_count; i++) {
-		int64_t value = p->values[i * p->value_type_count + wall];
+		int64_t value = p->values[i * p->value_type_count + limit];
 
 		left[i] = value > 0 ? value : 0;
 	}
@@ -1275,22 +1285,22 @@ static int read_waits(struct reader *r, const struct times_head *head)
 		wire_take_varint(&begins, &later);
 		wire_take_varint(&lengths, &length);
 		if (!wire_take_varint(&numbers, &number))
-			err = fail_at(r, at, "the times of waits are truncated");
-		else if (p->waits.complete && (!wire_take_varint(&cpus, &cpu) || cpu > UINT32_MAX))
-			err = fail_at(r, cpus.at, "the CPUs of waits are truncated or invalid");
+			err = fail_at(r, at, "the times of %s are truncated", what);
+		else if (list->complete && (!wire_take_varint(&cpus, &cpu) || cpu > UINT32_MAX))
+			err = fail_at(r, cpus.at, "the CPUs of %s are truncated or invalid", what);
 		else if (later > head->last - since || length > head->last - since - later)
-			err = fail_at(r, at, "a wait is later than the last one");
+			err = fail_at(r, at, "a %s is later than the last one", one);
 		else if (!number || number > r->sample_count)
-			err = fail_at(r, at, "a wait is of a sample that is not in the file");
+			err = fail_at(r, at, "a %s is of a sample that is not in the file", one);
 		else
 			sample = r->samples[number - 1];
 		since += later;
 		if (err || sample == PROFILE_NONE)
 			continue;
 		if (length * head->unit > left[sample])
-			err = fail_at(r, at, "a sample has longer waits than its value");
+			err = fail_at(r, at, "a sample has longer %s than its value", what);
 		else
-			err = wait_list_add(&p->waits, sample, p->time_ns + since * head->unit,
+			err = wait_list_add(list, sample, p->time_ns + since * head->unit,
 					    length * head->unit, (uint32_t)cpu - 1);
 		left[sample] -= length * head->unit;
 	}
@@ -1349,10 +1359,11 @@ static int read_times(struct reader *r)
 	struct tick_choice *choice = r->in->options.ticks;
 	struct profile *p = r->p;
 	struct time_interval recorded = { p->time_ns, p->time_ns };
-	struct times_head ticks, waits;
+	struct times_head ticks, waits, calls;
 	int err = read_times_head(r, &r->ticks, 2, "ticks", &ticks);
 
 	err = err ?: read_times_head(r, &r->waits, 3, "waits", &waits);
+	err = err ?: read_times_head(r, &r->calls, 3, "calls", &calls);
 	if (err)
 		return err;
 	if (choice && (r->ticks.id || r->waits.id)) {
@@ -1363,7 +1374,9 @@ static int read_times(struct reader *r)
 			recorded.until_ns = p->time_ns + waits.last * waits.unit;
 		choice->choose(choice, &recorded);
 	}
-	return read_ticks(r, &ticks) ?: read_waits(r, &waits);
+	return read_ticks(r, &ticks)
+		       ?: read_waits(r, &waits, &p->waits, PROFILE_SUM_WALL)
+		       ?: read_waits(r, &calls, &p->calls, PROFILE_SUM_SPAN);
 }
 
 /* --- The file --- */

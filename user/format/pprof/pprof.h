@@ -28,6 +28,7 @@ enum pprof_field {
 	PPROF_TICKS = 1001,	  /* of profiltool alone, and so are the next */
 	PPROF_WALL = 1002,
 	PPROF_WAITS = 1003,
+	PPROF_CALLS = 1004,
 };
 
 /*

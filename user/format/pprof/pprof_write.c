@@ -526,6 +526,7 @@ static void write_ticks(struct writer *w)
  */
 #define WAIT_UNIT_NS	      10000ULL
 #define COMPLETE_WAIT_UNIT_NS 1000ULL
+#define CALL_UNIT_NS	      1ULL /* each counts, however short it is */
 
 static int earliest_wait_first(const void *left, const void *right)
 {
@@ -537,19 +538,19 @@ static int earliest_wait_first(const void *left, const void *right)
 }
 
 /* As write_ticks(). */
-static void write_waits(struct writer *w)
+static void write_waits(struct writer *w, const struct wait_list *list, enum pprof_field field,
+			uint64_t unit_ns)
 {
 	const struct profile *p = w->p;
-	size_t room = w->options->no_times ? 0 : p->waits.count, count = 0;
+	size_t room = w->options->no_times ? 0 : list->count, count = 0;
 	struct writer_wait *waits = malloc((room + 1) * sizeof(*waits));
 	uint64_t *left_ns = calloc(p->sample_count + 1, sizeof(*left_ns));
-	const uint64_t unit_ns = p->waits.complete ? COMPLETE_WAIT_UNIT_NS : WAIT_UNIT_NS;
 	uint64_t before = 0, last = 0;
 
 	if (!waits || !left_ns)
 		fail(w, error_no_memory(w->e));
 	for (size_t i = 0; i < room && !w->err; i++) {
-		const struct timed_wait *from = &p->waits.waits[i];
+		const struct timed_wait *from = &list->waits[i];
 		uint64_t ns = from->length_ns;
 		uint64_t since_ns = from->since_ns > p->time_ns ? from->since_ns - p->time_ns : 0;
 
@@ -574,9 +575,9 @@ static void write_waits(struct writer *w)
 		put_time(w, waits[i].length);
 	for (size_t i = 0; i < count; i++)
 		put_time(w, w->places[waits[i].sample] + 1);
-	for (size_t i = 0; i < count && p->waits.complete; i++)
+	for (size_t i = 0; i < count && list->complete; i++)
 		put_time(w, waits[i].cpu);
-	emit_times(w, PPROF_WAITS, unit_ns, last, count);
+	emit_times(w, field, unit_ns, last, count);
 out:
 	free(waits);
 	free(left_ns);
@@ -786,7 +787,10 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 		if (!w->err)
 			write_ticks(w);
 		if (!w->err)
-			write_waits(w);
+			write_waits(w, &p->waits, PPROF_WAITS,
+				    p->waits.complete ? COMPLETE_WAIT_UNIT_NS : WAIT_UNIT_NS);
+		if (!w->err)
+			write_waits(w, &p->calls, PPROF_CALLS, CALL_UNIT_NS);
 		write_walls(w);
 		if (!w->err)
 			write_mappings(w);

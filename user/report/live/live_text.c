@@ -47,6 +47,7 @@ const char *live_title(const struct live *l)
 		[PROFILE_SUM_DELAY] = "delay s",
 		[PROFILE_SUM_WALL] = "wall s",
 		[PROFILE_SUM_WOKE] = "woke s",
+		[PROFILE_SUM_SPAN] = "span s",
 	};
 	const struct profile_value_type *type;
 

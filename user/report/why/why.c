@@ -22,7 +22,8 @@ int why_select(const struct segments *s, const char *text, bool processes,
 {
 	uint64_t number = 0;
 
-	number_parse(text, 1, UINT32_MAX, &number);
+	if (text)
+		number_parse(text, 1, UINT32_MAX, &number);
 	if (!threads->list)
 		threads->list = calloc(s->thread_count + 1, sizeof(*threads->list));
 	if (!threads->list)
@@ -30,8 +31,8 @@ int why_select(const struct segments *s, const char *text, bool processes,
 	for (size_t i = 0; i < s->thread_count; i++) {
 		const struct segment_thread *t = &s->threads[i];
 
-		if (number ? number == (processes ? t->pid : t->tid)
-			   : strcmp(processes ? t->process : t->comm, text) == 0)
+		if (!text || (number ? number == (processes ? t->pid : t->tid)
+				     : strcmp(processes ? t->process : t->comm, text) == 0))
 			threads->list[threads->count++] = i;
 	}
 	return 0;
@@ -569,14 +570,59 @@ static int longest_first(const void *left, const void *right)
  */
 #define LIFE_SLACK_NS (10 * NS_PER_MS)
 
-/* By thread and time. */
+/* Whether a sample is of calls of this function, with or without its parameters. */
+static bool is_call_of(const struct profile *p, uint32_t sample, const char *function)
+{
+	const struct profile_sample *calls = &p->samples[sample];
+	size_t size = strlen(function);
+	char *name = calls->depth ? function_name(p, p->frames[calls->first_frame]) : NULL;
+	bool is = name && strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
+
+	free(name);
+	return is;
+}
+
+/* Lists the calls of a function by some threads. Returns 0 or -ENOMEM. */
+static int list_calls(const struct segments *s, const struct why_threads *threads,
+		      const char *function, struct turn **turns, size_t *count)
+{
+	const struct wait_list *calls = &s->p->calls;
+	enum {
+		UNSEEN,
+		NO,
+		YES
+	} *are = calloc(s->p->sample_count + 1, sizeof(*are));
+	bool *wanted = calloc(s->thread_count + 1, sizeof(*wanted));
+	size_t room = 0;
+	int err = are && wanted ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < threads->count && !err; i++)
+		wanted[threads->list[i]] = true;
+	for (size_t i = 0; i < calls->count && !err; i++) {
+		const struct timed_wait *call = &calls->waits[i];
+		uint32_t thread = s->kinds[call->sample].thread;
+
+		if (are[call->sample] == UNSEEN)
+			are[call->sample] = is_call_of(s->p, call->sample, function) ? YES : NO;
+		if (are[call->sample] == NO || !wanted[thread])
+			continue;
+		err = array_reserve(turns, &room, *count + 1, sizeof(**turns));
+		if (!err)
+			(*turns)[(*count)++] =
+				(struct turn){ { call->since_ns, call->since_ns + call->length_ns },
+					       thread };
+	}
+	free(are);
+	free(wanted);
+	return err;
+}
+
+/* Lists what threads did between idle waits, by thread and time. Returns 0 or -ENOMEM. */
 static int list_turns(const struct segments *s, const struct why_threads *threads,
 		      struct turn **turns, size_t *count)
 {
 	size_t room = 0;
 
-	*turns = NULL;
-	*count = 0;
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct segment_thread *t = &s->threads[threads->list[i]];
 		bool began = t->life.since_ns > s->recorded.since_ns + LIFE_SLACK_NS;
@@ -622,6 +668,8 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 	size_t limit = o->limit && o->limit < count ? o->limit : count;
 
 	json_begin(&w, out);
+	if (o->span)
+		json_member(&w, "span", json_text(o->span));
 	json_member(&w, "turns", json_object_new_uint64(count));
 	json_member(&w, "slow_turns", json_object_new_uint64(slow));
 	json_member(&w, "turns_ns", json_object_new_uint64(c->nodes[0].ns[0]));
@@ -645,12 +693,17 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 	return json_end(&w);
 }
 
-static void print_turns(const struct chain *c, const struct turn *turns, size_t count, size_t limit,
-			FILE *out)
+static void print_turns(const struct chain *c, const struct turn *turns, size_t count,
+			const struct why_options *o, FILE *out)
 {
+	size_t limit = o->limit ?: count;
 	char number[TEXT_PERCENT_SIZE], time[TABLE_CELL_SIZE], name[NAME_SIZE];
 
-	fprintf(out, "%zu turn%s", count, count == 1 ? "" : "s");
+	fprintf(out, "%zu %s%s", count, o->span ? "call" : "turn", count == 1 ? "" : "s");
+	if (o->span) {
+		fprintf(out, " of ");
+		text_print(o->span, out);
+	}
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++)
 		fprintf(out, "%s%s %s ms", i ? ", " : ": ", quantiles[i].name,
 			text_number(number,
@@ -673,11 +726,14 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out)
 {
 	struct printer p = { .o = o, .out = out, .sums = 2 };
-	struct turn *turns, *sorted;
+	struct turn *turns = NULL, *sorted;
 	struct chain c;
 	size_t slow;
-	int err = list_turns(s, threads, &turns, count);
+	int err;
 
+	*count = 0;
+	err = o->span ? list_calls(s, threads, o->span, &turns, count)
+		      : list_turns(s, threads, &turns, count);
 	err = chain_begin(&c, s, true) ?: err;
 	sorted = err ? NULL : malloc((*count + 1) * sizeof(*sorted));
 	err = err || sorted ? err : -ENOMEM;
@@ -698,13 +754,13 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 	} else if (!err && *count) {
 		char title[64];
 
-		print_turns(&c, sorted, *count, o->limit ?: *count, out);
+		print_turns(&c, sorted, *count, o, out);
 		fprintf(out, "\n%11s  %6s  %11s  %6s\n%11s  %6s  %11s  %6s\n", "slowest", "1 %",
-			"all turns", "", "ms", "%", "ms", "%");
+			o->span ? "all calls" : "all turns", "", "ms", "%", "ms", "%");
 		p.c = &c;
 		p.units[0] = (double)*count;
 		p.units[SLOW] = (double)slow;
-		snprintf(title, sizeof(title), "a turn, on average");
+		snprintf(title, sizeof(title), "a %s, on average", o->span ? "call" : "turn");
 		print_line(&p, c.nodes[0].ns, 0, title);
 		print_tree(&p, 0, 1);
 		print_without(&p);

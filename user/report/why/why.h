@@ -23,6 +23,7 @@ struct why_options {
 	 * function; or NULL.
 	 */
 	const char *without;
+	const char *span; /* turns are calls of this function; NULL: what is between idle waits */
 	unsigned int width;
 	bool json;
 };
@@ -34,7 +35,8 @@ struct why_threads {
 };
 
 /*
- * Selects the threads with this TID or name, or those of the processes; text is a number or a name.
+ * Selects the threads with this TID or name, or those of the processes; text is a number or a name,
+ * or NULL: all.
  * The caller free()s threads->list. Returns 0 or -ENOMEM.
  */
 int why_select(const struct segments *s, const char *text, bool processes,
@@ -59,8 +61,9 @@ int why_sum(const struct segments *s, const struct why_threads *threads,
 
 /*
  * Prints how long turns took, when the slowest were, and of what the slowest 1 % consist beside all
- * of them. A turn is the time of a thread from the end of an idle wait to the begin of the next.
- * *count receives how many there were; with 0, only JSON is printed.
+ * of them. A turn is the time of a thread from the end of an idle wait to the begin of the next, or
+ * a call of o->span, with or without the function's parameters. *count receives how many there
+ * were; with 0, only JSON is printed.
  */
 int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/calls.h"
+
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include "bpf/call.h"
+#include "bpf/member.h"
+#include "capture/capture.h"
+#include "capture/program.h"
+#include "capture/uprobe.h"
+#include "sample.skel.h"
+#include "util/memory.h"
+
+/*
+ * When calls were may take 1 / this of the memory until the recording ends.
+ * Bound: users: the part of the memory that is free at the start which calls of the function may
+ * take; then: further ones are not recorded; again: never in this recording; share: none; seen:
+ * calls_lost.
+ */
+#define CALLS_SHARE 8
+
+void calls_choose(struct sample_bpf *bpf, bool wanted)
+{
+	bpf_map__set_autocreate(bpf->maps.call_tasks, wanted);
+	bpf_map__set_autocreate(bpf->maps.call_ring, wanted);
+	bpf_program__set_autoload(bpf->progs.enter_function, wanted);
+	bpf_program__set_autoload(bpf->progs.leave_function, wanted);
+	bpf_program__set_autoload(bpf->progs.exit_function, wanted);
+}
+
+int calls_attach(struct calls *calls, const struct sample_bpf *bpf,
+		 const struct capture_function *function, struct error *e)
+{
+	int fd = program_attach(bpf->progs.exit_function);
+
+	calls->max = memory_available() / CALLS_SHARE / sizeof(struct timed_wait);
+	if (fd < 0)
+		return error_set(e, -fd, "cannot follow the ends of threads");
+	calls->exits = fd;
+	/* First the returns: each call that is seen to begin is to be seen to end. */
+	fd = uprobe_attach(function->file, function->offset, true,
+			   bpf_program__fd(bpf->progs.leave_function), e);
+	if (fd < 0)
+		return fd;
+	calls->leaves = fd;
+	fd = uprobe_attach(function->file, function->offset, false,
+			   bpf_program__fd(bpf->progs.enter_function), e);
+	if (fd < 0)
+		return fd;
+	calls->enters = fd;
+	return 0;
+}
+
+int calls_take(void *context, void *data, size_t size)
+{
+	const struct call_record *record = data;
+	struct calls *calls = context;
+	struct counted call = { .waiting = 1, .user_depth = 1 };
+	uint64_t pc;
+	uint32_t number;
+	int err;
+
+	if (size < sizeof(*record))
+		return 0;
+	if (calls->counts.waits.count == calls->max) {
+		calls->lost++;
+		return 0;
+	}
+	pc = record->pc;
+	call.id = record->id;
+	call.first_ns = record->since_ns;
+	call.count = record->until_ns - record->since_ns ?: 1;
+	err = counts_add(&calls->counts, &call, &pc, &number);
+	return err
+		       ?: wait_list_add(&calls->counts.waits, number, call.first_ns, call.count,
+					WAIT_NO_CPU);
+}
+
+void calls_stop(struct calls *calls)
+{
+	int *const fds[] = { &calls->enters, &calls->leaves, &calls->exits };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (*fds[i])
+			close(*fds[i]);
+		*fds[i] = 0;
+	}
+}
+
+void calls_free(struct calls *calls)
+{
+	calls_stop(calls);
+	counts_free(&calls->counts);
+	*calls = (struct calls){ 0 };
+}
