@@ -12,8 +12,8 @@
 
 #include "format/format.h"
 #include "profile/thread_state.h"
-#include "report/why/chain.h"
-#include "report/why/why.h"
+#include "report/chain.h"
+#include "report/why.h"
 #include "util/clock.h"
 
 /* When recordings begin, and how long they are. */

@@ -10,7 +10,7 @@
 #include "format/loss.h"
 #include "record/from_capture.h"
 #include "record/live_files.h"
-#include "report/why/why.h"
+#include "report/why.h"
 #include "tool/recording.h"
 #include "tool/service.h"
 #include "tool/target.h"

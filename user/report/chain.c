@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/why/chain.h"
+#include "report/chain.h"
 
 #include <errno.h>
 #include <stdlib.h>

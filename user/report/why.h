@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report/why/segments.h"
+#include "report/segments.h"
 
 /*
  * Why threads took so long: chain.h as text or JSON (profiltool-json(5)). A node of the tree is a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_REPORT_WHY_CHAIN_H
-#define PROFIL_REPORT_WHY_CHAIN_H
+#ifndef PROFIL_REPORT_CHAIN_H
+#define PROFIL_REPORT_CHAIN_H
 
-#include "report/why/segments.h"
+#include "report/segments.h"
 #include "util/index.h"
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/why/segments.h"
+#include "report/segments.h"
 
 #include <errno.h>
 #include <stdlib.h>

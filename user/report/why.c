@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/why/why.h"
+#include "report/why.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/time_slot.h"
-#include "report/why/chain.h"
+#include "report/chain.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/number.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_REPORT_WHY_SEGMENTS_H
-#define PROFIL_REPORT_WHY_SEGMENTS_H
+#ifndef PROFIL_REPORT_SEGMENTS_H
+#define PROFIL_REPORT_SEGMENTS_H
 
 #include <stdbool.h>
 
