@@ -181,7 +181,7 @@ EMBED = sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/'
 HASH = printf '"%s"\n' "$$(sha256sum $< | cut -c 1-64 | tr a-f A-F | basenc --base16 -d | base64)"
 
 # The page's modules, each behind those that it imports, are one script in it: without import and export.
-WEB_MODULES := $(patsubst %,user/report/web/%.mjs,profile chance selection dom table flame time states code page)
+WEB_MODULES := $(patsubst %,user/report/web/%.mjs,profile chance selection dom table flame time chain states code why page)
 
 $(BUILD)/embed/web.js: $(WEB_MODULES) Makefile
 	@mkdir -p $(@D)

@@ -19,7 +19,7 @@ directory = sys.argv[1]
 # Where the frames are that are drawn, from the page's own list of them.
 FRAMES = """(() => { const box = %s.canvas.getBoundingClientRect();
 return %s.rows.flatMap((row, depth) => row.map(({ node, x, end }) => ({
-	name: nameOf(%s.tree.frame(node)), depth, x: box.left + (x + end) / 2,
+	name: %s.tree.name?.(node) ?? nameOf(%s.tree.frame(node)), depth, x: box.left + (x + end) / 2,
 	y: box.top + %s.top(depth) + 9, width: end - x }))); })()"""
 ROWS = """Array.from(document.querySelectorAll('#view tbody tr'), (row) =>
 	Array.from(row.cells, (cell) => cell.textContent))"""
@@ -50,7 +50,7 @@ def open_page(b, name, address="", **how):
 
 
 def frames(b, picture="flame"):
-    return b.eval(FRAMES % ((picture,) * 4))
+    return b.eval(FRAMES % ((picture,) * 5))
 
 
 def frame(b, name, picture="flame"):
@@ -331,6 +331,54 @@ def check_accessible(b):
     check("and none of that was an error", not b.complaints, b.complaints)
 
 
+def check_chains(b):
+    with open(path("turns.json")) as file:
+        slowest = json.load(file)["slowest"][0]
+    open_page(b, "spike.html")
+    check("without chains there is no such tab", "Why" not in b.eval("document.getElementById('tabs').innerText"))
+    open_page(b, "chains.html", "#view=why")
+    b.eval("select({ process: data.why.processes.names.findIndex((name) => data.texts[name] === 'front') })")
+    check("the slowest turn of a process is its first row", b.eval(ROWS)[0][0] == "%.3f" % (slowest["ns"] / 1e6), b.eval(ROWS)[:1])
+    b.eval("document.querySelector('#view td button').focus()")
+    b.press("Enter")
+    rows = [row for row in b.eval(ROWS) if len(row) == 3]
+    check("Enter opens its chain, which is a tree", [row[0] for row in rows[:4]] == ["400.000", "380.000", "300.000", "130.000"], rows[:4])
+    lanes = b.eval("Array.from(document.querySelectorAll('#view canvas'), (lane) => lane.ariaLabel.split(':')[0])")
+    check("with a lane for each of its threads", sorted(lanes) == ["back (18)", "batch (21)", "front (17)", "holder (19)"], lanes)
+    b.eval("document.querySelector('#view .toggle').focus()")
+    b.press("Enter")
+    check("a part is closed by its button", len([row for row in b.eval(ROWS) if len(row) == 3]) < len(rows) and
+          b.eval("document.activeElement.ariaExpanded") == "false")
+    b.press("Enter")
+    check("and opened again", [row for row in b.eval(ROWS) if len(row) == 3] == rows, b.eval(ROWS))
+    b.eval("document.querySelector('#view canvas').focus()")
+    for key in "ArrowRight", "ArrowRight":
+        b.press(key)
+    said = b.eval("document.getElementById('said').textContent")
+    check("arrows go from stretch to stretch of a lane, and say what it is", "blocked: socket" in said and "380.000 ms" in said and
+          "woken by back" in said, said)
+    b.press("Enter")
+    check("and Enter shows its chain", b.eval("document.querySelector('#view h2').textContent").startswith("A wait of 380.000 ms of front"),
+          b.eval("document.querySelector('#view h2').textContent"))
+    button(b, "All turns and waits")
+    place = frame(b, "holder on CPU", "blocking")
+    b.move(place["x"], place["y"])
+    check("the picture of what blocked it has what the holder did", "130.000 ms" in b.eval(NOTE), b.eval(NOTE))
+    b.click(place["x"], place["y"])
+    check("and can be chosen from", b.eval("selection.part > 0") and "front" in [f["name"] for f in frames(b, "blocking")])
+    b.press("Escape")
+    b.press("4")
+    x, y = b.eval("""(() => { const row = [...document.querySelectorAll('#view tbody tr')].find((one) => one.textContent.startsWith('holder'));
+        const box = row.querySelector('canvas').getBoundingClientRect();
+        return [box.left + box.width * 0.2, box.top + box.height / 2]; })()""")
+    b.click(x, y)
+    check("a click on a wait among the states shows its chain", b.eval(TAB) == "Why" and
+          b.eval("document.querySelector('#view h2').textContent").startswith("A wait of 120.000 ms of holder"),
+          b.eval("document.getElementById('view').innerText")[:200])
+    open_page(b, "chains.html", "#view=why&process=9999&moment=0.5&part=-3")
+    check("a wrong address does no harm to it, either", b.eval(TAB) == "Why" and not b.complaints, b.complaints)
+
+
 def check_short(b):
     open_page(b, "short.html")
     check("less than five seconds have no heat map", b.eval("heat.hidden"))
@@ -349,7 +397,7 @@ def check_small(b):
 profile = tempfile.mkdtemp(dir=directory)
 browser = Browser(profile)
 try:
-    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_accessible, check_short, check_small:
+    for part in check_page, check_times, check_hostile, check_diff, check_calls, check_code, check_chains, check_accessible, check_short, check_small:
         part(browser)
 finally:
     browser.close()

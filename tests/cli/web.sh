@@ -104,9 +104,13 @@ web() {
 	"$profiltool" web "$@"
 }
 
+"$build/tests/unit/times_make" chains.pb.gz 1795000020000000000 1000 one chains <"$top/tests/web/chain.txt"
+"$profiltool" why -q --json -p front --limit 1 chains.pb.gz >turns.json
+
 check "a page" web -q spike.pb.gz -o spike.html
 check "a page of less than five seconds" web -q short.pb.gz -o short.html
 "$build/tests/unit/archive_make" place archive host 1795000020 1 60 spike.pb.gz
+check "of a recording with chains" web -q chains.pb.gz -o chains.html
 check "of the archive" web -q archive -o archive.html
 check "of a hostile profile" web -q hostile.folded -o hostile.html
 check "of two profiles" web -q --diff old.folded new.folded -o diff.html

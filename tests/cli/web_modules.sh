@@ -17,6 +17,7 @@ printf '%s\n' '0 10 600 17 17 web main;serve;parse' '5 25 240 17 18 web main;ser
 # Waits, too: one after the other.
 printf '%s\n' '0 10 600 17 17 web main;serve;parse' '0 =10 40 17 17 web main;read' '5 =25 20 17 18 web main;serve;wait' |
 	"$build/tests/unit/times_make" waits.pb.gz 1795000020000000000 6000 one wall
+"$build/tests/unit/times_make" chains.pb.gz 1795000020000000000 1000 one chains <"$top/tests/web/chain.txt"
 
 # It prints TAP itself, with the plan. As version 13, prove would parse more of it than it can.
 set -o pipefail

@@ -6,12 +6,14 @@
  *
  * Each line on standard input adds COUNT ticks of one sample, the first FIRST ms after the start,
  * each other one STEP ms after the one before; STEP "-": they have no times; "10~": each comes up
- * to a step later, by chance; "=10": they are no ticks but waits of 10 ms, one after the other.
+ * to a step later, by chance; "=10": they are no ticks but waits of 10 ms, one after the other;
+ * "=10>17:web": which thread 17, "web", ended; "=10#1": with CPU 1 the thread got next.
  *
  *     FIRST STEP COUNT PID TID NAME FUNCTION;FUNCTION...
  *
- * The first function is the outermost. With "values" as a fifth argument, each sample also has a
- * value that is no time; with "wall", the time of all states of its thread, which waits need.
+ * Lines that are empty or begin with # are not read. The first function is the outermost. With
+ * "values" as a fifth argument, each sample also has a value that is no time; with "wall", the time
+ * of all states of its thread, which waits need; with "chains", too, and no wait is missing.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -49,12 +51,13 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 {
 	double first_ms, step_ms;
 	uint64_t count;
-	struct profile_labels labels = { 0 };
-	char step[32], name[64], stack[1024], *rest = stack, *function;
+	struct profile_tag tags[2];
+	struct profile_labels labels = { .tags = tags };
+	char step[64], tid[16], waker[32], name[64], stack[1024], *rest = stack, *function;
 	uint32_t frames[DEPTH_MAX], leaf_first[DEPTH_MAX], depth = 0, label, sample;
 	int64_t values[3] = { 0 };
 
-	check(sscanf(text, "%lf %31s %" SCNu64 " %" SCNu32 " %" SCNu32 " %63s %1023[^\n]",
+	check(sscanf(text, "%lf %63s %" SCNu64 " %" SCNu32 " %" SCNu32 " %63s %1023[^\n]",
 		     &first_ms, step, &count, &labels.pid, &labels.tid, name, stack) != 7,
 	      text);
 	labels.comm = name;
@@ -62,10 +65,15 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 		frames[depth++] = function_frame(p, function, mapping);
 	for (uint32_t i = 0; i < depth; i++)
 		leaf_first[i] = frames[depth - 1 - i];
+	if (*step == '=' && sscanf(step, "%*[^>]>%15[0-9]:%31s", tid, waker) == 2) {
+		tags[labels.tag_count++] = (struct profile_tag){ "waker", waker, 0, "" };
+		tags[labels.tag_count++] = (struct profile_tag){ "waker_tid", tid, 0, "" };
+	}
 	check(profile_add_labels(p, &labels, &label), "no memory");
 	check(profile_sample(p, leaf_first, depth, label, &sample), "no memory");
 	if (*step == '=') {
-		uint64_t length_ns = (uint64_t)(strtod(step + 1, NULL) * NS_PER_MS);
+		uint64_t length_ns = (uint64_t)(strtod(step + 1, &rest) * NS_PER_MS);
+		uint32_t cpu = *rest == '#' ? (uint32_t)atoi(rest + 1) : WAIT_NO_CPU;
 
 		values[2] = (int64_t)(count * length_ns);
 		profile_add_values(p, sample, values);
@@ -73,7 +81,7 @@ static void add_line(struct profile *p, uint32_t mapping, char *text, bool wall)
 			check(wait_list_add(&p->waits, sample,
 					    p->time_ns + (uint64_t)(first_ms * NS_PER_MS) +
 						    i * length_ns,
-					    length_ns, WAIT_NO_CPU),
+					    length_ns, cpu),
 			      "no memory");
 		return;
 	}
@@ -109,7 +117,8 @@ int main(int argc, char **argv)
 	check(profile_string(p, argv[4], &p->host) || profile_string(p, "cpu-clock", &p->event) ||
 		      profile_add_clock(p, NS_PER_MS),
 	      "no memory");
-	wall = argc > 5 && strcmp(argv[5], "wall") == 0;
+	p->waits.complete = argc > 5 && strcmp(argv[5], "chains") == 0;
+	wall = p->waits.complete || (argc > 5 && strcmp(argv[5], "wall") == 0);
 	if (argc > 5)
 		check(wall ? profile_add_sum(p, PROFILE_SUM_WALL)
 			   : profile_add_value_type(p, "faults", "count"),
@@ -118,7 +127,8 @@ int main(int argc, char **argv)
 		      profile_add_mapping(p, 0x1000, 0x100000, 0, image, &mapping),
 	      "no memory");
 	while (fgets(text, sizeof(text), stdin))
-		add_line(p, mapping, text, wall);
+		if (*text != '#' && *text != '\n')
+			add_line(p, mapping, text, wall);
 	out = fopen(argv[1], "w");
 	check(!out, argv[1]);
 	check(format_by_name("pprof")->write(p, &(struct format_options){ 0 }, out, &e), e.what);

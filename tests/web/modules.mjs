@@ -17,6 +17,8 @@ import { treeOf, wholeTree } from "../../user/report/web/flame.mjs";
 import { tableRows } from "../../user/report/web/table.mjs";
 import { spread, visitTimes } from "../../user/report/web/time.mjs";
 import { loadCode, nearRows } from "../../user/report/web/code.mjs";
+import * as chain from "../../user/report/web/chain.mjs";
+import { momentsOf, openNodes, blockedTree } from "../../user/report/web/why.mjs";
 import "../../user/report/web/states.mjs";
 import "../../user/report/web/page.mjs";
 
@@ -41,12 +43,27 @@ async function open(...options) {
 	const page = profiltool("web", "-q", ...options, "-o", "-");
 	profile.load(await profile.inflate(/ id="profile">(.*?)<\/script>/s.exec(page)[1]));
 	loadCode();
+	chain.loadChains();
 	selection.initial.value = profile.data.value;
 	for (const text of ["label.none=none", ""]) { // the sums that are kept may be another page's
 		selection.fromAddress(text);
 		selection.update();
 	}
 }
+
+/** The options that print a moment's chain. */
+const optionsFor = (one, file) => chain.commandFor(one.thread, one.since, one.since + one.length).split(" ").slice(2)
+	.map((option) => option === "FILE" ? file : option);
+
+/** A moment's chain as lines of `profiltool why`. */
+const linesOf = (one) => openNodes(chain.chainOf(one), new Set()).slice(1).map(([node, depth]) => {
+	const tree = chain.chainOf(one), text = chain.partText(tree.first + node - 1);
+	return `${(tree.lengths[node] / 1e6).toFixed(3)} ${profile.percent(tree.lengths[node], one.length).replace(" %", "")}${"  ".repeat(depth)} ${text}`;
+});
+
+/** What `profiltool why` prints of it, without the titles. */
+const textOf = (one, file) => profiltool("why", "-q", ...optionsFor(one, file)).trimEnd().split("\n").slice(2)
+	.map((line) => line.replace(/^ +(\S+) +(\S+) {2}( *)/, "$1 $2$3 "));
 
 /** Stacks as a file of `profiltool`. */
 function folded(file, ...lines) {
@@ -244,6 +261,74 @@ test("lines of code far from samples become a number", () => {
 	rows[10].total = 1;
 	assert.deepEqual(nearRows([{ head: "x.c" }, ...rows]).map((row) => row.head ?? row.number ?? -row.omitted),
 		["x.c", -6, 6, 7, 8, 9, 10, 11, 12, 13, 14, -15]);
+});
+
+test("a moment's chain is line by line what profiltool why prints", async () => {
+	await open("chains.pb.gz");
+	assert.equal(chain.moments.length, 16);
+	for (const one of chain.moments) {
+		assert.deepEqual(linesOf(one), textOf(one, "chains.pb.gz"));
+		const tree = chain.chainOf(one);
+		tree.kids.forEach((kids, node) => assert.ok(!kids.length ||
+			kids.reduce((sum, kid) => sum + tree.lengths[kid], 0) === tree.lengths[node]));
+	}
+});
+
+test("the turns of a process are those of profiltool why, and an interval chooses among them", async () => {
+	await open("chains.pb.gz");
+	const { processes } = profile.data.why, front = processes.names.findIndex((name, i) => chain.processName(i) === "front");
+	const { slowest, ...whole } = JSON.parse(profiltool("why", "-q", "--json", "-p", "front", "chains.pb.gz"));
+	assert.deepEqual(momentsOf(front, true).map(([, one]) => one.length), slowest.map((one) => one.ns));
+	assert.equal(processes.turns[front], whole.turns);
+	assert.deepEqual(processes.quantiles.slice(5 * front, 5 * front + 5),
+		["median_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"].map((key) => whole[key]));
+	const [, slow] = momentsOf(front, true)[0], tree = chain.chainOf(slow);
+	assert.equal(chain.nodeText(tree, chain.longestLeaf(tree)), "meanwhile on that CPU: batch (21): compress");
+	selection.select({ since: 5, until: 45 });
+	assert.deepEqual(momentsOf(front, true).map(([, one]) => one.since), [10e6, 40e6]);
+	assert.deepEqual(momentsOf(front, false).map(([, one]) => one.since), [12e6, 42e6]);
+});
+
+test("what a process was blocked for is what profiltool why writes of it", async () => {
+	await open("chains.pb.gz");
+	for (const [number, blocked] of profile.data.why.processes.blocked.entries()) {
+		const tree = chain.blockedOf(number), name = (node) => chain.partText(tree.first + node - 1), lines = [];
+		for (const [node] of openNodes(tree, new Set())) {
+			const path = [], own = tree.lengths[node] - tree.kids[node].reduce((sum, kid) => sum + tree.lengths[kid], 0);
+			for (let at = node; at; at = tree.parents[at])
+				path.unshift(name(at));
+			if (own)
+				lines.push(path.join(";") + " " + own);
+		}
+		assert.equal(blockedTree(number).total(0), blocked);
+		const written = blocked ? profiltool("why", "-q", "-p", chain.processName(number), "-f", "folded", "-o", "-", "chains.pb.gz") : "";
+		assert.deepEqual(lines.sort(), written.split("\n").filter((line) => line).sort());
+		assert.ok(chain.processName(number) !== "front" || lines.some((line) => line.includes(";holder on CPU;update ")));
+	}
+});
+
+test("a lane has what its thread did, and a stretch of it leads to a chain", async () => {
+	await open("chains.pb.gz");
+	const { tids } = profile.data.why.threads, thread = (tid) => tids.indexOf(tid);
+	const [holder, batch] = chain.stretchesOf([thread(19), thread(21)], 90, 360).map((all) =>
+		all.map(({ since, until, state }) => [since, until, profile.STATES[state]]));
+	assert.deepEqual(holder, [[90, 100, "blocked"], [100, 150, "on CPU"], [150, 270, "runnable"], [270, 300, "on CPU"],
+		[300, 350, "blocked"], [350, 360, "on CPU"]]);
+	assert.deepEqual(batch, [[90, 150, "runnable"], [150, 270, "on CPU"], [270, 360, "runnable"]]);
+	const slow = chain.moments.findIndex((one) => one.isTurn && one.length === 400e6);
+	assert.deepEqual(chain.threadsOf(chain.moments[slow]).map((number) => tids[number]).sort(), [17, 18, 19, 21]);
+	for (const [tid, since, until, length] of [[17, 105, 485, 380e6], [17, 100, 105, 400e6], [19, 150, 270, 120e6]]) {
+		chain.showChainAt(thread(tid), since, until);
+		assert.equal(chain.moments[selected.moment].length, length);
+		assert.equal(chain.missing, null);
+	}
+	chain.showChainAt(thread(21), 150, 270); // it computed, and waited for nobody
+	assert.equal(selected.moment, -1);
+	assert.deepEqual({ ...chain.missing }, { thread: thread(21), since: 150e6, until: 270e6 });
+	assert.equal(chain.commandFor(thread(21), 150e6, 270e6),
+		"profiltool why --thread 21 --since @1795000020.150000000 --until @1795000020.270000000 FILE");
+	await open("waits.pb.gz");
+	assert.ok(!chain.hasChains() && !chain.moments.length);
 });
 
 test("numbers are for people", () => {

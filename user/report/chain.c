@@ -457,6 +457,26 @@ int chain_add(struct chain *c, uint32_t thread, const struct time_interval *inte
 	return w.err;
 }
 
+int chain_add_blocked(struct chain *c, uint32_t thread, const struct time_interval *interval)
+{
+	const struct segments *s = c->s;
+	const struct segment_thread *t = &s->threads[thread];
+	int err = 0;
+
+	for (size_t i = segments_after(s, thread, interval->since_ns);
+	     i < t->first + t->count && s->all[i].since_ns < interval->until_ns && !err; i++) {
+		struct time_interval part = { s->all[i].since_ns, s->all[i].until_ns };
+
+		if (part.since_ns < interval->since_ns)
+			part.since_ns = interval->since_ns;
+		if (part.until_ns > interval->until_ns)
+			part.until_ns = interval->until_ns;
+		if (segment_kind(s, &s->all[i])->state == THREAD_BLOCKED)
+			err = chain_add(c, thread, &part);
+	}
+	return err;
+}
+
 /* --- The end --- */
 
 /* Splits the time of a node among its functions; what has no tick has no function. */

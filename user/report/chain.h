@@ -75,6 +75,12 @@ int chain_begin(struct chain *c, const struct segments *s, bool by_name);
 int chain_add(struct chain *c, uint32_t thread, const struct time_interval *interval);
 
 /*
+ * Adds each part of an interval in which a thread was blocked below the first node. Returns 0 or
+ * -ENOMEM.
+ */
+int chain_add_blocked(struct chain *c, uint32_t thread, const struct time_interval *interval);
+
+/*
  * When all has been added: splits what ran among functions by their ticks, and sorts children, most
  * of the given sum first.
  */

@@ -10,7 +10,6 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/time_slot.h"
-#include "report/chain.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/number.h"
@@ -105,8 +104,7 @@ static char *place_text(const struct segments *s, uint32_t place)
 	return out && fclose(out) == 0 ? text : NULL;
 }
 
-/* What a node is, in memory of the caller's; NULL: there is no memory. */
-static char *describe(const struct chain *c, const struct chain_node *n)
+char *why_node_text(const struct chain *c, const struct chain_node *n)
 {
 	const struct segment_kind *kind;
 	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *place, *text = NULL;
@@ -244,7 +242,7 @@ static void print_tree(struct printer *p, uint32_t number, unsigned int depth)
 				add_u64(&rest[k], nodes[i].ns[k]);
 			continue;
 		}
-		text = describe(p->c, &nodes[i]);
+		text = why_node_text(p->c, &nodes[i]);
 		visible = text ? text_visible(text) : NULL;
 		print_line(p, nodes[i].ns, depth, visible);
 		free(text);
@@ -479,7 +477,7 @@ static int add_stacks(struct profile *p, const struct chain *c, uint32_t labels)
 	int err = frames && own_ns ? 0 : -ENOMEM;
 
 	for (size_t i = 1; i < c->count && !err; i++) {
-		char *text = describe(c, &c->nodes[i]);
+		char *text = why_node_text(c, &c->nodes[i]);
 
 		err = text ? profile_add_named_location(p, text, PROFILE_NONE, &locations[i])
 			   : -ENOMEM;
@@ -510,22 +508,8 @@ int why_sum(const struct segments *s, const struct why_threads *threads,
 	int err = chain_begin(&c, s, true);
 
 	err = err ?: (p ? 0 : -ENOMEM);
-	for (size_t i = 0; i < threads->count && !err; i++) {
-		const struct segment_thread *t = &s->threads[threads->list[i]];
-
-		for (size_t k = segments_after(s, threads->list[i], interval->since_ns);
-		     k < t->first + t->count && s->all[k].since_ns < interval->until_ns && !err;
-		     k++) {
-			struct time_interval part = { s->all[k].since_ns, s->all[k].until_ns };
-
-			if (part.since_ns < interval->since_ns)
-				part.since_ns = interval->since_ns;
-			if (part.until_ns > interval->until_ns)
-				part.until_ns = interval->until_ns;
-			if (segment_kind(s, &s->all[k])->state == THREAD_BLOCKED)
-				err = chain_add(&c, threads->list[i], &part);
-		}
-	}
+	for (size_t i = 0; i < threads->count && !err; i++)
+		err = chain_add_blocked(&c, threads->list[i], interval);
 	err = err ?: chain_end(&c, 0);
 	err = err ?: profile_add_value_type(p, "blocked", "nanoseconds");
 	err = err ?: profile_add_labels(p, &none, &labels);
@@ -542,19 +526,14 @@ int why_sum(const struct segments *s, const struct why_threads *threads,
 
 /* --- Turns --- */
 
-struct turn {
-	struct time_interval when;
-	uint32_t thread;
-};
-
-static uint64_t turn_ns(const struct turn *turn)
+static uint64_t turn_ns(const struct why_turn *turn)
 {
 	return turn->when.until_ns - turn->when.since_ns;
 }
 
 static int longest_first(const void *left, const void *right)
 {
-	const struct turn *a = left, *b = right;
+	const struct why_turn *a = left, *b = right;
 	uint64_t x = turn_ns(a), y = turn_ns(b);
 
 	if (x != y)
@@ -584,7 +563,7 @@ static bool is_call_of(const struct profile *p, uint32_t sample, const char *fun
 
 /* Lists the calls of a function by some threads. Returns 0 or -ENOMEM. */
 static int list_calls(const struct segments *s, const struct why_threads *threads,
-		      const char *function, struct turn **turns, size_t *count)
+		      const char *function, struct why_turn **turns, size_t *count)
 {
 	const struct wait_list *calls = &s->p->calls;
 	enum {
@@ -608,18 +587,17 @@ static int list_calls(const struct segments *s, const struct why_threads *thread
 			continue;
 		err = array_reserve(turns, &room, *count + 1, sizeof(**turns));
 		if (!err)
-			(*turns)[(*count)++] =
-				(struct turn){ { call->since_ns, call->since_ns + call->length_ns },
-					       thread };
+			(*turns)[(*count)++] = (struct why_turn){
+				{ call->since_ns, call->since_ns + call->length_ns }, thread
+			};
 	}
 	free(are);
 	free(wanted);
 	return err;
 }
 
-/* Lists what threads did between idle waits, by thread and time. Returns 0 or -ENOMEM. */
-static int list_turns(const struct segments *s, const struct why_threads *threads,
-		      struct turn **turns, size_t *count)
+int why_list_turns(const struct segments *s, const struct why_threads *threads,
+		   struct why_turn **turns, size_t *count)
 {
 	size_t room = 0;
 
@@ -638,8 +616,8 @@ static int list_turns(const struct segments *s, const struct why_threads *thread
 			if (since_ns && since_ns < until_ns) {
 				if (array_reserve(turns, &room, *count + 1, sizeof(**turns)))
 					return -ENOMEM;
-				(*turns)[(*count)++] =
-					(struct turn){ { since_ns, until_ns }, threads->list[i] };
+				(*turns)[(*count)++] = (struct why_turn){ { since_ns, until_ns },
+									  threads->list[i] };
 			}
 			since_ns = is_end ? 0 : s->all[k].until_ns;
 		}
@@ -647,21 +625,17 @@ static int list_turns(const struct segments *s, const struct why_threads *thread
 	return 0;
 }
 
-/* The length that so many per mille of the turns do not exceed. */
-static uint64_t quantile_ns(const struct turn *turns, size_t count, unsigned int per_mille)
-{
-	return turn_ns(&turns[count - (count * per_mille + 999) / 1000]);
-}
-
-static const struct {
-	const char *name, *key;
-	unsigned int per_mille;
-} quantiles[] = {
+const struct why_quantile why_quantiles[WHY_QUANTILES] = {
 	{ "median", "median_ns", 500 }, { "90 %", "p90_ns", 900 },     { "99 %", "p99_ns", 990 },
 	{ "99.9 %", "p999_ns", 999 },	{ "longest", "max_ns", 1000 },
 };
 
-static int print_turns_json(const struct chain *c, const struct turn *turns, size_t count,
+size_t why_quantile(size_t count, int quantile)
+{
+	return count - (count * why_quantiles[quantile].per_mille + 999) / 1000;
+}
+
+static int print_turns_json(const struct chain *c, const struct why_turn *turns, size_t count,
 			    size_t slow, const struct why_options *o, FILE *out)
 {
 	struct json_writer w;
@@ -674,10 +648,9 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 	json_member(&w, "slow_turns", json_object_new_uint64(slow));
 	json_member(&w, "turns_ns", json_object_new_uint64(c->nodes[0].ns[0]));
 	json_member(&w, "slow_turns_ns", json_object_new_uint64(c->nodes[0].ns[SLOW]));
-	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles) && count; i++)
-		json_member(
-			&w, quantiles[i].key,
-			json_object_new_uint64(quantile_ns(turns, count, quantiles[i].per_mille)));
+	for (int i = 0; i < WHY_QUANTILES && count; i++)
+		json_member(&w, why_quantiles[i].key,
+			    json_object_new_uint64(turn_ns(&turns[why_quantile(count, i)])));
 	json_begin_list(&w, "slowest");
 	for (size_t i = 0; i < limit; i++)
 		json_element(&w, when_object(&c->s->threads[turns[i].thread], &turns[i].when));
@@ -693,7 +666,7 @@ static int print_turns_json(const struct chain *c, const struct turn *turns, siz
 	return json_end(&w);
 }
 
-static void print_turns(const struct chain *c, const struct turn *turns, size_t count,
+static void print_turns(const struct chain *c, const struct why_turn *turns, size_t count,
 			const struct why_options *o, FILE *out)
 {
 	size_t limit = o->limit ?: count;
@@ -704,10 +677,9 @@ static void print_turns(const struct chain *c, const struct turn *turns, size_t 
 		fprintf(out, " of ");
 		text_print(o->span, out);
 	}
-	for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++)
-		fprintf(out, "%s%s %s ms", i ? ", " : ": ", quantiles[i].name,
-			text_number(number,
-				    (double)quantile_ns(turns, count, quantiles[i].per_mille) / 1e6,
+	for (int i = 0; i < WHY_QUANTILES; i++)
+		fprintf(out, "%s%s %s ms", i ? ", " : ": ", why_quantiles[i].name,
+			text_number(number, (double)turn_ns(&turns[why_quantile(count, i)]) / 1e6,
 				    3, false));
 	fprintf(out, "\n\n%11s  %-27s  thread\n", "ms", "from");
 	for (size_t i = 0; i < limit && i < count; i++) {
@@ -726,14 +698,14 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out)
 {
 	struct printer p = { .o = o, .out = out, .sums = 2 };
-	struct turn *turns = NULL, *sorted;
+	struct why_turn *turns = NULL, *sorted;
 	struct chain c;
 	size_t slow;
 	int err;
 
 	*count = 0;
 	err = o->span ? list_calls(s, threads, o->span, &turns, count)
-		      : list_turns(s, threads, &turns, count);
+		      : why_list_turns(s, threads, &turns, count);
 	err = chain_begin(&c, s, true) ?: err;
 	sorted = err ? NULL : malloc((*count + 1) * sizeof(*sorted));
 	err = err || sorted ? err : -ENOMEM;

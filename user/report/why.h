@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report/segments.h"
+#include "report/chain.h"
 
 /*
  * Why threads took so long: chain.h as text or JSON (profiltool-json(5)). A node of the tree is a
@@ -34,6 +34,19 @@ struct why_threads {
 	size_t count;
 };
 
+/* A turn: the time of a thread from an idle wait, or its begin, to the next one, or its end. */
+struct why_turn {
+	struct time_interval when;
+	uint32_t thread;
+};
+
+#define WHY_QUANTILES 5
+struct why_quantile {
+	const char *name, *key;
+	unsigned int per_mille;
+};
+extern const struct why_quantile why_quantiles[WHY_QUANTILES];
+
 /*
  * Selects the threads with this TID or name, or those of the processes; text is a number or a name,
  * or NULL: all.
@@ -61,11 +74,23 @@ int why_sum(const struct segments *s, const struct why_threads *threads,
 
 /*
  * Prints how long turns took, when the slowest were, and of what the slowest 1 % consist beside all
- * of them. A turn is the time of a thread from the end of an idle wait to the begin of the next, or
- * a call of o->span, with or without the function's parameters. *count receives how many there
- * were; with 0, only JSON is printed.
+ * of them, or of all calls of o->span, with or without the function's parameters. *count receives
+ * how many there were; with 0, only JSON is printed.
  */
 int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		    const struct why_options *o, size_t *count, FILE *out);
+
+/*
+ * Adds turns to a list that is empty, NULL, by thread and time. The caller free()s *turns, in any
+ * case. Returns 0 or -ENOMEM.
+ */
+int why_list_turns(const struct segments *s, const struct why_threads *threads,
+		   struct why_turn **turns, size_t *count);
+
+/* The number of the turn that is this quantile, of `count` that are longest first; not of none. */
+size_t why_quantile(size_t count, int quantile);
+
+/* What a node is, as text that the caller free()s; NULL: there is no memory. */
+char *why_node_text(const struct chain *c, const struct chain_node *n);
 
 #endif

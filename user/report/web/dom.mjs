@@ -74,13 +74,13 @@ export function shorten(context, name, width) {
 const COLORS = {
 	light: {
 		kinds: ["#8fb8de", "#e3a857", "#7fc8a9", "#c4c7cc", "#ececf0"],
-		states: ["", "#f0e05a", "#d98cb3", "#dfe3e8"],
+		states: ["", "#f0e05a", "#d98cb3", "#dfe3e8", "#9aa0a8", "#ececf0"],
 		text: "#000", edge: "#fff", match: "#c026d3", chosen: "#000", faint: "#ececf0",
 		more: [213, 94, 0], less: [0, 114, 178], same: [236, 236, 240],
 	},
 	dark: {
 		kinds: ["#2f5b87", "#8a5a12", "#24705a", "#4a4e57", "#2b2e36"],
-		states: ["", "#7d7212", "#84375c", "#353943"],
+		states: ["", "#7d7212", "#84375c", "#353943", "#6b7280", "#2b2e36"],
 		text: "#fff", edge: "#16181d", match: "#e879f9", chosen: "#fff", faint: "#2b2e36",
 		more: [213, 94, 0], less: [30, 130, 200], same: [52, 55, 64],
 	},

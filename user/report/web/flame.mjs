@@ -91,8 +91,11 @@ export function treeOf(frame, callers) {
 	};
 }
 
-/** A picture of a tree. options: up (the root is below), choose (called with a node), name. */
-class Picture {
+/**
+ * A picture of a tree. One with color(node) has name(node) and describe(node), too; others' nodes are frames.
+ * options: up (the root is below), choose (called with a node), name.
+ */
+export class Picture {
 	constructor(options) {
 		this.options = options;
 		this.canvas = make("canvas", null, { tabindex: "0", role: "application",
@@ -149,18 +152,18 @@ class Picture {
 			for (const { node, x, end } of row) {
 				const frame = tree.frame(node);
 				let change = null;
-				if (sums.before) {
+				if (sums.before && !tree.color) {
 					const points = changeOf(tree.total(node), tree.before(node));
 					change = points / largest();
 				}
 				context.fillStyle = matches && frame >= 0 && matches[frame] ? set.match
-					: frameColor(frame, change);
+					: tree.color ? tree.color(node) : frameColor(frame, change);
 				context.globalAlpha = depth < above.length ? 0.5 : 1;
 				context.fillRect(x, y, Math.max(end - x - (end - x > 2 ? 1 : 0), LEAST), ROW - 1);
 				context.globalAlpha = 1;
 				if (end - x > 24) {
 					context.fillStyle = matches && frame >= 0 && matches[frame] ? set.edge : set.text;
-					context.fillText(shorten(context, nameOf(frame), end - x - 8), x + 4, y + ROW / 2);
+					context.fillText(shorten(context, tree.name ? tree.name(node) : nameOf(frame), end - x - 8), x + 4, y + ROW / 2);
 				}
 				if (this.at === node && document.activeElement === this.canvas) {
 					context.strokeStyle = set.chosen;
@@ -257,6 +260,8 @@ function largest() {
 
 /** What is known of a node, as lines of text. */
 function describe(tree, node) {
+	if (tree.describe)
+		return tree.describe(node);
 	const frame = tree.frame(node), value = values[selection.value], lines = [nameOf(frame)];
 
 	if (frame >= 0 && data.kinds[frame] !== KIND_PROCESS) {

@@ -12,6 +12,8 @@ import { drawFlame, drawSandwich } from "./flame.mjs";
 import { prepareTime } from "./time.mjs";
 import { drawStates } from "./states.mjs";
 import { drawCode, loadCode } from "./code.mjs";
+import { hasChains, loadChains } from "./chain.mjs";
+import { drawWhy } from "./why.mjs";
 
 const views = {
 	flame: ["Flame graph", drawFlame],
@@ -19,13 +21,14 @@ const views = {
 	table: ["Table", drawTable],
 	states: ["States", drawStates],
 	code: ["Source", drawCode],
+	why: ["Why", drawWhy],
 };
-const isShown = (view) => view !== "states" || hasStates();
+const isShown = (view) => view === "states" ? hasStates() : view !== "why" || hasChains();
 const KEYS = [
 	[Object.keys(views).map((view, i) => i + 1).join(" "), Object.values(views).map(([title]) => title.toLowerCase()).join(", ")],
 	["s", "the source and instructions of the selected function; the same as 5"],
 	["/", "search: text, or /a regular expression/"],
-	["arrows, Enter", "in a picture: from frame to frame, and to choose one"],
+	["arrows, Enter", "in a picture: from frame to frame, and to choose one; in a lane of a chain: from stretch to stretch"],
 	["drag", "over time: an interval; with Shift, the one to compare with"],
 	["arrows, Shift", "over time: move the interval, and its end; c compares with it"],
 	["v", "the next value: samples, CPU time, delay, ..."],
@@ -196,6 +199,7 @@ export async function main() {
 		const packed = element("profile");
 		load(await inflate(packed.textContent));
 		loadCode();
+		loadChains();
 		packed.remove(); // a megabyte of text less in the page
 	} catch (error) {
 		document.body.replaceChildren(make("p", "This page cannot be read: " + error.message));

@@ -19,6 +19,9 @@ export const selection = {
 	by: "function", // rows of the table
 	code: "source", // or "instructions"
 	states: "", // numbers of states that are shown; "": all
+	process: 0, // whose turns and waits are listed
+	moment: -1, // one of these, whose chain is shown
+	part: 0, // of what its process was blocked for
 	labels: {}, // key of a dimension: text
 };
 export const initial = structuredClone(selection);

@@ -3,11 +3,15 @@
  * Threads and their states.
  */
 import { amount, data, dimensions, duration, firstSide, hasTimes, KIND_USER, STATES, states,
-	values } from "./profile.mjs";
+	values, waitFirst, waitLength,
+	waitSince } from "./profile.mjs";
 import { select, selection, sums, weigh } from "./selection.mjs";
 import { colors, make, makeTable, sized } from "./dom.mjs";
 import { shownRows } from "./table.mjs";
 import { spread, valueHasStates, visitTimes } from "./time.mjs";
+import { hasChains, showChainAt } from "./chain.mjs";
+
+const CAUSED = [STATES.indexOf("runnable"), STATES.indexOf("blocked")];
 
 /**
  * The states of each thread: when and how long it was on a CPU, runnable, blocked or idle. Without times
@@ -25,7 +29,7 @@ export function drawStates(view) {
 	const group = (i) => {
 		const name = dimension ? data.texts[dimension.of[i]] || "[none]" : "all";
 		if (!groups.has(name))
-			groups.set(name, { name, all: 0, states: STATES.map(() => 0),
+			groups.set(name, { name, all: 0, samples: [], states: STATES.map(() => 0),
 				lanes: STATES.map(() => new Float64Array(length ? Math.ceil(duration() / length) : 0)) });
 		return groups.get(name);
 	};
@@ -33,6 +37,7 @@ export function drawStates(view) {
 	for (let i = 0; i < firstSide; i++)
 		if (weights[i]) {
 			group(i).all += weights[i];
+			group(i).samples.push(i);
 			group(i).states[states[i]] += weights[i];
 		}
 	if (length)
@@ -49,7 +54,7 @@ export function drawStates(view) {
 		cell.append(button);
 		line.append(cell, bars);
 		if (length)
-			bars.append(lanes(row.lanes, width));
+			bars.append(laneOf(row, width));
 		row.states.forEach((time, state) => {
 			const bar = make("span", null, { class: "bar" });
 			bar.style.width = time / most * 100 + "%";
@@ -64,6 +69,28 @@ export function drawStates(view) {
 	view.replaceChildren(table);
 }
 
+/** The lane of a thread. If there are chains, a click on a wait shows that of the longest one there. */
+function laneOf(row, width) {
+	const canvas = make("canvas", null, { "aria-hidden": "true" });
+
+	drawLanes(canvas, row.lanes, width, 14);
+	if (!hasChains())
+		return canvas;
+	canvas.style.cursor = "pointer";
+	canvas.addEventListener("click", (event) => {
+		const time = event.offsetX / width * duration(), room = duration() / width;
+		let longest = null;
+		for (const i of row.samples)
+			for (let at = waitFirst[i]; at < waitFirst[i + 1] && CAUSED.includes(states[i]); at++)
+				if (waitSince[at] < time + room && waitSince[at] + waitLength[at] > time - room &&
+					(!longest || waitLength[at] > longest.length))
+					longest = { thread: data.why.threads.of_labels[data.sample_labels[i]], since: waitSince[at], length: waitLength[at] };
+		if (longest)
+			showChainAt(longest.thread, longest.since, longest.since + longest.length);
+	});
+	return canvas;
+}
+
 /** The head of a state's column, with its colour. */
 function stateHead(state, number) {
 	const head = make("th", null, { scope: "col" }), mark = make("span", null, { class: "mark" });
@@ -73,11 +100,10 @@ function stateHead(state, number) {
 	return head;
 }
 
-const stateColor = (state) => state ? colors().states[state] : colors().kinds[KIND_USER];
+export const stateColor = (state) => state ? colors().states[state] : colors().kinds[KIND_USER];
 
-/** A thread over time: in each column, its states as parts of that. */
-function lanes(bins, width) {
-	const canvas = make("canvas", null, { "aria-hidden": "true" }), height = 14;
+/** A thread over time: in each column, its states as parts of that. Returns the canvas's context. */
+export function drawLanes(canvas, bins, width, height) {
 	const context = sized(canvas, width, height), count = bins[0].length;
 
 	for (let bin = 0; bin < count; bin++) {
@@ -90,5 +116,5 @@ function lanes(bins, width) {
 			y -= high;
 		});
 	}
-	return canvas;
+	return context;
 }

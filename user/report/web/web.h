@@ -3,6 +3,7 @@
 #define PROFIL_REPORT_WEB_H
 
 #include "report/report.h"
+#include "util/index.h"
 
 /*
  * One self-contained page, to be looked at with a browser: flame graph, callers and callees, table,
@@ -54,6 +55,16 @@ void web_end_list(struct web_writer *w);
 			print(w, expression);                     \
 		web_end_list(w);                                  \
 	} while (0)
+
+/* Texts of the page, each once: lists have their numbers. */
+struct web_texts {
+	char **list;
+	size_t count, room;
+	struct index index;
+};
+
+/* Sets *id to the number of a text. Returns 0 or -ENOMEM. */
+int web_add_text(struct web_texts *t, const char *text, uint32_t *id);
 
 /* web_data.c: prints the data as JSON. Returns 0, -ENOMEM or -E2BIG. */
 struct web_code;

@@ -17,6 +17,7 @@
 #include "report/row_view.h"
 #include "report/text.h"
 #include "report/web/web_code.h"
+#include "report/web/web_why.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/sum.h"
@@ -55,9 +56,7 @@ struct builder {
 	struct node *nodes;
 	size_t node_count, node_room;
 	struct index node_index;
-	char **texts;
-	size_t text_count, text_room;
-	struct index text_index;
+	struct web_texts texts;
 	struct dimension *dimensions;
 	size_t dimension_count, dimension_room;
 	/*
@@ -78,22 +77,22 @@ static bool is_text(const void *texts, uint32_t id, const void *key)
 	return strcmp(((char *const *)texts)[id], key) == 0;
 }
 
-static int add_text(struct builder *b, const char *text, uint32_t *id)
+int web_add_text(struct web_texts *t, const char *text, uint32_t *id)
 {
 	uint64_t hash = hash_bytes(text, strlen(text), 0);
 	char *copy;
 
-	*id = index_find(&b->text_index, hash, is_text, b->texts, text);
+	*id = index_find(&t->index, hash, is_text, t->list, text);
 	if (*id != INDEX_NONE)
 		return 0;
 	copy = strdup(text);
-	if (!copy || array_reserve(&b->texts, &b->text_room, b->text_count + 1, sizeof(copy)) ||
-	    index_add(&b->text_index, hash, b->text_count)) {
+	if (!copy || array_reserve(&t->list, &t->room, t->count + 1, sizeof(copy)) ||
+	    index_add(&t->index, hash, t->count)) {
 		free(copy);
 		return -ENOMEM;
 	}
-	*id = b->text_count;
-	b->texts[b->text_count++] = copy;
+	*id = t->count;
+	t->list[t->count++] = copy;
 	return 0;
 }
 
@@ -166,13 +165,13 @@ static int note_frames(struct builder *b, size_t side)
 				continue;
 			frame->known = true;
 			frame->script = profile_is_script(p, i);
-			if (add_text(b, row_image_path(p, i), &frame->image))
+			if (web_add_text(&b->texts, row_image_path(p, i), &frame->image))
 				return -ENOMEM;
 			if (!l->line_count)
 				continue;
 			f = &p->functions[p->lines[l->first_line + place - places->first[i]]
 						  .function];
-			if (add_text(b, f->file, &frame->file))
+			if (web_add_text(&b->texts, f->file, &frame->file))
 				return -ENOMEM;
 		}
 	}
@@ -301,7 +300,7 @@ static int set_label(struct builder *b, size_t side, size_t labels, const char *
 {
 	struct dimension *d = find_dimension(b, key);
 
-	return d ? add_text(b, text, &d->texts[side][labels]) : -ENOMEM;
+	return d ? web_add_text(&b->texts, text, &d->texts[side][labels]) : -ENOMEM;
 }
 
 /* The number of two recordings' processes and threads are not the same: names are. */
@@ -351,11 +350,11 @@ static int note_labels(struct builder *b, size_t side)
 static int find_processes(struct builder *b)
 {
 	uint32_t *frames =
-		calloc(b->text_count + 1, sizeof(*frames)); /* of a text: its frame + 1 */
+		calloc(b->texts.count + 1, sizeof(*frames)); /* of a text: its frame + 1 */
 	const struct dimension *d = find_dimension(b, "process");
 	int err = frames && d ? 0 : -ENOMEM;
 
-	b->processes = calloc(b->text_count + 1, sizeof(*b->processes));
+	b->processes = calloc(b->texts.count + 1, sizeof(*b->processes));
 	if (!b->processes)
 		err = -ENOMEM;
 	for (size_t side = 0; side < b->side_count && !err; side++) {
@@ -451,7 +450,7 @@ static void print_frames(struct builder *b)
 		free(name);
 	}
 	for (size_t i = 0; i < b->process_count && !b->w.err; i++)
-		web_text(&b->w, b->texts[b->processes[i]]);
+		web_text(&b->w, b->texts.list[b->processes[i]]);
 	web_end_list(&b->w);
 	web_begin_list(&b->w, "kinds");
 	for (size_t i = 0; i < g->node_count; i++) {
@@ -916,7 +915,7 @@ static int print_all(struct builder *b)
 		goto out;
 	}
 	b->nodes[b->node_count++] = (struct node){ 0, CALLGRAPH_NONE };
-	err = add_text(b, "", &empty);
+	err = web_add_text(&b->texts, "", &empty);
 	for (size_t side = 0; side < b->side_count && !err; side++)
 		err = note_frames(b, side) ?: note_labels(b, side);
 	for (size_t i = 0; i < b->graph.node_count; i++)
@@ -936,8 +935,9 @@ static int print_all(struct builder *b)
 	print_labels(b);
 	b->w.in_list = false;
 	err = print_calls(b) ?: print_times(b);
-	err = err ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w);
-	WEB_LIST(&b->w, "texts", web_text, i, b->text_count, b->texts[i]);
+	err = err ?: web_code_print(b->code, p, &b->places[0], b->order[0], &b->w)
+		      ?: web_why_print(p, &b->texts, &b->w);
+	WEB_LIST(&b->w, "texts", web_text, i, b->texts.count, b->texts.list[i]);
 	fputs("}\n", b->w.out);
 out:
 	free(paths);
@@ -955,8 +955,8 @@ int web_print_data(const struct profile *p, const struct profile *earlier,
 	for (size_t side = 0; side < b.side_count; side++)
 		callgraph_places_free(&b.places[side]);
 	callgraph_free(&b.graph);
-	for (size_t i = 0; i < b.text_count; i++)
-		free(b.texts[i]);
+	for (size_t i = 0; i < b.texts.count; i++)
+		free(b.texts.list[i]);
 	for (size_t i = 0; i < b.dimension_count; i++)
 		for (size_t side = 0; side < SIDES; side++)
 			free(b.dimensions[i].texts[side]);
@@ -965,11 +965,11 @@ int web_print_data(const struct profile *p, const struct profile *earlier,
 		free(b.order[side]);
 	}
 	free(b.processes);
-	free(b.texts);
+	free(b.texts.list);
 	free(b.dimensions);
 	free(b.nodes);
 	free(b.frames);
-	index_free(&b.text_index);
+	index_free(&b.texts.index);
 	index_free(&b.node_index);
 	return err;
 }
