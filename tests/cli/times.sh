@@ -78,6 +78,34 @@ cpu_json() {
 }
 check "JSON has the CPU time of rows, and of what filters left" cpu_json
 
+# --- Latency ---
+
+# A second in which one thread runs, and one in which two do: half of the time each. At the borders, what is within 1.5
+# periods counts together. Then two threads that take turns: each counts in full.
+printf '%s\n' '0 1 1000 17 17 par main;serial' '1000 1 1000 17 17 par main;parallel' '1000 1 1000 17 18 par main;parallel' |
+	times par.pb.gz 2000
+printf '%s\n' '0 2 500 17 17 par main;even' '1 2 500 17 18 par main;odd' | times turns.pb.gz 1000
+check "--latency: serial parts have their share of the time" table report --latency par.pb.gz <<'EOF_TABLE'
+latency s  latency%  total s  total%  samples      %  cpu s   cpu%  function  image
+    1.001     50.02    1.001   50.02     2000  66.67  2.000  66.67  parallel  server
+    1.000     49.98    1.000   49.98     1000  33.33  1.000  33.33  serial    server
+    0.000      0.00    2.000  100.00        0   0.00  0.000   0.00  main      server
+EOF_TABLE
+check "also with a filter" table report --latency --focus serial par.pb.gz <<'EOF_TABLE'
+latency s  latency%  total s  total%  samples      %  cpu s   cpu%  function  image
+    1.000     49.98    1.000   49.98     1000  33.33  1.000  33.33  serial    server
+    0.000      0.00    1.000   49.98        0   0.00  0.000   0.00  main      server
+EOF_TABLE
+latency_json() {
+	"$profiltool" report -q --latency --json turns.pb.gz >latency.json
+	json "(j['value'] == 'latency/nanoseconds' and {f['name']: (f['self'], f['cpu_ns']) for f in j['functions']} ==
+		{'even': (500000000, 500000000), 'odd': (500000000, 500000000), 'main': (0, 0)})" latency.json
+}
+check "in JSON: threads that take turns count in full" latency_json
+check "not without times" exits 1 "$profiltool" report --latency plain.folded
+check "which is said" grep -q 'plain.folded does not have when the ticks of a clock came' err
+check "nor with another value" exits 2 "$profiltool" report --latency --value cpu par.pb.gz
+
 # --- Which ticks an interval has ---
 
 check "--around and --for choose the middle and the length" counts 'compress 150, parse 20, send 8' \

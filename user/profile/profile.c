@@ -197,6 +197,7 @@ static const struct {
 	[PROFILE_SUM_WALL] = { PROFILE_WALL_TYPE, "nanoseconds" },
 	[PROFILE_SUM_WOKE] = { "woke", "nanoseconds" },
 	[PROFILE_SUM_SPAN] = { "span", "nanoseconds" },
+	[PROFILE_SUM_LATENCY] = { PROFILE_LATENCY_TYPE, "nanoseconds" },
 };
 
 static bool is_sum(const struct profile_value_type *t, enum profile_sum sum)

@@ -359,9 +359,10 @@ enum profile_sum {
 	PROFILE_SUM_SAMPLES,
 	PROFILE_SUM_CPU,
 	PROFILE_SUM_DELAY,
-	PROFILE_SUM_WALL, /* the time of all states of threads */
-	PROFILE_SUM_WOKE, /* of who ended waits: how long these had been */
-	PROFILE_SUM_SPAN, /* of a function whose calls were recorded: how long these took */
+	PROFILE_SUM_WALL,    /* the time of all states of threads */
+	PROFILE_SUM_WOKE,    /* of who ended waits: how long these had been */
+	PROFILE_SUM_SPAN,    /* of a function whose calls were recorded: how long these took */
+	PROFILE_SUM_LATENCY, /* of ticks: profile_add_latency(); in no file */
 };
 
 enum profile_sum profile_sum(const struct profile *p, size_t value);
@@ -387,8 +388,9 @@ enum {
 	PROFILE_DELAY /* where it was added behind the others; else see profile_find_sum() */
 };
 
-#define PROFILE_DELAY_TYPE "delay"
-#define PROFILE_WALL_TYPE  "wall"
+#define PROFILE_DELAY_TYPE   "delay"
+#define PROFILE_WALL_TYPE    "wall"
+#define PROFILE_LATENCY_TYPE "latency"
 
 /*
  * Adds the value types of a clock, as the first: samples/count and, if its period is known (not 0),

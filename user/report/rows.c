@@ -466,10 +466,15 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
 	bool calls = rows_count_calls(p, o);
-	size_t count = values && !calls ? rows_values(p, o->value, values) : 1, delay = 0;
+	size_t count = values && !calls ? rows_values(p, o->value, values) : 1, delay = 0, cpu = 0;
 	struct collector c = { .p = p, .o = o, .r = r, .values = values, .wants_walls = true };
 	int err;
 
+	if (o->cpu && values && !calls &&
+	    profile_find_sum(p, PROFILE_SUM_CPU) < p->value_type_count) {
+		cpu = count;
+		values[count++] = profile_find_sum(p, PROFILE_SUM_CPU);
+	}
 	if (o->delay && values && !calls &&
 	    profile_find_sum(p, PROFILE_SUM_DELAY) < p->value_type_count &&
 	    values[0] != profile_find_sum(p, PROFILE_SUM_DELAY)) {
@@ -482,6 +487,7 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 			c.doubt = count;
 	err = rows_begin(r, o, count + (c.doubt > 0));
 	r->delay = delay;
+	r->cpu = cpu;
 	r->doubt = c.doubt;
 	r->graph.options.counts_calls = calls;
 	if (!err)

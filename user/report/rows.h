@@ -57,6 +57,7 @@ struct rows {
 	/* One for each row, in another order, of views by labels; NULL: they are unknown. */
 	struct profile_wall *walls;
 	size_t delay; /* the column of the delay; 0: there is none, or it is the first */
+	size_t cpu;   /* that of the CPU time beside another value; 0: none */
 	size_t doubt; /* of what TAG_IN_DOUBT marks in the first column; 0: nothing */
 	bool stacks;  /* false: every total equals self */
 	bool by_total;
@@ -84,6 +85,7 @@ struct rows_options {
 	bool by_total;	 /* order rows by total, then self */
 	bool walls;	 /* with wall times; rows_collect() has them in any case */
 	bool delay;	 /* a column of the delay, too, if the profile has it: the last */
+	bool cpu;	 /* the same of the CPU time, before that */
 };
 
 /*

@@ -735,7 +735,7 @@ int report_where(const struct profile *p, const struct rows_options *o, const ch
 	if (o->view && !(o->view->fields & ROW_CODE))
 		return 0;
 	functions.view = NULL;
-	functions.by_total = functions.delay = false;
+	functions.by_total = functions.delay = functions.cpu = false;
 	functions.extents = NULL;
 	err = rows_collect(&r, p, &functions);
 	if (err || !r.count || rows_count_calls(p, &functions))

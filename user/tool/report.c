@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/latency.h"
 #include "report/calls/call_view.h"
 #include "report/diff/moment.h"
 #include "tool/tool.h"
@@ -17,7 +18,7 @@ struct report_options {
 	struct tool_reading reading;
 	struct profile_filter filter;
 	struct profile_filtered filtered;
-	bool tree, for_perf, verbose;
+	bool tree, for_perf, verbose, latency;
 	const char *callers, *callees; /* functions */
 	const char *against;	       /* what the interval is compared with */
 };
@@ -79,6 +80,9 @@ static const struct option_spec options[] = {
 	  NULL, offsetof(struct report_options, view.cpu_time) },
 	{ "delay", 0, NULL, "columns of how long others were runnable meanwhile", NULL,
 	  offsetof(struct report_options, view.rows.delay) },
+	{ "latency", 0, NULL,
+	  "what made it take long: divide each tick by how many threads ran then", NULL,
+	  offsetof(struct report_options, latency) },
 	TOOL_INPUT_OPTION(struct report_options, reading),
 	TOOL_QUERY_OPTIONS(struct report_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
@@ -157,6 +161,11 @@ static int check_options(const struct report_options *o, int first, char **argv,
 		{ is_tree(o), "trees", "delay", "--value delay" },
 		{ is_tree(o), "trees", "cpu-time against", "leave it out, or the tree" },
 		{ o->tree, "trees", "image", "--callers, --callees and tables take it" },
+		{ o->latency, "--latency, which is a value of its own", "value cpu-time delay",
+		  NULL },
+		{ o->latency, "--latency, of ticks on a CPU", "state reason idle waker", NULL },
+		{ o->against, "--against, which compares samples", "latency", NULL },
+		{ by_time, "--by time, which counts samples", "latency", NULL },
 		{ o->against && other_value, "--against, which compares samples", "value",
 		  "profiltool diff --since TIME --until TIME --value wall compares waits" },
 		{ o->against, "--against, which compares samples", "state reason idle waker delay",
@@ -244,6 +253,21 @@ out:
 	return code;
 }
 
+/* Makes the latency what rows count, before samples are removed. Returns 0 or -errno with e set. */
+static int add_latency(struct profile *p, struct rows_options *rows, const char *path,
+		       struct error *e)
+{
+	int err = profile_add_latency(p);
+
+	rows->value = PROFILE_LATENCY_TYPE;
+	rows->cpu = true;
+	if (err != -EINVAL)
+		return err ? error_no_memory(e) : 0;
+	error_set(e, 0, "%s does not have when the ticks of a clock came", tool_input_name(path));
+	error_hint(e, "profiltool record -o FILE.pb.gz keeps that, without --no-times");
+	return err;
+}
+
 static int run_report(int argc, char **argv)
 {
 	struct report_options o = { .view.limit = -1, .view.percent = -1 };
@@ -279,7 +303,8 @@ static int run_report(int argc, char **argv)
 	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))
 		return tool_fail(&e);
 
-	err = tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
+	err = o.latency ? add_latency(p, rows, in.paths[0], &e) : 0;
+	err = err ?: tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
 	if (!err && rows->view &&
 	    rows->view->fields & (ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
 		tool_show_wall(p);

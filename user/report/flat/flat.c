@@ -14,6 +14,7 @@ struct flat {
 	const struct rows *r;
 	bool is_narrow;
 	bool is_time;	    /* the values are times, of which tables have seconds */
+	bool is_latency;    /* these times are PROFILE_SUM_LATENCY */
 	bool has_doubt;	    /* tables have a column of what is in doubt */
 	bool has_unknown;   /* tables have a column of time of which nothing is known */
 	double cpu_seconds; /* that 1 of the first column stands for; 0: unknown */
@@ -28,11 +29,17 @@ static double row_duration(const struct rows *r, const struct profile *p)
 	return (double)p->duration_ns / 1e9;
 }
 
+/* How many columns are events. */
+static size_t event_count(const struct rows *r)
+{
+	return r->column_count - (r->cpu > 0) - (r->delay > 0) - (r->doubt > 0);
+}
+
 static struct json_object *values_json(const struct rows *r, const struct row *row)
 {
 	struct json_object *values = json_object_new_object();
 
-	for (size_t i = 0; i < r->column_count - (r->delay > 0) - (r->doubt > 0); i++)
+	for (size_t i = 0; i < event_count(r); i++)
 		json_add_named(&values, r->columns[i].title,
 			       json_object_new_int64(row->counts[i].self));
 	return values;
@@ -43,20 +50,24 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	const struct flat *f = view;
 	const struct rows *r = f->r;
 	const struct row *row = number < r->count ? &r->rows[number] : NULL;
-	const unsigned int unit = f->is_time && r->stacks ? COLUMN_NS : 0;
+	const unsigned int unit = f->is_latency || (f->is_time && r->stacks) ? COLUMN_NS : 0;
 	const double all = r->columns->samples, duration_s = f->duration_s;
 	const bool has_cpu = f->cpu_seconds > 0, has_percent = has_cpu && duration_s > 0;
 
 	LOOKS(c, .hot = table_is_hot(row->counts->self, all));
 	row_columns(c, r->view, row);
 	COLUMN(c,
-	       !r->stacks     ? r->columns->title
+	       f->is_latency  ? "latency s"
+	       : !r->stacks   ? r->columns->title
 	       : f->is_narrow ? NULL
 	       : unit	      ? "self s"
 			      : "self",
 	       "self", unit, row->counts->self);
-	COLUMN(c, r->stacks ? "self%" : "%", "self_percent", COLUMN_HOT,
-	       column_share(row->counts->self, all));
+	COLUMN(c,
+	       f->is_latency ? "latency%"
+	       : r->stacks   ? "self%"
+			     : "%",
+	       "self_percent", COLUMN_HOT, column_share(row->counts->self, all));
 	if (!r->stacks && !r->walls)
 		COLUMN(c, "cum%", NULL, 0, column_share(row->cumulative, all));
 	if (r->stacks && has_cpu) /* JSON has it behind the total */
@@ -83,24 +94,30 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	if (!c->json && r->walls)
 		wall_columns(c, row ? row->wall : NULL, true, f->has_unknown);
 	for (size_t i = 1; i < r->column_count; i++) {
-		const bool delay = i == r->delay, doubt = i == r->doubt;
-		const unsigned int looks = delay || doubt ? 0 : COLUMN_OPTIONAL;
-		const char *title = delay ? "delay s" : r->columns[i].title, *key = NULL;
+		const bool delay = i == r->delay, cpu = i == r->cpu, doubt = i == r->doubt;
+		const unsigned int looks = delay || cpu || doubt ? 0 : COLUMN_OPTIONAL;
+		const char *title = delay ? "delay s"
+				    : cpu ? "cpu s"
+					  : r->columns[i].title,
+			   *key = NULL;
 
 		if (delay)
 			key = "delay_ns";
+		else if (cpu)
+			key = "cpu_ns";
 		else if (doubt && c->json && row->counts[i].self)
 			key = "in_doubt";
 		COLUMN(c, doubt && !f->has_doubt ? NULL : title, key,
-		       looks | (delay || (doubt && f->is_time) ? COLUMN_NS : 0),
+		       looks | (delay || cpu || (doubt && f->is_time) ? COLUMN_NS : 0),
 		       row->counts[i].self);
 		COLUMN(c,
 		       doubt   ? NULL
 		       : delay ? "delay%"
+		       : cpu   ? "cpu%"
 			       : "%",
 		       NULL, looks, column_share(row->counts[i].self, r->columns[i].samples));
 	}
-	if (r->column_count - (r->delay > 0) - (r->doubt > 0) > 1)
+	if (event_count(r) > 1)
 		COLUMN(c, NULL, "values", 0, values_json(r, row));
 }
 
@@ -134,6 +151,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		f.is_narrow = f.cpu_seconds > 0 && o->width && o->width < NARROW;
 	}
 	/* Of which a millisecond is little. Other files may have times of a few nanoseconds. */
+	f.is_latency = value < p->value_type_count && profile_sum(p, value) == PROFILE_SUM_LATENCY;
 	f.is_time = profile_is_recording(p) && profile_sum(p, value) >= PROFILE_SUM_DELAY;
 	/* From 1 % on. Less, as of the first ticks, is in the summary and in JSON. */
 	for (size_t i = 0; i < r.count && r.doubt; i++) {

@@ -44,10 +44,9 @@ const char *live_number(const struct live *l, int64_t value, char text[TABLE_CEL
 const char *live_title(const struct live *l)
 {
 	static const char *const times[] = {
-		[PROFILE_SUM_DELAY] = "delay s",
-		[PROFILE_SUM_WALL] = "wall s",
-		[PROFILE_SUM_WOKE] = "woke s",
-		[PROFILE_SUM_SPAN] = "span s",
+		[PROFILE_SUM_DELAY] = "delay s",     [PROFILE_SUM_WALL] = "wall s",
+		[PROFILE_SUM_WOKE] = "woke s",	     [PROFILE_SUM_SPAN] = "span s",
+		[PROFILE_SUM_LATENCY] = "latency s",
 	};
 	const struct profile_value_type *type;
 
