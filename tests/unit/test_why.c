@@ -410,9 +410,11 @@ static void test_lives(void **state)
 		"B wall 995 95",
 		"C 100+1 runnable 0",
 		"C wall 50 49",
+		"D 400+100 blocked pipe -",
+		"D wall 130 30",
 		NULL,
 	};
-	static const double turns_ms[] = { 175, 105, 50 };
+	static const double turns_ms[] = { 175, 130, 105, 50 };
 	const struct why_options options = { .json = true };
 	struct profile *p = record(events);
 	struct why_threads threads = { 0 };
@@ -426,7 +428,7 @@ static void test_lives(void **state)
 	assert_int_equal(why_select(&s, "1", true, &threads), 0);
 	assert_int_equal(why_print_turns(&s, &threads, &options, &count, out), 0);
 	fclose(out);
-	assert_int_equal(count, 3);
+	assert_int_equal(count, 4);
 	at = strstr(text, "slowest\"");
 	for (size_t i = 0; i < count; i++) {
 		at = strstr(at, "\"ns\":");

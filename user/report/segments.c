@@ -10,6 +10,7 @@
 #include "profile/tags.h"
 #include "record/wait_names.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/index.h"
 #include "util/number.h"
 
@@ -21,6 +22,12 @@
 
 /* Waits without times that are less of the time between others do not matter. Bound: pace. */
 #define CERTAIN_SHARE 0.01
+
+/*
+ * The account of a thread's life and the list of waits begin and end at moments that are this far
+ * apart. Bound: pace.
+ */
+#define LIFE_SLACK_NS (10 * NS_PER_MS)
 
 struct making {
 	struct segments *s;
@@ -268,8 +275,9 @@ static void clean(struct segments *s, struct segment_thread *t)
 }
 
 /*
- * A thread that began in the recording has been runnable first; all others were there when that
- * began. How long it lived is in the account.
+ * How long a thread lived is in the account. One that began in the recording has been runnable
+ * first; after an execve(), or if it got a CPU at once, its last wait is too late for all of that
+ * to be at the begin. All others were there when the recording began.
  */
 static void find_life(const struct segments *s, struct segment_thread *t)
 {
@@ -283,6 +291,11 @@ static void find_life(const struct segments *s, struct segment_thread *t)
 		if (t->count && s->kinds[first->sample].state == THREAD_RUNNABLE &&
 		    t->wall_ns <= s->recorded.until_ns - first->since_ns)
 			since_ns = first->since_ns;
+		else if (t->count && last->until_ns > since_ns + LIFE_SLACK_NS &&
+			 t->wall_ns < last->until_ns - LIFE_SLACK_NS - since_ns)
+			since_ns = last->until_ns - t->wall_ns < first->since_ns
+					   ? last->until_ns - t->wall_ns
+					   : first->since_ns;
 		if (t->wall_ns < s->recorded.until_ns - since_ns)
 			t->life = (struct time_interval){ since_ns, since_ns + t->wall_ns };
 	}
@@ -292,6 +305,8 @@ static void find_life(const struct segments *s, struct segment_thread *t)
 		t->life.since_ns = first->since_ns;
 	if (last->until_ns > t->life.until_ns)
 		t->life.until_ns = last->until_ns;
+	t->began = t->life.since_ns > s->recorded.since_ns + LIFE_SLACK_NS;
+	t->ended = t->life.until_ns < s->recorded.until_ns - LIFE_SLACK_NS;
 	for (const struct segment *segment = first; segment <= last; segment++)
 		slept_ns += segment->until_ns - segment->since_ns;
 	ran_ns = t->life.until_ns - t->life.since_ns - slept_ns;

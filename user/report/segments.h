@@ -30,6 +30,7 @@ struct segment_thread {
 	 * where that began.
 	 */
 	struct time_interval life;
+	bool began, ended;   /* in the recording */
 	uint64_t wall_ns;    /* its life by the account; 0: unknown */
 	uint64_t ran_ns;     /* by the account */
 	uint64_t untimed_ns; /* of its waits, by their sums: it is unknown when these were */

@@ -543,12 +543,6 @@ static int longest_first(const void *left, const void *right)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-/*
- * The account of a thread's life and the list of waits begin and end at moments that are this far
- * apart. Bound: pace.
- */
-#define LIFE_SLACK_NS (10 * NS_PER_MS)
-
 /* Whether a sample is of calls of this function, with or without its parameters. */
 static bool is_call_of(const struct profile *p, uint32_t sample, const char *function)
 {
@@ -603,11 +597,9 @@ int why_list_turns(const struct segments *s, const struct why_threads *threads,
 
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct segment_thread *t = &s->threads[threads->list[i]];
-		bool began = t->life.since_ns > s->recorded.since_ns + LIFE_SLACK_NS;
-		bool ended = t->life.until_ns + LIFE_SLACK_NS < s->recorded.until_ns;
-		uint64_t since_ns = began ? t->life.since_ns : 0;
+		uint64_t since_ns = t->began ? t->life.since_ns : 0;
 
-		for (size_t k = t->first; k < t->first + t->count + ended; k++) {
+		for (size_t k = t->first; k < t->first + t->count + t->ended; k++) {
 			bool is_end = k == t->first + t->count;
 			uint64_t until_ns = is_end ? t->life.until_ns : s->all[k].since_ns;
 
