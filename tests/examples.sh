@@ -124,11 +124,12 @@ files() {
 	done
 	"$profiltool" record -g -q -F 999 -o "$stage/prog.pb.gz" -- "$stage/prog" &&
 		"$profiltool" record -a -g -q -F 999 -d 0.5 -o "$stage/server.pb.gz" &&
+		"$profiltool" record -a --chains -q -d 2 -o "$stage/waits.pb.gz" && cp "$stage/waits.pb.gz" "$stage/x.pb.gz" &&
 		"$profiltool" record -g -q -F 999 -p "$server" -d 3 -o "$stage/a.pb.gz" &&
 		mkdir "$stage/profiles" "$stage/hosts" && cp "$stage/a.pb.gz" "$stage/profiles" &&
 		cp "$stage/a.pb.gz" "$stage/hosts" && "$profiltool" convert -q "$stage/a.pb.gz" "$stage/a.prof" &&
 		"$profiltool" convert -q "$stage/a.pb.gz" "$stage/tar.prof" &&
-		python3 "$top/tests/cli/perf.py" make "$work/perf" && cp "$work/perf/tasks.perf.data" "$stage/perf.data"
+		python3 "$top/tests/cli/perf.py" make "$work/perf" "$server" && cp "$work/perf/tasks.perf.data" "$stage/perf.data"
 }
 check "files" files
 
@@ -169,6 +170,7 @@ times = sorted(t for s in j["stacks"] for t in s["times_ns"])
 print("@%.1f" % ((j["time_ns"] + times[len(times) // 2]) / 1e9))')
 	sed -E "s/\+10s/+1.5s/; s/--for 5s/--for 1s/; s/\+0s\.\.\+5s/+0s..+1s/
 		s/\b(612|845|1234|4711)\b/$server/g; s/-d [0-9]+/-d 2/; s/sleep 10/sleep 1/
+		s/--thread client --around 14:03:02\.3/--thread postgres --around +1s/
 		s|14:03:02\.3|$moment|; s/2026-11-20 02:00/yesterday 02:00/
 		s|/?system\.slice/[a-z0-9-]+\.[a-z]+|$group|; s|/etc/profil/token|$work/token|
 		s|(profild --continuous)|\1 --directory $work/recorded|

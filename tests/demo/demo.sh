@@ -7,7 +7,7 @@ profiltool=$1
 sources=${0%/*}
 work=$(mktemp -d)
 page=${profiltool%/*}/demo.html
-pids=()
+pids=() # the last first: customers stop to ask before there is nobody to answer
 cleanup() {
 	[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
 	rm -rf "$work"
@@ -30,7 +30,7 @@ start() {
 	shift
 	rm -f "$work/$name"
 	"$@" &
-	pids+=($!)
+	pids=($! "${pids[@]}")
 	until [ -S "$work/$name" ]; do
 		kill -0 $! || exit 1
 		sleep 0.05
@@ -44,7 +44,7 @@ serve() {
 	start shop.socket python3 "$sources/shop.py" "$work/shop.socket" "$work/prices.socket"
 	shop=$!
 	python3 "$sources/customers.py" "$work/shop.socket" &
-	pids+=($!)
+	pids=($! "${pids[@]}")
 }
 
 stop() {
