@@ -297,7 +297,12 @@ def check_accessible(b):
         chosen = [n[1] for n in nodes if n[0] == "tab" and n[2].get("selected")]
         panels = [n[1] for n in nodes if n[0] == "tabpanel"]
         check("%s: its tab is the selected one, and names the view" % view, len(chosen) == 1 and panels == chosen, (chosen, panels))
-    b.eval("select({ view: 'table', function: -1 })")
+    open_page(b, "chains.html")
+    for moment in -1, 0:
+        b.eval("select({ view: 'why', moment: %d })" % moment)
+        unnamed = [n for n in read_aloud(b) if n[2].get("focusable") and not n[1].strip() and n[0] not in ("RootWebArea", "scrollable")]
+        check("why, %s: what can be reached has a name" % ("a list" if moment < 0 else "a chain"), not unnamed, unnamed)
+    open_page(b, "spike.html", "#view=table")
     nodes = read_aloud(b)
     heads = [n[1] for n in nodes if n[0] == "columnheader"]
     check("a table has a name, and heads of its columns", any(n[0] == "table" and n[1].startswith("samples by function")
@@ -385,6 +390,10 @@ def check_short(b):
 
 
 def check_small(b):
+    for moment in -1, 0:
+        open_page(b, "chains.html", "#view=why&moment=%d" % moment, width=400, height=700)
+        check("400 pixels, why, %s: nothing is beside the window" % ("a list" if moment < 0 else "a chain"),
+              b.eval("document.documentElement.scrollWidth") <= 400, b.eval("document.documentElement.scrollWidth"))
     for scheme in "light", "dark":
         open_page(b, "spike.html", width=400, height=700, scheme=scheme)
         for view in "flame", "sandwich", "table", "code":

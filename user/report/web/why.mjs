@@ -24,6 +24,9 @@ const button = (text, pressed, attributes = {}) => {
 	return made;
 };
 
+/** A text without whose it is, where that stands beside it. */
+const without = (name, text) => text.startsWith(name + " ") ? text.slice(name.length + 1) : text;
+
 /** What the colours mean. */
 function stateLegend() {
 	const list = make("ul", null, { class: "legend", "aria-label": "Colours" });
@@ -57,13 +60,13 @@ function momentTable(process, isTurn) {
 		isTurn ? "Its longest part" : "Wait"]);
 
 	for (const [number, one] of found.slice(0, shownMoments)) {
-		const tree = chainOf(one), node = isTurn ? longestLeaf(tree) : 1, line = table.tBodies[0].insertRow(), cell = make("td", null);
+		const tree = chainOf(one), node = isTurn ? longestLeaf(tree) : 1, line = table.tBodies[0].insertRow(), cell = make("td", null, { class: "time" });
 		const open = button(clockTime(pageTime(one.since)), () => select({ moment: number }), { class: "name" });
 		open.setAttribute("aria-label", (isTurn ? "chain of the turn of " : "chain of the wait of ") + ms(one.length) + " ms from " +
 			open.textContent);
 		cell.append(open);
 		line.append(make("td", ms(one.length), { class: "number" }), cell, make("td", threadName(one.thread)),
-			make("td", tree.kids[node] && node ? (isTurn ? ms(tree.lengths[node]) + " ms: " : "") + nodeText(tree, node) : ""));
+			make("td", tree.kids[node] && node ? (isTurn ? ms(tree.lengths[node]) + " ms: " : "") + without(threadName(one.thread), nodeText(tree, node)) : ""));
 	}
 	if (!found.length)
 		table.tBodies[0].insertRow().append(make("td", "none", { colspan: "4" }));
@@ -219,6 +222,7 @@ let blocking; // the picture, made when it is first shown
 export function blockedTree(process) {
 	const tree = blockedOf(process), kind = (node) => node ? data.why.parts.kinds[tree.first + node - 1] : OTHER;
 	const name = (node) => node ? partText(tree.first + node - 1) : processName(process);
+	const label = (node) => tree.parents[node] ? name(node) : without(processName(process), name(node));
 	const own = (node) => tree.lengths[node] - tree.kids[node].reduce((sum, kid) => sum + tree.lengths[kid], 0);
 
 	return {
@@ -229,7 +233,7 @@ export function blockedTree(process) {
 		before: () => 0,
 		self: own,
 		children: (node) => tree.kids[node],
-		name,
+		name: label,
 		color: (node) => stateColor(kind(node)),
 		describe: (node) => [name(node), ms(tree.lengths[node]) + " ms (" + percent(tree.lengths[node], tree.lengths[0]) + ")"],
 	};
