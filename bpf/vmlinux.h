@@ -81,8 +81,19 @@ struct ns_common {
 	unsigned int inum;
 };
 
+/* Numbers of threads: a tree of struct xa_node, and struct pid at its leaves. */
 struct pid_namespace {
 	struct ns_common ns;
+	struct {
+		struct {
+			void *xa_head;
+		} idr_rt;
+	} idr;
+};
+
+struct xa_node {
+	unsigned char shift;
+	void *slots[64];
 };
 
 struct upid {
@@ -90,8 +101,15 @@ struct upid {
 	struct pid_namespace *ns;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
 struct pid {
 	unsigned int level;
+	struct {
+		struct hlist_node *first;
+	} tasks[1]; /* of the thread: its pid_links[0] */
 	struct upid numbers[1];
 };
 
@@ -115,9 +133,18 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
 struct signal_struct {
 	atomic_t live;	/* threads that have not called exit */
 	int nr_threads; /* threads that have not been released */
+	struct sigpending shared_pending;
 };
 
 struct rq;
@@ -162,10 +189,28 @@ struct sched_info {
 	__u64 last_queued;  /* by clock: since when it waits; 0: it does not */
 };
 
+struct super_block {
+	__u32 s_dev;
+};
+
 struct inode {
 	__u16 i_mode;
 	__u32 i_flags;
 	__u32 i_rdev;
+	struct super_block *i_sb;
+};
+
+struct gendisk {
+	int major, first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk; /* since 5.15 */
+};
+
+struct request {
+	struct request_queue *q;
+	struct gendisk *rq_disk; /* before 5.17 */
 };
 
 struct file {
@@ -302,7 +347,10 @@ struct task_struct {
 	int tgid;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+	struct hlist_node pid_links[1];
 	struct signal_struct *signal;
+	sigset_t blocked;
+	struct sigpending pending; /* of the thread alone */
 	struct css_set *cgroups;
 	__u64 start_time;		    /* CLOCK_MONOTONIC */
 	__u64 parent_exec_id, self_exec_id; /* parent_exec_id: the parent's at the fork */

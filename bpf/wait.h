@@ -38,10 +38,11 @@ enum wait_reason {
 #undef WAIT_ENUM
 	WAIT_REASONS,
 	/*
-	 * In the list of system calls: what else decides. The kind of the descriptor, which is the
-	 * first argument, and from which the thread receives, or to which it sends; what poll()
-	 * waits for; the operation of a futex.
+	 * In the list of system calls: what else decides. The file of the descriptor, which is the
+	 * first argument: on which disk it is; its kind, where the thread receives from it or sends
+	 * to it; what poll() waits for; the operation of a futex.
 	 */
+	WAIT_DISK_OF_FILE = 0xfb,
 	WAIT_BY_DESCRIPTOR = 0xfc,
 	WAIT_BY_SENDING = 0xfd,
 	WAIT_BY_POLL = 0xfe,
@@ -62,6 +63,7 @@ enum waker_kind {
 	WAKER_THREAD = WAIT_REASONS,
 	WAKER_OTHER_THREAD, /* which is not recorded: its two kernel frames are its name */
 	WAKER_INTERRUPT,
+	WAKER_NONE, /* no waker: a block device that waits were for */
 	WAIT_KINDS,
 };
 
@@ -101,16 +103,28 @@ _Static_assert(WAIT_KINDS + WAIT_HASHED <= WAIT_ENTRIES, "entries have no room")
 
 /*
  * Whom a wait is for: the other end of a socket, of each entry, so that there are no more of them.
- * Addresses of IPv4 are as IPv6 maps them.
+ * Of entries that others name as the one they wait for: a thread or a block device. Addresses of
+ * IPv4 are as IPv6 maps them.
  */
 struct wait_peer {
-	unsigned short family; /* AF_INET6 or AF_UNIX; 0: unknown */
+	unsigned short family; /* AF_INET6, AF_UNIX or one of those below; 0: unknown */
 	unsigned short several;
 	unsigned short port, own_port; /* in the machine's order */
 	unsigned int pid;	       /* AF_UNIX: in the first PID namespace; 0: unknown */
+	unsigned int tid;	       /* WAIT_PEER_THREAD */
+	unsigned int device;	       /* WAIT_PEER_DEVICE: see wait_device() */
 	unsigned int unused;
 	unsigned long long address[2], own_address[2];
 };
+
+#define WAIT_PEER_THREAD 0x100 /* who has the lock */
+#define WAIT_PEER_DEVICE 0x101
+
+/* The number of a block device, as the kernel has it. */
+static inline unsigned int wait_device(unsigned int major, unsigned int minor)
+{
+	return major << 20 | minor;
+}
 
 /*
  * What one user's threads have of the entries and their stacks, and of the pairs of a wait and its
@@ -154,7 +168,7 @@ struct wait_record {
 	unsigned long long blocked_ns;
 	unsigned long long runnable_ns; /* behind it, up to end_ns */
 	unsigned int slot;
-	unsigned int waker; /* in `waits`, too; 0: unknown, or several */
+	unsigned int ends; /* wait_ends() */
 };
 
 struct wait_ring {
@@ -166,8 +180,8 @@ struct wait_ring {
 };
 
 /*
- * How much of the blocked time of an entry ended by a waker: another hash table. The rest of an
- * entry's time ended by an unknown one.
+ * How much of the blocked time of an entry was for whom, and ended by which waker: another hash
+ * table. The rest of an entry's time was for, and ended by, unknown ones.
  */
 struct wake_entry {
 	unsigned long long key; /* wake_key(); 0: the entry is free */
@@ -181,10 +195,31 @@ struct wake_entry {
  */
 #define WAKE_ENTRIES (1U << 16)
 
-/* Of two entries: that of the wait, and that of the waker, which is never 0. */
-static inline unsigned long long wake_key(unsigned int wait, unsigned int waker)
+/*
+ * Who ended a wait and whom it was for, both by their entries; 0: unknown, or several. The latter
+ * has a struct wait_peer, or is the waker itself: then it is its process.
+ */
+static inline unsigned int wait_ends(unsigned int waker, unsigned int whom)
 {
-	return (unsigned long long)wait << 32 | waker;
+	return whom << 16 | waker;
+}
+
+static inline unsigned int wait_ends_waker(unsigned int ends)
+{
+	return ends & 0xffff;
+}
+
+static inline unsigned int wait_ends_whom(unsigned int ends)
+{
+	return ends >> 16;
+}
+
+_Static_assert(WAIT_ENTRIES <= 0x10000, "numbers of entries have 16 bits");
+
+/* Of a wait's entry, and its ends, of which one is known. */
+static inline unsigned long long wake_key(unsigned int wait, unsigned int ends)
+{
+	return (unsigned long long)wait << 32 | ends;
 }
 
 /*
@@ -230,7 +265,10 @@ struct wait_counters {
 	unsigned long long wakes_lost;	 /* waits that ended by a known waker: no room for it */
 	unsigned long long records_lost; /* waits that are in the sums alone: the ring was full */
 	unsigned long long calls_lost;	 /* calls of a function that are in no record: call.h */
-	unsigned long long unused[6];
+	unsigned long long completed_ns; /* CLOCK_MONOTONIC: when a disk last answered here */
+	unsigned int completed_device;	 /* and which one did */
+	unsigned int unused_too;
+	unsigned long long unused[4];
 };
 
 #endif

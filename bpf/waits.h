@@ -46,6 +46,8 @@ struct wait_place {
 	__u16 words[WAIT_FRAMES]; /* where each caller's return address is: words from sp on */
 };
 
+#define SLOT_LATER 0xffffffff /* is being found */
+
 struct wait_task {
 	__u64 since_ns;	   /* when it left its CPU, by the scheduler's clock; 0: it has not */
 	__u64 runnable_ns; /* how long it had waited for CPUs by then */
@@ -56,10 +58,12 @@ struct wait_task {
 		__u32 runnable, kernel_thread, waker;
 	} own_slots;	  /* without a stack; 0: none yet */
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
+	__u32 whom;	  /* whom it is for: see wait_ends() */
 	__u32 next_place; /* to be overwritten next */
 	__u32 exited;	  /* its account of wall time has ended */
-	__u64 cred;	  /* address of the credentials from which its user was taken */
-	__u32 uid;	  /* see struct wait_share */
+	__u32 unused;
+	__u64 cred; /* address of the credentials from which its user was taken */
+	__u32 uid;  /* see struct wait_share */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -378,6 +382,15 @@ static __always_inline __u16 reason_of_futex(struct task_struct *task, const str
 	return WAIT_CONDITION;
 }
 
+static __always_inline bool is_futex(const struct pt_regs *regs)
+{
+	long number = system_call_number(regs);
+
+	asm("" : "+r"(number)); /* makes the compiler use the register that it checks */
+	return (unsigned long)number < WAIT_SYSTEM_CALLS && wait_reasons[number] == WAIT_BY_FUTEX &&
+	       !is_32_bit_mode(regs->MODE_REGISTER);
+}
+
 #define TASK_STOPPED_OR_TRACED (4 | 8)
 
 /* Why a thread with this state leaves its CPU; perhaps WAIT_BY_DESCRIPTOR and the like. */
@@ -399,6 +412,8 @@ static __always_inline __u16 wait_reason(struct task_struct *task, const struct 
 	if ((unsigned long)number >= WAIT_SYSTEM_CALLS)
 		return WAIT_OTHER;
 	reason = wait_reasons[number];
+	if (reason == WAIT_DISK_OF_FILE)
+		return WAIT_DISK;
 	return reason == WAIT_BY_FUTEX ? reason_of_futex(task, regs) : reason;
 }
 
@@ -816,6 +831,213 @@ static __always_inline bool is_over_budget(struct wait_counters *counters, __u64
 				  (now - counters->begin_ns) / 100 * percent + burst_ns;
 }
 
+/* --- Whom waits are for --- */
+
+#define FUTEX_TID_MASK 0x3fffffff /* in the value of a lock that has its owner's TID */
+#define MUSL_TAKEN     16	  /* is there, in musl's plain locks, instead of a TID */
+
+/* Of 64 numbers each: TIDs have at most 22 bits. Bound: size. */
+#define XARRAY_LEVELS 4
+
+/*
+ * pthread_mutex_t of glibc, where it has its futex at its begin: users counts who has or wants it.
+ * What else has a futex has other numbers there.
+ */
+struct glibc_mutex {
+	__u32 futex, count, owner, users, kind;
+};
+#define GLIBC_MUTEX_USERS 0x10000
+#define GLIBC_MUTEX_KINDS 0x400
+
+/*
+ * Returns the struct task_struct of the thread of the current one's process that this one knows by
+ * a number; 0: there is none.
+ */
+static __noinline __u64 find_own_thread(struct task_struct *task, __u32 number)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level), found = 0;
+	struct pid_namespace *ns = NULL;
+	struct task_struct *thread;
+	__u64 at;
+
+	bpf_core_read(&ns, sizeof(ns), &pid->numbers[level].ns);
+	at = (__u64)BPF_CORE_READ(ns, idr.idr_rt.xa_head);
+	for (int i = 0; i < XARRAY_LEVELS && (at & 3) == 2; i++) {
+		struct xa_node *node = (struct xa_node *)(at - 2);
+		__u32 index = number >> (BPF_CORE_READ(node, shift) & 31);
+
+		at = 0;
+		if (i || index < 64)
+			bpf_core_read(&at, sizeof(at), &node->slots[index & 63]);
+	}
+	pid = (struct pid *)at;
+	bpf_core_read(&found, sizeof(found), &pid->numbers[level].nr);
+	at = (__u64)BPF_CORE_READ(pid, tasks[0].first);
+	thread = (struct task_struct *)(at - bpf_core_field_offset(struct task_struct, pid_links));
+	return at && found == number && BPF_CORE_READ(thread, tgid) == task->tgid ? (__u64)thread
+										  : 0;
+}
+
+/* Makes an entry the one of whom waits are for. Returns it; 0: it is that of many. */
+static __always_inline __u32 make_whom(__u32 key, const struct wait_peer *peer)
+{
+	struct wait_peer *known = bpf_map_lookup_elem(&wait_peers, &key);
+
+	if (!known || key < WAIT_KINDS)
+		return 0;
+	if (!known->family)
+		*known = *peer;
+	return key;
+}
+
+/*
+ * The entry of the thread that has the lock for which the current one begins to wait by futex();
+ * 0: unknown. The kernel has its TID in the futex of locks with priority inheritance, libraries in
+ * those of robust ones, and glibc's other mutexes behind it, most kinds of them. Another number
+ * there is none of the process's threads, but by chance.
+ */
+static __noinline __u32 find_holder(struct task_struct *task, struct wait_task *wait,
+				    struct stack *stack)
+{
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u32 command = system_call_argument(regs, 1) & FUTEX_COMMAND;
+	__u32 number = system_call_argument(regs, 2);
+	void *futex = (void *)system_call_argument(regs, 0);
+	struct wait_peer peer = { .family = WAIT_PEER_THREAD };
+	struct glibc_mutex mutex;
+	struct task_struct *holder;
+
+	if (command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2) {
+		if (bpf_probe_read_user(&number, sizeof(number), futex))
+			return 0;
+	} else if (!(number & FUTEX_WAITERS)) {
+		if (bpf_probe_read_user(&mutex, sizeof(mutex), futex) || !mutex.users ||
+		    mutex.users >= GLIBC_MUTEX_USERS || mutex.kind >= GLIBC_MUTEX_KINDS)
+			return 0;
+		number = mutex.owner;
+	} else if ((number & FUTEX_TID_MASK) == MUSL_TAKEN) {
+		return 0;
+	}
+	number &= FUTEX_TID_MASK;
+	holder = number ? (struct task_struct *)find_own_thread(task, number) : NULL;
+	if (!holder)
+		return 0;
+	/* tid_of() is of the current task alone. */
+	peer.tid = pid_namespace ? search_number(holder) : BPF_CORE_READ(holder, pid);
+	peer.pid = tgid_of(task);
+	return make_whom(
+		find_wait_without_stack(stack, wait->uid,
+					sample_id_make(task->self_exec_id, peer.pid, peer.tid),
+					WAKER_THREAD),
+		&peer);
+}
+
+/* The entry of a block device; 0: it has none. */
+static __always_inline __u32 find_device(struct stack *stack, __u32 uid, __u32 device)
+{
+	const struct wait_peer peer = { .family = WAIT_PEER_DEVICE, .device = device };
+
+	stack->id = SAMPLE_ID_VALID;
+	stack->kernel_depth = 1;
+	stack->user_depth = 0;
+	stack->end = stack->by_frame_pointer = 0;
+	stack->cpu = WAKER_NONE;
+	stack->pcs[0] = device;
+	return make_whom(find_wait(stack, uid), &peer);
+}
+
+/*
+ * A thread that waits for a disk is woken so soon after that one has answered, by the same
+ * interrupt. Bound: pace.
+ */
+#define COMPLETION_NS 1000000
+
+/*
+ * The device of a wait for a disk that ends now: by an interrupt, the one that has just answered;
+ * else that of the file in the system call, if its file system is on one.
+ */
+static __always_inline __u32 device_of_wait(struct task_struct *woken, bool interrupt,
+					    const struct wait_counters *counters)
+{
+	const struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(woken);
+	long number = system_call_number(regs);
+	struct file *file;
+	__u32 device;
+
+	if (interrupt)
+		return bpf_ktime_get_ns() - counters->completed_ns < COMPLETION_NS
+			       ? counters->completed_device
+			       : 0;
+	asm("" : "+r"(number)); /* as in wait_reason() */
+	if ((unsigned long)number >= WAIT_SYSTEM_CALLS ||
+	    (wait_reasons[number] != WAIT_DISK_OF_FILE &&
+	     wait_reasons[number] != WAIT_BY_DESCRIPTOR && wait_reasons[number] != WAIT_BY_SENDING))
+		return 0;
+	file = file_of(woken, system_call_argument(regs, 0));
+	device = file ? BPF_CORE_READ(file, f_inode, i_sb, s_dev) : 0;
+	return device >= wait_device(1, 0) ? device : 0;
+}
+
+/* The reason of an entry, with the role; or the kind of waker. */
+static __always_inline __u16 reason_of_entry(__u32 key)
+{
+	const struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
+	const struct stack *stack =
+		entry && entry->position ? (const struct stack *)words_at(entry->position) : NULL;
+
+	return stack ? stack->cpu : key < WAIT_KINDS ? key : WAIT_OTHER;
+}
+
+/* Whether a thread has a signal to handle, which ends its wait. */
+static __always_inline bool has_signal(struct task_struct *task)
+{
+	__u64 signals = BPF_CORE_READ(task, pending.signal.sig[0]) |
+			BPF_CORE_READ(task, signal, shared_pending.signal.sig[0]);
+
+	return signals & ~BPF_CORE_READ(task, blocked.sig[0]);
+}
+
+/*
+ * Whom a wait is for that `task`, which has the entry wait->waker, ends now; 0: unknown. At the
+ * other end of a pipe or socket is who has written or read; a child wakes its parent.
+ */
+static __noinline __u32 find_whom(struct task_struct *task, struct task_struct *woken,
+				  struct wait_task *wait, struct wait_counters *counters)
+{
+	__u16 reason = reason_of_entry(wait->slot), kind = reason_of_entry(wait->waker);
+	bool is_thread = kind == WAKER_THREAD || kind == WAKER_OTHER_THREAD;
+	__u32 cpu = bpf_get_smp_processor_id(), device;
+	struct wait_scratch *scratch = bpf_map_lookup_elem(&wait_scratch, &cpu);
+
+	switch (reason & WAIT_REASON_MASK) {
+	case WAIT_DISK:
+	case WAIT_FAULT:
+		device = device_of_wait(woken, kind == WAKER_INTERRUPT, counters);
+		return device && scratch
+			       ? find_device(&scratch->stack.sample.stack, wait->uid, device)
+			       : 0;
+	case WAIT_POLL:
+		if (wait_role_of(reason) != WAIT_ASKS)
+			return 0;
+		break;
+	case WAIT_CHILD:
+		if (BPF_CORE_READ(task, real_parent, tgid) != BPF_CORE_READ(woken, tgid))
+			return 0;
+		break;
+	case WAIT_LOCK:
+	case WAIT_PIPE:
+	case WAIT_SOCKET:
+		break;
+	default:
+		return 0;
+	}
+	/* A child's end is signalled, too. */
+	if ((reason & WAIT_REASON_MASK) != WAIT_CHILD && has_signal(woken))
+		return 0;
+	return is_thread && wait->waker >= WAIT_KINDS ? wait->waker : 0;
+}
+
 /* --- Waits --- */
 
 /* How long the task has waited for CPUs, the wait under way included. */
@@ -826,18 +1048,21 @@ static __always_inline __u64 runnable_ns(const struct task_struct *task, __u64 n
 	return queued && now > queued ? delay + now - queued : delay;
 }
 
-/* Adds a time of the user's that ended by a waker: to the waker's entry, and to that of both. */
-__noinline int add_wake(__u32 wait, __u32 waker, __u32 uid, __u64 ns)
+/* Adds a time of the user's with its ends: to the waker's entry, and to that of all of them. */
+__noinline int add_wake(__u32 wait, __u32 ends, __u32 uid, __u64 ns)
 {
 	struct wait_share *own = share_of(uid), *all = share_of_all();
+	__u32 waker = wait_ends_waker(ends);
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &waker);
-	__u64 key = wake_key(wait, waker), home = key * 0x9e3779b97f4a7c15 >> 32;
+	__u64 key = wake_key(wait, ends), home = key * 0x9e3779b97f4a7c15 >> 32;
 	struct wait_counters *counters = own_wait_counters();
 
 	if (!entry || !counters || !own || !all)
 		return 0;
-	__sync_fetch_and_add(&entry->count, 1);
-	__sync_fetch_and_add(&entry->blocked_ns, ns);
+	if (waker) {
+		__sync_fetch_and_add(&entry->count, 1);
+		__sync_fetch_and_add(&entry->blocked_ns, ns);
+	}
 	for (__u32 i = 0; i < WAIT_PROBES; i++) {
 		__u32 number = (home + i * probe_step(home)) % WAKE_ENTRIES;
 		struct wake_entry *wake = bpf_map_lookup_elem(&wakes, &number);
@@ -864,8 +1089,8 @@ __noinline int add_wake(__u32 wait, __u32 waker, __u32 uid, __u64 ns)
 	return 0;
 }
 
-/* pair: wake_key() of the entries of the wait and its waker. */
-__noinline int write_wait(__u64 pair, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
+/* wake: wake_key() */
+__noinline int write_wait(__u64 wake, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_ring *ring = bpf_map_lookup_elem(&wait_rings, &cpu);
@@ -886,20 +1111,20 @@ __noinline int write_wait(__u64 pair, __u64 end_ns, __u64 blocked_ns, __u64 runn
 	record->end_ns = end_ns;
 	record->blocked_ns = blocked_ns;
 	record->runnable_ns = runnable_ns;
-	record->slot = pair >> 32;
-	record->waker = pair;
+	record->slot = wake >> 32;
+	record->ends = wake;
 	write_in_order(&ring->written, written + 1);
 	return 0;
 }
 
 /* Writes when a wait was that ends now, or keeps it with others of its bucket of time. */
-static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u32 waker, __u64 now,
+static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u32 ends, __u64 now,
 				      __u64 blocked_ns, __u64 runnable_ns)
 {
 	__u64 kept = entry->kept_end_ns;
 
 	if (keeps_every_wait) {
-		write_wait(wake_key(slot, waker), now, blocked_ns, runnable_ns);
+		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns);
 		return;
 	}
 	if (kept && kept / WAIT_BUCKET_NS != now / WAIT_BUCKET_NS) {
@@ -908,7 +1133,7 @@ static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u3
 		entry->kept_end_ns = entry->kept_blocked_ns = entry->kept_runnable_ns = 0;
 	}
 	if (blocked_ns + runnable_ns >= WAIT_BUCKET_NS) {
-		write_wait(wake_key(slot, waker), now, blocked_ns, runnable_ns);
+		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns);
 	} else {
 		entry->kept_end_ns = now;
 		entry->kept_blocked_ns += blocked_ns;
@@ -929,10 +1154,10 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 	__u32 key = wait->slot;
 	struct wait_entry *entry = bpf_map_lookup_elem(&waits, &key);
 	__u64 since = wait->since_ns, arrived = task->sched_info.last_arrival, all, runnable;
-	__u32 waker = wait->waker;
+	__u32 ends = wait_ends(wait->waker, wait->whom);
 
 	wait->since_ns = 0;
-	wait->waker = 0;
+	wait->waker = wait->whom = 0;
 	if (!entry)
 		return;
 	if (arrived > since) {
@@ -951,16 +1176,16 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 		__sync_fetch_and_add(&entry->runnable_ns, runnable);
 	if (all > runnable)
 		__sync_fetch_and_add(&entry->blocked_ns, all - runnable);
-	if (all > runnable && waker)
-		add_wake(key, waker, wait->uid, all - runnable);
+	if (all > runnable && ends)
+		add_wake(key, ends, wait->uid, all - runnable);
 	if (key < WAIT_REASONS)
 		return;
 	if (seq) {
-		const struct wait_record record = { now, all - runnable, runnable, key, waker };
+		const struct wait_record record = { now, all - runnable, runnable, key, ends };
 
 		bpf_seq_write(seq, &record, sizeof(record));
 	} else {
-		keep_wait(entry, key, waker, now, all - runnable, runnable);
+		keep_wait(entry, key, ends, now, all - runnable, runnable);
 	}
 }
 
@@ -1048,7 +1273,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	if (wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
 		end_wait(task, wait, now, NULL);
-	wait->waker = 0;
+	wait->waker = wait->whom = 0;
 	wait->runnable_ns = task->sched_info.run_delay;
 	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
@@ -1068,19 +1293,22 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 		wait->since_ns = now;
 		return;
 	}
+	/* Another CPU may end the wait from now on. */
+	wait->slot = SLOT_LATER;
+	write_in_order(&wait->since_ns, now);
 	file = wait_file(task, regs, reason, true);
 	if (is_over_budget(counters, now, wait_percent)) {
 		counters->spared++;
 		wait->slot = find_wait_without_stack(stack, wait->uid, id,
 						     reason_in_haste(wait, reason, file));
-		wait->since_ns = now;
 		return;
 	}
 	if (has_kernel_stack(reason, state))
 		kernel_size = get_frames(ctx, stack->pcs, 0);
 	wait->slot = find_own_stack(ctx, scratch, task, wait, id, reason, file, kernel_size, cfi,
 				    counters);
-	wait->since_ns = now;
+	if (reason == WAIT_LOCK && is_futex(regs))
+		wait->whom = find_holder(task, wait, stack);
 }
 
 /*
@@ -1295,9 +1523,30 @@ static __always_inline void note_waking(__u64 *ctx, bool cfi)
 	    wait->slot != wait->own_slots.kernel_thread && wait->slot != WAIT_CPU &&
 	    wait->slot != WAIT_KERNEL) {
 		wait->waker = find_waker(ctx, task, wait, counters, cfi);
+		if (wait->waker && !wait->whom)
+			wait->whom = find_whom(task, woken, wait, counters);
 	}
 	if (start)
 		counters->timed_ns += bpf_ktime_get_ns() - start;
+}
+
+/* Notes which disk has answered: those who waited for it are woken next. */
+SEC("?tp_btf/block_rq_complete")
+int note_completion(const __u64 *ctx)
+{
+	const struct request *request = (const void *)ctx[0];
+	struct wait_counters *counters = own_wait_counters();
+	struct gendisk *disk;
+
+	if (!counters)
+		return 0;
+	disk = bpf_core_field_exists(struct request_queue, disk) ? BPF_CORE_READ(request, q, disk)
+								 : BPF_CORE_READ(request, rq_disk);
+	counters->completed_device =
+		disk ? wait_device(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor))
+		     : 0;
+	counters->completed_ns = bpf_ktime_get_ns();
+	return 0;
 }
 
 /* --- At both ends --- */

@@ -72,6 +72,37 @@ check "the states add up" json "(lambda w: w['wall_ns'] == sum(w[k + '_ns'] for 
 	('on_cpu', 'runnable', 'blocked', 'idle', 'unknown')) and
 	sum(w['idle_by'].values()) >= w['idle_ns'] > 0 and sum(w['blocked_by'].values()) >= w['blocked_ns'] > 0)(j['wall'])" out
 
+# whom NAME THREAD PEER: whether nine tenths of the time that the thread waited for others were for this peer: a regular
+# expression, with %THREAD% for the TID of that one; "": for none.
+whom() {
+	python3 - "$@" <<'EOF'
+import json, re, sys
+name, thread, peer = sys.argv[1:]
+j = json.load(open(name + ".json"))
+wall = [v["type"] for v in j["values"]].index("wall")
+tids = {s["labels"]["comm"]: str(s["labels"].get("tid")) for s in j["stacks"]}
+pattern = re.sub("%(.*)%", lambda m: tids[m[1]], peer)
+found = {}
+for s in j["stacks"]:
+	leaf = s["functions"][0][0] if s.get("functions") and s["functions"][0] else ""
+	if s["labels"]["comm"] == thread and re.match(r"\[(blocked|idle): (lock|pipe|socket|poll|child)\]", leaf):
+		whom = s["labels"].get("tags", {}).get("peer", "")
+		found[whom] = found.get(whom, 0) + s["values"][wall]
+print(pattern, found)
+sys.exit(not found or sum(ns for whom, ns in found.items() if re.fullmatch(pattern, whom)) < 0.9 * sum(found.values()))
+EOF
+}
+while IFS=, read -r what thread peer; do
+	check "$what" whom kinds "$thread" "$peer"
+done <<'EOF'
+a lock is for the thread that has it,b-mutex,holder \(%holder%\)
+a pipe is for the process that reads it,b-writer,states \([0-9]+\)
+a pipe is for the process that writes to it,i-stage,states \([0-9]+\)
+poll() is for the process that sends the answer,b-client-polls,states \([0-9]+\)
+who ends the process with a signal is no peer,i-datagrams,
+who ends the process with a signal is none of its children,b-child,
+EOF
+
 # --- C++ ---
 
 cat >pool.cc <<'EOF'
@@ -305,4 +336,43 @@ names_address() {
 	peer && grep -qE " 127\.0\.0\.1:$port$" out
 }
 check "--by peer: the address of a server that is not recorded" names_address
+
+cat >served.py <<'EOF'
+import ctypes, os, select, socket, time
+libc = ctypes.CDLL(None)
+server = socket.create_server(("127.0.0.1", 0))
+address = server.getsockname()
+if os.fork() == 0:
+	libc.prctl(1, 9) # until its parent ends
+	libc.prctl(15, b"epoll-server")
+	events = select.epoll()
+	events.register(server, select.EPOLLIN)
+	clients = {}
+	while True:
+		for fd, _ in events.poll():
+			if fd == server.fileno():
+				one = server.accept()[0]
+				clients[one.fileno()] = one
+				events.register(one, select.EPOLLIN)
+			elif clients[fd].recv(1):
+				time.sleep(0.02)
+				clients[fd].send(b"x")
+			else:
+				events.unregister(fd)
+				clients.pop(fd).close()
+server.close()
+libc.prctl(15, b"asks-again")
+for i in range(30):
+	with socket.create_connection(address) as s:
+		s.send(b"x")
+		s.recv(1)
+EOF
+check "a server with an event loop: recorded" record served "$python" -S served.py
+check "--by peer: a server of this machine with an event loop, at a connection for each request" \
+	whom served asks-again 'epoll-server \(%epoll-server%\)'
+check "a child: recorded" record child bash -c 'sleep 0.5 & echo $! >child; wait $!'
+is_the_child() {
+	whom child bash "sleep \\($(cat child)\\)"
+}
+check "--by peer: the child whose end its parent waited for, and its PID" is_the_child
 finish

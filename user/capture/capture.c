@@ -1119,8 +1119,10 @@ const char *capture_no_waits(const struct capture *c)
 const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait)
 {
 	const struct wait_peer *peers = c->sample.waits.peers;
-	const struct wait_peer *peer = peers ? &peers[wait->entry] : NULL;
+	const struct wait_peer *peer = peers ? &peers[wait->whom] : NULL;
 
+	if (peer && !peer->family)
+		peer = &peers[wait->entry];
 	return peer && peer->family && !peer->several ? peer : NULL;
 }
 

@@ -374,7 +374,7 @@ struct capture_ticks {
 struct capture_waits {
 	enum wait_reason reason;
 	enum wait_role role;
-	uint32_t entry;			/* for capture_peer() */
+	uint32_t entry, whom;		/* for capture_peer() */
 	uint32_t waker;			/* the number of who ended them; 0: unknown */
 	uint64_t count, length_ns;	/* how many, and how long all of them took */
 	const struct timed_wait *timed; /* by CLOCK_MONOTONIC; may be a part of them, or NULL */
@@ -429,7 +429,10 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context);
 
-/* Whom a wait was for: the other end of its socket. NULL: unknown, or there were several. */
+/*
+ * Whom a wait was for: the thread with its lock, its disk, the other end of its socket. NULL:
+ * unknown, or there were several; if wait->whom is not 0, it was for the process of that waker.
+ */
 const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait);
 
 /*

@@ -24,6 +24,7 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
 	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
 	       a->cpu == key->sample->cpu && a->waker == key->sample->waker &&
+	       a->whom == key->sample->whom &&
 	       (!key->depth ||
 		memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0);
 }
@@ -47,8 +48,9 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 
 	sample.user_depth = plausible_depth(pcs + sample.kernel_depth, sample.user_depth);
 	key.depth = sample.kernel_depth + sample.user_depth;
-	hash = hash_bytes(pcs, key.depth * sizeof(*pcs),
-			  hash_u64((uint64_t)sample.waker << 16 | sample.cpu, sample.id));
+	hash = hash_bytes(
+		pcs, key.depth * sizeof(*pcs),
+		hash_u64((uint64_t)sample.whom << 32 | sample.waker << 16 | sample.cpu, sample.id));
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
 	if (number != INDEX_NONE) {
 		struct counted *its = &counts->samples[number];

@@ -24,11 +24,13 @@ struct counted {
 	uint32_t kernel_depth, user_depth;
 	uint8_t end, by_frame_pointer; /* as in struct stack */
 	uint16_t cpu;		       /* as in struct stack, or COUNTED_NO_CPU */
-	uint32_t waker; /* of a wait: the number of who ended it; of a waker: its own; else 0 */
+	/* Of a wait: the numbers of who ended it, and whom it was for; of a waker: its own. Or 0.
+	 */
+	uint16_t waker, whom;
 	uint32_t entry; /* of a wait: where it was added up; samples are equal without it */
 };
 
-/* All samples, summed by pcs, ID, CPU and waker. Zero-initialised is empty. */
+/* All samples, summed by pcs, ID, CPU, waker and whom. Zero-initialised is empty. */
 struct counts {
 	struct counted *samples; /* their numbers never change */
 	size_t count, room;
@@ -52,7 +54,7 @@ static inline void counts_split_cpu(struct counted *sample)
 }
 
 /*
- * Adds a sample: its counts, if one with the same pcs, ID, CPU and waker is there. `pcs`:
+ * Adds a sample: its counts, if one with the same pcs, ID, CPU, waker and whom is there. `pcs`:
  * kernel_depth + user_depth of them; first_pc is ignored. From the first caller on that cannot be
  * an address of user space the frames are dropped: the frame pointers were wrong. *number: its
  * number in samples. Returns 0 or -ENOMEM, as do the calls below.

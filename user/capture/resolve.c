@@ -278,6 +278,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 			.role = wait_role_of(sample->cpu),
 			.entry = sample->entry,
 			.waker = sample->waker,
+			.whom = sample->whom,
 			.count = others,
 			.length_ns = amount,
 			.timed = waits,

@@ -67,11 +67,11 @@ static const struct {
 	{ SYS_openat, WAIT_FILE }, /* a pipe with a name waits for its other end */
 	{ SYS_ioctl, WAIT_BY_DESCRIPTOR },
 	{ SYS_fcntl, WAIT_LOCK }, /* of a file's range */
-	{ SYS_fsync, WAIT_DISK },
-	{ SYS_fdatasync, WAIT_DISK },
+	{ SYS_fsync, WAIT_DISK_OF_FILE },
+	{ SYS_fdatasync, WAIT_DISK_OF_FILE },
 	{ SYS_sync, WAIT_DISK },
-	{ SYS_syncfs, WAIT_DISK },
-	{ SYS_sync_file_range, WAIT_DISK },
+	{ SYS_syncfs, WAIT_DISK_OF_FILE },
+	{ SYS_sync_file_range, WAIT_DISK_OF_FILE },
 	{ SYS_msync, WAIT_DISK },
 	{ SYS_rt_sigtimedwait, WAIT_SIGNAL },
 	{ SYS_rt_sigsuspend, WAIT_SIGNAL },
@@ -176,6 +176,8 @@ static bool find_interrupts(struct sample_bpf *bpf, struct kernel_types *types)
 int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
 		 struct kernel_types *types)
 {
+	uint32_t unused;
+
 	bpf->rodata->keeps_every_wait = every;
 	for (size_t i = 0; i < sizeof(system_calls) / sizeof(*system_calls); i++)
 		bpf->rodata->wait_reasons[system_calls[i].number] = system_calls[i].reason;
@@ -186,6 +188,8 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
 	if (find_interrupts(bpf, types))
 		bpf_program__set_autoload(
 			cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, true);
+	if (kernel_member_offset(types, "request", "q", &unused) == 0)
+		bpf_program__set_autoload(bpf->progs.note_completion, true);
 	bpf_program__set_autoload(bpf->progs.begin_waits, true);
 	bpf_program__set_autoload(bpf->progs.end_waits, true);
 	return bpf_map__set_max_entries(bpf->maps.wait_counters, cpus)
@@ -299,6 +303,7 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 		{ bpf->progs.prepare_waits, &w->forks },
 		{ bpf->progs.end_of_waits, &w->exits },
 		{ cfi ? bpf->progs.waking_stacks_cfi : bpf->progs.waking_stacks, &w->waking },
+		{ bpf->progs.note_completion, &w->completions },
 	};
 	int err, fd;
 
@@ -357,7 +362,8 @@ static int add_timed(struct waits *w, const struct wait_record *record, uint32_t
 							   record->blocked_ns,
 							   record->runnable_ns,
 							   record->slot,
-							   record->waker,
+							   wait_ends_waker(record->ends),
+							   wait_ends_whom(record->ends),
 							   cpu };
 	return 0;
 }
@@ -383,7 +389,7 @@ int waits_read(struct waits *w, int64_t clock_offset)
  * was none.
  */
 static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t reason,
-		     uint32_t waker, const struct stack *stack, const uint64_t *pcs,
+		     uint32_t ends, const struct stack *stack, const uint64_t *pcs,
 		     struct counts *counts, uint32_t *number)
 {
 	const struct wait_entry *entry = &w->entries[slot];
@@ -397,7 +403,8 @@ static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = reason,
-		.waker = waker,
+		.waker = wait_ends_waker(ends),
+		.whom = wait_ends_whom(ends),
 		.entry = slot,
 	};
 
@@ -422,12 +429,14 @@ int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
 	*w->clock_offset = clock_offset;
 	err = run_for_each(w->end, sizeof(*all), &all, &count);
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_timed(w, &all[i], WAIT_NO_CPU, clock_offset);
+		err = add_timed(w, &all[i], TIMED_NO_CPU, clock_offset);
 	free(all);
 	close(w->program);
 	if (w->waking)
 		close(w->waking);
-	w->program = w->waking = 0;
+	if (w->completions)
+		close(w->completions);
+	w->program = w->waking = w->completions = 0;
 	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
 }
 
@@ -438,34 +447,40 @@ static int compare_wakes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A sample of an entry's blocked time: that which one waker has ended. */
+/* A sample of an entry's blocked time: that which has these ends. */
 struct wait_part {
-	uint32_t waker, number; /* the entry of the waker, and the sample's number in counts */
-	uint64_t left_ns;	/* of it, no time is known yet */
+	uint32_t ends, number; /* wait_ends(), and the sample's number in counts */
+	uint64_t left_ns;      /* of it, no time is known yet */
 };
 
 static int compare_parts(const void *a, const void *b)
 {
-	uint32_t x = ((const struct wait_part *)a)->waker, y = ((const struct wait_part *)b)->waker;
+	uint32_t x = ((const struct wait_part *)a)->ends, y = ((const struct wait_part *)b)->ends;
 
 	return (x > y) - (x < y);
 }
 
+static uint32_t cpu_of(const struct waits_timed *t)
+{
+	return t->cpu == TIMED_NO_CPU ? WAIT_NO_CPU : t->cpu;
+}
+
 /*
- * Adds when a thread was blocked to the parts of its entry, of which the last one has no waker and
- * the others are in the order of theirs: to that of the waker, and where that is unknown or has no
- * more, to the last one and then to the others.
+ * Adds when a thread was blocked to the parts of its entry, of which the last one has no ends and
+ * the others are in the order of theirs: to that with its ends, and where these are unknown or it
+ * has no more, to the last one and then to the others.
  */
 static int add_blocked(struct counts *counts, const struct waits_timed *t, struct wait_part *parts,
 		       size_t count)
 {
 	uint64_t since_ns = t->end_ns - t->runnable_ns - t->blocked_ns, left_ns = t->blocked_ns;
-	const struct wait_part key = { .waker = t->waker };
+	const struct wait_part key = { .ends = wait_ends(t->waker, t->whom) };
 	struct wait_part *part = NULL;
+	uint32_t cpu = cpu_of(t);
 	size_t left = count; /* that were not tried, from the last one on */
 	int err = 0;
 
-	if (count && t->waker)
+	if (count && key.ends)
 		part = bsearch(&key, parts, count - 1, sizeof(*parts), compare_parts);
 	while (left_ns && !err) {
 		uint64_t ns;
@@ -476,7 +491,7 @@ static int add_blocked(struct counts *counts, const struct waits_timed *t, struc
 			part = &parts[--left];
 		ns = part->left_ns < left_ns ? part->left_ns : left_ns;
 		if (ns)
-			err = wait_list_add(&counts->waits, part->number, since_ns, ns, t->cpu);
+			err = wait_list_add(&counts->waits, part->number, since_ns, ns, cpu);
 		part->left_ns -= ns;
 		left_ns -= ns;
 		since_ns += ns;
@@ -579,13 +594,13 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 
 			last = next_wake == WAKE_ENTRIES || wake->key >> 32 != i;
 			if (!last) {
-				part.waker = wake->key;
+				part.ends = wake->key;
 				part.left_ns =
 					wake->blocked_ns < left_ns ? wake->blocked_ns : left_ns;
 			}
 			left_ns -= part.left_ns;
-			err = add_entry(w, i, part.left_ns, head.cpu, part.waker, &head, pcs,
-					counts, &part.number);
+			err = add_entry(w, i, part.left_ns, head.cpu, part.ends, &head, pcs, counts,
+					&part.number);
 			if (!err &&
 			    array_reserve(&parts, &part_room, part_count + 1, sizeof(*parts)))
 				err = -ENOMEM;
@@ -596,7 +611,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			      ?: add_entry(w, i, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
 					   counts, &samples[i].runnable);
 		if (!err && kept.end_ns)
-			err = add_timed(w, &kept, WAIT_NO_CPU, *w->clock_offset);
+			err = add_timed(w, &kept, TIMED_NO_CPU, *w->clock_offset);
 	}
 	if (samples)
 		samples[WAIT_ENTRIES].first = part_count;
@@ -607,7 +622,7 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 		err = add_blocked(counts, t, parts + first, samples[t->slot + 1].first - first);
 		if (t->runnable_ns && !err)
 			err = wait_list_add(&counts->waits, samples[t->slot].runnable,
-					    t->end_ns - t->runnable_ns, t->runnable_ns, t->cpu);
+					    t->end_ns - t->runnable_ns, t->runnable_ns, cpu_of(t));
 	}
 	free(samples);
 	free(parts);
@@ -649,7 +664,8 @@ uint64_t waits_no_room(const struct waits *w, struct wait_share *most)
 
 void waits_free(struct waits *w, const struct sample_bpf *bpf)
 {
-	const int links[] = { w->program, w->forks, w->exits, w->waking, w->begin, w->end };
+	const int links[] = { w->program,     w->forks, w->exits, w->waking,
+			      w->completions, w->begin, w->end };
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])

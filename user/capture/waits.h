@@ -23,16 +23,16 @@ struct waits_walked {
 /* As a struct wait_record, with CLOCK_MONOTONIC. */
 struct waits_timed {
 	uint64_t end_ns, blocked_ns, runnable_ns;
-	uint16_t slot, waker; /* in entries; waker 0: unknown, or several */
-	uint32_t cpu;	      /* that the thread got then, or WAIT_NO_CPU */
+	uint16_t slot, waker, whom; /* in entries; the last two as wait_ends() */
+	uint16_t cpu;		    /* that the thread got then, or TIMED_NO_CPU */
 };
 
-_Static_assert(WAIT_ENTRIES <= UINT16_MAX + 1, "numbers of entries have 16 bits");
+#define TIMED_NO_CPU UINT16_MAX
 
 /* How long threads wait, by stack and reason: bpf/waits.h. Zero-initialised is none. */
 struct waits {
-	int program, forks, exits, waking, begin,
-		end; /* descriptors of attached programs; 0: none */
+	/* descriptors of attached programs; 0: none */
+	int program, forks, exits, waking, completions, begin, end;
 	struct wait_entry *entries;
 	struct wake_entry *wakes;
 	struct wait_counters *counters;

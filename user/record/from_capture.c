@@ -48,11 +48,12 @@ struct capture_profile {
 	size_t woke;	  /* number of the value of wakers */
 	size_t span;	  /* number of the value of calls; 0: they were not recorded */
 	struct wait_places places;   /* with waits */
-	struct peers peers;	     /* other ends of sockets */
+	struct peers peers;	     /* whom waits are for */
 	struct kernel_frames kernel; /* with waits: kernel frames of theirs */
 	struct known_waker {
 		const char *name;
 		uint32_t tid;		  /* 0: of an interrupt, or secret */
+		struct peer_task task;	  /* likewise */
 	} * wakers;			  /* with waits: who ended them, by their numbers */
 	uint64_t start_ns, start_time_ns; /* of the window: CLOCK_MONOTONIC, and since the epoch */
 	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
@@ -317,6 +318,27 @@ static const char *number_text(uint32_t number, char text[static CGROUP_NAME_SIZ
 	return text;
 }
 
+/* Writes whom a wait was for. Returns whether it is known. */
+static bool peer_text(struct capture_profile *b, const struct capture_sample *sample,
+		      char text[static CGROUP_NAME_SIZE])
+{
+	const struct capture_waits *wait = &sample->waits;
+	const struct peer_task *waker;
+
+	if (sample->kind != CAPTURE_WAITS || wait->reason == WAIT_CPU ||
+	    capture_options(b->c)->owned)
+		return false;
+	waker = wait->whom && b->wakers[wait->whom].task.pid ? &b->wakers[wait->whom].task : NULL;
+	/* The numbers of a window's processes would be too many, as in label_id(). */
+	if (!peers_name(&b->peers, capture_peer(b->c, wait), sample, waker, !b->is_window, text))
+		return false;
+	if (!peers_has_room(&b->peers, text)) {
+		snprintf(text, CGROUP_NAME_SIZE, "[others]");
+		b->p->totals.peers_lost += wait->count;
+	}
+	return true;
+}
+
 /* The text of a tag of a sample, perhaps in `text`; NULL: it has no such tag. waker: label_id()'s.
  */
 static const char *tag_text(struct capture_profile *b, const struct capture_sample *sample,
@@ -324,7 +346,6 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 			    char text[static CGROUP_NAME_SIZE])
 {
 	bool is_main = strcmp(sample->comm, sample->process_comm) == 0;
-	const struct wait_peer *peer;
 	const char *name;
 
 	switch (tag) {
@@ -351,13 +372,7 @@ static const char *tag_text(struct capture_profile *b, const struct capture_samp
 			       ? "yes"
 			       : NULL;
 	case TAG_PEER:
-		peer = sample->kind == CAPTURE_WAITS && sample->waits.reason != WAIT_CPU &&
-				       !capture_options(b->c)->owned
-			       ? capture_peer(b->c, &sample->waits)
-			       : NULL;
-		if (peer)
-			peers_name(&b->peers, peer, sample, text);
-		return peer ? text : NULL;
+		return peer_text(b, sample, text) ? text : NULL;
 	case TAG_PROCESS:
 		return b->is_window || is_main ? NULL : sample->process_comm;
 	case TAG_THREAD:
@@ -439,6 +454,11 @@ static int add_walls(struct capture_profile *b)
 
 		err = label_id(b, &thread, (struct known_waker){ 0 }, &wall.labels);
 		err = err ?: profile_add_wall(b->p, &wall);
+		err = err
+			      ?: peers_note_task(&b->peers,
+						 &(struct peer_task){ from->pid, from->tid,
+								      from->comm,
+								      from->process_comm });
 	}
 	return err;
 }
@@ -488,7 +508,7 @@ static int add_wait(const struct capture_sample *sample, void *context)
 		waker = b->wakers[wait->waker];
 	/* An interrupt whose stack was not taken. */
 	if (wait->waker == WAKER_INTERRUPT)
-		waker = (struct known_waker){ waker_interrupt_of(reason), 0 };
+		waker = (struct known_waker){ .name = waker_interrupt_of(reason) };
 	/* Waits that are summed up have the time of the first: too little to doubt all of them. */
 	labelled.in_doubt = false;
 	err = err ?: label_id(b, &labelled, waker, &label);
@@ -554,8 +574,14 @@ static int add_waker(const struct capture_sample *from, void *context)
 		waker.cgroup = waker.title = NULL;
 	}
 	err = profile_string(b->p, name, &b->wakers[from->waker.number].name);
-	if (kind != WAKER_INTERRUPT)
-		b->wakers[from->waker.number].tid = waker.tid;
+	if (kind != WAKER_INTERRUPT) {
+		struct known_waker *known = &b->wakers[from->waker.number];
+
+		known->tid = waker.tid;
+		known->task = (struct peer_task){ .pid = waker.pid, .tid = waker.tid };
+		err = err ?: profile_string(b->p, name, &known->task.comm);
+		err = err ?: profile_string(b->p, from->process_comm, &known->task.process_comm);
+	}
 	if (kind == WAKER_OTHER_THREAD)
 		waker.depth = waker.user_depth = 0;
 	if (kind != WAKER_THREAD)
@@ -572,7 +598,7 @@ static int add_waker(const struct capture_sample *from, void *context)
 		err = err
 			      ?: named_location(b, kind == WAKER_INTERRUPT ? root : "[no stack]",
 						"", &locations[depth++]);
-	err = err ?: label_id(b, &waker, (struct known_waker){ name, 0 }, &label);
+	err = err ?: label_id(b, &waker, (struct known_waker){ .name = name }, &label);
 	err = err ?: profile_sample(b->p, locations, depth, label, &number);
 	if (err)
 		return err;

@@ -65,6 +65,20 @@ static bool is_same_reason(const struct segment_kind *a, const struct segment_ki
 	       (!a->reason_size || memcmp(a->reason, b->reason, a->reason_size) == 0);
 }
 
+/* Whether a wait has this reason. */
+static bool is_for(const struct segment_kind *kind, const char *reason)
+{
+	return kind->reason_size == strlen(reason) &&
+	       memcmp(kind->reason, reason, kind->reason_size) == 0;
+}
+
+const char *chain_peer(const struct chain *c, uint32_t sample)
+{
+	const struct segment_kind *kind = &c->s->kinds[sample];
+
+	return is_for(kind, "disk") || (!c->by_name && is_for(kind, "lock")) ? kind->peer : NULL;
+}
+
 static bool node_equal(const void *array, uint32_t number, const void *key)
 {
 	const struct chain_node *a = (const struct chain_node *)array + number;
@@ -82,6 +96,7 @@ static bool node_equal(const void *array, uint32_t number, const void *key)
 	return is_same_reason(&kinds[a->what], &kinds[b->what]) &&
 	       kinds[a->what].waker == kinds[b->what].waker &&
 	       kinds[a->what].place == kinds[b->what].place &&
+	       chain_peer(c, a->what) == chain_peer(c, b->what) &&
 	       !kinds[a->what].waker_tid == !kinds[b->what].waker_tid &&
 	       (c->by_name || kinds[a->what].waker_tid == kinds[b->what].waker_tid);
 }
@@ -229,13 +244,6 @@ static void add_runnable(struct walk *w, uint32_t parent, uint32_t thread, uint3
 }
 
 /* --- Chains --- */
-
-/* Whether a wait has this reason. */
-static bool is_for(const struct segment_kind *kind, const char *reason)
-{
-	return kind->reason_size == strlen(reason) &&
-	       memcmp(kind->reason, reason, kind->reason_size) == 0;
-}
 
 /* Whether both samples are waits for the same at the same place of a program. */
 static bool is_same_place(const struct segments *s, uint32_t a, uint32_t b)

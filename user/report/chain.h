@@ -85,6 +85,12 @@ int chain_add_blocked(struct chain *c, uint32_t thread, const struct time_interv
  * of the given sum first.
  */
 int chain_end(struct chain *c, int sum);
+
+/*
+ * Whom a sample's waits are for, where nodes show it: who has the lock, unless threads of one name
+ * are one; the disk. NULL: none, or unknown.
+ */
+const char *chain_peer(const struct chain *c, uint32_t sample);
 void chain_free(struct chain *c);
 
 #endif

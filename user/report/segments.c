@@ -159,6 +159,7 @@ static int find_threads(struct making *m, const struct profile *p)
 		kind->state =
 			profile_sample_state(p, &p->samples[i], &kind->reason, &kind->reason_size);
 		kind->waker = profile_tag_text(labels, TAG_WAKER);
+		kind->peer = profile_tag_text(labels, TAG_PEER);
 		if (tid && number_parse(tid, 1, UINT32_MAX, &waker) == 0)
 			kind->waker_tid = waker;
 		if (!err && (kind->state == THREAD_BLOCKED || kind->state == THREAD_IDLE))

@@ -46,6 +46,7 @@ struct segment_kind {
 	uint32_t thread;    /* its number */
 	uint32_t waker_tid; /* 0: unknown, or no thread */
 	const char *waker;  /* its name; NULL: unknown */
+	const char *peer;   /* whom they were for; NULL: unknown */
 	const char *reason; /* reason_size bytes; NULL: it waited for a CPU */
 	size_t reason_size;
 	enum thread_state state;

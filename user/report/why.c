@@ -108,6 +108,7 @@ char *why_node_text(const struct chain *c, const struct chain_node *n)
 {
 	const struct segment_kind *kind;
 	char name[NAME_SIZE], waker[NAME_SIZE + 32] = "", *place, *text = NULL;
+	const char *peer, *before = "";
 
 	thread_name(c, n->thread, name);
 	switch (n->kind) {
@@ -136,9 +137,13 @@ char *why_node_text(const struct chain *c, const struct chain_node *n)
 			 kind->waker_tid);
 	else if (kind->waker)
 		snprintf(waker, sizeof(waker), ", woken by %s", kind->waker);
+	peer = chain_peer(c, n->what);
+	if (peer)
+		before = strncmp(kind->reason, "disk", kind->reason_size) == 0 ? " " : ", held by ";
 	place = place_text(c->s, kind->place);
-	if (place && asprintf(&text, "%s %s: %.*s%s%s", name, thread_state_names[kind->state],
-			      (int)kind->reason_size, kind->reason, waker, place) < 0)
+	if (place &&
+	    asprintf(&text, "%s %s: %.*s%s%s%s%s", name, thread_state_names[kind->state],
+		     (int)kind->reason_size, kind->reason, before, peer ?: "", waker, place) < 0)
 		text = NULL;
 	free(place);
 	return text;
@@ -302,6 +307,7 @@ static struct json_object *node_object(const struct chain *c, const struct chain
 		snprintf(reason, sizeof(reason), "%.*s", (int)kind->reason_size, kind->reason);
 		json_add(&o, "kind", json_text(thread_state_names[kind->state]));
 		json_add(&o, "reason", json_text(reason));
+		json_add_text(&o, "peer", chain_peer(c, n->what));
 		json_add_text(&o, "waker", kind->waker);
 		if (!c->by_name)
 			json_add_number(&o, "waker_tid", kind->waker_tid);

@@ -47,6 +47,7 @@
 	X(wait_times_lost, "waits without their times: no room", .group = "wall", .zero = true, .said = true) \
 	X(wakers_lost, "waits without a waker, for want of room", .group = "wall", .zero = true, .said = true) \
 	X(calls_lost, "calls of the function that are not recorded: no room", .group = "wall", .said = true, .loss = true) \
+	X(peers_lost, "waits whose peer is \"[others]\", as there were too many of these", .group = "wall", .said = true) \
 	X(wall_lost, "threads that ended unseen, as there was no room for so many at once: their time is \"unknown\", or " \
 	  "missing", .group = "wall", .json = "lost", .said = true, .loss = true, .metric = "wall_lost_threads_total") \
 	X(throttled_lost, "times that a control group with a quota found no room to be followed", .group = "wall", \
