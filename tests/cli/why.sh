@@ -81,6 +81,17 @@ check "for how long its holder slept" chain \
 	'near(ns(n for p in lock for n in p["parts"] if n.get("reason") == "sleep"), m["sleep"])'
 check "and computed" chain 'near(ns(node(lock, "on_cpu", "holder")), m["hold"])'
 check "at best all would be shorter by what its holder slept" chain 'near(j["without_ns"], m["sleep"])'
+without_lock() {
+	read -r _ begin end _ < <(grep ^request services.out)
+	"$profiltool" why -q --json --without lock -t client --since "$(second "$begin")" --until "$(second "$end")" x.pb.gz \
+		>lock.json && python3 -S -c '
+import json
+without = json.load(open("lock.json"))["threads"][0]["without_ns"]
+lock = int(open("services.out").read().split("request ")[1].split("lock=")[1].split()[0])
+print(without, lock)
+assert abs(without - lock) <= max(0.02 * lock, 10**6)'
+}
+check "and by all of its lock, whatever the holder did" without_lock
 check "98 % of the waiting ends in what is known" chain \
 	'sum(n["ns"] for n in j["tree"] if n["kind"] == "unknown") < 0.02 * m["all"]'
 

@@ -43,7 +43,7 @@ static uint64_t time_of(double ms)
  *					until B woke it
  *	A 10+20 blocked poll timer	an interrupt woke it; -: nobody is known
  *	A 30+5 runnable 1		it then got CPU 1; -: unknown
- *	A 12 tick burn			at 12 ms it was in burn
+ *	A 12 tick burn<main		at 12 ms it was in burn, which main had called
  *	A 10+20 call f			it called f then
  *	A wall 100 40			it lived for 100 ms, of which it was on a CPU for 40
  *	A 750+0 blocked lock -		it was blocked for 750 ms, it is unknown when
@@ -75,9 +75,12 @@ static void add_event(struct profile *p, const char *event)
 	}
 	assert_true(sscanf(what, "%lf+%lf", &since, &length) >= 1);
 	if (strcmp(state, "tick") == 0) {
-		frames[0] = location_of(p, reason);
+		depth = 0;
+		for (place = strtok_r(reason, "<", &rest); place;
+		     place = strtok_r(NULL, "<", &rest))
+			frames[depth++] = location_of(p, place);
 		assert_int_equal(profile_add_labels(p, &labels, &number), 0);
-		assert_int_equal(profile_sample(p, frames, 1, number, &sample), 0);
+		assert_int_equal(profile_sample(p, frames, depth, number, &sample), 0);
 		assert_int_equal(tick_list_add(&p->ticks, sample, time_of(since)), 0);
 		return;
 	}
@@ -500,6 +503,66 @@ static void test_turns(void **state)
 		    "     20.000   28.57        8.000   39.02  without disk, at best\n");
 }
 
+/* How much of 105 ms of A is what --without names. */
+static void check_without(const char *what, double expected_ms)
+{
+	static const char *const events[] = {
+		/* A ran for 60 ms, of which two of three ticks were within f, and so is the wait.
+		 */
+		"A 5 tick leaf<f",
+		"A 10+40 blocked lock@g<f B",
+		"A 60 tick x",
+		"A 70 tick leaf<f",
+		"A 90+5 runnable 0",
+		/* B ran for 30 ms of that, half of the ticks within work, and synced there. */
+		"B 15 tick h<work",
+		"B 30+10 blocked disk@sync<work disk",
+		"B 45 tick other",
+		"B 200+1 blocked pipe -",
+		"A 200+1 blocked pipe -",
+		NULL,
+	};
+	const struct time_interval interval = { BEGIN_NS, BEGIN_NS + 105 * NS_PER_MS };
+	const struct why_options options = { .json = true, .without = what };
+	struct profile *p = record(events);
+	struct why_threads threads = { 0 };
+	struct segments s;
+	char *text = NULL, *at;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(why_select(&s, "A", false, &threads), 0);
+	assert_int_equal(why_print_interval(&s, &threads, &interval, &options, out), 0);
+	fclose(out);
+	at = strstr(text, "\"without_ns\":");
+	assert_non_null(at);
+	assert_float_equal(strtod(at + 13, NULL) / 1e6, expected_ms, 1e-6);
+	free(text);
+	free(threads.list);
+	segments_free(&s);
+	profile_free(p);
+}
+
+/* Of a function, with all that it calls and waits for, of a thread and of a reason likewise. */
+static void test_without(void **state)
+{
+	(void)state;
+	check_without("f", 40 + 40);
+	check_without("leaf", 40);
+	check_without("g", 40);
+	check_without("work", 15 + 10);
+	check_without("h", 15);
+	check_without("sync", 10);
+	check_without("lock", 40);
+	check_without("disk", 10);
+	check_without("delay", 5);
+	check_without("runnable", 5);
+	check_without("B", 30 + 10);
+	check_without("A", 105);
+	check_without("nobody", 0);
+}
+
 /* Calls of one function, by two threads: with or without its parameters, but not another's. */
 static void test_calls(void **state)
 {
@@ -608,7 +671,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_many),	       cmocka_unit_test(test_places),
 		cmocka_unit_test(test_lives),	       cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_without),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,18 @@ static uint32_t add_child(struct walk *w, uint32_t parent, enum chain_kind kind,
 	return number;
 }
 
+/* The same of a part of a wait with this sample. */
+static uint32_t add_wait(struct walk *w, uint32_t parent, enum chain_kind kind, uint32_t thread,
+			 uint32_t what, uint32_t sample, uint64_t ns)
+{
+	uint32_t number = add_child(w, parent, kind, thread, what, ns);
+
+	for (int i = 0; i < CHAIN_SUMS; i++)
+		if (w->c->sums & 1U << i && w->c->within && w->c->within[sample])
+			add_u64(&w->c->nodes[number].within_ns[i], ns);
+	return number;
+}
+
 /* --- What a thread did --- */
 
 /* The innermost function of the program, which may have called the kernel; else the leaf. */
@@ -187,6 +199,8 @@ static void add_ticks(struct walk *w, uint32_t parent, uint32_t thread, uint64_t
 		for (int k = 0; k < CHAIN_SUMS; k++)
 			if (w->c->sums & 1U << k) {
 				w->c->nodes[parent].ticks[k]++;
+				w->c->nodes[parent].within_ticks[k] +=
+					w->c->within && w->c->within[s->ticks[i].sample];
 				w->c->nodes[number].ticks[k]++;
 			}
 	}
@@ -215,11 +229,13 @@ static void add_ran(struct walk *w, uint32_t parent, uint32_t thread, uint64_t s
 }
 
 /* Adds for how long a thread was runnable, and who ran meanwhile on the CPU that it then got. */
-static void add_runnable(struct walk *w, uint32_t parent, uint32_t thread, uint32_t cpu,
+static void add_runnable(struct walk *w, uint32_t parent, uint32_t thread, size_t segment,
 			 uint64_t since_ns, uint64_t until_ns)
 {
-	uint32_t number = add_child(w, parent, CHAIN_RUNNABLE, thread, 0, until_ns - since_ns);
 	const struct segments *s = w->c->s;
+	uint32_t cpu = s->all[segment].cpu;
+	uint32_t number = add_wait(w, parent, CHAIN_RUNNABLE, thread, 0, s->all[segment].sample,
+				   until_ns - since_ns);
 
 	if (cpu == WAIT_NO_CPU) {
 		add_child(w, number, CHAIN_UNKNOWN, thread, CHAIN_NO_CPU, until_ns - since_ns);
@@ -332,8 +348,8 @@ static void add_slept(struct walk *w, uint32_t parent, size_t segment, size_t en
 		    !is_same_place(s, sample, line->sample))
 			break;
 		/* What it did once it had the lock; then on with who stood before that one. */
-		number = add_child(w, parent, CHAIN_SLEPT, thread, sample,
-				   until_ns - line->until_ns);
+		number = add_wait(w, parent, CHAIN_SLEPT, thread, sample, s->all[segment].sample,
+				  until_ns - line->until_ns);
 		if (may_go_on(w, number, thread, segment, until_ns - line->until_ns)) {
 			w->path[w->depth++] = segment;
 			explain(w, number, waker, line->until_ns, until_ns);
@@ -345,7 +361,8 @@ static void add_slept(struct walk *w, uint32_t parent, size_t segment, size_t en
 		waker = segments_thread(s, kind->waker_tid, until_ns);
 		w->c->steps++;
 	}
-	number = add_child(w, parent, CHAIN_SLEPT, thread, sample, until_ns - since_ns);
+	number = add_wait(w, parent, CHAIN_SLEPT, thread, sample, s->all[segment].sample,
+			  until_ns - since_ns);
 	if (waker != PROFILE_NONE && !is_for(kind, "disk")) {
 		if (!may_go_on(w, number, thread, segment, until_ns - since_ns))
 			return;
@@ -438,7 +455,7 @@ static void explain(struct walk *w, uint32_t parent, uint32_t thread, uint64_t s
 		from = from > since_ns ? from : since_ns;
 		to = s->all[i].until_ns < until_ns ? s->all[i].until_ns : until_ns;
 		if (segment_kind(s, &s->all[i])->state == THREAD_RUNNABLE)
-			add_runnable(w, parent, thread, s->all[i].cpu, from, to);
+			add_runnable(w, parent, thread, i, from, to);
 		else
 			add_slept(w, parent, i, find_end(s, i), from, to);
 		since_ns = to;

@@ -53,14 +53,17 @@ struct chain_node {
 	uint32_t what;	 /* by its kind; of CHAIN_SLEPT a sample with its state, reason and waker */
 	uint64_t ns[CHAIN_SUMS];
 	uint64_t ticks[CHAIN_SUMS];
+	/* Of these, those whose stack chain.within has: of ns, where it waited; of ticks. */
+	uint64_t within_ns[CHAIN_SUMS], within_ticks[CHAIN_SUMS];
 	uint32_t parent, first_child, next;
 	uint32_t children;
 };
 
 struct chain {
 	const struct segments *s;
-	bool by_name;	   /* threads of one name are one */
-	unsigned int sums; /* bits: to which of them what follows is added */
+	bool by_name;	    /* threads of one name are one */
+	unsigned int sums;  /* bits: to which of them what follows is added */
+	const bool *within; /* of each sample: its stack has a function; or NULL */
 	struct chain_node *nodes;
 	size_t count, room;
 	struct index index;

@@ -8,6 +8,7 @@
 
 #include "profile/pc_name.h"
 #include "report/json_writer.h"
+#include "report/row_view.h"
 #include "report/text.h"
 #include "report/time_slot.h"
 #include "util/array.h"
@@ -151,52 +152,69 @@ char *why_node_text(const struct chain *c, const struct chain_node *n)
 
 /* --- What if --- */
 
-/* Whether a part is what --without names, as far as it does not consist of others. */
+/* Sets *within to which samples have the function of --without in their stacks; NULL: none. */
+static int find_within(const struct profile *p, const struct why_options *o, bool **within)
+{
+	bool *matches = o->without ? calloc(p->location_count + 1, 1) : NULL;
+
+	*within = o->without ? calloc(p->sample_count + 1, 1) : NULL;
+	for (size_t i = 0; i < p->location_count && matches && *within; i++) {
+		const struct profile_location *l = &p->locations[i];
+
+		for (uint32_t k = 0; k < l->line_count; k++)
+			matches[i] |= row_function_is(
+				&p->functions[p->lines[l->first_line + k].function], o->without);
+	}
+	for (size_t i = 0; i < p->sample_count && matches && *within; i++)
+		for (uint32_t k = 0; k < p->samples[i].depth; k++)
+			(*within)[i] |= matches[p->frames[p->samples[i].first_frame + k]];
+	free(matches);
+	return o->without && !(matches && *within) ? -ENOMEM : 0;
+}
+
+/* Whether all of a part is what --without names: also what others did meanwhile. */
 static bool is_named(const struct chain *c, const struct chain_node *n, const char *what)
 {
 	bool is_thread = strcmp(c->s->threads[n->thread].comm, what) == 0;
 	const struct segment_kind *kind;
-	char *name;
-	bool found;
 
 	switch (n->kind) {
 	case CHAIN_RAN:
 	case CHAIN_OTHER:
 		return is_thread;
 	case CHAIN_RUNNABLE:
-		return is_thread || strcmp(what, thread_state_names[THREAD_RUNNABLE]) == 0;
+		return is_thread || strcmp(what, PROFILE_DELAY_TYPE) == 0 ||
+		       strcmp(what, thread_state_names[THREAD_RUNNABLE]) == 0;
 	case CHAIN_SLEPT:
 		kind = &c->s->kinds[n->what];
-		for (int i = 0; i < SEGMENT_PLACE_DEPTH; i++) {
-			const char *function = place_function(c->s, kind->place, i);
-
-			if (function && strcmp(function, what) == 0)
-				return true;
-		}
-		return n->first_child == CHAIN_NONE &&
-		       (is_thread || (kind->reason_size == strlen(what) &&
-				      memcmp(kind->reason, what, kind->reason_size) == 0));
-	case CHAIN_FUNCTION:
-		name = function_name(c->s->p, n->what);
-		found = name && strcmp(name, what) == 0;
-		free(name);
-		return found;
+		return is_thread || (kind->reason_size == strlen(what) &&
+				     memcmp(kind->reason, what, kind->reason_size) == 0);
 	default:
 		return false;
 	}
 }
 
-/* Adds the times of such parts below a node. */
-static void add_named(const struct chain *c, uint32_t number, const char *what,
-		      uint64_t ns[CHAIN_SUMS])
+/*
+ * How much of a node is what --without names. Of what ran, the part of the ticks that were within
+ * the function; of a wait, the part that was, and of the rest what others did meanwhile.
+ */
+static double named_ns(const struct chain *c, uint32_t number, const char *what, int sum)
 {
-	for (uint32_t i = c->nodes[number].first_child; i != CHAIN_NONE; i = c->nodes[i].next)
-		if (is_named(c, &c->nodes[i], what)) {
-			for (int k = 0; k < CHAIN_SUMS; k++)
-				add_u64(&ns[k], c->nodes[i].ns[k]);
-		} else {
-			add_named(c, i, what, ns);
-		}
+	const struct chain_node *n = &c->nodes[number];
+	double ns = (double)n->ns[sum], within_ns = (double)n->within_ns[sum], below = 0;
+
+	if (!n->ns[sum] || is_named(c, n, what))
+		return ns;
+	if (n->within_ticks[sum])
+		return ns * (double)n->within_ticks[sum] / (double)n->ticks[sum];
+	for (uint32_t i = n->first_child; i != CHAIN_NONE; i = c->nodes[i].next)
+		below += named_ns(c, i, what, sum);
+	return within_ns + below * (ns - within_ns) / ns;
+}
+
+static uint64_t without_ns(const struct chain *c, const char *what, int sum)
+{
+	return (uint64_t)(named_ns(c, 0, what, sum) + 0.5);
 }
 
 struct printer {
@@ -267,15 +285,17 @@ static void print_tree(struct printer *p, uint32_t number, unsigned int depth)
 static void print_without(struct printer *p)
 {
 	const struct chain_node *whole = &p->c->nodes[0];
-	uint64_t ns[CHAIN_SUMS] = { 0 };
+	uint64_t ns[CHAIN_SUMS];
 	char text[128], *visible;
 
 	if (!p->o->without)
 		return;
-	add_named(p->c, 0, p->o->without, ns);
 	for (int k = 0; k < CHAIN_SUMS; k++)
-		ns[k] = whole->ns[k] - ns[k];
-	snprintf(text, sizeof(text), "without %s, at best", p->o->without);
+		ns[k] = without_ns(p->c, p->o->without, k);
+	snprintf(text, sizeof(text), "without %s, at best%s", p->o->without,
+		 ns[0] ? "" : ": no part is that");
+	for (int k = 0; k < CHAIN_SUMS; k++)
+		ns[k] = whole->ns[k] > ns[k] ? whole->ns[k] - ns[k] : 0;
 	visible = text_visible(text);
 	print_line(p, ns, 0, visible);
 	free(visible);
@@ -408,25 +428,23 @@ static uint64_t busy_ns(const struct segments *s, uint32_t thread,
 
 static int explain_thread(const struct segments *s, uint32_t thread,
 			  const struct time_interval *interval, const struct why_options *o,
-			  struct json_writer *json, FILE *out)
+			  const bool *within, struct json_writer *json, FILE *out)
 {
 	struct printer p = { .o = o, .out = out, .sums = 1, .units = { 1, 1 } };
 	char name[NAME_SIZE], time[TABLE_CELL_SIZE], *line = NULL, *visible;
 	struct chain c;
 	int err = chain_begin(&c, s, false);
 
+	c.within = within;
 	err = err ?: chain_add(&c, thread, interval) ?: chain_end(&c, 0);
 	p.c = &c;
 	if (!err && json) {
 		struct json_object *object = when_object(&s->threads[thread], interval);
 
 		json_add(&object, "tree", tree_list(&c, 1));
-		if (o->without) {
-			uint64_t ns[CHAIN_SUMS] = { 0 };
-
-			add_named(&c, 0, o->without, ns);
-			json_add(&object, "without_ns", json_object_new_uint64(ns[0]));
-		}
+		if (o->without)
+			json_add(&object, "without_ns",
+				 json_object_new_uint64(without_ns(&c, o->without, 0)));
 		json_element(json, object);
 	} else if (!err) {
 		time_slot_text(interval->since_ns, NS_PER_MS, false, time);
@@ -450,8 +468,10 @@ int why_print_interval(const struct segments *s, const struct why_threads *threa
 {
 	struct busy *busy = calloc(threads->count + 1, sizeof(*busy));
 	struct json_writer json;
-	int err = busy ? 0 : -ENOMEM;
+	bool *within;
+	int err = find_within(s->p, o, &within);
 
+	err = busy ? err : -ENOMEM;
 	for (size_t i = 0; i < threads->count && !err; i++)
 		busy[i] = (struct busy){ threads->list[i], busy_ns(s, threads->list[i], interval) };
 	if (!err)
@@ -463,13 +483,15 @@ int why_print_interval(const struct segments *s, const struct why_threads *threa
 	for (size_t i = 0; i < threads->count && !err && (!i || busy[i].ns); i++) {
 		if (i && !o->json)
 			fprintf(out, "\n");
-		err = explain_thread(s, busy[i].thread, interval, o, o->json ? &json : NULL, out);
+		err = explain_thread(s, busy[i].thread, interval, o, within, o->json ? &json : NULL,
+				     out);
 	}
 	if (o->json) {
 		json_end_list(&json);
 		err = json_end(&json) ?: err;
 	}
 	free(busy);
+	free(within);
 	return err;
 }
 
@@ -549,16 +571,15 @@ static int longest_first(const void *left, const void *right)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-/* Whether a sample is of calls of this function, with or without its parameters. */
+/* Whether a sample is of calls of this function. */
 static bool is_call_of(const struct profile *p, uint32_t sample, const char *function)
 {
 	const struct profile_sample *calls = &p->samples[sample];
-	size_t size = strlen(function);
-	char *name = calls->depth ? function_name(p, p->frames[calls->first_frame]) : NULL;
-	bool is = name && strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
+	const struct profile_location *l =
+		calls->depth ? &p->locations[p->frames[calls->first_frame]] : NULL;
 
-	free(name);
-	return is;
+	return l && l->line_count &&
+	       row_function_is(&p->functions[p->lines[l->first_line].function], function);
 }
 
 /* Lists the calls of a function by some threads. Returns 0 or -ENOMEM. */
@@ -655,11 +676,9 @@ static int print_turns_json(const struct chain *c, const struct why_turn *turns,
 	json_end_list(&w);
 	json_member(&w, "tree", tree_list(c, 2));
 	if (o->without) {
-		uint64_t ns[CHAIN_SUMS] = { 0 };
-
-		add_named(c, 0, o->without, ns);
-		json_member(&w, "without_ns", json_object_new_uint64(ns[0]));
-		json_member(&w, "slow_without_ns", json_object_new_uint64(ns[SLOW]));
+		json_member(&w, "without_ns", json_object_new_uint64(without_ns(c, o->without, 0)));
+		json_member(&w, "slow_without_ns",
+			    json_object_new_uint64(without_ns(c, o->without, SLOW)));
 	}
 	return json_end(&w);
 }
@@ -697,6 +716,7 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 {
 	struct printer p = { .o = o, .out = out, .sums = 2 };
 	struct why_turn *turns = NULL, *sorted;
+	bool *within = NULL;
 	struct chain c;
 	size_t slow;
 	int err;
@@ -705,6 +725,8 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 	err = o->span ? list_calls(s, threads, o->span, &turns, count)
 		      : why_list_turns(s, threads, &turns, count);
 	err = chain_begin(&c, s, true) ?: err;
+	err = err ?: find_within(s->p, o, &within);
+	c.within = within;
 	sorted = err ? NULL : malloc((*count + 1) * sizeof(*sorted));
 	err = err || sorted ? err : -ENOMEM;
 	if (!err && *count) {
@@ -737,6 +759,7 @@ int why_print_turns(const struct segments *s, const struct why_threads *threads,
 		err = p.err;
 	}
 	chain_free(&c);
+	free(within);
 	free(turns);
 	free(sorted);
 	return err;
