@@ -23,13 +23,6 @@ perf=(perf record -q -N -o "$work/perf.data" -e task-clock)
 spent() { sed 's/.* //' "$1"; }
 have_perf() { command -v perf >/dev/null; }
 
-# judge_least MEASURE NUMBER RESULT LIMIT UNIT: a row that is met when the number is no less.
-judge_least() {
-	local met=not
-	awk -v n="$2" -v limit="$4" 'BEGIN { exit !(n >= limit) }' && met=met
-	row "$1" "$3" ">= $4${5:+ $5}" "$met"
-}
-
 # ratios NAME-RATE [.wall]: makes NAME-RATE.ratio of those runs and the ones alone, pair by pair.
 ratios() {
 	paste "$work/$1${2:-}" "$work/alone-${1#*-}${2:-}" | awk '{ print $1 / $2 }' \

@@ -23,6 +23,13 @@ judge() {
 	row "$1" "$3" "<= $4${5:+ $5}" "$met"
 }
 
+# judge_least: the same, met when the number is at least the limit.
+judge_least() {
+	local met=not
+	awk -v n="$2" -v limit="$4" 'BEGIN { exit !(n >= limit) }' && met=met
+	row "$1" "$3" ">= $4${5:+ $5}" "$met"
+}
+
 end_target() {
 	[ -z "$pid" ] || stop "$pid"
 	pid=""
