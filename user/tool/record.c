@@ -567,11 +567,13 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	struct error e;
 	int code = EXIT_DONE, err = 0;
 
-	if (o->scale || o->victim.kind) {
+	if (o->scale || o->victim.kind || o->span) {
 		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
 			       "you may not record: profild records your own processes for you, "
 			       "but not with %s",
-			       o->scale ? "--scale" : "--victim");
+			       o->scale	 ? "--scale"
+			       : o->span ? "--span"
+					 : "--victim");
 		return tool_fail(&e);
 	}
 	if (service_check(&o->target, name != NULL, &e))
