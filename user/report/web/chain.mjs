@@ -23,16 +23,16 @@ export function loadChains() {
 	sumFirst = [];
 	if (!hasChains())
 		return;
+	for (const size of data.why.processes.sizes) {
+		sumFirst.push(first);
+		first += size;
+	}
 	for (const list of [data.why.turns, data.why.waits])
 		for (const [i, size] of list.sizes.entries()) {
 			moments.push({ isTurn: list === data.why.turns, thread: list.threads[i], since: list.since[i],
 				length: list.lengths[i], first, size });
 			first += size;
 		}
-	for (const size of data.why.processes.sizes) {
-		sumFirst.push(first);
-		first += size;
-	}
 }
 
 export const partText = (part) => data.texts[data.why.parts.texts[part]];

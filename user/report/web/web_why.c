@@ -273,10 +273,10 @@ static int add_parts(struct builder *b, const struct chain *c, uint32_t number, 
 }
 
 /*
- * Prints how many parts each chain of moments has. Together they take as many steps as one chain
- * may: those beyond are not in the page.
+ * Prints how many parts each chain of moments has, as long as there are not more than `room` parts
+ * in the page. Together they take as many steps as one chain may: those beyond are not in it.
  */
-static int print_moments(struct builder *b, struct moments *m, struct web_writer *w)
+static int print_moments(struct builder *b, struct moments *m, size_t room, struct web_writer *w)
 {
 	uint64_t steps = 0;
 	bool cut = false;
@@ -290,7 +290,7 @@ static int print_moments(struct builder *b, struct moments *m, struct web_writer
 		c.steps = steps;
 		err = err ?: chain_add(&c, m->list[i].thread, &m->list[i].when);
 		steps = c.steps;
-		cut = c.cut || before > WEB_WHY_NODES_MAX;
+		cut = c.cut || before > room;
 		if (!cut)
 			err = err ?: chain_end(&c, 0) ?: add_parts(b, &c, 0, 0, LEAST_PERCENT);
 		chain_free(&c);
@@ -309,9 +309,14 @@ static int print_moments(struct builder *b, struct moments *m, struct web_writer
 	return 0;
 }
 
-/* Prints, of each process, for what all its threads were blocked. */
+/*
+ * Prints, of each process, for what all its threads were blocked, the longest first, as long as
+ * that takes half of the parts. Together they take as many steps as one chain may.
+ */
 static int print_processes(struct builder *b, struct web_writer *w)
 {
+	uint64_t steps = 0;
+
 	web_begin_list(w, "sizes");
 	for (size_t i = 0; i < b->process_count; i++) {
 		const struct why_threads *threads = &b->processes[i].threads;
@@ -319,8 +324,10 @@ static int print_processes(struct builder *b, struct web_writer *w)
 		struct chain c;
 		int err = chain_begin(&c, b->s, true);
 
-		for (size_t k = 0; k < threads->count && before <= WEB_WHY_NODES_MAX; k++)
+		c.steps = steps;
+		for (size_t k = 0; k < threads->count && before <= WEB_WHY_NODES_MAX / 2; k++)
 			err = err ?: chain_add_blocked(&c, threads->list[k], &b->s->recorded);
+		steps = c.steps;
 		if (!err && c.nodes[0].ns[0])
 			b->processes[i].blocked_ns = c.nodes[0].ns[0];
 		err = err ?: chain_end(&c, 0) ?: add_parts(b, &c, 0, 0, LEAST_SUM_PERCENT);
@@ -405,16 +412,16 @@ int web_why_print(const struct profile *p, struct web_texts *texts, struct web_w
 		",\"threads\":{\"count\":%zu",
 		s.recorded.since_ns / NS_PER_S, s.recorded.since_ns % NS_PER_S, s.thread_count);
 	err = print_threads(&b, w);
-	fprintf(w->out, "},\n\"turns\":{\"kind\":\"turn\"");
-	err = err ?: print_moments(&b, &b.moments[TURNS], w);
-	fprintf(w->out, "},\n\"waits\":{\"kind\":\"wait\"");
-	err = err ?: print_moments(&b, &b.moments[WAITS], w);
 	fprintf(w->out, "},\n\"processes\":{\"quantile_names\":[");
 	w->in_list = false;
 	for (int i = 0; i < WHY_QUANTILES; i++)
 		web_text(w, why_quantiles[i].name);
 	putc(']', w->out);
 	err = err ?: print_processes(&b, w);
+	fprintf(w->out, "},\n\"turns\":{\"kind\":\"turn\"");
+	err = err ?: print_moments(&b, &b.moments[TURNS], WEB_WHY_NODES_MAX / 4 * 3, w);
+	fprintf(w->out, "},\n\"waits\":{\"kind\":\"wait\"");
+	err = err ?: print_moments(&b, &b.moments[WAITS], WEB_WHY_NODES_MAX, w);
 	/* In the order in which the chains were printed. */
 	fprintf(w->out, "},\n\"parts\":{\"count\":%zu", b.part_count);
 	WEB_LIST(w, "depths", web_number, i, b.part_count, b.parts[i].depth);

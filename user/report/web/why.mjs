@@ -12,9 +12,9 @@ import { Picture } from "./flame.mjs";
 import { spread } from "./time.mjs";
 import { drawLanes, stateColor } from "./states.mjs";
 
-const ROWS = 10, LANES = 40, LANE_HEIGHT = 14;
+const ROWS = 10, LANES = 16, LANE_HEIGHT = 14;
 const closed = new Set(); // parts whose own parts are not shown
-let shownMoments = ROWS;
+let shownMoments = ROWS, shownLanes = LANES;
 
 const ms = (ns) => (ns / 1e6).toFixed(3);
 const button = (text, pressed, attributes = {}) => {
@@ -150,11 +150,11 @@ function makeLane(thread, stretches, since, until, width) {
 }
 
 function laneTable(one, room) {
-	const threads = threadsOf(one), shown = threads.slice(0, LANES), since = pageTime(one.since), until = pageTime(one.since + one.length);
+	const threads = threadsOf(one), shown = threads.slice(0, shownLanes), since = pageTime(one.since), until = pageTime(one.since + one.length);
 	const width = Math.max(120, Math.min(900, Math.floor(room) - 200)), all = stretchesOf(shown, since, until);
 	const times = make("th", null, { scope: "col", class: "times" });
 	const table = makeTable("Threads of the chain meanwhile: " + threads.length +
-		(threads.length > LANES ? ", the first " + LANES + " of them" : ""), ["Thread", times]);
+		(threads.length > shown.length ? ", the first " + shown.length + " of them" : ""), ["Thread", times]);
 
 	times.append(make("span", clockTime(since)), make("span", "+" + ms(one.length) + " ms"));
 	shown.forEach((thread, i) => {
@@ -207,10 +207,16 @@ function chainTable(one) {
 
 function drawMoment(view, one) {
 	const title = (one.isTurn ? "A turn of " : "A wait of ") + ms(one.length) + " ms of " + threadName(one.thread) + ", from " +
-		clockTime(pageTime(one.since));
+		clockTime(pageTime(one.since)), lanes = laneTable(one, contentWidth(view));
+	const more = threadsOf(one).length > shownLanes ? [button("Show all lanes", () => {
+		shownLanes = Infinity;
+		drawWhy(view);
+	})] : [];
 
-	view.replaceChildren(button("All turns and waits", () => select({ moment: -1 })), make("h2", title),
-		stateLegend(), laneTable(one, contentWidth(view)), chainTable(one),
+	view.replaceChildren(button("All turns and waits", () => {
+		shownLanes = LANES;
+		select({ moment: -1 });
+	}), make("h2", title), stateLegend(), lanes, ...more, chainTable(one),
 		make("p", "The same as text: " + commandFor(one.thread, one.since, one.since + one.length), { class: "faint" }));
 }
 
@@ -240,7 +246,7 @@ export function blockedTree(process) {
 }
 
 export function drawWhy(view) {
-	const { names, turns, blocked, quantiles, quantile_names: titles } = data.why.processes;
+	const { names, sizes, turns, blocked, quantiles, quantile_names: titles } = data.why.processes;
 	const process = names[selection.process] === undefined ? 0 : selection.process;
 
 	if (moments[selection.moment]) {
@@ -269,6 +275,13 @@ export function drawWhy(view) {
 			drawWhy(view);
 		}));
 	blocking ||= new Picture({ name: "For what it was blocked", choose: (tree, node) => select({ part: node }) });
+	if (blocked[process] && !sizes[process])
+		parts.push(make("p", "For what " + processName(process) + " was blocked is more than the page has. This writes it: " +
+			"profiltool why -p " + processName(process) + " -o why.folded FILE"));
+	if (!sizes[process]) {
+		view.replaceChildren(...parts);
+		return;
+	}
 	parts.push(make("h2", "For what " + processName(process) + " was blocked, in all of the recording"),
 		make("p", "Below a wait is what the thread did meanwhile that ended it, and so on: a lock's wait consists of what its holder did.",
 			{ class: "faint" }), stateLegend(), blocking.canvas);
