@@ -315,6 +315,78 @@ static void test_many_rows(void **state)
 		}
 }
 
+static struct chance of_waits(uint64_t count1, double length1, double exposure1, uint64_t count2,
+			      double length2, double exposure2)
+{
+	const struct chance_times sides[] = {
+		{ (double)count1 * length1, (double)count1 * length1 * length1, count1, exposure1 },
+		{ (double)count2 * length2, (double)count2 * length2 * length2, count2, exposure2 },
+	};
+
+	return chance_of_times(sides);
+}
+
+/* Waits: more of them, longer ones, one that is as long as all others; and what is too little. */
+static void test_times(void **state)
+{
+	struct chance c = of_waits(0, 1, 1, 16, 3, 1);
+
+	(void)state;
+	/* t is the root of their number. Twice the integral of its density from 4 on, of 15 */
+	assert_near(c.p, 0.0011593168497611, 1e-9);
+	assert_near(c.least, c.p, 1e-12);
+	c = of_waits(16, 3e9, 5e9, 0, 1, 5e9);
+	assert_near(c.p, 0.0011593168497611, 1e-9);
+	/* As many, ten times as long. */
+	assert_true(of_waits(30, 1, 1, 30, 10, 1).p < 0.001);
+	assert_true(of_waits(30, 1, 1, 30, 1, 1).p == 1);
+	/* Twice as long recorded, twice as many. */
+	assert_true(of_waits(30, 1, 1, 60, 1, 2).p > 0.999);
+	/* One wait cannot be judged, nor can six; seven can. */
+	assert_true(of_waits(0, 1, 1, 1, 1e9, 1).least == 1);
+	assert_true(of_waits(1, 1, 1, 5, 1e9, 1).least > CHANCE_LEVEL);
+	assert_true(of_waits(0, 1, 1, 7, 1, 1).least <= CHANCE_LEVEL);
+	/* Nothing at all */
+	assert_true(of_waits(0, 0, 1, 0, 0, 1).p == 1);
+}
+
+static uint64_t seed = 1;
+
+static double uniform(void)
+{
+	seed = seed * 6364136223846793005 + 1442695040888963407;
+	return (double)((seed >> 11) + 1) / 9007199254740993.;
+}
+
+/* Of equal sides whose waits are of very different lengths, at most 1 in 20 differs. */
+static void test_times_false_positives(void **state)
+{
+	int judged = 0, wrong = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		struct chance_times sides[2] = { { .exposure = 1 }, { .exposure = 3 } };
+		double rate = exp(uniform() * 4);
+		struct chance c;
+
+		for (int side = 0; side < 2; side++)
+			for (double at = -log(uniform()) / rate; at < sides[side].exposure;
+			     at -= log(uniform()) / rate) {
+				double length = exp(uniform() * 5);
+
+				sides[side].sum += length;
+				sides[side].squares += length * length;
+				sides[side].count++;
+			}
+		c = chance_of_times(sides);
+		judged += c.least <= CHANCE_LEVEL;
+		wrong += c.least <= CHANCE_LEVEL && c.p <= CHANCE_LEVEL;
+	}
+	assert_true(judged > 10000);
+	print_message("%d of %d equal pairs of waits differ\n", wrong, judged);
+	assert_true(wrong * 20 <= judged);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest many[] = { cmocka_unit_test(test_many_rows) };
@@ -322,6 +394,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_shares),	   cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_ends),	   cmocka_unit_test(test_large),
 		cmocka_unit_test(test_correction), cmocka_unit_test(test_false_positives),
+		cmocka_unit_test(test_times),	   cmocka_unit_test(test_times_false_positives),
 		cmocka_unit_test(test_many_rows),
 	};
 

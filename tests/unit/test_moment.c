@@ -105,6 +105,89 @@ static void spike_is_found(void **state)
 	profile_free(then);
 }
 
+/* A recording with waits, of a part of 1 s. */
+static struct profile *part_with_waits(void)
+{
+	struct profile *p = part_of(1000);
+
+	assert_int_equal(profile_add_sum(p, PROFILE_SUM_WALL), 0);
+	return p;
+}
+
+/* So many waits of this length in a function of the only thread. */
+static void add_waits(struct profile *p, const char *state, const char *function, int count,
+		      uint64_t ms)
+{
+	const uint32_t frames[] = { frame_of(p, state), frame_of(p, function) };
+	const int64_t values[] = { 0, 0, (int64_t)(count * ms * 1000000) };
+	struct profile_labels labels = { .pid = 1, .tid = 1, .comm = "server" };
+	uint32_t id, sample;
+
+	assert_int_equal(profile_add_labels(p, &labels, &id), 0);
+	assert_int_equal(profile_sample(p, frames, 2, id, &sample), 0);
+	profile_add_values(p, sample, values);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(wait_list_add(&p->waits, sample, 1000 + 30000000 * i, ms * 1000000,
+					       WAIT_NO_CPU),
+				 0);
+}
+
+static void check_wait(const struct moment *m, const char *function, const char *frame,
+		       double before, double then, bool judged)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		const struct moment_difference *d = &m->differences[i];
+
+		if (!d->is_wait || strcmp(d->row->name ?: "", function) != 0 ||
+		    strcmp(d->row->key->state, frame) != 0)
+			continue;
+		assert_true(fabs(d->percent[OLD] - before) < 1e-9);
+		assert_true(fabs(d->percent[NEW] - then) < 1e-9);
+		assert_int_equal(d->chance.least <= CHANCE_LEVEL, judged);
+		assert_true(!judged || d->chance.p <= CHANCE_LEVEL);
+		return;
+	}
+	print_error("no row of %s in %s\n", frame, function);
+	fail();
+}
+
+/* A lock that 20 calls had to wait for, one wait of 400 ms, and waits as before, or for work. */
+static void waits_are_compared(void **state)
+{
+	struct profile *before = part_with_waits(), *then = part_with_waits();
+	struct rows_options o = { 0 };
+	struct moment m;
+
+	(void)state;
+	add_waits(before, "[blocked: disk]", "load", 20, 5);
+	add_waits(then, "[blocked: disk]", "load", 20, 5);
+	add_waits(before, "[blocked: lock]", "update", 10, 1);
+	add_waits(then, "[blocked: lock]", "update", 20, 15);
+	add_waits(then, "[blocked: socket]", "ask", 1, 400);
+	add_waits(then, "[blocked: pipe]", "tell", 1, 50); /* a twentieth, which may be chance */
+	add_waits(before, "[idle: poll]", "serve", 20, 40);
+	add_waits(then, "[idle: poll]", "serve", 20, 10);
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(m.tested, 2);
+	assert_int_equal(m.unjudged, 1);
+	check_wait(&m, "ask", "[blocked: socket]", 0, 40, false);
+	check_wait(&m, "update", "[blocked: lock]", 1, 30, true);
+	moment_free(&m);
+
+	o.view = row_view_by_name("reason");
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	assert_int_equal(m.count, 3);
+	check_wait(&m, "", "[idle: poll]", 80, 20, true);
+	moment_free(&m);
+	o.view = row_view_by_name("process");
+	assert_int_equal(moment_make(&m, before, then, &o), 0);
+	assert_int_equal(m.count, 0);
+	moment_free(&m);
+	profile_free(before);
+	profile_free(then);
+}
+
 /* The lengths count: 1000 ticks in 10 s are as many as 10 in 100 ms. */
 static void lengths_count(void **state)
 {
@@ -208,9 +291,8 @@ static void quiet_moments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spike_is_found),
-		cmocka_unit_test(lengths_count),
-		cmocka_unit_test(few_ticks),
+		cmocka_unit_test(spike_is_found), cmocka_unit_test(waits_are_compared),
+		cmocka_unit_test(lengths_count),  cmocka_unit_test(few_ticks),
 		cmocka_unit_test(quiet_moments),
 	};
 

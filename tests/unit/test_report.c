@@ -294,9 +294,9 @@ static void test_table_width(void **state)
 	add_stack(p, 2, add_named(p, 0x1000, lib, "std::vector<int>::begin_of_a_long_one() const"));
 	add_stack(p, 1, add_named(p, 0x1004, lib, "f"));
 	assert_string_equal(table(p, &options),
-			    "samples      %    cum%  function           image\n"
-			    "      2  66.67   66.67  std::ve...) const  libwith...ed.so.1\n"
-			    "      1  33.33  100.00  f                  libwith...ed.so.1\n");
+			    "samples      %    cum%  function                image\n"
+			    "      2  66.67   66.67  std::vecto...e() const  libwi...so.1\n"
+			    "      1  33.33  100.00  f                       libwi...so.1\n");
 	for (options.width = 56; options.width < 140; options.width++)
 		assert_lines_fit(table(p, &options), options.width);
 	/* A terminal too narrow for anything, and none at all */
@@ -769,8 +769,8 @@ static const char *brief(const struct profile *p)
 {
 	FILE *out = print_begin();
 
-	return print_end(out,
-			 report_brief(p, &(struct rows_options){ 0 }, "tool: ", "python3", out));
+	return print_end(
+		out, report_brief(p, &(struct rows_options){ 0 }, "tool: ", "python3", out, NULL));
 }
 
 static void test_brief_lines(void **state)

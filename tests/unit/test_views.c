@@ -509,9 +509,9 @@ static void test_table_fits(void **state)
 	t.width = 40;
 	out = print_begin();
 	assert_string_equal(print_end(out, table_print(&t, out)),
-			    "  n  more  name            place\n"
-			    "  1     2  a_name...nd_on  x\n"
-			    "100        short           a_pla..., too\n");
+			    "  n  name                   place\n"
+			    "  1  a_name_th...on_and_on  x\n"
+			    "100  short                  a_pla... too\n");
 	t.width = 31;
 	out = print_begin();
 	assert_string_equal(print_end(out, table_print(&t, out)),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/image_name.h"
+#include "profile/thread_state.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -39,6 +40,7 @@ int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_
 	order = order ?: compare_u64(a->tid, b->tid);
 	order = order ?: compare_u64(a->number, b->number);
 	order = order ?: compare_text(a->comm, b->comm);
+	order = order ?: compare_text(a->state, b->state);
 	return order ?: compare_text(a->function, b->function);
 }
 
@@ -55,7 +57,7 @@ int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_
 	size_t count = g->node_count + 1;
 
 	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
-	hash = hash_text(key->comm, hash);
+	hash = hash_text(key->state, hash_text(key->comm, hash));
 	hash = hash_u64((uint64_t)key->pid << 32 | key->tid, hash + key->number);
 	*node = index_find(&g->node_index, hash, node_equal, g->nodes, key);
 	if (*node != INDEX_NONE)
@@ -299,9 +301,10 @@ void callgraph_places_free(struct callgraph_places *places)
 	free(places->positions);
 }
 
-/* The samples of a node with one set of labels: a node of their own. */
+/* The samples of a node with one set of labels and one state: a node of their own. */
 struct part {
 	uint32_t whole, labels;
+	uint32_t state; /* the number of the function that stands for it, + 1 */
 	uint32_t node;
 };
 
@@ -320,6 +323,7 @@ struct counter {
 	size_t last_room;
 	TABLE(struct part) parts; /* with places->keys */
 	uint32_t labels;	  /* of this sample or arc; label_count: none */
+	uint32_t state;		  /* of this sample: as in struct part; 0: on a CPU, or not asked */
 	size_t sample;		  /* number + 1 of this sample */
 	const int64_t *costs;	  /* of this sample or arc, all value types */
 	uint64_t calls;		  /* how many calls this sample stands for: at least one */
@@ -331,7 +335,11 @@ struct counter {
  */
 static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 {
-	struct part part = { .whole = c->places->nodes[place], .labels = c->labels };
+	struct part part = {
+		.whole = c->places->nodes[place],
+		.labels = c->places->keys ? c->labels : 0,
+		.state = c->state,
+	};
 	const struct callgraph_key *labels;
 	struct callgraph *g = c->g;
 	struct callgraph_key key;
@@ -339,20 +347,23 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 	uint32_t id;
 
 	*node = part.whole;
-	if (*node == CALLGRAPH_NONE || !c->places->keys)
+	if (*node == CALLGRAPH_NONE || !(c->places->keys || c->g->options.fields & CALLGRAPH_STATE))
 		return 0;
 	id = table_find(&c->parts, &part, offsetof(struct part, node));
 	if (id != INDEX_NONE) {
 		*node = c->parts.all[id].node;
 		return 0;
 	}
-	labels = &c->places->keys[c->labels];
 	key = g->nodes[part.whole].key;
-	key.pid = labels->pid;
-	key.tid = labels->tid;
-	key.generation = labels->generation;
-	key.comm = labels->comm;
-	key.number = labels->number;
+	if (c->places->keys) {
+		labels = &c->places->keys[c->labels];
+		key.pid = labels->pid;
+		key.tid = labels->tid;
+		key.generation = labels->generation;
+		key.comm = labels->comm;
+		key.number = labels->number;
+	}
+	key.state = part.state ? c->p->functions[part.state - 1].name : NULL;
 	before = g->node_count;
 	if (callgraph_find(g, &key, &part.node) ||
 	    array_reserve(&c->last_sample, &c->last_room, g->node_count, sizeof(*c->last_sample)) ||
@@ -430,7 +441,7 @@ static int count_sample(struct counter *c, size_t i)
 	const struct profile_sample *s = &c->p->samples[i];
 	const uint32_t *frames = c->p->frames + s->first_frame, *first = c->places->first;
 	uint32_t caller = root_place(c->places);
-	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places), node;
+	uint32_t at = 0, leaf, node;	/* frame, place and node of the leaf */
 	static const size_t the_weight; /* number of the only value */
 	bool has_cost = false;
 	int err = 0;
@@ -449,6 +460,11 @@ static int count_sample(struct counter *c, size_t i)
 	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
+	if (c->g->options.fields & CALLGRAPH_STATE)
+		c->state = profile_state_function(c->p, s);
+	if (c->g->options.fields & (CALLGRAPH_STATE | CALLGRAPH_SOURCE) && !c->g->options.positions)
+		at = profile_wait_frame(c->p, s);
+	leaf = s->depth ? first[frames[at]] : no_pc_place(c->places);
 	if (c->places->weights && !c->places->weights[i])
 		return 0;
 	c->calls =
@@ -470,7 +486,7 @@ static int count_sample(struct counter *c, size_t i)
 	if (!c->stacks || !s->depth)
 		return enter_place(c, caller, leaf);
 	/* The places of the stack, from the root to the leaf. */
-	for (uint32_t j = s->depth; j-- > 0 && !err;)
+	for (uint32_t j = s->depth; j-- > at && !err;)
 		for (uint32_t place = first[frames[j] + 1]; place-- > first[frames[j]] && !err;) {
 			err = enter_place(c, caller, place);
 			caller = place;
@@ -643,7 +659,9 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.values = values,
 		.count = count,
 		.column = column,
-		.stacks = g->options.fields ? profile_stacks(places->p) : PROFILE_NO_STACKS,
+		.stacks = g->options.fields && !(g->options.fields & CALLGRAPH_STATE)
+				  ? profile_stacks(places->p)
+				  : PROFILE_NO_STACKS,
 		.calls_value = profile_find_value(places->p, "samples"),
 		.has_base = profile_has_base(places->p),
 	};

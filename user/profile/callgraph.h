@@ -15,6 +15,9 @@
  * is equal in the fields that are asked for: a function, an image, a source line. Elements are
  * numbered from 0 in their arrays and refer to each other by number; texts are the profiles' own.
  *
+ * Where lines or states are asked for, a wait is spent where its thread waits,
+ * profile_wait_frame(): the frame that stands for it has no line.
+ *
  * A stack counts once for each node in it, however often the node recurs. Where a profile has no
  * stacks, its recorded calls count. A call comes from the innermost function at its address
  * and goes to the outermost one at its target, whose code begins there.
@@ -32,6 +35,8 @@ enum callgraph_field {
 	CALLGRAPH_IMAGE = 16,
 	CALLGRAPH_FILE = 32,	   /* instead of _SOURCE: the source file that the function is in */
 	CALLGRAPH_NO_ADDRESS = 64, /* code without a name is one function in each image */
+	/* What the thread did: on a CPU, or for what it waited; total is self, then. */
+	CALLGRAPH_STATE = 128,
 };
 
 /* The granularity of positions, which calls come from and go to. */
@@ -65,7 +70,9 @@ struct callgraph_key {
 	/* Of nodes that places->keys divides: as in profile_labels */
 	uint32_t pid, tid, generation;
 	const char *comm; /* or the text of a tag */
-	uint64_t number;  /* a tag's, + 1; 0: none */
+	/* The frame that stands for the state of a thread; NULL: it was on a CPU. */
+	const char *state;
+	uint64_t number; /* a tag's, + 1; 0: none */
 };
 
 struct callgraph_node {

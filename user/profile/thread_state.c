@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/image_name.h"
+
 const char *const thread_state_names[THREAD_STATES] = {
 	[THREAD_ON_CPU] = "on CPU",
 	[THREAD_RUNNABLE] = "runnable",
@@ -58,6 +60,41 @@ enum thread_state thread_state_of(const char *name, const char **reason, size_t 
 		return frames[i].state;
 	}
 	return THREAD_ON_CPU;
+}
+
+const char *thread_state_text(const char *name, char text[static THREAD_STATE_TEXT_SIZE])
+{
+	const char *reason;
+	size_t size = 0;
+	enum thread_state state = thread_state_of(name, &reason, &size);
+
+	snprintf(text, THREAD_STATE_TEXT_SIZE, "%s%s%.*s", thread_state_names[state],
+		 reason ? ": " : "", (int)size, reason ?: "");
+	return text;
+}
+
+uint32_t profile_state_function(const struct profile *p, const struct profile_sample *sample)
+{
+	const char *reason;
+	size_t size;
+
+	if (profile_sample_state(p, sample, &reason, &size) == THREAD_ON_CPU)
+		return 0;
+	return p->lines[p->locations[p->frames[sample->first_frame]].first_line].function + 1;
+}
+
+uint32_t profile_wait_frame(const struct profile *p, const struct profile_sample *sample)
+{
+	if (!profile_state_function(p, sample))
+		return 0;
+	for (uint32_t i = 1; i < sample->depth; i++) {
+		const struct profile_image *image =
+			profile_location_image(p, p->frames[sample->first_frame + i]);
+
+		if (!image || !(image_is_in_kernel(image->path) || image_is_libc(image->path)))
+			return i;
+	}
+	return 0;
 }
 
 enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,

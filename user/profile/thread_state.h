@@ -35,9 +35,23 @@ void thread_state_frame(enum thread_state state, const char *reason,
  */
 enum thread_state thread_state_of(const char *name, const char **reason, size_t *size);
 
+#define THREAD_STATE_TEXT_SIZE 32
+
+/* Writes "blocked: lock", "runnable" or "on CPU" for a frame of this name. Returns `text`. */
+const char *thread_state_text(const char *name, char text[static THREAD_STATE_TEXT_SIZE]);
+
 /* The same for a sample, by its leaf. */
 enum thread_state profile_sample_state(const struct profile *p, const struct profile_sample *sample,
 				       const char **reason, size_t *size);
+
+/* The number of the function that its leaf stands for, + 1; 0: the thread was on a CPU. */
+uint32_t profile_state_function(const struct profile *p, const struct profile_sample *sample);
+
+/*
+ * Where the thread of a sample waits: the number of the innermost frame that is in no C library and
+ * not in the kernel. 0: it does not wait, or there is no such frame.
+ */
+uint32_t profile_wait_frame(const struct profile *p, const struct profile_sample *sample);
 
 /*
  * The most reasons that are distinguished.

@@ -119,6 +119,24 @@ double chance_of_t(double t, double freedom)
 	return beta(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
+struct chance chance_of_times(const struct chance_times sides[2])
+{
+	const double e1 = sides[0].exposure, e2 = sides[1].exposure;
+	const double count = (double)sides[0].count + (double)sides[1].count;
+	/* Of the difference of the rates, if both sides have the same. */
+	const double variance =
+		(sides[0].squares + sides[1].squares) / (e1 + e2) * (1 / e1 + 1 / e2);
+	const double difference = sides[1].sum / e2 - sides[0].sum / e1;
+	struct chance chance = { 1, 1 };
+
+	if (count < 2 || !(variance > 0))
+		return chance;
+	chance.p = chance_of_t(difference / sqrt(variance), count - 1);
+	/* If all were equally long, and of the side of which that is less likely. */
+	chance.least = chance_of_t(sqrt(count * fmax(e1 / e2, e2 / e1)), count - 1);
+	return chance;
+}
+
 double chance_t_95(double freedom)
 {
 	double low = 1.9, high = 1000;

@@ -41,6 +41,21 @@ struct chance chance_of_shares(uint64_t count1, uint64_t all1, uint64_t count2, 
  */
 struct chance chance_of_counts(uint64_t count1, uint64_t count2, double part1);
 
+/* Times that add up, as of waits, in one of two recordings. */
+struct chance_times {
+	double sum;	 /* of the times */
+	double squares;	 /* the sum of their squares */
+	uint64_t count;	 /* how many they are */
+	double exposure; /* how long was recorded */
+};
+
+/*
+ * Compares two sums of times by how much their parts scatter: they come independently of each
+ * other, as ticks do, and are as long on both sides. One long wait is no difference: `least`
+ * depends on the number of waits.
+ */
+struct chance chance_of_times(const struct chance_times sides[2]);
+
 /* The p of Student's t. */
 double chance_of_t(double t, double freedom);
 

@@ -28,6 +28,7 @@ bool columns_next(struct columns *c, const char *title, const char *key, unsigne
 			.title = title,
 			.is_text = format & COLUMN_TEXT,
 			.is_path = format & COLUMN_PATH,
+			.is_whole = format & COLUMN_WHOLE,
 			.is_hot = format & COLUMN_HOT,
 			.is_optional = format & COLUMN_OPTIONAL,
 			.rank = format & (COLUMN_OWNER | COLUMN_NAMES),
@@ -54,7 +55,7 @@ void columns_double(struct columns *c, double value)
 	unsigned int decimals = c->format & COLUMN_DECIMALS;
 
 	if (c->json)
-		columns_json_value(c, json_decimal(value, c->format >> 13 ?: decimals));
+		columns_json_value(c, json_decimal(value, c->format >> 14 ?: decimals));
 	else
 		c->text = text_number(c->buffer, value, decimals, c->format & COLUMN_SIGNED);
 }

@@ -59,10 +59,11 @@ enum column_format {
 	COLUMN_PATH = 1 << 10,
 	COLUMN_HOT = 1 << 11,
 	COLUMN_OPTIONAL = 1 << 12,
+	COLUMN_WHOLE = 1 << 13,
 };
 
 /* JSON has so many decimals instead. */
-#define COLUMN_JSON_DECIMALS(n) ((n) << 13)
+#define COLUMN_JSON_DECIMALS(n) ((n) << 14)
 
 /* A value that is printed in percent, with two decimals. */
 struct column_share {

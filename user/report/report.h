@@ -69,8 +69,10 @@ int report_where(const struct profile *p, const struct rows_options *rows, const
  * Instead of both, for a person at a terminal: where most samples fell, for how long, and the
  * account, in three lines; what was lost; and the three most important causes of missing names,
  * stacks or time, in a line each. The other two have all. rows: the value and filters of the table.
+ * causes: receives the last three instead, to be printed behind a table that begins with the states
+ * of threads, so that the three lines have for how long alone; NULL: there is no such table.
  */
 int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
-		 const char *target, FILE *out);
+		 const char *target, FILE *out, FILE *causes);
 
 #endif

@@ -2,8 +2,10 @@
 #include "report/row_fields.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
+#include "profile/thread_state.h"
 #include "report/text.h"
 
 /* A row's tag as it is shown. utc: as in JSON: times are in UTC. */
@@ -31,11 +33,27 @@ static const char *tag_text(const struct tag_kind *tag, const struct row *row, b
 	return tag->missing ?: row_unknown;
 }
 
+void row_state_columns(struct columns *c, const struct row *row)
+{
+	const char *state = row && row->key->state ? row->key->state : "", *reason = NULL;
+	char reason_text[THREAD_STATE_SIZE] = "";
+	const enum thread_state number = thread_state_of(state, &reason, &(size_t){ 0 });
+
+	if (reason) /* up to the bracket */
+		snprintf(reason_text, sizeof(reason_text), "%.*s", (int)strlen(reason) - 1, reason);
+	COLUMN(c, NULL, "state", 0, thread_state_names[number]);
+	COLUMN(c, NULL, "reason", 0, reason_text);
+	COLUMN(c, "state", NULL, COLUMN_NAMES | COLUMN_TEXT | COLUMN_WHOLE,
+	       thread_state_text(state, c->buffer));
+}
+
 void row_columns(struct columns *c, const struct row_view *view, const struct row *row)
 {
 	const unsigned int fields = view->fields, text = COLUMN_NAMES | COLUMN_TEXT;
 	const struct tag_kind *tag = row_view_tag(view);
 
+	if (fields & ROW_STATE)
+		row_state_columns(c, row);
 	if (fields & ROW_ADDRESS)
 		COLUMN(c, "address", "address", COLUMN_NAMES,
 		       text_hex(c->buffer, row->key->address));

@@ -14,6 +14,9 @@
  */
 void row_columns(struct columns *c, const struct row_view *view, const struct row *row);
 
+/* Those of a view by states alone: "blocked: lock"; JSON has "state" and "reason". */
+void row_state_columns(struct columns *c, const struct row *row);
+
 /* The text of the first of these columns: of a row without a function, what it is called. */
 const char *row_first_text(const struct row_view *view, const struct row *row,
 			   char buffer[TABLE_CELL_SIZE]);

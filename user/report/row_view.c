@@ -28,6 +28,13 @@ const struct row_view row_views[] = {
 	{ 0 },
 };
 
+/* By what threads did: a wait is in the function that waits. */
+static const struct row_view state_views[] = {
+	{ "reason", "reasons", ROW_STATE },
+	{ "wait", ROWS, ROW_STATE | ROW_FUNCTION | ROW_IMAGE },
+	{ 0 },
+};
+
 /* One for each tag. */
 static const struct row_view tag_views[TAG_COUNT] = {
 #define TAG_VIEW(number, key, plural, ...) { key, plural, ROW_OF_TAG(TAG_##number) },
@@ -56,6 +63,9 @@ const struct row_view *row_view_by_name(const char *name)
 	for (const struct row_view *v = row_views; v->name; v++)
 		if (strcmp(v->name, name) == 0)
 			return v;
+	for (const struct row_view *v = state_views; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return v;
 	for (size_t i = 0; i < TAG_COUNT; i++)
 		if (tag_views[i].plural && strcmp(tag_views[i].name, name) == 0)
 			return &tag_views[i];
@@ -68,6 +78,8 @@ void row_view_list(bool tags, char *text, size_t size)
 
 	for (const struct row_view *v = row_views; v->name && used < size; v++)
 		used += snprintf(text + used, size - used, "%s%s", used ? ", " : "", v->name);
+	for (const struct row_view *v = state_views; tags && v->name && used < size; v++)
+		used += snprintf(text + used, size - used, ", %s", v->name);
 	for (size_t i = 0; i < TAG_COUNT && tags && used < size; i++)
 		if (tag_views[i].plural)
 			used += snprintf(text + used, size - used, ", %s", tag_views[i].name);
@@ -83,6 +95,8 @@ const struct tag_kind *row_view_tag(const struct row_view *view)
 
 bool row_view_has_tag(const struct row_view *view, const struct profile *p)
 {
+	if (view && view->fields & ROW_STATE)
+		return profile_find_sum(p, PROFILE_SUM_WALL) < p->value_type_count;
 	if (!view || !row_view_tag(view))
 		return true;
 	for (size_t i = 0; i < p->label_count; i++)

@@ -16,7 +16,8 @@ enum row_field {
 	ROW_LINE = CALLGRAPH_LINE,
 	ROW_FUNCTION = CALLGRAPH_FUNCTION, /* a pc without a name is a row of its own */
 	ROW_IMAGE = CALLGRAPH_IMAGE,
-	ROW_CODE = ROW_ADDRESS | ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE,
+	ROW_STATE = CALLGRAPH_STATE, /* of a thread, and for what it waited */
+	ROW_CODE = ROW_ADDRESS | ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE | ROW_STATE,
 
 	ROW_PROCESS = 1 << 8,
 	ROW_THREAD = 1 << 9,
@@ -39,16 +40,19 @@ struct row_view {
 /* Views of code, then of processes and threads; the first is functions. Ends with a NULL name. */
 extern const struct row_view row_views[];
 
-/* The view of this name, among them or by a tag with this key; or NULL. */
+/* The view of this name, among them, by what threads did, or by a tag with this key; or NULL. */
 const struct row_view *row_view_by_name(const char *name);
 
-/* Writes the names of views, "function, image, ..."; tags: also those of views by a tag. */
+/*
+ * Writes the names of views, "function, image, ..."; tags: also those of views by what threads did
+ * and by a tag.
+ */
 void row_view_list(bool tags, char *text, size_t size);
 
 /* The tag of a view; NULL: it is by something else. */
 const struct tag_kind *row_view_tag(const struct row_view *view);
 
-/* True if any sample has the tag of a view, or the view is by something else. */
+/* True if any sample has the tag of a view, or its states, or the view is by something else. */
 bool row_view_has_tag(const struct row_view *view, const struct profile *p);
 
 /* The view with these fields, which can also combine those of code with others; or NULL. */

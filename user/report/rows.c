@@ -32,8 +32,14 @@ static bool is_wanted_image(const struct collector *c, uint32_t location)
 /* The key of a view by a tag. Processes without a title of their own go by their name. */
 static struct callgraph_key key_of_tag(const struct row_view *view, const struct profile_labels *l)
 {
-	const struct profile_tag *tag = profile_find_tag(l, view->name);
-	const char *text = tag ? tag->text : NULL;
+	const struct profile_tag *tag = NULL;
+	const char *text;
+
+	/* Of several tags the first that the labels have. */
+	for (size_t i = 0; i < TAG_COUNT && !tag; i++)
+		if (view->fields & ROW_OF_TAG(i))
+			tag = profile_find_tag(l, tag_kinds[i].key);
+	text = tag ? tag->text : NULL;
 
 	if (!tag && view->fields & ROW_OF_TAG(TAG_TITLE))
 		text = profile_tag_text(l, TAG_PROCESS) ?: l->comm;
@@ -254,8 +260,9 @@ static int add_values(struct collector *c)
 			row->function_start = c->o->extents[location].start;
 	}
 	if (r->graph.options.fields) {
-		r->stacks |= stacks == PROFILE_CALL_STACKS ||
-			     (stacks && callgraph_separates_inlined(&r->graph));
+		if (!(r->view->fields & ROW_STATE))
+			r->stacks |= stacks == PROFILE_CALL_STACKS ||
+				     (stacks && callgraph_separates_inlined(&r->graph));
 		for (size_t i = 0; i < c->count && !stacks; i++)
 			r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
 	}
@@ -325,6 +332,8 @@ static const char *make_row_name(const struct row *row, bool offsets, char **mad
 	const struct callgraph_key *key = row->key;
 	int n;
 
+	if (key->function && key->state && strcmp(key->function, key->state) == 0)
+		return "[no stack]";
 	if (key->function && (!offsets || !row->function_start))
 		return key->function;
 	if (key->function)

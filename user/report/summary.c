@@ -46,8 +46,8 @@ static double in_seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* Begins a line by the target, for how long it was recorded, and its CPU time. */
-static void print_lengths(const struct profile *p, const char *prefix, const char *target,
+/* Begins a line by the target, for how long it was recorded, and with `cpu` its CPU time. */
+static void print_lengths(const struct profile *p, const char *prefix, const char *target, bool cpu,
 			  struct line *line)
 {
 	uint64_t duration_ns = p->all_duration_ns ?: p->duration_ns;
@@ -61,7 +61,7 @@ static void print_lengths(const struct profile *p, const char *prefix, const cha
 		begin_part(line);
 		fprintf(line->out, "%.2f s", in_seconds(duration_ns));
 	}
-	if (p->totals.cpu_ns) {
+	if (cpu && p->totals.cpu_ns) {
 		begin_part(line);
 		fprintf(line->out, "%.2f s of CPU", in_seconds(p->totals.cpu_ns));
 	}
@@ -89,7 +89,7 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 
 	if (!duration_ns && !t->cpu_ns && !p->event[0] && !profile_tick_ns(p))
 		return;
-	print_lengths(p, prefix, target, &line);
+	print_lengths(p, prefix, target, true, &line);
 	if (duration_ns || t->cpu_ns)
 		line.gap = "; ";
 	if (p->event[0]) {
@@ -999,16 +999,26 @@ static int compare_causes(const void *one, const void *other)
 	return strcmp(a->text, b->text);
 }
 
-/* Prints "" or "in all: ", the time, the CPU time and the rate in one short line. */
+/*
+ * Prints "" or "in all: ", the time, the CPU time and the rate in one short line; of how many
+ * threads, if lines of their states follow.
+ */
 static void print_brief_run(const struct profile *p, const char *prefix, const char *target,
-			    FILE *out)
+			    bool states, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 	double hz = profile_hz(p);
 	double reached = t->known && t->cpu_ns ? (double)t->ticks / in_seconds(t->cpu_ns) : hz;
 	struct line line = { out, "" };
 
-	print_lengths(p, prefix, target, &line);
+	const struct profile_wall wall = profile_wall_sum(p);
+
+	print_lengths(p, prefix, target, !states, &line);
+	if (states && wall.threads) {
+		begin_part(&line);
+		fprintf(out, "%" PRIu64 " thread%s (%.2f thread seconds)", wall.threads,
+			wall.threads == 1 ? "" : "s", in_seconds(wall.wall_ns));
+	}
 	if (hz > 0) {
 		begin_part(&line);
 		fprintf(out, "%.0f Hz", hz);
@@ -1048,16 +1058,17 @@ static void print_brief_account(const struct profile *p, const char *prefix, FIL
 }
 
 int report_brief(const struct profile *p, const struct rows_options *rows, const char *prefix,
-		 const char *target, FILE *out)
+		 const char *target, FILE *out, FILE *causes)
 {
-	size_t value = profile_value(p, rows->value), lines = 1, left = 0;
+	const bool states = causes != NULL; /* what else is not lost can wait */
+	size_t value = profile_value(p, rows->value), lines = states ? BRIEF_LINES : 1, left = 0;
 	const struct profile_value_type *type = &p->value_types[value];
 	const struct profile_totals *t = &p->totals;
 	const struct profile_wall wall = profile_wall_sum(p);
 	char all[256], percent[TEXT_PERCENT_SIZE];
 	struct causes c = { 0 };
 
-	if (report_where(p, rows, prefix, out))
+	if (!states && report_where(p, rows, prefix, out))
 		return -ENOMEM;
 	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
 	if (p->all_samples) {
@@ -1070,7 +1081,7 @@ int report_brief(const struct profile *p, const struct rows_options *rows, const
 		lines++;
 	}
 	if (p->duration_ns || t->cpu_ns || profile_tick_ns(p)) {
-		print_brief_run(p, all, target, out);
+		print_brief_run(p, all, target, states, out);
 		lines++;
 	}
 	if (lines < BRIEF_LINES && p->value_type_count > 1 && *type->type &&
@@ -1114,11 +1125,11 @@ int report_brief(const struct profile *p, const struct rows_options *rows, const
 		left = c.count - CAUSES_SHOWN;
 	for (size_t i = 0; i < c.count; i++) {
 		if (!c.err && i < CAUSES_SHOWN)
-			fprintf(out, "%s%s", prefix, c.list[i].text);
+			fprintf(causes ?: out, "%s%s", prefix, c.list[i].text);
 		if (!c.err && i + 1 == CAUSES_SHOWN && left)
-			fprintf(out, "; -v has %zu more", left);
+			fprintf(causes ?: out, "; -v has %zu more", left);
 		if (!c.err && i < CAUSES_SHOWN)
-			fputc('\n', out);
+			fputc('\n', causes ?: out);
 		free(c.list[i].text);
 	}
 	return c.err;

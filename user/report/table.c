@@ -11,6 +11,7 @@
 
 #define GAP	     2	/* blanks between columns */
 #define TEXT_MIN     12 /* columns that a text keeps, even in a narrow terminal */
+#define KEY_MIN	     23 /* of the first text, as long as others can be shortened */
 #define TEXT_PADDING 60 /* at most, in a pipe: a longer text does not widen its column */
 /* Of a live table: columns that change with every text would be hard to follow. */
 #define NUMBER_WIDTH 6
@@ -39,24 +40,33 @@ static bool is_text(const struct layout *l, size_t i)
 	return l->columns[l->shown[i]].is_text;
 }
 
-/* The width of the table; with `least`, after all texts are shortened. */
-static size_t total_width(const struct layout *l, bool least)
+/* How wide a column is at least when texts are shortened to `least` columns. */
+static size_t least_width(const struct layout *l, size_t i, size_t least)
+{
+	const size_t width = l->widths[l->shown[i]];
+
+	return is_text(l, i) && !l->columns[l->shown[i]].is_whole ? min(width, least) : width;
+}
+
+/* The width of the table when the first text is shortened to `key` columns, all others to `least`.
+ */
+static size_t total_width(const struct layout *l, size_t key, size_t least)
 {
 	size_t sum = 0;
+	bool first = true;
 
 	for (size_t i = 0; i < l->count; i++) {
-		size_t width = l->widths[l->shown[i]];
-
-		sum += least && is_text(l, i) ? min(width, TEXT_MIN) : width;
+		sum += least_width(l, i, first ? key : least);
+		first &= !is_text(l, i);
 	}
 	return sum + (l->count - 1) * GAP;
 }
 
 /*
  * Omits a column: the last optional one; if there is none, the last text but the first; if there is
- * none, the last number but the first two. Returns false if no column may be omitted.
+ * none and all may go, the last number but the first two. Returns false if none may be omitted.
  */
-static bool drop_column(struct layout *l)
+static bool drop_column(struct layout *l, bool all)
 {
 	size_t optional = l->count, text = l->count, number = l->count, texts = 0, i;
 
@@ -68,8 +78,8 @@ static bool drop_column(struct layout *l)
 		if (!is_text(l, i) && i > 1)
 			number = i;
 	}
-	i = number;
-	if (text < l->count)
+	i = all ? number : l->count;
+	if (all && text < l->count)
 		i = text;
 	if (optional < l->count)
 		i = optional;
@@ -80,16 +90,20 @@ static bool drop_column(struct layout *l)
 	return true;
 }
 
-/* The width of the widest text among the first columns that can be shortened, or NULL. */
-static size_t *widest_text(const struct layout *l, size_t count)
+/*
+ * The width of the widest text among the first columns that can be shortened, or NULL. The first of
+ * them keeps `key` columns.
+ */
+static size_t *widest_text(const struct layout *l, size_t count, size_t key)
 {
-	size_t *widest = NULL;
+	size_t *widest = NULL, least = key;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t *width = &l->widths[l->shown[i]];
 
-		if (is_text(l, i) && *width > TEXT_MIN && (!widest || *width >= *widest))
+		if (least_width(l, i, least) < *width && (!widest || *width >= *widest))
 			widest = width;
+		least = is_text(l, i) ? TEXT_MIN : least;
 	}
 	return widest;
 }
@@ -100,19 +114,24 @@ static size_t *widest_text(const struct layout *l, size_t count)
  */
 static void fit_columns(struct layout *l, size_t width)
 {
+	/* A row's key is cut last. A live table keeps its columns. */
+	const size_t key = l->t->is_live ? TEXT_MIN : KEY_MIN;
 	size_t *last, *widest;
 
-	while (total_width(l, true) > width && drop_column(l))
+	while (total_width(l, key, TEXT_MIN) > width && drop_column(l, false))
+		;
+	while (total_width(l, TEXT_MIN, TEXT_MIN) > width && drop_column(l, true))
 		;
 	last = &l->widths[l->shown[l->count - 1]];
-	if (widest_text(l, l->count - 1))
+	if (widest_text(l, l->count - 1, TEXT_MIN))
 		*last = min(*last, max(width / 3, TEXT_MIN));
-	while (total_width(l, false) > width && widest_text(l, l->count - 1)) {
-		widest = widest_text(l, l->count);
+	while (total_width(l, SIZE_MAX, SIZE_MAX) > width &&
+	       widest_text(l, l->count - 1, TEXT_MIN)) {
+		widest = widest_text(l, l->count, key) ?: widest_text(l, l->count, TEXT_MIN);
 		--*widest;
 	}
-	if (total_width(l, false) > width && is_text(l, l->count - 1)) {
-		size_t rest = total_width(l, false) - *last;
+	if (total_width(l, SIZE_MAX, SIZE_MAX) > width && is_text(l, l->count - 1)) {
+		size_t rest = total_width(l, SIZE_MAX, SIZE_MAX) - *last;
 
 		*last = max(width > rest ? width - rest : 0, min(*last, TEXT_MIN));
 	}

@@ -22,6 +22,7 @@ struct table_column {
 	const char *title;
 	bool is_text;
 	bool is_path;	  /* a text that is shortened from its start */
+	bool is_whole;	  /* a text that is never shortened */
 	bool is_hot;	  /* red in hot rows */
 	bool is_optional; /* omitted before others */
 

@@ -85,6 +85,8 @@ static int diff_profiles(const struct profile *earlier, const struct profile *la
 	int err, code;
 
 	err = tool_check_value(earlier, value, &e) ?: tool_check_value(later, value, &e);
+	if (!err && o->view.rows.view && o->view.rows.view->fields & ROW_STATE)
+		err = tool_check_tag(earlier, o->view.rows.view, &e);
 	err = err ?: tool_check_tag(later, o->view.rows.view, &e);
 	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
 		err = tool_no_image(image, &e);
@@ -176,6 +178,9 @@ static int run_diff(int argc, char **argv)
 			names[side] = paths[side];
 		}
 	}
+	for (size_t side = 0; side < SIDES && !err; side++)
+		if (o.view.rows.view && o.view.rows.view->fields & ROW_STATE)
+			tool_show_wall(two.p[side]);
 	code = err ? tool_fail(&e) : diff_profiles(two.p[OLD], two.p[NEW], names, &o);
 	profile_free(two.p[OLD]);
 	profile_free(two.p[NEW]);

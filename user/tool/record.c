@@ -13,6 +13,7 @@
 #include "record/from_capture.h"
 #include "record/function.h"
 #include "record/live_files.h"
+#include "report/states.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
 #include "tool/service.h"
@@ -484,8 +485,9 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 {
 	const struct format_options writing = { .no_times = o->no_times };
 	struct tool_view view = { .limit = o->limit, .json = o->json };
-	bool print = !o->output || strcmp(o->output, "-") != 0;
+	bool print = !o->output || strcmp(o->output, "-") != 0, states;
 	int code, write_err = 0;
+	char *after = NULL;
 	struct error e;
 
 	if (tool_name(p, &o->naming, naming_interrupted, &r->signals, &e))
@@ -504,11 +506,17 @@ static int present_profile(struct recording *r, struct profile *p, const struct 
 	view.last = print && tool_table_is_last(&view);
 	if (print && !view.last && tool_print(p, &view, &e))
 		return tool_fail(&e);
-	if (!o->quiet && tool_summarize(p, &view.rows, r->target, o->verbose, &e))
+	states = view.last && states_are_first(p, &view.rows);
+	if (!o->quiet &&
+	    tool_summarize(p, &view.rows, r->target, o->verbose, states ? &after : NULL, &e)) {
+		free(after);
 		return tool_fail(&e);
+	}
 	code = warn_of_result(r, p, waits, o);
 	if (view.last && tool_print(p, &view, &e))
-		return tool_fail(&e);
+		code = tool_fail(&e);
+	fputs(after ?: "", stderr);
+	free(after);
 	return write_err ? EXIT_FAILED : code;
 }
 

@@ -8,6 +8,7 @@
 #include "profile/latency.h"
 #include "report/calls/call_view.h"
 #include "report/diff/moment.h"
+#include "report/states.h"
 #include "tool/tool.h"
 
 /* Percent of all samples that a line of a call tree has at least. */
@@ -164,12 +165,12 @@ static int check_options(const struct report_options *o, int first, char **argv,
 		{ o->latency, "--latency, which is a value of its own", "value cpu-time delay",
 		  NULL },
 		{ o->latency, "--latency, of ticks on a CPU", "state reason idle waker", NULL },
-		{ o->against, "--against, which compares samples", "latency", NULL },
+		{ o->against, "--against, which compares samples, and waits", "latency", NULL },
 		{ by_time, "--by time, which counts samples", "latency", NULL },
-		{ o->against && other_value, "--against, which compares samples", "value",
-		  "profiltool diff --since TIME --until TIME --value wall compares waits" },
-		{ o->against, "--against, which compares samples", "state reason idle waker delay",
-		  "profiltool diff --since TIME --until TIME --value wall compares waits" },
+		{ o->against && other_value, "--against, which compares samples, and waits",
+		  "value", "--state and --reason choose waits" },
+		{ o->against, "--against, which compares samples, and waits", "waker delay",
+		  "profiltool diff --since TIME --until TIME --value wall takes it" },
 		{ o->against, "--against, which chooses its rows by chance",
 		  "percent percent-limit cpu-time children", NULL },
 		{ o->against && rows->by_total, "--against, which compares both", "sort", NULL },
@@ -230,7 +231,8 @@ static int report_moment(char *path, struct report_options *o)
 		err = error_set(&e, 0, "%s: its samples are not of one clock",
 				tool_input_name(path));
 	for (int side = 0; side < SIDES && !err; side++)
-		err = profile_filter(two.p[side], &o->filter, &filtered, &e);
+		err = tool_check_waits(two.p[side], &o->filter, &e)
+			      ?: profile_filter(two.p[side], &o->filter, &filtered, &e);
 	if (!err && moment_make(&m, two.p[OLD], two.p[NEW], &o->view.rows))
 		err = error_no_memory(&e);
 	if (!err && (o->view.json ? moment_json(&m, &table, stdout)
@@ -273,12 +275,13 @@ static int run_report(int argc, char **argv)
 	struct report_options o = { .view.limit = -1, .view.percent = -1 };
 	struct rows_options *rows = &o.view.rows;
 	struct symbol_extent *extents = NULL;
+	char *after = NULL;
 	struct tool_inputs in;
 	struct profile *p;
 	struct error e;
 	char several[32];
 	const char *name;
-	bool of_code;
+	bool of_code, states;
 	int err, first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -306,7 +309,7 @@ static int run_report(int argc, char **argv)
 	err = o.latency ? add_latency(p, rows, in.paths[0], &e) : 0;
 	err = err ?: tool_check_value(p, rows->value, &e) ?: tool_check_tag(p, rows->view, &e);
 	if (!err && rows->view &&
-	    rows->view->fields & (ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
+	    rows->view->fields & (ROW_STATE | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER)))
 		tool_show_wall(p);
 	if (!err && rows->delay)
 		err = tool_check_value(p, PROFILE_DELAY_TYPE, &e);
@@ -319,6 +322,7 @@ static int run_report(int argc, char **argv)
 		err = tool_find_extents(p, &o.view, &extents, &e);
 	/* The table, and what is said of it: first, unless a person would see it scroll away. */
 	o.view.last = tool_table_is_last(&o.view);
+	states = !err && o.view.last && !is_tree(&o) && states_are_first(p, rows);
 	for (int step = 0; step < 2 && !err; step++) {
 		if (step == o.view.last && !is_tree(&o))
 			err = tool_print(p, &o.view, &e);
@@ -329,8 +333,10 @@ static int run_report(int argc, char **argv)
 		if (!is_tree(&o) && rows_count_calls(p, rows))
 			tool_warn("%s: no samples, only calls, which are counted instead", name);
 		if (!o.reading.naming.quiet)
-			err = tool_summarize(p, rows, name, o.verbose, &e);
+			err = tool_summarize(p, rows, name, o.verbose, states ? &after : NULL, &e);
 	}
+	fputs(after ?: "", stderr);
+	free(after);
 	if (err)
 		code = tool_fail(&e);
 	else if (is_empty(p, &o))

@@ -359,20 +359,31 @@ static void describe_times(const struct profile *p, char *text, size_t size)
 				 times.reasons[i].name);
 }
 
+static bool chooses_waits(const struct profile_filter *filter)
+{
+	return filter->states || filter->hide_idle || filter->reason;
+}
+
+int tool_check_waits(const struct profile *p, const struct profile_filter *filter, struct error *e)
+{
+	if (!chooses_waits(filter) || profile_find_sum(p, PROFILE_SUM_WALL) < p->value_type_count)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "the profile has no waits of threads");
+	error_hint(e, "profiltool record --wall records them");
+	return -ENOENT;
+}
+
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
-	const bool waits = filter->states || filter->hide_idle || filter->reason;
+	const bool waits = chooses_waits(filter);
 	size_t wall = profile_find_sum(p, PROFILE_SUM_WALL), used = 0;
 	char percent[TEXT_PERCENT_SIZE], what[512] = "", before[512];
 	double all, kept;
-	int err;
+	int err = tool_check_waits(p, filter, e);
 
-	if (waits && wall == p->value_type_count) {
-		error_set_kind(e, ERROR_USAGE, 0, "the profile has no waits of threads");
-		error_hint(e, "profiltool record --wall records them");
-		return -ENOENT;
-	}
+	if (err)
+		return err;
 	if (waits && !value)
 		tool_show_wall(p);
 	if (waits)
@@ -452,6 +463,8 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	else if (view->fields & ROW_OF_TAG(TAG_CGROUP))
 		error_hint(e, "perf record --all-cgroups records it; of a recording of profiltool: "
 			      "--by unit, --by container");
+	else if (view->fields & ROW_STATE)
+		error_hint(e, "profiltool record --wall records waits");
 	else if (view->fields & ROW_OF_TAG(TAG_WAKER))
 		error_hint(e, "profiltool record --wall records who ended waits");
 	else if (view->fields & ROW_OF_TAG(TAG_PEER))
@@ -500,29 +513,34 @@ bool tool_table_is_last(const struct tool_view *view)
 }
 
 int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
-		   bool verbose, struct error *e)
+		   bool verbose, char **after, struct error *e)
 {
-	char *text = NULL, *rest, *line;
-	size_t size;
+	char *text = NULL, *causes = NULL, *rest, *line;
+	size_t size, causes_size;
 	FILE *out = open_memstream(&text, &size);
+	FILE *last = after ? open_memstream(&causes, &causes_size) : NULL;
 	int err;
 
-	if (!out)
-		return error_no_memory(e);
-	if (isatty(STDERR_FILENO) && !verbose) {
-		err = report_brief(p, rows, TOOL_PREFIX, target, out);
+	if (!out || (after && !last)) {
+		err = -ENOMEM;
+	} else if (isatty(STDERR_FILENO) && !verbose) {
+		err = report_brief(p, rows, TOOL_PREFIX, target, out, last);
 	} else {
 		err = verbose ? report_where(p, rows, TOOL_PREFIX, out) : 0;
 		err = err ?: report_summary(p, rows->value, TOOL_PREFIX, target, out);
 		err = err ?: report_unnamed(p, rows->value, verbose, TOOL_PREFIX, out);
 	}
-	if (fclose(out))
+	if ((out && fclose(out)) || (last && fclose(last)))
 		err = -ENOMEM;
 	rest = err ? NULL : text;
 	while (rest && (line = strsep(&rest, "\n")) && rest) {
 		fprintf(stderr, "%s\n", line);
 		count_rows(text_columns(line));
 	}
+	for (line = causes; line && *line && (rest = strchr(line, '\n')); line = rest + 1)
+		count_rows(rest - line);
+	if (after)
+		*after = causes;
 	free(text);
 	return err ? error_no_memory(e) : 0;
 }

@@ -354,6 +354,12 @@ int tool_option_reason(const char *value, void *member, struct error *e);
 int tool_option_idle(const char *value, void *member, struct error *e);
 
 /*
+ * Returns 0; or -ENOENT with e set if the filter chooses states or reasons, and the profile has no
+ * waits.
+ */
+int tool_check_waits(const struct profile *p, const struct profile_filter *filter, struct error *e);
+
+/*
  * Filters by --focus and the like with profile_filter(), and prints the share that is kept. Where
  * states are chosen, their time is the value that is shown unless `value` asks for another.
  */
@@ -391,10 +397,12 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 /*
  * Prints the summary of a profile on standard error: in brief on a terminal, unless `verbose`, else
  * all of it, because who reads a file later cannot ask again. rows: the value and filters of the
- * table. target: as in report_summary(). Returns 0 or -errno with e set.
+ * table. target: as in report_summary(). after: receives what is to be printed behind a table that
+ * begins with states (NULL: it is not printed behind this), to be free()d; see report_brief().
+ * Returns 0 or -errno with e set.
  */
 int tool_summarize(const struct profile *p, const struct rows_options *rows, const char *target,
-		   bool verbose, struct error *e);
+		   bool verbose, char **after, struct error *e);
 
 /*
  * True if the table is for a person at a terminal: all else is printed before it, so that it stays

@@ -66,9 +66,9 @@ static int parse_kind(const char *value, void *member, struct error *e)
 	 * What runs is of one host, and it is now. Who ends waits is recorded by --wall alone, and
 	 * control groups by perf.
 	 */
-	if (view &&
-	    !(view->fields & (ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) | ROW_OF_TAG(TAG_PEER) |
-			      ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
+	if (view && !(view->fields &
+		      (ROW_STATE | ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) |
+		       ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
 		*(const struct row_view **)member = view;
 		return 0;
 	}

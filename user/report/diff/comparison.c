@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/diff/wait_rows.h"
+
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
 double comparison_seconds(const struct comparison *c, enum comparison_side side)
@@ -22,6 +24,19 @@ int64_t comparison_value(const struct comparison *c, const struct row *row,
 	return c->rows.by_total ? row->counts[side].total : row->counts[side].self;
 }
 
+/* True if wall time of both is compared, of which chance judges the waits. */
+static bool is_of_waits(const struct comparison *c)
+{
+	for (size_t side = 0; side < SIDES; side++) {
+		const struct profile *p = c->profiles[side];
+
+		if (!p->value_type_count ||
+		    profile_sum(p, profile_value(p, c->value)) != PROFILE_SUM_WALL)
+			return false;
+	}
+	return true;
+}
+
 /* Collects the rows with something to compare, and their amounts. Returns 0 or -ENOMEM. */
 static int collect_rows(struct comparison *c, const struct rows_options *o,
 			const struct profile_meaning *meanings)
@@ -30,11 +45,14 @@ static int collect_rows(struct comparison *c, const struct rows_options *o,
 	int err;
 
 	both.base_names = true; /* a new build can be in another directory */
-	err = rows_begin(&c->rows, &both, SIDES);
+	err = rows_begin(&c->rows, &both, is_of_waits(c) ? WAIT_ROWS_COLUMNS : SIDES);
 	for (size_t side = 0; side < SIDES && !err; side++) {
 		const struct profile *p = c->profiles[side];
 
-		err = rows_add(&c->rows, p, &both, profile_value(p, o->value), side);
+		if (is_of_waits(c))
+			err = wait_rows_add(&c->rows, p, &both, side);
+		else
+			err = rows_add(&c->rows, p, &both, profile_value(p, o->value), side);
 	}
 	err = err ?: rows_finish(&c->rows);
 	if (err)
@@ -79,17 +97,22 @@ static int find_significant(struct comparison *c, const struct profile_meaning *
 	double **p = calloc(c->count + 1, sizeof(*p));
 	uint64_t counts[SIDES], all[SIDES];
 	/* How many samples a side would have if the amounts were equal, as far as is known. */
-	double exposure[SIDES];
+	double exposure[SIDES], wait_exposure[SIDES] = { 1, 1 };
+	const bool waits = is_of_waits(c);
 	size_t tested = 0;
 
 	if (!p)
 		return -ENOMEM;
 	for (size_t side = 0; side < SIDES; side++) {
+		if (c->amount == AMOUNT_SHARE)
+			wait_exposure[side] = fmax((double)c->rows.columns[side].samples, 1);
+		else if (c->amount == AMOUNT_RATE)
+			wait_exposure[side] = (double)c->profiles[side]->duration_ns;
 		all[side] =
 			to_samples(magnitude_u64(c->rows.columns[side].samples), &meanings[side]);
 		exposure[side] = meanings[side].samples / meanings[side].seconds;
 	}
-	if (c->all_rate[OLD] > 0 || c->all_rate[NEW] > 0) {
+	if (!waits && (c->all_rate[OLD] > 0 || c->all_rate[NEW] > 0)) {
 		double rate_exposure[SIDES];
 
 		for (size_t side = 0; side < SIDES; side++)
@@ -108,7 +131,9 @@ static int find_significant(struct comparison *c, const struct profile_meaning *
 		for (size_t side = 0; side < SIDES; side++)
 			counts[side] =
 				to_samples(comparison_value(c, row->row, side), &meanings[side]);
-		if (c->amount == AMOUNT_SHARE)
+		if (waits)
+			row->chance = wait_rows_chance(row->row, c->rows.by_total, wait_exposure);
+		else if (c->amount == AMOUNT_SHARE)
 			row->chance =
 				chance_of_shares(counts[OLD], all[OLD], counts[NEW], all[NEW]);
 		else
@@ -190,13 +215,13 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 			error_hint(e, "--normalize share compares their shares");
 			return -EINVAL;
 		}
-		if (o->significant && !(meanings[side].samples > 0))
+		if (o->significant && !(meanings[side].samples > 0) && !is_of_waits(c))
 			return error_set(e, 0,
 					 "the %s profile counts no samples: significance "
 					 "cannot be computed",
 					 side_names[side]);
 	}
-	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0;
+	c->has_p = is_of_waits(c) || (meanings[OLD].samples > 0 && meanings[NEW].samples > 0);
 	if (collect_rows(c, &o->rows, meanings) || (c->has_p && find_significant(c, meanings)))
 		return error_no_memory(e);
 	for (size_t i = 0; i < c->count; i++)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/thread_state.h"
+#include "report/diff/wait_rows.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/text.h"
@@ -66,6 +68,56 @@ static int test_view(struct moment *m, size_t *room, struct rows *rows,
 	return err;
 }
 
+/* Waits that chance cannot judge are shown from this difference on, in percent of a thread. */
+#define UNJUDGED_PERCENT 10
+
+static bool has_waits(const struct moment *m)
+{
+	for (int side = 0; side < SIDES; side++)
+		if (profile_find_sum(m->profiles[side], PROFILE_SUM_WALL) ==
+		    m->profiles[side]->value_type_count)
+			return false;
+	return true;
+}
+
+/* Tests the waits in rows by states. idle: also those of threads without work. */
+static int test_waits(struct moment *m, size_t *room, struct rows *rows,
+		      const struct rows_options *o, bool idle)
+{
+	const double duration_ns[] = { (double)m->profiles[OLD]->duration_ns,
+				       (double)m->profiles[NEW]->duration_ns };
+	int err = rows_begin(rows, o, WAIT_ROWS_COLUMNS);
+
+	for (int side = 0; side < SIDES && !err; side++)
+		err = wait_rows_add(rows, m->profiles[side], o, side);
+	err = err ?: rows_finish(rows);
+	for (size_t i = 0; i < rows->count && !err; i++) {
+		const struct row *row = &rows->rows[i];
+		struct moment_difference d = {
+			.view = rows->view,
+			.view_number = rows - m->rows,
+			.row = row,
+			.is_wait = true,
+			.chance = wait_rows_chance(row, false, duration_ns),
+		};
+		const char *reason;
+		size_t size;
+
+		if (!row->key->state ||
+		    (!idle && thread_state_of(row->key->state, &reason, &size) == THREAD_IDLE))
+			continue;
+		for (int side = 0; side < SIDES; side++)
+			d.percent[side] = (double)row->counts[side].self * 100 / duration_ns[side];
+		if (d.chance.least > CHANCE_LEVEL &&
+		    fabs(d.percent[NEW] - d.percent[OLD]) < UNJUDGED_PERCENT)
+			continue;
+		err = array_reserve(&m->differences, room, m->count + 1, sizeof(*m->differences));
+		if (!err)
+			m->differences[m->count++] = d;
+	}
+	return err;
+}
+
 static int compare_differences(const void *one, const void *other)
 {
 	const struct moment_difference *a = one, *b = other;
@@ -83,30 +135,41 @@ int moment_make(struct moment *m, const struct profile *other, const struct prof
 		const struct rows_options *o)
 {
 	static const char *const names[] = { "process", "thread", "function" };
+	const bool of_states = o->view && o->view->fields & ROW_STATE;
 	struct rows_options options = *o;
 	size_t room = 0, kept = 0, views = o->view ? 1 : sizeof(names) / sizeof(*names);
 	double **p = NULL;
 	int err;
 
 	*m = (struct moment){ .profiles = { other, moment } };
-	m->rows = calloc(views, sizeof(*m->rows));
+	m->rows = calloc(views + 1, sizeof(*m->rows));
 	err = m->rows ? 0 : -ENOMEM;
 	for (size_t i = 0; i < views && !err; i++) {
 		options.view = o->view ?: row_view_by_name(names[i]);
 		err = test_view(m, &room, &m->rows[m->view_count++], &options);
 	}
+	if (!err && has_waits(m) && (of_states || !o->view || o->view->fields & ROW_FUNCTION)) {
+		options.view = of_states ? o->view : row_view_by_name("wait");
+		err = test_waits(m, &room, &m->rows[m->view_count++], &options, of_states);
+	}
 	if (!err) {
 		p = calloc(m->count + 1, sizeof(*p));
 		err = p ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; i < m->count && !err; i++)
-		p[i] = &m->differences[i].chance.p;
+	for (size_t i = 0; i < m->count && !err; i++) {
+		if (m->differences[i].chance.least <= CHANCE_LEVEL)
+			p[m->tested++] = &m->differences[i].chance.p;
+		else
+			m->unjudged++;
+	}
 	if (!err)
-		chance_correct(p, m->count);
-	m->tested = m->count;
-	for (size_t i = 0; i < m->count && !err; i++)
-		if (m->differences[i].chance.p <= CHANCE_LEVEL)
+		chance_correct(p, m->tested);
+	for (size_t i = 0; i < m->count && !err; i++) {
+		const struct chance *chance = &m->differences[i].chance;
+
+		if (chance->p <= CHANCE_LEVEL || chance->least > CHANCE_LEVEL)
 			m->differences[kept++] = m->differences[i];
+	}
 	m->count = kept;
 	if (m->count)
 		qsort(m->differences, m->count, sizeof(*m->differences), compare_differences);
@@ -145,6 +208,8 @@ static const char *place_of(const struct moment_difference *d, char buffer[TABLE
 
 static void difference_columns(struct columns *c, const void *view, size_t number)
 {
+	static const char *const keys[][SIDES] = { { "other_cpu_percent", "cpu_percent" },
+						   { "other_wait_percent", "wait_percent" } };
 	const struct moment_table *t = view;
 	const struct moment_difference *d = &t->m->differences[number];
 	const bool is_function = d->view->fields & ROW_FUNCTION;
@@ -152,32 +217,38 @@ static void difference_columns(struct columns *c, const void *view, size_t numbe
 	const char *amount = d->total ? "total" : "self";
 
 	LOOKS(c, .hot = d->percent[NEW] > d->percent[OLD]);
-	COLUMN(c, NULL, "what", 0, d->view->name);
-	COLUMN(c, NULL, is_function ? "amount" : NULL, 0, amount);
-	COLUMN(c, "what", NULL, text,
-	       !is_function ? d->view->name
-	       : d->total   ? "function, total"
-			    : "function, self");
+	COLUMN(c, NULL, "what", 0, d->is_wait ? "wait" : d->view->name);
+	COLUMN(c, NULL, is_function && !d->is_wait ? "amount" : NULL, 0, amount);
+	COLUMN(c, "what", NULL, text | COLUMN_WHOLE,
+	       d->is_wait     ? thread_state_text(d->row->key->state, c->buffer)
+	       : !is_function ? d->view->name
+	       : d->total     ? "function, total"
+			      : "function, self");
 	COLUMN(c, "name", NULL, text,
-	       d->row->name
-		       ?: !(d->view->fields & ROW_COMM) ? row_first_text(d->view, d->row, c->buffer)
-		  : d->row->comm[0]			? d->row->comm
-							: row_unknown);
+	       d->row->name || d->is_wait      ? d->row->name
+	       : !(d->view->fields & ROW_COMM) ? row_first_text(d->view, d->row, c->buffer)
+	       : d->row->comm[0]	       ? d->row->comm
+					       : row_unknown);
 	COLUMN(c, "where", NULL, text | COLUMN_PATH, place_of(d, c->buffer));
 	if (c->json)
 		row_columns(c, d->view, d->row);
 	for (int side = 0; side < SIDES; side++) {
 		const struct callgraph_cost *cost = &d->row->counts[side];
 
-		COLUMN(c, NULL, side == NEW ? "samples" : "other_samples", 0,
-		       d->total ? cost->total : cost->self);
-		COLUMN(c, side == NEW ? "moment%" : t->title,
-		       side == NEW ? "cpu_percent" : "other_cpu_percent", 2, d->percent[side]);
+		if (d->is_wait)
+			COLUMN(c, NULL, side == NEW ? "waits" : "other_waits", 0,
+			       wait_rows_count(d->row, side));
+		else
+			COLUMN(c, NULL, side == NEW ? "samples" : "other_samples", 0,
+			       d->total ? cost->total : cost->self);
+		COLUMN(c, side == NEW ? "moment%" : t->title, keys[d->is_wait][side], 2,
+		       d->percent[side]);
 	}
 	COLUMN(c, "diff", "difference", 2 | COLUMN_SIGNED | COLUMN_HOT,
 	       d->percent[NEW] - d->percent[OLD]);
 	COLUMN(c, "p", NULL, 0, chance_text(&d->chance, c->buffer, TABLE_CELL_SIZE));
-	COLUMN(c, NULL, "p", 6, d->chance.p);
+	if (!c->json || d->chance.least <= CHANCE_LEVEL)
+		COLUMN(c, NULL, "p", 6, d->chance.p);
 }
 
 int moment_print(const struct moment *m, const char *name_of_other,
@@ -241,5 +312,11 @@ void moment_summary(const struct moment *m, const char *const *names, const char
 			(double)amount.cpu_ns / 1e9, (double)p->duration_ns / 1e9);
 	}
 	fputs(prefix, out);
-	chance_print(m->count, m->tested, "rows", out);
+	chance_print(m->count - m->unjudged, m->tested, "rows", out);
+	if (m->unjudged)
+		fprintf(out,
+			"%s%zu row%s of waits that are too few for chance to judge (p ~): it may "
+			"be "
+			"one long wait\n",
+			prefix, m->unjudged, m->unjudged == 1 ? " is" : "s are");
 }

@@ -7,8 +7,10 @@
 
 /*
  * What was different in a moment: which processes, threads and functions (by self, and with what
- * they call) used more or less CPU time than in another part of the same recording, by more than
- * chance allows. [OLD] is what the moment, [NEW], is compared with.
+ * they call) used more or less CPU time than in another part of the same recording, and where
+ * threads waited longer or less, by more than chance allows. [OLD] is what the moment, [NEW], is
+ * compared with. Of waits that are too few for chance to judge, those are kept that took another
+ * tenth of a thread's time.
  */
 
 struct moment_difference {
@@ -16,15 +18,17 @@ struct moment_difference {
 	size_t view_number; /* in the order of moment_make() */
 	const struct row *row;
 	bool total;	       /* with what it calls */
-	double percent[SIDES]; /* of a CPU: CPU time by time */
-	struct chance chance;  /* p is corrected for all that was tested */
+	bool is_wait;	       /* its samples are waits */
+	double percent[SIDES]; /* of a CPU: CPU time by time; of a wait, of a thread */
+	struct chance chance; /* p is corrected for all that was tested; least: of unjudged waits */
 };
 
 struct moment {
 	const struct profile *profiles[SIDES];
 	struct moment_difference *differences; /* the largest first */
 	size_t count;
-	size_t tested; /* how many could have differed, by the number of their samples */
+	size_t tested;	 /* how many could have differed, by the number of their samples */
+	size_t unjudged; /* of the differences: waits that chance cannot judge */
 
 	/* private to moment.c */
 	struct rows *rows; /* of each view */
@@ -33,8 +37,8 @@ struct moment {
 
 /*
  * Compares two parts of a recording by these rows, or if o->view is NULL by process, thread and
- * function. Both have samples of a clock of the same period, and a length. Returns 0 or -ENOMEM;
- * call moment_free() in any case.
+ * function; and waits where rows are functions, or by states. Both have samples of a clock of the
+ * same period, and a length. Returns 0 or -ENOMEM; call moment_free() in any case.
  */
 int moment_make(struct moment *m, const struct profile *other, const struct profile *moment,
 		const struct rows_options *o);

@@ -3,22 +3,25 @@
 
 #include "report/json_writer.h"
 #include "report/row_fields.h"
+#include "report/states.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "report/totals_json.h"
 
 /* Terminals with fewer columns have no numbers of samples beside seconds. */
 #define NARROW 100
+#define LEAST  3 /* rows of each of two tables, even in a window of few lines */
 
 struct flat {
 	const struct rows *r;
 	bool is_narrow;
-	bool is_time;	    /* the values are times, of which tables have seconds */
-	bool is_latency;    /* these times are PROFILE_SUM_LATENCY */
-	bool has_doubt;	    /* tables have a column of what is in doubt */
-	bool has_unknown;   /* tables have a column of time of which nothing is known */
-	double cpu_seconds; /* that 1 of the first column stands for; 0: unknown */
-	double duration_s;  /* that percentages of a CPU are of; 0: none */
+	bool is_time;	     /* the values are times, of which tables have seconds */
+	bool is_latency;     /* these times are PROFILE_SUM_LATENCY */
+	bool has_doubt;	     /* tables have a column of what is in doubt */
+	bool has_unknown;    /* tables have a column of time of which nothing is known */
+	char time_title[16]; /* of times in tables without stacks: "wall s" */
+	double cpu_seconds;  /* that 1 of the first column stands for; 0: unknown */
+	double duration_s;   /* that percentages of a CPU are of; 0: none */
 };
 
 /* How long was recorded; 0: unknown, or rows are of parts of it. */
@@ -50,7 +53,7 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	const struct flat *f = view;
 	const struct rows *r = f->r;
 	const struct row *row = number < r->count ? &r->rows[number] : NULL;
-	const unsigned int unit = f->is_latency || (f->is_time && r->stacks) ? COLUMN_NS : 0;
+	const unsigned int unit = f->is_latency || f->is_time ? COLUMN_NS : 0;
 	const double all = r->columns->samples, duration_s = f->duration_s;
 	const bool has_cpu = f->cpu_seconds > 0, has_percent = has_cpu && duration_s > 0;
 
@@ -58,7 +61,7 @@ static void flat_columns(struct columns *c, const void *view, size_t number)
 	row_columns(c, r->view, row);
 	COLUMN(c,
 	       f->is_latency  ? "latency s"
-	       : !r->stacks   ? r->columns->title
+	       : !r->stacks   ? (f->time_title[0] ? f->time_title : r->columns->title)
 	       : f->is_narrow ? NULL
 	       : unit	      ? "self s"
 			      : "self",
@@ -139,8 +142,23 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 		.width = o->width,
 		.color = o->color,
 	};
+	size_t limit = o->limit, lines = 0;
 	int err = rows_collect(&r, p, &o->rows);
 
+	if (!err && states_are_first(p, &o->rows)) {
+		/*
+		 * Half of a terminal is for the waits: without four lines of states, a blank one,
+		 * the header of the second table and a line about its rest.
+		 */
+		if (o->fits)
+			limit = limit > 2 * LEAST + 7 ? (limit - 7) / 2 : LEAST;
+		err = states_print(p, o, limit, &lines, out);
+		if (o->fits)
+			limit = o->limit > lines + 2 + LEAST ? o->limit - lines - 2 : LEAST;
+		if (!err && !profile_magnitude(p, NULL))
+			goto out;
+		fputc('\n', out);
+	}
 	if (err)
 		goto out;
 	/* The account of threads has the CPU time that they really used. */
@@ -153,6 +171,9 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	/* Of which a millisecond is little. Other files may have times of a few nanoseconds. */
 	f.is_latency = value < p->value_type_count && profile_sum(p, value) == PROFILE_SUM_LATENCY;
 	f.is_time = profile_is_recording(p) && profile_sum(p, value) >= PROFILE_SUM_DELAY;
+	if (f.is_time) /* beside the account's wall time */
+		snprintf(f.time_title, sizeof(f.time_title), "%s s",
+			 r.walls ? "self" : p->value_types[value].type);
 	/* From 1 % on. Less, as of the first ticks, is in the summary and in JSON. */
 	for (size_t i = 0; i < r.count && r.doubt; i++) {
 		all += magnitude(r.rows[i].counts[0].self);
@@ -162,7 +183,7 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	f.has_unknown = r.walls && profile_wall_sum(p).unknown_ns >= REPORT_UNKNOWN_NS;
 	if (o->rows.value)
 		rows_drop_zero(&r);
-	t.row_count = rows_shown(&r, o->limit, o->percent);
+	t.row_count = rows_shown(&r, limit, o->percent);
 	err = table_print(&t, out);
 	if (!err)
 		row_print_rest(r.view, r.count - t.row_count,
@@ -199,6 +220,8 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 	json_begin(&w, out);
 	recording_json(&w, p, r.columns->title);
 	json_member_number(&w, "samples", profile_amount(p).samples);
+	if (states_are_first(p, &options))
+		err = states_json(p, o, &w);
 	if (r.view == row_views) {
 		json_begin_list(&w, "functions");
 	} else {
@@ -217,7 +240,7 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 		json_add(&rest, "self", json_object_new_int64(self));
 		json_member(&w, "left_out", rest);
 	}
-	err = json_end(&w);
+	err = json_end(&w) ?: err;
 	rows_free(&r);
 	return err;
 }
