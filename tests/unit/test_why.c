@@ -660,18 +660,79 @@ static void test_sum(void **state)
 	segments_free(&s);
 }
 
+/* Threads that all wake each other: what a tree takes of memory is bounded, too. */
+static void test_crowd(void **state)
+{
+	enum {
+		THREADS = 3000,
+		WAKERS = 4
+	};
+	const struct time_interval all = { time_of(0), time_of(DURATION_MS) };
+	struct profile *p = record((const char *const[]){ "A 0+1 blocked pipe -", NULL });
+	uint32_t frame = location_of(p, "[blocked: pipe]"), samples[THREADS * WAKERS], labels;
+	struct segments s;
+	struct chain c;
+
+	(void)state;
+	srand48(2);
+	for (int i = 0; i < THREADS * WAKERS; i++) {
+		char waker[16], name[16];
+		struct profile_tag tags[] = { { "waker", name, 0, "" },
+					      { "waker_tid", waker, 0, "" } };
+		long other = lrand48() % THREADS;
+
+		snprintf(name, sizeof(name), "t%ld", other);
+		snprintf(waker, sizeof(waker), "%ld", 1000 + other);
+		assert_int_equal(
+			profile_add_labels(p,
+					   &(struct profile_labels){ .pid = 1,
+								     .tid = 1000 + i / WAKERS,
+								     .comm = "t",
+								     .tag_count = 2,
+								     .tags = tags },
+					   &labels),
+			0);
+		assert_int_equal(profile_sample(p, &frame, 1, labels, &samples[i]), 0);
+	}
+	for (int i = 0; i < 1000000; i++)
+		assert_int_equal(wait_list_add(&p->waits, samples[lrand48() % (THREADS * WAKERS)],
+					       time_of(drand48() * DURATION_MS),
+					       (uint64_t)(lrand48() % 30000000), WAIT_NO_CPU),
+				 0);
+	assert_int_equal(segments_make(p, &s), 0);
+	assert_int_equal(chain_begin(&c, &s, false), 0);
+	for (uint32_t i = 1; i < 10; i++)
+		assert_int_equal(chain_add(&c, i, &all), 0);
+	assert_int_equal(chain_end(&c, 0), 0);
+	assert_true(c.cut);
+	assert_in_range(c.count, 1000000, 1050000);
+	chain_free(&c);
+	segments_free(&s);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lock),	       cmocka_unit_test(test_three_deep),
-		cmocka_unit_test(test_child),	       cmocka_unit_test(test_timers),
-		cmocka_unit_test(test_false_wakeups),  cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_idle_meanwhile), cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_convoy),	       cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_many),	       cmocka_unit_test(test_places),
-		cmocka_unit_test(test_lives),	       cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_without),
+		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_three_deep),
+		cmocka_unit_test(test_child),
+		cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_false_wakeups),
+		cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_idle_meanwhile),
+		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_convoy),
+		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_lives),
+		cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_without),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

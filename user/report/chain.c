@@ -20,6 +20,12 @@
  */
 #define CHAIN_STEPS_MAX 20000000
 
+/*
+ * Of 100 bytes each.
+ * Bound: files: nodes of a tree; then: the rest is unknown, which is said.
+ */
+#define CHAIN_NODES_MAX 1000000
+
 /* A wait that its time limit ends goes on so soon. Bound: pace. */
 #define GOES_ON_NS 10000000
 
@@ -310,7 +316,8 @@ static bool may_go_on(struct walk *w, uint32_t parent, uint32_t thread, size_t s
 	for (unsigned int i = 0; i < w->depth; i++)
 		if (w->path[i] == segment)
 			why = CHAIN_CIRCLE;
-	if (w->depth == CHAIN_DEPTH_MAX || w->c->steps > CHAIN_STEPS_MAX) {
+	if (w->depth == CHAIN_DEPTH_MAX || w->c->steps > CHAIN_STEPS_MAX ||
+	    w->c->count > CHAIN_NODES_MAX) {
 		w->c->cut = true;
 		why = CHAIN_TOO_LONG;
 	}
