@@ -26,9 +26,6 @@ struct pt_regs {
 #define PC_REGISTER   pc
 #define MODE_REGISTER pstate
 
-/* What a function's return adds to the stack pointer, at least. */
-#define RETURN_POPS 0
-
 static inline bool is_kernel_mode(__u64 pstate)
 {
 	return pstate & 0xf; /* PSR_MODE_MASK: the exception level */

@@ -21,9 +21,6 @@ typedef struct pt_regs bpf_user_pt_regs_t;
 #define PC_REGISTER   ip
 #define MODE_REGISTER cs
 
-/* What a function's return adds to the stack pointer, at least. */
-#define RETURN_POPS 1
-
 static inline bool is_kernel_mode(unsigned long cs)
 {
 	return (cs & 3) == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls of one function: programs at its entry and at its return (uprobes) write when each call of
+ * Calls of one function: programs at its entry and at its returns (uprobes) write when each call of
  * a thread that is recorded began and ended. Of a recursion the outermost call counts. Stacks grow
  * down, so the stack pointer says which one that is, and that a call has ended without a return: by
  * an exception or longjmp().
@@ -85,13 +85,14 @@ int enter_function(bpf_user_pt_regs_t *ctx)
 	return 0;
 }
 
+/* Before the instruction that returns, where the stack pointer is as at the entry. */
 SEC("?kprobe")
 int leave_function(bpf_user_pt_regs_t *ctx)
 {
 	struct call_task *call =
 		bpf_task_storage_get(&call_tasks, bpf_get_current_task_btf(), NULL, 0);
 
-	if (call && call->since_ns && ctx->sp >= call->sp + RETURN_POPS)
+	if (call && call->since_ns && ctx->sp >= call->sp)
 		end_call(call);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "capture/calls.h"
 
 #include <bpf/libbpf.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "bpf/call.h"
@@ -35,20 +36,26 @@ int calls_attach(struct calls *calls, const struct sample_bpf *bpf,
 	int fd = program_attach(bpf->progs.exit_function);
 
 	calls->max = memory_available() / CALLS_SHARE / sizeof(struct timed_wait);
+	calls->fds = calloc(function->return_count + 2, sizeof(*calls->fds));
 	if (fd < 0)
 		return error_set(e, -fd, "cannot follow the ends of threads");
-	calls->exits = fd;
-	/* First the returns: each call that is seen to begin is to be seen to end. */
-	fd = uprobe_attach(function->file, function->offset, true,
-			   bpf_program__fd(bpf->progs.leave_function), e);
-	if (fd < 0)
-		return fd;
-	calls->leaves = fd;
-	fd = uprobe_attach(function->file, function->offset, false,
-			   bpf_program__fd(bpf->progs.enter_function), e);
-	if (fd < 0)
-		return fd;
-	calls->enters = fd;
+	if (!calls->fds) {
+		close(fd);
+		return error_no_memory(e);
+	}
+	calls->fds[calls->fd_count++] = fd;
+	/* The entry last: each call that is seen to begin is to be seen to end. */
+	for (size_t i = 0; i <= function->return_count; i++) {
+		bool enters = i == function->return_count;
+
+		fd = uprobe_attach(function->file, enters ? function->offset : function->returns[i],
+				   bpf_program__fd(enters ? bpf->progs.enter_function
+							  : bpf->progs.leave_function),
+				   e);
+		if (fd < 0)
+			return fd;
+		calls->fds[calls->fd_count++] = fd;
+	}
 	return 0;
 }
 
@@ -79,13 +86,10 @@ int calls_take(void *context, void *data, size_t size)
 
 void calls_stop(struct calls *calls)
 {
-	int *const fds[] = { &calls->enters, &calls->leaves, &calls->exits };
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-		if (*fds[i])
-			close(*fds[i]);
-		*fds[i] = 0;
-	}
+	while (calls->fd_count)
+		close(calls->fds[--calls->fd_count]);
+	free(calls->fds);
+	calls->fds = NULL;
 }
 
 void calls_free(struct calls *calls)

@@ -10,7 +10,8 @@ struct capture_function;
 
 /* When a function was called: bpf/calls.h. Zero-initialised is none. */
 struct calls {
-	int enters, leaves, exits; /* descriptors of attached programs; 0: none */
+	int *fds; /* of attached programs */
+	size_t fd_count;
 	/* The count of each sample is in nanoseconds, its `waiting` the number of calls. */
 	struct counts counts;
 	size_t max; /* the memory for them is limited */

@@ -88,10 +88,18 @@ enum capture_victim {
 
 struct language_code; /* bpf/script/language.h */
 
+/*
+ * Bound: files: places at which a function returns; then: its calls are not recorded, which is an
+ * error.
+ */
+#define CAPTURE_RETURNS_MAX 128
+
 /* A function of a program or library. */
 struct capture_function {
-	int file;	 /* open for reading */
-	uint64_t offset; /* of the function in it */
+	int file;			       /* open for reading */
+	uint64_t offset;		       /* of the function in it */
+	uint64_t returns[CAPTURE_RETURNS_MAX]; /* of the instructions that end it */
+	size_t return_count;
 };
 
 struct capture_options {

@@ -12,10 +12,7 @@
 
 #define UPROBE "/sys/bus/event_source/devices/uprobe/"
 
-/* The bit of `config` that makes a probe one of returns is in a file, as "config:0". */
-#define RETURN_BIT "config:"
-
-int uprobe_attach(int file, uint64_t offset, bool at_return, int program, struct error *e)
+int uprobe_attach(int file, uint64_t offset, int program, struct error *e)
 {
 	char path[64], text[32] = "";
 	struct perf_event_attr attr = {
@@ -23,20 +20,17 @@ int uprobe_attach(int file, uint64_t offset, bool at_return, int program, struct
 		.probe_offset = offset,
 		.uprobe_path = (uintptr_t)path,
 	};
-	uint64_t type = 0, bit = 0;
+	uint64_t type = 0;
 	int fd;
 
 	if (file_read_line(UPROBE "type", text, sizeof(text)) ||
-	    number_parse(text, 0, UINT32_MAX, &type) ||
-	    file_read_line(UPROBE "format/retprobe", text, sizeof(text)) ||
-	    number_parse(text + sizeof(RETURN_BIT) - 1, 0, 63, &bit)) {
+	    number_parse(text, 0, UINT32_MAX, &type)) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
 			       "this kernel has no uprobes: there is no " UPROBE);
 		error_hint(e, "it requires CONFIG_UPROBE_EVENTS, and /sys");
 		return -EOPNOTSUPP;
 	}
 	attr.type = type;
-	attr.config = at_return ? 1ULL << bit : 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	/* On whatever CPU it is opened, the program runs on all. */
 	fd = perf_event_open(&attr, -1, 0);

@@ -63,6 +63,7 @@ int function_find(const char *text, pid_t pid, const char *program,
 {
 	const char *colon = find_colon(text), *name = colon ? colon + 1 : text;
 	char path[PATH_MAX] = "", image[PATH_MAX] = "";
+	struct symbol_entry entry = { .returns = function->returns, .max = CAPTURE_RETURNS_MAX };
 	int root = -1, err = 0;
 
 	function->file = -1;
@@ -91,7 +92,9 @@ int function_find(const char *text, pid_t pid, const char *program,
 		if (function->file < 0)
 			err = error_set(e, -function->file, "cannot open %s", path);
 	}
-	err = err ?: symbol_find_entry(function->file, root, path, name, &function->offset, e);
+	err = err ?: symbol_find_entry(function->file, root, path, name, &entry, e);
+	function->offset = entry.offset;
+	function->return_count = entry.count;
 	if (root >= 0)
 		close(root);
 	if (err && function->file >= 0) {

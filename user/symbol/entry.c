@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "symbol/entry.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/cfi/x86_decode.h"
 #include "symbol/demangle.h"
 #include "symbol/elf/debug_file.h"
 #include "symbol/elf_file.h"
@@ -15,10 +17,14 @@
 /* Debug files with the wrong checksum may have so many bytes. Bound: pace. */
 #define CHECKSUM_BYTES (1ULL << 30)
 
+/* Bound: files: bytes of a function's code; then: its calls are not recorded, which is an error. */
+#define CODE_BYTES_MAX (1 << 20)
+
 struct search {
 	const char *function;
 	size_t size;	    /* of its name */
 	uint64_t address;   /* ELF virtual address */
+	uint64_t bytes;	    /* of its code */
 	unsigned int found; /* different addresses */
 };
 
@@ -48,6 +54,7 @@ static int search_table(struct search *s, struct elf_file *file, GElf_Word type,
 		    (s->found && symbol.st_value == s->address) || !has_name(s, name))
 			continue;
 		s->address = symbol.st_value;
+		s->bytes = symbol.st_size;
 		s->found++;
 	}
 	symbol_reader_close(&reader);
@@ -65,8 +72,87 @@ static bool is_of_go(const struct elf_file *file, uint64_t address)
 	return is;
 }
 
-int symbol_find_entry(int fd, int root, const char *path, const char *function, uint64_t *offset,
-		      struct error *e)
+enum ending {
+	GOES_ON,
+	ENDS,
+	JUMPS, /* perhaps to another function */
+	UNKNOWN
+};
+
+static enum ending ending_x86(const uint8_t *code, size_t size, size_t at, size_t *length)
+{
+	struct x86_instruction i;
+
+	if (!x86_decode(code + at, size - at, &i))
+		return UNKNOWN;
+	*length = i.size;
+	if (i.flow == X86_JUMP && i.has_target)
+		return (int64_t)at + i.target < 0 || (int64_t)at + i.target >= (int64_t)size
+			       ? ENDS
+			       : GOES_ON;
+	return i.flow == X86_RETURN ? ENDS : i.flow == X86_JUMP_INDIRECT ? JUMPS : GOES_ON;
+}
+
+/* The Arm architecture's manual: "Branches, Exception Generating and System instructions". */
+static enum ending ending_arm64(const uint8_t *code, size_t size, size_t at, size_t *length)
+{
+	uint32_t word;
+	int64_t to;
+
+	if (size - at < sizeof(word))
+		return UNKNOWN;
+	memcpy(&word, code + at, sizeof(word));
+	word = le32toh(word);
+	*length = sizeof(word);
+	if ((word & 0xfc000000) == 0x14000000) {
+		to = (int64_t)at + (int64_t)((int32_t)(word << 6) >> 6) * 4;
+		return to < 0 || to >= (int64_t)size ? ENDS : GOES_ON;
+	}
+	if ((word & 0xfffffc1f) == 0xd65f0000 || word == 0xd65f0bff || word == 0xd65f0fff)
+		return ENDS;
+	return (word & 0xfffffc1f) == 0xd61f0000 ? JUMPS : GOES_ON;
+}
+
+/* Lists the instructions that end the function. Returns 0 or -errno with e set. */
+static int find_returns(const struct search *s, const struct elf_file *file, const char *path,
+			struct symbol_entry *entry, struct error *e)
+{
+	GElf_Ehdr header;
+	uint8_t *code = s->bytes <= CODE_BYTES_MAX ? malloc(s->bytes + 1) : NULL;
+	const char *why = NULL;
+	size_t length = 0;
+
+	if (!gelf_getehdr(file->elf, &header) ||
+	    (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
+		why = "its code is not of a machine that is known";
+	else if (!s->bytes || !code)
+		why = "the symbol does not say how long it is, or too long";
+	else if (elf_source_read(&file->source, code, s->bytes, entry->offset) != s->bytes)
+		why = "its code cannot be read";
+	/* First what ends it in any case; else jumps to what a pointer says. */
+	for (enum ending of = ENDS; of <= JUMPS && !why && !entry->count; of++)
+		for (size_t at = 0; at < s->bytes && !why; at += length) {
+			enum ending is = header.e_machine == EM_X86_64
+						 ? ending_x86(code, s->bytes, at, &length)
+						 : ending_arm64(code, s->bytes, at, &length);
+
+			if (is == UNKNOWN)
+				why = "its code has an instruction that is not known";
+			else if (is == of && entry->count == entry->max)
+				why = "it returns at too many places";
+			else if (is == of)
+				entry->returns[entry->count++] = entry->offset + at;
+		}
+	if (!why && !entry->count)
+		why = "it never returns";
+	free(code);
+	return why ? error_set(e, 0, "cannot follow calls of \"%s\" in %s: %s", s->function, path,
+			       why)
+		   : 0;
+}
+
+int symbol_find_entry(int fd, int root, const char *path, const char *function,
+		      struct symbol_entry *entry, struct error *e)
 {
 	struct search s = { .function = function, .size = strlen(function) };
 	struct elf_file file = { 0 }, debug = { 0 }, mini = { 0 };
@@ -96,13 +182,13 @@ int symbol_find_entry(int fd, int root, const char *path, const char *function, 
 			   "nm -C FILE, or nm -CD FILE if it is stripped, lists those that it has");
 	} else if (!err && is_of_go(&file, s.address)) {
 		err = error_set(e, 0,
-				"%s is a program in Go, which moves its stacks: a probe at the "
-				"return of a function would crash it",
+				"%s is a program in Go, whose functions may go on in other threads",
 				path);
-	} else if (!err && !elf_address_bytes(file.elf, s.address, offset)) {
+	} else if (!err && !elf_address_bytes(file.elf, s.address, &entry->offset)) {
 		err = error_set(e, 0, "%s has no code where its function \"%s\" is to be", path,
 				function);
 	}
+	err = err ?: find_returns(&s, &file, path, entry, e);
 	elf_file_close(&file);
 	elf_file_close(&debug);
 	elf_file_close(&mini);
