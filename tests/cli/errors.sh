@@ -54,9 +54,6 @@ while IFS='|' read -r option view arguments; do
 	check "$option is not for $view" refuses 2 "$option is not for $view" $arguments "$work/x.pb.gz"
 done <<END
 --value|--against, which|report $interval --against before --value wall
---state|--against, which|report $interval --against before --state blocked
---reason|--against, which|report $interval --against rest --reason lock
---idle|--against, which|report $interval --against rest --idle hide --by thread
 --waker|--against, which|report $interval --against rest --waker sh
 --delay|--against, which|report $interval --against rest --delay
 --percent|--against, which|report $interval --against rest --percent 1
