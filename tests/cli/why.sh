@@ -150,6 +150,20 @@ assert all(abs(ns - (end - begin)) <= max(0.02 * (end - begin), 10**6) and name 
 assert sum(n["ns"] for n in j["tree"] if n["depth"] == 0) == j["turns_ns"] == sum(ns for _, ns, _ in seen)'
 }
 check "calls of a function took as long as it measured" calls
+# A recursion, longjmp(), pthread_exit(), a thread, a child: each once, besides two plain calls.
+all_calls() {
+	begin spans "$progs/spans"
+	record_begin spans record --chains --span work -q -o spans.pb.gz -p "$pid"
+	send_line spans go
+	wait "$pid"
+	wait "$recorder"
+	"$profiltool" why -q --json --span work spans.pb.gz >spans.json && python3 -S -c '
+import json
+j = json.load(open("spans.json"))
+print(j)
+assert j["turns"] == 7 and len({c["tid"] for c in j["slowest"]}) == 4'
+}
+check "calls that return, jump out, end with their thread" all_calls
 merged_calls() {
 	"$profiltool" merge -q -o twice.pb.gz x.pb.gz x.pb.gz && "$profiltool" why -q --span request twice.pb.gz >twice &&
 		grep -q "^10 calls of request: " twice
