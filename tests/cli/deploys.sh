@@ -174,21 +174,21 @@ check "but in the CPU time of a request" changes 3 whole --per "web=$requests"
 check "which is said" grep -qE '^  worse: a request takes (29|30)\.[0-9]{2} % more CPU time$' "$work/out"
 check "in its unit, with its error" grep -qE '^ *[0-9.]+ +[0-9.]+ +\+(29|30)\.[0-9]{2} +[0-9]\.[0-9]{2}  us of CPU time for a request$' "$work/out"
 check "waits of another service are compared with those elsewhere" \
-	grep -qE '  ms waited for each s on a CPU; elsewhere (39|4[01])\.[0-9]{2}, then (39|4[01])\.[0-9]{2}$' "$work/out"
+	grep -qE '  ms runnable for each s on CPU; elsewhere (39|4[01])\.[0-9]{2}, then (39|4[01])\.[0-9]{2}$' "$work/out"
 check "requests are beside it" grep -qE '  requests in a second$' "$work/out"
 check "other services have none" [ "$(grep -c 'for a request$' "$work/out")" -eq 1 ]
 check "longer waits for a CPU are not worse" changes 0 whole --unit db.service
-check "but are said" grep -q '^  nothing got worse by itself: what differs is how long it waited, or others for$' "$work/out"
-check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  ms waited for each s on a CPU$' \
+check "but are said" grep -q '^  nothing got worse by itself: what differs is how long it was runnable, or its$' "$work/out"
+check "with how long these were" grep -qE '^ *4[0-9]\.[0-9]{2} +1[12][0-9]\.[0-9]{2} +\+[0-9.]+ +[0-9.]+  ms runnable for each s on CPU$' \
 	"$work/out"
 check "as an outcome of JSON" exits 0 "$profiltool" changes --since @0 -q --json --unit db.service "$work/whole"
 check "of its own" json "j['outcome'] == 'waits' and [m['name'] for m in j['changes'][0]['measures'] if m['differs']
-	and m['name'].startswith('waited')] == ['waited_ms_per_cpu_s']" "$work/out"
+	and m['name'].startswith('runnable')] == ['runnable_ms_per_cpu_s']" "$work/out"
 check "a restart within a minute is a deploy" changes 0 whole --unit jobs.service
 check "at that minute" grep -qxF 'jobs.service on host one, 2026-11-20 01:00 to 01:01: restarted' "$work/out"
 check "JSON has what is measured" per 3 "$requests"
 check "of the service as a whole" measured "sorted(m) == ['blocked_threads', 'cpu_s_per_hour', 'cpu_us_per_request',
-	'delay_ms_per_cpu_s', 'requests_per_s', 'waited_ms_per_cpu_s'] and m['cpu_us_per_request']['differs'] and
+	'delay_ms_per_cpu_s', 'requests_per_s', 'runnable_ms_per_cpu_s'] and m['cpu_us_per_request']['differs'] and
 	abs(m['cpu_us_per_request']['before'] / 10000 - 1) < 0.1 and abs(m['delay_ms_per_cpu_s']['after'] - 50) < 0.1"
 expected=$(python3 -c 'import json, sys
 print([m["after"] for m in json.load(open(sys.argv[1]))["changes"][0]["measures"] if m["name"] == "cpu_us_per_request"][0])' "$work/per")

@@ -63,6 +63,8 @@ int recorded_open(struct recorded *r, struct watch *w, char *const *paths, int c
 		snprintf(name, sizeof(name), "%s%s%s", tool_input_name(in.paths[0]),
 			 *when ? ", " : "", when);
 	err = tool_check_value(p, r->value, e) ?: tool_check_tag(p, r->view, e);
+	if (!err && r->view->fields & ROW_STATE)
+		tool_show_wall(p);
 	if (!err && r->sort == LIVE_BY_DELAY)
 		err = tool_check_value(p, PROFILE_DELAY_TYPE, e);
 	if (!err && r->states && !p->wall_count) {

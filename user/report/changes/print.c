@@ -34,8 +34,8 @@ static const struct measure_text {
 	[MEASURE_PER_REQUEST] = { "cpu_us_per_request", "us of CPU time for a request", 1e3 },
 	[MEASURE_REQUESTS] = { "requests_per_s", "requests in a second", 1 },
 	[MEASURE_CPU] = { "cpu_s_per_hour", "s of CPU time in an hour", 1. / 3600 },
-	[MEASURE_WAITED] = { "waited_ms_per_cpu_s", "ms waited for each s on a CPU", 1e-3 },
-	[MEASURE_DELAY] = { "delay_ms_per_cpu_s", "ms others waited for each s of it", 1e-3 },
+	[MEASURE_WAITED] = { "runnable_ms_per_cpu_s", "ms runnable for each s on CPU", 1e-3 },
+	[MEASURE_DELAY] = { "delay_ms_per_cpu_s", "ms of delay to others for each s on CPU", 1e-3 },
 	[MEASURE_BLOCKED] = { "blocked_threads", "threads that were blocked", 1 },
 };
 
@@ -150,10 +150,9 @@ static void print_outcome(const struct change *change, FILE *out)
 			change->compared);
 		return;
 	case CHANGE_WAITS:
-		fputs("  nothing got worse by itself: what differs is how long it waited, or "
-		      "others "
-		      "for\n"
-		      "  it, which also depends on what else runs\n",
+		fputs("  nothing got worse by itself: what differs is how long it was runnable, or "
+		      "its\n"
+		      "  delay to others, which also depends on what else runs\n",
 		      out);
 		return;
 	case CHANGE_MIXTURE:
