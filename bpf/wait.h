@@ -92,8 +92,8 @@ struct wait_entry {
 
 /*
  * Bound: users: different stacks at waits, of one recording; then: the wait is added to its thread
- * and reason, then to its reason alone; again: never in this recording; share: nobody gets more
- * than is still free; seen: waits_no_room.
+ * and reason, then to its reason alone; again: with the next window of profild, else never; share:
+ * nobody gets more than is still free; seen: waits_no_room.
  */
 #define WAIT_ENTRIES (1U << 15)
 #define WAIT_PROBES  32
@@ -134,8 +134,8 @@ static inline unsigned int wait_device(unsigned int major, unsigned int minor)
  * began the processes, whatever they then run; in a user namespace, the one who made it. The first
  * share is the sum of all; users whose numbers collide have one together.
  * Bound: users: users whose shares of these are counted apart; then: those whose numbers collide
- * have one share together; again: never in this recording; share: the user's own; seen:
- * waits_no_room.
+ * have one share together; again: with the next window of profild, else never; share: the user's
+ * own; seen: waits_no_room.
  */
 #define WAIT_SHARES 1024
 
@@ -144,7 +144,7 @@ struct wait_share {
 	unsigned long long refused; /* waits that are without their stack */
 	unsigned int entries, wakes;
 	unsigned int uid; /* who was refused last */
-	unsigned int unused;
+	unsigned int records;
 };
 
 /*
@@ -162,6 +162,12 @@ struct wait_share {
  * wait_times_lost.
  */
 #define WAIT_RECORDS (1U << 14)
+
+/*
+ * Bound: users: times of waits of a window of profild; then: the wait counts, but not when it was;
+ * again: with the next window; share: nobody gets more than is still free; seen: wait_times_lost.
+ */
+#define WAIT_RECORDS_WINDOW (1U << 21)
 
 struct wait_record {
 	unsigned long long end_ns; /* by the scheduler's clock */
@@ -190,8 +196,8 @@ struct wake_entry {
 
 /*
  * Bound: users: pairs of a wait and who ended it, of one recording; then: that wait ended by an
- * unknown one; again: never in this recording; share: nobody gets more than is still free; seen:
- * wakers_lost.
+ * unknown one; again: with the next window of profild, else never; share: nobody gets more than is
+ * still free; seen: wakers_lost.
  */
 #define WAKE_ENTRIES (1U << 16)
 

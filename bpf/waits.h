@@ -61,9 +61,10 @@ struct wait_task {
 	__u32 whom;	  /* whom it is for: see wait_ends() */
 	__u32 next_place; /* to be overwritten next */
 	__u32 exited;	  /* its account of wall time has ended */
-	__u32 unused;
-	__u64 cred; /* address of the credentials from which its user was taken */
-	__u32 uid;  /* see struct wait_share */
+	__u32 window;	  /* the window that the slots are of */
+	__u64 cred;	  /* address of the credentials from which its user was taken */
+	__u64 position;	  /* in the arena: of the stack of the wait when the last window ended */
+	__u32 uid;	  /* see struct wait_share */
 	struct wait_place places[WAIT_PLACES];
 };
 
@@ -171,6 +172,17 @@ const volatile __u64 interrupt_entry = 0, interrupt_entry_size = 0;
 const volatile __u64 interrupt_code = 0, interrupt_code_size = 0;
 const volatile __s64 interrupt_stack_distance = 0; /* see interrupt_stack_caller() */
 const volatile __s64 preempt_count_distance = 0;   /* see preempt_count() */
+
+/*
+ * Where the stacks of waits are in the arena, and for how many words there is room. With windows
+ * there are two such parts, in turn, and waits have no more records than this.
+ */
+const volatile __u64 wait_position = 0, wait_words = STACK_ARENA_WORDS;
+const volatile __u32 wait_records = 0; /* 0: any number */
+
+/* Written by user space: the number of the window, and that one ends: then no wait is added. */
+volatile __u32 wait_window = 0;
+volatile __u32 waits_paused = 0;
 
 /* Written by user space before it runs the iterators: CLOCK_MONOTONIC to the scheduler's clock. */
 volatile __s64 wait_clock_offset = 0;
@@ -496,7 +508,8 @@ static __always_inline __u32 probe_step(__u64 hash)
 __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 {
 	struct wait_share *own = share_of(uid), *all = share_of_all();
-	__u64 hash, position, before, words, *used = words_at(0);
+	__u64 part = wait_position + (wait_window & 1) * wait_words;
+	__u64 hash, position, before, words, *used = words_at(part);
 	__u32 key, factor;
 
 	if (!stack || !used || !own || !all)
@@ -515,8 +528,8 @@ __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 			return key;
 		if (entry->hash)
 			continue;
-		if (*used + STACK_WORDS_MAX >= arena_words ||
-		    !is_within_share(own->words, factor * (arena_words - *used)) ||
+		if (*used + STACK_WORDS_MAX >= wait_words ||
+		    !is_within_share(own->words, factor * (wait_words - *used)) ||
 		    !is_within_share(own->entries, factor * (WAIT_ENTRIES - all->entries)))
 			break;
 		if (__sync_val_compare_and_swap(&entry->hash, 0, hash))
@@ -525,8 +538,8 @@ __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 		__sync_fetch_and_add(&own->words, words);
 		__sync_fetch_and_add(&all->entries, 1);
 		before = __sync_fetch_and_add(used, words);
-		position = before + 1;
-		if (before + STACK_WORDS_MAX >= arena_words || !write_stack(stack, position))
+		position = part + before + 1;
+		if (before + STACK_WORDS_MAX >= wait_words || !write_stack(stack, position))
 			break;
 		entry->first_ns = bpf_ktime_get_ns();
 		write_in_order(&entry->position, position);
@@ -1090,22 +1103,28 @@ __noinline int add_wake(__u32 wait, __u32 ends, __u32 uid, __u64 ns)
 }
 
 /* wake: wake_key() */
-__noinline int write_wait(__u64 wake, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns)
+__noinline int write_wait(__u64 wake, __u64 end_ns, __u64 blocked_ns, __u64 runnable_ns, __u32 uid)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct wait_ring *ring = bpf_map_lookup_elem(&wait_rings, &cpu);
+	struct wait_share *own = share_of(uid), *all = share_of_all();
 	struct wait_record *record;
 	__u64 written;
 
-	if (!ring)
+	if (!ring || !own || !all)
 		return 0;
 	written = ring->written;
-	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS) {
+	if (written - *(volatile __u64 *)&ring->read >= WAIT_RECORDS ||
+	    (wait_records && !is_within_share(own->records, wait_records - all->records))) {
 		struct wait_counters *counters = bpf_map_lookup_elem(&wait_counters, &cpu);
 
 		if (counters)
 			counters->records_lost++;
 		return 0;
+	}
+	if (wait_records) {
+		__sync_fetch_and_add(&own->records, 1);
+		__sync_fetch_and_add(&all->records, 1);
 	}
 	record = &ring->records[written % WAIT_RECORDS];
 	record->end_ns = end_ns;
@@ -1118,22 +1137,22 @@ __noinline int write_wait(__u64 wake, __u64 end_ns, __u64 blocked_ns, __u64 runn
 }
 
 /* Writes when a wait was that ends now, or keeps it with others of its bucket of time. */
-static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u32 ends, __u64 now,
-				      __u64 blocked_ns, __u64 runnable_ns)
+static __always_inline void keep_wait(struct wait_entry *entry, __u32 slot, __u32 ends, __u32 uid,
+				      __u64 now, __u64 blocked_ns, __u64 runnable_ns)
 {
 	__u64 kept = entry->kept_end_ns;
 
 	if (keeps_every_wait) {
-		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns);
+		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns, uid);
 		return;
 	}
 	if (kept && kept / WAIT_BUCKET_NS != now / WAIT_BUCKET_NS) {
-		write_wait(wake_key(slot, 0), kept, entry->kept_blocked_ns,
-			   entry->kept_runnable_ns);
+		write_wait(wake_key(slot, 0), kept, entry->kept_blocked_ns, entry->kept_runnable_ns,
+			   uid);
 		entry->kept_end_ns = entry->kept_blocked_ns = entry->kept_runnable_ns = 0;
 	}
 	if (blocked_ns + runnable_ns >= WAIT_BUCKET_NS) {
-		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns);
+		write_wait(wake_key(slot, ends), now, blocked_ns, runnable_ns, uid);
 	} else {
 		entry->kept_end_ns = now;
 		entry->kept_blocked_ns += blocked_ns;
@@ -1158,8 +1177,10 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 
 	wait->since_ns = 0;
 	wait->waker = wait->whom = 0;
-	if (!entry)
+	if (!entry || wait->window != wait_window)
 		return;
+	if (seq)
+		wait->position = key < WAIT_KINDS ? 0 : entry->position;
 	if (arrived > since) {
 		now -= task->se.sum_exec_runtime - wait->ran_ns;
 		if (now > arrived)
@@ -1185,7 +1206,7 @@ static __noinline void end_wait(const struct task_struct *task, struct wait_task
 
 		bpf_seq_write(seq, &record, sizeof(record));
 	} else {
-		keep_wait(entry, key, ends, now, all - runnable, runnable);
+		keep_wait(entry, key, ends, wait->uid, now, all - runnable, runnable);
 	}
 }
 
@@ -1233,8 +1254,15 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 	if (wait->exited)
 		return NULL;
 	note_user(wait, task);
+	if (wait->window != wait_window) {
+		/* A wait that is under way, and was not ended with its window, is lost. */
+		wait->window = wait_window;
+		wait->since_ns = 0;
+		wait->waker = wait->whom = 0;
+		wait->exec = ~(__u32)task->self_exec_id;
+	}
 	if (wait->exec != (__u32)task->self_exec_id) {
-		/* Another program: none of the stacks are its. */
+		/* Another program, or window: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
 		wait->own_slots = (struct wait_own_slots){ 0 };
 		for (int i = 0; i < WAIT_PLACES; i++)
@@ -1362,6 +1390,8 @@ static __always_inline void note_switch(__u64 *ctx, bool cfi)
 	struct wait_counters *counters;
 	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, next, NULL, 0);
 
+	if (waits_paused)
+		return;
 	if (wait && wait->since_ns)
 		end_wait(next, wait, now, NULL);
 	else if (!next->nvcsw && !next->nivcsw && next->pid)
@@ -1406,7 +1436,7 @@ int end_of_waits(const __u64 *ctx)
 	if (!wait)
 		return 0;
 	wait->exited = true;
-	if (wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
+	if (!waits_paused && wait->since_ns && task->sched_info.last_arrival > wait->since_ns)
 		end_wait(task, wait, task->se.cfs_rq->rq->clock, NULL);
 	return 0;
 }
@@ -1480,7 +1510,8 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 	}
 	/* One that has waited is recorded: that is cheaper to see. */
 	own = bpf_task_storage_get(&wait_tasks, task, NULL, 0);
-	if (!own || own->exec != (__u32)task->self_exec_id || (has_owner && !is_owners(task)))
+	if (!own || own->exec != (__u32)task->self_exec_id || own->window != wait_window ||
+	    (has_owner && !is_owners(task)))
 		own = own_wait(task, counters);
 	if (own && !takes_stack && own->own_slots.waker)
 		return own->own_slots.waker;
@@ -1516,7 +1547,7 @@ static __always_inline void note_waking(__u64 *ctx, bool cfi)
 	struct wait_task *wait = bpf_task_storage_get(&wait_tasks, woken, NULL, 0);
 	struct wait_counters *counters = own_wait_counters();
 
-	if (!counters)
+	if (!counters || waits_paused)
 		return;
 	/* Not of waits for a CPU, nor of kernel threads, which wait for work. */
 	if (wait && wait->since_ns && !wait->waker && wait->slot != wait->own_slots.runnable &&
@@ -1563,6 +1594,8 @@ int begin_waits(struct bpf_iter__task *ctx)
 	struct wait_before *before;
 	struct wait_begin *begin;
 	const struct pt_regs *regs;
+	const struct stack *old;
+	bool is_known;
 	struct file *file;
 	struct wait_task *wait;
 	__u64 now = bpf_ktime_get_ns() + wait_clock_offset;
@@ -1582,6 +1615,20 @@ int begin_waits(struct bpf_iter__task *ctx)
 	state = task->__state;
 	if (state)
 		reason = wait_reason(task, regs, state);
+	old = wait->position && task->se.sum_exec_runtime == wait->ran_ns
+		      ? (const struct stack *)words_at(wait->position)
+		      : NULL;
+	wait->position = 0;
+	is_known = old && !bpf_probe_read_kernel(&begin->stack, sizeof(begin->stack), old);
+	if (is_known && !(begin->stack.cpu & WAIT_COPIED)) {
+		/* The same wait as at the end of the last window. */
+		wait->runnable_ns = runnable_ns(task, now);
+		wait->slot = find_wait(&begin->stack, wait->uid);
+		if (!state)
+			wait->own_slots.runnable = wait->slot;
+		wait->since_ns = now;
+		return 0;
+	}
 	file = wait_file(task, regs, reason, false);
 	reason = reason_and_role(task, regs, reason, file, false);
 	before->id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
@@ -1589,7 +1636,10 @@ int begin_waits(struct bpf_iter__task *ctx)
 	wait->ran_ns = task->se.sum_exec_runtime;
 	begin->stack.id = before->id;
 	begin->stack.cpu = reason;
-	if (reason == WAIT_CPU || reason == WAIT_KERNEL || is_32_bit_mode(regs->MODE_REGISTER)) {
+	/* User space walks the stacks of those alone that have waited since before the recording.
+	 */
+	if (reason == WAIT_CPU || reason == WAIT_KERNEL || (wait_window && !is_known) ||
+	    is_32_bit_mode(regs->MODE_REGISTER)) {
 		wait->slot = find_wait_without_stack(&begin->stack, wait->uid, before->id, reason);
 		if (reason == WAIT_CPU)
 			wait->own_slots.runnable = wait->slot;

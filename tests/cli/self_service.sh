@@ -300,7 +300,7 @@ wait_for grep -q "recording your processes" "$work/chain.err"
 send_line services go
 wait "$pid"
 wait "$recorder"
-check "why records a user's processes" grep -qE '^ .*  back blocked: lock, woken by holder' "$work/chain.out"
+check "why records a user's processes" grep -qE '^ .*  back blocked: lock,.* woken by holder' "$work/chain.out"
 check "why -t does not" fails_with "profiltool why -p PROCESS" tool why -t services -d 1
 
 # One of the user's closes itself, and then wakes another one.

@@ -626,6 +626,28 @@ static void test_many(void **state)
 	profile_free(p);
 }
 
+/* The end of a window of an archive cuts waits in two, of which only the second has a waker. */
+static void test_windows(void **state)
+{
+	(void)state;
+	CHECK(0, 100,
+	      "A (65) blocked: lock, woken by B (66), in take 80\n"
+	      "  B (66) on CPU 75\n"
+	      "  B (66) blocked: disk, woken by interrupt: disk 5\n"
+	      "A (65) on CPU 20\n",
+	      "A 10+40 blocked lock@take -", "A 53+37 blocked lock@take B",
+	      "B 1+1 idle sleep timer", "B 20+5 blocked disk disk");
+	/* Another place, or too late. */
+	CHECK(0, 300,
+	      "A (65) on CPU 163\n"
+	      "A (65) blocked: lock, woken by B (66), in look 97\n"
+	      "  B (66) on CPU 97\n"
+	      "A (65) blocked: lock, in take 40\n"
+	      "  unknown: who ended the wait 40\n",
+	      "A 10+40 blocked lock@take -", "A 53+37 blocked lock@look B",
+	      "A 200+60 blocked lock@look B", "B 1+1 idle sleep timer");
+}
+
 /* All blocked time as a profile: each stack is a way down the tree. */
 static void test_sum(void **state)
 {
@@ -733,6 +755,7 @@ int main(void)
 		cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_without),
+		cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,10 +49,52 @@ static bool tag_is_of_task(const char *key)
 	return false;
 }
 
-int coarsen_simplify(struct profile *p, bool tasks)
+/*
+ * Takes the threads from all labels; `tasks`: and the processes, and tags of them. Returns 0 or
+ * -ENOMEM.
+ */
+static int drop_tasks(struct profile *p, bool tasks)
 {
 	size_t label_count = p->label_count;
-	uint32_t *functions, *map;
+	uint32_t *map;
+	int err = 0;
+
+	map = calloc(label_count + 1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	for (size_t i = 0; i < label_count && !err; i++) {
+		struct profile_labels labels = p->labels[i];
+		struct profile_tag *tags = calloc(labels.tag_count + 1, sizeof(*tags));
+		uint32_t count = 0;
+
+		for (uint32_t j = 0; j < labels.tag_count && tags; j++)
+			if (tasks ? !tag_is_of_task(labels.tags[j].key)
+				  : strcmp(labels.tags[j].key, tag_kinds[TAG_WAKER_TID].key) != 0)
+				tags[count++] = labels.tags[j];
+		labels.tags = count ? tags : NULL;
+		labels.tag_count = count;
+		labels.tid = labels.generation = 0;
+		labels.pid = tasks ? 0 : labels.pid;
+		err = tags ? profile_add_labels(p, &labels, &map[i]) : -ENOMEM;
+		free(tags);
+	}
+	if (!err)
+		profile_relabel(p, map);
+	free(map);
+	return err;
+}
+
+int coarsen_drop_times(struct profile *p)
+{
+	bool has_waits = p->waits.count;
+
+	p->ticks.count = p->waits.count = 0;
+	return has_waits ? drop_tasks(p, false) : 0;
+}
+
+int coarsen_simplify(struct profile *p, bool tasks)
+{
+	uint32_t *functions;
 	int err = find_functions(p, &functions);
 
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
@@ -65,27 +107,7 @@ int coarsen_simplify(struct profile *p, bool tasks)
 	if (err || !tasks)
 		return err;
 
-	map = calloc(label_count + 1, sizeof(*map));
-	if (!map)
-		return -ENOMEM;
-	for (size_t i = 0; i < label_count && !err; i++) {
-		struct profile_labels labels = p->labels[i];
-		struct profile_tag *tags = calloc(labels.tag_count + 1, sizeof(*tags));
-		uint32_t count = 0;
-
-		for (uint32_t j = 0; j < labels.tag_count && tags; j++)
-			if (!tag_is_of_task(labels.tags[j].key))
-				tags[count++] = labels.tags[j];
-		labels.tags = count ? tags : NULL;
-		labels.tag_count = count;
-		labels.pid = labels.tid = labels.generation = 0;
-		err = tags ? profile_add_labels(p, &labels, &map[i]) : -ENOMEM;
-		free(tags);
-	}
-	if (!err)
-		profile_relabel(p, map);
-	free(map);
-	return err;
+	return drop_tasks(p, true);
 }
 
 /* From the outermost caller of a service's stacks to some function. */

@@ -23,6 +23,12 @@
 int coarsen_simplify(struct profile *p, bool tasks);
 
 /*
+ * Drops the times of ticks and waits; with those of waits also the numbers of threads, for which
+ * there is no more use. Samples may then be equal. Returns 0 or -ENOMEM.
+ */
+int coarsen_drop_times(struct profile *p);
+
+/*
  * Omits callers from stacks, so that at most `most` more stacks remain than there are leaf
  * functions with different labels. Services (profile/service.h) share these evenly: one that has
  * fewer keeps all, for it is not to lose what a build beside it costs. Of the others' stacks the

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
+#include "archive/coarsen.h"
 #include "archive/tree.h"
 #include "archive/window_sum.h"
 #include "util/clock.h"
@@ -325,9 +326,9 @@ static int drop_times(struct tidy *y, uint64_t *from_s)
 		if (err == -EINVAL) { /* damaged: merging reports it */
 			err = 0;
 		} else if (!err) {
-			if (p->ticks.count) {
-				p->ticks.count = 0;
-				err = tree_write(&y->tree, p, w, true, y->e);
+			if (p->ticks.count || p->waits.count) {
+				err = coarsen_drop_times(p) ? error_no_memory(y->e) : 0;
+				err = err ?: tree_write(&y->tree, p, w, true, y->e);
 				dropped = true;
 			}
 			profile_free(p);

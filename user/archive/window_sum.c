@@ -87,6 +87,11 @@ int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 		s->p->ticks.count = p->ticks.count = 0;
 		s->most_ticks = 0;
 	}
+	/* Chains are of windows as they were recorded. */
+	if (s->p && p->waits.count && coarsen_drop_times(p)) {
+		profile_free(p);
+		return error_no_memory(e);
+	}
 	if (!s->p || coverage_add(&s->coverage, p) || coarsen_simplify(p, s->tasks))
 		err = error_no_memory(e);
 	else

@@ -748,11 +748,13 @@ static int take_window(struct capture *c)
 	c->gathered = (struct counts){ 0 };
 	for (size_t i = 0; i < c->wall.row_count; i++)
 		blocked_ns += c->wall.rows[i].blocked_ns;
-	if (c->stopped && c->options.waits)
+	counts_free(&c->waits);
+	counts_free(&c->wakers);
+	if (c->options.waits)
 		err = waits_take(&c->sample.waits, c->sample.arena, blocked_ns, &c->waits,
 				 &c->wakers)
 			      ?: counts_group_waits(&c->waits)
-			      ?: counts_group_waits(&c->sample.calls.counts)
+			      ?: (c->stopped ? counts_group_waits(&c->sample.calls.counts) : 0)
 			      ?: counts_group_ticks(&c->wakers);
 	err = err ?: sample_program_take(&c->sample, &c->counts, &c->window);
 	/*
@@ -780,10 +782,14 @@ int capture_cut(struct capture *c, struct error *e)
 
 	/* First, as it takes some milliseconds: ticks of the next window must not come to this one.
 	 */
-	if (c->stopped && c->options.waits)
-		err = waits_stop(&c->sample.waits, wall_clock_offset(&c->wall), e);
+	if (c->options.waits)
+		err = waits_end(&c->sample.waits, wall_clock_offset(&c->wall), c->sample.arena,
+				c->stopped, &c->sample.barrier, e);
 	if (c->stopped)
 		calls_stop(&c->sample.calls);
+	if (!err && c->options.waits && !c->stopped)
+		err = waits_begin(&c->sample.waits, wall_clock_offset(&c->wall),
+				  has_unwind(c) ? &c->unwind : NULL, e);
 	if (!err && c->options.wall)
 		err = wall_look(&c->wall, e);
 	if (err)
@@ -964,7 +970,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 			totals->account.values[refusal_counters[refusal->cause]] += refusal->count;
 	}
 	if (c->options.waits) {
-		const struct wait_counters waits = waits_counters(&c->sample.waits);
+		const struct wait_counters waits = c->sample.waits.taken.counters;
 		struct wait_share most;
 
 		totals->waits = waits.waits;
@@ -1118,7 +1124,7 @@ const char *capture_no_waits(const struct capture *c)
 
 const struct wait_peer *capture_peer(const struct capture *c, const struct capture_waits *wait)
 {
-	const struct wait_peer *peers = c->sample.waits.peers;
+	const struct wait_peer *peers = c->sample.waits.taken.peers;
 	const struct wait_peer *peer = peers ? &peers[wait->whom] : NULL;
 
 	if (peer && !peer->family)

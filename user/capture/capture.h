@@ -130,8 +130,8 @@ struct capture_options {
 	bool windows;		 /* capture_cut() will be called; no cells */
 	size_t window_bytes;	 /* of memory: capture_is_full(); 0: a part of what is available */
 	bool wall;		 /* account for the wall time of each thread: capture_wall() */
-	bool waits;	 /* also of threads, by stack and reason; with stacks, without windows */
-	bool every_wait; /* waits have their times, also short ones */
+	bool waits;		 /* also of threads, by stack and reason; with stacks */
+	bool every_wait;	 /* waits have their times, also short ones */
 	/* Its calls are recorded, with waits; valid until capture_start() ends. NULL: none. */
 	const struct capture_function *calls;
 	bool origins; /* samples have the control group and the title of their process */

@@ -69,6 +69,14 @@ static size_t arena_chunks(const struct sample_program *sample)
 	return bank_chunks(sample) * bank_count(sample);
 }
 
+/*
+ * Of a window, with windows.
+ * Bound: users: memory of stacks of waits, in chunks of 1 MiB; then: the wait is added to its
+ * thread and reason; again: with the next window; share: nobody gets more than is still free; seen:
+ * waits_no_room.
+ */
+#define WAIT_CHUNKS 4
+
 static size_t counter_count(const struct sample_program *sample)
 {
 	return sample->cpu_count * bank_count(sample);
@@ -208,7 +216,14 @@ static int choose_maps(struct sample_program *sample)
 		bpf->rodata->arena_words = sample->arena_words;
 	/* What ticks find no room for is in a record; a wait's stack would be lost. */
 	bpf->rodata->tick_words =
-		bpf->rodata->arena_words / (settings->everyone && settings->waits ? 2 : 1);
+		bpf->rodata->arena_words /
+		(settings->everyone && settings->waits && !settings->windows ? 2 : 1);
+	bpf->rodata->wait_words = bpf->rodata->arena_words;
+	if (settings->windows) {
+		bpf->rodata->wait_position = arena_chunks(sample) * STACK_CHUNK_WORDS;
+		bpf->rodata->wait_words = WAIT_CHUNKS * STACK_CHUNK_WORDS;
+		bpf->rodata->wait_records = WAIT_RECORDS_WINDOW;
+	}
 	bpf->rodata->keeps_records = sample->keeps_records;
 	bpf->rodata->signature = return_address_signature();
 	if (sample->one_hash)
@@ -258,7 +273,12 @@ static int choose_maps(struct sample_program *sample)
 	err = err ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample));
 	err = err ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample));
-	err = err ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample));
+	err = err
+		      ?: bpf_map__set_max_entries(bpf->maps.arena,
+						  arena_chunks(sample) +
+							  (settings->waits && settings->windows
+								   ? 2 * WAIT_CHUNKS
+								   : 0));
 	ring_bytes = stacks && !settings->always_on ? STACK_RING_BYTES : SAMPLE_RING_BYTES;
 	return err ?: bpf_map__set_max_entries(bpf->maps.ring, ring_bytes);
 }

@@ -32,7 +32,7 @@ struct sample_settings {
 	bool one_thread, inherit;	  /* for members: see bpf/members.h */
 	const struct tick *tick;	  /* run at the scheduler's tick; NULL: at perf events */
 	bool windows;	 /* ticks go on when one ends: there are two banks of each table */
-	bool waits;	 /* of threads are recorded, too: with `stacks`, one window */
+	bool waits;	 /* of threads are recorded, too: with `stacks` */
 	bool every_wait; /* with waits: each has its time */
 	bool calls;	 /* with waits: of a function are recorded, too */
 	unsigned int waits_percent; /* see struct capture_options */

@@ -23,10 +23,17 @@
 /*
  * When waits were may take 1 / this of the memory until the recording ends.
  * Bound: users: the part of the memory that is free at the start which times of waits may take;
- * then: further waits count, but not when they were; again: never in this recording; share: none;
- * seen: wait_times_lost.
+ * then: further waits count, but not when they were; again: with the next window of profild,
+ * else never; share: none; seen: wait_times_lost.
  */
 #define TIMES_SHARE 8
+
+/*
+ * Bound: users: stacks of threads that have waited since before the recording, which are walked at
+ * the begin of a window; then: the wait has its kernel frames alone; again: with the next window;
+ * share: none; seen: stacks of waits that end early.
+ */
+#define WALKS_MAX 4096
 
 /* For what a thread waits in a system call. Those that this machine has not are left out. */
 static const struct {
@@ -197,14 +204,15 @@ int waits_choose(struct sample_bpf *bpf, bool cfi, bool every, size_t cpus,
 		       ?: bpf_map__set_max_entries(bpf->maps.wait_scratch, cpus);
 }
 
-int waits_add_walked(struct waits *w, uint32_t slot, uint32_t kernel_depth,
+int waits_add_walked(struct waits *w, uint32_t slot, uint64_t time_ns, uint32_t kernel_depth,
 		     const struct unwind_found *found)
 {
+	struct waits_read *to = time_ns < w->ended_ns ? &w->ended : &w->now;
 	struct waits_walked *walked;
 
-	if (array_reserve(&w->walked, &w->walked_room, w->walked_count + 1, sizeof(*walked)))
+	if (array_reserve(&to->walked, &to->walked_room, to->walked_count + 1, sizeof(*walked)))
 		return -ENOMEM;
-	walked = &w->walked[w->walked_count];
+	walked = &to->walked[to->walked_count];
 	*walked = (struct waits_walked){
 		.slot = slot,
 		.depth = found->user_depth,
@@ -215,7 +223,7 @@ int waits_add_walked(struct waits *w, uint32_t slot, uint32_t kernel_depth,
 	if (!walked->pcs)
 		return -ENOMEM;
 	memcpy(walked->pcs, found->pcs + kernel_depth, found->user_depth * sizeof(*walked->pcs));
-	w->walked_count++;
+	to->walked_count++;
 	return 0;
 }
 
@@ -251,7 +259,7 @@ static int walk_before(struct waits *w, const struct wait_before *from, struct u
 	if (from->slot < WAIT_KINDS || !copy->size ||
 	    __atomic_load_n(&w->entries[from->slot].count, __ATOMIC_ACQUIRE))
 		return 0;
-	return waits_add_walked(w, from->slot, 0, &found);
+	return waits_add_walked(w, from->slot, copy->time_ns, 0, &found);
 }
 
 /*
@@ -307,6 +315,10 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 	};
 	int err, fd;
 
+	w->position = bpf->rodata->wait_position;
+	w->words = bpf->rodata->wait_words;
+	w->window = &bpf->bss->wait_window;
+	w->paused = &bpf->bss->waits_paused;
 	w->clock_offset = (volatile int64_t *)&bpf->bss->wait_clock_offset;
 	w->cpus = cpus;
 	w->entries = program_map(bpf->maps.waits);
@@ -317,7 +329,7 @@ int waits_attach(struct waits *w, const struct sample_bpf *bpf, bool cfi, size_t
 	w->rings = program_map(bpf->maps.wait_rings);
 	if (!w->entries || !w->wakes || !w->peers || !w->shares || !w->counters || !w->rings)
 		return program_out_of(e, errno, "cannot map the waits of the BPF program");
-	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->timed);
+	w->timed_max = memory_available() / TIMES_SHARE / sizeof(*w->now.timed);
 	err = attach_iterator(bpf->progs.begin_waits, &w->begin);
 	err = err ?: attach_iterator(bpf->progs.end_waits, &w->end);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++) {
@@ -341,6 +353,8 @@ int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, st
 
 	*w->clock_offset = clock_offset;
 	err = err ?: run_for_each(w->begin, sizeof(*all), &all, &count);
+	if (*w->window && count > WALKS_MAX)
+		count = WALKS_MAX;
 	for (size_t i = 0; unwind && !err && i < count; i++)
 		err = walk_before(w, &all[i], unwind, copy);
 	free(all);
@@ -349,22 +363,22 @@ int waits_begin(struct waits *w, int64_t clock_offset, struct unwind *unwind, st
 }
 
 /* What has no room is in the sums alone. Returns 0 or -ENOMEM. */
-static int add_timed(struct waits *w, const struct wait_record *record, uint32_t cpu,
-		     int64_t clock_offset)
+static int add_timed(struct waits *w, struct waits_read *to, const struct wait_record *record,
+		     uint32_t cpu, int64_t clock_offset)
 {
-	if (w->timed_count == w->timed_max) {
-		w->untimed_count++;
+	if (to->timed_count == w->timed_max) {
+		to->untimed_count++;
 		return 0;
 	}
-	if (array_reserve(&w->timed, &w->timed_room, w->timed_count + 1, sizeof(*w->timed)))
+	if (array_reserve(&to->timed, &to->timed_room, to->timed_count + 1, sizeof(*to->timed)))
 		return -ENOMEM;
-	w->timed[w->timed_count++] = (struct waits_timed){ record->end_ns - clock_offset,
-							   record->blocked_ns,
-							   record->runnable_ns,
-							   record->slot,
-							   wait_ends_waker(record->ends),
-							   wait_ends_whom(record->ends),
-							   cpu };
+	to->timed[to->timed_count++] = (struct waits_timed){ record->end_ns - clock_offset,
+							     record->blocked_ns,
+							     record->runnable_ns,
+							     record->slot,
+							     wait_ends_waker(record->ends),
+							     wait_ends_whom(record->ends),
+							     cpu };
 	return 0;
 }
 
@@ -378,7 +392,8 @@ int waits_read(struct waits *w, int64_t clock_offset)
 		uint64_t read = from->read;
 
 		for (; read < written && !err; read++)
-			err = add_timed(w, &from->records[read % WAIT_RECORDS], cpu, clock_offset);
+			err = add_timed(w, &w->now, &from->records[read % WAIT_RECORDS], cpu,
+					clock_offset);
 		__atomic_store_n(&from->read, read, __ATOMIC_RELEASE);
 	}
 	return err;
@@ -392,7 +407,7 @@ static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t
 		     uint32_t ends, const struct stack *stack, const uint64_t *pcs,
 		     struct counts *counts, uint32_t *number)
 {
-	const struct wait_entry *entry = &w->entries[slot];
+	const struct wait_entry *entry = &w->taken.entries[slot];
 	struct counted wait = {
 		.id = stack->id,
 		.first_ns = entry->first_ns,
@@ -420,23 +435,87 @@ static int compare_slots(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int waits_stop(struct waits *w, int64_t clock_offset, struct error *e)
+static void free_read(struct waits_read *r)
 {
+	for (size_t i = 0; i < r->walked_count; i++)
+		free(r->walked[i].pcs);
+	free(r->walked);
+	free(r->timed);
+	*r = (struct waits_read){ 0 };
+}
+
+static void free_taken(struct waits_window *taken)
+{
+	free(taken->entries);
+	free(taken->wakes);
+	free(taken->peers);
+	free(taken->shares);
+	*taken = (struct waits_window){ 0 };
+}
+
+/* Copies so many bytes of a map, and clears them. */
+static void *take(void *from, size_t size)
+{
+	void *copy = malloc(size);
+
+	if (copy)
+		memcpy(copy, from, size);
+	memset(from, 0, size);
+	return copy;
+}
+
+int waits_end(struct waits *w, int64_t clock_offset, struct stack_chunk *arena, bool last,
+	      const struct program_barrier *barrier, struct error *e)
+{
+	uint64_t part = w->position + ((*w->window + 1) & 1) * w->words;
+	struct waits_window *taken = &w->taken;
 	struct wait_record *all = NULL;
 	size_t count = 0;
 	int err;
 
+	free_read(&w->ended);
+	free_taken(taken);
+	*w->paused = 1;
 	*w->clock_offset = clock_offset;
-	err = run_for_each(w->end, sizeof(*all), &all, &count);
+	err = program_barrier_wait(barrier) ?: run_for_each(w->end, sizeof(*all), &all, &count);
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_timed(w, &all[i], TIMED_NO_CPU, clock_offset);
+		err = add_timed(w, &w->now, &all[i], TIMED_NO_CPU, clock_offset);
 	free(all);
-	close(w->program);
-	if (w->waking)
-		close(w->waking);
-	if (w->completions)
-		close(w->completions);
-	w->program = w->waking = w->completions = 0;
+	err = err ?: waits_read(w, clock_offset);
+	w->ended = w->now;
+	w->now = (struct waits_read){ 0 };
+	w->ended_ns = now_ns();
+	for (size_t i = 0; i < w->cpus; i++) {
+		taken->counters.waits += w->counters[i].waits;
+		taken->counters.walks += w->counters[i].walks;
+		taken->counters.spared += w->counters[i].spared;
+		taken->counters.no_storage += w->counters[i].no_storage;
+		taken->counters.timed += w->counters[i].timed;
+		taken->counters.timed_ns += w->counters[i].timed_ns;
+		taken->counters.wakes_lost += w->counters[i].wakes_lost;
+		taken->counters.records_lost += w->counters[i].records_lost;
+		taken->counters.calls_lost += w->counters[i].calls_lost;
+	}
+	taken->counters.records_lost += w->ended.untimed_count;
+	memset(w->counters, 0, w->cpus * sizeof(*w->counters));
+	taken->entries = take(w->entries, WAIT_ENTRIES * sizeof(*w->entries));
+	taken->wakes = take(w->wakes, WAKE_ENTRIES * sizeof(*w->wakes));
+	taken->peers = take(w->peers, WAIT_ENTRIES * sizeof(*w->peers));
+	taken->shares = take(w->shares, WAIT_SHARES * sizeof(*w->shares));
+	if (!taken->entries || !taken->wakes || !taken->peers || !taken->shares)
+		err = -ENOMEM;
+	if (last) {
+		close(w->program);
+		if (w->waking)
+			close(w->waking);
+		if (w->completions)
+			close(w->completions);
+		w->program = w->waking = w->completions = 0;
+	} else {
+		arena[part / STACK_CHUNK_WORDS].words[part % STACK_CHUNK_WORDS] = 0;
+		++*w->window;
+		*w->paused = 0;
+	}
 	return err ? error_set(e, -err, "cannot read the waits that are under way") : 0;
 }
 
@@ -519,17 +598,17 @@ static void limit_starts(struct waits *w, const struct stack_chunk *arena, uint6
 	uint64_t starts_ns = 0, others_ns = 0, left_ns;
 
 	for (uint32_t i = 0; i < WAIT_ENTRIES; i++) {
-		uint32_t reason = reason_of_entry(arena, &w->entries[i], i);
+		uint32_t reason = reason_of_entry(arena, &w->taken.entries[i], i);
 
 		if (reason == WAIT_START)
-			starts_ns += w->entries[i].blocked_ns;
+			starts_ns += w->taken.entries[i].blocked_ns;
 		else if (reason < WAIT_REASONS)
-			others_ns += w->entries[i].blocked_ns;
+			others_ns += w->taken.entries[i].blocked_ns;
 	}
 	left_ns = blocked_ns > others_ns ? blocked_ns - others_ns : 0;
 	for (uint32_t i = 0; starts_ns > left_ns && i < WAIT_ENTRIES; i++)
-		if (reason_of_entry(arena, &w->entries[i], i) == WAIT_START)
-			w->entries[i].blocked_ns *= (double)left_ns / starts_ns;
+		if (reason_of_entry(arena, &w->taken.entries[i], i) == WAIT_START)
+			w->taken.entries[i].blocked_ns *= (double)left_ns / starts_ns;
 }
 
 int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocked_ns,
@@ -546,11 +625,12 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 	int err = samples ? 0 : -ENOMEM;
 
 	limit_starts(w, arena, blocked_ns);
-	qsort(w->wakes, WAKE_ENTRIES, sizeof(*w->wakes), compare_wakes);
-	if (w->walked_count)
-		qsort(w->walked, w->walked_count, sizeof(*w->walked), compare_slots);
+	qsort(w->taken.wakes, WAKE_ENTRIES, sizeof(*w->taken.wakes), compare_wakes);
+	if (w->ended.walked_count)
+		qsort(w->ended.walked, w->ended.walked_count, sizeof(*w->ended.walked),
+		      compare_slots);
 	for (size_t i = 0; i < WAIT_ENTRIES && !err; i++) {
-		const struct wait_entry *entry = &w->entries[i];
+		const struct wait_entry *entry = &w->taken.entries[i];
 		const struct wait_record kept = { entry->kept_end_ns, entry->kept_blocked_ns,
 						  entry->kept_runnable_ns, i, 0 };
 		uint64_t position = entry->position, left_ns = entry->blocked_ns;
@@ -571,14 +651,14 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			head.cpu &= ~WAIT_COPIED;
 			head.user_depth = 0;
 		}
-		while (next < w->walked_count && w->walked[next].slot < i)
+		while (next < w->ended.walked_count && w->ended.walked[next].slot < i)
 			next++;
-		if (next < w->walked_count && w->walked[next].slot == i) {
-			head.user_depth = w->walked[next].depth;
-			head.end = w->walked[next].end;
-			head.by_frame_pointer = w->walked[next].by_frame_pointer;
+		if (next < w->ended.walked_count && w->ended.walked[next].slot == i) {
+			head.user_depth = w->ended.walked[next].depth;
+			head.end = w->ended.walked[next].end;
+			head.by_frame_pointer = w->ended.walked[next].by_frame_pointer;
 			memcpy(joined, pcs, head.kernel_depth * sizeof(*pcs));
-			memcpy(joined + head.kernel_depth, w->walked[next].pcs,
+			memcpy(joined + head.kernel_depth, w->ended.walked[next].pcs,
 			       head.user_depth * sizeof(*pcs));
 			pcs = joined;
 		}
@@ -586,10 +666,10 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			err = add_entry(w, i, left_ns, head.cpu, i, &head, pcs, wakers, &number);
 			continue;
 		}
-		while (next_wake < WAKE_ENTRIES && w->wakes[next_wake].key < wake_key(i, 0))
+		while (next_wake < WAKE_ENTRIES && w->taken.wakes[next_wake].key < wake_key(i, 0))
 			next_wake++;
 		for (bool last = false; !last && !err; next_wake += !last) {
-			const struct wake_entry *wake = &w->wakes[next_wake];
+			const struct wake_entry *wake = &w->taken.wakes[next_wake];
 			struct wait_part part = { .left_ns = left_ns }; /* the rest: unknown */
 
 			last = next_wake == WAKE_ENTRIES || wake->key >> 32 != i;
@@ -611,12 +691,12 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 			      ?: add_entry(w, i, entry->runnable_ns, WAIT_CPU, 0, &head, pcs,
 					   counts, &samples[i].runnable);
 		if (!err && kept.end_ns)
-			err = add_timed(w, &kept, TIMED_NO_CPU, *w->clock_offset);
+			err = add_timed(w, &w->ended, &kept, TIMED_NO_CPU, *w->clock_offset);
 	}
 	if (samples)
 		samples[WAIT_ENTRIES].first = part_count;
-	for (size_t i = 0; i < w->timed_count && !err; i++) {
-		const struct waits_timed *t = &w->timed[i];
+	for (size_t i = 0; i < w->ended.timed_count && !err; i++) {
+		const struct waits_timed *t = &w->ended.timed[i];
 		size_t first = samples[t->slot].first;
 
 		err = add_blocked(counts, t, parts + first, samples[t->slot + 1].first - first);
@@ -629,35 +709,17 @@ int waits_take(struct waits *w, const struct stack_chunk *arena, uint64_t blocke
 	return err;
 }
 
-struct wait_counters waits_counters(const struct waits *w)
-{
-	struct wait_counters sum = { .records_lost = w->untimed_count };
-
-	for (size_t i = 0; i < w->cpus; i++) {
-		sum.waits += w->counters[i].waits;
-		sum.walks += w->counters[i].walks;
-		sum.spared += w->counters[i].spared;
-		sum.no_storage += w->counters[i].no_storage;
-		sum.timed += w->counters[i].timed;
-		sum.timed_ns += w->counters[i].timed_ns;
-		sum.wakes_lost += w->counters[i].wakes_lost;
-		sum.records_lost += w->counters[i].records_lost;
-		sum.calls_lost += w->counters[i].calls_lost;
-	}
-	return sum;
-}
-
 uint64_t waits_no_room(const struct waits *w, struct wait_share *most)
 {
 	uint64_t sum = 0;
 
 	*most = (struct wait_share){ 0 };
-	for (size_t i = 0; w->entries && i < WAIT_REASONS; i++)
-		sum += w->entries[i].count;
-	for (size_t i = 0; w->shares && i < WAIT_SHARES; i++) {
-		sum += w->shares[i].refused;
-		if (w->shares[i].refused > most->refused)
-			*most = w->shares[i];
+	for (size_t i = 0; w->taken.entries && i < WAIT_REASONS; i++)
+		sum += w->taken.entries[i].count;
+	for (size_t i = 0; w->taken.shares && i < WAIT_SHARES; i++) {
+		sum += w->taken.shares[i].refused;
+		if (w->taken.shares[i].refused > most->refused)
+			*most = w->taken.shares[i];
 	}
 	return sum;
 }
@@ -670,10 +732,9 @@ void waits_free(struct waits *w, const struct sample_bpf *bpf)
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (links[i])
 			close(links[i]);
-	for (size_t i = 0; i < w->walked_count; i++)
-		free(w->walked[i].pcs);
-	free(w->walked);
-	free(w->timed);
+	free_read(&w->now);
+	free_read(&w->ended);
+	free_taken(&w->taken);
 	program_unmap(bpf->maps.waits, w->entries);
 	program_unmap(bpf->maps.wakes, w->wakes);
 	program_unmap(bpf->maps.wait_peers, w->peers);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "archive/coarsen.h"
 #include "archive/user_share.h"
 #include "cli/capabilities.h"
 #include "daemon/keeper.h"
@@ -37,6 +38,9 @@
 #include "util/number.h"
 #include "util/proc.h"
 #include "util/signals.h"
+
+/* Bound: pace. */
+#define WAITS_PERCENT 2 /* of the CPUs, for stacks of waits: as record takes */
 
 /* Bound: pace. */
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
@@ -368,8 +372,8 @@ static int finish_window(struct recorder *r, struct error *e)
 	if (r->unread > UNREAD_LOGGED)
 		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
 	share = user_share_of(&r->o->limits, WINDOW_FINE_S, p->duration_ns);
-	if (!r->o->limits.times_s)
-		p->ticks.count = 0;
+	if (!r->o->limits.times_s && coarsen_drop_times(p))
+		err = error_no_memory(e);
 	if (!err && (user_share_limit(&p, &share, &problem) ||
 		     archive_encode(p, keep_up, r, &fd, &problem))) {
 		r->state->windows_lost++;
@@ -515,6 +519,9 @@ static int start_recorder(struct recorder *r, struct error *e)
 		.windows = true,
 		.always_on = true,
 		.wall = true,
+		.waits = r->o->chains,
+		.every_wait = r->o->chains,
+		.waits_percent = WAITS_PERCENT,
 	};
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, 0 };
 	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
@@ -567,7 +574,7 @@ static int start_recorder(struct recorder *r, struct error *e)
 	err = err ?: capture_start(&options, &r->capture, e);
 	if (err && e->kind == ERROR_KERNEL_LACKS) {
 		/* If that was for the account of wall time, the rest is recorded without it. */
-		options.wall = false;
+		options.wall = options.waits = options.every_wait = false;
 		problem = *e;
 		err = capture_start(&options, &r->capture, e);
 		if (!err)
@@ -575,6 +582,9 @@ static int start_recorder(struct recorder *r, struct error *e)
 	}
 	if (err)
 		return err;
+	if (capture_no_waits(r->capture))
+		log_note("--chains: waits are not recorded, which needs Linux 5.18: %s",
+			 capture_no_waits(r->capture));
 	r->begin_ns = now_ns();
 	r->state->start_machine_ns = (r->begin_ns - start_ns) * sysconf(_SC_NPROCESSORS_ONLN);
 	log_note("records %s into %s/%s", capture_event_name(r->capture), r->o->directory, r->host);

@@ -18,6 +18,7 @@ struct continuous_options {
 	uint64_t window_ns;
 	struct archive_limits limits;
 	struct trigger_options triggers;
+	bool chains;	     /* keep each wait, for profiltool why */
 	uint64_t watch_ns;   /* between two looks for changes since deploys; 0: none */
 	const char *metrics; /* a file for node_exporter; NULL: none */
 	const char *dcpi;    /* a DCPI database to write, too; NULL: none */

@@ -399,12 +399,18 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
 	struct profile_tag tags[TAG_COUNT];
+	bool every_wait = capture_options(b->c)->every_wait;
 	struct profile_labels labels = { .kernel = sample->kernel && !capture_options(b->c)->scale,
 					 .tags = tags };
 
 	if (b->is_window) {
-		/* Processes that began in it get no PID, so that many short ones share a label. */
-		labels.pid = sample->is_older ? sample->pid : 0;
+		/*
+		 * Processes that began in it get no PID, so that many short ones share a label;
+		 * but chains are of threads.
+		 */
+		labels.pid = sample->is_older || every_wait ? sample->pid : 0;
+		labels.tid = every_wait ? sample->tid : 0;
+		labels.generation = every_wait ? sample->generation : 0;
 		labels.comm = sample->process_comm;
 	} else {
 		labels.pid = sample->pid;

@@ -25,8 +25,9 @@ void origin_names_free(struct origin_names *names);
 /*
  * The same after capture_cut(), for a window of a recording of the whole machine. Its labels are
  * the process's name (comm), and the tags container, container_name, cpu, thread (its name, where
- * it differs from comm), unit and user, each if known; no TIDs, and no PIDs of processes that began
- * in the window. Comments: boot_id=, kernel=. `names` is kept from window to window.
+ * it differs from comm), unit and user, each if known; unless each wait is kept, no TIDs, and no
+ * PIDs of processes that began in the window. Comments: boot_id=, kernel=. `names` is kept from
+ * window to window.
  */
 int profile_from_window(struct capture *c, struct origin_names *names, struct profile **p,
 			struct error *e);

@@ -20,6 +20,9 @@
  */
 #define ROUNDING_NS 2000
 
+/* So long after the end of a window of an archive the next one has begun. Bound: pace. */
+#define CUT_NS 100000000
+
 /* Waits without times that are less of the time between others do not matter. Bound: pace. */
 #define CERTAIN_SHARE 0.01
 
@@ -57,6 +60,7 @@ static int find_thread(struct making *m, const struct profile_labels *labels, ui
 {
 	uint64_t hash = hash_u64((uint64_t)labels->pid << 32 | labels->generation, labels->tid);
 	const char *process = profile_tag_text(labels, TAG_PROCESS);
+	const char *comm = profile_tag_text(labels, TAG_THREAD); /* in windows of an archive */
 	struct segments *s = m->s;
 
 	*number = index_find(&m->index, hash, thread_equal, s->threads, labels);
@@ -73,7 +77,7 @@ static int find_thread(struct making *m, const struct profile_labels *labels, ui
 			.certain = 1,
 		};
 	}
-	s->threads[*number].comm = labels->comm;
+	s->threads[*number].comm = comm ?: labels->comm;
 	s->threads[*number].process = process ?: labels->comm;
 	return 0;
 }
@@ -241,6 +245,20 @@ static int group(struct segments *s, const struct profile *p)
 	return 0;
 }
 
+/*
+ * Whether the end of a window of an archive cut a wait in two: between them the thread is not
+ * known to have run.
+ */
+static bool goes_on(const struct segments *s, const struct segment *a, const struct segment *b)
+{
+	const struct profile_sample *x = &s->p->samples[a->sample], *y = &s->p->samples[b->sample];
+
+	return a->cpu == WAIT_NO_CPU && !s->kinds[a->sample].waker &&
+	       b->since_ns - a->until_ns < CUT_NS && x->depth == y->depth &&
+	       memcmp(&s->p->frames[x->first_frame], &s->p->frames[y->first_frame],
+		      x->depth * sizeof(*s->p->frames)) == 0;
+}
+
 /* Sorts a thread's waits, if they are not, and cuts those that overlap. */
 static void clean(struct segments *s, struct segment_thread *t)
 {
@@ -270,6 +288,8 @@ static void clean(struct segments *s, struct segment_thread *t)
 		if (segment.since_ns >= segment.until_ns)
 			continue;
 		end_ns = segment.until_ns;
+		if (kept && goes_on(s, &all[kept - 1], &segment))
+			segment.since_ns = all[--kept].since_ns;
 		all[kept++] = segment;
 	}
 	t->count = kept;

@@ -407,6 +407,7 @@ int query_read_interval(const char *path, const struct tool_query *q,
 	}
 	query.directory = directory;
 	query.since_ns = interval->asked.since_ns;
+	query.since_ns -= q->before_ns < query.since_ns ? q->before_ns : query.since_ns;
 	query.until_ns = interval->asked.until_ns;
 	query.rest = interval->rest;
 	if (host) {

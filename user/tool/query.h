@@ -31,7 +31,8 @@ struct tool_query {
 	const char *around;	   /* the middle of the interval */
 	uint64_t for_ns;	   /* its length; 0: not given */
 	enum query_part part;
-	uint64_t now_ns; /* what times are relative to; 0: the clock's */
+	uint64_t before_ns; /* of an archive, read also what was so long before */
+	uint64_t now_ns;    /* what times are relative to; 0: the clock's */
 	const char *hosts[QUERY_HOSTS_MAX];
 	size_t host_count;
 	struct profile_label_filter labels;

@@ -15,6 +15,12 @@
 #include "tool/service.h"
 #include "tool/target.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+
+/* What is read of an archive before an interval, where its causes may be. Bound: pace. */
+#define CAUSES_NS (60 * NS_PER_S)
+/* Turns of an archive are of the last ten minutes. */
+#define ARCHIVE_SINCE "-10m"
 
 /* Of what is printed. */
 #define LEAST_PERCENT 1
@@ -117,6 +123,24 @@ static int record_now(const struct why_command *o, struct tool_target *t, const 
 	return err;
 }
 
+/*
+ * Reads an interval of an archive, with what was before. *interval receives it. Returns 0 or
+ * -errno with e set.
+ */
+static int read_archive(const struct why_command *o, const char *path,
+			struct query_interval *interval, struct profile **p, struct error *e)
+{
+	struct tool_query query = o->reading.query;
+
+	query.times = query.fine = true;
+	query.before_ns = CAUSES_NS;
+	if (!query_has_interval(&query))
+		query.since = ARCHIVE_SINCE;
+	return query_interval(&query, NULL, interval, e)
+		       ?: query_read_interval(path, &query, interval, o->reading.naming.quiet, p,
+					      e);
+}
+
 /* Writes the sum of what the threads were blocked for. Returns 0 or -errno with e set. */
 static int write_sum(const struct why_command *o, const struct segments *s,
 		     const struct why_threads *threads, const struct time_interval *interval,
@@ -136,10 +160,12 @@ static int write_sum(const struct why_command *o, const struct segments *s,
 
 /*
  * Prints it of a profile with waits, or with `format` writes it. path: its name in messages; t: of
- * a recording, or NULL. Returns an exit code, or -errno with e set.
+ * a recording, or NULL; archive: the interval of one, or NULL. Returns an exit code, or -errno with
+ * e set.
  */
 static int print_why(const struct why_command *o, const struct segments *s, const char *path,
-		     const struct tool_target *t, const struct format *format, struct error *e)
+		     const struct tool_target *t, const struct query_interval *archive,
+		     const struct format *format, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&o->view);
 	const struct why_options why = {
@@ -170,7 +196,9 @@ static int print_why(const struct why_command *o, const struct segments *s, cons
 			error_hint(e, "profiltool report --by %s %s lists them",
 				   o->thread ? "thread" : "process", path);
 	}
-	if (!err && query_has_interval(&o->reading.query))
+	if (archive)
+		interval = *archive;
+	else if (!err && query_has_interval(&o->reading.query))
 		err = query_interval(&o->reading.query, &s->recorded, &interval, e);
 	if (format) {
 		err = err ?: write_sum(o, s, &threads, &interval.asked, format, e);
@@ -210,19 +238,21 @@ static int run_why(int argc, char **argv)
 	struct tool_target target = { 0 };
 	const char *path = "the recording";
 	const struct format *format = NULL;
+	struct query_interval interval = { 0 };
 	struct tool_reading reading;
 	struct segments s = { 0 };
 	struct tool_inputs in;
 	struct profile *p = NULL;
 	struct error e;
 	int first, code = tool_options(&why_command, &o, argc, argv, false, &first);
-	bool live;
+	bool live, archive;
 	int err = 0;
 
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, NULL, &in);
-	live = !in.count && !o.span && !query_has_interval(&o.reading.query);
+	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
+	live = !in.count && !o.span;
+	archive = in.count && (argc == first || query_is_archive(in.paths[0]));
 	if (!(live || in.count == 1) || (o.thread && o.process) ||
 	    (!o.thread && !o.process && !o.span) || (in.count && o.duration_ns) ||
 	    (o.span && (query_has_interval(&o.reading.query) || o.output)))
@@ -248,6 +278,9 @@ static int run_why(int argc, char **argv)
 			      ?: tool_find_target(&target, o.reading.naming.quiet, &e);
 	if (live) {
 		err = err ?: record_now(&o, &target, o.thread ?: o.process, &p, &e);
+	} else if (archive) {
+		path = in.paths[0];
+		err = read_archive(&o, path, &interval, &p, &e);
 	} else {
 		path = in.paths[0];
 		reading = o.reading; /* the causes of an interval may be before it */
@@ -256,7 +289,9 @@ static int run_why(int argc, char **argv)
 	}
 	if (!err && !p->waits.count) {
 		err = error_set(&e, 0, "%s does not have when threads waited", path);
-		error_hint(&e, "profiltool record -a --chains -o FILE.pb.gz");
+		error_hint(&e, archive ? "profild --continuous --chains keeps it, as long as "
+					 "--retain-times says"
+				       : "profiltool record -a --chains -o FILE.pb.gz");
 	}
 	if (!err && o.span && profile_find_sum(p, PROFILE_SUM_SPAN) == p->value_type_count) {
 		err = error_set(&e, 0, "%s does not have when functions were called", in.paths[0]);
@@ -269,7 +304,9 @@ static int run_why(int argc, char **argv)
 			  path);
 	if (!err && segments_make(p, &s))
 		err = error_no_memory(&e);
-	err = err ?: print_why(&o, &s, path, live ? &target : NULL, format, &e);
+	err = err
+		      ?: print_why(&o, &s, path, live ? &target : NULL, archive ? &interval : NULL,
+				   format, &e);
 	if (err < 0)
 		code = live && !p ? tool_refuse(&e) : tool_fail(&e);
 	else

@@ -39,13 +39,16 @@
 	X(unwind_process, "processes that the kernel does not walk until their next tick", .said = true, .loss = true) \
 	X(waits, "waits of threads", .group = "wall", .zero = true) \
 	X(waits_spared, "waits without a stack, as that would have cost too much", .group = "wall", .zero = true) \
-	X(waits_no_room, "waits without a stack, as there were too many of these", .group = "wall", .zero = true) \
+	X(waits_no_room, "waits without a stack, as there were too many of these", .group = "wall", .zero = true, \
+	  .metric = "wall_waits_no_room_total") \
 	X(waits_lost, "waits in no reason, for want of memory", .group = "wall", .zero = true, .said = true) \
 	X(waits_user_ns, "time of waits that are to have a user stack, with CFI", .group = "wall", .zero = true) \
 	X(waits_complete_ns, "time of these whose stack reaches its start", .group = "wall", .zero = true) \
 	X(waits_cost_ns, "CPU time that following waits took, about", .group = "wall", .zero = true) \
-	X(wait_times_lost, "waits without their times: no room", .group = "wall", .zero = true, .said = true) \
-	X(wakers_lost, "waits without a waker, for want of room", .group = "wall", .zero = true, .said = true) \
+	X(wait_times_lost, "waits without their times: no room", .group = "wall", .zero = true, .said = true, \
+	  .metric = "wall_lost_wait_times_total") \
+	X(wakers_lost, "waits without a waker, for want of room", .group = "wall", .zero = true, .said = true, \
+	  .metric = "wall_lost_wakers_total") \
 	X(calls_lost, "calls of the function that are not recorded: no room", .group = "wall", .said = true, .loss = true) \
 	X(peers_lost, "waits whose peer is \"[others]\", as there were too many of these", .group = "wall", .said = true) \
 	X(wall_lost, "threads that ended unseen, as there was no room for so many at once: their time is \"unknown\", or " \

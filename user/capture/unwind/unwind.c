@@ -1578,7 +1578,8 @@ static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, voi
 		}
 		err = unwind_walk(u, copy, NULL, 0, &found);
 		if (!err && copy->wait) {
-			err = waits_add_walked(u->waits, copy->wait, copy->kernel_depth, &found);
+			err = waits_add_walked(u->waits, copy->wait, copy->time_ns,
+					       copy->kernel_depth, &found);
 		} else if (!err) {
 			const struct counted sample = {
 				.id = copy->id,
