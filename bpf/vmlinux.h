@@ -218,6 +218,26 @@ struct file {
 	void *private_data; /* of a socket: struct socket */
 };
 
+struct eventpoll {
+	struct {
+		struct {
+			void *rb_node;
+		} rb_root;
+	} rbr; /* of struct epitem */
+};
+
+struct epitem {
+	struct {
+		void *unused;
+	} rbn; /* struct rb_node */
+	struct {
+		struct file *file;
+	} ffd;
+	struct {
+		__u32 events;
+	} event;
+};
+
 struct in6_addr {
 	__u64 words[2];
 };

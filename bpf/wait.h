@@ -40,9 +40,11 @@ enum wait_reason {
 	/*
 	 * In the list of system calls: what else decides. The file of the descriptor, which is the
 	 * first argument: on which disk it is; its kind, where the thread receives from it or sends
-	 * to it; what poll() waits for; the operation of a futex.
+	 * to it; what select(), epoll_wait() or poll() wait for; the operation of a futex.
 	 */
-	WAIT_DISK_OF_FILE = 0xfb,
+	WAIT_BY_SELECT = 0xf9,
+	WAIT_BY_EPOLL,
+	WAIT_DISK_OF_FILE,
 	WAIT_BY_DESCRIPTOR = 0xfc,
 	WAIT_BY_SENDING = 0xfd,
 	WAIT_BY_POLL = 0xfe,

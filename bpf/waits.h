@@ -27,7 +27,7 @@
 
 /*
  * A stack that is not whole is remembered for so long: the rows that it lacked may have been read
- * by then.
+ * by then. And a wait for a set of descriptors, which may be another one.
  * Bound: pace.
  */
 #define WAIT_DOUBT_NS 1000000000
@@ -324,34 +324,143 @@ struct poll_descriptor {
 	__s32 fd;
 	__s16 events, revents;
 };
+#define POLL_READS 1 /* in events, of epoll, too: there is something to be read */
 
 /*
- * Of poll() for more descriptors than this, it is not known for what it waits.
- * Bound: users: descriptors of one poll() whose roles are looked at; then: it has no role, and the
- * place where the thread waits decides; again: never; share: each thread's own; seen: not seen.
+ * Of poll(), select() or epoll_wait() for more descriptors than this, it is not known for what they
+ * wait. Bound: users: descriptors of one set whose roles are looked at; then: it has no role, and
+ * the place where the thread waits decides; again: never; share: each thread's own; seen: not seen.
  */
 #define POLL_DESCRIPTORS 8
 
-/* The role of a thread in poll(): it asks if it waits for answers alone. */
-static __noinline int role_of_poll(struct task_struct *task, const struct pt_regs *regs)
-{
-	__u64 at = system_call_argument(regs, 0), count = system_call_argument(regs, 1);
-	bool asks = false;
+/* What is in a set of descriptors: bits. */
+#define SET_ASKS   1 /* connected sockets */
+#define SET_SERVES 2 /* sockets that were accepted, or listen */
+#define SET_EVENTS 4 /* by which a program wakes itself, and timers */
+#define SET_OTHERS 8 /* and too many */
 
-	if (count > POLL_DESCRIPTORS)
-		return WAIT_NO_ROLE;
-	for (__u32 i = 0; i < POLL_DESCRIPTORS && i < count; i++) {
+/* These are verified once each, not for each call: address of a struct file. */
+__noinline int kind_in_set(__u64 address)
+{
+	struct file *file = (struct file *)address;
+	__u16 reason = reason_of_file(file);
+	int role;
+
+	if (reason != WAIT_SOCKET)
+		return reason == WAIT_EVENT ? SET_EVENTS : SET_OTHERS;
+	role = role_of_socket(file);
+	return role == WAIT_ASKS ? SET_ASKS : role == WAIT_SERVES ? SET_SERVES : SET_OTHERS;
+}
+
+/* Who waits for answers alone asks; who waits for clients, or to be woken for one, serves. */
+static __always_inline __u16 role_of_set(int kinds)
+{
+	if (kinds == SET_ASKS)
+		return WAIT_ASKS;
+	return (kinds & ~SET_EVENTS) == SET_SERVES ? WAIT_SERVES : WAIT_NO_ROLE;
+}
+
+/* The number of the one bit that is set. */
+__noinline int bit_number(__u64 bit)
+{
+	int number = 0;
+
+	for (int half = 32; half; half /= 2)
+		if (bit >> half) {
+			bit >>= half;
+			number += half;
+		}
+	return number;
+}
+
+__noinline int kinds_in_poll(__u64 at, __u64 count)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	int kinds = count > POLL_DESCRIPTORS ? SET_OTHERS : 0;
+
+	for (__u64 i = 0; i < POLL_DESCRIPTORS && i < count; i++) {
 		struct poll_descriptor one;
-		struct file *file;
 
 		if (bpf_probe_read_user(&one, sizeof(one), (void *)(at + i * sizeof(one))))
-			return WAIT_NO_ROLE;
-		file = one.fd < 0 ? NULL : file_of(task, one.fd);
-		if (reason_of_file(file) != WAIT_SOCKET || role_of_socket(file) != WAIT_ASKS)
-			return WAIT_NO_ROLE;
-		asks = true;
+			return SET_OTHERS;
+		if (one.fd >= 0)
+			kinds |= one.events & POLL_READS ? kind_in_set((__u64)file_of(task, one.fd))
+							 : SET_OTHERS;
 	}
-	return asks ? WAIT_ASKS : WAIT_NO_ROLE;
+	return kinds;
+}
+
+/*
+ * Who waits until it can write to some does not only wait for these. Of descriptors from 64 on it
+ * is not known for what they wait.
+ */
+__noinline int kinds_in_select(__u64 count, __u64 reads, __u64 writes)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 read = 0, written = 0, bit;
+	int kinds = 0;
+
+	if (count > 64 || (writes && bpf_probe_read_user(&written, 8, (void *)writes)) ||
+	    (reads && bpf_probe_read_user(&read, 8, (void *)reads)) || written)
+		return SET_OTHERS;
+	if (count < 64)
+		read &= (1ULL << count) - 1;
+	for (int i = 0; i < POLL_DESCRIPTORS && read; i++) {
+		bit = read & -read;
+		read ^= bit;
+		kinds |= kind_in_set((__u64)file_of(task, bit_number(bit)));
+	}
+	return read ? SET_OTHERS : kinds;
+}
+
+/* A struct rb_node, whose layout is old: the last two bits of the parent are a color. */
+struct tree_node {
+	__u64 parent, right, left;
+};
+
+struct tree_walk {
+	__u64 from, at;
+	__u32 found, kinds;
+};
+
+/* A step from a node of the tree to one of its children, or back. */
+static long walk_epoll(__u32 step, void *context)
+{
+	struct tree_walk *walk = context;
+	struct epitem *item =
+		(struct epitem *)(walk->at - bpf_core_field_offset(struct epitem, rbn));
+	struct tree_node node;
+	__u64 next;
+
+	(void)step;
+	if (bpf_probe_read_kernel(&node, sizeof(node), (void *)walk->at))
+		return 1;
+	node.parent &= ~3ULL;
+	next = node.parent;
+	if (walk->from == node.parent) {
+		if (++walk->found > POLL_DESCRIPTORS)
+			return 1;
+		walk->kinds |= BPF_CORE_READ(item, event.events) & POLL_READS
+				       ? kind_in_set((__u64)BPF_CORE_READ(item, ffd.file))
+				       : SET_OTHERS;
+		next = node.left ?: node.right ?: node.parent;
+	} else if (walk->from == node.left && node.right) {
+		next = node.right;
+	}
+	walk->from = walk->at;
+	walk->at = next;
+	return !next;
+}
+
+__noinline int kinds_in_epoll(__u64 file)
+{
+	struct eventpoll *set =
+		(struct eventpoll *)BPF_CORE_READ((struct file *)file, private_data);
+	struct tree_walk walk = { .at = (__u64)BPF_CORE_READ(set, rbr.rb_root.rb_node) };
+
+	if (walk.at)
+		bpf_loop(3 * POLL_DESCRIPTORS, walk_epoll, &walk, 0);
+	return walk.at ? SET_OTHERS : walk.kinds;
 }
 
 /* The TID of the process's first thread, as the process knows it. */
@@ -444,13 +553,30 @@ static __always_inline struct file *wait_file(struct task_struct *task, const st
 	return file_of(task, one.fd);
 }
 
+/* Whether a thread waits for a set of descriptors. */
+static __always_inline bool is_set(__u16 reason)
+{
+	return reason == WAIT_BY_POLL || reason == WAIT_BY_SELECT || reason == WAIT_BY_EPOLL;
+}
+
 /* The reason, with the role. file: as wait_file() has it. */
 static __always_inline __u16 reason_and_role(struct task_struct *task, const struct pt_regs *regs,
 					     __u16 reason, struct file *file, bool is_current)
 {
+	if (reason == WAIT_BY_EPOLL)
+		return wait_with_role(WAIT_POLL, role_of_set(kinds_in_epoll((__u64)file_of(
+							 task, system_call_argument(regs, 0)))));
+	if (is_set(reason) && !is_current)
+		return WAIT_POLL;
 	if (reason == WAIT_BY_POLL)
 		return wait_with_role(WAIT_POLL,
-				      is_current ? role_of_poll(task, regs) : WAIT_NO_ROLE);
+				      role_of_set(kinds_in_poll(system_call_argument(regs, 0),
+								system_call_argument(regs, 1))));
+	if (reason == WAIT_BY_SELECT)
+		return wait_with_role(WAIT_POLL,
+				      role_of_set(kinds_in_select(system_call_argument(regs, 0),
+								  system_call_argument(regs, 1),
+								  system_call_argument(regs, 2))));
 	if (reason == WAIT_BY_SENDING)
 		return wait_with_role(reason_of_file(file), WAIT_SENDS);
 	if (reason != WAIT_BY_DESCRIPTOR)
@@ -466,7 +592,7 @@ static __always_inline __u16 reason_in_haste(const struct wait_task *wait, __u16
 	for (int i = 0; file && i < WAIT_PLACES; i++)
 		if (wait->places[i].file == (__u64)file && wait->places[i].reason == reason)
 			return wait->places[i].facts;
-	if (reason == WAIT_BY_POLL)
+	if (is_set(reason))
 		return WAIT_POLL;
 	return reason == WAIT_BY_DESCRIPTOR || reason == WAIT_BY_SENDING ? reason_of_file(file)
 									 : reason;
@@ -814,7 +940,9 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	if (file && reason_of_file(file) == WAIT_SOCKET)
 		note_peer(file, place->slot);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
-		place->until_ns = stack->end == UNWIND_COMPLETE && !stack->by_frame_pointer
+		/* What is in a set changes, too. */
+		place->until_ns = stack->end == UNWIND_COMPLETE && !stack->by_frame_pointer &&
+						  (file || !is_set(reason))
 					  ? 0
 					  : bpf_ktime_get_ns() + WAIT_DOUBT_NS;
 		own->places[own->next_place & (WAIT_PLACES - 1)] = *place;

@@ -80,8 +80,9 @@ import json, re, sys
 name, thread, peer = sys.argv[1:]
 j = json.load(open(name + ".json"))
 wall = [v["type"] for v in j["values"]].index("wall")
-tids = {s["labels"]["comm"]: str(s["labels"].get("tid")) for s in j["stacks"]}
-pattern = re.sub("%(.*)%", lambda m: tids[m[1]], peer)
+def tids(comm): # of all that had the name for a while
+	return "(" + "|".join({str(s["labels"].get("tid")) for s in j["stacks"] if s["labels"]["comm"] == comm}) + ")"
+pattern = re.sub("%(.*)%", lambda m: tids(m[1]), peer)
 found = {}
 for s in j["stacks"]:
 	leaf = s["functions"][0][0] if s.get("functions") and s["functions"][0] else ""
@@ -292,6 +293,42 @@ check "Python: recorded" record python "$python" threads.py
 check "Python: workers with a queue: idle" in_state python idle condition i-worker
 check "Python: a lock: blocked" in_state python blocked lock b-contends
 check "Python: a client: blocked" in_state python blocked - b-client
+
+cat >sets.py <<'EOF'
+import ctypes, os, select, socket, threading, time
+libc = ctypes.CDLL(None)
+server = socket.create_server(("127.0.0.1", 0))
+listens = socket.create_server(("127.0.0.1", 0))
+asks = [socket.create_connection(server.getsockname()) for i in range(8)]
+serves = [server.accept()[0] for i in range(8)]
+def by_select(sockets):
+	select.select(sockets, [], [])
+def by_poll(sockets):
+	events = select.poll()
+	for s in sockets:
+		events.register(s, select.POLLIN)
+	events.poll()
+def by_epoll(sockets):
+	events = select.epoll()
+	for s in sockets:
+		events.register(s, select.EPOLLIN)
+	events.poll()
+def start(name, wait, sockets):
+	def named():
+		libc.prctl(15, name.encode())
+		wait(sockets)
+	threading.Thread(target=named, daemon=True).start()
+for wait in by_select, by_poll, by_epoll:
+	start("b" + wait.__name__[2:], wait, asks)
+	start("i" + wait.__name__[2:], wait, [listens] + serves[1:])
+time.sleep(1)
+os._exit(0)
+EOF
+check "sets of sockets: recorded" record sets "$python" -S sets.py
+for call in select poll epoll; do
+	check "$call() for answers of several: blocked" in_state sets blocked poll "b_$call"
+	check "$call() for clients, and for new ones: idle" in_state sets idle poll "i_$call"
+done
 
 # --- Whom ---
 

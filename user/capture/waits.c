@@ -48,8 +48,8 @@ static const struct {
 	{ SYS_waitid, WAIT_CHILD },
 	{ SYS_clone, WAIT_CHILD }, /* as vfork() */
 	{ SYS_ppoll, WAIT_BY_POLL },
-	{ SYS_pselect6, WAIT_POLL },
-	{ SYS_epoll_pwait, WAIT_POLL },
+	{ SYS_pselect6, WAIT_BY_SELECT },
+	{ SYS_epoll_pwait, WAIT_BY_EPOLL },
 	{ SYS_io_getevents, WAIT_POLL },
 	{ SYS_accept, WAIT_ACCEPT },
 	{ SYS_accept4, WAIT_ACCEPT },
@@ -90,8 +90,8 @@ static const struct {
 	{ SYS_mq_timedsend, WAIT_IPC },
 #ifdef SYS_poll /* arm64 has only the newer ones */
 	{ SYS_poll, WAIT_BY_POLL },
-	{ SYS_select, WAIT_POLL },
-	{ SYS_epoll_wait, WAIT_POLL },
+	{ SYS_select, WAIT_BY_SELECT },
+	{ SYS_epoll_wait, WAIT_BY_EPOLL },
 	{ SYS_pause, WAIT_SIGNAL },
 	{ SYS_open, WAIT_FILE },
 	{ SYS_vfork, WAIT_CHILD },
@@ -100,7 +100,7 @@ static const struct {
 	{ SYS_clone3, WAIT_CHILD },
 #endif
 #ifdef SYS_epoll_pwait2
-	{ SYS_epoll_pwait2, WAIT_POLL },
+	{ SYS_epoll_pwait2, WAIT_BY_EPOLL },
 #endif
 #ifdef SYS_io_uring_enter
 	{ SYS_io_uring_enter, WAIT_POLL },
