@@ -406,7 +406,7 @@ check "completion: options without a command" offers --duration -p 1 --du
 check "completion: fields with the tags of archives" offers unit report --by ''
 check "completion: lengths of slots of time" offers_only $'100ms\n10m\n10ms\n10s' report --by time : 10
 check "completion: lengths of slots of time, behind =" offers 100ms report --by = time :
-check "completion: fields of top, which has no host, peer, time or waker" \
+check "completion: fields of top, which has no context, host, peer, time or waker" \
 	offers_only $'address\ncomm\ncontainer\ncpu\nfunction\nimage\nline\nprocess\nsource\nthread\ntitle\nunit\nuser' top --by ''
 check "completion: states of threads" offers_only $'blocked\nidle\non-cpu\nrunnable' report --state ''
 check "completion: reasons of waits" offers_only $'signal\nsleep\nsocket\nstart\nstopped' report --reason s

@@ -537,14 +537,15 @@ bool profile_label_filter_is_empty(const struct profile_label_filter *filter)
 	for (size_t i = 0; i < TAG_COUNT; i++)
 		if (filter->tags[i])
 			return false;
-	return !filter->comm;
+	return !filter->comm && !filter->label;
 }
 
 /* True if there is no pattern or it matches the text. Sets *known if there is a text. */
 static bool pattern_keeps(const char *pattern, const char *text, bool *known)
 {
 	*known |= text && *text;
-	return !pattern || (text && *text && fnmatch(pattern, text, 0) == 0);
+	return !pattern ||
+	       (text && *text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
 }
 
 bool profile_unit_matches(const char *pattern, const char *unit)
@@ -628,14 +629,26 @@ static bool tag_keeps(const struct profile_label_filter *filter, enum profile_ta
 	return false;
 }
 
+/* The text of the tag whose key has this size; NULL: none. */
+static const char *label_text(const struct profile_labels *labels, const char *key, size_t size)
+{
+	for (uint32_t i = 0; i < labels->tag_count; i++)
+		if (strncmp(labels->tags[i].key, key, size) == 0 && !labels->tags[i].key[size])
+			return labels->tags[i].text;
+	return NULL;
+}
+
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking)
 {
-	bool known[TAG_COUNT] = { false }, comm_known = false;
+	bool known[TAG_COUNT] = { false }, comm_known = false, label_known = !filter->label;
+	const char *pattern = filter->label ? strchrnul(filter->label, '=') : NULL;
+	size_t size = pattern ? pattern - filter->label : 0;
 	size_t count = 0, width = p->value_type_count;
 	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
 	uint32_t *numbers = malloc((p->sample_count + 1) * sizeof(*numbers));
 
+	pattern = pattern && *pattern ? pattern + 1 : pattern;
 	if (lacking)
 		*lacking = NULL;
 	if (!kept || !numbers) {
@@ -654,12 +667,17 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		for (size_t j = 0; j < TAG_COUNT; j++)
 			kept[i] &= tag_keeps(filter, j, profile_tag_text(l, j),
 					     profile_tag_text(l, TAG_CONTAINER_NAME), &known[j]);
+		if (filter->label)
+			kept[i] &= pattern_keeps(pattern, label_text(l, filter->label, size),
+						 &label_known);
 	}
 	for (size_t j = 0; j < TAG_COUNT && lacking; j++)
 		if (filter->tags[j] && !known[j])
 			*lacking = tag_kinds[j].key;
 	if (lacking && filter->comm && !comm_known)
 		*lacking = "comm";
+	if (lacking && !label_known)
+		*lacking = filter->label;
 	if (profile_label_filter_is_empty(filter))
 		goto out;
 	note_all(p);

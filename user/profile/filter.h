@@ -56,6 +56,7 @@ void profile_filtered_free(struct profile_filtered *filtered);
  */
 struct profile_label_filter {
 	const char *tags[TAG_COUNT]; /* the text of each */
+	const char *label;	     /* NAME=PATTERN: the text of the tag NAME; NULL: any */
 	const char *comm;	     /* of the process or the thread: TAG_PROCESS, TAG_THREAD */
 	/* Other names for what tags[] asks for: */
 	const char *user;	 /* NULL: none */

@@ -20,22 +20,25 @@
  * shown: enum tag_shown
  * of_task: of one process or CPU; windows of an hour and longer do not have it
  */
-#define PROFILE_TAGS(X)                                                            \
-	X(CGROUP, "cgroup", "control groups", "[no cgroup]", TAG_TEXT, false)      \
-	X(CONTAINER, "container", "containers", "[no container]", TAG_TEXT, false) \
-	X(CONTAINER_NAME, "container_name", NULL, NULL, TAG_TEXT, false)           \
-	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                              \
-	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                            \
-	X(IN_DOUBT, "in_doubt", NULL, NULL, TAG_TEXT, false)                       \
-	X(INCOMPLETE, "incomplete", NULL, NULL, TAG_TEXT, false)                   \
-	X(PEER, "peer", "peers", "[no peer]", TAG_TEXT, true)                      \
-	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                          \
-	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                            \
-	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                          \
-	X(TITLE, "title", "titles", "[no title]", TAG_TEXT, true)                  \
-	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                     \
-	X(USER, "user", "users", NULL, TAG_TEXT, false)                            \
-	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)                  \
+#define PROFILE_TAGS(X)                                                                    \
+	X(APPLICATION, "application", "applications", "[no application]", TAG_TEXT, false) \
+	X(CGROUP, "cgroup", "control groups", "[no cgroup]", TAG_TEXT, false)              \
+	X(CONTAINER, "container", "containers", "[no container]", TAG_TEXT, false)         \
+	X(CONTAINER_NAME, "container_name", NULL, NULL, TAG_TEXT, false)                   \
+	X(CPU, "cpu", "CPUs", NULL, TAG_NUMBER, true)                                      \
+	X(DATABASE, "database", "databases", "[no database]", TAG_TEXT, false)             \
+	X(HOST, "host", "hosts", NULL, TAG_TEXT, false)                                    \
+	X(IN_DOUBT, "in_doubt", NULL, NULL, TAG_TEXT, false)                               \
+	X(INCOMPLETE, "incomplete", NULL, NULL, TAG_TEXT, false)                           \
+	X(PEER, "peer", "peers", "[no peer]", TAG_TEXT, true)                              \
+	X(PROCESS, "process", NULL, NULL, TAG_TEXT, true)                                  \
+	X(QUERY, "query", "queries", "[no query]", TAG_TEXT, false)                        \
+	X(THREAD, "thread", NULL, NULL, TAG_TEXT, true)                                    \
+	X(TIME, "time", "times", NULL, TAG_TIME_S, false)                                  \
+	X(TITLE, "title", "titles", "[no title]", TAG_TEXT, true)                          \
+	X(UNIT, "unit", "units", "[no unit]", TAG_TEXT, false)                             \
+	X(USER, "user", "users", NULL, TAG_TEXT, false)                                    \
+	X(WAKER, "waker", "wakers", "[no waker]", TAG_TEXT, true)                          \
 	X(WAKER_TID, "waker_tid", NULL, NULL, TAG_TEXT, true)
 
 /*
@@ -49,6 +52,8 @@
 	X(CONTAINER, "container", 0, "NAME",                                           \
 	  "this container alone: a name, or the beginning of its ID", __VA_ARGS__)
 #define PROFILE_FILE_FILTERS(X, ...)                                                            \
+	X(QUERY, "query", 0, "PATTERN",                                                         \
+	  "only samples of this query, as --by query prints it: a shell pattern", __VA_ARGS__)  \
 	X(USER, "user", 'u', "USER", "only samples of this user's processes: a name or number", \
 	  __VA_ARGS__)                                                                          \
 	X(WAKER, "waker", 0, "NAME",                                                            \

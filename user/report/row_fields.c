@@ -75,7 +75,7 @@ void row_columns(struct columns *c, const struct row_view *view, const struct ro
 		COLUMN(c, "name", "name", COLUMN_OWNER | COLUMN_TEXT,
 		       c->json || row->comm[0] ? row->comm : row_unknown);
 	if (tag && (!c->json || row->comm[0] || row->key->number || tag->shown == TAG_TIME_S))
-		COLUMN(c, tag->key, tag->key,
+		COLUMN(c, view->name, view->name,
 		       COLUMN_OWNER | (tag->shown != TAG_NUMBER ? COLUMN_TEXT : 0),
 		       tag_text(tag, row, c->json, c->buffer));
 	COLUMN(c, NULL, tag_kinds[TAG_CONTAINER_NAME].key, 0, row->container_name);

@@ -85,12 +85,15 @@ void row_view_list(bool tags, char *text, size_t size)
 			used += snprintf(text + used, size - used, ", %s", tag_views[i].name);
 }
 
+/* Of all views by a label: their names are the keys. */
+static const struct tag_kind label_kind = { "label", "labels", "[no label]", TAG_TEXT, false };
+
 const struct tag_kind *row_view_tag(const struct row_view *view)
 {
 	for (size_t i = 0; i < TAG_COUNT; i++)
 		if (view->fields & ROW_OF_TAG(i))
 			return &tag_kinds[i];
-	return NULL;
+	return view->fields & ROW_LABEL ? &label_kind : NULL;
 }
 
 bool row_view_has_tag(const struct row_view *view, const struct profile *p)

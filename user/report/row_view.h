@@ -23,12 +23,17 @@ enum row_field {
 	ROW_THREAD = 1 << 9,
 	ROW_COMM = 1 << 10, /* in every view of processes or threads */
 
-	ROW_TAG = 1 << 11, /* of the tag number 0; ROW_OF_TAG() of others */
-	ROW_TAGS = ROW_TAG * ((1 << TAG_COUNT) - 1),
+	ROW_TAG = 1 << 11,		  /* of the tag number 0; ROW_OF_TAG() of others */
+	ROW_LABEL = ROW_TAG << TAG_COUNT, /* of a tag that profil does not know: the view's name */
+	ROW_TAGS = ROW_TAG * ((1 << (TAG_COUNT + 1)) - 1),
 };
 
 /* A tag of samples, in a view of its own. */
 #define ROW_OF_TAG(number) (ROW_TAG << (number))
+
+/* What a variable of the process had, of recordings alone: not of a thread, nor of an archive. */
+#define ROW_CONTEXT \
+	(ROW_OF_TAG(TAG_APPLICATION) | ROW_OF_TAG(TAG_DATABASE) | ROW_OF_TAG(TAG_QUERY) | ROW_LABEL)
 
 /* The fields that identify a row: what --by takes, or --sort as perf's keys. */
 struct row_view {

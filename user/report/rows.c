@@ -233,8 +233,8 @@ static int add_values(struct collector *c)
 		err = add_doubt(c, &places);
 	/* They are of threads, not of code. */
 	if (!err && c->wants_walls && c->p->wall_count && places.keys && !c->o->image &&
-	    !(r->view->fields &
-	      (ROW_CODE | ROW_OF_TAG(TAG_WAKER) | ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_CPU))))
+	    !(r->view->fields & (ROW_CODE | ROW_CONTEXT | ROW_OF_TAG(TAG_WAKER) |
+				 ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_CPU))))
 		err = add_walls(c, &places);
 	err = err ?: array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows));
 	/* A row for each node that has none yet. */

@@ -34,6 +34,16 @@ int tool_option_host(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+int tool_option_label(const char *value, void *member, struct error *e)
+{
+	const char *equals = strchr(value, '=');
+
+	if (!equals || equals == value)
+		return error_set(e, 0, "--label takes NAME=PATTERN, not \"%s\"", value);
+	*(const char **)member = value;
+	return 0;
+}
+
 int tool_option_length(const char *value, void *member, struct error *e)
 {
 	if (when_parse_length(value, member))
@@ -295,6 +305,11 @@ static void warn_of_lacking(const char *lacking)
 {
 	if (lacking && strcmp(lacking, tag_kinds[TAG_WAKER].key) == 0)
 		tool_warn("the profile has no wakers: profiltool record --wall records them");
+	else if (lacking &&
+		 (strcmp(lacking, tag_kinds[TAG_QUERY].key) == 0 || strchr(lacking, '=')))
+		tool_warn("no sample has a label \"%.*s\": profiltool record has it of PostgreSQL, "
+			  "and by --label of any program",
+			  (int)strcspn(lacking, "="), lacking);
 	else if (lacking)
 		tool_warn("no sample has a label \"%s\": profild --continuous writes it", lacking);
 }

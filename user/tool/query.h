@@ -74,11 +74,14 @@ struct query_interval {
 
 /* --user has another meaning where something is recorded; -u has the same. */
 #define TOOL_QUERY_OPTIONS(type, member)                                                          \
-	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_FILE_FILTERS(TOOL_TAG_OPTION, type, member)
+	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_FILE_FILTERS(TOOL_TAG_OPTION, type, member),   \
+	{ "label", 0, "NAME=PATTERN", "only samples whose label NAME is this: a shell pattern",    \
+	  tool_option_label, offsetof(type, member.labels.label) }
 /* clang-format on */
 
-/* Parsers for the members `struct tool_query`, of --host, and `uint64_t for_ns`. */
+/* Parsers for the members `struct tool_query`, of --host, labels.label, and `uint64_t for_ns`. */
 int tool_option_host(const char *value, void *member, struct error *e);
+int tool_option_label(const char *value, void *member, struct error *e);
 int tool_option_length(const char *value, void *member, struct error *e);
 
 /* True if an option was given that needs the archive if no file is named. */

@@ -260,7 +260,7 @@ int tool_option_by_image(const char *value, void *member, struct error *e)
 
 int tool_option_by(const char *value, void *member, struct error *e)
 {
-	static const char slots[] = "time:";
+	static const char slots[] = "time:", labels[] = "label:";
 	struct tool_view *view = member;
 	char names[TOOL_LIST_SIZE];
 
@@ -272,6 +272,11 @@ int tool_option_by(const char *value, void *member, struct error *e)
 			return error_set(
 				e, 0, "--by time: takes a length of time from 10ms on, not \"%s\"",
 				value + strlen(slots));
+		return 0;
+	}
+	if (strncmp(value, labels, strlen(labels)) == 0 && value[strlen(labels)]) {
+		view->label = (struct row_view){ value + strlen(labels), "labels", ROW_LABEL };
+		view->rows.view = &view->label;
 		return 0;
 	}
 	view->rows.view = row_view_by_name(value);
@@ -469,6 +474,11 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 		error_hint(e, "profiltool record --wall records who ended waits");
 	else if (view->fields & ROW_OF_TAG(TAG_PEER))
 		error_hint(e, "profiltool record --wall records the other ends of sockets");
+	else if (view->fields & ROW_CONTEXT)
+		error_hint(e,
+			   "profiltool record has it of PostgreSQL, and by --label %s=VARIABLE of "
+			   "any program",
+			   view->name);
 	else if (view->fields & ROW_OF_TAG(TAG_CPU))
 		error_hint(e, "the windows of profild --continuous have it: --since TIME; or live: "
 			      "profiltool top --by cpu");

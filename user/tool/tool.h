@@ -192,7 +192,7 @@ struct tool_two {
 int tool_read_two(char *path, const struct tool_reading *reading, const char *other,
 		  const char *option, struct tool_two *two, struct error *e);
 
-#define TOOL_LIST_SIZE 256 /* of texts that list the words of an option */
+#define TOOL_LIST_SIZE 320 /* of texts that list the words of an option */
 
 /* Writes words, of which some may be NULL: "on, off". */
 void tool_list_words(const char *const *words, size_t count, char *text, size_t size);
@@ -296,9 +296,10 @@ int tool_done(const struct profile *p);
 /* Options of the commands that print tables: a member of each one's options. */
 struct tool_view {
 	struct rows_options rows;
-	uint64_t step_ns; /* --by time: the length of rows; 0: chosen */
-	long limit;	  /* rows; -1: as many as a terminal shows */
-	double percent;	  /* rows below it are not printed; negative: the view's default */
+	uint64_t step_ns;      /* --by time: the length of rows; 0: chosen */
+	long limit;	       /* rows; -1: as many as a terminal shows */
+	struct row_view label; /* --by label:NAME: what rows.view points to */
+	double percent;	       /* rows below it are not printed; negative: the view's default */
 	bool json;
 	bool last;     /* tool_table_is_last(): rows fill what messages left of the screen */
 	bool cpu_time; /* columns of it also where rows are code */
@@ -306,7 +307,7 @@ struct tool_view {
 
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
-	{ "by", 0, "FIELD", "what rows are each (function); time:100ms: slots of time",            \
+	{ "by", 0, "FIELD", "what rows are each (function); time:100ms: slots of time; label:NAME", \
 	  tool_option_by, offsetof(type, member) },                                                \
 	{ "by-image", 0, NULL, "the same as --by image", tool_option_by_image,                     \
 	  offsetof(type, member) },                                                                \

@@ -63,18 +63,18 @@ static int parse_kind(const char *value, void *member, struct error *e)
 	char names[TOOL_LIST_SIZE];
 
 	/*
-	 * What runs is of one host, and it is now. Who ends waits is recorded by --wall alone, and
-	 * control groups by perf.
+	 * What runs is of one host, and it is now. Who ends waits is recorded by --wall alone,
+	 * control groups by perf, and context by record.
 	 */
-	if (view && !(view->fields &
-		      (ROW_STATE | ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) |
-		       ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_WAKER)))) {
+	if (view && !(view->fields & (ROW_STATE | ROW_OF_TAG(TAG_CGROUP) | ROW_OF_TAG(TAG_HOST) |
+				      ROW_OF_TAG(TAG_PEER) | ROW_OF_TAG(TAG_TIME) |
+				      ROW_OF_TAG(TAG_WAKER) | ROW_CONTEXT))) {
 		*(const struct row_view **)member = view;
 		return 0;
 	}
 	tool_list_kinds(names, sizeof(names));
 	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
-	if (view && !(view->fields & ROW_OF_TAG(TAG_CGROUP)))
+	if (view && !(view->fields & (ROW_OF_TAG(TAG_CGROUP) | ROW_CONTEXT)))
 		error_hint(e, "profiltool report --since TIME --by %s;", value);
 	return -EINVAL;
 }
