@@ -358,6 +358,12 @@ __noinline __u64 hash_stack(struct stack *stack)
 	return (hash & hash_bits) | 1; /* 0 means a free entry */
 }
 
+/* Entries are found by steps of the hash: a table that is nearly full has long rows of others. */
+static __always_inline __u32 probe_step(__u64 hash)
+{
+	return (hash >> 16 & 0xfffe) | 1;
+}
+
 static __u64 *words_at(__u64 position)
 {
 	__u32 key = position / STACK_CHUNK_WORDS;

@@ -88,6 +88,7 @@ static __always_inline void begin_stack(struct stack_sample *sample, __u64 id, _
 {
 	sample->waiting = waiting;
 	sample->stack.id = id;
+	sample->stack.context = 0;
 	if (notes_cpu)
 		sample->stack.cpu = bpf_get_smp_processor_id();
 }

@@ -120,7 +120,8 @@ struct sample_bucket {
 /* Stacks are equal when all their words are: see stack_words(). */
 struct stack {
 	unsigned long long id;
-	unsigned short kernel_depth, user_depth;
+	unsigned char kernel_depth, user_depth;
+	unsigned short context;		/* bpf/context.h: the number of its values; 0: none */
 	unsigned char end;		/* enum unwind_end: why the user frames end */
 	unsigned char by_frame_pointer; /* some user callers were found by frame pointer */
 	unsigned short cpu;		/* if notes_cpu; else 0 */

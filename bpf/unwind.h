@@ -6,6 +6,7 @@
 #ifndef PROFIL_BPF_UNWIND_H
 #define PROFIL_BPF_UNWIND_H
 
+#include "context_read.h"
 #include "script/code_maps.h"
 #include "count.h"
 #include "unwind_maps.h"
@@ -58,6 +59,7 @@ struct stack_scratch {
 	struct walk walk;
 	struct unwind_copy copy;
 	struct script_walk script;
+	struct context_scratch context;
 	__u32 depth; /* of the user stack, so far */
 };
 
@@ -207,6 +209,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->process = sample_id_process(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
 	copy->cpu = stack->cpu;
+	copy->context = stack->context;
 	copy->waiting = scratch->sample.waiting;
 	copy->wait = wait;
 	copy->in_system_call = is_in_system_call(regs);
@@ -309,6 +312,8 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 			return put_frame(scratch, walk->pc);
 		}
 		now_ns = bpf_ktime_get_ns();
+		if (walk->process.contexts[0])
+			stack->context = read_context(walk, &scratch->context, process);
 		depth = walk_frames(scratch);
 		charge_walk(process, now_ns);
 		stack->end = walk->end;

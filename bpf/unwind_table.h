@@ -113,8 +113,8 @@ struct unwind_image {
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
 	unsigned int page_shift;
-	unsigned int used; /* how often walks came to it: about one for each tick. It wraps */
-	unsigned int unused;
+	unsigned int used;    /* how often walks came to it: about one for each tick. It wraps */
+	unsigned int context; /* the number of its variables in bpf/context.h; 0: none */
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */
@@ -133,7 +133,8 @@ struct unwind_process {
 	unsigned int asked;	      /* 1: a copy of a stack was sent after this was published */
 	unsigned int thread_specific; /* see struct language_image */
 	unsigned int interpreter; /* the number of its mapping among these, from 1 on; 0: none */
-	unsigned int unused;
+	/* The same of images with variables that are read: bpf/context.h. */
+	unsigned short contexts[2];
 };
 
 /*
@@ -175,8 +176,8 @@ struct unwind_copy {
 	unsigned int no_stack;	     /* see UNWIND_NO_STACK */
 	unsigned int cpu;	     /* as in struct stack */
 	unsigned int waiting;	     /* as in struct stack_sample */
-	unsigned int wait; /* not of a tick, but of this entry of waits (bpf/wait.h); else 0 */
-	unsigned int unused;
+	unsigned int wait;    /* not of a tick, but of this entry of waits (bpf/wait.h); else 0 */
+	unsigned int context; /* as in struct stack */
 	/* Bound: as STACK_DEPTH_MAX. */
 	unsigned long long kernel_pcs[127];
 	unsigned char bytes[UNWIND_COPY_BYTES];

@@ -42,6 +42,7 @@ struct wait_place {
 	__u32 slot;		  /* in `waits` */
 	__u16 reason;		  /* perhaps WAIT_BY_DESCRIPTOR and the like */
 	__u16 facts;		  /* the reason, with the role */
+	__u16 context;		  /* of `slot`: see struct stack */
 	__u16 frames;		  /* 0: the place is free */
 	__u16 words[WAIT_FRAMES]; /* where each caller's return address is: words from sp on */
 };
@@ -56,7 +57,9 @@ struct wait_task {
 	__u32 exec;	   /* the program that the slots are of */
 	struct wait_own_slots {
 		__u32 runnable, kernel_thread, waker;
-	} own_slots;	  /* without a stack; 0: none yet */
+	} own_slots;		/* without a stack; 0: none yet */
+	__u16 runnable_context; /* of own_slots.runnable */
+	bool has_context;	/* as far as is known: its process has some of bpf/context.h */
 	__u32 waker;	  /* who has ended the wait, in `waits`; 0: nobody has, or it is unknown */
 	__u32 whom;	  /* whom it is for: see wait_ends() */
 	__u32 next_place; /* to be overwritten next */
@@ -620,12 +623,6 @@ static __always_inline bool is_within_share(__u64 has, __u64 free)
 	return !everyone || by_user || has < free;
 }
 
-/* Entries are found by steps of the hash: a table that is nearly full has long rows of others. */
-static __always_inline __u32 probe_step(__u64 hash)
-{
-	return (hash >> 16 & 0xfffe) | 1;
-}
-
 /* --- Stacks --- */
 
 /*
@@ -676,9 +673,10 @@ __noinline __u32 find_wait(struct stack *stack, __u32 uid)
 
 /* The entry for waits of the thread with this ID without a stack. */
 static __always_inline __u32 find_wait_without_stack(struct stack *stack, __u32 uid, __u64 id,
-						     __u16 reason)
+						     __u16 reason, __u16 context)
 {
 	stack->id = id;
+	stack->context = context;
 	stack->kernel_depth = stack->user_depth = 0;
 	stack->end = stack->by_frame_pointer = 0;
 	stack->cpu = reason;
@@ -851,9 +849,10 @@ static __always_inline __u32 find_copied_wait(struct stack *stack, __u32 uid)
  * for its wait.
  */
 static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
-				       struct task_struct *task, __u32 uid,
+				       struct task_struct *task, struct wait_task *own,
 				       const struct pt_regs *regs, long kernel_size, bool cfi)
 {
+	__u32 uid = own->uid;
 	struct stack *stack = &scratch->stack.sample.stack;
 	struct walk *walk = &scratch->stack.walk;
 	struct wait_place *place = &scratch->place;
@@ -868,6 +867,11 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 		take_registers(walk, regs);
 		published = begin_user_walk(walk, task, stack->id);
 		if (published) {
+			if (walk->process.contexts[0] && !own->has_context) {
+				own->has_context = true;
+				stack->context = read_context(walk, &scratch->stack.context,
+							      sample_id_process(stack->id));
+			}
 			stack->user_depth = walk_wait_frames(scratch);
 			stack->end = walk->end;
 			stack->by_frame_pointer = walk->by_frame_pointer;
@@ -886,6 +890,18 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 	return find_wait(stack, uid);
 }
 
+/* The context of the current thread, where waits have seen that its process has any. */
+static __always_inline __u16 wait_context(struct wait_scratch *scratch, struct task_struct *task,
+					  const struct wait_task *own, __u64 id, bool cfi)
+{
+	struct walk *walk = &scratch->stack.walk;
+
+	if (!cfi || !own->has_context ||
+	    (!take_process(walk, sample_id_process(id)) && !take_ancestor(walk, task)))
+		return 0;
+	return read_context(walk, &scratch->stack.context, sample_id_process(id));
+}
+
 /* The entry that was found for the stack; if that is its reason's, the one of the thread. */
 static __always_inline __u32 place_or_thread(struct stack *stack, __u32 uid, __u32 slot)
 {
@@ -894,7 +910,7 @@ static __always_inline __u32 place_or_thread(struct stack *stack, __u32 uid, __u
 
 	if (slot >= WAIT_KINDS || !own)
 		return slot;
-	key = find_wait_without_stack(stack, uid, stack->id, slot);
+	key = find_wait_without_stack(stack, uid, stack->id, slot, stack->context);
 	if (slot < WAIT_REASONS && key >= WAIT_KINDS) {
 		__sync_fetch_and_add(&own->refused, 1);
 		own->uid = uid;
@@ -917,6 +933,7 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	struct wait_place *place;
 
 	stack->id = id;
+	stack->context = wait_context(scratch, task, own, id, cfi);
 	stack->kernel_depth = kernel_size / sizeof(__u64);
 	for (int i = 0; i < WAIT_PLACES; i++) {
 		place = &own->places[i];
@@ -924,10 +941,11 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 		    place->reason == reason && place->file == (__u64)file &&
 		    (!place->until_ns || bpf_ktime_get_ns() < place->until_ns) &&
 		    is_at_place(scratch, place))
-			return kernel_size ? place_or_thread(
-						     stack, own->uid,
-						     find_wait_at_place(scratch, place, own->uid))
-					   : place->slot;
+			return kernel_size || place->context != stack->context
+				       ? place_or_thread(
+						 stack, own->uid,
+						 find_wait_at_place(scratch, place, own->uid))
+				       : place->slot;
 	}
 	counters->walks++;
 	place = &scratch->place;
@@ -936,7 +954,8 @@ static __always_inline __u32 find_own_stack(void *ctx, struct wait_scratch *scra
 	place->reason = reason;
 	place->file = (__u64)file;
 	place->facts = stack->cpu = reason_and_role(task, regs, reason, file, true);
-	place->slot = walk_wait(ctx, scratch, task, own->uid, regs, kernel_size, cfi);
+	place->slot = walk_wait(ctx, scratch, task, own, regs, kernel_size, cfi);
+	place->context = stack->context;
 	if (file && reason_of_file(file) == WAIT_SOCKET)
 		note_peer(file, place->slot);
 	if (place->frames && place->slot >= WAIT_KINDS && is_at_place(scratch, place)) {
@@ -1070,7 +1089,7 @@ static __noinline __u32 find_holder(struct task_struct *task, struct wait_task *
 	return make_whom(
 		find_wait_without_stack(stack, wait->uid,
 					sample_id_make(task->self_exec_id, peer.pid, peer.tid),
-					WAKER_THREAD),
+					WAKER_THREAD, 0),
 		&peer);
 }
 
@@ -1080,6 +1099,7 @@ static __always_inline __u32 find_device(struct stack *stack, __u32 uid, __u32 d
 	const struct wait_peer peer = { .family = WAIT_PEER_DEVICE, .device = device };
 
 	stack->id = SAMPLE_ID_VALID;
+	stack->context = 0;
 	stack->kernel_depth = 1;
 	stack->user_depth = 0;
 	stack->end = stack->by_frame_pointer = 0;
@@ -1393,6 +1413,7 @@ static __always_inline struct wait_task *own_wait(struct task_struct *task,
 		/* Another program, or window: none of the stacks are its. */
 		wait->exec = task->self_exec_id;
 		wait->own_slots = (struct wait_own_slots){ 0 };
+		wait->has_context = false;
 		for (int i = 0; i < WAIT_PLACES; i++)
 			wait->places[i].frames = 0;
 	}
@@ -1417,7 +1438,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	struct file *file;
 	long kernel_size = 0;
 	__u64 id;
-	__u16 reason;
+	__u16 reason, context;
 
 	if (!scratch || !counters)
 		return;
@@ -1433,9 +1454,11 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	wait->runnable_ns = task->sched_info.run_delay;
 	wait->ran_ns = task->se.sum_exec_runtime;
 	if (!state) {
-		if (!wait->own_slots.runnable)
+		context = wait_context(scratch, task, wait, id, cfi);
+		if (!wait->own_slots.runnable || wait->runnable_context != context)
 			wait->own_slots.runnable =
-				find_wait_without_stack(stack, wait->uid, id, WAIT_CPU);
+				find_wait_without_stack(stack, wait->uid, id, WAIT_CPU, context);
+		wait->runnable_context = context;
 		wait->slot = wait->own_slots.runnable;
 		wait->since_ns = now;
 		return;
@@ -1444,7 +1467,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	if (reason == WAIT_KERNEL) {
 		if (!wait->own_slots.kernel_thread)
 			wait->own_slots.kernel_thread =
-				find_wait_without_stack(stack, wait->uid, id, WAIT_KERNEL);
+				find_wait_without_stack(stack, wait->uid, id, WAIT_KERNEL, 0);
 		wait->slot = wait->own_slots.kernel_thread;
 		wait->since_ns = now;
 		return;
@@ -1455,8 +1478,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, __u3
 	file = wait_file(task, regs, reason, true);
 	if (is_over_budget(counters, now, wait_percent)) {
 		counters->spared++;
+		context = wait_context(scratch, task, wait, id, cfi);
 		wait->slot = find_wait_without_stack(stack, wait->uid, id,
-						     reason_in_haste(wait, reason, file));
+						     reason_in_haste(wait, reason, file), context);
 		return;
 	}
 	if (has_kernel_stack(reason, state))
@@ -1495,7 +1519,7 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	/* One entry for all threads of a process. */
 	key = find_wait_without_stack(
 		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tgid_of(task)),
-		WAIT_START);
+		WAIT_START, 0);
 	start = bpf_map_lookup_elem(&waits, &key);
 	if (start && created_ns > 0) {
 		__sync_fetch_and_add(&start->count, 1);
@@ -1504,7 +1528,8 @@ static __always_inline void add_first_wait(struct task_struct *task, __u64 now)
 	counters->waits++;
 	wait->own_slots.runnable = find_wait_without_stack(
 		stack, wait->uid, sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task)),
-		WAIT_CPU);
+		WAIT_CPU, 0);
+	wait->runnable_context = 0;
 	wait->slot = wait->own_slots.runnable;
 	wait->since_ns = since;
 	end_wait(task, wait, now, NULL);
@@ -1631,6 +1656,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 		if (entry)
 			stack->kernel_depth = entry;
 		stack->id = SAMPLE_ID_VALID;
+		stack->context = 0;
 		stack->user_depth = 0;
 		stack->end = stack->by_frame_pointer = 0;
 		stack->cpu = WAKER_INTERRUPT;
@@ -1646,6 +1672,7 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 	id = sample_id_make(task->self_exec_id, tgid_of(task), tid_of(task));
 	if (!own) {
 		stack->id = id;
+		stack->context = 0;
 		stack->kernel_depth = SAMPLE_COMM_SIZE / sizeof(*stack->pcs);
 		stack->user_depth = 0;
 		stack->end = stack->by_frame_pointer = 0;
@@ -1654,11 +1681,13 @@ static __always_inline __u32 find_waker(void *ctx, struct task_struct *task,
 		return find_wait(stack, woken->uid);
 	}
 	if (!takes_stack) {
-		own->own_slots.waker = find_wait_without_stack(stack, own->uid, id, WAKER_THREAD);
+		own->own_slots.waker =
+			find_wait_without_stack(stack, own->uid, id, WAKER_THREAD, 0);
 		return own->own_slots.waker;
 	}
 	if (kernel_thread || has_no_stack(task)) {
 		stack->id = id;
+		stack->context = 0;
 		stack->kernel_depth = size / sizeof(__u64);
 		stack->user_depth = 0;
 		stack->end = stack->by_frame_pointer = 0;
@@ -1763,12 +1792,14 @@ int begin_waits(struct bpf_iter__task *ctx)
 	wait->runnable_ns = runnable_ns(task, now);
 	wait->ran_ns = task->se.sum_exec_runtime;
 	begin->stack.id = before->id;
+	begin->stack.context = 0;
 	begin->stack.cpu = reason;
 	/* User space walks the stacks of those alone that have waited since before the recording.
 	 */
 	if (reason == WAIT_CPU || reason == WAIT_KERNEL || (wait_window && !is_known) ||
 	    is_32_bit_mode(regs->MODE_REGISTER)) {
-		wait->slot = find_wait_without_stack(&begin->stack, wait->uid, before->id, reason);
+		wait->slot =
+			find_wait_without_stack(&begin->stack, wait->uid, before->id, reason, 0);
 		if (reason == WAIT_CPU)
 			wait->own_slots.runnable = wait->slot;
 		wait->since_ns = now;

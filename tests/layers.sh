@@ -189,7 +189,7 @@ rule_subdirectories() {
 }
 
 # A language has its files in bpf/script/ and user/script/, and nobody else knows one: others include these.
-script_doors='bpf/script/language.h bpf/script/scripts.h bpf/script/code_maps.h user/script/language.h'
+script_doors='bpf/script/language.h bpf/script/scripts.h bpf/script/code_maps.h user/script/language.h user/script/context.h'
 
 rule_scripts() {
 	local file header found

@@ -17,7 +17,7 @@ static void check_rows(int fd)
 	struct unwind_rows rows;
 	struct error e;
 
-	if (cfi_read(fd, "input", NULL, &rows, &e)) {
+	if (cfi_read(fd, "input", NULL, NULL, &rows, &e)) {
 		require(!rows.rows && !rows.rules && !rows.count, "no rows after an error");
 		return;
 	}

@@ -116,7 +116,8 @@ static uint32_t image_of(const char *path)
 		if (strcmp(image->path, path) == 0)
 			return image - images;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (image_count == IMAGES_MAX || fd < 0 || cfi_read(fd, path, NULL, &image->rows, &e) ||
+	if (image_count == IMAGES_MAX || fd < 0 ||
+	    cfi_read(fd, path, NULL, NULL, &image->rows, &e) ||
 	    unwind_tables_add(&tables, &image->rows, 0, &image->number))
 		fail(path);
 	close(fd);

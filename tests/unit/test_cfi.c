@@ -289,7 +289,7 @@ static struct unwind_rows read_rows(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	if (cfi_read(fd, path, NULL, &rows, &e))
+	if (cfi_read(fd, path, NULL, NULL, &rows, &e))
 		fail_msg("%s: %s", path, e.what);
 	assert_int_equal(close(fd), 0);
 	return rows;
@@ -379,12 +379,12 @@ static void test_vdso(void **state)
 	(void)state;
 	if (fd < 0)
 		skip();
-	assert_int_equal(cfi_read(-1, "[vdso]", NULL, &rows, &e), 0);
+	assert_int_equal(cfi_read(-1, "[vdso]", NULL, NULL, &rows, &e), 0);
 	check_rows(&rows);
 	compare_file(fd, &rows, false);
 	close(fd);
 	unwind_rows_free(&rows);
-	assert_int_equal(cfi_read(-1, "[vsyscall]", NULL, &rows, &e), 0);
+	assert_int_equal(cfi_read(-1, "[vsyscall]", NULL, NULL, &rows, &e), 0);
 	assert_int_equal(rows.count, 0);
 }
 
@@ -871,7 +871,7 @@ static void check_refused(const char *name, const char *why)
 	struct error e = { 0 };
 
 	assert_true(fd >= 0);
-	assert_int_equal(cfi_read(fd, name, NULL, &rows, &e), -EINVAL);
+	assert_int_equal(cfi_read(fd, name, NULL, NULL, &rows, &e), -EINVAL);
 	assert_non_null(strstr(e.what, why));
 	assert_int_equal(rows.count, 0);
 	assert_null(rows.rows);

@@ -143,7 +143,7 @@ static size_t compare(const char *path, uint64_t step)
 	Elf *elf;
 
 	assert_true(fd >= 0);
-	if (cfi_read(fd, path, NULL, &rows, &e))
+	if (cfi_read(fd, path, NULL, NULL, &rows, &e))
 		fail_msg("%s: %s", path, e.what);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
@@ -176,7 +176,7 @@ static bool has_rule(const char *path, const char *text)
 	char ours[128];
 	bool found = false;
 
-	assert_int_equal(cfi_read(fd, path, NULL, &rows, &e), 0);
+	assert_int_equal(cfi_read(fd, path, NULL, NULL, &rows, &e), 0);
 	for (size_t i = 0; i < rows.rule_count && !found; i++) {
 		say_ours(ours, sizeof(ours), &rows.rules[i]);
 		found = strcmp(ours, text) == 0;

@@ -36,7 +36,7 @@ static int read_own_rows(struct parser *parser, uint32_t user, struct unwind_row
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 
 	assert_true(fd >= 0);
-	err = parser_read_rows(parser, fd, "/proc/self/exe", user, NULL, rows, e);
+	err = parser_read_rows(parser, fd, "/proc/self/exe", user, NULL, NULL, rows, e);
 	assert_int_equal(close(fd), 0);
 	return err;
 }
@@ -62,9 +62,10 @@ static void test_rows(void **state)
 	unwind_rows_free(&rows);
 	/* Its own vDSO is that of this process; and a file without rows is an error, not its end.
 	 */
-	assert_int_equal(parser_read_rows(parser, -1, "[vdso]", 0, NULL, &rows, &e), 0);
+	assert_int_equal(parser_read_rows(parser, -1, "[vdso]", 0, NULL, NULL, &rows, &e), 0);
 	unwind_rows_free(&rows);
-	assert_int_equal(parser_read_rows(parser, 0, "/dev/null", 0, NULL, &rows, &e), -EINVAL);
+	assert_int_equal(parser_read_rows(parser, 0, "/dev/null", 0, NULL, NULL, &rows, &e),
+			 -EINVAL);
 	assert_int_equal(parser_ends(parser), 0);
 	parser_free(parser);
 }
@@ -129,14 +130,15 @@ static void test_stopped(void **state)
 		unwind_rows_free(&rows);
 		assert_true(parser_pid(parser) > 0);
 		assert_int_equal(kill(parser_pid(parser), SIGSTOP), 0);
-		assert_int_equal(parser_read_rows(parser, 0, path, 1000, NULL, &rows, &e),
+		assert_int_equal(parser_read_rows(parser, 0, path, 1000, NULL, NULL, &rows, &e),
 				 -ETIMEDOUT);
 		assert_string_equal(e.what,
 				    "its file could not be parsed: it was waited for too long");
 		assert_int_equal(rows.count, 0);
 		assert_int_equal(parser_ends(parser), i + 1);
 	}
-	assert_int_equal(parser_read_rows(parser, 0, "/first", 1000, NULL, &rows, &e), -EAGAIN);
+	assert_int_equal(parser_read_rows(parser, 0, "/first", 1000, NULL, NULL, &rows, &e),
+			 -EAGAIN);
 	assert_non_null(strstr(e.what, "waited for too long, "));
 	assert_int_equal(read_own_rows(parser, 1000, &rows, &e), -EAGAIN);
 	assert_non_null(strstr(e.what, "other files of its user"));

@@ -451,9 +451,10 @@ static void test_least_used(void **state)
 
 /* Reads rows of whatever file it is. */
 static int read_any(struct parser *parser, int fd, const char *path, uint32_t user,
-		    struct read_budget *budget, struct unwind_rows *rows, struct error *e)
+		    const struct context_wishes *wishes, struct read_budget *budget,
+		    struct unwind_rows *rows, struct error *e)
 {
-	(void)parser, (void)fd, (void)path, (void)user, (void)budget, (void)e;
+	(void)parser, (void)fd, (void)path, (void)user, (void)wishes, (void)budget, (void)e;
 	*rows = make_rows(7, 20);
 	return 0;
 }
@@ -554,12 +555,12 @@ static void test_deferred(void **state)
 
 /* What reading a file takes is added to the thread's CPU time. */
 static int read_file_of_machine(struct parser *parser, int fd, const char *path, uint32_t user,
-				struct read_budget *budget, struct unwind_rows *rows,
-				struct error *e)
+				const struct context_wishes *wishes, struct read_budget *budget,
+				struct unwind_rows *rows, struct error *e)
 {
 	struct test_file *file = &files[fd - FILES];
 
-	(void)parser, (void)path, (void)user, (void)budget, (void)e;
+	(void)parser, (void)path, (void)user, (void)wishes, (void)budget, (void)e;
 	file->reads++;
 	test_cpu_ns += file->bytes * 3;
 	*rows = make_rows(file->build, file->rows);

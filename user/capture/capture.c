@@ -383,6 +383,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
 	struct sample_cells cells = { .scale = c->options.scale };
 	struct member_owner owner;
+	bool contexts = has_unwind(c) && !c->options.windows;
 	int err = c->options.owned ? owner_find(&owner, &c->sample.types, e) : 0;
 	struct sample_settings settings = {
 		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
@@ -400,6 +401,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.every_wait = c->options.every_wait,
 		.calls = c->options.calls,
 		.waits_percent = c->options.waits_percent,
+		.contexts = contexts && c->options.wishes,
 		.cpus = c->options.cpus,
 		.always_on = c->options.always_on,
 		.owner = c->options.owned ? &owner : NULL,
@@ -408,6 +410,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.read = c->options.read_rows;
 	c->unwind.trim = c->options.trim_code;
 	c->unwind.parser = c->options.parser;
+	c->unwind.wishes = contexts ? c->options.wishes : NULL;
 	c->unwind.processes = &c->processes;
 	c->unwind.always_on = c->options.always_on;
 	c->unwind.tick_ns = capture_tick_ns(c);
@@ -990,7 +993,12 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->ring_full = sum->ring_full;
 	totals->ring = sum->ring;
 	totals->bpf_ns_per_tick = sum->timed ? sum->timed_ns / sum->timed : 0;
+	for (size_t i = 0; i < c->waits.count; i++)
+		if (c->waits.samples[i].context && c->waits.samples[i].context < CONTEXT_IMAGES)
+			totals->context_others += c->waits.samples[i].waiting;
 	for (size_t i = 0; i < c->counts.count; i++) {
+		if (c->counts.samples[i].context && c->counts.samples[i].context < CONTEXT_IMAGES)
+			totals->context_others += c->counts.samples[i].count;
 		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
 
 		if (!totals->first_tick_ns || after < totals->first_tick_ns)
@@ -1115,6 +1123,30 @@ int capture_each_sample(struct capture *c, enum capture_kind kind,
 
 	return resolve_each(counts[kind], kind, &c->processes, &c->unwind.scripts, incomplete,
 			    c->options.always_on ? c->start_ns : 0, visit, context);
+}
+
+size_t capture_context(const struct capture *c, const struct capture_sample *sample,
+		       struct context_text texts[static CONTEXT_TEXTS_MAX])
+{
+	const struct context_value *values = c->sample.context_values;
+
+	if (!sample->context || !values || sample->context >= CONTEXT_VALUES)
+		return 0;
+	if (sample->context < CONTEXT_IMAGES)
+		return context_read_others(&c->unwind.tables.contexts[sample->context],
+					   c->options.wishes, texts);
+	return context_read_value(&values[sample->context], c->options.wishes, texts);
+}
+
+bool capture_has_label(const struct capture *c, size_t wish)
+{
+	const struct unwind_tables *t = &c->unwind.tables;
+
+	for (uint32_t i = 1; i <= t->context_count; i++)
+		for (uint32_t k = 0; k < t->contexts[i].count; k++)
+			if (t->contexts[i].variables[k].label == wish)
+				return true;
+	return false;
 }
 
 const char *capture_no_waits(const struct capture *c)

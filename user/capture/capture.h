@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "bpf/wait.h"
+#include "capture/context.h"
 #include "capture/refusal.h"
 #include "capture/unwind/unwind_rows.h"
 #include "util/account.h"
@@ -144,6 +145,8 @@ struct capture_options {
 	bool owned;
 	bool from_exec; /* each of pids counts once it has called exec */
 	bool always_on; /* little memory and CPU time, at some 100 Hz; implies both but the title */
+	/* Labels whose text is a variable's value; with CFI, without windows; NULL: none. */
+	const struct context_wishes *wishes;
 	unsigned int waits_percent; /* of the CPUs that following waits may take; 0: any */
 	/*
 	 * Not 0: count in cells of profil(2) with this scale, not at exact pcs; for one process, at
@@ -411,6 +414,7 @@ struct capture_sample {
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
 	enum unwind_end end;	  /* why the user frames end */
+	uint16_t context;	  /* for capture_context() */
 	const char *comm;	  /* the thread's name; "": unknown */
 	const char *process_comm; /* its process's name, the leader's; "": unknown */
 	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */
@@ -436,6 +440,16 @@ struct capture_sample {
 int capture_each_sample(struct capture *c, enum capture_kind kind,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context);
+
+/*
+ * Writes the labels of a sample to texts[]: for whom its thread worked, as far as the process's
+ * variables say. Returns their number.
+ */
+size_t capture_context(const struct capture *c, const struct capture_sample *sample,
+		       struct context_text texts[static CONTEXT_TEXTS_MAX]);
+
+/* Whether some image that was mapped has the variable of a wish. */
+bool capture_has_label(const struct capture *c, size_t wish);
 
 /*
  * Whom a wait was for: the thread with its lock, its disk, the other end of its socket. NULL:

@@ -23,8 +23,8 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
 	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
-	       a->cpu == key->sample->cpu && a->waker == key->sample->waker &&
-	       a->whom == key->sample->whom &&
+	       a->cpu == key->sample->cpu && a->context == key->sample->context &&
+	       a->waker == key->sample->waker && a->whom == key->sample->whom &&
 	       (!key->depth ||
 		memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0);
 }
@@ -48,9 +48,10 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 
 	sample.user_depth = plausible_depth(pcs + sample.kernel_depth, sample.user_depth);
 	key.depth = sample.kernel_depth + sample.user_depth;
-	hash = hash_bytes(
-		pcs, key.depth * sizeof(*pcs),
-		hash_u64((uint64_t)sample.whom << 32 | sample.waker << 16 | sample.cpu, sample.id));
+	hash = hash_bytes(pcs, key.depth * sizeof(*pcs),
+			  hash_u64((uint64_t)sample.whom << 48 | (uint64_t)sample.waker << 32 |
+					   (uint32_t)sample.context << 16 | sample.cpu,
+				   sample.id));
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
 	if (number != INDEX_NONE) {
 		struct counted *its = &counts->samples[number];
@@ -123,6 +124,7 @@ static struct counted counted_stack(const struct stack *stack, uint64_t first_ns
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = stack->cpu,
+		.context = stack->context,
 	};
 }
 

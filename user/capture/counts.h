@@ -24,6 +24,7 @@ struct counted {
 	uint32_t kernel_depth, user_depth;
 	uint8_t end, by_frame_pointer; /* as in struct stack */
 	uint16_t cpu;		       /* as in struct stack, or COUNTED_NO_CPU */
+	uint16_t context;	       /* as in struct stack */
 	/* Of a wait: the numbers of who ended it, and whom it was for; of a waker: its own. Or 0.
 	 */
 	uint16_t waker, whom;

@@ -207,6 +207,7 @@ static int visit_ticks(struct visitor *v, const struct counted *sample, const ui
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
 		.end = sample->end,
+		.context = sample->context,
 		.kind = v->kind,
 	};
 	uint64_t amount = 0, others; /* of the sample's count, and of its waiting */

@@ -253,6 +253,13 @@ static int choose_maps(struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
+	err = bpf_map__set_max_entries(bpf->maps.contexts, settings->contexts ? CONTEXT_IMAGES : 1);
+	err = err
+		      ?: bpf_map__set_max_entries(bpf->maps.context_values,
+						  settings->contexts ? CONTEXT_VALUES : 1);
+	bpf_map__set_autocreate(bpf->maps.contexts, settings->unwind);
+	bpf_map__set_autocreate(bpf->maps.context_values, settings->unwind);
+	bpf_map__set_autocreate(bpf->maps.context_shares, settings->unwind);
 	bpf->rodata->wait_percent = settings->waits_percent;
 	bpf_map__set_autocreate(bpf->maps.wait_tasks, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.waits, settings->waits);
@@ -263,7 +270,7 @@ static int choose_maps(struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.wait_scratch, settings->waits);
 	bpf_map__set_autocreate(bpf->maps.wait_begin, settings->waits);
 	calls_choose(bpf, settings->calls);
-	err = prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
+	err = err ?: prepare_unwind(sample) ?: whom_choose_map(&settings->whom, bpf->maps.whom_groups);
 	if (settings->waits)
 		err = err
 			      ?: waits_choose(bpf, settings->unwind, settings->every_wait,
@@ -368,7 +375,10 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	} else {
 		sample->table = program_map(bpf->maps.table);
 	}
+	if (settings->contexts)
+		sample->context_values = program_map(bpf->maps.context_values);
 	if (!sample->counters || !sample->times || !sample->ring ||
+	    (settings->contexts && !sample->context_values) ||
 	    (settings->stacks ? !sample->stacks || !sample->arena : !sample->table))
 		return program_out_of(e, errno, "cannot map the counts of the BPF program");
 	err = program_barrier_open(&sample->barrier);
@@ -388,6 +398,7 @@ void sample_program_free(struct sample_program *sample)
 		program_unmap(bpf->maps.arena, sample->arena);
 		program_unmap(bpf->maps.counters, sample->counters);
 		program_unmap(bpf->maps.times, sample->times);
+		program_unmap(bpf->maps.context_values, (void *)sample->context_values);
 		waits_free(&sample->waits, bpf);
 	}
 	calls_free(&sample->calls);

@@ -36,6 +36,7 @@ struct sample_settings {
 	bool every_wait; /* with waits: each has its time */
 	bool calls;	 /* with waits: of a function are recorded, too */
 	unsigned int waits_percent; /* see struct capture_options */
+	bool contexts;		    /* values of processes' variables are read: bpf/context.h */
 	bool cpus;		    /* samples of different CPUs differ: always, if always_on */
 	const struct sample_cells *cells; /* see bpf/sample.h; NULL: none */
 	bool always_on; /* for a recording without an end, at some 100 Hz: small tables */
@@ -57,12 +58,13 @@ struct sample_program {
 	struct sample_bucket *table;
 	struct stack_bucket *stacks;
 	struct stack_chunk *arena;
-	struct sample_counters *counters; /* for each possible CPU one of each bank */
-	struct sample_times *times;	  /* for each possible CPU */
-	struct tick_list slots;		  /* what was read from them: of slots, CLOCK_MONOTONIC */
-	size_t slots_max;		  /* the memory for them is limited */
-	uint64_t no_room;		  /* times that did not get any */
-	uint64_t times_lost;		  /* up to the last window */
+	struct sample_counters *counters;	    /* for each possible CPU one of each bank */
+	struct sample_times *times;		    /* for each possible CPU */
+	const struct context_value *context_values; /* NULL: none are read */
+	struct tick_list slots; /* what was read from them: of slots, CLOCK_MONOTONIC */
+	size_t slots_max;	/* the memory for them is limited */
+	uint64_t no_room;	/* times that did not get any */
+	uint64_t times_lost;	/* up to the last window */
 	struct waits waits;
 	struct calls calls;
 	struct program_barrier barrier;

@@ -418,6 +418,7 @@ static int add_entry(const struct waits *w, uint32_t slot, uint64_t ns, uint16_t
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
 		.cpu = reason,
+		.context = stack->context,
 		.waker = wait_ends_waker(ends),
 		.whom = wait_ends_whom(ends),
 		.entry = slot,

@@ -398,7 +398,9 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 		    struct known_waker waker, uint32_t *id)
 {
 	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
-	struct profile_tag tags[TAG_COUNT];
+	struct profile_tag tags[TAG_COUNT + CONTEXT_TEXTS_MAX];
+	struct context_text context[CONTEXT_TEXTS_MAX];
+	size_t context_count = capture_context(b->c, sample, context);
 	bool every_wait = capture_options(b->c)->every_wait;
 	struct profile_labels labels = { .kernel = sample->kernel && !capture_options(b->c)->scale,
 					 .tags = tags };
@@ -425,6 +427,11 @@ static int label_id(struct capture_profile *b, const struct capture_sample *samp
 			tags[labels.tag_count++] =
 				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
 	}
+	/* A variable that a program has copied from a library is in both: the first is its own. */
+	for (size_t i = 0; i < context_count; i++)
+		if (!profile_find_tag(&labels, context[i].label))
+			tags[labels.tag_count++] =
+				(struct profile_tag){ context[i].label, context[i].text, 0, "" };
 	return profile_add_labels(b->p, &labels, id);
 }
 

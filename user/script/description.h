@@ -10,6 +10,10 @@ struct language_symbol {
 	uint64_t address, size;
 };
 
+/* Opens a file of the caller's, to be closed by elf_file_close(), with a budget that lets a
+ * recording wait for no long. */
+bool language_open_file(int fd, struct read_budget *budget, struct elf_file *file);
+
 /* Reads what a variable has in the file. Returns false if it has nothing there. */
 bool language_read_variable(const struct elf_file *file, uint64_t address, void *to, size_t size);
 

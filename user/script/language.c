@@ -86,7 +86,7 @@ void language_find(struct elf_file *file, struct language_image *image)
 #define FILE_BYTES ((uint64_t)16 * 1024 * 1024)
 #define FILE_NS	   (100 * NS_PER_MS)
 
-static bool open_interpreter(int fd, struct read_budget *budget, struct elf_file *file)
+bool language_open_file(int fd, struct read_budget *budget, struct elf_file *file)
 {
 	struct error ignored;
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -105,7 +105,7 @@ bool language_is_interpreter(int fd)
 	struct language_image image;
 	struct elf_file file;
 
-	if (!open_interpreter(fd, &budget, &file))
+	if (!language_open_file(fd, &budget, &file))
 		return false;
 	language_find(&file, &image);
 	elf_file_close(&file);
@@ -119,7 +119,7 @@ void language_version(int fd, char text[static LANGUAGE_VERSION_SIZE])
 	struct elf_file file;
 
 	text[0] = '\0';
-	if (!open_interpreter(fd, &budget, &file))
+	if (!language_open_file(fd, &budget, &file))
 		return;
 	find_symbols(&file, symbols, &specific);
 	for (int l = LANGUAGE_NONE + 1; l < LANGUAGES && !text[0]; l++)

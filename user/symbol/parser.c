@@ -133,7 +133,8 @@ static int ask_for_file(void *context, int root, const char *path)
 
 struct rows_request {
 	uint64_t bytes, left_ns, memory;
-	bool is_limited;
+	bool is_limited, has_wishes;
+	struct context_wishes wishes;
 	char path[PATH_MAX];
 };
 
@@ -150,7 +151,8 @@ static int answer_rows(struct unpack *u, int fd, struct pack *answer, struct err
 		.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + r.left_ns,
 		.memory = r.memory,
 	};
-	err = cfi_read(fd, r.path, r.is_limited ? &budget : NULL, &rows, e);
+	err = cfi_read(fd, r.path, r.has_wishes ? &r.wishes : NULL, r.is_limited ? &budget : NULL,
+		       &rows, e);
 	if (fd >= 0)
 		close(fd);
 	if (!err)
@@ -543,7 +545,8 @@ int rows_unpack(struct unpack *u, struct unwind_rows *rows)
 }
 
 int parser_read_rows(struct parser *p, int fd, const char *path, uint32_t user,
-		     struct read_budget *budget, struct unwind_rows *rows, struct error *e)
+		     const struct context_wishes *wishes, struct read_budget *budget,
+		     struct unwind_rows *rows, struct error *e)
 {
 	const struct subject s = {
 		.file = hash_bytes(path, strlen(path), hash_u64(user, PARSER_ROWS)),
@@ -560,11 +563,14 @@ int parser_read_rows(struct parser *p, int fd, const char *path, uint32_t user,
 	int err;
 
 	if (!p)
-		return cfi_read(fd, path, budget, rows, e);
+		return cfi_read(fd, path, wishes, budget, rows, e);
 	*rows = (struct unwind_rows){ 0 };
 	memset(&r, 0, sizeof(r));
 	snprintf(r.path, sizeof(r.path), "%s", path);
 	r.is_limited = budget;
+	r.has_wishes = wishes;
+	if (wishes)
+		r.wishes = *wishes;
 	if (budget) {
 		r.bytes = budget->bytes;
 		r.left_ns = budget->until_ns > now ? budget->until_ns - now : 0;
@@ -581,6 +587,11 @@ int parser_read_rows(struct parser *p, int fd, const char *path, uint32_t user,
 	} else if (!err) {
 		u = unpack_begin(&reply);
 		err = rows_unpack(&u, rows);
+		if (!err && !context_is_valid(&rows->context, wishes)) {
+			unwind_rows_free(rows);
+			*rows = (struct unwind_rows){ 0 };
+			err = -EBADMSG;
+		}
 		if (err == -EBADMSG)
 			refuse(p, &s, err, e);
 	}

@@ -14,6 +14,8 @@
 #include "record/function.h"
 #include "record/live_files.h"
 #include "report/states.h"
+#include "script/context.h"
+#include "script/language.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
 #include "tool/service.h"
@@ -45,6 +47,8 @@ struct record_options {
 		pid_t pid;
 	} victim;
 	struct tool_naming naming;
+	struct context_wishes wishes;
+	bool no_context;
 	bool no_inline, no_times, wall, chains;
 	const char *span;      /* [IMAGE:]FUNCTION; NULL: none */
 	unsigned int overhead; /* percent */
@@ -118,6 +122,21 @@ static int parse_overhead(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int parse_label(const char *value, void *member, struct error *e)
+{
+	return context_parse(value, member, e);
+}
+
+static int parse_context(const char *value, void *member, struct error *e)
+{
+	bool *knows_programs = member;
+
+	*knows_programs = strcmp(value, "auto") == 0;
+	if (!*knows_programs && strcmp(value, "none") != 0)
+		return error_set(e, 0, "--context takes auto or none, not \"%s\"", value);
+	return 0;
+}
+
 #define MEMBER(name) offsetof(struct record_options, name)
 
 static const struct option_spec options[] = {
@@ -147,6 +166,15 @@ static const struct option_spec options[] = {
 	  MEMBER(overhead) },
 	{ "victim", 0, "WHO", "delay is of these threads alone: pid:PID, comm:NAME or cgroup:PATH",
 	  parse_victim, 0 },
+	{ "label", 0, "NAME=[IMAGE:]SYMBOL[:KIND[:LENGTH]]",
+	  "label samples with the value of a variable: query=debug_query_string", parse_label,
+	  MEMBER(wishes) },
+	{ "context", 0, "auto|none",
+	  "label samples of PostgreSQL with query, application and database (auto)", parse_context,
+	  MEMBER(wishes.knows_programs) },
+	{ "no-context", 0, NULL, "the same as --context=none", NULL, MEMBER(no_context) },
+	{ "literal", 0, NULL, "texts of labels stay as they are: constants are not replaced by ?",
+	  NULL, MEMBER(wishes.literal) },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
@@ -274,10 +302,11 @@ static int check_ignored(const struct record_options *o, const struct format *fo
 		{ !capture_is_clock(o->target.event), "events, which measure no time",
 		  "frequency wall chains victim", NULL },
 		{ o->scale, "--scale, which counts pcs alone",
-		  "wall chains native unwind-memory ask-runtimes", NULL },
-		{ stacks == CAPTURE_NO_STACKS, "recordings without stacks", "native unwind-memory",
+		  "wall chains native unwind-memory ask-runtimes label literal", NULL },
+		{ stacks == CAPTURE_NO_STACKS, "recordings without stacks",
+		  "native unwind-memory label literal", NULL },
+		{ stacks == CAPTURE_STACKS_FP, "--call-graph=fp", "unwind-memory label literal",
 		  NULL },
-		{ stacks == CAPTURE_STACKS_FP, "--call-graph=fp", "unwind-memory", NULL },
 		{ !o->output, "a recording that is not written", "no-times chains",
 		  "add -o FILE.pb.gz" },
 		{ o->no_times, "--no-times", "chains", NULL },
@@ -328,13 +357,18 @@ static void warn_of_capture(const struct capture *c, const struct record_options
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
 	if (o->target.stacks == CAPTURE_STACKS_SCRIPTS && cfi && !o->wall && !o->quiet)
-		tool_warn("call stacks were recorded, to name the functions of scripts; without: "
-			  "--call-graph=none");
+		tool_warn(
+			"call stacks were recorded, to name the functions of scripts, or queries; "
+			"without: --call-graph=none");
 	if (totals.stack_limit && totals.stack_limit < CAPTURE_DEPTH_MAX)
 		tool_warn("call stacks have %" PRIu64 " frames%s at most, not %d: sysctl "
 			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
 			  totals.stack_limit, cfi ? " of the kernel" : "", CAPTURE_DEPTH_MAX,
 			  CAPTURE_DEPTH_MAX);
+	for (size_t i = 0; i < o->wishes.count && cfi; i++)
+		if (!capture_has_label(c, i))
+			tool_warn("--label %s: no image of what was recorded has a variable %s",
+				  o->wishes.wishes[i].label, o->wishes.wishes[i].symbol);
 	if (!o->verbose)
 		return;
 	for (size_t i = 0; i < refusals->count; i++)
@@ -575,13 +609,14 @@ static int record_by_service(struct recording *r, const struct record_options *o
 	struct error e;
 	int code = EXIT_DONE, err = 0;
 
-	if (o->scale || o->victim.kind || o->span) {
+	if (o->scale || o->victim.kind || o->span || o->wishes.count) {
 		error_set_kind(&e, ERROR_NOT_PERMITTED, 0,
 			       "you may not record: profild records your own processes for you, "
 			       "but not with %s",
-			       o->scale	 ? "--scale"
-			       : o->span ? "--span"
-					 : "--victim");
+			       o->scale		? "--scale"
+			       : o->span	? "--span"
+			       : o->victim.kind ? "--victim"
+						: "--label");
 		return tool_fail(&e);
 	}
 	if (service_check(&o->target, name != NULL, &e))
@@ -701,12 +736,19 @@ out:
 	return code;
 }
 
+/* Whether the file of an image takes call stacks to be recorded, even if none were asked for. */
+static bool takes_stacks(int fd)
+{
+	return language_is_interpreter(fd) || context_is_known(fd);
+}
+
 static int run_record(int argc, char **argv)
 {
 	struct record_options o = {
 		.target.stacks = CAPTURE_STACKS_SCRIPTS,
 		.limit = -1,
 		.overhead = 2,
+		.wishes.knows_programs = true,
 	};
 	struct recording r = { 0 };
 	struct capture_options c;
@@ -745,10 +787,14 @@ static int run_record(int argc, char **argv)
 	c.victim_name = o.victim.name;
 	c.wall = c.waits = o.wall;
 	c.every_wait = o.chains;
+	o.wishes.knows_programs &= !o.no_context;
+	c.wishes = &o.wishes;
+	if (o.wishes.knows_programs)
+		c.is_interpreter = takes_stacks;
 	c.waits_percent = o.overhead;
 	if (o.scale)
 		c.stacks = CAPTURE_NO_STACKS;
-	else if (o.wall && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
+	else if ((o.wall || o.wishes.count) && (!c.stacks || c.stacks == CAPTURE_STACKS_SCRIPTS))
 		c.stacks = CAPTURE_STACKS_AUTO;
 	c.scale = o.scale;
 	c.offset = o.offset.address;

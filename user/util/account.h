@@ -25,6 +25,7 @@
 	X(times_lost, "ticks counted without their times: no room", .said = true, .metric = "lost_times_total") \
 	X(codes_lost, "functions of scripts without a name, for want of room", .said = true, .loss = true, \
 	  .metric = "lost_script_names_total") \
+	X(context_others, "ticks and waits labelled [others]: there were too many different texts", .said = true, .loss = true) \
 	X(in_doubt, "ticks in doubt: function, thread or program may have changed by then, but records or times were lost", \
 	  .said = true, .metric = "samples_in_doubt_total") \
 	X(mapping_records_lost, "records of mappings that the kernel dropped", .metric = "lost_mapping_records_total") \

@@ -301,7 +301,7 @@ static int read_rows(struct unwind *u, const struct capture_image *image, int fd
 		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
 		budget = &users_file;
 	}
-	err = u->read(u->parser, fd, image->path, image->provider, budget, rows, e);
+	err = u->read(u->parser, fd, image->path, image->provider, u->wishes, budget, rows, e);
 	if (err || !image->build_id_size ||
 	    (rows->build_id_size == image->build_id_size &&
 	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
@@ -364,7 +364,7 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	if (!state->owner)
 		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
 	if (is_vdso)
-		err = u->read(u->parser, -1, image->path, 0, NULL, &state->rows, e);
+		err = u->read(u->parser, -1, image->path, 0, NULL, NULL, &state->rows, e);
 	else if (image->fd >= 0)
 		err = read_rows(u, image, image->fd, state, e);
 	else
@@ -1591,6 +1591,7 @@ static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, voi
 				.end = found.end,
 				.by_frame_pointer = found.by_frame_pointer,
 				.cpu = copy->cpu,
+				.context = copy->context,
 			};
 
 			err = counts_add_tick(u->counts, &sample, found.pcs);

@@ -39,6 +39,7 @@ struct unwind {
 	unwind_reader *read;
 	void (*trim)(struct language_code *code); /* of struct scripts */
 	struct parser *parser;			  /* for it */
+	const struct context_wishes *wishes;	  /* NULL: no context is read */
 	struct process_table *processes;
 	struct counts *counts; /* receives the stacks of ticks that are walked here */
 	struct waits *waits;   /* receives those of waits */

@@ -8,6 +8,7 @@
 
 #include "bpf/script/language.h"
 #include "bpf/unwind_table.h"
+#include "capture/context.h"
 #include "util/error.h"
 #include "util/read_budget.h"
 
@@ -58,6 +59,7 @@ struct unwind_rows {
 	uint8_t build_id[UNWIND_BUILD_ID_MAX];
 	size_t build_id_size; /* 0: the file has none */
 	struct language_image language;
+	struct context_image context;
 	uint64_t cost_ns; /* CPU time that another process has used to read them */
 };
 
@@ -74,11 +76,13 @@ static inline void unwind_rows_free(struct unwind_rows *rows)
 /*
  * Reads the rows of an image. parser: the process that does it; NULL: this one. fd: its file, open
  * for reading, owned by the caller; -1: `path` is "[vdso]". user: who chose what the file holds; 0:
- * root. budget: what reading may cost; NULL: no limit. Returns 0 (with count 0 if there is no call
+ * root. wishes: which variables to find; NULL: none. budget: what reading may cost; NULL: no limit.
+ * Returns 0 (with count 0 if there is no call
  * frame information), or a negative errno with *e set.
  */
 struct parser;
 typedef int unwind_reader(struct parser *parser, int fd, const char *path, uint32_t user,
-			  struct read_budget *budget, struct unwind_rows *rows, struct error *e);
+			  const struct context_wishes *wishes, struct read_budget *budget,
+			  struct unwind_rows *rows, struct error *e);
 
 #endif

@@ -287,7 +287,14 @@ int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
 		t->more[i] = bpf_map__fd(maps[i].more);
 	}
 	t->processes = bpf_map__fd(bpf->maps.unwind_processes);
-	return 0;
+	if (bpf_map__max_entries(bpf->maps.contexts) < CONTEXT_IMAGES)
+		return 0;
+	t->contexts = mmap(NULL, CONTEXT_IMAGES * sizeof(*t->contexts), PROT_READ | PROT_WRITE,
+			   MAP_SHARED, bpf_map__fd(bpf->maps.contexts), 0);
+	if (t->contexts != MAP_FAILED)
+		return 0;
+	t->contexts = NULL;
+	return -errno;
 }
 
 /* The room of tables of our own: pages that stay unused take no memory. */
@@ -323,6 +330,8 @@ void unwind_tables_free(struct unwind_tables *t)
 	for (int i = 0; i < UNWIND_TABLES; i++)
 		if (*memory_of(t, i))
 			munmap(*memory_of(t, i), most_bytes(t, i));
+	if (t->contexts)
+		munmap(t->contexts, CONTEXT_IMAGES * sizeof(*t->contexts));
 	for (int kind = 0; kind < UNWIND_KINDS; kind++)
 		free(t->free[kind].free);
 	free(t->extents);
@@ -561,6 +570,23 @@ static void charge(struct unwind_tables *t, const struct unwind_extent *extent, 
 		unwind_add_extent(&t->users_used, extent, sign);
 }
 
+/* The number of an image's variables, which others may have, too; 0: none, or no room. */
+static uint32_t find_context(struct unwind_tables *t, const struct context_image *context)
+{
+	uint32_t number = 1;
+
+	if (!context->count)
+		return 0;
+	while (number <= t->context_count &&
+	       memcmp(&t->contexts[number], context, sizeof(*context)) != 0)
+		number++;
+	if (number == CONTEXT_IMAGES)
+		return 0;
+	if (number > t->context_count)
+		t->contexts[++t->context_count] = *context;
+	return number;
+}
+
 int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, uid_t owner,
 		       uint32_t image)
 {
@@ -588,6 +614,7 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 	entry->first_rule = extent->of[UNWIND_KIND_RULES].first;
 	entry->page_shift = page_shift(rows);
 	t->languages[image] = rows->language;
+	entry->context = t->contexts ? find_context(t, &rows->context) : 0;
 	if (rows->rule_count)
 		memcpy(&t->rules[entry->first_rule], rows->rules,
 		       rows->rule_count * sizeof(*rows->rules));
@@ -715,6 +742,7 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 {
 	struct unwind_block fresh;
 	struct unwind_process entry = { .count = count };
+	size_t contexts = 0;
 	size_t room = t->more[UNWIND_MAPPINGS] ? t->have[UNWIND_MAPPINGS] : t->room.mappings;
 	int err = end_grace(t);
 
@@ -735,6 +763,8 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 		entry.thread_specific = entry.thread_specific ?: image->thread_specific;
 		if (image->language && !entry.interpreter)
 			entry.interpreter = i + 1;
+		if (t->images[mappings[i].image].context && contexts < CONTEXT_PROCESS_IMAGES)
+			entry.contexts[contexts++] = i + 1;
 	}
 	/* The system call is a barrier: the program sees the mappings before the entry. */
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);

@@ -96,6 +96,9 @@ struct unwind_tables {
 	size_t first[UNWIND_TABLES]; /* elements of the first map, which stays */
 	struct unwind_image *images;
 	struct language_image *languages; /* of the same numbers */
+	/* The map `contexts`, by the numbers that images have; NULL: none is read. */
+	struct context_image *contexts;
+	uint32_t context_count; /* from 1 on */
 	struct unwind_page *pages;
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "script/context.h"
 #include "script/language.h"
 #include "symbol/cfi/cfi_frames.h"
 #include "symbol/cfi/code_frames.h"
@@ -819,8 +820,8 @@ static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct err
 	return err;
 }
 
-int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
-	     struct error *e)
+int cfi_read(int fd, const char *path, const struct context_wishes *wishes,
+	     struct read_budget *budget, struct unwind_rows *rows, struct error *e)
 {
 	struct elf_file file;
 	GElf_Phdr segment;
@@ -848,6 +849,7 @@ int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind
 			};
 	err = read_rows(&file, rows, e);
 	language_find(&file, &rows->language);
+	context_find(&file, path, wishes, &rows->context);
 	rows->build_id_size = file.build_id_size;
 	if (rows->build_id_size > sizeof(rows->build_id))
 		rows->build_id_size = sizeof(rows->build_id);

@@ -19,8 +19,8 @@
  * no rows. The caller frees them. Returns 0, or -EINVAL (corrupt, or above a limit), -ENOMEM, or
  * the error of reading the file, and sets e.
  */
-int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
-	     struct error *e);
+int cfi_read(int fd, const char *path, const struct context_wishes *wishes,
+	     struct read_budget *budget, struct unwind_rows *rows, struct error *e);
 
 /* Sorted, without overlaps. Zero-initialised: none. */
 struct cfi_functions {

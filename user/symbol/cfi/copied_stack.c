@@ -101,7 +101,7 @@ static bool read_rows(struct copied_stacks *c, int fd, const struct profile_imag
 {
 	struct unwind_rows rows = { 0 };
 	struct error ignored;
-	bool is_it = !cfi_read(fd, from->path, &c->budget, &rows, &ignored);
+	bool is_it = !cfi_read(fd, from->path, NULL, &c->budget, &rows, &ignored);
 
 	if (is_it && from->build_id_size)
 		is_it = rows.build_id_size == from->build_id_size &&

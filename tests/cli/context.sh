@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For whom a program worked: labels with the values of its variables. The program has a function for each,
+# so a sample's function says what its labels must be: no row leaves anything to chance.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../postgres.sh
+. "$top/tests/postgres.sh"
+cd "$work" || exit 1
+
+# record KIND SECONDS OPTION...: records `context KIND SECONDS` into KIND.pb.gz, and what dump has of it in KIND.stacks.
+record() {
+	local kind=$1 seconds=$2
+	shift 2
+	begin "$kind" "$progs/context" "$kind" "$seconds" && record_begin "$kind" record -p "$pid" -v --json -o "$kind.pb.gz" "$@" || return
+	send_line "$kind" go
+	wait "$recorder" || { cat "$kind.err" && return 1; }
+	"$profiltool" dump --json "$kind.pb.gz" >"$kind.stacks"
+}
+
+# labels KIND EXPRESSION: evaluates it with `found`: for each leaf function the set of its labels, as the names that are
+# given print them: of(LABEL, ...); and `samples`, of all.
+labels() {
+	python3 - "$1.stacks" "$2" <<'EOP'
+import json, sys
+j = json.load(open(sys.argv[1]))
+def of(*labels):
+	found = {}
+	for s in j["stacks"]:
+		leaf = s["functions"][0][0] if s.get("functions") and s["functions"][0] else ""
+		leaf = leaf.replace("[idle: ", "[blocked: ")
+		text = tuple(str(s["labels"].get("tags", {}).get(l)) for l in labels)
+		found.setdefault(leaf, set()).add(text[0] if len(labels) == 1 else text)
+	return found
+print({k: sorted(v)[:5] for k, v in of("query").items()})
+sys.exit(not eval(sys.argv[2]))
+EOP
+}
+
+# --- Ticks ---
+
+check_recorded "a program's variables as labels" record queries 1.5 -F 999 --label query=current_query \
+	--label tenant=current_tenant --label request=context:current_request:u64 --label state=current_state \
+	--label hidden=hidden_state:string:9 --label route=current_route:pointer
+if [ "$(id -u)" -eq 0 ]; then
+	check "a pointer to a text, with constants replaced" labels queries "(lambda q: q['burn_select'] == {
+		'SELECT * FROM t1 WHERE id = ? AND name IN (?)'} and q['burn_update'] == {'UPDATE t SET secret = ?'} and
+		q['burn_nothing'] == {'None'})(of('query'))"
+	check "numbers" labels queries "(lambda t: t['burn_select'] == {('17', '1152921504606846983')} and
+		t['burn_update'] == {('0', '1152921504606846983')})(of('tenant', 'request'))"
+	check "a text in the variable; an empty one is none" labels queries "(lambda s: s['burn_select'] ==
+		{'in a transaction'} and s['burn_update'] == {'None'})(of('state'))"
+	check "a static variable, from the symbol table, cut off" labels queries \
+		"of('hidden')['burn_select'] == {'hidden ?...'} or of('hidden')['burn_select'] == {'hidden ?', 'hidden ?...'}"
+	check "a thread-local variable; terminal escapes are none" labels queries "(lambda r: r['burn_select'] ==
+		{'GET /users/?/orders'} and r['burn_update'] == {'?[?<b>&amp;'})(of('route'))"
+	check "no constant is in the file" test -z "$(zcat queries.pb.gz | grep -aE "secret = '?s|name IN \('n")"
+
+	check "report --by query" exits 0 "$profiltool" report --by query queries.pb.gz
+	check "rows are queries" grep -qE '  SELECT \* FROM t1 WHERE id = \? AND name IN \(\?\)$' out
+	check "without a query: said so" grep -qE '  \[no query\]$' out
+	check "--by query --json" exits 0 "$profiltool" report --by query --json queries.pb.gz
+	check "--by query --json: the key is the label" json "any(f.get('query') == 'UPDATE t SET secret = ?' for f in j['rows'])" out
+	check "report --by label:NAME" exits 0 "$profiltool" report --by label:tenant queries.pb.gz
+	check "report --by label:NAME: rows" test "$(awk 'NR > 1 { print $NF }' out | sort | tr '\n' ' ')" = "0 17 "
+	check "report --query" exits 0 "$profiltool" report --json --query 'UPDATE*' queries.pb.gz
+	check "report --query: its samples alone" recorded "ran('burn_update') and not samples('burn_select')" out
+	check "--query takes what --by query has printed" exits 0 "$profiltool" report --json \
+		--query 'SELECT * FROM t1 WHERE id = ? AND name IN (?)' queries.pb.gz
+	check "--query: the query's samples alone" recorded "ran('burn_select') and not samples('burn_update')" out
+	check "report --label" exits 0 "$profiltool" report --json --label tenant=17 queries.pb.gz
+	check "report --label: its samples alone" recorded "ran('burn_select') and not samples('burn_update')" out
+	check "another reader has the labels" test "$(zcat queries.pb.gz | grep -acF 'UPDATE t SET secret = ?')" -gt 0
+	check "markup is none in the page" exits 0 "$profiltool" web queries.pb.gz -o page.html
+	check "markup is none in the page: not as it was" test -z "$(grep -F '<b>&amp;' page.html)"
+fi
+check_recorded "--literal" record queries 0.3 -F 999 --literal --label query=current_query
+check_recorded "--literal: texts stay" labels queries "any(\"secret = 's\" in q and '/*' in q for q in of('query')['burn_update'])"
+
+# --- Waits ---
+
+check_recorded "waits have labels" record waits 1 --wall --max-overhead 0 --label query=current_query
+check_recorded "waits have the label of their time" labels waits "(lambda q:
+	{k: v for k, v in q.items() if k.endswith(': sleep]')} == {'[blocked: sleep]': {'SLEEP ?'}} and
+	{k: v for k, v in q.items() if k.endswith(': poll]')} == {'[blocked: poll]': {'POLL ?'}})(of('query'))"
+
+# --- Bounds ---
+
+# One process has half of 8128 at most.
+check_recorded "more texts than there is room for" record many 6000 --wall --max-overhead 0 --label query=current_query
+check_recorded "the rest is [others]" labels many "(lambda q: '[others]' in q and
+	100 < len(q) <= 4065)(of('query')['[blocked: sleep]'])"
+check_recorded "and counted" json "j['context_others'] >= 6000 - 4064 - j['wall']['waits_lost']" many.json
+check_recorded "and said" grep -q 'labelled \[others\]' many.err
+check_recorded "hostile pointers and texts" record hostile 0.5 -F 4999 --label query=current_query
+check_recorded "what cannot be read has no label" labels hostile "'None' in of('query')['burn_nothing']"
+
+# --- What is refused ---
+
+check_rows <<'EOR'
+NAME --label needs a name
+RUN "$profiltool" record --label x -p $$ -d 0.1
+STATUS 2
+EXPECT --label takes NAME=[IMAGE:]SYMBOL[:KIND[:LENGTH]], not "x"
+
+NAME --label gives a name one variable
+RUN "$profiltool" record --label x=a --label x=b -p $$ -d 0.1
+STATUS 2
+EXPECT --label gives "x" two variables
+
+NAME --label needs stacks
+RUN "$profiltool" record --label x=a --call-graph=fp -p $$ -d 0.1
+STATUS 2
+EXPECT --label is not for --call-graph=fp
+
+NAME --context takes auto or none
+RUN "$profiltool" record --context=all -p $$ -d 0.1
+STATUS 2
+EXPECT --context takes auto or none, not "all"
+
+NAME report --label needs a pattern
+RUN "$profiltool" report --label x
+STATUS 2
+EXPECT --label takes NAME=PATTERN, not "x"
+EOR
+start sleep 1000
+check_recorded "a variable that nobody has" exits 4 "$profiltool" record -p "$pid" -d 0.1 --label x=no_such_variable
+check_recorded "a variable that nobody has: said" says "--label x: no image of what was recorded has a variable no_such_variable"
+stop "$pid"
+
+# --- PostgreSQL ---
+
+# queries_of FILE: prints the queries that have samples.
+queries_of() {
+	"$profiltool" report -q --by query "$1" | sed -n '2,$s/^\( *[0-9.]*\)\{5\}  //p'
+}
+
+if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
+	start "${postmaster[@]}"
+	psql() {
+		"$postgres/psql" -X -q -h "$pgdata" -U test postgres "$@"
+	}
+	check "PostgreSQL: starts" wait_for psql -c "SELECT 1"
+	# Each in a loop of its own, until its backend is ended.
+	for constant in 11 22; do
+		start psql -c "DO \$\$ BEGIN LOOP PERFORM sqrt($constant); END LOOP; END \$\$"
+	done
+	wait_for test "$(psql -At -c "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DO %'" 2>/dev/null)" = 2
+	backend=$(psql -At -c "SELECT min(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'")
+	check "PostgreSQL: its query is found by itself" exits 0 until_used "$backend" 300 "$profiltool" record -p "$backend" -o postgres.pb.gz
+	check "PostgreSQL: all samples have the query" test "$(queries_of postgres.pb.gz)" = "DO ?"
+	"$profiltool" report --by application postgres.pb.gz >out 2>/dev/null
+	check "PostgreSQL: and the application" grep -qE '  psql$' out
+	check "--no-context" exits 0 until_used "$backend" 300 "$profiltool" record -g -p "$backend" --no-context -o without.pb.gz
+	check "--no-context: no label" exits 1 "$profiltool" report --by query without.pb.gz
+	check "--no-context: said" says "--by query: no sample has a query"
+	psql -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'" >out 2>&1
+	stop "$(head -n 1 "$pgdata/data/postmaster.pid")"
+else
+	skip "PostgreSQL's queries" "it is not installed, or there is no root"
+fi
+
+finish
