@@ -39,6 +39,8 @@ static struct callgraph_key key_of_tag(const struct row_view *view, const struct
 	for (size_t i = 0; i < TAG_COUNT && !tag; i++)
 		if (view->fields & ROW_OF_TAG(i))
 			tag = profile_find_tag(l, tag_kinds[i].key);
+	if (view->fields & ROW_LABEL)
+		tag = profile_find_tag(l, view->name);
 	text = tag ? tag->text : NULL;
 
 	if (!tag && view->fields & ROW_OF_TAG(TAG_TITLE))
