@@ -52,7 +52,7 @@ check "--pgrep with -p: both" finds "and 1 more" --pgrep "$work/$name .*kin[d]" 
 check "--pgrep: not the shell that starts profiltool" exits 0 \
 	sh -c "'$profiltool' record -F 999 -d 0.3 --pgrep '$work/$name .*kind' ; true"
 check "--pgrep: not the shell that starts profiltool: one process" says "is process $two"
-check "top -p NAME" exits 0 "$profiltool" top -p "$name" --tables 1 -d 0.5
+check "top -p NAME" exits 0 "$profiltool" top -p "$name" -F 999 --tables 1 -d 1
 check "top -p NAME: reported" says "\"$name\" is 2 processes: $one, $two"
 
 # --- Titles ---
@@ -148,7 +148,7 @@ check "-u: all samples and the wall time are this user's" json \
 	"[r['user'] for r in j['rows']] == ['$mine'] and j['rows'][0]['wall']['wall_ns'] > 0" "$work/user.by"
 check "report -u: all of them" says "have 100.00 % of the"
 check "report -u of another" exits 4 "$profiltool" report -u $others "$work/user.pb.gz"
-check "top -u" exits 0 "$profiltool" top -u $others --tables 1 -d 0.5
+check "top -u" exits 0 "$profiltool" top -u $others -F 999 --tables 1 -d 1
 check "top -u: its name" grep -qF "user $others" "$work/out"
 check "top -u FILE" exits 0 "$profiltool" top -u $mine --by user --tables 1 "$work/user.pb.gz"
 stop "$alien"
@@ -281,11 +281,11 @@ check "report --by container: name and ID" grep -qE " shop \(${docker:0:12}\)\$"
 "$profiltool" report --by container --json "$work/shop.pb.gz" >"$work/shop.json" 2>"$work/err"
 check "report --by container: JSON has both" json \
 	"[(r['container'], r['container_name']) for r in j['rows']] == [('$docker', 'shop')]" "$work/shop.json"
-check "top --container" exits 0 engines "$profiltool" top --container shop --tables 1 -d 0.5 --by container
+check "top --container" exits 0 engines "$profiltool" top --container shop -F 999 --tables 1 -d 1 --by container
 check "top --container: its name and ID" grep -qF "shop (${docker:0:12})" "$work/out"
 check "record --unit, without .service" exits 0 "$profiltool" record -F 999 -d 0.3 --unit "$unit"
 check "record --unit, without .service: its name" says "unit $unit.service: "
-check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" --tables 1 -d 0.5
+check "top --unit" exits 0 "$profiltool" top --unit "whom-$$.s*" -F 999 --tables 1 -d 1
 check "top --unit: its name" grep -qF "unit $unit.service" "$work/out"
 
 mkdir "$group/$unit-x.service"
