@@ -12,7 +12,7 @@ const char context_others[] = "[others]";
 const char *context_label_name(const struct context_wishes *wishes, unsigned int number)
 {
 	static const char *const of_programs[CONTEXT_LABEL_COUNT] = {
-#define CONTEXT_LABEL_TEXT(number, name) [CONTEXT_LABEL_##number] = name,
+#define CONTEXT_LABEL_TEXT(number, name) [CONTEXT_LABEL_##number] = (name),
 		CONTEXT_PROGRAM_LABELS(CONTEXT_LABEL_TEXT)
 #undef CONTEXT_LABEL_TEXT
 	};
