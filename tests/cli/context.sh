@@ -145,10 +145,15 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 	check "PostgreSQL: starts" wait_for psql -c "SELECT 1"
 	# Each in a loop of its own, until its backend is ended.
 	for constant in 11 22; do
-		start psql -c "DO \$\$ BEGIN LOOP PERFORM sqrt($constant); END LOOP; END \$\$"
+		start "$postgres/psql" -X -q -h "$pgdata" -U test postgres -c "DO \$\$ BEGIN LOOP PERFORM sqrt($constant); END LOOP; END \$\$"
 	done
-	wait_for test "$(psql -At -c "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DO %'" 2>/dev/null)" = 2
-	backend=$(psql -At -c "SELECT min(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'")
+	find_backends() {
+		mapfile -t backends < <(psql -At -c "SELECT pid FROM pg_stat_activity WHERE query LIKE 'DO %'" 2>/dev/null)
+		[ ${#backends[@]} -eq "$1" ]
+	}
+	wait_for find_backends 2
+	note_started "${backends[@]}"
+	backend=${backends[0]}
 	check "PostgreSQL: its query is found by itself" exits 0 until_used "$backend" 300 "$profiltool" record -p "$backend" -o postgres.pb.gz
 	check "PostgreSQL: all samples have the query" test "$(queries_of postgres.pb.gz)" = "DO ?"
 	"$profiltool" report --by application postgres.pb.gz >out 2>/dev/null
@@ -156,7 +161,9 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 	check "--no-context" exits 0 until_used "$backend" 300 "$profiltool" record -g -p "$backend" --no-context -o without.pb.gz
 	check "--no-context: no label" exits 1 "$profiltool" report --by query without.pb.gz
 	check "--no-context: said" says "--by query: no sample has a query"
+	kill -CONT "$backend" # until_used has stopped it
 	psql -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'" >out 2>&1
+	wait_for find_backends 0
 	stop "$(head -n 1 "$pgdata/data/postmaster.pid")"
 else
 	skip "PostgreSQL's queries" "it is not installed, or there is no root"
