@@ -885,14 +885,16 @@ static __always_inline __u32 walk_wait(void *ctx, struct wait_scratch *scratch,
 			return slot;
 		stack->cpu &= ~WAIT_COPIED;
 	}
-	stack->user_depth =
-		get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK) / sizeof(__u64);
+	/* Masked here: Linux 6.1 forgets of a number that was kept that it is not below 0. */
+	stack->user_depth = get_frames(ctx, (void *)stack->pcs + (kernel_size & STACK_BYTES_MASK),
+				       BPF_F_USER_STACK) /
+			    sizeof(__u64);
 	return find_wait(stack, uid);
 }
 
 /* The context of the current thread, where waits have seen that its process has any. */
-static __always_inline __u16 wait_context(struct wait_scratch *scratch, struct task_struct *task,
-					  const struct wait_task *own, __u64 id, bool cfi)
+static __noinline __u16 wait_context(struct wait_scratch *scratch, struct task_struct *task,
+				     const struct wait_task *own, __u64 id, bool cfi)
 {
 	struct walk *walk = &scratch->stack.walk;
 
@@ -903,7 +905,7 @@ static __always_inline __u16 wait_context(struct wait_scratch *scratch, struct t
 }
 
 /* The entry that was found for the stack; if that is its reason's, the one of the thread. */
-static __always_inline __u32 place_or_thread(struct stack *stack, __u32 uid, __u32 slot)
+static __noinline __u32 place_or_thread(struct stack *stack, __u32 uid, __u32 slot)
 {
 	struct wait_share *own = share_of(uid);
 	__u32 key;
@@ -1386,9 +1388,12 @@ static __always_inline void note_user(struct wait_task *wait, struct task_struct
 	wait->uid = user_of(task);
 }
 
-/* Returns the wait of a thread of which waits are recorded; NULL: they are not. */
-static __always_inline struct wait_task *own_wait(struct task_struct *task,
-						  struct wait_counters *counters)
+/*
+ * Returns the wait of a thread of which waits are recorded; NULL: they are not. Not inlined, as
+ * place_or_thread(): switch_stacks_cfi and what it calls have 512 bytes of stack together.
+ */
+static __noinline struct wait_task *own_wait(struct task_struct *task,
+					     struct wait_counters *counters)
 {
 	struct wait_task *wait;
 
