@@ -64,7 +64,7 @@ command_recorded() {
 check "a command that runs a script" command_recorded -- python3 hot.py 0.5
 check "its functions have names without -g" named out
 check "that stacks were recorded is said, and how to do without" \
-	says "call stacks were recorded, to name the functions of scripts; without: --call-graph=none"
+	says "call stacks were recorded, to name the functions of scripts, or queries; without: --call-graph=none"
 check "a file that begins with #! and env" command_recorded -- ./hot.py 0.5
 check "its functions have names" named out
 check "a script behind other programs" command_recorded -- nice -n 1 env A=b timeout 60 python3 hot.py 0.5

@@ -57,9 +57,9 @@ check "a profild that speaks only newer versions: who has to be newer" \
 check "a profild before the third version: what to do" \
 	meets "profild answers in version 2 of the protocol, not in 3: restart it" old 2 2
 check "a profild --record that speaks newer versions, too: profiltool speaks its newest" \
-	meets "profild: asked in version 1" record 1 99
+	meets "profild: asked in version 2" record 1 99
 check "a profild --record that speaks only newer versions: is said" \
-	meets "profild speaks versions 98 to 99 of the protocol, and this profiltool 1 to 1" record 98 99
+	meets "profild speaks versions 98 to 99 of the protocol, and this profiltool 1 to 2" record 98 99
 check "a profild --record that speaks only newer versions: what to do" grep -q "update profiltool" "$work/said"
 
 finish
