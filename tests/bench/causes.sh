@@ -66,7 +66,7 @@ EOF_PYTHON
 
 # record_while COMMAND...: records the machine while a command runs.
 record_while() {
-	record_begin record record -q -a --chains -o "$work/causes.pb.gz"
+	record_begin record record -q -a --chains --max-overhead 30 -o "$work/causes.pb.gz"
 	"$@" >"$work/client.out" 2>"$work/client.err" && record_end
 }
 
