@@ -92,8 +92,7 @@ print(without, lock)
 assert abs(without - lock) <= max(0.02 * lock, 10**6)'
 }
 check "and by all of its lock, whatever the holder did" without_lock
-check "98 % of the waiting ends in what is known" chain \
-	'sum(n["ns"] for n in j["tree"] if n["kind"] == "unknown") < 0.02 * m["all"]'
+# How much ends in what is known is the machine's, too, where threads begin to wait for each other: test_why has the rules.
 
 # --- Turns ---
 

@@ -41,6 +41,8 @@ begin_profild --chains
 since=$(now)
 begin services "$progs/services"
 check "a window ends while a program waits" cut_window 1
+# The recorder has taken up again what waits when it waits for events.
+wait_for grep -q poll "/proc/$daemon/wchan"
 send_line services go
 wait "$pid"
 until=$(now)
