@@ -52,10 +52,9 @@ why() {
 	exits 0 "$profiltool" why -q "$@" --since "$since" --until "$until" archive
 }
 check "why takes the archive" why -t back
-check "the chain of what happened" grep -qE '^ .*  back \([0-9]+\) blocked: lock,.* woken by holder ' out
 check "all blocked time as a profile" why -t back -f folded -o -
-check "what its locks waited for" grep -qE '^back blocked: lock,.* woken by holder.*;holder blocked: sleep.* [0-9]+$' out
-# That a wait through the end of a window is one, test_why replays: who ends it while the window is cut, is not seen.
+# What chains and sums consist of, test_why replays: other tests may have threads of these names on the machine, too.
+# That a wait through the end of a window is one, it does as well: who ends it while the window is cut, is not seen.
 turns() {
 	PROFIL_ARCHIVE=archive exits 0 "$profiltool" why -q -t back --since "$since"
 }
